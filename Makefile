@@ -1,0 +1,62 @@
+# make setup | demo | test | test-all | bench | tables | clean
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV   ?= .venv
+EXTRAS ?=
+BIN    := $(VENV)/bin
+
+comma := ,
+empty :=
+space := $(empty) $(empty)
+TEST_EXTRAS := dev
+install = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.$(if $(1),[$(1)])'
+stamp   = $(VENV)/.ready$(if $(1),-$(subst $(comma),-,$(1)))
+
+.PHONY: setup demo test test-all bench tables lint clean
+.DEFAULT_GOAL := setup
+
+setup: $(call stamp,$(EXTRAS))
+	@echo "phaze is ready: $(BIN)/phaze --help"
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# One stamp per set of extras, so that a second run starts at once.
+$(call stamp,$(EXTRAS)): pyproject.toml constraints.txt | $(BIN)/python
+	$(call install,$(EXTRAS))
+	$(BIN)/phaze kernels
+	@touch $@
+
+ifneq ($(EXTRAS),$(TEST_EXTRAS))
+$(call stamp,$(TEST_EXTRAS)): pyproject.toml constraints.txt | $(BIN)/python
+	$(call install,$(TEST_EXTRAS))
+	$(BIN)/phaze kernels
+	@touch $@
+endif
+
+demo: setup
+	@mkdir -p runs/demo
+	$(BIN)/phaze chips tpu-v4
+	@$(BIN)/phaze chips tpu-v4 --json --pretty > runs/demo/tpu-v4.json
+	@echo "The same as a document: runs/demo/tpu-v4.json"
+
+lint: $(call stamp,$(TEST_EXTRAS))
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict src tests
+
+test: lint
+	$(BIN)/pytest
+
+test-all: lint
+	$(BIN)/pytest -m ''
+
+bench: $(call stamp,$(TEST_EXTRAS))
+	$(BIN)/pytest tests/bench -n 0 -m '' --override-ini addopts=-q -s
+
+# Rewrites the tables between markers in docs/ from the commands that the markers name.
+tables: setup
+	$(BIN)/python docs/tables.py
+
+clean:
+	rm -rf $(VENV) runs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

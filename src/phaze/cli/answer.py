@@ -1,0 +1,110 @@
+"""What all commands share: ``--json``, ``--pretty``, exit codes, and errors as one sentence.
+
+A command returns an :class:`Answer`; :func:`answering` gives it the two options and prints either the
+documents, one line each, or what the answer shows to a person. Exit codes: 0 an answer, 2 bad input,
+3 nothing feasible, 1 our fault.
+"""
+
+import functools
+import inspect
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
+
+import typer
+
+from phaze.errors import InfeasibleError, PhazeError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+P = ParamSpec("P")
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
+Pretty = Annotated[bool, typer.Option("--pretty", help="With --json: indent the document.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command found: documents for machines, ``show`` for people, and the exit code of both."""
+
+    documents: tuple[Mapping[str, Any], ...]
+    show: "Callable[[Console], None]"
+    exit_code: int = 0
+
+
+def terminal() -> "Console":
+    """A console on standard output: colours only on a terminal, 80 columns when there is none."""
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else 80)
+
+
+def answering(command: Callable[P, Answer]) -> Callable[..., None]:
+    """Give ``command`` the shared options and print what it returns."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        as_json, pretty = bool(kwargs.pop("as_json")), bool(kwargs.pop("pretty"))
+        answer = command(*args, **kwargs)
+        if as_json:
+            from phaze.documents import dumps
+
+            for document in answer.documents:
+                sys.stdout.write(dumps(document, pretty) + "\n")
+        else:
+            answer.show(terminal())
+        sys.stdout.flush()
+        raise typer.Exit(answer.exit_code)
+
+    shared = (
+        inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=AsJson),
+        inspect.Parameter("pretty", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Pretty),
+    )
+    own = inspect.signature(command)
+    signature = own.replace(parameters=[*own.parameters.values(), *shared], return_annotation=None)
+    run.__signature__ = signature  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in signature.parameters.values()}
+    return run
+
+
+def _failure(sentence: str, document: Mapping[str, Any], code: int, as_json: bool) -> int:
+    sys.stderr.write(f"phaze: {sentence}\n")
+    if as_json:
+        from phaze.documents import dumps
+
+        sys.stdout.write(dumps(document) + "\n")
+    return code
+
+
+def _one_line(fault: BaseException) -> str:
+    return " ".join(str(fault).split())
+
+
+def exit_code_of(app: typer.Typer, arguments: list[str]) -> int:
+    """Run ``app`` on ``arguments``; every failure becomes one sentence on standard error and an exit code."""
+    as_json = "--json" in arguments
+    try:
+        code = app(args=arguments, prog_name="phaze", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except typer.Exit as stop:
+        return stop.exit_code
+    except (typer.Abort, KeyboardInterrupt):
+        return _failure("stopped", {"error": "stopped"}, 130, as_json)
+    except typer.TyperException as fault:
+        sentence = f"{_one_line(Exception(fault.format_message()))} See 'phaze --help'."
+        return _failure(sentence, {"error": sentence}, 2, as_json)
+    except InfeasibleError as fault:
+        return _failure(_one_line(fault), {"error": _one_line(fault), **fault.document}, fault.exit_code, as_json)
+    except PhazeError as fault:
+        return _failure(_one_line(fault), {"error": _one_line(fault)}, fault.exit_code, as_json)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as fault:
+        if os.environ.get("PHAZE_TRACEBACK"):
+            raise
+        sentence = f"this is a fault of phaze: {type(fault).__name__}: {_one_line(fault)}"
+        return _failure(f"{sentence} (PHAZE_TRACEBACK=1 shows where)", {"error": sentence}, 1, as_json)

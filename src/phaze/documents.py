@@ -1,0 +1,156 @@
+"""Documents in and out: JSON or TOML text becomes a checked value, or one sentence with the path to the fault.
+
+A file format is a pydantic model (:class:`Document`: strict types, no unknown keys) under a name such as
+``phaze.chip/1``. Reading goes text -> plain values (:func:`parse`) -> model (:func:`check`); writing goes
+through :func:`dumps`, whose bytes depend on the value alone.
+"""
+
+import hashlib
+import json
+import sys
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
+
+from phaze import units
+from phaze.document_faults import first_fault
+from phaze.errors import InputError, unknown_name
+
+Notation = Literal["json", "toml"]
+
+
+class Document(BaseModel):
+    """Base of every file format: immutable, strict about types, unknown keys refused."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A named file format: what ``schema = "name"`` in a file refers to."""
+
+    name: str
+    model: type[Document]
+    summary: str
+
+
+M = TypeVar("M", bound=Document)
+
+
+def _quantity(unit: units.Unit, whole: bool = False) -> Callable[[Any], Any]:
+    def read(value: Any) -> Any:
+        if isinstance(value, str):
+            value = units.parse(value, unit)
+        if whole and isinstance(value, float) and value.is_integer():
+            return int(value)
+        return float(value) if isinstance(value, int) and not isinstance(value, bool) and not whole else value
+
+    return read
+
+
+def _shape(unit: units.Unit) -> WithJsonSchema:
+    text = f"a number in {unit}, or a text with a unit of that kind"
+    return WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}], "description": text})
+
+
+Bytes = Annotated[int, BeforeValidator(_quantity("B", whole=True)), _shape("B"), Field(gt=0, le=2**60)]
+BytesPerSecond = Annotated[float, BeforeValidator(_quantity("B/s")), _shape("B/s"), Field(gt=0)]
+Hertz = Annotated[float, BeforeValidator(_quantity("Hz")), _shape("Hz"), Field(gt=0)]
+Seconds = Annotated[float, BeforeValidator(_quantity("s")), _shape("s"), Field(ge=0)]
+Watts = Annotated[float, BeforeValidator(_quantity("W")), _shape("W"), Field(gt=0)]
+Mm2 = Annotated[float, BeforeValidator(_quantity("mm2")), _shape("mm2"), Field(gt=0)]
+FlopPerSecond = Annotated[float, BeforeValidator(_quantity("FLOP/s")), _shape("FLOP/s"), Field(gt=0)]
+Count = Annotated[int, Field(gt=0, le=2**40)]
+Share = Annotated[float, BeforeValidator(lambda v: float(v) if type(v) is int else v), Field(ge=0, le=1)]
+NonNegative = Annotated[float, BeforeValidator(lambda v: float(v) if type(v) is int else v), Field(ge=0)]
+Positive = Annotated[float, BeforeValidator(lambda v: float(v) if type(v) is int else v), Field(gt=0)]
+
+
+def read_text(path: str) -> tuple[str, str]:
+    """The text at ``path`` (``-``: standard input) and the name to call it by in messages."""
+    if path == "-":
+        return sys.stdin.read(), "standard input"
+    try:
+        return Path(path).read_text(encoding="utf-8"), path
+    except FileNotFoundError:
+        raise InputError(path, "there is no such file") from None
+    except (UnicodeDecodeError, ValueError):
+        raise InputError(path, "the file is not UTF-8 text") from None
+    except OSError as fault:
+        raise InputError(path, f"the file cannot be read ({fault.strerror})") from None
+
+
+def notation_of(path: str) -> Notation:
+    """TOML by the ending ``.toml``, JSON otherwise (and on standard input)."""
+    return "toml" if path.endswith(".toml") else "json"
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    seen: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in seen:
+            raise ValueError(f"the key '{key}' stands twice")
+        seen[key] = value
+    return seen
+
+
+def _no_constant(text: str) -> Any:
+    raise ValueError(f"{text} is not a number that can be used")
+
+
+def parse(text: str, notation: Notation, where: str) -> dict[str, Any]:
+    """Plain values from JSON or TOML; duplicate keys, NaN and infinities are faults."""
+    try:
+        if notation == "toml":
+            return tomllib.loads(text)
+        raw = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+    except RecursionError:
+        raise InputError(where, "the document is nested too deeply") from None
+    except ValueError as fault:
+        raise InputError(where, f"this is not {notation.upper()}: {fault}") from None
+    if not isinstance(raw, dict):
+        raise InputError(where, f"the document is {type(raw).__name__}", "give an object with keys")
+    return raw
+
+
+def check(model: type[M], raw: Mapping[str, Any], where: str) -> M:
+    """``raw`` as a value of ``model``, or an :class:`InputError` for the first fault, with its path."""
+    try:
+        return model.model_validate(dict(raw))
+    except ValidationError as fault:
+        raise first_fault(model, fault, where) from None
+    except RecursionError:
+        raise InputError(where, "the document is nested too deeply") from None
+
+
+def load(model: type[M], path: str) -> M:
+    """Read, parse and check the file at ``path``."""
+    text, where = read_text(path)
+    return check(model, parse(text, notation_of(path), where), where)
+
+
+def expect_schema(raw: Mapping[str, Any], formats: Mapping[str, Format], where: str) -> Format:
+    """The format that a document names in its ``schema`` key."""
+    name = raw.get("schema")
+    if not isinstance(name, str):
+        raise InputError(where, "the key 'schema' is missing", f"give one of {', '.join(sorted(formats))}")
+    if name not in formats:
+        raise unknown_name(f"{where}: schema", "format", name, formats)
+    return formats[name]
+
+
+def dumps(value: Any, pretty: bool = False) -> str:
+    """One JSON document: compact on one line, or indented; the same value always gives the same bytes."""
+    if pretty:
+        return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def digest(value: Any) -> str:
+    """SHA-256 of the compact JSON of ``value`` with sorted keys."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
