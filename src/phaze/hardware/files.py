@@ -41,6 +41,7 @@ from phaze.hardware.stack import Fusion, Optimizer, Precision, ScheduleRule, Sta
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=64)]
 Text = Annotated[str, Field(min_length=1, max_length=400)]
+Sources = dict[str, Text]
 BuiltShare = Annotated[Positive, Field(ge=1)]
 
 
@@ -123,7 +124,7 @@ class ChipFile(Document):
     silicon: SiliconTable = SiliconTable()
     published: PublishedTable = PublishedTable()
     notes: Text | None = None
-    sources: dict[str, Text] = {}
+    sources: Sources = Field(default_factory=dict)
 
     def value(self) -> Chip:
         tensor, vector = self.tensor_cores, self.vector_cores
@@ -159,7 +160,7 @@ class LevelTable(Document):
     size: Count
     bandwidth: BytesPerSecond
     latency: Seconds
-    shape: list[Annotated[int, Field(gt=0)]] = []
+    shape: list[Annotated[int, Field(gt=0)]] = Field(default_factory=list)
 
 
 class ClusterFile(Document):
@@ -173,7 +174,7 @@ class ClusterFile(Document):
     stack: Name = "ideal"
     levels: Annotated[list[LevelTable], Field(min_length=1, max_length=8)]
     notes: Text | None = None
-    sources: dict[str, Text] = {}
+    sources: Sources = Field(default_factory=dict)
 
     def value(self) -> Cluster:
         levels = tuple(
@@ -201,7 +202,7 @@ class StackFile(Document):
     precision: Precision = "bf16"
     optimizer: Optimizer = "adam"
     notes: Text | None = None
-    sources: dict[str, Text] = {}
+    sources: Sources = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _consistent(self) -> "StackFile":
