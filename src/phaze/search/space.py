@@ -189,5 +189,12 @@ def chips_of(space: SpaceFile) -> Chips:
     large = area >= space.keep.least_share * budget
     single = (tensor_cores == 1) | (vector_cores == 1) if space.keep.smaller_with_one_core else False
     kept = (area <= budget * (1 + 1e-12)) & (large | single)
-    varied = (tensor_cores, rows, columns, vector_cores, lanes, global_buffer)
-    return Chips(*(field[kept] for field in varied), area_mm2=area[kept])
+    return Chips(
+        tensor_cores=tensor_cores[kept],
+        rows=rows[kept],
+        columns=columns[kept],
+        vector_cores=vector_cores[kept],
+        lanes=lanes[kept],
+        global_buffer_bytes=global_buffer[kept],
+        area_mm2=area[kept],
+    )
