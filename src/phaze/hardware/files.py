@@ -42,7 +42,7 @@ from phaze.hardware.stack import Fusion, Optimizer, Precision, ScheduleRule, Sta
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=64)]
 Text = Annotated[str, Field(min_length=1, max_length=400)]
 Sources = dict[str, Text]
-BuiltShare = Annotated[Positive, Field(ge=1)]
+BuiltShare = Annotated[Positive, Field(ge=1, le=100)]
 
 
 class CoreBufferTable(Document):
