@@ -1,0 +1,1 @@
+"""What an operator takes on a chip: time, energy, traffic and what bounds it."""

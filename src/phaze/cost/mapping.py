@@ -1,0 +1,136 @@
+"""The values of a product's cost: what is multiplied, the part it runs on, the choices of a mapping, what it takes.
+
+:mod:`phaze.cost.gemm` says which choices there are and what each costs.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from phaze.errors import InputError
+
+Flow = Literal["os-mn", "os-nm", "ws", "is"]
+Order = Literal["a", "b", "c", "through"]
+Bound = Literal["array", "core buffer", "global buffer", "hbm"]
+FLOWS: tuple[Flow, ...] = ("os-mn", "os-nm", "ws", "is")
+ORDERS: tuple[Order, ...] = ("a", "b", "c", "through")
+SPLITS = (1, 2, 4, 8, 16, 32, 64)
+SLICE = 64
+"""Rows or columns of a streamed operand that the global buffer holds at a time."""
+FANOUT = 16
+"""Cores that one multicast can reach."""
+SUM_BYTES = 4
+NEVER = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A product and its operands' bytes in HBM; ``*_need_bytes``: the operand needs no HBM trip when half of the global
+    buffer holds that many bytes (:mod:`phaze.cost.residency`), NEVER if it always does."""
+
+    batch: int
+    m: int
+    n: int
+    k: int
+    element_bytes: int
+    a_bytes: float
+    b_bytes: float
+    c_bytes: float
+    a_need_bytes: float = NEVER
+    b_need_bytes: float = NEVER
+    c_need_bytes: float = NEVER
+
+    def __post_init__(self) -> None:
+        for name in ("batch", "m", "n", "k"):
+            if not 0 <= getattr(self, name) <= 2**50:
+                raise InputError(f"product.{name}", f"{getattr(self, name)} is out of range", "give 0 to 2^50")
+        if self.macs > 2.0**100:
+            raise InputError("product", f"{self.macs:.3g} multiply-accumulates", "give at most 2^100")
+
+    @property
+    def macs(self) -> float:
+        return float(self.batch) * self.m * self.n * self.k
+
+    @property
+    def empty(self) -> bool:
+        return self.batch * self.m * self.n * self.k == 0
+
+
+def product(batch: int, m: int, n: int, k: int, element_bytes: int = 2) -> Product:
+    """A product whose operands each lie once in HBM."""
+    e = float(element_bytes)
+    return Product(batch, m, n, k, element_bytes, e * batch * m * k, e * batch * k * n, e * batch * m * n)
+
+
+@dataclass(frozen=True, slots=True)
+class TensorPart:
+    """What a product's time depends on: T cores of R x C with buffers, the global buffer and HBM, all at rates that the
+    chip sustains. ``block_cycles`` (k0) is lost for each array-sized block of outputs."""
+
+    cores: int
+    rows: int
+    columns: int
+    buffer_bytes: float
+    buffer_bytes_per_s: float
+    clock_hz: float
+    global_bytes: float
+    global_bytes_per_s: float
+    hbm_bytes_per_s: float
+    block_cycles: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CoreOption:
+    """A choice of the core side, with what it costs."""
+
+    flow: Flow
+    mt: int
+    nt: int
+    kc: int
+    ks: int
+    gm: int
+    gn: int
+    array_s: float
+    core_s: float
+    core_bytes: float
+    global_bytes: float
+
+    @property
+    def busy_s(self) -> float:
+        return max(self.array_s, self.core_s)
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalOption:
+    """A choice of the global side: block sizes, HBM bytes, and partial sums that pass through the global buffer."""
+
+    order: Order
+    mg: int
+    ng: int
+    kg: int
+    resident: bool
+    hbm_bytes: float
+    sums_bytes: float
+
+
+@dataclass(frozen=True, slots=True)
+class ProductCost:
+    """The best mapping and its cost; ``time_s`` has no start-up."""
+
+    core: CoreOption
+    chip: GlobalOption
+    time_s: float
+    global_s: float
+    hbm_s: float
+    hbm_bytes: float
+    global_bytes: float
+
+    @property
+    def bound(self) -> Bound:
+        """What the time waits for."""
+        terms: tuple[tuple[Bound, float], ...] = (
+            ("array", self.core.array_s),
+            ("hbm", self.hbm_s),
+            ("global buffer", self.global_s),
+            ("core buffer", self.core.core_s),
+        )
+        return max(terms, key=lambda term: term[1])[0]
