@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from phaze.errors import InputError
+from phaze.hardware.calibration import Calibration
 
 ClockBasis = Literal["sourced", "derived", "recalled"]
 
@@ -121,6 +122,7 @@ class Chip:
     clock_basis: ClockBasis = "sourced"
     silicon: Silicon = Silicon()
     published: Published = Published()
+    calibration: Calibration | None = None
 
     def __post_init__(self) -> None:
         require_positive(

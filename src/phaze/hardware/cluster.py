@@ -11,6 +11,7 @@ from math import prod
 from typing import Literal
 
 from phaze.errors import InputError
+from phaze.hardware.calibration import UNMEASURED, LinkCalibration
 from phaze.hardware.chip import require_positive
 
 LevelKind = Literal["switch", "ring", "torus"]
@@ -26,6 +27,7 @@ class Level:
     bandwidth_bytes_per_s: float
     latency_s: float
     shape: tuple[int, ...] = ()
+    calibration: LinkCalibration = UNMEASURED
 
     def __post_init__(self) -> None:
         where = f"level {self.name}"

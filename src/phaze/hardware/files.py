@@ -24,6 +24,7 @@ from phaze.documents import (
     Share,
     Watts,
 )
+from phaze.hardware.calibration import Calibration, LinkCalibration
 from phaze.hardware.chip import (
     Chip,
     ClockBasis,
@@ -106,6 +107,31 @@ class PublishedTable(Document):
     process: Text | None = None
 
 
+class CalibrationTable(Document):
+    """What was measured; see :class:`phaze.hardware.calibration.Calibration`."""
+
+    matrix_share: Share | None = None
+    training_matrix_share: Share | None = None
+    hbm_share: Share | None = None
+    vector_hbm_share: Share | None = None
+    start_up: Seconds | None = None
+    training_start_up: Seconds | None = None
+    block_cycles: NonNegative | None = None
+    kept_row: Bytes | None = None
+
+    def value(self) -> Calibration:
+        return Calibration(
+            self.matrix_share,
+            self.training_matrix_share,
+            self.hbm_share,
+            self.vector_hbm_share,
+            self.start_up,
+            self.training_start_up,
+            self.block_cycles,
+            self.kept_row,
+        )
+
+
 class ChipFile(Document):
     """A chip (``phaze.chip/1``)."""
 
@@ -123,6 +149,7 @@ class ChipFile(Document):
     links: LinksTable
     silicon: SiliconTable = SiliconTable()
     published: PublishedTable = PublishedTable()
+    calibration: CalibrationTable | None = None
     notes: Text | None = None
     sources: Sources = Field(default_factory=dict)
 
@@ -149,6 +176,7 @@ class ChipFile(Document):
             clock_basis=self.clock_basis,
             silicon=Silicon(**self.silicon.model_dump()),
             published=Published(said.peak, said.die, said.die_is_upper_bound, said.tdp, said.process),
+            calibration=None if self.calibration is None else self.calibration.value(),
         )
 
 
@@ -161,6 +189,14 @@ class LevelTable(Document):
     bandwidth: BytesPerSecond
     latency: Seconds
     shape: list[Annotated[int, Field(gt=0)]] = Field(default_factory=list)
+    share: Share | None = None
+    start: Seconds | None = None
+    small_start: Seconds | None = None
+    small_share: Share | None = None
+
+    def value(self) -> Level:
+        measured = LinkCalibration(self.share, self.start, self.small_start, self.small_share)
+        return Level(self.name, self.kind, self.size, self.bandwidth, self.latency, tuple(self.shape), measured)
 
 
 class ClusterFile(Document):
@@ -177,10 +213,7 @@ class ClusterFile(Document):
     sources: Sources = Field(default_factory=dict)
 
     def value(self) -> Cluster:
-        levels = tuple(
-            Level(level.name, level.kind, level.size, level.bandwidth, level.latency, tuple(level.shape))
-            for level in self.levels
-        )
+        levels = tuple(level.value() for level in self.levels)
         return Cluster(self.name, self.title, self.devices, levels, self.chip, self.stack)
 
 

@@ -1,0 +1,152 @@
+"""From an operator of a graph to what its cost depends on: products, vector work, a collective. Equal works cost once.
+
+An operator runs its products one after the other on the tensor cores and its vector work beside them:
+
+    time = start-up + max(sum of product times, time of the vector work)
+
+An epilogue's operands and results go to HBM with the product's, so they are the product's ``c`` bytes, and its
+elements cost lane operations alone. Fused attention: both products of the forward pass, the five of the backward pass
+(scores again, then the gradients of values, scores, queries and keys); scores never leave the chip.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from phaze.cost.mapping import NEVER, Product
+from phaze.cost.residency import Needs, needs_of
+from phaze.cost.vector import PASSES, ROW_KINDS, Moved, VectorWork, whole_bursts
+from phaze.graph.ir import Access, Core, Operator, OperatorGraph, Tensor
+from phaze.graph.opset import KINDS
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveWork:
+    """A collective of ``bytes`` (of the whole tensor) over ``group`` ranks."""
+
+    kind: str
+    bytes: int
+    group: int
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What an operator's cost depends on; ``core`` says which cores it keeps."""
+
+    core: Core
+    products: tuple[Product, ...] = ()
+    vector: VectorWork | None = None
+    collective: CollectiveWork | None = None
+
+    @property
+    def flops(self) -> float:
+        return 2.0 * sum(p.macs for p in self.products)
+
+
+def works_of(graph: OperatorGraph, residency: bool = True) -> tuple[Work, ...]:
+    """The work of every operator, in the order of the graph."""
+    tensors = {tensor.id: tensor for tensor in graph.tensors}
+    needs = needs_of(graph, residency)
+    return tuple(_work(op, need, tensors) for op, need in zip(graph.operators, needs, strict=True))
+
+
+def _work(op: Operator, needs: Needs, tensors: dict[int, Tensor]) -> Work:
+    if op.core == "network":
+        return Work("network", collective=CollectiveWork(op.kind, op.size("bytes"), op.size("group")))
+    if op.core == "none":
+        return Work("none")
+    reads = [Moved(a.bytes, n) for a, n in zip(op.reads, needs.reads, strict=True)]
+    writes = [Moved(a.bytes, n) for a, n in zip(op.writes, needs.writes, strict=True)]
+    members = op.parts or (op,)
+    matrix = [part for part in members if KINDS[part.kind].rule in ("product", "convolution", "attention")]
+    if not matrix:
+        return Work("vector", vector=_vector(members, tuple(reads), tuple(writes)))
+    products = _products(op, matrix, tensors, (reads, writes))
+    lanes = [part for part in members if part not in matrix or KINDS[part.kind].rule == "attention"]
+    vector = _vector(lanes, (), ()) if lanes else None
+    return Work("both" if vector else "tensor", products, vector)
+
+
+def _lane_elements(part: Operator) -> tuple[int, int]:
+    sizes = dict(part.sizes)
+    if KINDS[part.kind].rule == "attention":
+        return sizes["batch"] * sizes["queries"] * sizes["keys"], sizes["batch"] * sizes["queries"]
+    return sizes["elements"], sizes.get("rows", 0) if part.kind not in ROW_KINDS else 0
+
+
+def _vector(parts: Sequence[Operator], reads: tuple[Moved, ...], writes: tuple[Moved, ...]) -> VectorWork:
+    """Members together: lane operations add up, spread over the elements of the largest; the most passes count."""
+    counted = [(*_lane_elements(part), KINDS[part.kind].operations) for part in parts]
+    elements = max(n for n, _, _ in counted)
+    operations = sum(n * o for n, _, o in counted) / elements if elements else 0.0
+    rowed = [(n, r) for n, r, _ in counted if r]
+    rows = max(rowed)[1] if rowed else 0
+    passes = max(PASSES.get(part.kind, 1) for part in parts)
+    single = parts[0] if len(parts) == 1 else None
+    if single is not None and single.kind in ROW_KINDS:
+        reads, writes = _rowwise(single, reads), _rowwise(single, writes)
+    return VectorWork(elements, rows, float(operations), passes, reads, writes)
+
+
+def _rowwise(part: Operator, moved: tuple[Moved, ...]) -> tuple[Moved, ...]:
+    """Whole bursts for the rows of a look-up; as many rows as there are indices, else one for each 64 elements."""
+    rows = dict(part.sizes).get("rows", 0)
+    return tuple(Moved(whole_bursts(m.bytes, rows), m.need_bytes) for m in moved)
+
+
+def _joined(moved: Sequence[Moved]) -> Moved:
+    """Several operands as one: on the chip only when all are."""
+    if not moved:
+        return Moved(0.0)
+    return Moved(sum(m.bytes for m in moved), max(m.need_bytes for m in moved))
+
+
+def _products(
+    op: Operator, matrix: list[Operator], tensors: dict[int, Tensor], moved: tuple[list[Moved], list[Moved]]
+) -> tuple[Product, ...]:
+    """The products of an operator; bytes that belong to none of its operands count as results of the first."""
+    reads, writes = moved
+    outer = dict(zip((a.tensor for a in op.reads), reads, strict=True))
+    taken: set[int] = set()
+    found: list[Product] = []
+    for part in matrix:
+        if KINDS[part.kind].rule == "attention":
+            e = _element_bytes(part.reads, tensors)
+            joined = _joined(list(outer.values()))
+            taken.update(outer)
+            found.extend(_attention(part, e, joined if not found else Moved(0.0)))
+            continue
+        operands = sorted(sorted(part.reads, key=lambda a: -a.bytes)[:2], key=part.reads.index)
+        a, b = ([outer.get(x.tensor, Moved(0.0)) for x in operands] + [Moved(0.0)] * 2)[:2]
+        taken.update(x.tensor for x in operands)
+        found.append(_product(part, _element_bytes(operands, tensors), a, b))
+    rest = _joined([*writes, *(m for tensor, m in outer.items() if tensor not in taken)])
+    first = found[0]
+    found[0] = _with_results(first, rest)
+    return tuple(found)
+
+
+def _element_bytes(accesses: Sequence[Access], tensors: dict[int, Tensor]) -> int:
+    return max((tensors[a.tensor].element_bytes for a in accesses if a.tensor in tensors), default=2)
+
+
+def _product(part: Operator, element_bytes: int, a: Moved, b: Moved) -> Product:
+    sizes = (part.size("batch"), part.size("m"), part.size("n"), part.size("k"))
+    return Product(*sizes, element_bytes, a.bytes, b.bytes, 0.0, a.need_bytes, b.need_bytes, NEVER)
+
+
+def _with_results(p: Product, rest: Moved) -> Product:
+    return Product(
+        p.batch, p.m, p.n, p.k, p.element_bytes, p.a_bytes, p.b_bytes, rest.bytes,
+        p.a_need_bytes, p.b_need_bytes, rest.need_bytes,
+    )  # fmt: skip
+
+
+def _attention(part: Operator, element_bytes: int, operands: Moved) -> list[Product]:
+    b, q, k = part.size("batch"), part.size("queries"), part.size("keys")
+    w, v = part.size("width"), part.size("value_width")
+    shapes = [(q, k, w), (q, v, k)]
+    if part.kind == "attention_backward":
+        shapes = [(q, k, w), (k, v, q), (q, k, v), (q, w, k), (k, w, q)]
+    bare = [Product(b, m, n, depth, element_bytes, 0.0, 0.0, 0.0) for m, n, depth in shapes]
+    m, n, depth = shapes[0]
+    return [Product(b, m, n, depth, element_bytes, operands.bytes, 0.0, 0.0, operands.need_bytes), *bare[1:]]

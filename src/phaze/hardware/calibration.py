@@ -1,0 +1,141 @@
+"""What a chip and a link really sustain: at most eight measured numbers a chip, and the defaults without them.
+
+The bases, from best to plainest:
+
+    calibrated   the numbers of the chip's ``[calibration]`` table; what it leaves out is as for datasheet
+    datasheet    matrix and HBM peaks x 0.8, 4 us to start an operator: good to 10-15 %, in the order of plans better
+    ideal        peaks as they stand, no start-up: the rules of the ICML 2024 paper, and bounds
+
+``alone`` is one operator called from the host and waited for; ``training`` is operators queued one behind the other for
+hours: they start sooner, and the clock is lower because the chip is warm and at its power limit.
+"""
+
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from phaze.errors import InputError
+
+Basis = Literal["calibrated", "datasheet", "ideal"]
+Load = Literal["alone", "training"]
+
+
+def _in_range(where: str, name: str, value: float | None) -> None:
+    if value is None:
+        return
+    share = name.endswith("share")
+    if not 0 <= value < float("inf") or (share and not 0 < value <= 1):
+        remedy = "it must be above 0 and at most 1" if share else "it must be at least 0"
+        raise InputError(f"{where}.{name}", f"{value!r} is out of range", remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Measured numbers of a chip, None where nothing was measured.
+
+    ``matrix_share``, ``training_matrix_share``: sustained share of the matrix peak in large products. ``hbm_share``: of
+    the HBM bandwidth that products reach, ``vector_hbm_share``: that vector operators reach. ``start_up_s``,
+    ``training_start_up_s``: seconds an operator takes beside its work. ``block_cycles``: cycles lost for each
+    array-sized block of outputs (filling and emptying it). ``kept_row_bytes``: the longest row, at 4 bytes an element,
+    that a vector core keeps between the passes of a normalisation; longer ones are fetched again.
+    """
+
+    matrix_share: float | None = None
+    training_matrix_share: float | None = None
+    hbm_share: float | None = None
+    vector_hbm_share: float | None = None
+    start_up_s: float | None = None
+    training_start_up_s: float | None = None
+    block_cycles: float | None = None
+    kept_row_bytes: float | None = None
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            _in_range("calibration", field.name, getattr(self, field.name))
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """What costs are computed with. ``kept_row_bytes`` None: half of a vector core's buffer."""
+
+    basis: Basis
+    matrix_share: float
+    hbm_share: float
+    vector_hbm_share: float
+    start_up_s: float
+    block_cycles: float
+    kept_row_bytes: float | None
+
+
+IDEAL = Constants("ideal", 1.0, 1.0, 1.0, 0.0, 0.0, None)
+DATASHEET = Constants("datasheet", 0.8, 0.8, 0.8, 4e-6, 0.0, None)
+
+
+def constants_of(calibration: Calibration | None, basis: Basis = "calibrated", load: Load = "alone") -> Constants:
+    """The constants of a basis; ``calibrated`` without a calibration is the data sheet's, and says so."""
+    if basis == "ideal":
+        return IDEAL
+    if basis == "datasheet" or calibration is None:
+        return DATASHEET
+    training = load == "training"
+
+    def first(*values: float | None) -> float:
+        return next(value for value in values if value is not None)
+
+    said = calibration
+    alone = first(said.matrix_share, DATASHEET.matrix_share)
+    start_up = first(said.start_up_s, DATASHEET.start_up_s)
+    hbm = first(said.hbm_share, DATASHEET.hbm_share)
+    return Constants(
+        "calibrated",
+        first(said.training_matrix_share, alone) if training else alone,
+        hbm,
+        first(said.vector_hbm_share, hbm),
+        first(said.training_start_up_s, start_up) if training else start_up,
+        first(said.block_cycles, DATASHEET.block_cycles),
+        said.kept_row_bytes,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LinkCalibration:
+    """Measured numbers of a network level, None where nothing was measured.
+
+    ``share``: of the bandwidth that large messages reach. ``start_s``: what a collective takes beside its steps.
+    ``small_start_s``, ``small_share``: the same for the low-latency way that small messages go.
+    """
+
+    share: float | None = None
+    start_s: float | None = None
+    small_start_s: float | None = None
+    small_share: float | None = None
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            _in_range("level", field.name, getattr(self, field.name))
+
+
+UNMEASURED = LinkCalibration()
+
+
+@dataclass(frozen=True, slots=True)
+class LinkConstants:
+    """What collectives are computed with; ``small_share`` 0: small messages go no other way than large ones."""
+
+    share: float
+    start_s: float
+    small_start_s: float
+    small_share: float
+
+
+IDEAL_LINK = LinkConstants(1.0, 0.0, 0.0, 0.0)
+DATASHEET_LINK = LinkConstants(0.8, 20e-6, 13e-6, 0.15)
+
+
+def link_constants_of(said: LinkCalibration, basis: Basis = "calibrated") -> LinkConstants:
+    """The constants of a level: measured ones first, the data sheet's 0.8 and 20 us otherwise."""
+    if basis == "ideal":
+        return IDEAL_LINK
+    if basis == "datasheet":
+        return DATASHEET_LINK
+    rest = DATASHEET_LINK
+    return LinkConstants(*(getattr(rest if getattr(said, f.name) is None else said, f.name) for f in fields(said)))
