@@ -1,20 +1,20 @@
 """Vector operators: one formula over the operator table.
 
-For V cores of l lanes at clock f, an operator over ``elements`` in ``rows`` of L = elements / rows that takes ``o`` lane
-operations an element (``operations`` of the kind in :mod:`phaze.graph.opset`; a fused one the sum of its members):
+For V cores of l lanes at clock f, an operator over ``elements`` in ``rows`` of L = elements / rows that takes ``o``
+lane operations an element (``operations`` of the kind in :mod:`phaze.graph.opset`; a fused one: of all its members):
 
-    steps    = ceil(elements / (V l))                                        element-wise and moves     (:func:`lane_steps`)
-             = ceil(rows / (V floor(l/L)))                                   rows shorter than the lanes
-             = min over w of ceil(rows w / V) ceil(L / (w l)) + 2 log2 w     a row over w cores, w a power of two up to V
+    steps    = ceil(elements / (V l))                                     element-wise, moves    (:func:`lane_steps`)
+             = ceil(rows / (V floor(l/L)))                                rows shorter than the lanes
+             = min over w of ceil(rows w / V) ceil(L / (w l)) + 2 log2 w  a row over w cores, powers of two up to V
     t_lanes  = o steps / f
-    fetched  = passes, where a row of 4 L bytes is longer than a core keeps; else 1                      (``PASSES``)
+    fetched  = passes, where a row of 4 L bytes is longer than a core keeps; else 1              (``PASSES``)
     t_buffer = (fetched reads + writes) / (V buffer bandwidth)
     t_global = (fetched reads + writes) / global bandwidth
     t_hbm    = (fetched reads + writes, without what half of the global buffer still holds) / HBM bandwidth
-    time     = max(t_lanes, t_buffer, t_global, t_hbm)                                                (:func:`sweep_vector`)
+    time     = max(t_lanes, t_buffer, t_global, t_hbm)                                           (:func:`sweep_vector`)
 
-Look-ups by row (``gather``, ``scatter``, embeddings) move whole bursts of 64 bytes for every row. All terms only fall with
-V, l, f, the bandwidths, the buffers; none is below its elements over the lanes or its bytes over the bandwidth.
+Look-ups by row (``gather``, ``scatter``, embeddings) move whole bursts of 64 bytes for every row. All terms only fall
+with V, l, f, the bandwidths and buffers; none is below its elements over the lanes or its bytes over the bandwidth.
 """
 
 from collections.abc import Mapping, Sequence
@@ -124,7 +124,7 @@ def lane_steps(elements: int, rows: int, cores: Integers, lanes: Integers) -> Fl
     """Steps in which all lanes of all cores work on one element each; the formulas stand in the docstring above."""
     if elements == 0:
         return np.zeros(len(cores))
-    if rows == 0 or rows == elements:
+    if rows in (0, elements):
         return np.ceil(elements / (cores.astype(np.float64) * lanes))
     length = -(-elements // rows)
     packed = np.ceil(rows / (cores.astype(np.float64) * np.maximum(lanes // length, 1)))

@@ -1,0 +1,150 @@
+"""All works on all chips: times, bytes and energies as arrays, each distinct part costed once.
+
+For work w on chip c, with the products p of w, the constants of the chip, and one of the ways to run of
+:mod:`phaze.cost.parts`:
+
+    tensor_s[w, c] = sum over p of time(p, tensor part of c)
+    vector_s[w, c] = time(vector work of w, vector part of c)
+    time_s[w, c]   = start-up + max(tensor_s, vector_s)                                          (:meth:`Column.time_s`)
+    serial(c)      = sum over the operators of a graph of time_s, collectives added by the caller    (:func:`serial_s`)
+
+A network work takes ``network_s``, which the caller has from :mod:`phaze.cost.collective`: it depends on no chip part.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.cost.mapping import Product
+from phaze.cost.parts import ChipArrays, How, tensor_parts, vector_parts
+from phaze.cost.products import ProductCosts, sweep_products
+from phaze.cost.vector import VectorCosts, VectorWork, sweep_vector
+from phaze.cost.work import Work
+from phaze.hardware.calibration import Constants
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The works run one way (``how``): costs by distinct part, gathered to chips when asked for."""
+
+    works: tuple[Work, ...]
+    how: How
+    start_up_s: float
+    products: ProductCosts
+    product_rows: tuple[tuple[int, ...], ...]
+    tensor_part_of: Integers
+    vectors: VectorCosts
+    vector_rows: tuple[int, ...]
+    vector_part_of: Integers
+
+    def _tensor(self, values: Floats, work: int) -> Floats:
+        total: Floats = np.zeros(values.shape[1])
+        for row in self.product_rows[work]:
+            total = total + values[row]
+        return total[self.tensor_part_of]
+
+    def _vector(self, values: Floats, work: int) -> Floats:
+        row = self.vector_rows[work]
+        return np.zeros(len(self.vector_part_of)) if row < 0 else values[row][self.vector_part_of]
+
+    def time_s(self, work: int) -> Floats:
+        """Seconds of one work on every chip; zero for what no core runs."""
+        if self.works[work].core in ("none", "network"):
+            return np.zeros(len(self.tensor_part_of))
+        tensor, vector = self._tensor(self.products.time_s, work), self._vector(self.vectors.time_s, work)
+        return self.start_up_s + np.maximum(tensor, vector)
+
+    def times_s(self) -> Floats:
+        """Seconds of all works on every chip, (work, chip)."""
+        return np.array([self.time_s(i) for i in range(len(self.works))]).reshape(len(self.works), -1)
+
+    def hbm_bytes(self, work: int) -> Floats:
+        return self._tensor(self.products.hbm_bytes, work) + self._vector(self.vectors.hbm_bytes, work)
+
+    def global_bytes(self, work: int) -> Floats:
+        return self._tensor(self.products.global_bytes, work) + self._vector(self.vectors.global_bytes, work)
+
+    def core_bytes(self, work: int) -> Floats:
+        """Bytes between the tensor cores' buffers and their arrays."""
+        return self._tensor(self.products.core_bytes, work)
+
+    def vector_bytes(self, work: int) -> Floats:
+        """Bytes through the vector cores' buffers."""
+        return self._vector(self.vectors.global_bytes, work)
+
+
+def _numbered(values: Sequence[Product]) -> tuple[list[Product], dict[Product, int]]:
+    rows: dict[Product, int] = {}
+    for value in values:
+        rows.setdefault(value, len(rows))
+    return list(rows), rows
+
+
+def cost_works(works: Sequence[Work], chips: ChipArrays, constants: Constants, how: How = "all_cores") -> Column:
+    """Every work on every chip."""
+    products, product_row = _numbered([p for work in works for p in work.products])
+    vectors: dict[VectorWork, int] = {}
+    for work in works:
+        if work.vector is not None:
+            vectors.setdefault(work.vector, len(vectors))
+    tensor, tensor_of = tensor_parts(chips, constants, how)
+    vector, vector_of = vector_parts(chips, constants, how)
+    return Column(
+        works=tuple(works),
+        how=how,
+        start_up_s=constants.start_up_s,
+        products=sweep_products(products, tensor),
+        product_rows=tuple(tuple(product_row[p] for p in work.products) for work in works),
+        tensor_part_of=tensor_of,
+        vectors=sweep_vector(list(vectors), vector),
+        vector_rows=tuple(-1 if work.vector is None else vectors[work.vector] for work in works),
+        vector_part_of=vector_of,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CostTable:
+    """What a scheduler needs: each distinct work on one core and spread over all of them.
+
+    ``rows[i]`` is the work of operator i of the sequence that the table was made from.
+    """
+
+    works: tuple[Work, ...]
+    rows: tuple[int, ...]
+    one_core: Column
+    all_cores: Column
+    paired: Column
+
+    def spread_s(self, work: int, paired: bool) -> Floats:
+        """All-core seconds; ``paired``: a fused operator has min(T, V) cores of each kind."""
+        column = self.paired if paired and self.works[work].core == "both" else self.all_cores
+        return column.time_s(work)
+
+
+def cost_table(operators: Sequence[Work], chips: ChipArrays, constants: Constants) -> CostTable:
+    """The table of a sequence of operators' works, equal works costed once."""
+    rows: dict[Work, int] = {}
+    of = tuple(rows.setdefault(work, len(rows)) for work in operators)
+    works = tuple(rows)
+    fused = tuple(work if work.core == "both" else Work("none") for work in works)
+    return CostTable(
+        works,
+        of,
+        one_core=cost_works(works, chips, constants, "one_core"),
+        all_cores=cost_works(works, chips, constants, "all_cores"),
+        paired=cost_works(fused, chips, constants, "paired"),
+    )
+
+
+def serial_s(table: CostTable) -> Floats:
+    """Seconds of the operators one after the other, each spread over the chip, without collectives: one per chip."""
+    counts = np.bincount(np.array(table.rows, dtype=np.int64), minlength=len(table.works))
+    total: Floats = np.zeros(len(table.all_cores.tensor_part_of))
+    for work, count in enumerate(counts):
+        total = total + count * table.all_cores.time_s(work)
+    return total
