@@ -9,6 +9,7 @@ Files may say ``"32 GiB"`` or a plain number in the base unit; people are shown 
 import math
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from types import MappingProxyType
 from typing import Literal
 
@@ -50,7 +51,10 @@ def parse(text: str, unit: Unit) -> float:
     number, suffix = match.groups()
     if suffix is None or suffix not in spellings:
         raise ValueError(f"give the unit as one of {', '.join(spellings)}, for example '{example}'")
-    value = float(number) * spellings[suffix]
+    try:
+        value = float(Decimal(number) * Decimal(repr(spellings[suffix])))
+    except ArithmeticError:
+        value = math.inf
     if not math.isfinite(value):
         raise ValueError(f"give a finite number such as '{example}'")
     return value

@@ -1,0 +1,1 @@
+"""Hardware: chips, clusters, software stacks, and what silicon, power and ownership cost."""

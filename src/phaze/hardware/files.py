@@ -1,0 +1,233 @@
+"""Hardware files (``phaze.chip/1``, ``phaze.cluster/1``, ``phaze.stack/1``) as they stand in TOML or JSON.
+
+Each model here says which keys a file may have; ``value()`` turns the checked file into the frozen domain value.
+A file's ``sources`` table names, for the path of a number, where the number comes from; a source that begins with
+``assumed:``, ``recalled:`` or ``derived:`` says that it is not a published reading.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from phaze.documents import (
+    Bytes,
+    BytesPerSecond,
+    Count,
+    Document,
+    FlopPerSecond,
+    Format,
+    Hertz,
+    Mm2,
+    NonNegative,
+    Positive,
+    Seconds,
+    Share,
+    Watts,
+)
+from phaze.hardware.chip import (
+    Chip,
+    ClockBasis,
+    Links,
+    Memory,
+    Published,
+    Silicon,
+    TensorCore,
+    VectorCore,
+    array_feed_bytes_per_cycle,
+    lane_feed_bytes_per_cycle,
+)
+from phaze.hardware.cluster import Cluster, Level, LevelKind
+from phaze.hardware.stack import Fusion, Optimizer, Precision, ScheduleRule, Stack
+
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=64)]
+Text = Annotated[str, Field(min_length=1, max_length=400)]
+Sources = dict[str, Text]
+BuiltShare = Annotated[Positive, Field(ge=1)]
+
+
+class CoreBufferTable(Document):
+    """A core's buffer; without ``bandwidth`` it feeds its core fully."""
+
+    size: Bytes
+    bandwidth: BytesPerSecond | None = None
+
+
+class MemoryTable(Document):
+    """A memory of the whole chip."""
+
+    size: Bytes
+    bandwidth: BytesPerSecond
+    kind: Literal["scratchpad", "cache"] = "scratchpad"
+
+    def value(self) -> Memory:
+        return Memory(self.size, self.bandwidth, cache=self.kind == "cache")
+
+
+class TensorCoresTable(Document):
+    """The tensor cores: how many, and the array of each."""
+
+    count: Count
+    rows: Annotated[int, Field(gt=0, le=65536)]
+    columns: Annotated[int, Field(gt=0, le=65536)]
+    buffer: CoreBufferTable
+
+
+class VectorCoresTable(Document):
+    """The vector cores: how many, and the lanes of each."""
+
+    count: Count
+    lanes: Annotated[int, Field(gt=0, le=2**24)]
+    buffer: CoreBufferTable
+
+
+class LinksTable(Document):
+    """Links to other devices; ``bandwidth`` is of all links together, one direction."""
+
+    count: Count
+    bandwidth: BytesPerSecond
+
+
+class SiliconTable(Document):
+    """Units on the die over units that work; see :class:`phaze.hardware.chip.Silicon`."""
+
+    dies: Annotated[int, Field(gt=0, le=64)] = 1
+    cores_built: BuiltShare = 1.0
+    global_buffer_built: BuiltShare = 1.0
+    hbm_built: BuiltShare = 1.0
+
+
+class PublishedTable(Document):
+    """The maker's own figures."""
+
+    peak: FlopPerSecond | None = None
+    die: Mm2 | None = None
+    die_is_upper_bound: bool = False
+    tdp: Watts | None = None
+    process: Text | None = None
+
+
+class ChipFile(Document):
+    """A chip (``phaze.chip/1``)."""
+
+    schema_: Annotated[Literal["phaze.chip/1"], Field(alias="schema")]
+    name: Name
+    title: Text
+    clock: Hertz
+    clock_basis: ClockBasis
+    technology: Name | None = None
+    cluster: Name | None = None
+    tensor_cores: TensorCoresTable
+    vector_cores: VectorCoresTable
+    global_buffer: MemoryTable
+    hbm: MemoryTable
+    links: LinksTable
+    silicon: SiliconTable = SiliconTable()
+    published: PublishedTable = PublishedTable()
+    notes: Text | None = None
+    sources: Sources = Field(default_factory=dict)
+
+    def value(self) -> Chip:
+        tensor, vector = self.tensor_cores, self.vector_cores
+        array_feed = array_feed_bytes_per_cycle(tensor.rows, tensor.columns) * self.clock
+        lane_feed = lane_feed_bytes_per_cycle(vector.lanes) * self.clock
+        tensor_buffer = Memory(tensor.buffer.size, tensor.buffer.bandwidth or array_feed)
+        vector_buffer = Memory(vector.buffer.size, vector.buffer.bandwidth or lane_feed)
+        said = self.published
+        return Chip(
+            name=self.name,
+            title=self.title,
+            clock_hz=self.clock,
+            tensor_cores=tensor.count,
+            tensor_core=TensorCore(tensor.rows, tensor.columns, tensor_buffer),
+            vector_cores=vector.count,
+            vector_core=VectorCore(vector.lanes, vector_buffer),
+            global_buffer=self.global_buffer.value(),
+            hbm=self.hbm.value(),
+            links=Links(self.links.count, self.links.bandwidth),
+            technology=self.technology,
+            cluster=self.cluster,
+            clock_basis=self.clock_basis,
+            silicon=Silicon(**self.silicon.model_dump()),
+            published=Published(said.peak, said.die, said.die_is_upper_bound, said.tdp, said.process),
+        )
+
+
+class LevelTable(Document):
+    """One level of a cluster, innermost first."""
+
+    name: Name
+    kind: LevelKind
+    size: Count
+    bandwidth: BytesPerSecond
+    latency: Seconds
+    shape: list[Annotated[int, Field(gt=0)]] = Field(default_factory=list)
+
+
+class ClusterFile(Document):
+    """A cluster (``phaze.cluster/1``)."""
+
+    schema_: Annotated[Literal["phaze.cluster/1"], Field(alias="schema")]
+    name: Name
+    title: Text
+    devices: Count
+    chip: Name | None = None
+    stack: Name = "ideal"
+    levels: Annotated[list[LevelTable], Field(min_length=1, max_length=8)]
+    notes: Text | None = None
+    sources: Sources = Field(default_factory=dict)
+
+    def value(self) -> Cluster:
+        levels = tuple(
+            Level(level.name, level.kind, level.size, level.bandwidth, level.latency, tuple(level.shape))
+            for level in self.levels
+        )
+        return Cluster(self.name, self.title, self.devices, levels, self.chip, self.stack)
+
+
+class StackFile(Document):
+    """A software stack (``phaze.stack/1``)."""
+
+    schema_: Annotated[Literal["phaze.stack/1"], Field(alias="schema")]
+    name: Name
+    title: Text
+    fusion: Fusion
+    host_time: Seconds
+    hides_tensor_collectives: bool
+    hidden_synchronisation: Share
+    scatter_gather: bool
+    optimizer_traffic_bytes: NonNegative
+    state_bytes: NonNegative
+    reserve: Annotated[NonNegative, Field(description="bytes the framework keeps")]
+    schedule: ScheduleRule = "serial"
+    precision: Precision = "bf16"
+    optimizer: Optimizer = "adam"
+    notes: Text | None = None
+    sources: Sources = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "StackFile":
+        if self.optimizer_traffic_bytes and not self.state_bytes:
+            raise ValueError("an optimizer that moves bytes must hold state_bytes")
+        return self
+
+    def value(self) -> Stack:
+        return Stack(
+            name=self.name,
+            title=self.title,
+            fusion=self.fusion,
+            host_s=self.host_time,
+            hides_tensor_collectives=self.hides_tensor_collectives,
+            hidden_synchronisation=self.hidden_synchronisation,
+            scatter_gather=self.scatter_gather,
+            optimizer_traffic_bytes=self.optimizer_traffic_bytes,
+            state_bytes=self.state_bytes,
+            reserve_bytes=self.reserve,
+            schedule=self.schedule,
+            precision=self.precision,
+            optimizer=self.optimizer,
+        )
+
+
+CHIP = Format("phaze.chip/1", ChipFile, "an accelerator device")
+CLUSTER = Format("phaze.cluster/1", ClusterFile, "devices and the network that joins them")
+STACK = Format("phaze.stack/1", StackFile, "a training framework's constants")

@@ -1,0 +1,54 @@
+"""Hardware by name or by path: the files that come along under ``presets/``, and the user's own.
+
+What looks like a path (it ends in .toml or .json, holds a slash, or is ``-``) is read from there; all else is
+the name of a preset, with the nearest right one in the error.
+"""
+
+from importlib.resources import files
+from typing import TypeVar
+
+from phaze import documents
+from phaze.errors import unknown_name
+from phaze.hardware.chip import Chip
+from phaze.hardware.cluster import Cluster
+from phaze.hardware.files import ChipFile, ClusterFile, StackFile
+from phaze.hardware.stack import Stack
+
+M = TypeVar("M", bound=documents.Document)
+
+
+def preset_names(kind: str) -> tuple[str, ...]:
+    """The names of the presets of a kind (chips, clusters, stacks, technologies), sorted."""
+    folder = files("phaze.hardware") / "presets" / kind
+    return tuple(sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")))
+
+
+def is_path(text: str) -> bool:
+    """Whether ``text`` means a file rather than a preset."""
+    return text == "-" or "/" in text or text.endswith((".toml", ".json"))
+
+
+def read(model: type[M], kind: str, text: str) -> M:
+    """The file of ``kind`` that ``text`` names or leads to, checked."""
+    if is_path(text):
+        return documents.load(model, text)
+    if text not in preset_names(kind):
+        raise unknown_name("", kind.removesuffix("s"), text, preset_names(kind))
+    source = files("phaze.hardware") / "presets" / kind / f"{text}.toml"
+    where = f"presets/{kind}/{text}.toml"
+    return documents.check(model, documents.parse(source.read_text(encoding="utf-8"), "toml", where), where)
+
+
+def load_chip(text: str) -> Chip:
+    """A chip by preset name or path."""
+    return read(ChipFile, "chips", text).value()
+
+
+def load_cluster(text: str) -> Cluster:
+    """A cluster by preset name or path."""
+    return read(ClusterFile, "clusters", text).value()
+
+
+def load_stack(text: str) -> Stack:
+    """A software stack by preset name or path."""
+    return read(StackFile, "stacks", text).value()

@@ -1,0 +1,157 @@
+"""What a chip costs to own: money and carbon of making it, and of running it.
+
+For dies of area A mm2 on a wafer of radius R mm (:func:`dies_per_wafer`, :func:`die_yield`):
+
+    dies per wafer  N = pi (R^2 - R sqrt(2 A)) / A                  (rounded down, at least 1 if it fits at all)
+    yield           Y = (1 + A D / alpha)^(-alpha)                  (negative binomial; A in cm2, D defects a cm2)
+    die             = wafer price / (N Y)
+    making, USD     = dies * die + HBM GB * price + package
+    running, USD    = power * utilisation * PUE * hours * price a kWh
+    making, kgCO2e  = dies * A (fab grid * fab energy + gases + materials) / Y + HBM GB * c_hbm + package
+    running, kgCO2e = energy * grid
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from phaze.documents import Document, Format, NonNegative, Positive, Share
+from phaze.errors import InfeasibleError
+from phaze.hardware.chip import Chip
+from phaze.hardware.files import Name, Sources, Text
+from phaze.hardware.library import read
+from phaze.hardware.power import full_rate_power
+from phaze.hardware.technology import Fab, Technology, chip_areas
+
+HOURS_PER_YEAR = 8766.0
+GB = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The constants of ownership that are not the process's own."""
+
+    yield_clustering: float
+    hbm_usd_per_gb: float
+    package_usd: float
+    lifetime_years: float
+    utilisation: float
+    power_usage_effectiveness: float
+    electricity_usd_per_kwh: float
+    grid_kgco2e_per_kwh: float
+    fab_grid_kgco2e_per_kwh: float
+    hbm_kgco2e_per_gb: float
+    package_kgco2e: float
+
+
+class TermsFile(Document):
+    """Ownership constants (``phaze.ownership/1``)."""
+
+    schema_: Annotated[Literal["phaze.ownership/1"], Field(alias="schema")]
+    name: Name
+    title: Text
+    yield_clustering: Positive
+    hbm_usd_per_gb: NonNegative
+    package_usd: NonNegative
+    lifetime_years: Positive
+    utilisation: Share
+    power_usage_effectiveness: Annotated[Positive, Field(ge=1)]
+    electricity_usd_per_kwh: NonNegative
+    grid_kgco2e_per_kwh: NonNegative
+    fab_grid_kgco2e_per_kwh: NonNegative
+    hbm_kgco2e_per_gb: NonNegative
+    package_kgco2e: NonNegative
+    notes: Text | None = None
+    sources: Sources = Field(default_factory=dict)
+
+    def value(self) -> Terms:
+        return Terms(**self.model_dump(exclude={"schema_", "name", "title", "notes", "sources"}))
+
+
+OWNERSHIP = Format("phaze.ownership/1", TermsFile, "prices, lifetime and carbon intensities")
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """Money (USD) and carbon (kgCO2e) of one device over its lifetime."""
+
+    dies_per_wafer: int
+    yield_share: float
+    die_usd: float
+    hbm_usd: float
+    package_usd: float
+    energy_usd: float
+    energy_kwh: float
+    embodied_kgco2e: float
+    operational_kgco2e: float
+
+    @property
+    def making_usd(self) -> float:
+        """Dies, HBM and package."""
+        return self.die_usd + self.hbm_usd + self.package_usd
+
+    @property
+    def total_usd(self) -> float:
+        """Making and running."""
+        return self.making_usd + self.energy_usd
+
+    @property
+    def total_kgco2e(self) -> float:
+        """Making and running."""
+        return self.embodied_kgco2e + self.operational_kgco2e
+
+
+def load_terms(text: str = "default") -> Terms:
+    """Ownership constants by preset name or path."""
+    return read(TermsFile, "ownership", text).value()
+
+
+def dies_per_wafer(area_mm2: float, diameter_mm: float) -> int:
+    """Whole dies of ``area_mm2`` on a round wafer; 0 if none fits."""
+    radius = diameter_mm / 2
+    return max(0, math.floor(math.pi * (radius**2 - radius * math.sqrt(2 * area_mm2)) / area_mm2))
+
+
+def die_yield(area_mm2: float, defects_per_cm2: float, clustering: float) -> float:
+    """Share of dies without a defect, negative binomial."""
+    return float((1 + area_mm2 / 100 * defects_per_cm2 / clustering) ** -clustering)
+
+
+def _good_dies(area_mm2: float, fab: Fab, terms: Terms) -> tuple[int, float]:
+    count = dies_per_wafer(area_mm2, fab.wafer_diameter_mm)
+    if count == 0:
+        raise InfeasibleError(
+            f"A die of {area_mm2:.0f} mm2 does not fit a wafer of {fab.wafer_diameter_mm:.0f} mm; "
+            "split the chip into more dies.",
+            {"needed_mm2": area_mm2, "wafer_diameter_mm": fab.wafer_diameter_mm},
+        )
+    return count, die_yield(area_mm2, fab.defects_per_cm2, terms.yield_clustering)
+
+
+def ownership_of(chip: Chip, technology: Technology, terms: Terms, average_w: float | None = None) -> Ownership:
+    """Cost and carbon of ``chip``; power is ``average_w``, or else the design power estimate."""
+    fab, dies = technology.fab, chip.silicon.dies
+    die_mm2 = float(chip_areas(technology, chip).total()) / dies
+    count, good = _good_dies(die_mm2, fab, terms)
+    power_w = full_rate_power(technology, chip).design_w if average_w is None else average_w
+    hours = terms.lifetime_years * HOURS_PER_YEAR
+    energy_kwh = power_w / 1e3 * terms.utilisation * terms.power_usage_effectiveness * hours
+    hbm_gb = chip.hbm.size_bytes / GB
+    carbon_per_cm2 = (
+        terms.fab_grid_kgco2e_per_kwh * fab.energy_kwh_per_cm2 + fab.gas_kgco2e_per_cm2 + fab.materials_kgco2e_per_cm2
+    )
+    return Ownership(
+        dies_per_wafer=count,
+        yield_share=good,
+        die_usd=dies * fab.wafer_usd / (count * good),
+        hbm_usd=hbm_gb * terms.hbm_usd_per_gb,
+        package_usd=terms.package_usd,
+        energy_usd=energy_kwh * terms.electricity_usd_per_kwh,
+        energy_kwh=energy_kwh,
+        embodied_kgco2e=dies * die_mm2 / 100 * carbon_per_cm2 / good
+        + hbm_gb * terms.hbm_kgco2e_per_gb
+        + terms.package_kgco2e,
+        operational_kgco2e=energy_kwh * terms.grid_kgco2e_per_kwh,
+    )

@@ -1,0 +1,51 @@
+"""A software stack: what the training framework fuses, hides and spends, apart from chip and network."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from phaze.errors import InputError
+
+Fusion = Literal["none", "elementwise", "full"]
+ScheduleRule = Literal["serial", "icml24", "overlap"]
+Precision = Literal["fp32", "bf16", "fp8"]
+Optimizer = Literal["sgd", "adam"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """Constants of a framework; every share is between 0 (nothing) and 1 (all).
+
+    ``fusion``: none (each operator alone), elementwise (chains become one), full (also epilogues of products).
+    ``host_s``: host time to launch one operator. ``hides_tensor_collectives``: the backward all-reduce runs behind
+    the weight-gradient products. ``hidden_synchronisation``: share of the data-parallel reduction behind the
+    backward pass. ``scatter_gather``: a tensor group sends each byte between stages once.
+    ``optimizer_traffic_bytes``: HBM bytes that one update moves for a parameter. ``state_bytes``: bytes held for a
+    parameter (weight, gradient, master weight, moments). ``reserve_bytes``: memory the framework keeps for itself.
+    """
+
+    name: str
+    title: str
+    fusion: Fusion
+    host_s: float
+    hides_tensor_collectives: bool
+    hidden_synchronisation: float
+    scatter_gather: bool
+    optimizer_traffic_bytes: float
+    state_bytes: float
+    reserve_bytes: float
+    schedule: ScheduleRule = "serial"
+    precision: Precision = "bf16"
+    optimizer: Optimizer = "adam"
+
+    def __post_init__(self) -> None:
+        for field in ("host_s", "optimizer_traffic_bytes", "state_bytes", "reserve_bytes"):
+            if not 0 <= getattr(self, field) < float("inf"):
+                raise InputError(
+                    f"{self.name}.{field}", f"{getattr(self, field)!r} is out of range", "it must be at least 0"
+                )
+        if not 0 <= self.hidden_synchronisation <= 1:
+            raise InputError(
+                f"{self.name}.hidden_synchronisation",
+                f"{self.hidden_synchronisation!r} is out of range",
+                "it must be between 0 and 1",
+            )

@@ -1,0 +1,1 @@
+"""Search: the space of chips, bounds over all of it, and the best with a certificate."""
