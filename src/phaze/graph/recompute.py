@@ -1,0 +1,80 @@
+"""What selective recomputation drops and runs again: attention scores and what depends on them only.
+
+In the forward graph a *score path* runs from a product of two activations (query and key), through vector
+operators among them a softmax, to another product of two activations (probabilities and value).
+
+    dropped = saved tensors written on a score path, the first product included, the last one not
+    rerun   = the operators that lead from what is kept to what was dropped
+"""
+
+from collections.abc import Iterable
+
+from phaze.graph.ir import Operator, OperatorGraph, Recompute, Tensor
+
+
+def _activations_only(operator: Operator, roles: dict[int, str]) -> bool:
+    return operator.kind == "product" and all(roles[access.tensor] != "parameter" for access in operator.reads)
+
+
+def score_path(forward: OperatorGraph) -> frozenset[int]:
+    """Numbers of the operators on score paths, from the first product to just before the second."""
+    roles = {tensor.id: tensor.role for tensor in forward.tensors}
+    behind: dict[int, bool] = {}
+    reached: dict[int, set[int]] = {}
+    found: set[int] = set()
+    for operator in forward.operators:
+        paths: set[int] = set()
+        normalized = False
+        for access in operator.reads:
+            paths |= reached.get(access.tensor, set())
+            normalized |= behind.get(access.tensor, False)
+        if operator.kind == "product":
+            if _activations_only(operator, roles):
+                if normalized:
+                    found |= paths
+                    continue
+                paths, normalized = {operator.id}, False
+            else:
+                continue
+        elif not paths or operator.core != "vector":
+            continue
+        else:
+            paths = paths | {operator.id}
+            normalized |= operator.kind == "softmax"
+        for access in operator.writes:
+            reached[access.tensor], behind[access.tensor] = paths, normalized
+    return frozenset(found)
+
+
+def empty_graph() -> OperatorGraph:
+    return OperatorGraph((), (), (), ())
+
+
+def part_of(graph: OperatorGraph, operators: Iterable[Operator], outputs: Iterable[int]) -> OperatorGraph:
+    """The graph of some operators of ``graph``, in its order."""
+    chosen = tuple(operators)
+    written = {access.tensor for op in chosen for access in op.writes}
+    read = {access.tensor for op in chosen for access in op.reads}
+    tensors = tuple(tensor for tensor in graph.tensors if tensor.id in written | read)
+    return OperatorGraph(tensors, chosen, tuple(sorted(read - written)), tuple(sorted(set(outputs) & written)))
+
+
+def selective(forward: OperatorGraph, none: Recompute, bytes_of: dict[int, int]) -> Recompute:
+    """``none`` without what score paths wrote; ``bytes_of`` are the storages' bytes of saved tensors."""
+    path = score_path(forward)
+    made = {access.tensor for op in forward.operators if op.id in path for access in op.writes}
+    dropped = {tensor for tensor in none.saved if tensor in made}
+    wanted = set(dropped)
+    rerun: list[Operator] = []
+    for operator in reversed(forward.operators):
+        if any(access.tensor in wanted for access in operator.writes) and operator.id in path:
+            rerun.append(operator)
+            wanted.update(access.tensor for access in operator.reads if access.tensor in made)
+    kept = tuple(tensor for tensor in none.saved if tensor not in dropped)
+    lost = sum(bytes_of[tensor] for tensor in dropped)
+    return Recompute(kept, none.saved_bytes - lost, part_of(forward, rerun[::-1], dropped))
+
+
+def tensors_by_number(graphs: Iterable[OperatorGraph]) -> dict[int, Tensor]:
+    """All tensors of a layer's graphs."""
+    return {tensor.id: tensor for graph in graphs for tensor in graph.tensors}

@@ -1,0 +1,1 @@
+"""From PyTorch modules to operator graphs; the only folder that imports torch and transformers."""

@@ -1,0 +1,73 @@
+"""Fused attention as one operator and its gradient: scores never leave the chip.
+
+    out = dropout(softmax(scale q k^T + bias)) v,   lse = log sum exp of each row of scores, in 32 bit
+
+Backward keeps q, k, v, bias, out and lse, and makes the scores again.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def _no_kernel(name: str) -> RuntimeError:
+    return RuntimeError(f"phaze::{name} is an operator of a trace; it computes nothing")
+
+
+@torch.library.custom_op("phaze::attention", mutates_args=())
+def attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor]:
+    raise _no_kernel("attention")
+
+
+@torch.library.custom_op("phaze::attention_backward", mutates_args=())
+def attention_backward(
+    grad: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, bias: Tensor | None, bias_grad: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    raise _no_kernel("attention_backward")
+
+
+@attention.register_fake
+def _(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor]:
+    # The layout that a following transpose(1, 2) makes contiguous, as the usual kernels do.
+    *lead, heads, queries, _ = q.shape
+    out = q.new_empty((*lead, queries, heads, v.shape[-1])).transpose(-3, -2)
+    return out, q.new_empty(q.shape[:-1], dtype=torch.float32)
+
+
+@attention_backward.register_fake
+def _(
+    grad: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, bias: Tensor | None, bias_grad: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    back = torch.empty_like(bias) if bias is not None and bias_grad else q.new_empty((0,))
+    return torch.empty_like(q), torch.empty_like(k), torch.empty_like(v), back
+
+
+class _Attention(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
+        out, lse = attention(q, k, v, bias)
+        ctx.save_for_backward(q, k, v, out, lse, *(() if bias is None else (bias,)))
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        q, k, v, out, lse, *rest = ctx.saved_tensors
+        bias = rest[0] if rest else None
+        wants_bias = bias is not None and ctx.needs_input_grad[3]
+        dq, dk, dv, db = attention_backward(grads[0], q, k, v, out, lse, bias, wants_bias)
+        return dq, dk, dv, db if wants_bias else None
+
+
+def fused_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """Stands in for ``scaled_dot_product_attention``; the dropout mask comes from a counter and is not kept."""
+    return _Attention.apply(query, key, value, attn_mask)  # type: ignore[no-any-return]

@@ -1,0 +1,49 @@
+"""What goes wrong in somebody's model, as one sentence that quotes it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from torch import nn
+from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
+
+from phaze.errors import InputError, PhazeError
+
+ADD_A_ROW = "add a row with its kind to NAMES in phaze/graph/opset.py"
+
+
+@contextmanager
+def of_model(name: str) -> Iterator[None]:
+    """Turn whatever a model raises into an :class:`InputError`."""
+    try:
+        yield
+    except PhazeError:
+        raise
+    except (DataDependentOutputException, DynamicOutputShapeException) as fault:
+        raise InputError(
+            name,
+            f"the model's shapes or branches depend on data (operator {fault.func})",
+            "a trace needs shapes that follow from the sizes of the inputs",
+        ) from None
+    except Exception as fault:
+        message = " ".join(str(fault).split())
+        raise InputError(name, f"the model raised {type(fault).__name__}: {message[:400]}") from fault
+
+
+def check_known(name: str, unknown: Mapping[str, tuple[str, str]]) -> None:
+    """Stop at the first operator that the table does not know."""
+    for operator, (module, line) in unknown.items():
+        more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
+        where = f"{name}: {module}" if module else name
+        raise InputError(where, f"unknown operator {operator}{more} from {line or 'a gradient'}", ADD_A_ROW)
+
+
+def check_called(blocks: Mapping[str, nn.Module], called: Sequence[str]) -> None:
+    """Every block must have run: one that is skipped would vanish from the graph."""
+    seen = set(called)
+    missing = [path for path in blocks if path not in seen]
+    if missing:
+        raise InputError(
+            missing[0],
+            f"the block was never called ({len(missing)} of {len(blocks)} were not)",
+            "call it in forward, or keep it out of the list of blocks",
+        )

@@ -1,0 +1,132 @@
+"""Models of the transformers library, from a configuration, as sources of a trace."""
+
+import copy
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+import transformers
+from torch import nn
+from transformers import initialization
+from transformers.pytorch_utils import Conv1D
+
+from phaze.errors import InputError
+from phaze.graph.torch.hf_plans import plan_of
+from phaze.graph.torch.program import Program, Shape, Source
+
+BALANCED = "experts are taken as equally loaded: each of the E experts gets 1/E of the routed tokens"
+
+
+def _as_linear(whole: Conv1D) -> nn.Linear:
+    """GPT-2's transposed linear map as an ordinary one; the product is the same."""
+    rows, columns = whole.weight.shape
+    linear = nn.Linear(rows, columns)
+    linear.weight = nn.Parameter(whole.weight.t().contiguous())
+    linear.bias = whole.bias
+    return linear
+
+
+def plain_linears(model: nn.Module) -> None:
+    """Replace every Conv1D of GPT-2 in ``model``."""
+    for module in list(model.modules()):
+        for name, child in module.named_children():
+            if isinstance(child, Conv1D):
+                setattr(module, name, _as_linear(child))
+
+
+def no_cache(model: nn.Module) -> None:
+    """Training keeps no cache of keys and values; sub-configurations have their own switch."""
+    for module in model.modules():
+        config = getattr(module, "config", None)
+        if config is not None and hasattr(config, "use_cache"):
+            config.use_cache = False
+
+
+def _class_of(config: Any, where: str) -> type[nn.Module]:
+    names = list(getattr(config, "architectures", None) or [])
+    if not names:
+        raise InputError(where, "the key 'architectures' is missing", 'give for example ["LlamaForCausalLM"]')
+    found = getattr(transformers, names[0], None)
+    if not isinstance(found, type):
+        raise InputError(f"{where}: architectures", f"transformers has no class {names[0]}")
+    return found
+
+
+def model_inputs(model: Any, config: Any, shape: Shape) -> dict[str, torch.Tensor]:
+    """Inputs and labels of one microbatch, by what the model's forward takes."""
+    b, s = shape.microbatch, shape.sequence
+    takes = inspect.signature(model.forward).parameters
+    kind = type(model).__name__
+    given: dict[str, torch.Tensor] = {}
+    if model.main_input_name == "pixel_values":
+        size = config.image_size if isinstance(config.image_size, int) else config.image_size[0]
+        given["pixel_values"] = torch.randn(b, config.num_channels, size, size)
+    else:
+        given[model.main_input_name] = torch.zeros(b, s, dtype=torch.long)
+    if "labels" in takes:
+        classified = kind.endswith(("ForSequenceClassification", "ForImageClassification"))
+        given["labels"] = torch.zeros((b,) if classified else (b, s), dtype=torch.long)
+    if "next_sentence_label" in takes:
+        given["next_sentence_label"] = torch.zeros(b, dtype=torch.long)
+    return given
+
+
+def _build(config: Any, kind: type[nn.Module], shape: Shape) -> Program:
+    config = copy.deepcopy(config)
+    config._attn_implementation = "sdpa" if shape.attention == "fused" else "eager"
+    with initialization.no_init_weights():
+        model: Any = kind(config)
+    model.tie_weights()
+    if getattr(model, "loss_type", "") is None:
+        model.loss_type = "ForCausalLM"
+    plain_linears(model)
+    no_cache(model)
+    inputs = model_inputs(model, config, shape)
+
+    def step() -> Any:
+        result = model(**inputs)
+        loss = getattr(result, "loss", None)
+        return result if loss is None else loss
+
+    return Program(model, inputs, step)
+
+
+def _positions(config: Any) -> tuple[int, int | None, bool]:
+    """Usual sequence, longest sequence, and whether it is the model's own."""
+    if hasattr(config, "patch_size") and hasattr(config, "image_size"):
+        patches = (config.image_size // config.patch_size) ** 2 + 1
+        return patches, patches, True
+    relative = not hasattr(config, "max_position_embeddings")
+    longest = None if relative else int(config.max_position_embeddings)
+    return longest or 512, longest, False
+
+
+def hf_source(name: str, config: Any, sequence: int | None = None) -> Source:
+    """A source from a transformers configuration object, whose ``architectures`` names the class."""
+    kind = _class_of(config, name)
+    usual, longest, fixed = _positions(config)
+    vocabulary = 0 if fixed else int(getattr(config, "vocab_size", 0) or 0)
+    notes = (BALANCED,) if getattr(config, "num_local_experts", 0) or getattr(config, "num_experts", 0) else ()
+    return Source(
+        name=name,
+        build=lambda shape: _build(config, kind, shape),
+        sequence=sequence or usual,
+        longest=longest,
+        fixed=fixed,
+        plan=plan_of(config, name),
+        vocabulary=vocabulary,
+        notes=notes,
+    )
+
+
+def hf_config(raw: Mapping[str, Any], where: str) -> Any:
+    """A configuration object from the contents of a ``config.json``."""
+    kind = raw.get("model_type")
+    if not isinstance(kind, str):
+        raise InputError(where, "the key 'model_type' is missing", 'give for example "llama"')
+    rest = {key: value for key, value in raw.items() if key != "model_type"}
+    try:
+        return transformers.AutoConfig.for_model(kind, **rest)
+    except ValueError as fault:
+        raise InputError(f"{where}: model_type", f"'{kind}' is refused: {' '.join(str(fault).split())[:300]}") from None

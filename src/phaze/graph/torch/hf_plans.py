@@ -1,0 +1,61 @@
+"""Tensor-parallel plans of transformers' models: ours where there is one, else the one that the configuration ships.
+
+Styles are translated: colwise, rowwise, packed_colwise (two stacked matrices), moe_tp_experts; ``*_gather_output`` of
+the head becomes the split over the vocabulary.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from phaze.errors import InputError
+from phaze.graph.torch.plans import PLANS, Plan, Split, Style
+
+STYLES: Mapping[str, Style] = MappingProxyType(
+    {"colwise": "column", "rowwise": "row", "packed_colwise": "packed", "moe_tp_experts": "experts"}
+)
+HEADS = ("attn", "attention")
+
+
+def plan_of(config: Any, where: str) -> Plan | None:
+    """The plan for a configuration, or None where neither we nor its authors have one."""
+    ours = PLANS.get(config.model_type)
+    if ours is not None:
+        return ours
+    shipped = getattr(config, "base_model_tp_plan", None)
+    return translate(shipped, where) if shipped else None
+
+
+def translate(shipped: Mapping[str, str], where: str) -> Plan:
+    """A plan as transformers writes it, ``{"layers.*.mlp.up_proj": "colwise"}``, as ours."""
+    expert_modules = [path for path, style in shipped.items() if style == "moe_tp_experts"]
+    splits: list[Split] = []
+    for path, style in shipped.items():
+        if style not in STYLES:
+            raise InputError(
+                f"{where}: tensor-parallel plan",
+                f"unknown style '{style}' for {path}",
+                f"known: {', '.join(sorted(STYLES))}",
+            )
+        owner = next((module for module in expert_modules if path.startswith(module + ".")), None)
+        if owner is not None:
+            continue
+        if style == "moe_tp_experts":
+            splits.append(Split(f"*{path}", "experts", weights=_expert_weights(shipped, path, where)))
+        else:
+            unit = "head_dim" if any(word in path for word in HEADS) else ""
+            parts = 2 if style == "packed_colwise" else 1
+            splits.append(Split(f"*{path}", STYLES[style], unit, parts))
+    return Plan(tuple(splits))
+
+
+def _expert_weights(shipped: Mapping[str, str], module: str, where: str) -> tuple[tuple[str, int, int], ...]:
+    """Weights (expert, out, in) of an experts module: by outputs (dimension 1) or inputs (dimension 2)."""
+    cuts = {"colwise": (1, 1), "packed_colwise": (1, 2), "rowwise": (2, 1)}
+    found: list[tuple[str, int, int]] = []
+    for path, style in shipped.items():
+        if path.startswith(module + "."):
+            if style not in cuts:
+                raise InputError(f"{where}: tensor-parallel plan", f"style '{style}' of {path} does not fit experts")
+            found.append((path.removeprefix(module + "."), *cuts[style]))
+    return tuple(sorted(found, key=lambda cut: cut[1]))

@@ -1,0 +1,138 @@
+"""The named models: which configuration of which class, by public model cards; sequence as they are trained here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A transformers class and its configuration, or a family (``gpt``, ``llama``) and its sizes."""
+
+    kind: str
+    sequence: int
+    sizes: Mapping[str, Any]
+    architecture: str = ""
+
+
+def _hf(model_type: str, architecture: str, sequence: int, **sizes: Any) -> Named:
+    return Named(model_type, sequence, MappingProxyType(sizes), architecture)
+
+
+def _gpt(hidden: int, layers: int, heads: int, sequence: int) -> Named:
+    sizes = {"hidden": hidden, "layers": layers, "heads": heads, "vocabulary": 51200, "sequence": sequence}
+    return Named("gpt", sequence, MappingProxyType(sizes))
+
+
+_BERT = {
+    "hidden_size": 1024,
+    "num_hidden_layers": 24,
+    "num_attention_heads": 16,
+    "intermediate_size": 4096,
+    "max_position_embeddings": 512,
+}
+
+NAMED: Mapping[str, Named] = MappingProxyType(
+    {
+        "bert-large": _hf("bert", "BertForPreTraining", 512, vocab_size=30522, **_BERT),
+        "gpt2-xl": _hf(
+            "gpt2", "GPT2LMHeadModel", 1024, n_embd=1600, n_layer=48, n_head=25, n_positions=1024, vocab_size=50257
+        ),
+        "opt-350m": _hf(
+            "opt",
+            "OPTForCausalLM",
+            2048,
+            hidden_size=1024,
+            num_hidden_layers=24,
+            num_attention_heads=16,
+            ffn_dim=4096,
+            word_embed_proj_dim=512,
+            do_layer_norm_before=False,
+            vocab_size=50272,
+            max_position_embeddings=2048,
+        ),
+        "llama2-7b": _hf(
+            "llama",
+            "LlamaForCausalLM",
+            4096,
+            hidden_size=4096,
+            num_hidden_layers=32,
+            num_attention_heads=32,
+            num_key_value_heads=32,
+            intermediate_size=11008,
+            vocab_size=32000,
+            max_position_embeddings=4096,
+        ),
+        "megatron-bert-large": _hf("megatron-bert", "MegatronBertForPreTraining", 512, vocab_size=29056, **_BERT),
+        "megatron-gpt2-54": _gpt(1920, 54, 20, 1024),
+        "megatron-gpt2-72": _gpt(3072, 72, 24, 1024),
+        "gpt3-175b": _gpt(12288, 96, 96, 2048),
+        "llama3-8b": _hf(
+            "llama",
+            "LlamaForCausalLM",
+            8192,
+            hidden_size=4096,
+            num_hidden_layers=32,
+            num_attention_heads=32,
+            num_key_value_heads=8,
+            intermediate_size=14336,
+            vocab_size=128256,
+            max_position_embeddings=8192,
+            rope_theta=500000.0,
+        ),
+        "llama3-70b": _hf(
+            "llama",
+            "LlamaForCausalLM",
+            8192,
+            hidden_size=8192,
+            num_hidden_layers=80,
+            num_attention_heads=64,
+            num_key_value_heads=8,
+            intermediate_size=28672,
+            vocab_size=128256,
+            max_position_embeddings=8192,
+            rope_theta=500000.0,
+        ),
+        "mixtral-8x7b": _hf(
+            "mixtral",
+            "MixtralForCausalLM",
+            4096,
+            hidden_size=4096,
+            num_hidden_layers=32,
+            num_attention_heads=32,
+            num_key_value_heads=8,
+            intermediate_size=14336,
+            num_local_experts=8,
+            num_experts_per_tok=2,
+            vocab_size=32000,
+            max_position_embeddings=32768,
+        ),
+        "t5-large": _hf(
+            "t5",
+            "T5ForConditionalGeneration",
+            512,
+            d_model=1024,
+            d_kv=64,
+            d_ff=4096,
+            num_layers=24,
+            num_decoder_layers=24,
+            num_heads=16,
+            vocab_size=32128,
+            decoder_start_token_id=0,
+        ),
+        "vit-large": _hf(
+            "vit",
+            "ViTForImageClassification",
+            197,
+            hidden_size=1024,
+            num_hidden_layers=24,
+            num_attention_heads=16,
+            intermediate_size=4096,
+            image_size=224,
+            patch_size=16,
+            num_labels=1000,
+        ),
+    }
+)
+"""Every name with its row; a longer sequence than the model has positions is refused."""

@@ -1,0 +1,144 @@
+"""How the weights of a block are split over tensor-parallel ranks, as data.
+
+A :class:`Split` names modules by a pattern on their path in the model and says how their weight is cut:
+
+    column    by outputs: the input is the same on all ranks (f), the output is a shard
+    row       by inputs: the input is a shard, partial outputs are summed over ranks (g), then the bias is added
+    packed    by outputs, each of ``parts`` stacked matrices on its own (query, key and value in one)
+    table     an embedding by columns (a bias of each head): no communication
+    experts   a module with weights (expert, out, in): what it takes is the same on all ranks (f), what it gives is
+              summed (g); ``weights`` lists its weights as (name, dimension, stacked parts)
+
+``unit`` names an attribute of a module around, whose value must not be cut (the width of a head); ``divide`` lists
+attributes to be divided by the width (numbers of heads).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+Style = Literal["column", "row", "packed", "table", "experts"]
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """One kind of module and its cut."""
+
+    pattern: str
+    style: Style
+    unit: str = ""
+    parts: int = 1
+    weights: tuple[tuple[str, int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Divide:
+    """An attribute of some modules that counts what is cut, in multiples of the attribute ``unit``."""
+
+    pattern: str
+    attribute: str
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All cuts of a model. ``sequence_dim`` is where tokens lie in what blocks exchange (batch, sequence, channel or
+    sequence, batch, channel). ``pads`` says that a sequence which the width does not divide may be padded."""
+
+    splits: tuple[Split, ...]
+    divide: tuple[Divide, ...] = ()
+    sequence_dim: int = 1
+    pads: bool = False
+
+
+def _attention_and_mlp(column: str, row: str, unit: str, mlp_column: str, mlp_row: str) -> tuple[Split, ...]:
+    return (
+        *(Split(pattern, "column", unit) for pattern in column.split()),
+        *(Split(pattern, "row", unit) for pattern in row.split()),
+        *(Split(pattern, "column") for pattern in mlp_column.split()),
+        *(Split(pattern, "row") for pattern in mlp_row.split()),
+    )
+
+
+_BERT = Plan(
+    _attention_and_mlp(
+        "*.attention.self.query *.attention.self.key *.attention.self.value",
+        "*.attention.output.dense",
+        "attention_head_size",
+        "*.intermediate.dense",
+        "*.layer.*.output.dense",
+    )
+)
+
+PLANS: Mapping[str, Plan] = MappingProxyType(
+    {
+        "bert": _BERT,
+        "megatron-bert": _BERT,
+        "gpt2": Plan(
+            (
+                Split("*.attn.c_attn", "packed", "head_dim", 3),
+                Split("*.attn.c_proj", "row", "head_dim"),
+                Split("*.mlp.c_fc", "column"),
+                Split("*.mlp.c_proj", "row"),
+            ),
+            (Divide("*.attn", "num_heads"), Divide("*.attn", "split_size", "head_dim")),
+        ),
+        "opt": Plan(
+            _attention_and_mlp(
+                "*.self_attn.q_proj *.self_attn.k_proj *.self_attn.v_proj",
+                "*.self_attn.out_proj",
+                "head_dim",
+                "*.layers.*.fc1",
+                "*.layers.*.fc2",
+            ),
+            (Divide("*.self_attn", "num_heads"),),
+        ),
+        "t5": Plan(
+            (
+                *_attention_and_mlp(
+                    "*Attention.q *Attention.k *Attention.v",
+                    "*Attention.o",
+                    "key_value_proj_dim",
+                    "*.DenseReluDense.wi *.DenseReluDense.wi_0 *.DenseReluDense.wi_1",
+                    "*.DenseReluDense.wo",
+                ),
+                Split("*Attention.relative_attention_bias", "table"),
+            ),
+            (Divide("*Attention", "n_heads"),),
+        ),
+        "vit": Plan(
+            _attention_and_mlp(
+                "*.attention.q_proj *.attention.k_proj *.attention.v_proj",
+                "*.attention.o_proj",
+                "head_dim",
+                "*.mlp.fc1",
+                "*.mlp.fc2",
+            ),
+            pads=True,
+        ),
+        "gpt": Plan(
+            (
+                Split("blocks.*.attention.qkv", "column", "qkv_width"),
+                Split("blocks.*.attention.out", "row", "head_dim"),
+                Split("blocks.*.mlp.up", "column"),
+                Split("blocks.*.mlp.down", "row"),
+            ),
+            (Divide("blocks.*.attention", "heads"),),
+            sequence_dim=0,
+        ),
+        "llama-family": Plan(
+            (
+                Split("blocks.*.attention.q", "column", "head_dim"),
+                Split("blocks.*.attention.k", "column", "head_dim"),
+                Split("blocks.*.attention.v", "column", "head_dim"),
+                Split("blocks.*.attention.out", "row", "head_dim"),
+                Split("blocks.*.mlp.gate", "column"),
+                Split("blocks.*.mlp.up", "column"),
+                Split("blocks.*.mlp.down", "row"),
+            ),
+            sequence_dim=0,
+        ),
+    }
+)
+"""Our plans, by the ``model_type`` of a configuration or the name of a family."""

@@ -1,0 +1,47 @@
+"""What a source of a model hands to the trace: a way to build it, and what is known about its sizes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+from phaze.graph.ir import Attention
+from phaze.graph.torch.plans import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A module and one call of it: ``step()`` runs it on ``inputs`` and returns the loss, or all its results."""
+
+    module: nn.Module
+    inputs: Any
+    step: Callable[[], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a model is built for."""
+
+    microbatch: int
+    sequence: int
+    attention: Attention
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A model that can be built at any shape.
+
+    ``longest`` is the number of positions it has (None: any); ``fixed`` says that the sequence is the model's own
+    (images). ``plan`` splits it over tensor-parallel ranks (None: it cannot be). ``vocabulary`` is the number of
+    tokens that embedding and head are split over (0: none). ``notes`` become approximations of the graph.
+    """
+
+    name: str
+    build: Callable[[Shape], Program]
+    sequence: int
+    longest: int | None
+    fixed: bool
+    plan: Plan | None
+    vocabulary: int = 0
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,252 @@
+"""Surgery: a model becomes the part of it that one tensor-parallel rank holds.
+
+A width of ``units`` (heads, channels, tokens) is cut into pieces of ceil(units / t); rank r holds
+
+    owned(units, t, r) = min(ceil(units / t), units - r ceil(units / t))
+
+so rank 0 is the fullest, and it is the one that is traced. Works alike on tensors without memory and on real ones.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from phaze.errors import InputError
+from phaze.graph.torch.blocks import find_blocks
+from phaze.graph.torch.parallel import (
+    ColumnLinear,
+    Group,
+    RowLinear,
+    Takes,
+    copy_inputs,
+    gather_inputs,
+    reduce_outputs,
+)
+from phaze.graph.torch.plans import Divide, Plan, Split
+from phaze.graph.torch.program import Source
+from phaze.graph.torch.vocabulary import ParallelEmbedding, Vocabulary
+from phaze.graph.torch.walk import Borders
+
+
+@dataclass(frozen=True, slots=True)
+class Sharding:
+    """What the surgery left behind: identities of split parameters, borders of blocks, and what is not exact."""
+
+    split: frozenset[int] = frozenset()
+    notes: tuple[str, ...] = ()
+    vocabulary: Vocabulary | None = None
+    borders: Borders | None = None
+
+
+def owned(units: int, width: int, rank: int) -> tuple[int, int]:
+    """First and number of the units that ``rank`` holds."""
+    piece = math.ceil(units / width)
+    return rank * piece, max(0, min(piece, units - rank * piece))
+
+
+class Surgery:
+    """One rank of ``model``: the weights named by the plan are cut, the maps around them communicate."""
+
+    def __init__(self, model: nn.Module, plan: Plan, group: Group) -> None:
+        self.model, self.plan, self.group = model, plan, group
+        self.modules = dict(model.named_modules())
+        self.blocks = {id(module) for module in find_blocks(model).values()}
+        self.split: set[int] = set()
+        self.notes: dict[str, None] = {}
+        self._kept: list[nn.Parameter] = []
+        self._gathering: set[int] = set()
+        self._units: dict[str, dict[str, int]] = {}
+
+    def run(self) -> None:
+        """Cut every module that a pattern names; refuse a plan that fits nothing."""
+        fitted = False
+        for path, module in list(self.modules.items()):
+            for split in self.plan.splits:
+                if fnmatchcase(path, split.pattern):
+                    self._cut(path, module, split)
+                    fitted = True
+        for path, module in self.modules.items():
+            for divide in self.plan.divide:
+                if fnmatchcase(path, divide.pattern) and isinstance(getattr(module, divide.attribute, None), int):
+                    self._divide(module, divide)
+        if not fitted:
+            patterns = ", ".join(split.pattern for split in self.plan.splits)
+            raise InputError("the tensor-parallel plan", f"no module of the model has a path like {patterns}")
+        self._check_ratios()
+
+    def _cut(self, path: str, module: nn.Module, split: Split) -> None:
+        cuts: dict[str, Callable[[str, Any, Split], None]] = {
+            "column": self._column,
+            "packed": self._column,
+            "row": self._row,
+            "table": self._table,
+            "experts": self._experts,
+        }
+        cuts[split.style](path, module, split)
+
+    def _parent(self, path: str) -> nn.Module:
+        return self.modules[path.rpartition(".")[0]]
+
+    def _unit(self, path: str, split: Split) -> int:
+        """The width that must not be cut: an attribute of the nearest module around, or of a neighbour."""
+        if not split.unit:
+            return 1
+        parent = path.rpartition(".")[0]
+        while parent:
+            for module in (self.modules[parent], *self.modules[parent].children()):
+                value = getattr(module, split.unit, None)
+                if isinstance(value, int):
+                    return value
+            parent = parent.rpartition(".")[0]
+        raise InputError(path, f"the plan asks for an attribute '{split.unit}' and no module around has it")
+
+    def _slice(self, weight: Tensor, dim: int, unit: int, parts: int, path: str) -> Tensor:
+        """This rank's piece of ``weight`` along ``dim``, of each of ``parts`` stacked matrices."""
+        units = weight.shape[dim] // unit // parts
+        first, count = owned(units, self.group.width, self.group.rank)
+        if units % self.group.width:
+            self._note(f"{_role(path)}: {units} pieces", owned(units, self.group.width, 0)[1])
+        pieces = [part.narrow(dim, first * unit, count * unit) for part in weight.chunk(parts, dim)]
+        return pieces[0] if parts == 1 else torch.cat(pieces, dim)
+
+    def _note(self, what: str, fullest: int) -> None:
+        text = f"{what} do not divide by {self.group.width}; the trace is of the fullest rank, which holds {fullest}"
+        self.notes[text] = None
+
+    def _piece(self, whole: nn.Parameter, value: Tensor) -> nn.Parameter:
+        piece = nn.Parameter(value.detach().clone(), requires_grad=whole.requires_grad)
+        self.split.add(id(piece))
+        self._kept.append(piece)
+        return piece
+
+    def _replace(self, path: str, module: nn.Module) -> None:
+        parent, _, name = path.rpartition(".")
+        setattr(self.modules[parent], name, module)
+
+    def _column(self, path: str, module: nn.Linear, split: Split) -> None:
+        unit = self._unit(path, split)
+        parent = self._parent(path)
+        weight = self._piece(module.weight, self._slice(module.weight, 0, unit, split.parts, path))
+        bias = module.bias
+        if bias is not None:
+            bias = self._piece(bias, self._slice(bias, 0, unit, split.parts, path))
+        gathers = self.group.sequence_parallel and id(parent) not in self.blocks
+        takes: Takes = "gathered" if gathers else "shard" if self.group.sequence_parallel else "same"
+        self._replace(path, ColumnLinear(weight, bias, self.group, takes))
+        if gathers:
+            self._gather_at(parent, module.in_features)
+        if split.unit:
+            units = module.out_features // unit // split.parts
+            self._units.setdefault(path.rpartition(".")[0], {})[path] = units
+
+    def _gather_at(self, parent: nn.Module, width: int) -> None:
+        if id(parent) not in self._gathering:
+            self._gathering.add(id(parent))
+            gather_inputs(parent, self.group, width)
+
+    def _row(self, path: str, module: nn.Linear, split: Split) -> None:
+        weight = self._slice(module.weight, 1, self._unit(path, split), 1, path)
+        self._replace(path, RowLinear(self._piece(module.weight, weight), module.bias, self.group))
+
+    def _table(self, path: str, module: nn.Embedding, split: Split) -> None:
+        module.weight = self._piece(module.weight, self._slice(module.weight, 1, 1, 1, path))
+        module.embedding_dim = module.weight.shape[1]
+
+    def _experts(self, path: str, module: Any, split: Split) -> None:
+        """Weights (expert, out, in): the first map by outputs, the second by inputs."""
+        for name, dim, parts in split.weights:
+            whole = getattr(module, name)
+            setattr(module, name, self._piece(whole, self._slice(whole, dim, 1, parts, f"{path}.{name}")))
+        if self.group.sequence_parallel:
+            parent = self._parent(path)
+            self._gather_at(parent, int(getattr(module, split.weights[-1][0]).shape[1]))
+            reduce_outputs(parent, self.group)
+        else:
+            copy_inputs(module, self.group)
+            reduce_outputs(module, self.group)
+
+    def _divide(self, module: nn.Module, divide: Divide) -> None:
+        unit = int(getattr(module, divide.unit)) if divide.unit else 1
+        units = int(getattr(module, divide.attribute)) // unit
+        setattr(module, divide.attribute, owned(units, self.group.width, self.group.rank)[1] * unit)
+
+    def _check_ratios(self) -> None:
+        """Grouped queries: heads that share a key must stay on its rank, so unequal numbers must all divide."""
+        for found in self._units.values():
+            counts = set(found.values())
+            if len(counts) > 1 and any(count % self.group.width for count in counts):
+                least = math.gcd(*counts)
+                fits = ", ".join(str(width) for width in range(1, least + 1) if least % width == 0)
+                raise InputError(
+                    next(iter(found)), f"{min(counts)} heads do not divide by {self.group.width}", f"widths: {fits}"
+                )
+
+    def vocabulary(self, size: int) -> Vocabulary | None:
+        """Split embedding and head over the vocabulary; a tied weight is cut once."""
+        found = Vocabulary(size, self.group.width, self.group.rank)
+        pieces: dict[int, nn.Parameter] = {}
+        changed = False
+        for path, module in list(self.model.named_modules()):
+            rows = {nn.Embedding: "num_embeddings", nn.Linear: "out_features"}.get(type(module))
+            if rows is None or getattr(module, rows) != size or not isinstance(module, nn.Embedding | nn.Linear):
+                continue
+            changed = True
+            whole = module.weight
+            if id(whole) not in pieces:
+                pieces[id(whole)] = self._piece(whole, whole.narrow(0, found.first, found.owned))
+            if isinstance(module, nn.Embedding):
+                self._replace(path, ParallelEmbedding(module, pieces[id(whole)], found))
+                continue
+            bias = module.bias
+            if bias is not None:
+                bias = self._piece(bias, bias.narrow(0, found.first, found.owned))
+            self._replace(path, ColumnLinear(pieces[id(whole)], bias, self.group, "same"))
+        if not changed:
+            return None
+        if size % self.group.width:
+            self._note(f"the vocabulary's {size} tokens", found.local)
+        _rename_vocabulary(self.model, size, found.owned)
+        return found
+
+
+def _role(path: str) -> str:
+    """The path without the number of the block, so that all blocks say the same."""
+    return ".".join("*" if part.isdigit() else part for part in path.split("."))
+
+
+def _rename_vocabulary(model: nn.Module, size: int, local: int) -> None:
+    """Models reshape logits by their own ``vocab_size``."""
+    for module in model.modules():
+        for holder in (module, getattr(module, "config", None)):
+            if holder is not None and getattr(holder, "vocab_size", None) == size:
+                holder.vocab_size = local  # type: ignore[assignment]
+
+
+def shard_model(
+    model: nn.Module, source: Source, width: int, sequence: int, sequence_parallel: bool, rank: int = 0
+) -> Sharding:
+    """Turn ``model`` into one rank of ``width``."""
+    if width == 1:
+        return Sharding()
+    if width < 1 or source.plan is None:
+        problem = "the width is not positive" if width < 1 else "there is no tensor-parallel plan for this model"
+        raise InputError(source.name, f"{problem}, and width {width} was asked for", "use width 1, or give a plan")
+    plan = source.plan
+    if sequence_parallel and sequence % width and not plan.pads:
+        raise InputError(source.name, f"a sequence of {sequence} cannot be sharded over {width} ranks evenly")
+    group = Group(width, rank, sequence_parallel, plan.sequence_dim)
+    surgery = Surgery(model, plan, group)
+    surgery.run()
+    vocabulary = surgery.vocabulary(source.vocabulary) if source.vocabulary else None
+    borders = Borders(group.region, group.shard, lambda x: group.whole(x, sequence), sequence_parallel)
+    notes = tuple(surgery.notes)
+    if sequence_parallel:
+        notes += ("outside the blocks every rank holds the whole sequence",)
+    if sequence_parallel and sequence % width:
+        notes += (f"the sequence of {sequence} is padded to {math.ceil(sequence / width) * width}",)
+    return Sharding(frozenset(surgery.split), notes, vocabulary, borders)

@@ -1,0 +1,202 @@
+"""From a source to a :class:`phaze.graph.ir.Model`: build without weights, find equal blocks, cut, convert.
+
+    discover   one forward pass of the whole model at width 1: which block calls are equal (their signature)
+    trace      one folded pass, forward and backward, at any width and microbatch: layers, calls, edges, ties
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from phaze.errors import InputError
+from phaze.graph.ir import Attention, Call, Edge, Layer, Model, Tie
+from phaze.graph.torch import faults
+from phaze.graph.torch.blocks import find_blocks
+from phaze.graph.torch.convert import live
+from phaze.graph.torch.kernels import Kernels
+from phaze.graph.torch.layers import Weights, layer_of
+from phaze.graph.torch.program import Program, Shape, Source
+from phaze.graph.torch.record import FROM_PARAMETERS
+from phaze.graph.torch.shard import Sharding, shard_model
+from phaze.graph.torch.signature import signature
+from phaze.graph.torch.walk import Region, Walk
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """Which calls of blocks are equal: ``classes[i]`` is the class of the i-th call, ``modules`` their paths."""
+
+    classes: tuple[int, ...]
+    modules: tuple[str, ...]
+
+
+@contextmanager
+def _without_weights() -> Iterator[None]:
+    """Tensors have shapes and no memory, and are 16 bit wide unless a model says otherwise."""
+    dtype = torch.get_default_dtype()
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        with FakeTensorMode(allow_non_fake_inputs=True):
+            yield
+    finally:
+        torch.set_default_dtype(dtype)
+
+
+def discover(source: Source, sequence: int | None = None, attention: Attention = "eager") -> Discovery:
+    """Run the whole model once, forward, and sort its block calls into classes of equal ones."""
+    shape = Shape(1, _sequence(source, sequence), attention)
+    with _without_weights(), faults.of_model(source.name):
+        program = source.build(shape)
+        walk = _walk(program, None, Kernels(attention == "fused"), None)
+        classes: dict[object, int] = {}
+        blocks = [region for region in walk.regions if region.module is not None]
+        numbers = tuple(classes.setdefault(signature(walk, region), len(classes)) for region in blocks)
+        return Discovery(numbers, tuple(region.path for region in blocks))
+
+
+def trace_model(
+    source: Source,
+    tensor: int = 1,
+    microbatch: int = 1,
+    sequence: int | None = None,
+    attention: Attention = "eager",
+    sequence_parallel: bool = False,
+    discovery: Discovery | None = None,
+) -> Model:
+    """The model's training step on one of ``tensor`` ranks; pass the ``discovery`` of an earlier trace to save time."""
+    length = _sequence(source, sequence)
+    found = discovery or discover(source, sequence, attention)
+    with _without_weights(), faults.of_model(source.name):
+        program = source.build(Shape(microbatch, length, attention))
+        sharding = shard_model(program.module, source, tensor, length, sequence_parallel and tensor > 1)
+        kernels = Kernels(attention == "fused", sharding.vocabulary)
+        walk = _walk(program, found.classes, kernels, sharding)
+        faults.check_known(source.name, walk.recorder.unknown)
+        layers, calls, edges, ties = _assemble(walk, sharding)
+    return Model(
+        name=source.name,
+        tensor=tensor,
+        microbatch=microbatch,
+        sequence=length,
+        sequence_parallel=sequence_parallel and tensor > 1,
+        attention=attention,
+        layers=layers,
+        calls=calls,
+        edges=edges,
+        ties=ties,
+        approximations=(*source.notes, *sharding.notes),
+    )
+
+
+def unknown_operators(source: Source, sequence: int | None = None) -> tuple[tuple[str, str, str], ...]:
+    """All operators of the model that :mod:`phaze.graph.opset` has no row for: name, module, source line."""
+    found = discover(source, sequence)
+    with _without_weights(), faults.of_model(source.name):
+        program = source.build(Shape(1, _sequence(source, sequence), "eager"))
+        walk = _walk(program, found.classes, Kernels(False), None)
+        return tuple((name, *place) for name, place in walk.recorder.unknown.items())
+
+
+def _sequence(source: Source, asked: int | None) -> int:
+    length = source.sequence if asked is None else asked
+    if source.fixed and length != source.sequence:
+        raise InputError("--sequence", f"{source.name} always has {source.sequence} positions, not {length}")
+    if length < 1 or (source.longest is not None and length > source.longest):
+        raise InputError("--sequence", f"{source.name} has {source.longest} positions, {length} were asked for")
+    return length
+
+
+def _walk(program: Program, classes: Sequence[int] | None, kernels: Kernels, sharding: Sharding | None) -> Walk:
+    program.module.train()
+    blocks = find_blocks(program.module)
+    walk = Walk(program.module, blocks, classes, None if sharding is None else sharding.borders)
+    with kernels:
+        walk.run(program.step, program.inputs)
+    faults.check_called(blocks, [region.path for region in walk.regions])
+    return walk
+
+
+def _is_layer(walk: Walk, region: Region) -> bool:
+    """A part between blocks is a layer if anything runs in it that a result depends on."""
+    if region.module is not None:
+        return True
+    needed = set(region.outputs)
+    return bool(live(walk.recorder.log.forward.get(region.number, ()), needed) or region.gradients)
+
+
+def _part_name(index: int, last: int) -> str:
+    if last == 0:
+        return "model"
+    return "prologue" if index == 0 else "epilogue" if index == last else f"between.{index}"
+
+
+def _assemble(
+    walk: Walk, sharding: Sharding
+) -> tuple[tuple[Layer, ...], tuple[Call, ...], tuple[Edge, ...], tuple[Tie, ...]]:
+    weights = _weights(walk, sharding)
+    layers: list[Layer] = []
+    calls: list[Call] = []
+    number_of: dict[int, int] = {}
+    call_of: dict[int, int] = {}
+    last = len(walk.regions) - 1
+    for region in walk.regions:
+        if not _is_layer(walk, region):
+            continue
+        name = region.path or _part_name(region.number, last)
+        key = -1 - region.number if region.folds is None else region.folds
+        if key not in number_of:
+            number_of[key] = len(layers)
+            layers.append(layer_of(walk.recorder.log, region, weights, name))
+        call_of[region.number] = len(calls)
+        calls.append(Call(number_of[key], name))
+    return tuple(layers), tuple(calls), _edges(walk, call_of), _ties(walk, weights, call_of)
+
+
+def _weights(walk: Walk, sharding: Sharding) -> Weights:
+    numbers = {id(parameter): number for number, parameter in walk.parameters.items()}
+    names = {numbers[id(parameter)]: name for name, parameter in walk.model.named_parameters()}
+    split = frozenset(numbers[key] for key in sharding.split if key in numbers)
+    return Weights(walk.parameters, names, split)
+
+
+def _edges(walk: Walk, call_of: dict[int, int]) -> tuple[Edge, ...]:
+    """Storages that one region hands out and another takes, made from parameters; summed for each pair of calls."""
+    log = walk.recorder.log
+    maker: dict[int, int] = {}
+    found: dict[tuple[int, int], list[int]] = {}
+    for region in walk.regions:
+        for (storage, _), differentiable in region.inputs.items():
+            source = maker.get(storage)
+            if source is None or not log.origin.get(storage, 0) & FROM_PARAMETERS or region.number not in call_of:
+                continue
+            sizes = found.setdefault((call_of[source], call_of[region.number]), [0, 0])
+            sizes[0] += log.bytes_of[storage]
+            sizes[1] += log.bytes_of[storage] if differentiable else 0
+        if region.number in call_of:
+            for storage, _ in region.outputs:
+                maker.setdefault(storage, region.number)
+    return tuple(Edge(source, target, *sizes) for (source, target), sizes in sorted(found.items()))
+
+
+def _ties(walk: Walk, weights: Weights, call_of: dict[int, int]) -> tuple[Tie, ...]:
+    """Parameters that several calls use."""
+    users: dict[int, list[int]] = {}
+    first = {region.folds: region for region in reversed(walk.regions) if region.folds is not None}
+    for region in walk.regions:
+        if region.number not in call_of:
+            continue
+        if region.module is not None and region is not first.get(region.folds):
+            used = {n for n, p in weights.by_storage.items() if any(p is q for q in region.module.parameters())}
+        else:
+            steps = walk.recorder.log.forward.get(region.number, ())
+            used = {o.storage for s in steps for o in s.reads if o.storage in weights.by_storage}
+        for number in used:
+            users.setdefault(number, []).append(call_of[region.number])
+    return tuple(
+        Tie(weights.names[n], tuple(calls), weights.by_storage[n].numel(), weights.by_storage[n].element_size())
+        for n, calls in sorted(users.items())
+        if len(calls) > 1
+    )

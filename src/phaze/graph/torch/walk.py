@@ -1,0 +1,307 @@
+"""One training step of a model under the recorder, cut at its blocks.
+
+The model runs forward once. Each call of a block is a region; what runs before, between and after the blocks are
+regions too. Autograd is cut at every border: a block gets leaves instead of its arguments and hands out leaves
+instead of its results, so one ``autograd.grad`` a region gives that region's backward pass and nothing else. What
+one part between blocks makes and a later one reads (a skip connection around blocks) is cut the same way.
+
+    region r:   grad(results_r, leaves into r + parameters read in r, a gradient of the shape of each result)
+
+Without ``classes`` every block runs, forward only: that is how equal blocks are found. With them only the first
+call of every class runs, forward and backward; the others hand out empty results of the same shapes.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_flatten, tree_unflatten
+
+from phaze.graph.torch.record import FROM_DATA, FROM_PARAMETERS, Recorder, hooks, tensors_in
+
+Value = tuple[int, int]
+Border = Callable[[torch.Tensor], torch.Tensor]
+
+
+@dataclass(slots=True)
+class Region:
+    """A block call (``module`` set) or a part between; values are (storage, version) of what crosses its border."""
+
+    number: int
+    path: str
+    module: nn.Module | None
+    folds: int | None = None
+    takes: list[torch.Tensor] = field(default_factory=list)
+    gives: list[torch.Tensor] = field(default_factory=list)
+    inputs: dict[Value, bool] = field(default_factory=dict)
+    outputs: dict[Value, bool] = field(default_factory=dict)
+    gradients: list[Value] = field(default_factory=list)
+    output_gradients: list[Value] = field(default_factory=list)
+    pattern: tuple[Any, list[Any]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Borders:
+    """What tensor parallelism does around blocks: ``region`` is entered while one runs; with ``shards`` the
+    sequence is cut where a block takes from outside, and gathered where others take from a block."""
+
+    region: Callable[[], AbstractContextManager[None]]
+    enter: Border
+    leave: Border
+    shards: bool
+
+
+class _Cut(TorchFunctionMode):
+    """Replaces, outside blocks, tensors that an earlier region made by leaves of the current one."""
+
+    def __init__(self, walk: "Walk") -> None:
+        super().__init__()
+        self.walk = walk
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        named = kwargs or {}
+        if self.walk.inside or getattr(func, "__name__", "") in ("__get__", "__set__", "size", "dim", "stride"):
+            return func(*args, **named)
+        values, shape = tree_flatten((args, named))
+        local = [self.walk.local(v) if isinstance(v, torch.Tensor) else v for v in values]
+        args, named = tree_unflatten(local, shape)
+        result = func(*args, **named)
+        for tensor in tensors_in(result):
+            self.walk.own(tensor)
+        return result
+
+
+class Walk:
+    """Drives one pass; afterwards ``regions`` and ``recorder.log`` hold it."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        blocks: Mapping[str, nn.Module],
+        classes: Sequence[int] | None = None,
+        borders: Borders | None = None,
+    ) -> None:
+        self.model, self.blocks, self.classes, self.borders = model, dict(blocks), classes, borders
+        self.backward = classes is not None
+        self.recorder = Recorder()
+        self.regions: list[Region] = []
+        self.parameters: dict[int, nn.Parameter] = {}
+        self.inside = False
+        self._owner: dict[int, tuple[torch.Tensor, int]] = {}
+        self._leaves: dict[tuple[int, int], torch.Tensor] = {}
+        self._first_of: dict[int, Region] = {}
+        self._calls = 0
+
+    @property
+    def part(self) -> Region:
+        """The part between blocks that is running."""
+        return self.regions[-1]
+
+    def run(self, step: Callable[[], Any], inputs: Any) -> None:
+        """Run ``step`` (the model on its inputs, and the loss) forward and backward."""
+        names = {id(module): name for name, module in self.model.named_modules()}
+        for parameter in self.model.parameters():
+            self.recorder.mark(parameter, FROM_PARAMETERS)
+            self.parameters[self.recorder.number(parameter)] = parameter
+        for tensor in tensors_in(inputs):
+            self.recorder.mark(tensor, FROM_DATA)
+        originals = {path: module.forward for path, module in self.blocks.items()}
+        remove = hooks(self.recorder, names)
+        try:
+            for path, module in self.blocks.items():
+                module.forward = self._stand_in(path, module, originals[path])  # type: ignore[method-assign]
+            with self.recorder, _Cut(self), torch.enable_grad():
+                self._begin_part()
+                results = step()
+                for tensor in tensors_in(tree_flatten(results)[0]):
+                    if tensor.grad_fn is not None:
+                        self._give(self.local(tensor))
+                for region in reversed([r for r in self.regions if r.module is None]):
+                    self._differentiate(region)
+        finally:
+            remove()
+            for module in self.blocks.values():
+                del module.forward
+
+    def own(self, tensor: torch.Tensor) -> None:
+        """Note that the running part made ``tensor``."""
+        if tensor.grad_fn is not None:
+            self._owner.setdefault(id(tensor), (tensor, self.part.number))
+
+    def local(self, tensor: torch.Tensor) -> torch.Tensor:
+        """``tensor`` as the running part sees it: a leaf, if an earlier region made it."""
+        maker = self._maker(tensor)
+        if maker is None or maker is self.part or not tensor.requires_grad:
+            return tensor
+        key = id(tensor), self.part.number
+        if key not in self._leaves:
+            if maker.module is None:
+                self._give(tensor, maker)
+            self.inside = True
+            leaf = tensor.detach().requires_grad_()
+            self.inside = False
+            self._take(self.part, leaf)
+            if maker.module is not None and self.borders is not None and self.borders.shards and leaf.dim() == 3:
+                leaf = self.borders.leave(leaf)
+                self.own(leaf)
+            self._leaves[key] = leaf
+        return self._leaves[key]
+
+    def _maker(self, tensor: torch.Tensor) -> Region | None:
+        """The region that made ``tensor``: as it was seen made, else (results of autograd functions) by storage."""
+        if id(tensor) in self._owner:
+            return self.regions[self._owner[id(tensor)][1]]
+        number = self.recorder.log.made_in.get(self.recorder.number(tensor))
+        return None if number is None or tensor.grad_fn is None else self.regions[number]
+
+    def _begin_part(self) -> None:
+        self.regions.append(Region(len(self.regions), "", None))
+        self.recorder.region = self.part.number
+
+    def _take(self, region: Region, leaf: torch.Tensor) -> None:
+        region.takes.append(leaf)
+        region.inputs[self.recorder.value(leaf)] = leaf.requires_grad
+
+    def _give(self, tensor: torch.Tensor, region: Region | None = None) -> None:
+        region = region or self.part
+        if all(tensor is not other for other in region.gives):
+            region.gives.append(tensor)
+            region.outputs[self.recorder.value(tensor)] = tensor.requires_grad
+
+    def _stand_in(self, path: str, module: nn.Module, original: Callable[..., Any]) -> Callable[..., Any]:
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            if self.inside:
+                return original(*args, **kwargs)
+            return self._call(path, module, original, args, kwargs)
+
+        return forward
+
+    def _call(
+        self, path: str, module: nn.Module, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        values, shape = tree_flatten((args, kwargs))
+        entering = {i: self._enter(value) for i, value in enumerate(values) if isinstance(value, torch.Tensor)}
+        region = Region(len(self.regions), path, module)
+        self.inside = True
+        leaves: dict[int, torch.Tensor] = {}
+        for value in entering.values():
+            if id(value) not in leaves:
+                leaf = value.detach().requires_grad_(value.requires_grad)
+                leaves[id(value)] = leaf
+                self._take(region, leaf)
+        self.regions.append(region)
+        args, kwargs = tree_unflatten([leaves[id(entering[i])] if i in entering else v for i, v in enumerate(values)], shape)
+        number = self._calls
+        self._calls += 1
+        region.folds = None if self.classes is None else self.classes[number]
+        first = None if region.folds is None else self._first_of.get(region.folds)
+        if first is None:
+            results = self._run_block(region, original, args, kwargs)
+            if region.folds is not None:
+                self._first_of[region.folds] = region
+        else:
+            results = self._repeat(region, first)
+        sources = {self.recorder.number(value): value for value in entering.values()}
+        self._begin_part()
+        handed = self._hand_out(region, results, sources)
+        self.inside = False
+        return handed
+
+    def _enter(self, value: torch.Tensor) -> torch.Tensor:
+        """What a block is given: made by the running part (then that part gives it), or by an earlier region."""
+        maker = self._maker(value)
+        outside = maker is None or maker.module is None
+        if self.borders is not None and self.borders.shards and outside and value.requires_grad and value.dim() == 3:
+            key = id(value), -1
+            if key not in self._leaves:
+                self._leaves[key] = self.borders.enter(self.local(value))
+                self.own(self._leaves[key])
+                self._alive(value)
+            value = self._leaves[key]
+            maker = self._maker(value)
+        if maker is not None and maker.module is None and value.grad_fn is not None:
+            self._give(value, maker)
+        return value
+
+    def _alive(self, tensor: torch.Tensor) -> None:
+        self._owner.setdefault(id(tensor), (tensor, self.part.number))
+
+    def _run_block(
+        self, region: Region, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        self.recorder.region = region.number
+        with nullcontext() if self.borders is None else self.borders.region():
+            results = original(*args, **kwargs)
+        entered = {self.recorder.number(leaf) for leaf in region.takes}
+        values, shape = tree_flatten(results)
+        for tensor in tensors_in(values):
+            if self.recorder.number(tensor) not in entered:
+                self._give(tensor, region)
+        region.pattern = shape, [self._blank(value, region) for value in values]
+        self._differentiate(region)
+        return results
+
+    def _blank(self, value: Any, region: Region) -> Any:
+        """How a repeat makes this result again: the place of the argument it is, or its shape."""
+        if not isinstance(value, torch.Tensor):
+            return value
+        for place, leaf in enumerate(region.takes):
+            if self.recorder.number(leaf) == self.recorder.number(value):
+                return place
+        return value
+
+    def _repeat(self, region: Region, first: Region) -> Any:
+        assert first.pattern is not None
+        shape, values = first.pattern
+        made: list[Any] = []
+        for value in values:
+            if isinstance(value, int) and not isinstance(value, bool):
+                made.append(region.takes[value])
+            elif isinstance(value, torch.Tensor):
+                with torch.no_grad():
+                    fresh = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype)
+                self.recorder.log.origin[self.recorder.number(fresh)] = self.recorder.origin(value)
+                self._give(fresh.requires_grad_(value.requires_grad), region)
+                made.append(fresh)
+            else:
+                made.append(value)
+        return tree_unflatten(made, shape)
+
+    def _hand_out(self, region: Region, results: Any, sources: Mapping[int, torch.Tensor]) -> Any:
+        """Leaves for the rest of the model; a result that is an argument is handed back as it came."""
+        values, shape = tree_flatten(results)
+        handed: list[Any] = []
+        for value in values:
+            if not isinstance(value, torch.Tensor):
+                handed.append(value)
+            elif self.recorder.number(value) in sources:
+                handed.append(sources[self.recorder.number(value)])
+            else:
+                leaf = value.detach().requires_grad_(value.requires_grad)
+                self._owner[id(leaf)] = leaf, region.number
+                handed.append(leaf)
+        return tree_unflatten(handed, shape)
+
+    def _differentiate(self, region: Region) -> None:
+        """Run the region's backward pass under the recorder."""
+        results = [tensor for tensor in region.gives if tensor.requires_grad and tensor.grad_fn is not None]
+        read = {o.storage for s in self.recorder.log.forward.get(region.number, ()) for o in s.reads}
+        weights = [p for number, p in self.parameters.items() if p.requires_grad and number in read]
+        wanted = [leaf for leaf in region.takes if leaf.requires_grad] + weights
+        if not results or not wanted or not self.backward:
+            return
+        inside = self.inside
+        self.inside, self.recorder.backward, self.recorder.region = True, True, region.number
+        try:
+            given = [torch.ones_like(r) if r.dim() == 0 else torch.empty_like(r) for r in results]
+            region.output_gradients = [self.recorder.value(tensor) for tensor in given]
+            found = torch.autograd.grad(results, wanted, given, allow_unused=True)
+            region.gradients = [self.recorder.value(tensor) for tensor in found if tensor is not None]
+        finally:
+            self.inside, self.recorder.backward = inside, False
