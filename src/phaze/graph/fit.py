@@ -2,10 +2,10 @@
 
 Of n variables the first n + 1 points are a base and, for each variable, the base with that variable alone changed.
 
-    monomial   e_i = log(y_i / y_0) / log(x_i / x_0) must be whole for every i; then c = y_0 / x_0^e   (:func:`_monomial`)
+    monomial   e_i = log(y_i / y_0) / log(x_i / x_0) is whole for every i; c = y_0 / x_0^e   (:func:`_monomial`)
     sum        over the shapes x^e that single monomials had: y_p = sum over e of c_e x_p^e for every point p, solved in
                rational numbers; there are fewer shapes than points, so some points check the rest   (:class:`_System`)
-    least      of two expressions found before, none below the values, at every point one equal          (:func:`_least`)
+    least      of two expressions found before, none below the values, at every point one equal   (:func:`_least`)
 
 Whatever is found takes the right value at every point, or :class:`FitError` says that there is none.
 """
