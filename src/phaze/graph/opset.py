@@ -131,7 +131,9 @@ NAMES: Mapping[str, str] = MappingProxyType(
             *_rows("dropout_backward", "native_dropout_backward"),
             *_rows("random", "rand rand_like randn randn_like bernoulli bernoulli_ uniform_ normal_ randint randperm"),
             *_rows("reduce", "sum mean amax amin max min any all prod var var_mean std argmax argmin norm"),
-            *_rows("reduce", "linalg_vector_norm logsumexp nll_loss_forward nll_loss2d_forward mse_loss histc bincount"),
+            *_rows(
+                "reduce", "linalg_vector_norm logsumexp nll_loss_forward nll_loss2d_forward mse_loss histc bincount"
+            ),
             *_rows("add", "nll_loss_backward nll_loss2d_backward mse_loss_backward"),
             *_rows("scan", "cumsum cumprod"),
             *_rows("sort", "sort topk argsort"),
@@ -155,7 +157,9 @@ NAMES: Mapping[str, str] = MappingProxyType(
             *_rows("copy", "select_backward slice_backward select_scatter slice_scatter as_strided_scatter"),
             *_rows("copy", "upsample_nearest2d upsample_nearest2d_backward upsample_bilinear2d diagonal_backward"),
             *_rows("copy", "unfold_backward im2col col2im reflection_pad2d expand_copy pixel_shuffle"),
-            *_rows("fill", "zeros zeros_like ones ones_like full full_like fill fill_ zero_ new_zeros new_full new_ones"),
+            *_rows(
+                "fill", "zeros zeros_like ones ones_like full full_like fill fill_ zero_ new_zeros new_full new_ones"
+            ),
             *_rows("fill", "arange linspace eye scalar_tensor"),
             *_rows("all_reduce", "phaze.all_reduce phaze.all_reduce_max"),
             *_rows("all_gather", "phaze.all_gather"),

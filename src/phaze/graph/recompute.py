@@ -7,12 +7,12 @@ operators among them a softmax, to another product of two activations (probabili
     rerun   = the operators that lead from what is kept to what was dropped
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from phaze.graph.ir import Operator, OperatorGraph, Recompute, Tensor
 
 
-def _activations_only(operator: Operator, roles: dict[int, str]) -> bool:
+def _activations_only(operator: Operator, roles: Mapping[int, str]) -> bool:
     return operator.kind == "product" and all(roles[access.tensor] != "parameter" for access in operator.reads)
 
 
@@ -59,7 +59,7 @@ def part_of(graph: OperatorGraph, operators: Iterable[Operator], outputs: Iterab
     return OperatorGraph(tensors, chosen, tuple(sorted(read - written)), tuple(sorted(set(outputs) & written)))
 
 
-def selective(forward: OperatorGraph, none: Recompute, bytes_of: dict[int, int]) -> Recompute:
+def selective(forward: OperatorGraph, none: Recompute, bytes_of: Mapping[int, int]) -> Recompute:
     """``none`` without what score paths wrote; ``bytes_of`` are the storages' bytes of saved tensors."""
     path = score_path(forward)
     made = {access.tensor for op in forward.operators if op.id in path for access in op.writes}

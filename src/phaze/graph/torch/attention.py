@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from phaze.graph.torch.collectives import applied
+
 
 def _no_kernel(name: str) -> RuntimeError:
     return RuntimeError(f"phaze::{name} is an operator of a trace; it computes nothing")
@@ -21,7 +23,7 @@ def attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> tuple[Ten
 
 
 @torch.library.custom_op("phaze::attention_backward", mutates_args=())
-def attention_backward(
+def attention_backward(  # noqa: PLR0917 (operators of torch take positions)
     grad: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, bias: Tensor | None, bias_grad: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     raise _no_kernel("attention_backward")
@@ -36,7 +38,7 @@ def _(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> tuple[Tensor, Ten
 
 
 @attention_backward.register_fake
-def _(
+def _(  # noqa: PLR0917
     grad: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, bias: Tensor | None, bias_grad: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     back = torch.empty_like(bias) if bias is not None and bias_grad else q.new_empty((0,))
@@ -46,6 +48,7 @@ def _(
 class _Attention(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
+        out: Tensor
         out, lse = attention(q, k, v, bias)
         ctx.save_for_backward(q, k, v, out, lse, *(() if bias is None else (bias,)))
         return out
@@ -64,10 +67,9 @@ def fused_attention(
     key: Tensor,
     value: Tensor,
     attn_mask: Tensor | None = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    scale: float | None = None,
-    enable_gqa: bool = False,
+    *args: Any,
+    **kwargs: Any,
 ) -> Tensor:
-    """Stands in for ``scaled_dot_product_attention``; the dropout mask comes from a counter and is not kept."""
-    return _Attention.apply(query, key, value, attn_mask)  # type: ignore[no-any-return]
+    """Stands in for ``scaled_dot_product_attention``; the dropout mask comes from a counter and is not kept, and
+    dropout, causality and scale change no shape."""
+    return applied(_Attention, query, key, value, attn_mask)

@@ -16,7 +16,9 @@ def _repeats(members: list[nn.Module], with_children: bool) -> bool:
     return any(count > 1 for count in classes.values())
 
 
-def _outermost(root: nn.Module, prefix: str, kind: type[nn.Module], with_children: bool) -> Iterator[tuple[str, nn.Module]]:
+def _outermost(
+    root: nn.Module, prefix: str, kind: type[nn.Module], with_children: bool
+) -> Iterator[tuple[str, nn.Module]]:
     for name, child in root.named_children():
         path = f"{prefix}.{name}" if prefix else name
         if isinstance(child, kind) and _repeats(list(child.children()), with_children):

@@ -47,6 +47,11 @@ def shard(x: Tensor, dim: int, group: int) -> Tensor:
     raise _no_group("shard")
 
 
+def _tensor(value: Any) -> Tensor:
+    assert isinstance(value, Tensor)
+    return value
+
+
 def _scaled(x: Tensor, dim: int, size: int) -> Tensor:
     shape = list(x.shape)
     shape[dim] = size
@@ -92,7 +97,7 @@ class _CopyTo(torch.autograd.Function):
 class _ReduceFrom(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, group: int) -> Tensor:
-        return all_reduce(x, group)
+        return _tensor(all_reduce(x, group))
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -103,7 +108,7 @@ class _GatherFrom(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, dim: int, group: int) -> Tensor:
         ctx.place = dim, group
-        return all_gather(x, dim, group)
+        return _tensor(all_gather(x, dim, group))
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -114,7 +119,7 @@ class _ScatterTo(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, dim: int, group: int) -> Tensor:
         ctx.place = dim, group
-        return reduce_scatter(x, dim, group)
+        return _tensor(reduce_scatter(x, dim, group))
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -125,7 +130,7 @@ class _ShardOf(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, dim: int, group: int) -> Tensor:
         ctx.place, ctx.size = (dim, group), x.shape[dim]
-        return shard(x, dim, group)
+        return _tensor(shard(x, dim, group))
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -136,32 +141,38 @@ class _WholeOf(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, dim: int, group: int, size: int) -> Tensor:
         ctx.place, ctx.padded = (dim, group), size != x.shape[dim] * group
-        return all_gather(x, dim, group).narrow(dim, 0, size)
+        return _tensor(all_gather(x, dim, group)).narrow(dim, 0, size)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         return shard(grads[0], *ctx.place), None, None, None
 
 
+def applied(function: Any, *args: Any) -> Tensor:
+    """The result of an autograd function."""
+    result: Tensor = function.apply(*args)
+    return result
+
+
 def copy_to(x: Tensor, group: int) -> Tensor:
-    return _CopyTo.apply(x, group)  # type: ignore[no-any-return]
+    return applied(_CopyTo, x, group)
 
 
 def reduce_from(x: Tensor, group: int) -> Tensor:
-    return _ReduceFrom.apply(x, group)  # type: ignore[no-any-return]
+    return applied(_ReduceFrom, x, group)
 
 
 def gather_from(x: Tensor, dim: int, group: int) -> Tensor:
-    return _GatherFrom.apply(x, dim, group)  # type: ignore[no-any-return]
+    return applied(_GatherFrom, x, dim, group)
 
 
 def scatter_to(x: Tensor, dim: int, group: int) -> Tensor:
-    return _ScatterTo.apply(x, dim, group)  # type: ignore[no-any-return]
+    return applied(_ScatterTo, x, dim, group)
 
 
 def shard_of(x: Tensor, dim: int, group: int) -> Tensor:
-    return _ShardOf.apply(x, dim, group)  # type: ignore[no-any-return]
+    return applied(_ShardOf, x, dim, group)
 
 
 def whole_of(x: Tensor, dim: int, group: int, size: int) -> Tensor:
-    return _WholeOf.apply(x, dim, group, size)  # type: ignore[no-any-return]
+    return applied(_WholeOf, x, dim, group, size)

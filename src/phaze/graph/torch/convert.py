@@ -15,7 +15,7 @@ from phaze.graph.torch.record import Log, Operand, Step
 
 Value = tuple[int, int]
 Sizes = tuple[tuple[str, int], ...]
-OVERWRITES = frozenset({"aten.copy_", "aten.fill_", "aten.zero_"})
+OVERWRITES = frozenset({"aten.copy_"})
 SOURCES = frozenset({"embedding", "gather"})
 
 
@@ -29,8 +29,17 @@ def live(steps: Iterable[Step], needed: set[Value]) -> list[Step]:
         if opset.kind_of(step.name) == "free":
             continue
         kept.append(step)
-        wanted.update(operand.value for operand in step.reads)
+        wanted.update(operand.value for operand in real_reads(step))
     return kept[::-1]
+
+
+def real_reads(step: Step) -> tuple[Operand, ...]:
+    """Operands whose values matter: filling looks at shapes only, overwriting a whole tensor at what it writes."""
+    if opset.kind_of(step.name) == "fill":
+        return ()
+    if step.name.rsplit(".", 1)[0] in OVERWRITES and step.writes and step.writes[0].whole:
+        return step.reads[1:]
+    return step.reads
 
 
 def _product(batch: int, m: int, n: int, k: int) -> Sizes:
@@ -104,7 +113,7 @@ def _convolutions(step: Step) -> list[tuple[str, Sizes, tuple[Operand, ...], tup
 
     Backward has an output mask: the gradient of the input, of the weight (both products), of the bias (a sum).
     """
-    arguments = [value for value in step.settings[0]]
+    arguments = list(step.settings[0])
     if step.name.startswith("aten.convolution_backward"):
         (gradient, data, weight), mask = step.reads[:3], arguments[-1]
         groups = int(arguments[-2])
@@ -157,7 +166,9 @@ class Numbering:
         return "input" if value in self.inputs else "constant"
 
 
-def _accesses(step: Step, reads: Sequence[Operand], writes: Sequence[Operand], kind: str) -> tuple[list[int], list[int]]:
+def _accesses(
+    step: Step, reads: Sequence[Operand], writes: Sequence[Operand], kind: str
+) -> tuple[list[int], list[int]]:
     """Bytes touched by each operand; look-ups read the rows they take, scatters write the rows they change."""
     read = [operand.touched * operand.element_bytes for operand in reads]
     written = [operand.touched * operand.element_bytes for operand in writes]
@@ -166,8 +177,7 @@ def _accesses(step: Step, reads: Sequence[Operand], writes: Sequence[Operand], k
     if kind == "scatter" and len(read) > 1:
         smaller = min(read[0], read[-1])
         read[0], written = smaller, [min(size, smaller) for size in written]
-    packet = step.name.rsplit(".", 1)[0]
-    if packet in OVERWRITES:
+    if step.name.rsplit(".", 1)[0] in OVERWRITES and len(reads) == len(step.reads) and read:
         read[0] = 0
     return read, written
 
@@ -178,7 +188,7 @@ def _operators(step: Step, numbering: Numbering, first: int) -> list[Operator]:
     if kind == "convolution":
         forms = _convolutions(step)
     else:
-        forms = [(kind, RULES[opset.KINDS[kind].rule](step), step.reads, step.writes)]
+        forms = [(kind, RULES[opset.KINDS[kind].rule](step), real_reads(step), step.writes)]
     made: list[Operator] = []
     for name, sizes, reads, writes in forms:
         read, written = _accesses(step, reads, writes, name)
@@ -207,6 +217,4 @@ def graph_of(steps: Iterable[Step], numbering: Numbering, needed: set[Value], fi
     read = {access.tensor for op in operators for access in op.reads}
     results = {numbering.numbers[value] for value in needed if value in numbering.numbers}
     tensors = tuple(numbering.tensors[number] for number in sorted(written | read))
-    return OperatorGraph(
-        tensors, tuple(operators), tuple(sorted(read - written)), tuple(sorted(results & (written | read)))
-    )
+    return OperatorGraph(tensors, tuple(operators), tuple(sorted(read - written)), tuple(sorted(results & written)))

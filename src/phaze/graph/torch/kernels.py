@@ -1,8 +1,8 @@
 """What an accelerator's library runs where PyTorch's CPU path would do something else.
 
 Dropout becomes ``aten.native_dropout`` (a mask of one byte an element; the CPU keeps noise of the data's own type).
-Fused attention becomes the operator pair of :mod:`phaze.graph.torch.attention`. The loss over a vocabulary that is
-split over ranks becomes :func:`phaze.graph.torch.vocabulary.parallel_cross_entropy`.
+RMS norm is one operator. Fused attention becomes the operator pair of :mod:`phaze.graph.torch.attention`. The loss
+over a vocabulary that is split over ranks becomes :func:`phaze.graph.torch.vocabulary.parallel_cross_entropy`.
 """
 
 from typing import Any
@@ -21,6 +21,13 @@ def _dropout(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace
     return torch.native_dropout(input, p, True)[0]
 
 
+def _rms_norm(
+    input: torch.Tensor, normalized_shape: list[int], weight: torch.Tensor | None = None, eps: float | None = None
+) -> torch.Tensor:
+    result: torch.Tensor = torch.ops.aten._fused_rms_norm(input, list(normalized_shape), weight, eps)[0]
+    return result
+
+
 class Kernels(TorchFunctionMode):
     """Substitutes kernels while it is active; ``fused`` replaces scaled dot-product attention too."""
 
@@ -32,10 +39,10 @@ class Kernels(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         named = kwargs or {}
-        if func is functional.dropout:
+        if func in (functional.dropout, torch.dropout):
             return _dropout(*args, **named)
-        if func is torch.dropout:
-            return _dropout(*args, **named)
+        if func is functional.rms_norm:
+            return _rms_norm(*args, **named)
         if self.fused and func is functional.scaled_dot_product_attention:
             return fused_attention(*args, **named)
         if self.vocabulary is not None and func is functional.cross_entropy and self.vocabulary.owns(args, named):

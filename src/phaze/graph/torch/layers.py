@@ -1,8 +1,8 @@
 """From a region of a pass to a :class:`phaze.graph.ir.Layer`: both graphs, parameters, and what is kept.
 
-    saved (none)  = storages that backward reads and that forward wrote or that entered from other layers, each once
-    shared        = the same, but entered and made from no parameter: masks, position tables, token numbers
-    saved (full)  = storages that entered from other layers and forward reads
+saved (none)  = storages that backward reads and that forward wrote or that entered from other layers, each once
+shared        = the same, but entered and made from no parameter: masks, position tables, token numbers
+saved (full)  = storages that entered from other layers and forward reads
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from torch import nn
 
 from phaze.graph import recompute
 from phaze.graph.ir import Layer, OperatorGraph, Parameter, Recompute
-from phaze.graph.torch.convert import Numbering, graph_of, live
+from phaze.graph.torch.convert import Numbering, graph_of, live, real_reads
 from phaze.graph.torch.record import FROM_PARAMETERS, Log, Step
 from phaze.graph.torch.walk import Region, Value
 
@@ -27,7 +27,7 @@ class Weights:
 
 
 def _relevant(steps: Iterable[Step]) -> set[Value]:
-    return {operand.value for step in steps for operand in step.reads}
+    return {operand.value for step in steps for operand in real_reads(step)}
 
 
 def _local_name(path: str, region: Region) -> str:

@@ -25,14 +25,15 @@ _HERE = str(Path(__file__).parent)
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A tensor as an operator saw it: its value, shape, the distinct elements it touches, bytes of an element."""
+    """A tensor as an operator saw it: its value, shape, the distinct elements it touches, bytes of an element, and
+    whether that is its whole storage."""
 
     storage: int
     version: int
     shape: tuple[int, ...]
     touched: int
     element_bytes: int
-    position: int
+    whole: bool
 
     @property
     def value(self) -> tuple[int, int]:
@@ -119,11 +120,11 @@ def _changed(func: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> tupl
     return tuple(found)
 
 
-class Recorder(TorchDispatchMode):
+class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Logs what is dispatched under it; regions (blocks and what lies between) are set by whoever drives it."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.log = Log()
         self.region, self.backward = 0, False
         self.path: list[str] = [""]
@@ -167,18 +168,17 @@ class Recorder(TorchDispatchMode):
         if name.startswith(("prim.", "prims.", "profiler.")):
             return func(*args, **named)
         inputs = (*tensors_in(args), *tensors_in(named))
-        reads = tuple(self._operand(tensor, place) for place, tensor in enumerate(inputs))
+        reads = tuple(map(self._operand, inputs))
         result = func(*args, **named)
         changed = _changed(func, args, named)
         self._note(name, reads, changed, tuple(tensors_in(result)), (_settings(args), _settings(named)))
         return result
 
-    def _operand(self, tensor: torch.Tensor, position: int) -> Operand:
-        storage = self.number(tensor)
-        version = self.log.version.get(storage, 0)
-        return Operand(
-            storage, version, tuple(map(int, tensor.shape)), _touched(tensor), tensor.element_size(), position
-        )
+    def _operand(self, tensor: torch.Tensor) -> Operand:
+        storage, version = self.value(tensor)
+        touched, size = _touched(tensor), tensor.element_size()
+        whole = touched * size >= self.log.bytes_of[storage]
+        return Operand(storage, version, tuple(map(int, tensor.shape)), touched, size, whole)
 
     def _note(
         self,
@@ -194,7 +194,7 @@ class Recorder(TorchDispatchMode):
             self.log.version[storage] = self.log.version.get(storage, 0) + 1
         returned = {self.number(tensor) for tensor in results}
         outputs = (*results, *(tensor for tensor in changed if self.number(tensor) not in returned))
-        writes = tuple(self._operand(tensor, place) for place, tensor in enumerate(outputs))
+        writes = tuple(map(self._operand, outputs))
         fresh = tuple(operand for operand in writes if operand.storage not in known or operand.storage in mutated)
         origin = 0
         for operand in reads:
@@ -215,7 +215,7 @@ class Recorder(TorchDispatchMode):
             number = -1 if node is None else node._sequence_nr()
             return self._forward_places.get(number, (self.path[-1], ""))
         place = self.path[-1], _line()
-        self._forward_places[torch.autograd._get_sequence_nr() - 1] = place
+        self._forward_places[torch._C._autograd._get_sequence_nr() - 1] = place
         return place
 
     def _scalar(self, tensor: torch.Tensor) -> Any:

@@ -90,7 +90,8 @@ class Surgery:
         cuts[split.style](path, module, split)
 
     def _parent(self, path: str) -> nn.Module:
-        return self.modules[path.rpartition(".")[0]]
+        parent: nn.Module = self.modules[path.rpartition(".")[0]]
+        return parent
 
     def _unit(self, path: str, split: Split) -> int:
         """The width that must not be cut: an attribute of the nearest module around, or of a neighbour."""
@@ -118,7 +119,7 @@ class Surgery:
         text = f"{what} do not divide by {self.group.width}; the trace is of the fullest rank, which holds {fullest}"
         self.notes[text] = None
 
-    def _piece(self, whole: nn.Parameter, value: Tensor) -> nn.Parameter:
+    def _piece(self, whole: Tensor, value: Tensor) -> nn.Parameter:
         piece = nn.Parameter(value.detach().clone(), requires_grad=whole.requires_grad)
         self.split.add(id(piece))
         self._kept.append(piece)
@@ -224,11 +225,11 @@ def _rename_vocabulary(model: nn.Module, size: int, local: int) -> None:
     for module in model.modules():
         for holder in (module, getattr(module, "config", None)):
             if holder is not None and getattr(holder, "vocab_size", None) == size:
-                holder.vocab_size = local  # type: ignore[assignment]
+                holder.vocab_size = local
 
 
 def shard_model(
-    model: nn.Module, source: Source, width: int, sequence: int, sequence_parallel: bool, rank: int = 0
+    model: nn.Module, source: Source, *, width: int, sequence: int, sequence_parallel: bool, rank: int = 0
 ) -> Sharding:
     """Turn ``model`` into one rank of ``width``."""
     if width == 1:

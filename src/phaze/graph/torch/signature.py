@@ -10,9 +10,7 @@ def signature(walk: Walk, region: Region) -> object:
     the same shapes differently wired differ."""
     module = region.module
     assert isinstance(module, nn.Module)
-    parameters = tuple(
-        (name, tuple(p.shape), str(p.dtype), p.requires_grad) for name, p in module.named_parameters()
-    )
+    parameters = tuple((name, tuple(p.shape), str(p.dtype), p.requires_grad) for name, p in module.named_parameters())
     arguments = tuple((tuple(leaf.shape), str(leaf.dtype), leaf.requires_grad) for leaf in region.takes)
     order: dict[int, int] = {}
     operators = tuple(

@@ -1,7 +1,7 @@
 """From a source to a :class:`phaze.graph.ir.Model`: build without weights, find equal blocks, cut, convert.
 
-    discover   one forward pass of the whole model at width 1: which block calls are equal (their signature)
-    trace      one folded pass, forward and backward, at any width and microbatch: layers, calls, edges, ties
+discover   one forward pass of the whole model at width 1: which block calls are equal (their signature)
+trace      one folded pass, forward and backward, at any width and microbatch: layers, calls, edges, ties
 """
 
 from collections.abc import Iterator, Sequence
@@ -59,6 +59,7 @@ def discover(source: Source, sequence: int | None = None, attention: Attention =
 
 def trace_model(
     source: Source,
+    *,
     tensor: int = 1,
     microbatch: int = 1,
     sequence: int | None = None,
@@ -71,7 +72,13 @@ def trace_model(
     found = discovery or discover(source, sequence, attention)
     with _without_weights(), faults.of_model(source.name):
         program = source.build(Shape(microbatch, length, attention))
-        sharding = shard_model(program.module, source, tensor, length, sequence_parallel and tensor > 1)
+        sharding = shard_model(
+            program.module,
+            source,
+            width=tensor,
+            sequence=length,
+            sequence_parallel=sequence_parallel and tensor > 1,
+        )
         kernels = Kernels(attention == "fused", sharding.vocabulary)
         walk = _walk(program, found.classes, kernels, sharding)
         faults.check_known(source.name, walk.recorder.unknown)
@@ -184,16 +191,17 @@ def _edges(walk: Walk, call_of: dict[int, int]) -> tuple[Edge, ...]:
 def _ties(walk: Walk, weights: Weights, call_of: dict[int, int]) -> tuple[Tie, ...]:
     """Parameters that several calls use."""
     users: dict[int, list[int]] = {}
-    first = {region.folds: region for region in reversed(walk.regions) if region.folds is not None}
+    numbers = {id(parameter): number for number, parameter in weights.by_storage.items()}
+    first = {region.folds: region.number for region in reversed(walk.regions)}
     for region in walk.regions:
         if region.number not in call_of:
             continue
-        if region.module is not None and region is not first.get(region.folds):
-            used = {n for n, p in weights.by_storage.items() if any(p is q for q in region.module.parameters())}
+        if region.module is not None and region.number != first[region.folds]:
+            used = {numbers[id(parameter)] for parameter in region.module.parameters()}
         else:
             steps = walk.recorder.log.forward.get(region.number, ())
             used = {o.storage for s in steps for o in s.reads if o.storage in weights.by_storage}
-        for number in used:
+        for number in sorted(used):
             users.setdefault(number, []).append(call_of[region.number])
     return tuple(
         Tie(weights.names[n], tuple(calls), weights.by_storage[n].numel(), weights.by_storage[n].element_size())

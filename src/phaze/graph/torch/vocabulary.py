@@ -11,7 +11,6 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -64,12 +63,10 @@ def parallel_cross_entropy(
     vocabulary: Vocabulary,
     input: Tensor,
     target: Tensor,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
+    *,
     ignore_index: int = -100,
-    reduce: bool | None = None,
     reduction: str = "mean",
-    label_smoothing: float = 0.0,
+    **unused: Any,
 ) -> Tensor:
     """Cross entropy of logits whose last dimension is split over ``vocabulary``."""
     group = vocabulary.group

@@ -115,7 +115,7 @@ class Walk:
         remove = hooks(self.recorder, names)
         try:
             for path, module in self.blocks.items():
-                module.forward = self._stand_in(path, module, originals[path])  # type: ignore[method-assign]
+                module.forward = self._stand_in(path, module, originals[path])
             with self.recorder, _Cut(self), torch.enable_grad():
                 self._begin_part()
                 results = step()
@@ -196,7 +196,9 @@ class Walk:
                 leaves[id(value)] = leaf
                 self._take(region, leaf)
         self.regions.append(region)
-        args, kwargs = tree_unflatten([leaves[id(entering[i])] if i in entering else v for i, v in enumerate(values)], shape)
+        args, kwargs = tree_unflatten(
+            [leaves[id(entering[i])] if i in entering else v for i, v in enumerate(values)], shape
+        )
         number = self._calls
         self._calls += 1
         region.folds = None if self.classes is None else self.classes[number]
@@ -292,8 +294,8 @@ class Walk:
         """Run the region's backward pass under the recorder."""
         results = [tensor for tensor in region.gives if tensor.requires_grad and tensor.grad_fn is not None]
         read = {o.storage for s in self.recorder.log.forward.get(region.number, ()) for o in s.reads}
-        weights = [p for number, p in self.parameters.items() if p.requires_grad and number in read]
-        wanted = [leaf for leaf in region.takes if leaf.requires_grad] + weights
+        weights = [self.parameters[n] for n in sorted(read & self.parameters.keys())]
+        wanted = [leaf for leaf in (*region.takes, *weights) if leaf.requires_grad]
         if not results or not wanted or not self.backward:
             return
         inside = self.inside

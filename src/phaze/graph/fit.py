@@ -1,0 +1,134 @@
+"""Expressions from numbers: which sum of monomials takes these values at these points, exactly.
+
+Of n variables the first n + 1 points are a base and, for each variable, the base with that variable alone changed.
+
+    monomial   e_i = log(y_i / y_0) / log(x_i / x_0) is whole for every i; c = y_0 / x_0^e   (:func:`_monomial`)
+    sum        over the shapes x^e that single monomials had: y_p = sum over e of c_e x_p^e for every point p, solved in
+               rational numbers; there are fewer shapes than points, so some points check the rest   (:class:`_System`)
+    least      of two expressions found before, none below the values, at every point one equal   (:func:`_least`)
+
+Whatever is found takes the right value at every point, or :class:`FitError` says that there is none.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+
+from phaze.errors import PhazeError
+from phaze.graph.sizes import Exponents, Expression, Point, Term, constant, one_sum, power
+
+Values = tuple[int, ...]
+HIGHEST = 4
+
+
+class FitError(PhazeError):
+    """Some numbers are no sum of monomials, or there are too few points to tell."""
+
+
+def _exponent(ratio: Fraction, step: Fraction) -> int | None:
+    return next((e for e in range(-HIGHEST, HIGHEST + 1) if step**e == ratio), None)
+
+
+def _monomial(values: Values, points: Sequence[Point], names: Sequence[str]) -> Expression | None:
+    """The single monomial through all ``values``, if there is one."""
+    if not all(values):
+        return None
+    exponents: list[tuple[str, int]] = []
+    for place, name in enumerate(names, start=1):
+        step = Fraction(points[place][name], points[0][name])
+        exponent = _exponent(Fraction(values[place], values[0]), step)
+        if exponent is None:
+            return None
+        if exponent:
+            exponents.append((name, exponent))
+    shape: Exponents = tuple(sorted(exponents))
+    found = one_sum([Term(values[0] / power(shape, points[0]), shape)])
+    return found if _agrees(found, values, points) else None
+
+
+def _agrees(expression: Expression, values: Values, points: Sequence[Point]) -> bool:
+    return all(expression.exact(point) == value for point, value in zip(points, values, strict=True))
+
+
+class _System:
+    """The linear system of some shapes over some points, eliminated once, solved for many right-hand sides."""
+
+    def __init__(self, shapes: Sequence[Exponents], points: Sequence[Point]) -> None:
+        self.shapes = shapes
+        self.steps: list[tuple[int, int, list[Fraction]]] = []
+        rows = [[power(shape, point) for shape in shapes] for point in points]
+        for column in range(len(shapes)):
+            pivot = next((r for r in range(column, len(rows)) if rows[r][column]), None)
+            if pivot is None:
+                raise FitError("the points do not tell all monomials apart: give others.")
+            rows[column], rows[pivot] = rows[pivot], rows[column]
+            scale = rows[column][column]
+            rows[column] = [value / scale for value in rows[column]]
+            factors = [Fraction(0) if r == column else rows[r][column] for r in range(len(rows))]
+            factors[column] = scale
+            for r, factor in enumerate(factors):
+                if r != column and factor:
+                    rows[r] = [a - factor * b for a, b in zip(rows[r], rows[column], strict=True)]
+            self.steps.append((column, pivot, factors))
+
+    def solve(self, values: Values) -> Expression | None:
+        right = [Fraction(value) for value in values]
+        for column, pivot, factors in self.steps:
+            right[column], right[pivot] = right[pivot], right[column]
+            right[column] /= factors[column]
+            for r, factor in enumerate(factors):
+                if r != column and factor:
+                    right[r] -= factor * right[column]
+        if any(right[len(self.shapes) :]):
+            return None
+        return one_sum(Term(c, shape) for c, shape in zip(right, self.shapes, strict=False))
+
+
+def _least(values: Values, points: Sequence[Point], pool: Mapping[Values, Expression]) -> Expression | None:
+    """The least of two expressions of ``pool`` that takes all ``values``."""
+    above = [taken for taken in pool if all(a >= b for a, b in zip(taken, values, strict=True))]
+    for i, first in enumerate(above):
+        open_places = [p for p, value in enumerate(values) if first[p] != value]
+        if len(open_places) == len(points):
+            continue
+        for second in above[i + 1 :]:
+            if all(second[p] == values[p] for p in open_places):
+                return Expression((*pool[first].sums, *pool[second].sums))
+    return None
+
+
+def fit(points: Sequence[Point], wanted: Iterable[Values], names: Sequence[str]) -> dict[Values, Expression]:
+    """An expression in the variables ``names`` for each of ``wanted``: its values at ``points``."""
+    open_values: list[Values] = []
+    found: dict[Values, Expression] = {}
+    for values in wanted:
+        if values in found:
+            continue
+        same = constant(values[0]) if len(set(values)) == 1 else _monomial(values, points, names)
+        if same is None:
+            open_values.append(values)
+        else:
+            found[values] = same
+    shapes = sorted({term.exponents for e in found.values() for terms in e.sums for term in terms} | {()})
+    if open_values and len(shapes) >= len(points):
+        raise FitError(f"{len(points)} points are too few for sums of {len(shapes)} monomials: give more.")
+    system = _System(shapes, points) if open_values else None
+    left: list[Values] = []
+    for values in open_values:
+        solved = None if system is None else system.solve(values)
+        if solved is None:
+            left.append(values)
+        else:
+            found[values] = solved
+    for values in left:
+        least = _least(values, points, found)
+        if least is None:
+            raise FitError(f"no sum of monomials takes the values {values[:6]} at the points {_spell(points[:6])}.")
+        found[values] = least
+    return found
+
+
+def _spell(points: Iterable[Point]) -> str:
+    def one(point: Point) -> Iterator[str]:
+        return (f"{name}={value}" for name, value in point.items())
+
+    return ", ".join("(" + " ".join(one(point)) + ")" for point in points)

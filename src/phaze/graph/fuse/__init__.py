@@ -1,0 +1,66 @@
+"""Fusion: operators that a compiler would run as one become one, with their members as ``parts``.
+
+Levels, as a software stack names them: ``none``; ``elementwise`` (chains and clusters of vector operators); ``full``
+(also siblings, epilogues of products, and bias sums).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Literal, get_args
+
+from phaze.errors import unknown_name
+from phaze.graph.fuse import rules
+from phaze.graph.ir import Layer, Model, OperatorGraph, Recompute
+
+Fusion = Literal["none", "elementwise", "full"]
+Rule = Callable[[OperatorGraph], OperatorGraph]
+
+ELEMENTWISE: tuple[Rule, ...] = (rules.chains, rules.clusters)
+LEVELS: Mapping[Fusion, tuple[Rule, ...]] = MappingProxyType(
+    {
+        "none": (),
+        "elementwise": ELEMENTWISE,
+        "full": (*ELEMENTWISE, rules.siblings, rules.clusters, rules.epilogues, rules.bias_sums),
+    }
+)
+
+
+def level(name: str) -> Fusion:
+    """``name`` as a level of fusion, or an InputError."""
+    for known in get_args(Fusion):
+        if name == known:
+            return known  # type: ignore[no-any-return]
+    raise unknown_name("fusion", "level of fusion", name, get_args(Fusion))
+
+
+def fuse_graph(graph: OperatorGraph, fusion: Fusion) -> OperatorGraph:
+    """``graph`` after all rules of a level."""
+    for rule in LEVELS[fusion]:
+        graph = rule(graph)
+    return graph
+
+
+def _recompute(value: Recompute, layer: Layer, forward: OperatorGraph, fusion: Fusion) -> Recompute:
+    rerun = forward if value.rerun is layer.forward else fuse_graph(value.rerun, fusion)
+    return replace(value, rerun=rerun)
+
+
+def fuse_layer(layer: Layer, fusion: Fusion) -> Layer:
+    """A layer with both passes, and what it would recompute, fused."""
+    forward = fuse_graph(layer.forward, fusion)
+    return replace(
+        layer,
+        forward=forward,
+        backward=fuse_graph(layer.backward, fusion),
+        none=_recompute(layer.none, layer, forward, fusion),
+        selective=_recompute(layer.selective, layer, forward, fusion),
+        full=_recompute(layer.full, layer, forward, fusion),
+    )
+
+
+def fuse(model: Model, fusion: Fusion) -> Model:
+    """The model with all its layers fused; parameters, edges and what is saved stay."""
+    if fusion == "none":
+        return model
+    return replace(model, layers=tuple(fuse_layer(layer, fusion) for layer in model.layers))

@@ -1,0 +1,128 @@
+"""The files of ``graph/data``: graphs of one model, or of a family, in all its cases, as functions of their sizes.
+
+A *case* is a way to run the model in which its operators are the same whatever the sizes: attention eager or fused,
+sequence parallel or not, one tensor width (families: 1 or more), microbatch 1 or more. A file holds
+
+    expressions   each distinct one once, as text (:mod:`phaze.graph.sizes`)
+    templates     structures (:mod:`phaze.graph.template`): of a layer as in ``phaze.graph/1``, or of a *frame*, the
+                  rest of a model (calls, edges, ties)
+    cases         by name: frame and layers, each [template, which expression each of its leaves is], names of the
+                  layers, approximations
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib import resources
+from typing import Any
+
+from phaze.graph import sizes, store
+from phaze.graph.ir import Attention, Model
+from phaze.graph.sizes import Expression, Point
+from phaze.graph.template import Symbolic, filled, group_alike, template
+
+HEAD = ("name", "sequence_parallel", "attention", "approximations", "layers")
+
+
+def case_name(attention: Attention, sequence_parallel: bool, *conditions: str) -> str:
+    """The name of a case."""
+    return " ".join((attention, *(("sequence-parallel",) if sequence_parallel else ()), *conditions))
+
+
+def frame_of(model: Model) -> dict[str, Any]:
+    """What of a model is no layer and no text: sizes, calls, edges, ties."""
+    return {key: value for key, value in store.plain(model).items() if key not in HEAD}
+
+
+def layers_of(model: Model) -> list[dict[str, Any]]:
+    """The layers of a model as plain values; their names are kept apart."""
+    return [{key: value for key, value in layer.items() if key != "name"} for layer in store.plain(model)["layers"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A model in one case, as a function of its sizes."""
+
+    frame: Symbolic
+    layers: tuple[Symbolic, ...]
+    names: tuple[str, ...]
+    approximations: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shipped:
+    """A file of graphs, parsed."""
+
+    expressions: Sequence[str]
+    templates: Sequence[Any]
+    cases: Mapping[str, Mapping[str, Any]]
+
+
+def pack(cases: Mapping[str, Case]) -> dict[str, Any]:
+    """The content of a file: templates shared by all cases, expressions numbered in order of first use."""
+    pieces: dict[tuple[str, int], Symbolic] = {}
+    for name, case in cases.items():
+        for place, piece in enumerate((case.frame, *case.layers)):
+            pieces[name, place] = piece
+    numbers: dict[str, int] = {}
+
+    def number(expression: Expression) -> int:
+        return numbers.setdefault(sizes.text(expression), len(numbers))
+
+    templates: list[Any] = []
+    placed: dict[tuple[str, int], list[Any]] = {}
+    for keys in group_alike(pieces):
+        made = template([pieces[key] for key in keys])
+        for key, row in zip(keys, made.rows, strict=True):
+            placed[key] = [len(templates), [number(expression) for expression in row]]
+        templates.append(made.structure)
+    found = {
+        name: {
+            "frame": placed[name, 0],
+            "layers": [placed[name, place + 1] for place in range(len(case.layers))],
+            "names": list(case.names),
+            "approximations": list(case.approximations),
+        }
+        for name, case in cases.items()
+    }
+    return {"expressions": list(numbers), "templates": templates, "cases": found}
+
+
+def text_of(content: Mapping[str, Any]) -> str:
+    """A packed file as text, a line for each template and case."""
+    spell = partial(json.dumps, separators=(",", ":"), ensure_ascii=False)
+
+    def lines(values: Iterable[str]) -> str:
+        return ",\n".join(values)
+
+    cases = lines(f"{spell(name)}:{spell(case)}" for name, case in content["cases"].items())
+    templates = lines(spell(structure) for structure in content["templates"])
+    head = f'"expressions":{spell(content["expressions"])}'
+    return f'{{{head},\n"templates":[\n{templates}\n],\n"cases":{{\n{cases}\n}}}}\n'
+
+
+def open_shipped(name: str) -> Shipped:
+    """The shipped file of a model or family."""
+    text = resources.files("phaze.graph").joinpath("data", f"{name}.json").read_text(encoding="utf-8")
+    raw = json.loads(text)
+    return Shipped(raw["expressions"], raw["templates"], raw["cases"])
+
+
+def model_at(shipped: Shipped, case: str, point: Point, *, name: str, attention: Attention, spread: bool) -> Model:
+    """The model called ``name`` in a case of ``shipped`` at ``point``; ``spread``: with sequence parallelism."""
+    raw = shipped.cases[case]
+    known: dict[int, int] = {}
+
+    def value(number: int) -> int:
+        if number not in known:
+            known[number] = sizes.parse(shipped.expressions[number]).at(point)
+        return known[number]
+
+    def document(place: Sequence[Any]) -> Any:
+        return filled(shipped.templates[place[0]], [value(number) for number in place[1]])
+
+    layers = [{"name": n, **document(place)} for n, place in zip(raw["names"], raw["layers"], strict=True)]
+    text = {"name": name, "sequence_parallel": spread, "attention": attention}
+    rest = {"approximations": raw["approximations"], "layers": layers}
+    return store.from_plain({**text, **document(raw["frame"]), **rest})

@@ -1,0 +1,178 @@
+"""Checks of a ``phaze.graph/1`` file: its shape by pydantic, then what one value says about another.
+
+A graph is right when every operand is a tensor of the layer, every tensor is written at most once and not read
+before, every output is touched, and every operator has the core and the sizes of its kind.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from phaze import documents
+from phaze.errors import InputError, unknown_name
+from phaze.graph import opset
+from phaze.graph.ir import Attention, Core, Model, Role
+
+Whole = Annotated[int, Field(ge=0, le=2**62)]
+Name = Annotated[str, Field(max_length=1000)]
+Fixed = Field(strict=False)
+"""JSON has lists only: rows of fixed length are read from them."""
+Operand = Annotated[tuple[Whole, Whole], Fixed]
+Operands = list[Operand]
+Part = Annotated[
+    tuple[Whole, Name, Core, dict[Name, Whole], Operands, Operands, Name, Annotated[tuple[()], Fixed]], Fixed
+]
+OperatorRow = Annotated[tuple[Whole, Name, Core, dict[Name, Whole], Operands, Operands, Name, list[Part]], Fixed]
+TensorRow = Annotated[tuple[Whole, Whole, Whole, Role], Fixed]
+ParameterRow = Annotated[tuple[Name, Annotated[int, Field(ge=-1, le=2**62)], Whole, Whole, bool, bool], Fixed]
+CallRow = Annotated[tuple[Whole, Name], Fixed]
+EdgeRow = Annotated[tuple[Whole, Whole, Whole, Whole], Fixed]
+TieRow = Annotated[tuple[Name, list[Whole], Whole, Whole], Fixed]
+
+SIZES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "product": ("batch", "m", "n", "k"),
+        "convolution": ("batch", "m", "n", "k"),
+        "attention": ("batch", "queries", "keys", "width", "value_width"),
+        "map": ("elements",),
+        "reduce": ("elements", "rows"),
+        "normalize": ("elements", "rows"),
+        "move": ("elements",),
+        "collective": ("bytes", "group"),
+        "free": (),
+    }
+)
+"""The names of the sizes that an operator has, by the rule of its kind, in order."""
+
+
+class GraphShape(documents.Document):
+    operators: list[OperatorRow]
+    outputs: list[Whole]
+
+
+class RecomputeShape(documents.Document):
+    saved: list[Whole]
+    saved_bytes: Whole
+    rerun: GraphShape | Literal["forward"]
+
+
+class LayerShape(documents.Document):
+    name: Name
+    tensors: list[TensorRow]
+    forward: GraphShape
+    backward: GraphShape
+    parameters: list[ParameterRow]
+    none: RecomputeShape
+    selective: RecomputeShape
+    full: RecomputeShape
+    shared_bytes: Whole
+    input_bytes: Whole
+    output_bytes: Whole
+    sharded: bool
+
+
+class GraphFile(documents.Document):
+    """``phaze.graph/1``: one model at one tensor width, microbatch and sequence."""
+
+    schema_: Literal["phaze.graph/1"] = Field(alias="schema")
+    name: Name
+    tensor: Annotated[Whole, Field(gt=0)]
+    microbatch: Annotated[Whole, Field(gt=0)]
+    sequence: Whole
+    sequence_parallel: bool
+    attention: Attention
+    summary: dict[str, Any] | None = None
+    layers: list[LayerShape]
+    calls: list[CallRow]
+    edges: list[EdgeRow]
+    ties: list[TieRow]
+    approximations: list[Name]
+
+
+FORMAT = documents.Format("phaze.graph/1", GraphFile, "a model as layers of operators, forward and backward")
+
+
+def check_shape(raw: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """``raw`` with every value of the right type and range, as plain values in the file's order."""
+    checked = documents.check(GraphFile, raw, where)
+    return checked.model_dump(by_alias=True, exclude={"summary"})
+
+
+def _sizes(operator: Sequence[Any], path: str) -> None:
+    _, kind, core, sizes, _, _, _, parts = operator
+    row = opset.KINDS.get(kind)
+    if row is None:
+        raise unknown_name(path, "kind of operator", kind, opset.KINDS)
+    if not parts and core != row.core:
+        raise InputError(path, f"{kind} runs on core '{row.core}', not on '{core}'")
+    if tuple(sizes) != SIZES[row.rule]:
+        raise InputError(
+            path, f"{kind} has the sizes {', '.join(SIZES[row.rule])}", f"not {', '.join(sizes) or 'none'}"
+        )
+
+
+def _parts(operator: Sequence[Any], known: frozenset[int], path: str) -> None:
+    _sizes(operator, path)
+    for number, _ in (*operator[4], *operator[5]):
+        if number not in known:
+            raise InputError(path, f"there is no tensor {number} in this layer")
+    for place, part in enumerate(operator[7]):
+        _parts(part, known, f"{path}.parts[{place}]")
+
+
+def _graph(raw: Mapping[str, Any], known: frozenset[int], where: str) -> None:
+    numbers: set[int] = set()
+    written_at: dict[int, int] = {}
+    for place, operator in enumerate(raw["operators"]):
+        path = f"{where}.operators[{place}]"
+        _parts(operator, known, path)
+        if operator[0] in numbers:
+            raise InputError(path, f"the operator number {operator[0]} stands twice")
+        numbers.add(operator[0])
+        for tensor, _ in operator[5]:
+            if tensor in written_at:
+                raise InputError(path, f"tensor {tensor} is written twice")
+            written_at[tensor] = place
+    touched: set[int] = set(written_at)
+    for place, operator in enumerate(raw["operators"]):
+        for tensor, _ in operator[4]:
+            touched.add(tensor)
+            if written_at.get(tensor, -1) >= place:
+                raise InputError(f"{where}.operators[{place}]", f"tensor {tensor} is read before it is written")
+    for tensor in raw["outputs"]:
+        if tensor not in touched:
+            raise InputError(f"{where}.outputs", f"no operator touches tensor {tensor}")
+
+
+def check_layers(layers: Iterable[Mapping[str, Any]], where: str) -> None:
+    """What the operators of every layer say about its tensors."""
+    for place, layer in enumerate(layers):
+        path = f"{where}: layers[{place}]"
+        numbers = [row[0] for row in layer["tensors"]]
+        if len(set(numbers)) < len(numbers):
+            raise InputError(f"{path}.tensors", "a tensor's number stands twice")
+        known = frozenset(numbers)
+        for key in ("forward", "backward"):
+            _graph(layer[key], known, f"{path}.{key}")
+        for key in ("none", "selective", "full"):
+            if layer[key]["rerun"] != "forward":
+                _graph(layer[key]["rerun"], known, f"{path}.{key}.rerun")
+            if not known.issuperset(layer[key]["saved"]):
+                raise InputError(f"{path}.{key}.saved", "it names a tensor that this layer does not have")
+        if any(row[1] >= 0 and row[1] not in known for row in layer["parameters"]):
+            raise InputError(f"{path}.parameters", "one names a tensor that this layer does not have")
+
+
+def check_model(model: Model, where: str) -> None:
+    """What calls, edges and ties say about layers and about each other."""
+    for place, call in enumerate(model.calls):
+        if call.layer >= len(model.layers):
+            raise InputError(f"{where}: calls[{place}]", f"there is no layer {call.layer}")
+    for place, edge in enumerate(model.edges):
+        if not edge.source < edge.target < len(model.calls):
+            raise InputError(f"{where}: edges[{place}]", "an edge goes from an earlier to a later call")
+    for place, tie in enumerate(model.ties):
+        if any(call >= len(model.calls) for call in tie.calls) or len(set(tie.calls)) < len(tie.calls):
+            raise InputError(f"{where}: ties[{place}]", "it names a call that is not there, or one twice")

@@ -1,0 +1,123 @@
+"""A user's function that returns a module and its inputs, as a source of a trace."""
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils._pytree import tree_flatten
+
+from phaze.errors import InputError, PhazeError
+from phaze.graph.torch.hf_plans import translate
+from phaze.graph.torch.plans import Plan
+from phaze.graph.torch.program import Program, Shape, Source
+
+RETURNS = "return (module, inputs) or (module, inputs, loss), inputs being a tensor, a tuple or a dict"
+
+
+def _quoted(fault: BaseException) -> str:
+    return f"{type(fault).__name__}: {' '.join(str(fault).split())[:300]}"
+
+
+def _import(place: str) -> ModuleType:
+    """A module from a path that ends in .py, or by its dotted name."""
+    if not place.endswith(".py"):
+        try:
+            return importlib.import_module(place)
+        except Exception as fault:
+            raise InputError(place, f"the module cannot be imported ({_quoted(fault)})") from None
+    path = Path(place)
+    if not path.is_file():
+        raise InputError(place, "there is no such file")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    folder = str(path.parent.resolve())
+    sys.path.insert(0, folder)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as fault:
+        raise InputError(place, f"the file raised {_quoted(fault)}") from None
+    finally:
+        sys.path.remove(folder)
+    return module
+
+
+def _function(text: str) -> Callable[[], Any]:
+    place, _, name = text.rpartition(":")
+    function = getattr(_import(place), name, None)
+    if not callable(function):
+        raise InputError(place, f"there is no function '{name}'", RETURNS)
+    found: Callable[[], Any] = function
+    return found
+
+
+def _called(text: str, function: Callable[[], Any]) -> tuple[nn.Module, Any, Any, Any]:
+    """What the function returns, checked: module, inputs, loss or None, plan or None."""
+    try:
+        made = function()
+    except PhazeError:
+        raise
+    except Exception as fault:
+        raise InputError(text, f"the function raised {_quoted(fault)}") from None
+    if not isinstance(made, tuple) or not 2 <= len(made) <= 4:
+        raise InputError(text, f"the function returned {type(made).__name__}", RETURNS)
+    module, inputs, loss, plan = (*made, None, None)[:4]
+    if not isinstance(module, nn.Module):
+        raise InputError(text, f"the first thing returned is {type(module).__name__}, no nn.Module", RETURNS)
+    if not any(isinstance(value, torch.Tensor) for value in tree_flatten(inputs)[0]):
+        raise InputError(text, "the inputs hold no tensor", RETURNS)
+    if loss is not None and not callable(loss):
+        raise InputError(text, f"the loss is {type(loss).__name__}, no function", RETURNS)
+    if plan is not None and not isinstance(plan, Mapping):
+        raise InputError(text, f"the tensor-parallel plan is {type(plan).__name__}", "give a dict of styles")
+    return module, inputs, loss, plan
+
+
+def _run(text: str, module: nn.Module, inputs: Any, loss: Any) -> Any:
+    if isinstance(inputs, Mapping):
+        result = module(**inputs)
+    elif isinstance(inputs, torch.Tensor):
+        result = module(inputs)
+    else:
+        result = module(*inputs)
+    if loss is None:
+        return getattr(result, "loss", None) if getattr(result, "loss", None) is not None else result
+    value = loss(result)
+    if not isinstance(value, torch.Tensor) or value.numel() != 1:
+        seen = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, torch.Tensor) else type(value).__name__
+        raise InputError(text, f"the loss is {seen}, not a scalar", "reduce it, for example by .mean()")
+    return value
+
+
+def _batched(inputs: Any, microbatch: int, size: int) -> Any:
+    """Inputs for another microbatch: every tensor whose first dimension is the example's batch is made anew."""
+    if isinstance(inputs, torch.Tensor):
+        if inputs.dim() == 0 or inputs.shape[0] != size:
+            return inputs
+        return inputs.new_empty((microbatch, *inputs.shape[1:]))
+    if isinstance(inputs, Mapping):
+        return {key: _batched(value, microbatch, size) for key, value in inputs.items()}
+    return tuple(_batched(value, microbatch, size) for value in inputs)
+
+
+def user_source(text: str) -> Source:
+    """A source from ``path.py:function`` or ``package.module:function``; the code is run."""
+    function = _function(text)
+    _, inputs, _, styles = _called(text, function)
+    first = next(value for value in tree_flatten(inputs)[0] if isinstance(value, torch.Tensor))
+    batch = int(first.shape[0]) if first.dim() else 1
+    length = int(first.shape[1]) if first.dim() > 1 else 1
+    plan: Plan | None = None if styles is None else translate(styles, text)
+
+    def build(shape: Shape) -> Program:
+        module, given, loss, _ = _called(text, function)
+        batched = _batched(given, shape.microbatch, batch)
+        return Program(module, batched, lambda: _run(text, module, batched, loss))
+
+    return Source(text, build, length, length, True, plan)
