@@ -17,18 +17,40 @@ if TYPE_CHECKING:
     from phaze.hardware.dies import Comparison
 
 Silicon = Annotated[bool, typer.Option("--silicon", help="Area and power estimates against published dies and chips.")]
+Operators = Annotated[
+    bool, typer.Option("--operators", help="Operators, collectives and layers against measured ones.")
+]
 
 WHOLE = ("total", "design power")
 
 
 @answering
-def validate(silicon: Silicon = False) -> Answer:
+def validate(silicon: Silicon = False, operators: Operators = False) -> Answer:
     """Show how far our estimates are from published figures.
 
-    Example: phaze validate --silicon
+    Examples: phaze validate --silicon · phaze validate --operators
     """
-    if not silicon:
-        raise InputError("", "there is nothing chosen to validate", "add --silicon")
+    if silicon == operators:
+        seen = "both are" if silicon else "nothing is"
+        raise InputError("", f"{seen} chosen to validate", "add either --silicon or --operators")
+    return _silicon() if silicon else _operators()
+
+
+def _operators() -> Answer:
+    from phaze.cost.accuracy import accuracy_rows
+
+    rows = accuracy_rows()
+    named = [{**asdict(row), "error": row.error, "datasheet_error": row.datasheet_error} for row in rows]
+
+    def show(console: "Console") -> None:
+        from phaze.report.accuracy_sheet import show_accuracy
+
+        show_accuracy(console, rows)
+
+    return Answer(({"rows": named},), show)
+
+
+def _silicon() -> Answer:
     from phaze.hardware.dies import compare_areas, compare_powers
 
     areas, powers = compare_areas(), compare_powers()

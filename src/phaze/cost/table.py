@@ -34,7 +34,7 @@ class Column:
 
     works: tuple[Work, ...]
     how: How
-    start_up_s: float
+    constants: Constants
     products: ProductCosts
     product_rows: tuple[tuple[int, ...], ...]
     tensor_part_of: Integers
@@ -54,10 +54,12 @@ class Column:
 
     def time_s(self, work: int) -> Floats:
         """Seconds of one work on every chip; zero for what no core runs."""
-        if self.works[work].core in ("none", "network"):
+        core = self.works[work].core
+        if core in ("none", "network"):
             return np.zeros(len(self.tensor_part_of))
+        start_up_s = self.constants.vector_start_up_s if core == "vector" else self.constants.start_up_s
         tensor, vector = self._tensor(self.products.time_s, work), self._vector(self.vectors.time_s, work)
-        return self.start_up_s + np.maximum(tensor, vector)
+        return start_up_s + np.maximum(tensor, vector)
 
     def times_s(self) -> Floats:
         """Seconds of all works on every chip, (work, chip)."""
@@ -97,7 +99,7 @@ def cost_works(works: Sequence[Work], chips: ChipArrays, constants: Constants, h
     return Column(
         works=tuple(works),
         how=how,
-        start_up_s=constants.start_up_s,
+        constants=constants,
         products=sweep_products(products, tensor),
         product_rows=tuple(tuple(product_row[p] for p in work.products) for work in works),
         tensor_part_of=tensor_of,

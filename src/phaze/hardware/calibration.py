@@ -7,7 +7,7 @@ The bases, from best to plainest:
     ideal        peaks as they stand, no start-up: the rules of the ICML 2024 paper, and bounds
 
 ``alone`` is one operator called from the host and waited for; ``training`` is operators queued one behind the other for
-hours: they start sooner, and the clock is lower because the chip is warm and at its power limit.
+hours: they start in 4 us, and the clock is lower because the chip is warm and at its power limit.
 """
 
 from dataclasses import dataclass, fields
@@ -34,9 +34,10 @@ class Calibration:
 
     ``matrix_share``, ``training_matrix_share``: sustained share of the matrix peak in large products. ``hbm_share``: of
     the HBM bandwidth that products reach, ``vector_hbm_share``: that vector operators reach. ``start_up_s``,
-    ``training_start_up_s``: seconds an operator takes beside its work. ``block_cycles``: cycles lost for each
-    array-sized block of outputs (filling and emptying it). ``kept_row_bytes``: the longest row, at 4 bytes an element,
-    that a vector core keeps between the passes of a normalisation; longer ones are fetched again.
+    ``vector_start_up_s``: seconds that a product, a vector operator called alone takes beside its work.
+    ``block_cycles``: cycles lost for each array-sized block of outputs (filling and emptying it). ``kept_row_bytes``:
+    the longest row, at 4 bytes an element, that a vector core keeps between the passes of a normalisation; longer ones
+    are fetched again.
     """
 
     matrix_share: float | None = None
@@ -44,7 +45,7 @@ class Calibration:
     hbm_share: float | None = None
     vector_hbm_share: float | None = None
     start_up_s: float | None = None
-    training_start_up_s: float | None = None
+    vector_start_up_s: float | None = None
     block_cycles: float | None = None
     kept_row_bytes: float | None = None
 
@@ -62,12 +63,13 @@ class Constants:
     hbm_share: float
     vector_hbm_share: float
     start_up_s: float
+    vector_start_up_s: float
     block_cycles: float
     kept_row_bytes: float | None
 
 
-IDEAL = Constants("ideal", 1.0, 1.0, 1.0, 0.0, 0.0, None)
-DATASHEET = Constants("datasheet", 0.8, 0.8, 0.8, 4e-6, 0.0, None)
+IDEAL = Constants("ideal", 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, None)
+DATASHEET = Constants("datasheet", 0.8, 0.8, 0.8, 4e-6, 4e-6, 0.0, None)
 
 
 def constants_of(calibration: Calibration | None, basis: Basis = "calibrated", load: Load = "alone") -> Constants:
@@ -90,7 +92,8 @@ def constants_of(calibration: Calibration | None, basis: Basis = "calibrated", l
         first(said.training_matrix_share, alone) if training else alone,
         hbm,
         first(said.vector_hbm_share, hbm),
-        first(said.training_start_up_s, start_up) if training else start_up,
+        DATASHEET.start_up_s if training else start_up,
+        DATASHEET.start_up_s if training else first(said.vector_start_up_s, start_up),
         first(said.block_cycles, DATASHEET.block_cycles),
         said.kept_row_bytes,
     )
@@ -100,12 +103,15 @@ def constants_of(calibration: Calibration | None, basis: Basis = "calibrated", l
 class LinkCalibration:
     """Measured numbers of a network level, None where nothing was measured.
 
-    ``share``: of the bandwidth that large messages reach. ``start_s``: what a collective takes beside its steps.
-    ``small_start_s``, ``small_share``: the same for the low-latency way that small messages go.
+    ``share``: of the bandwidth that large messages reach. ``start_s``: what an all-reduce takes beside its steps,
+    twice that of a gather.
+    ``local_bytes_per_s``: rate at which a device copies and adds its own bytes in an all-reduce, beside sending them.
+    ``small_start_s``, ``small_share``: start and share of the low-latency way that small messages go.
     """
 
     share: float | None = None
     start_s: float | None = None
+    local_bytes_per_s: float | None = None
     small_start_s: float | None = None
     small_share: float | None = None
 
@@ -123,12 +129,13 @@ class LinkConstants:
 
     share: float
     start_s: float
+    local_bytes_per_s: float
     small_start_s: float
     small_share: float
 
 
-IDEAL_LINK = LinkConstants(1.0, 0.0, 0.0, 0.0)
-DATASHEET_LINK = LinkConstants(0.8, 20e-6, 13e-6, 0.15)
+IDEAL_LINK = LinkConstants(1.0, 0.0, float("inf"), 0.0, 0.0)
+DATASHEET_LINK = LinkConstants(0.8, 20e-6, float("inf"), 13e-6, 0.15)
 
 
 def link_constants_of(said: LinkCalibration, basis: Basis = "calibrated") -> LinkConstants:

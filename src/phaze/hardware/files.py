@@ -115,7 +115,7 @@ class CalibrationTable(Document):
     hbm_share: Share | None = None
     vector_hbm_share: Share | None = None
     start_up: Seconds | None = None
-    training_start_up: Seconds | None = None
+    vector_start_up: Seconds | None = None
     block_cycles: NonNegative | None = None
     kept_row: Bytes | None = None
 
@@ -126,7 +126,7 @@ class CalibrationTable(Document):
             self.hbm_share,
             self.vector_hbm_share,
             self.start_up,
-            self.training_start_up,
+            self.vector_start_up,
             self.block_cycles,
             self.kept_row,
         )
@@ -191,11 +191,12 @@ class LevelTable(Document):
     shape: list[Annotated[int, Field(gt=0)]] = Field(default_factory=list)
     share: Share | None = None
     start: Seconds | None = None
+    local: BytesPerSecond | None = None
     small_start: Seconds | None = None
     small_share: Share | None = None
 
     def value(self) -> Level:
-        measured = LinkCalibration(self.share, self.start, self.small_start, self.small_share)
+        measured = LinkCalibration(self.share, self.start, self.local, self.small_start, self.small_share)
         return Level(self.name, self.kind, self.size, self.bandwidth, self.latency, tuple(self.shape), measured)
 
 

@@ -1,0 +1,117 @@
+"""``phaze calibrate``: fit a chip's few constants to your own operator measurements."""
+
+import csv
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from phaze.cli.answer import Answer, answering
+from phaze.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from phaze.cost.fitting import Measured
+    from phaze.hardware.calibration import Calibration
+
+Measurements = Annotated[str, typer.Argument(help="CSV: operator,batch,m,n,k,elements,rows,seconds (- for stdin).")]
+ChipName = Annotated[str, typer.Option("--chip", help="The chip that was measured: a preset or a file.")]
+Out = Annotated[str | None, typer.Option(help="Where the chip file with the constants goes; CHIP-calibrated.toml.")]
+
+COLUMNS = ("operator", "batch", "m", "n", "k", "elements", "rows", "seconds")
+
+
+@answering
+def calibrate(measurements: Measurements, chip: ChipName, out: Out = None) -> Answer:
+    """Fit a chip's constants to measured operators and write its file.
+
+    A row is a product (operator gemm; batch, m, n, k) or a vector operator (its kind; elements, rows) with its seconds.
+    Example: phaze calibrate a100.csv --chip a100-80gb --out my-a100.toml
+    """
+    from dataclasses import asdict
+
+    from phaze.cost.fitting import fit_chip
+    from phaze.documents import read_text
+    from phaze.hardware.files import ChipFile
+    from phaze.hardware.library import read
+
+    text, where = read_text(measurements)
+    rows = _rows(text, where)
+    file = read(ChipFile, "chips", chip)
+    found = fit_chip(rows, file.value())
+    target = out or f"{file.name}-calibrated.toml"
+    _write(file.model_dump(by_alias=True), found.calibration, f"fitted: {len(rows)} rows of {where}", target)
+    document = {
+        "chip": file.name,
+        "rows": found.rows,
+        "median_error": {"before": found.before, "fitted": found.fitted, "cross_validated": found.validated},
+        "calibration": asdict(found.calibration),
+        "file": target,
+    }
+
+    def show(console: "Console") -> None:
+        from phaze.report.terminal import facts
+
+        constants = [(name, f"{value:.4g}") for name, value in asdict(found.calibration).items() if value is not None]
+        console.print(f"[bold]{file.name}[/bold]  {found.rows} rows\n")
+        console.print(facts(constants))
+        console.print(
+            f"\nmedian error {found.before:.1%} before, {found.fitted:.1%} after; "
+            f"{found.validated:.1%} on rows that were held back\nwritten: {target}"
+        )
+
+    return Answer((document,), show)
+
+
+def _rows(text: str, where: str) -> "list[Measured]":
+    reader = csv.DictReader(io.StringIO(text))
+    missing = sorted(set(COLUMNS) - set(reader.fieldnames or ()))
+    if missing:
+        raise InputError(where, f"the column '{missing[0]}' is missing", f"begin with {','.join(COLUMNS)}")
+    return [_row(row, f"{where}: line {number}") for number, row in enumerate(reader, start=2)]
+
+
+def _row(row: dict[str, str | None], where: str) -> "Measured":
+    from phaze.cost.fitting import measured_product, measured_vector
+    from phaze.cost.mapping import product
+
+    def whole(name: str, least: int) -> int:
+        value = (row[name] or "").strip()
+        if not value.isdigit() or int(value) < least:
+            raise InputError(f"{where}: {name}", f"'{value}' is no whole number", f"give at least {least}")
+        return int(value)
+
+    try:
+        seconds = float(row["seconds"] or "")
+    except ValueError:
+        raise InputError(f"{where}: seconds", f"'{row['seconds']}' is no number", "give seconds") from None
+    if not 0 < seconds < float("inf"):
+        raise InputError(f"{where}: seconds", f"{seconds} is out of range", "it must be greater than 0")
+    kind = (row["operator"] or "").strip()
+    if kind == "gemm":
+        return measured_product(product(whole("batch", 1), whole("m", 1), whole("n", 1), whole("k", 1)), seconds)
+    return measured_vector(kind, whole("elements", 1), whole("rows", 0) if (row["rows"] or "").strip() else 0, seconds)
+
+
+def _write(raw: dict[str, Any], found: "Calibration", source: str, target: str) -> None:
+    """The chip's file with the constants in place of those it had, each with its source."""
+    from phaze.hardware.write import toml_text
+
+    names = {"start_up_s": "start_up", "vector_start_up_s": "vector_start_up", "kept_row_bytes": "kept_row"}
+    from dataclasses import asdict
+
+    before = raw.get("calibration") or {}
+    table = {names.get(name, name): value for name, value in asdict(found).items() if value is not None}
+    if "kept_row" in table:
+        table["kept_row"] = int(table["kept_row"])
+    sources = dict(raw["sources"])
+    for name, value in table.items():
+        if before.get(name) != value or f"calibration.{name}" not in sources:
+            sources[f"calibration.{name}"] = source[:400]
+    text = toml_text({**raw, "calibration": table, "sources": sources})
+    try:
+        Path(target).write_text(text, encoding="utf-8")
+    except OSError as fault:
+        raise InputError(target, f"the file cannot be written ({fault.strerror})") from None

@@ -1,0 +1,179 @@
+"""``phaze estimate``: what one operator, one collective or one graph takes."""
+
+from typing import TYPE_CHECKING, Annotated, Any, get_args
+
+import typer
+
+from phaze.cli.answer import Answer, answering
+from phaze.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from phaze.hardware.calibration import Basis, Load
+    from phaze.hardware.chip import Chip
+    from phaze.hardware.cluster import Cluster
+
+Gemm = Annotated[str | None, typer.Option(help="A product: BATCHxMxNxK, or MxNxK.")]
+Vector = Annotated[str | None, typer.Option(help="A vector operator: KIND:ELEMENTS or KIND:ELEMENTS:ROWS.")]
+Collective = Annotated[str | None, typer.Option(help="KIND:BYTES:RANKS, such as all_reduce:64MiB:8; with --cluster.")]
+Graph = Annotated[str | None, typer.Option(help="A graph file (phaze.graph/1; - for standard input).")]
+ChipName = Annotated[str | None, typer.Option("--chip", help="A preset, or the path of a chip file.")]
+ClusterName = Annotated[str | None, typer.Option("--cluster", help="A preset, or the path of a cluster file.")]
+BasisName = Annotated[str, typer.Option("--basis", help="Constants: calibrated, datasheet or ideal.")]
+LoadName = Annotated[str, typer.Option("--load", help="One operator alone, or queued in training.")]
+Residency = Annotated[bool, typer.Option(help="With --graph: keep results in the global buffer where they fit.")]
+
+
+@answering
+def estimate(
+    gemm: Gemm = None,
+    vector: Vector = None,
+    collective: Collective = None,
+    graph: Graph = None,
+    chip: ChipName = None,
+    cluster: ClusterName = None,
+    basis: BasisName = "calibrated",
+    load: LoadName = "alone",
+    residency: Residency = True,
+) -> Answer:
+    """Time, bound, mapping, traffic and energy of an operator.
+
+    Examples: phaze estimate --gemm 1x4096x4096x4096 --chip tpu-v4 · phaze estimate --vector softmax:16777216:4096
+    --chip a100-80gb · phaze estimate --collective all_reduce:64MiB:8 --cluster selene
+    """
+    asked = {"--gemm": gemm, "--vector": vector, "--collective": collective, "--graph": graph}
+    given = [name for name, value in asked.items() if value is not None]
+    if len(given) != 1:
+        seen = " and ".join(given) if given else "nothing"
+        raise InputError("", f"{seen} is asked for", f"give one of {', '.join(asked)}")
+    from phaze.hardware.library import load_chip, load_cluster
+
+    constants, loaded = _basis(basis), _load(load)
+    network = load_cluster(cluster) if cluster is not None else None
+    if collective is not None:
+        if network is None:
+            raise InputError("--collective", "there is no cluster", "add --cluster selene")
+        return _collective(collective, network, constants)
+    if chip is None:
+        raise InputError(given[0], "there is no chip", "add --chip tpu-v4")
+    device = load_chip(chip)
+    if gemm is not None:
+        return _gemm(gemm, device, constants, loaded)
+    if vector is not None:
+        return _vector(vector, device, constants, loaded)
+    return _graph(str(graph), device, network, constants, residency)
+
+
+def _basis(text: str) -> "Basis":
+    from phaze.hardware.calibration import Basis
+
+    for basis in get_args(Basis):
+        if basis == text:
+            return basis  # type: ignore[no-any-return]
+    raise unknown_name("--basis", "basis", text, get_args(Basis))
+
+
+def _load(text: str) -> "Load":
+    from phaze.hardware.calibration import Load
+
+    for load in get_args(Load):
+        if load == text:
+            return load  # type: ignore[no-any-return]
+    raise unknown_name("--load", "load", text, get_args(Load))
+
+
+def _whole(option: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 20):
+        raise InputError(option, f"'{text}' is no whole number", "give digits alone")
+    return int(text)
+
+
+def _gemm(text: str, chip: "Chip", basis: "Basis", load: "Load") -> Answer:
+    from phaze.cost.estimate import estimate_document, estimate_product
+    from phaze.cost.mapping import product
+
+    fields = text.lower().split("x")
+    if len(fields) not in (3, 4):
+        raise InputError("--gemm", f"'{text}' has {len(fields)} sizes", "give BATCHxMxNxK such as 1x4096x4096x4096")
+    sizes = [_whole("--gemm", field) for field in fields]
+    batch, m, n, k = sizes if len(sizes) == 4 else (1, *sizes)
+    p = product(batch, m, n, k)
+    found = estimate_product(p, chip, basis, load)
+
+    def show(console: "Console") -> None:
+        from phaze.report.estimate_sheet import show_product
+
+        show_product(console, p, found, chip)
+
+    asked = {"gemm": {"batch": batch, "m": m, "n": n, "k": k}}
+    return Answer(({**asked, **estimate_document(found)},), show)
+
+
+def _vector(text: str, chip: "Chip", basis: "Basis", load: "Load") -> Answer:
+    from phaze.cost.estimate import estimate_document, estimate_work, vector_work
+    from phaze.cost.work import Work
+
+    kind, *numbers = text.split(":")
+    if len(numbers) not in (1, 2):
+        raise InputError("--vector", f"'{text}' is no operator", "give KIND:ELEMENTS such as softmax:16777216:4096")
+    sizes = [_whole("--vector", number) for number in numbers]
+    found = estimate_work(Work("vector", vector=vector_work(kind, *sizes)), chip, basis, load)
+
+    def show(console: "Console") -> None:
+        from phaze.report.estimate_sheet import show_vector
+
+        rows = f" in {sizes[1]:,} rows" if len(sizes) > 1 else ""
+        show_vector(console, f"{kind} of {sizes[0]:,} elements{rows}", found, chip)
+
+    asked: dict[str, Any] = {"vector": {"kind": kind, "elements": sizes[0], "rows": sizes[1] if sizes[1:] else None}}
+    return Answer(({**asked, **estimate_document(found)},), show)
+
+
+def _collective(text: str, cluster: "Cluster", basis: "Basis") -> Answer:
+    from dataclasses import asdict
+
+    from phaze import units
+    from phaze.cost.collective import kind_named, ways
+
+    fields = text.split(":")
+    if len(fields) != 3:
+        raise InputError("--collective", f"'{text}' is no collective", "give KIND:BYTES:RANKS, all_reduce:64MiB:8")
+    try:
+        size = float(_whole("", fields[1])) if fields[1].isdigit() else units.parse(fields[1], "B")
+    except ValueError as fault:
+        raise InputError("--collective", f"'{fields[1]}' is no size", str(fault)) from None
+    ranks = _whole("--collective", fields[2])
+    found = ways(kind_named(fields[0]), size, ranks, cluster, basis)
+
+    def show(console: "Console") -> None:
+        from phaze.report.estimate_sheet import show_collective
+
+        told = f"{fields[0]} of {units.show(size, 'B')} over {ranks} devices of {cluster.name}"
+        show_collective(console, told, found)
+
+    asked = {"kind": fields[0], "bytes": size, "ranks": ranks}
+    measured = basis == "calibrated" and cluster.levels[0].calibration.share is not None
+    told = "calibrated" if measured else "datasheet" if basis == "calibrated" else basis
+    document = {"collective": asked, "cluster": cluster.name, "basis": told, **asdict(found[0])}
+    return Answer(({**document, "ways": [asdict(way) for way in found]},), show)
+
+
+def _graph(path: str, chip: "Chip", cluster: "Cluster | None", basis: "Basis", residency: bool) -> Answer:
+    from phaze.cost.layer import estimate_layers, layers_document
+    from phaze.graph import store
+    from phaze.hardware.calibration import constants_of
+
+    model = store.load(path)
+    layers = estimate_layers(model, chip, cluster, basis, residency)
+    used = constants_of(chip.calibration, basis, "training").basis
+    asked = {"graph": model.name, "chip": chip.name, "cluster": cluster.name if cluster else None, "basis": used}
+
+    def show(console: "Console") -> None:
+        from phaze.report.estimate_sheet import show_layers
+
+        show_layers(
+            console, f"{model.name}, width {model.tensor}, microbatch {model.microbatch}, on {chip.name}", layers
+        )
+
+    return Answer(({**asked, "residency": residency, **layers_document(layers)},), show)

@@ -1,0 +1,134 @@
+"""Our costs beside what was measured on hardware: every row, with the chip's constants and from its data sheet alone.
+
+Rows: products and softmaxes on an A100 (each alone), all-reduces of 2 to 8 A100 (in place), and forward and backward of
+one layer of a 22B model on 8 A100 (queued in training; the backward all-reduces run beside the weight gradients).
+
+    layer forward  = sum of its kernels + all-reduces;     with full recompute the backward pass begins with a forward
+    layer backward = sum of its kernels + all-reduces - sum over all-reduces of min(it, weight gradient before)
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from phaze.cost.block import BlockSizes, backward_works, forward_works, weight_gradients
+from phaze.cost.collective import collective
+from phaze.cost.fitting import Measured, measured_product, measured_vector, predicted_s
+from phaze.cost.mapping import product
+from phaze.cost.parts import chip_arrays
+from phaze.cost.table import cost_works
+from phaze.cost.work import Work
+from phaze.hardware.calibration import Basis, constants_of
+from phaze.hardware.chip import Chip
+from phaze.hardware.cluster import Cluster
+from phaze.hardware.library import load_chip, load_cluster
+
+CHIP, CLUSTER = "a100-80gb", "vtrain-a100"
+LARGE_BYTES = 16 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One measured figure in seconds, and ours for it."""
+
+    group: str
+    label: str
+    measured_s: float
+    calibrated_s: float
+    datasheet_s: float
+    source: str
+
+    @property
+    def error(self) -> float:
+        return self.calibrated_s / self.measured_s - 1
+
+    @property
+    def datasheet_error(self) -> float:
+        return self.datasheet_s / self.measured_s - 1
+
+
+def _data() -> dict[str, list[dict[str, Any]]]:
+    text = (files("phaze.cost") / "data" / "measured.json").read_text(encoding="utf-8")
+    found: dict[str, list[dict[str, Any]]] = json.loads(text)
+    return found
+
+
+def measured_operators() -> tuple[Measured, ...]:
+    """The measured products and softmaxes."""
+    return tuple(_measured(row) for row in _data()["operators"])
+
+
+def _measured(row: dict[str, Any]) -> Measured:
+    if row["operator"] == "gemm":
+        return measured_product(product(*row["sizes"]), row["seconds"])
+    elements, rows = row["sizes"]
+    return measured_vector(row["operator"], elements, rows, row["seconds"])
+
+
+def operator_rows() -> list[Row]:
+    """Products and softmaxes."""
+    chip, raw = load_chip(CHIP), _data()["operators"]
+    rows = [_measured(row) for row in raw]
+    chips = chip_arrays([chip])
+    ours = [predicted_s(rows, chips, constants_of(chip.calibration, basis)) for basis in ("calibrated", "datasheet")]
+    return [
+        Row(said["operator"], row.label.split()[1], row.seconds, a, b, said["source"])
+        for said, row, a, b in zip(raw, rows, *ours, strict=True)
+    ]
+
+
+def all_reduce_rows() -> list[Row]:
+    """All-reduces inside a node."""
+    cluster = load_cluster(CLUSTER)
+
+    def ours(row: dict[str, Any], basis: Basis) -> float:
+        return collective("all_reduce", row["bytes"], row["ranks"], cluster, basis).time_s
+
+    return [
+        Row(
+            f"all_reduce, {row['ranks']} devices",
+            f"{row['bytes'] / 2**20:.0f} MiB",
+            row["seconds"],
+            ours(row, "calibrated"),
+            ours(row, "datasheet"),
+            row["source"],
+        )
+        for row in _data()["all_reduce"]
+    ]
+
+
+def pass_s(works: Sequence[Work], chip: Chip, cluster: Cluster, basis: Basis, hidden: bool) -> float:
+    """Seconds of kernels and collectives one after the other; ``hidden``: collectives beside weight gradients."""
+    times = cost_works(works, chip_arrays([chip]), constants_of(chip.calibration, basis, "training")).times_s()[:, 0]
+    asked = [work.collective for work in works]
+    waits = [
+        0.0 if one is None else collective("all_reduce", one.bytes, one.group, cluster, basis).time_s for one in asked
+    ]
+    beside = weight_gradients(works) if hidden else [False] * len(works)
+    saved = sum(min(float(times[i]), waits[i + 1]) for i, flag in enumerate(beside) if flag)
+    return float(times.sum()) + sum(waits) - saved
+
+
+def layer_rows() -> list[Row]:
+    """Forward and backward of one layer."""
+    chip, cluster = load_chip(CHIP), load_cluster("selene")
+    found = []
+    for row in _data()["layers"]:
+        sizes = BlockSizes(row["hidden"], row["heads"], row["sequence"], row["microbatch"], row["tensor"])
+        ours: dict[str, list[float]] = {"forward": [], "backward": []}
+        for basis in ("calibrated", "datasheet"):
+            forward = pass_s(forward_works(sizes), chip, cluster, basis, hidden=False)
+            backward = pass_s(backward_works(sizes), chip, cluster, basis, hidden=True)
+            ours["forward"].append(forward)
+            ours["backward"].append(backward + (forward if row["recompute"] == "full" else 0.0))
+        for name, (a, b) in ours.items():
+            label = f"{name}, recompute {row['recompute']}"
+            found.append(Row("layer of 22B, 8 devices", label, row[f"{name}_s"], a, b, row["source"]))
+    return found
+
+
+def accuracy_rows() -> list[Row]:
+    """Every measured row."""
+    return [*operator_rows(), *all_reduce_rows(), *layer_rows()]

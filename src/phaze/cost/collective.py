@@ -1,0 +1,203 @@
+"""Collectives over the levels of a cluster: every way that fits is costed, the best is taken and named.
+
+S bytes of the whole (gathered or reduced) tensor, n ranks. Ranks fill the innermost level first: g_l of them (or of the
+groups below) meet at level l, of bandwidth B_l = share x bandwidth a device, latency a_l a step, start-up s_l.
+
+One level, or several as one (:func:`flat`): a ring through all ranks enters and leaves every group once, and with as
+many rings as a group has members each has its own way out, so B = min over levels of B_l x (members of a group below
+l), and a, s are those of the outermost level used. With f = (n - 1)/n:
+
+    ring              all_reduce  s + 2(n-1) a + 2 f S/B      all_gather, reduce_scatter  s/2 + (n-1) a + f S/B
+    halving-doubling  all_reduce  s + 2 log2(n) a + 2 f S/B   gather, scatter  s/2 + log2(n) a + f S/B   switch, n = 2^i
+    tree              all_reduce  s + 2 log2(n) a + 2 S/B                                                switch
+    torus             as ring, a path of sum(e_i - 1) steps over axes of extents e_i; B is the share of the links that
+                      lie on axes in use, halved where the group does not close an axis of more than two into a ring
+                      in these four each device also copies and adds its own bytes: + S/local, a gather S/(2 local)
+    direct            all_to_all  s/2 + a + f S/B on a switch; on a ring or torus the mean distance, e_i/4 hops on each
+                      axis, loads the links instead: s/2 + sum(e_i/2) a + f S/B max(1, mean hops / axes in use)
+    small             any, by stores into the peers' memory: s' + log2(n) a/4 + w S/(share' bandwidth), w = 1 for
+                      all_reduce, f else: the way of small messages, within one level
+    hierarchical      all_reduce = reduce_scatter inside (S) + all_reduce across (S/g) + all_gather inside (S);
+                      a gather or scatter is one level after the other
+
+S/n per pair of ranks is what all_to_all moves; point_to_point is s/2 + a + S/B of the level that both ranks share. The
+paper's rules (:func:`flat_ring_s`) have one link and no latency: 2 (n-1)/n S/B, half of it for a gather or scatter.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import log2
+from typing import Literal, get_args
+
+from phaze.errors import InputError, unknown_name
+from phaze.hardware.calibration import Basis, LinkConstants, link_constants_of
+from phaze.hardware.cluster import Cluster, Level
+
+Kind = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "point_to_point"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveCost:
+    """Seconds, the way that gives them, its latency part, and bytes that one device sends."""
+
+    time_s: float
+    way: str
+    latency_s: float
+    sent_bytes: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A level, or several as one, as a group of ``ranks`` sees it: bytes per second, seconds a step and to start."""
+
+    kind: str
+    ranks: int
+    bytes_per_s: float
+    step_s: float
+    constants: LinkConstants
+    extents: tuple[int, ...]
+    raw_bytes_per_s: float
+    single: bool = True
+
+
+def kind_named(text: str) -> Kind:
+    """``text`` as a kind of collective."""
+    for kind in KINDS:
+        if kind == text:
+            return kind
+    raise unknown_name("collective", "collective", text, KINDS)
+
+
+def members(cluster: Cluster, ranks: int) -> list[int]:
+    """How many meet at each level when ranks fill the innermost level first."""
+    if not 1 <= ranks <= cluster.devices:
+        raise InputError("ranks", f"{ranks} is out of range", f"{cluster.name} has 1 to {cluster.devices} devices")
+    left, found = ranks, []
+    for level in cluster.levels:
+        found.append(min(left, level.size))
+        left = -(-left // level.size)
+    return found
+
+
+def _extents(level: Level, count: int) -> tuple[tuple[int, ...], float]:
+    """Extents of the axes that ``count`` members of a ring or torus take, and the share of the links they use."""
+    axes = level.shape if level.kind == "torus" else (level.size,)
+    left, taken, share = count, [], 0.0
+    for axis in axes:
+        extent = min(axis, left)
+        left = -(-left // axis)
+        if extent > 1:
+            taken.append(extent)
+            share += (1.0 if extent in (axis, 2) else 0.5) / len(axes)
+    return tuple(taken), share
+
+
+def _stretch(level: Level, count: int, basis: Basis) -> Stretch:
+    constants = link_constants_of(level.calibration, basis)
+    extents, share = ((count,), 1.0) if level.kind == "switch" else _extents(level, count)
+    raw = level.bandwidth_bytes_per_s
+    return Stretch(level.kind, count, raw * share * constants.share, level.latency_s, constants, extents, raw)
+
+
+def flat(cluster: Cluster, ranks: int, basis: Basis) -> Stretch:
+    """All levels that ``ranks`` need, as one."""
+    counts = members(cluster, ranks)
+    stretches = [_stretch(level, count, basis) for level, count in zip(cluster.levels, counts, strict=True)]
+    below, bandwidth, outer = 1, float("inf"), stretches[0]
+    for stretch in stretches:
+        if stretch.ranks > 1:
+            bandwidth, outer = min(bandwidth, stretch.bytes_per_s * below), stretch
+        below *= stretch.ranks
+    used = [s for s in stretches if s.ranks > 1]
+    kind = outer.kind if len({s.kind for s in used}) <= 1 else "switch"
+    extents = tuple(e for s in used for e in s.extents)
+    single = len(used) <= 1
+    return Stretch(kind, ranks, bandwidth, outer.step_s, outer.constants, extents, outer.raw_bytes_per_s, single)
+
+
+def _ring_like(kind: Kind, s: Stretch, size: float, steps: float, way: str, whole: bool = False) -> CollectiveCost:
+    """start + rounds x steps x latency + rounds x f S / B + S / local, two rounds for an all-reduce."""
+    rounds = 2.0 if kind == "all_reduce" else 1.0
+    sent = rounds * size * (1.0 if whole else (s.ranks - 1) / s.ranks)
+    latency = rounds * (0.5 * s.constants.start_s + steps * s.step_s)
+    local = 0.5 * rounds * size / s.constants.local_bytes_per_s
+    return CollectiveCost(latency + sent / s.bytes_per_s + local, way, latency, sent)
+
+
+def _all_to_all(s: Stretch, size: float) -> CollectiveCost:
+    sent = size * (s.ranks - 1) / s.ranks
+    latency, load = 0.5 * s.constants.start_s + s.step_s, 1.0
+    if s.kind != "switch":
+        hops = sum(extent / 4 for extent in s.extents)
+        latency = 0.5 * s.constants.start_s + sum(extent / 2 for extent in s.extents) * s.step_s
+        load = max(1.0, hops / max(1, len(s.extents)))
+    return CollectiveCost(latency + load * sent / s.bytes_per_s, "direct", latency, sent)
+
+
+def _single_ways(kind: Kind, s: Stretch, size: float) -> Iterator[CollectiveCost]:
+    n = s.ranks
+    if kind == "all_to_all":
+        yield _all_to_all(s, size)
+    elif kind == "point_to_point":
+        latency = 0.5 * s.constants.start_s + s.step_s
+        yield CollectiveCost(latency + size / s.bytes_per_s, "direct", latency, size)
+    else:
+        if s.kind == "torus":
+            yield _ring_like(kind, s, size, sum(extent - 1 for extent in s.extents), "torus")
+        else:
+            yield _ring_like(kind, s, size, n - 1, "ring")
+        if s.kind == "switch" and n & (n - 1) == 0:
+            yield _ring_like(kind, s, size, log2(n), "halving-doubling")
+        if s.kind == "switch" and kind == "all_reduce":
+            yield _ring_like(kind, s, size, log2(n), "tree", whole=True)
+    if s.single and s.constants.small_share > 0:
+        weight = 1.0 if kind in ("all_reduce", "point_to_point") else (n - 1) / n
+        latency = s.constants.small_start_s + log2(n) * s.step_s / 4
+        rate = s.constants.small_share * s.raw_bytes_per_s
+        yield CollectiveCost(latency + weight * size / rate, "small", latency, weight * size)
+
+
+def _hierarchical(kind: Kind, cluster: Cluster, ranks: int, size: float, basis: Basis) -> CollectiveCost | None:
+    counts = members(cluster, ranks)
+    used = [_stretch(level, n, basis) for level, n in zip(cluster.levels, counts, strict=True) if n > 1]
+    if len(used) < 2 or kind in ("all_to_all", "point_to_point"):
+        return None
+    total, names, latency, sent, left = 0.0, [], 0.0, 0.0, size
+    for index, stretch in enumerate(used):
+        steps: tuple[Kind, ...] = (kind,)
+        if kind == "all_reduce" and index < len(used) - 1:
+            steps = ("reduce_scatter", "all_gather")
+        for step in steps:
+            best = min(_single_ways(step, stretch, left), key=lambda cost: cost.time_s)
+            total, latency, sent = total + best.time_s, latency + best.latency_s, sent + best.sent_bytes
+        names.append(best.way)
+        left /= stretch.ranks
+    return CollectiveCost(total, f"hierarchical ({', '.join(names)})", latency, sent)
+
+
+def ways(
+    kind: Kind, size_bytes: float, ranks: int, cluster: Cluster, basis: Basis = "calibrated"
+) -> list[CollectiveCost]:
+    """Every way to run a collective over ``ranks`` neighbouring devices of ``cluster``, best first."""
+    if size_bytes < 0:
+        raise InputError("bytes", f"{size_bytes!r} is out of range", "it must be at least 0")
+    if ranks == 1 or size_bytes == 0:
+        members(cluster, ranks)
+        return [CollectiveCost(0.0, "nothing", 0.0, 0.0)]
+    found = list(_single_ways(kind, flat(cluster, ranks, basis), size_bytes))
+    deeper = _hierarchical(kind, cluster, ranks, size_bytes, basis)
+    return sorted([*found, *([deeper] if deeper else [])], key=lambda cost: cost.time_s)
+
+
+def collective(
+    kind: Kind, size_bytes: float, ranks: int, cluster: Cluster, basis: Basis = "calibrated"
+) -> CollectiveCost:
+    """The best way."""
+    return ways(kind, size_bytes, ranks, cluster, basis)[0]
+
+
+def flat_ring_s(kind: str, size_bytes: float, ranks: int, link_bytes_per_s: float) -> float:
+    """The rules of the ICML 2024 paper: one flat link, a ring, no latency."""
+    rounds = 2.0 if kind == "all_reduce" else 1.0
+    return rounds * (ranks - 1) / ranks * size_bytes / link_bytes_per_s

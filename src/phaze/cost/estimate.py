@@ -1,0 +1,161 @@
+"""One operator on one chip in full: time, what bounds it, share of peak, mapping, traffic, energy.
+
+    share of peak = FLOP / (time x peak FLOP/s) for products, lane operations / (time x lanes x clock) for vector work
+
+``band`` is how far a time may be off, as measured in docs/accuracy.md: 10 % calibrated, 20 % from a data sheet.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from phaze.cost.energy import energies
+from phaze.cost.gemm import no_tile
+from phaze.cost.mapping import Product, ProductCost, TensorPart
+from phaze.cost.parts import ChipArrays, chip_arrays, tensor_parts
+from phaze.cost.products import map_product
+from phaze.cost.table import Column, cost_works
+from phaze.cost.vector import PASSES, Moved, VectorWork, whole_bursts
+from phaze.cost.work import Work
+from phaze.errors import InputError, unknown_name
+from phaze.graph.opset import KINDS
+from phaze.hardware.calibration import Basis, Constants, Load, constants_of
+from phaze.hardware.chip import Chip
+from phaze.hardware.technology import chip_areas
+from phaze.hardware.technology_files import load_technology
+
+BANDS: Mapping[Basis, float] = MappingProxyType({"calibrated": 0.10, "datasheet": 0.20, "ideal": 0.20})
+VECTOR_RULES = ("map", "reduce", "normalize", "move")
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What one operator takes; ``energy_j`` is None where the chip names no technology."""
+
+    chip: str
+    basis: Basis
+    load: Load
+    band: float
+    time_s: float
+    start_up_s: float
+    bound: str
+    share_of_peak: float
+    operations: float
+    traffic_bytes: dict[str, float]
+    energy_j: dict[str, float] | None
+    average_w: float | None
+    mapping: ProductCost | None
+
+
+def part_of(chip: Chip, constants: Constants) -> TensorPart:
+    """The tensor part of one chip, all cores."""
+    parts, _ = tensor_parts(chip_arrays([chip]), constants, "all_cores")
+    rows = parts.stacked()[0]
+    return TensorPart(int(rows[0]), int(rows[1]), int(rows[2]), *(float(x) for x in rows[3:]))
+
+
+def vector_work(kind: str, elements: int, rows: int = 0) -> VectorWork:
+    """A vector operator by its kind: one 16-bit operand in and out, an embedding's rows in whole bursts."""
+    choices = [name for name, row in KINDS.items() if row.core == "vector" and row.rule in VECTOR_RULES]
+    if kind not in choices or kind == "fused":
+        raise unknown_name("vector", "vector operator", kind, [name for name in choices if name != "fused"])
+    row = KINDS[kind]
+    if not 0 <= elements <= 2**60 or not 0 <= rows <= elements:
+        raise InputError("vector", f"{elements} elements in {rows} rows", "give 0 to 2^60 elements, no more rows")
+    if row.rule in ("reduce", "normalize") and rows == 0:
+        rows = max(1, elements // 1024)
+    written = rows if row.rule == "reduce" else elements
+    reads, writes = 2.0 * elements, 2.0 * written
+    if row.rule == "move" and rows:
+        reads, writes = whole_bursts(reads, rows), whole_bursts(writes, rows)
+    counted = rows if row.rule in ("reduce", "normalize") else 0
+    masks = float(elements) if kind in ("dropout", "dropout_backward") else 0.0
+    out = Moved(writes + (masks if kind == "dropout" else 0.0))
+    read = Moved(reads + (masks if kind == "dropout_backward" else 0.0))
+    none = () if kind in ("fill", "random") else (read,)
+    return VectorWork(elements, counted, float(row.operations), PASSES.get(kind, 1), none, (out,))
+
+
+def _bound(column: Column, work: Work, mapping: ProductCost | None) -> str:
+    """The slowest of the terms of the work."""
+    terms: dict[str, float] = {}
+    if mapping is not None:
+        terms[mapping.bound] = mapping.time_s
+    if work.vector is not None:
+        vectors = column.vectors
+        named = {"lanes": vectors.lanes_s, "hbm": vectors.hbm_s}
+        named |= {"global buffer": vectors.global_s, "core buffer": vectors.buffer_s}
+        for name, values in named.items():
+            terms[name] = max(terms.get(name, 0.0), float(values[0, 0]))
+    return max(terms, key=lambda name: terms[name]) if terms and max(terms.values()) > 0 else "nothing"
+
+
+def _energy(column: Column, chips: ChipArrays, chip: Chip) -> dict[str, float] | None:
+    if chip.technology is None:
+        return None
+    technology = load_technology(chip.technology)
+    area = np.array([float(chip_areas(technology, chip).total())])
+    return energies(column, 0, chips, technology.energy, area).by_component()
+
+
+def estimate_work(work: Work, chip: Chip, basis: Basis = "calibrated", load: Load = "alone") -> Estimate:
+    """One work on one chip, spread over all its cores."""
+    constants = constants_of(chip.calibration, basis, load)
+    chips = chip_arrays([chip])
+    column = cost_works([work], chips, constants)
+    time_s = float(column.time_s(0)[0])
+    mapping = None
+    if len(work.products) == 1 and not work.products[0].empty:
+        mapping = map_product(work.products[0], part_of(chip, constants))
+    if not np.isfinite(time_s):
+        raise no_tile(part_of(chip, constants))
+    vector = work.vector
+    lane_operations = 0.0 if vector is None else vector.operations * vector.elements
+    operations = work.flops or lane_operations
+    peak = chip.peak_flops if work.flops else chip.vector_flops
+    energy = _energy(column, chips, chip)
+    moved = {
+        "core buffer": float((column.core_bytes(0) + column.vector_bytes(0))[0]),
+        "global buffer": float(column.global_bytes(0)[0]),
+        "hbm": float(column.hbm_bytes(0)[0]),
+    }
+    start_up = constants.vector_start_up_s if work.core == "vector" else constants.start_up_s
+    return Estimate(
+        chip=chip.name,
+        basis=constants.basis,
+        load=load,
+        band=BANDS[constants.basis],
+        time_s=time_s,
+        start_up_s=start_up,
+        bound=_bound(column, work, mapping),
+        share_of_peak=operations / (time_s * peak) if time_s else 0.0,
+        operations=operations,
+        traffic_bytes=moved,
+        energy_j=energy,
+        average_w=None if energy is None or not time_s else sum(energy.values()) / time_s,
+        mapping=mapping,
+    )
+
+
+def estimate_product(p: Product, chip: Chip, basis: Basis = "calibrated", load: Load = "alone") -> Estimate:
+    """One product on one chip."""
+    return estimate_work(Work("tensor", (p,)), chip, basis, load)
+
+
+def estimate_document(found: Estimate) -> dict[str, Any]:
+    """The estimate as plain values."""
+    document = {name: value for name, value in asdict(found).items() if name != "mapping"}
+    mapping = found.mapping
+    if mapping is not None:
+        core, chip = asdict(mapping.core), asdict(mapping.chip)
+        document["mapping"] = {
+            "flow": core["flow"],
+            "core": {name: core[name] for name in ("mt", "nt", "kc", "ks", "gm", "gn")},
+            "chip": {name: chip[name] for name in ("order", "mg", "ng", "kg", "resident")},
+        }
+        times = (("array", core["array_s"]), ("core buffer", core["core_s"]))
+        document["waits_s"] = dict((*times, ("global buffer", mapping.global_s), ("hbm", mapping.hbm_s)))
+    return document

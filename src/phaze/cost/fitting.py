@@ -1,0 +1,177 @@
+"""Fit a chip's few constants to measured operators, with cross-validated errors.
+
+Measurements are products and vector operators with seconds. The constants x minimise
+
+    loss(x) = mean over rows of | ln(predicted(x) / measured) |
+
+by descent over one constant after the other on a grid that is halved around the best value (:func:`descend`). Products
+fit ``matrix_share``, ``hbm_share``, ``start_up_s``, ``block_cycles``; vector operators ``vector_hbm_share``,
+``vector_start_up_s``, ``kept_row_bytes``. Cross-validation: row i belongs to fold i mod 5; every fold is predicted with
+constants fitted on the other four, so no row helps to predict itself.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from phaze.cost.estimate import vector_work
+from phaze.cost.mapping import Product
+from phaze.cost.parts import ChipArrays, chip_arrays
+from phaze.cost.table import cost_works
+from phaze.cost.vector import VectorWork
+from phaze.cost.work import Work
+from phaze.errors import InputError
+from phaze.hardware.calibration import DATASHEET, Calibration, Constants, constants_of
+from phaze.hardware.chip import Chip
+
+FOLDS = 5
+LEAST_ROWS = 4
+Bounds = tuple[float, float]
+PRODUCT_BOUNDS: tuple[tuple[str, Bounds], ...] = (
+    ("matrix_share", (0.05, 1.0)),
+    ("hbm_share", (0.05, 1.0)),
+    ("start_up_s", (0.0, 1e-4)),
+    ("block_cycles", (0.0, 400.0)),
+)
+VECTOR_BOUNDS: tuple[tuple[str, Bounds], ...] = (
+    ("vector_hbm_share", (0.05, 1.0)),
+    ("vector_start_up_s", (0.0, 1e-4)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One measured operator: a product, or a vector operator by kind."""
+
+    work: Work
+    seconds: float
+    label: str
+
+
+def measured_product(p: Product, seconds: float) -> Measured:
+    """A measured product."""
+    return Measured(Work("tensor", (p,)), seconds, f"gemm {p.batch}x{p.m}x{p.n}x{p.k}")
+
+
+def measured_vector(kind: str, elements: int, rows: int, seconds: float) -> Measured:
+    """A measured vector operator."""
+    work: VectorWork = vector_work(kind, elements, rows)
+    return Measured(Work("vector", vector=work), seconds, f"{kind} {elements}:{rows}")
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Fitted constants, and median absolute errors: with the constants before, with these, and cross-validated."""
+
+    calibration: Calibration
+    rows: int
+    before: float
+    fitted: float
+    validated: float
+
+
+def predicted_s(rows: Sequence[Measured], chips: ChipArrays, constants: Constants) -> list[float]:
+    """Seconds of every row on the one chip of ``chips``."""
+    return [float(x) for x in cost_works([row.work for row in rows], chips, constants).times_s()[:, 0]]
+
+
+def errors_of(rows: Sequence[Measured], chip: Chip, constants: Constants) -> list[float]:
+    """Predicted over measured, less 1, for every row."""
+    seconds = predicted_s(rows, chip_arrays([chip]), constants)
+    return [p / row.seconds - 1 for p, row in zip(seconds, rows, strict=True)]
+
+
+def _loss(rows: Sequence[Measured], chips: ChipArrays, constants: Constants) -> float:
+    seconds = np.array(predicted_s(rows, chips, constants))
+    return float(np.mean(np.abs(np.log(seconds / [row.seconds for row in rows]))))
+
+
+def descend(loss: Callable[[Constants], float], start: Constants, bounds: Sequence[tuple[str, Bounds]]) -> Constants:
+    """Coordinate descent: seven values around the best one of each constant, the reach halved after every round."""
+    best, least, reach = start, loss(start), 1.0
+    while reach > 1e-3:
+        for name, (low, high) in bounds:
+            centre = getattr(best, name)
+            for step in np.linspace(-0.5, 0.5, 7):
+                value = float(np.clip(centre + reach * step * (high - low), low, high))
+                changed: dict[str, Any] = {name: value}
+                tried = replace(best, **changed)
+                found = loss(tried)
+                if found < least * (1 - 1e-12):
+                    best, least = tried, found
+        reach *= 0.5
+    return best
+
+
+def _fit_products(rows: Sequence[Measured], chip: Chip, start: Constants) -> Constants:
+    chips = chip_arrays([chip])
+    begun = replace(start, matrix_share=0.9, hbm_share=0.9, start_up_s=2e-5, block_cycles=60.0)
+    return descend(lambda c: _loss(rows, chips, c), begun, PRODUCT_BOUNDS)
+
+
+def _fit_vectors(rows: Sequence[Measured], chip: Chip, start: Constants) -> Constants:
+    chips = chip_arrays([chip])
+    half = 0.5 * chip.vector_core.buffer.size_bytes
+    kept = [float(2**power) for power in range(10, 31, 2) if 2**power <= half] or [half]
+    found = []
+    for bytes_kept in (*kept, half):
+        begun = replace(start, kept_row_bytes=bytes_kept, vector_start_up_s=1e-5)
+        found.append(descend(lambda c: _loss(rows, chips, c), begun, VECTOR_BOUNDS))
+    return min(found, key=lambda c: _loss(rows, chips, c))
+
+
+def _fit_all(rows: Sequence[Measured], chip: Chip, start: Constants) -> Constants:
+    products = [row for row in rows if row.work.products]
+    vectors = [row for row in rows if not row.work.products]
+    found = replace(start, basis="calibrated")
+    if len(products) >= LEAST_ROWS:
+        found = _fit_products(products, chip, found)
+    if len(vectors) >= LEAST_ROWS:
+        found = _fit_vectors(vectors, chip, found)
+    return found
+
+
+def _rounded(value: float, digits: int = 3) -> float:
+    return float(f"{value:.{digits}g}")
+
+
+def _calibration(found: Constants, rows: Sequence[Measured], said: Calibration | None) -> Calibration:
+    old = said or Calibration()
+    if sum(bool(row.work.products) for row in rows) >= LEAST_ROWS:
+        old = replace(
+            old,
+            matrix_share=_rounded(found.matrix_share),
+            hbm_share=_rounded(found.hbm_share),
+            start_up_s=_rounded(found.start_up_s),
+            block_cycles=_rounded(found.block_cycles),
+        )
+    if sum(not row.work.products for row in rows) >= LEAST_ROWS:
+        kept = found.kept_row_bytes
+        old = replace(
+            old,
+            vector_hbm_share=_rounded(found.vector_hbm_share),
+            vector_start_up_s=_rounded(found.vector_start_up_s),
+            kept_row_bytes=None if kept is None else float(int(kept)),
+        )
+    return old
+
+
+def fit_chip(rows: Sequence[Measured], chip: Chip) -> Fit:
+    """The constants of ``chip`` that fit ``rows`` best, and how far they are off on rows they have not seen."""
+    kinds = [sum(bool(row.work.products) for row in rows), sum(not row.work.products for row in rows)]
+    if max(kinds, default=0) < LEAST_ROWS:
+        raise InputError(
+            "measurements", f"{kinds[0]} products and {kinds[1]} vector operators", f"give {LEAST_ROWS} rows of a kind"
+        )
+    before = [abs(e) for e in errors_of(rows, chip, constants_of(chip.calibration))]
+    calibration = _calibration(_fit_all(rows, chip, DATASHEET), rows, chip.calibration)
+    fitted = [abs(e) for e in errors_of(rows, chip, constants_of(calibration))]
+    unseen: list[float] = []
+    for fold in range(min(FOLDS, len(rows))):
+        held = [row for i, row in enumerate(rows) if i % FOLDS == fold]
+        rest = [row for i, row in enumerate(rows) if i % FOLDS != fold]
+        unseen += [abs(e) for e in errors_of(held, chip, _fit_all(rest, chip, DATASHEET))]
+    return Fit(calibration, len(rows), median(before), median(fitted), median(unseen))

@@ -1,0 +1,108 @@
+"""A layer's passes on one chip, operators one after the other: seconds, energy, power, and what takes the time.
+
+pass seconds = sum over operators of their all-core times + sum over its collectives of their times (none hidden)
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from phaze.cost.collective import collective, kind_named
+from phaze.cost.energy import layer_power
+from phaze.cost.parts import chip_arrays
+from phaze.cost.table import cost_table
+from phaze.cost.work import Work, works_of
+from phaze.graph.ir import Model
+from phaze.hardware.calibration import Basis, Constants, constants_of
+from phaze.hardware.chip import Chip
+from phaze.hardware.cluster import Cluster
+from phaze.hardware.technology import chip_areas
+from phaze.hardware.technology_files import load_technology
+
+
+@dataclass(frozen=True, slots=True)
+class PassEstimate:
+    """One pass over one layer; energy and power are None where the chip names no technology."""
+
+    time_s: float
+    tensor_s: float
+    vector_s: float
+    network_s: float
+    operators: int
+    share_of_peak: float
+    energy_j: float | None
+    average_w: float | None
+    peak_w: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LayerEstimate:
+    """Both passes of a layer that is called ``count`` times."""
+
+    name: str
+    count: int
+    forward: PassEstimate
+    backward: PassEstimate
+
+
+def network_s(works: Sequence[Work], cluster: Cluster | None, basis: Basis) -> float:
+    """Seconds of the collectives of a pass, one after the other; without a cluster they take none."""
+    asked = [work.collective for work in works if work.collective is not None]
+    if cluster is None:
+        return 0.0
+    return sum(collective(kind_named(c.kind), c.bytes, c.group, cluster, basis).time_s for c in asked)
+
+
+def estimate_pass(works: Sequence[Work], chip: Chip, constants: Constants, cluster: Cluster | None) -> PassEstimate:
+    """A sequence of works on one chip."""
+    chips = chip_arrays([chip])
+    table = cost_table(works, chips, constants)
+    times = table.all_cores.times_s()[:, 0][list(table.rows)] if works else np.zeros(0)
+    tensor = np.array([work.core in ("tensor", "both") for work in works], dtype=bool)
+    waited = network_s(works, cluster, constants.basis)
+    total = float(times.sum()) + waited
+    energy = average = peak = None
+    if chip.technology is not None and works:
+        technology = load_technology(chip.technology)
+        area = np.array([float(chip_areas(technology, chip).total())])
+        power = layer_power(table.all_cores, table.rows, chips, technology.energy, area)
+        energy, average, peak = (float(values[0]) for values in (power.energy_j, power.average_w, power.peak_w))
+    flops = sum(work.flops for work in works)
+    return PassEstimate(
+        time_s=total,
+        tensor_s=float(times[tensor].sum()),
+        vector_s=float(times[~tensor].sum()),
+        network_s=waited,
+        operators=len(works),
+        share_of_peak=flops / (total * chip.peak_flops) if total else 0.0,
+        energy_j=energy,
+        average_w=average,
+        peak_w=peak,
+    )
+
+
+def estimate_layers(
+    model: Model, chip: Chip, cluster: Cluster | None = None, basis: Basis = "calibrated", residency: bool = True
+) -> tuple[LayerEstimate, ...]:
+    """Every distinct layer of a model, as operators queued in training."""
+    constants = constants_of(chip.calibration, basis, "training")
+    return tuple(
+        LayerEstimate(
+            layer.name,
+            model.count(index),
+            estimate_pass(works_of(layer.forward, residency), chip, constants, cluster),
+            estimate_pass(works_of(layer.backward, residency), chip, constants, cluster),
+        )
+        for index, layer in enumerate(model.layers)
+    )
+
+
+def layers_document(layers: Sequence[LayerEstimate]) -> dict[str, Any]:
+    """The layers as plain values, and the sums over all calls."""
+    return {
+        "layers": [asdict(layer) for layer in layers],
+        "forward_s": sum(layer.count * layer.forward.time_s for layer in layers),
+        "backward_s": sum(layer.count * layer.backward.time_s for layer in layers),
+    }

@@ -1,0 +1,76 @@
+"""Bytes that a device holds for training: weights, gradients, optimizer state and activations.
+
+For one parameter (:func:`state_of`), bytes by precision and optimizer:
+
+    precision   weight                     gradient   optimizer: sgd, adam (two moments)
+    fp32        4                          4          0, 8
+    bf16        2                          4          4, 12     a master weight of 4 beside the moments
+    fp8         3 (16 bits and 8)          4          4, 12     products in 8 bits, all else as bf16
+
+ZeRO over d replicas shares out, by stage: 1 the optimizer state, 2 also the gradients, 3 also the weights:
+
+    held = weight / (d if zero >= 3) + gradient / (d if zero >= 2) + optimizer / (d if zero >= 1)   (:func:`held_bytes`)
+
+A software stack that says how many bytes it holds for a parameter (``state_bytes``) replaces the sum: the difference is
+the optimizer's. Activations are what a trace saved at 16 bits, twice that in fp32 (:func:`activation_bytes`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from phaze.errors import InputError
+from phaze.hardware.stack import Optimizer, Precision
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Bytes held for one parameter."""
+
+    weight: float
+    gradient: float
+    optimizer: float
+
+    @property
+    def total(self) -> float:
+        return self.weight + self.gradient + self.optimizer
+
+
+STATES: Mapping[tuple[Precision, Optimizer], State] = MappingProxyType(
+    {
+        ("fp32", "sgd"): State(4.0, 4.0, 0.0),
+        ("fp32", "adam"): State(4.0, 4.0, 8.0),
+        ("bf16", "sgd"): State(2.0, 4.0, 4.0),
+        ("bf16", "adam"): State(2.0, 4.0, 12.0),
+        ("fp8", "sgd"): State(3.0, 4.0, 4.0),
+        ("fp8", "adam"): State(3.0, 4.0, 12.0),
+    }
+)
+ACTIVATION_SCALES: Mapping[Precision, float] = MappingProxyType({"fp32": 2.0, "bf16": 1.0, "fp8": 1.0})
+
+
+def state_of(precision: Precision, optimizer: Optimizer, state_bytes: float | None = None) -> State:
+    """Bytes for one parameter; ``state_bytes``, if given, is the sum that a software stack holds."""
+    usual = STATES[precision, optimizer]
+    if state_bytes is None or state_bytes == usual.total:
+        return usual
+    if state_bytes >= usual.weight + usual.gradient:
+        return State(usual.weight, usual.gradient, state_bytes - usual.weight - usual.gradient)
+    if state_bytes < usual.weight:
+        raise InputError("state_bytes", f"{state_bytes} do not hold a weight", f"give at least {usual.weight:.0f}")
+    return State(usual.weight, state_bytes - usual.weight, 0.0)
+
+
+def held_bytes(parameters: float, state: State, zero: int = 0, replicas: int = 1) -> float:
+    """Bytes of weights, gradients and optimizer state on one device."""
+    if zero not in (0, 1, 2, 3):
+        raise InputError("zero", f"{zero} is no stage", "give 0, 1, 2 or 3")
+    if replicas < 1:
+        raise InputError("data", f"{replicas} is out of range", "it must be at least 1")
+    parts = (state.optimizer, state.gradient, state.weight)
+    return parameters * sum(part / (replicas if zero > stage else 1) for stage, part in enumerate(parts))
+
+
+def activation_bytes(saved_bytes: float, precision: Precision) -> float:
+    """Bytes of one microbatch's saved activations; ``saved_bytes`` as traced at 16 bits."""
+    return saved_bytes * ACTIVATION_SCALES[precision]

@@ -1,0 +1,169 @@
+"""An estimate in the terminal: time and what bounds it, the mapping drawn, traffic and energy."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from rich.console import Console
+from rich.markup import escape
+
+from phaze.cost.collective import CollectiveCost
+from phaze.cost.estimate import Estimate
+from phaze.cost.layer import LayerEstimate
+from phaze.cost.mapping import Product, ProductCost
+from phaze.hardware.chip import Chip
+from phaze.report.terminal import bar, facts, table
+from phaze.units import show
+
+FLOWS: Mapping[str, str] = MappingProxyType(
+    {
+        "os-mn": "m on rows, n on columns; outputs stay, k streams",
+        "os-nm": "n on rows, m on columns; outputs stay, k streams",
+        "ws": "k on rows, n on columns; weights stay, m streams",
+        "is": "k on rows, m on columns; inputs stay, n streams",
+    }
+)
+BASES: Mapping[str, str] = MappingProxyType(
+    {
+        "calibrated": "measured constants of this chip",
+        "datasheet": "data-sheet defaults, nothing measured on this chip",
+        "ideal": "peaks as they stand, no start-up",
+    }
+)
+MOST_DRAWN = 16
+
+
+def _head(console: Console, title: str, found: Estimate, peak: str) -> None:
+    console.print(f"[bold]{escape(title)}[/bold]  on {escape(found.chip)}\n")
+    waits = f"waits for: {found.bound}; {show(found.start_up_s, 's')} of it to start"
+    rows = [
+        ("time", f"{show(found.time_s, 's')}  (± {found.band:.0%}: {BASES[found.basis]}, {found.load})"),
+        ("", waits),
+        ("share of peak", f"{found.share_of_peak:.1%} of {peak}"),
+    ]
+    console.print(facts(rows))
+
+
+def _stays(p: Product, found: ProductCost) -> str:
+    chip = found.chip
+    kept = {
+        "a": f"{chip.mg} of {p.m} rows of A stay; B and C stream in slices of {chip.ng}",
+        "b": f"{chip.ng} of {p.n} columns of B stay; A and C stream in slices of {chip.mg}",
+        "c": f"sums of {chip.mg} x {chip.ng} of C stay; A and B stream in slices of {chip.kg}",
+        "through": "nothing stays: every tile is fetched from HBM",
+    }[chip.order]
+    return kept + ("; operands of the operator before are still here" if chip.resident else "")
+
+
+def _tiles(p: Product, found: ProductCost, chip: Chip) -> list[str]:
+    """The output C as tiles, a letter for each core of the first wave; a dot for what later waves make."""
+    core = found.core
+    down, across = -(-p.m // core.mt), -(-p.n // core.nt)
+    lines = []
+    for row in range(min(down, MOST_DRAWN // 2)):
+        cells = []
+        for column in range(min(across, MOST_DRAWN)):
+            group = (row // core.gm) * -(-across // core.gn) + column // core.gn
+            number = group * core.gm * core.gn + (row % core.gm) * core.gn + column % core.gn
+            cells.append(chr(ord("A") + number % 26) if number < chip.tensor_cores else "·")
+        lines.append(" ".join(cells) + (" …" if across > MOST_DRAWN else ""))
+    return [*lines, *(["…"] if down > MOST_DRAWN // 2 else [])]
+
+
+def _mapping(console: Console, p: Product, found: ProductCost, chip: Chip) -> None:
+    core = found.core
+    items = p.batch * -(-p.m // core.mt) * -(-p.n // core.nt) * core.ks
+    waves = -(-items // chip.tensor_cores)
+    split = f", k in {core.ks} parts that are summed after" if core.ks > 1 else ""
+    array = f"{chip.tensor_core.rows} x {chip.tensor_core.columns}"
+    rows = [
+        ("global buffer", _stays(p, found)),
+        ("cores", f"{items:,} tiles of {core.mt} x {core.nt}{split}: {waves:,} waves over {chip.tensor_cores} cores"),
+        ("", f"{core.gm} x {core.gn} cores share what is read"),
+        ("core buffer", f"sums of {core.mt} x {core.nt}; A and B in slices of {core.kc}, two of each"),
+        ("array", f"{array}: {FLOWS[core.flow]}"),
+    ]
+    console.print("\n[bold]Mapping[/bold]")
+    console.print(facts(rows))
+    console.print("\nC, one letter for each core of the first wave:", style="dim")
+    for line in _tiles(p, found, chip):
+        console.print("  " + line, markup=False)
+
+
+def _bars(console: Console, title: str, values: Mapping[str, tuple[float, str]]) -> None:
+    most = max((value for value, _ in values.values()), default=0.0)
+    console.print(f"\n[bold]{title}[/bold]")
+    rows = [(name, text, bar(value / most if most else 0.0, 40)) for name, (value, text) in values.items()]
+    for name, text, drawn in rows:
+        console.print(f"{name:<15}{text:>12}  {drawn}".rstrip(), markup=False)
+
+
+def _tail(console: Console, found: Estimate) -> None:
+    traffic = {name: (moved, show(moved, "B")) for name, moved in found.traffic_bytes.items()}
+    _bars(console, "Traffic", traffic)
+    if found.energy_j is None:
+        console.print("\nNo energy: the chip names no technology.")
+        return
+    total = sum(found.energy_j.values())
+    spent = {name.replace("_", " "): (j, show(j, "J")) for name, j in found.energy_j.items() if j}
+    watts = "" if found.average_w is None else f", {found.average_w:.0f} W"
+    _bars(console, f"Energy {show(total, 'J')}{watts}", spent)
+
+
+def show_product(console: Console, p: Product, found: Estimate, chip: Chip) -> None:
+    """Print the estimate of a product."""
+    title = f"{p.batch} x [{p.m} x {p.k}] [{p.k} x {p.n}]"
+    _head(console, title, found, show(chip.peak_flops, "FLOP/s"))
+    mapping = found.mapping
+    if mapping is not None:
+        _mapping(console, p, mapping, chip)
+        waits = {"array": mapping.core.array_s, "core buffer": mapping.core.core_s}
+        waits |= {"global buffer": mapping.global_s, "hbm": mapping.hbm_s}
+        _bars(console, "What it waits for", {name: (s, show(s, "s")) for name, s in waits.items()})
+    _tail(console, found)
+
+
+def show_vector(console: Console, title: str, found: Estimate, chip: Chip) -> None:
+    """Print the estimate of a vector operator."""
+    _head(console, title, found, f"{show(chip.vector_flops, 'FLOP/s')} of the lanes")
+    _tail(console, found)
+
+
+def show_collective(console: Console, title: str, ways: Sequence[CollectiveCost]) -> None:
+    """Print the ways to run a collective, best first."""
+    console.print(f"[bold]{escape(title)}[/bold]\n")
+    least = ways[0].time_s
+    rows = [
+        (
+            way.way,
+            show(way.time_s, "s"),
+            show(way.latency_s, "s"),
+            show(way.sent_bytes, "B"),
+            f"{way.time_s / least if least else 1:.2f}",
+        )
+        for way in ways
+    ]
+    console.print(table(("way", "time", "latency", "sent", "x best"), rows))
+
+
+def show_layers(console: Console, title: str, layers: Sequence[LayerEstimate]) -> None:
+    """Print the passes of a model's layers."""
+    console.print(f"[bold]{escape(title)}[/bold]\n")
+    rows = []
+    for layer in layers:
+        for name, one in (("forward", layer.forward), ("backward", layer.backward)):
+            watts = "-" if one.average_w is None or one.peak_w is None else f"{one.average_w:.0f} / {one.peak_w:.0f}"
+            rows.append(
+                (
+                    layer.name if name == "forward" else "",
+                    name,
+                    str(layer.count),
+                    show(one.time_s, "s"),
+                    show(one.tensor_s, "s"),
+                    show(one.vector_s, "s"),
+                    show(one.network_s, "s"),
+                    f"{one.share_of_peak:.0%}",
+                    watts,
+                )
+            )
+    columns = ("layer", "pass", "calls", "time", "tensor", "vector", "network", "peak", "W mean / peak")
+    console.print(table(columns, rows, left=2))
