@@ -83,8 +83,10 @@ def read_text(path: str) -> tuple[str, str]:
         return Path(path).read_text(encoding="utf-8"), path
     except FileNotFoundError:
         raise InputError(path, "there is no such file") from None
-    except (UnicodeDecodeError, ValueError):
+    except UnicodeDecodeError:
         raise InputError(path, "the file is not UTF-8 text") from None
+    except ValueError as fault:
+        raise InputError(path, f"this is no path of a file ({fault})") from None
     except OSError as fault:
         raise InputError(path, f"the file cannot be read ({fault.strerror})") from None
 
