@@ -1,0 +1,104 @@
+"""Collectives: floors, monotony, the way that is chosen, and the paper's flat ring."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from phaze.cost.collective import KINDS, Kind, collective, flat_ring_s, kind_named, members, ways
+from phaze.errors import InputError
+from phaze.hardware.cluster import Cluster
+from phaze.hardware.library import load_cluster, preset_names
+
+CLUSTERS = [load_cluster(name) for name in preset_names("clusters")]
+clusters = st.sampled_from(CLUSTERS)
+kinds = st.sampled_from(KINDS)
+
+
+@given(clusters, kinds, st.integers(1, 2**36), st.integers(2, 256))
+def test_no_way_beats_the_bytes_over_the_fastest_link(cluster: Cluster, kind: Kind, size: int, ranks: int) -> None:
+    ranks = min(ranks, cluster.devices)
+    best = collective(kind, size, ranks, cluster)
+    fastest = max(level.bandwidth_bytes_per_s for level in cluster.levels)
+    assert best.time_s >= 0.5 * size / fastest * (1 if kind != "all_to_all" else (ranks - 1) / ranks)
+    assert best.time_s == min(way.time_s for way in ways(kind, size, ranks, cluster))
+
+
+@given(clusters, kinds, st.integers(1, 2**34), st.integers(2, 256), st.sampled_from(["bandwidth", "latency", "size"]))
+def test_a_faster_network_and_fewer_bytes_never_take_longer(
+    cluster: Cluster, kind: Kind, size: int, ranks: int, what: str
+) -> None:
+    ranks = min(ranks, cluster.devices)
+    levels = cluster.levels
+    if what == "bandwidth":
+        levels = tuple(replace(level, bandwidth_bytes_per_s=2 * level.bandwidth_bytes_per_s) for level in levels)
+    if what == "latency":
+        levels = tuple(replace(level, latency_s=0.5 * level.latency_s) for level in levels)
+    less = size // 2 if what == "size" else size
+    better = collective(kind, less, ranks, replace(cluster, levels=levels)).time_s
+    assert better <= collective(kind, size, ranks, cluster).time_s * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("cluster", CLUSTERS, ids=lambda c: c.name)
+def test_doubling_each_number_of_a_level_changes_some_collective(cluster: Cluster) -> None:
+    tried = [(kind, size, ranks) for kind in KINDS for size in (2**10, 2**28) for ranks in (2, 8, cluster.devices)]
+
+    def seconds(c: Cluster) -> list[float]:
+        return [collective(kind, size, ranks, c).time_s for kind, size, ranks in tried]
+
+    for index, level in enumerate(cluster.levels):
+        fields = ["bandwidth_bytes_per_s", *(["latency_s"] if level.latency_s else [])]
+        for field in fields:
+            doubled = replace(level, **{field: 2 * getattr(level, field)})
+            levels = (*cluster.levels[:index], doubled, *cluster.levels[index + 1 :])
+            assert seconds(replace(cluster, levels=levels)) != seconds(cluster), (level.name, field)
+
+
+def test_ranks_fill_the_innermost_level_first() -> None:
+    selene = load_cluster("selene")
+    assert members(selene, 8) == [8, 1]
+    assert members(selene, 12) == [8, 2]
+    assert members(selene, 3072) == [8, 384]
+
+
+def test_small_messages_go_their_own_way() -> None:
+    selene = load_cluster("selene")
+    assert collective("all_reduce", 2**14, 8, selene).way == "small"
+    assert collective("all_reduce", 2**14, 8, selene).time_s < 20e-6
+    assert collective("all_reduce", 2**28, 8, selene).way == "halving-doubling"
+    assert collective("all_reduce", 2**28, 7, selene).way == "ring"
+
+
+def test_across_nodes_the_members_of_a_node_share_the_work() -> None:
+    selene = load_cluster("selene")
+    named = {way.way.split()[0] for way in ways("all_reduce", 2**30, 64, selene)}
+    assert {"ring", "tree", "halving-doubling", "hierarchical"} <= named
+    eight_wide = collective("all_reduce", 2**30, 64, selene).time_s
+    one_wide = replace(selene, devices=384, levels=(replace(selene.levels[1], size=384),))
+    assert collective("all_reduce", 2**30, 8, one_wide).time_s > 4 * eight_wide
+
+
+def test_a_torus_uses_the_axes_that_a_group_spans() -> None:
+    pod = load_cluster("tpu-v4-pod")
+    line, plane, cube = (collective("all_gather", 2**30, n, pod) for n in (16, 256, 4096))
+    assert line.way == plane.way == "torus"
+    assert line.time_s > plane.time_s > cube.time_s
+
+
+def test_the_flat_ring_is_the_papers() -> None:
+    assert flat_ring_s("all_reduce", 4.0 * 2**30, 4, 2.0**32) == pytest.approx(1.5)
+    assert flat_ring_s("all_gather", 4.0 * 2**30, 4, 2.0**32) == pytest.approx(0.75)
+    flat = load_cluster("paper-flat")
+    assert collective("all_reduce", 2.0**30, 1024, flat).time_s == flat_ring_s("all_reduce", 2.0**30, 1024, 2.0**32)
+
+
+def test_one_rank_or_no_bytes_take_no_time_and_nonsense_is_one_sentence() -> None:
+    selene = load_cluster("selene")
+    assert collective("all_reduce", 2**20, 1, selene).time_s == collective("all_reduce", 0, 8, selene).time_s == 0
+    with pytest.raises(InputError, match="1 to 3072 devices"):
+        collective("all_reduce", 1, 4000, selene)
+    with pytest.raises(InputError, match="did you mean 'all_reduce'"):
+        kind_named("allreduce")
+    with pytest.raises(InputError, match="out of range"):
+        collective("all_reduce", -1, 8, selene)
