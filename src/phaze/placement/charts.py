@@ -105,7 +105,7 @@ def _removals(mask: int, before: list[int], index: dict[int, int]) -> list[tuple
 
 
 def _grouped(keys: Ints, others: Ints, sizes: Floats, n: int) -> tuple[Ints, Ints, Floats]:
-    order = np.lexsort((others, keys))
+    order = np.lexsort((sizes, others, keys))
     start = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(keys, minlength=n), out=start[1:])
     return start, others[order], sizes[order]

@@ -253,10 +253,10 @@ def events(forward_s: "Floats", backward_s: "Floats", rounds: int, starts_s: "Fl
 
 def warm() -> None:
     """Compile and cache every kernel of the room."""
+    from phaze.placement.answer import place
     from phaze.placement.problem import Layer, Problem, layer_graph
-    from phaze.placement.solve import fastest_plan
 
     layers = [Layer(i, 1.0, 2.0, 1.0, 1.0, True) for i in range(3)]
     for memory in (100.0, 0.5):
         graph = layer_graph(1, layers, [(0, 1, 1.0), (1, 2, 1.0)])
-        fastest_plan(Problem(4, memory, 1.0, 4, "sgd", "best", (graph,)))
+        place(Problem(4, memory, 1.0, 4, "sgd", "best", (graph,)))

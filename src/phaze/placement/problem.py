@@ -233,7 +233,7 @@ def layer_graph(
     return LayerGraph(
         width,
         tuple(by_id[id_] for id_ in order),
-        tuple(Edge(rank[tail], rank[head], size_bytes) for tail, head, size_bytes in given),
+        tuple(Edge(*edge) for edge in sorted((rank[tail], rank[head], size) for tail, head, size in given)),
     )
 
 

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from phaze.placement.kernels import events
 from phaze.placement.problem import Plan, Problem
 
-# Beyond so many events the steady state, one microbatch every T seconds, is continued by arithmetic.
-MOST_EVENTS = 4_000_000
+# Beyond so many events one more microbatch every T seconds is reckoned, the pace that the slowest stage keeps.
+MOST_EVENTS = 1_000_000
 
 Floats = npt.NDArray[np.float64]
 
@@ -38,12 +38,12 @@ def _durations(plan: Plan) -> tuple[Floats, Floats]:
 
 
 def simulated_seconds(problem: Problem, plan: Plan, synchronisation_s: float) -> float:
-    """Batch time of the event simulation."""
+    """Batch time of the event simulation; sums of many events may round up, so the formula's own time is the most."""
     rounds = -(-problem.microbatches // plan.data)
     watched = min(rounds, max(MOST_EVENTS // len(plan.stages), 4 * len(plan.stages)))
     end_s = float(events(*_durations(plan), watched, np.empty((2, 0, 0))))
     longest_s = max(stage.time_s for stage in plan.stages)
-    return end_s + (rounds - watched) * longest_s + synchronisation_s
+    return min(plan.batch_s, end_s + (rounds - watched) * longest_s + synchronisation_s)
 
 
 def timeline(problem: Problem, plan: Plan) -> Timeline:

@@ -5,8 +5,8 @@ For each width a table g(U, q, s) over closed sets, unsplit stages and stages ho
 
     min over t, X_1, q, S, d of  max( T(X_1), g(V - X_1, q, S - 1) ) (ceil(M/d) + S - 1) + 4 (d - 1)/d w(X_1) / B
 
-with t (S - q) + q <= K / d. Large tables are kept small by a guess G: a plan of S stages takes at least D(S) devices, so
-it has at most d = min(M, K / D(S)) copies, and beats G only if every stage takes less than limit(S) =
+with t (S - q) + q <= K / d. Large tables are kept small by a guess G: a plan of S stages takes at least D(S) devices,
+so it has at most d = min(M, K / D(S)) copies, and beats G only if every stage takes less than limit(S) =
 G / (ceil(M/d) + S - 1), while the slowest takes at least C / S and at least the longest layer, C being the time of all
 layers (:func:`limits`). If a plan below G is found, the best such plan is the best of all; otherwise the guess is
 raised, in the end to infinity. Nothing is rounded, so the answer is its own lower bound. What the table promises is
@@ -129,11 +129,17 @@ def _below(widths: list[Width], guess_s: float) -> Found | None:
     return best
 
 
+def _floor(width: Width) -> float:
+    """What no plan of this width can beat."""
+    possible = np.isfinite(width.rounds)
+    return float(np.min(width.least_s[possible] * width.rounds[possible], initial=inf))
+
+
 def fastest_plan(problem: Problem) -> Plan | None:
     """The plan with the least batch time, or None when nothing fits."""
     rules = rules_of(problem)
     widths = [ready(problem, graph, rules) for graph in problem.graphs]
-    floor_s = min(float((width.least_s * width.rounds).min()) for width in widths)
+    floor_s = min(_floor(width) for width in widths)
     steps = sum(len(w.case.chart.size) ** 2 * w.kinds * len(w.rounds) / 6 for w in widths)
     for guess_s in (inf,) if steps < FEW_STEPS or not 0 < floor_s < inf else (f * floor_s for f in GUESSES):
         best = _below(widths, guess_s)

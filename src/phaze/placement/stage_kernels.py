@@ -103,7 +103,7 @@ def _chain_stages(case: Case, top: int, limit_s: float, found: Stages) -> int:
         weights += chart.parameter_bytes[layer]
         kept += chart.activation_bytes[layer]
         if factor * weights + kept > hbm or ahead + back > limit_s:
-            return layer - begin
+            return int(layer - begin)
         behind_s[layer] = back
         plain = plain and not sharded[layer]
         latest_s = 0.0
