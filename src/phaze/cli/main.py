@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from phaze import __version__
-from phaze.cli import calibrate, chips, clusters, estimate, kernels, schema, stacks, validate
+from phaze.cli import calibrate, chips, clusters, estimate, kernels, place, schema, stacks, validate
 from phaze.cli.answer import exit_code_of
 
 TOUR = """Search the AI accelerator and the way training runs on many of them, together.
@@ -22,6 +22,10 @@ TOUR = """Search the AI accelerator and the way training runs on many of them, t
   phaze estimate --gemm 1x4096x4096x4096 --chip tpu-v4
   phaze validate --silicon        our area and power against published dies
   phaze schema chip               what a file may hold
+
+[bold]Ask[/bold]
+
+  phaze place profile.json        the fastest split of measured layers over devices
 
 Every command takes --json (one document on standard output) and --help.
 Exit codes: 0 an answer, 2 bad input, 3 nothing feasible, 1 a fault of phaze.
@@ -40,6 +44,7 @@ app.command()(clusters.clusters)
 app.command()(stacks.stacks)
 app.command()(estimate.estimate)
 app.command()(calibrate.calibrate)
+app.command()(place.place)
 app.command()(validate.validate)
 app.command()(schema.schema)
 app.command(hidden=True)(kernels.kernels)

@@ -1,0 +1,64 @@
+"""The answer to a placement problem, as a value and as the document ``phaze.plan/1``."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from phaze.placement.problem import Plan, Problem, Stage
+from phaze.placement.shortage import Shortage, shortage_of
+from phaze.placement.solve import fastest_plan
+
+
+def place(problem: Problem) -> Plan | Shortage:
+    """The fastest plan, or why there is none."""
+    return fastest_plan(problem) or shortage_of(problem)
+
+
+def _stage(stage: Stage) -> dict[str, Any]:
+    return {
+        "layers": list(stage.layers),
+        "devices": stage.devices,
+        "recompute": stage.recompute,
+        "time_s": stage.time_s,
+        "memory_bytes": stage.memory.total_bytes,
+        "forward_s": stage.forward_s,
+        "backward_s": stage.backward_s,
+        "memory": asdict(stage.memory),
+    }
+
+
+def _shortage(shortage: Shortage) -> dict[str, Any]:
+    stage, plan = shortage.tightest, shortage.plan
+    closest = None
+    if plan is not None and stage is not None:
+        closest = {"pipeline": len(plan.stages), "tensor": plan.tensor, "stage": plan.stages.index(stage)}
+    return {
+        "short_of": "devices" if stage is None else "memory",
+        "sentence": shortage.sentence,
+        "available_bytes": shortage.available_bytes,
+        "available_devices": shortage.available_devices,
+        "needed_bytes": None if stage is None else stage.memory.total_bytes,
+        "terms": None if stage is None else asdict(stage.memory),
+        "closest": closest,
+        "stage": None if stage is None else _stage(stage),
+        "levers": asdict(shortage.levers),
+    }
+
+
+def document_of(found: Plan | Shortage) -> Mapping[str, Any]:
+    """The document ``phaze.plan/1``."""
+    if isinstance(found, Shortage):
+        return {"schema": "phaze.plan/1", "rules": "icml24", "feasible": False, "shortage": _shortage(found)}
+    return {
+        "schema": "phaze.plan/1",
+        "rules": "icml24",
+        "feasible": True,
+        "batch_s": found.batch_s,
+        "lower_bound_s": found.lower_bound_s,
+        "simulated_s": found.simulated_s,
+        "pipeline": len(found.stages),
+        "data": found.data,
+        "tensor": found.tensor,
+        "stages": [_stage(stage) for stage in found.stages],
+        "breakdown": asdict(found.breakdown),
+    }

@@ -1,0 +1,54 @@
+"""The same plan as discrete events: every forward and backward of every microbatch on every stage of one copy.
+
+Events of 1F1B with a flush. Stage i of S holds a forward (seconds F_i, waiting for its inputs included) and a backward
+(R_i) for each of m = ceil(M / d) microbatches; it runs S - i forwards ahead and then one forward and one backward in
+turn, each when it is free and the neighbour has delivered. With T = max(F_i + R_i) the last event ends at
+(m + S - 1) T at the latest, and exactly then if all stages take T; docs/placement.md has the proof. The gradients are
+synchronised after it, as the rules say.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from phaze.placement.kernels import events
+from phaze.placement.problem import Plan, Problem
+
+# Beyond so many events one more microbatch every T seconds is reckoned, the pace that the slowest stage keeps.
+MOST_EVENTS = 1_000_000
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Start of every event of one copy: ``forward_s[i, k]`` of stage i and microbatch k, ``backward_s`` likewise."""
+
+    forward_s: Floats
+    backward_s: Floats
+    end_s: float
+
+
+def _durations(plan: Plan) -> tuple[Floats, Floats]:
+    return (
+        np.array([stage.forward_s for stage in plan.stages]),
+        np.array([stage.backward_s for stage in plan.stages]),
+    )
+
+
+def simulated_seconds(problem: Problem, plan: Plan, synchronisation_s: float) -> float:
+    """Batch time of the event simulation; sums of many events may round up, so the formula's own time is the most."""
+    rounds = -(-problem.microbatches // plan.data)
+    watched = min(rounds, max(MOST_EVENTS // len(plan.stages), 4 * len(plan.stages)))
+    end_s = float(events(*_durations(plan), watched, np.empty((2, 0, 0))))
+    longest_s = max(stage.time_s for stage in plan.stages)
+    return min(plan.batch_s, end_s + (rounds - watched) * longest_s + synchronisation_s)
+
+
+def timeline(problem: Problem, plan: Plan) -> Timeline:
+    """When every event of one copy starts, for a drawing."""
+    rounds = -(-problem.microbatches // plan.data)
+    starts_s = np.empty((2, len(plan.stages), rounds))
+    end_s = float(events(*_durations(plan), rounds, starts_s))
+    return Timeline(starts_s[0], starts_s[1], end_s)

@@ -1,0 +1,63 @@
+"""Placement, warm: our seconds beside the published C++ solver's (-O3, one core of the same kind of machine)."""
+
+import resource
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parent.parent / "placement"))
+
+from placement_cases import Published, published, unequal_chain
+
+from phaze.placement.kernels import warm
+from phaze.placement.problem import Problem
+from phaze.placement.solve import fastest_plan
+
+# Layers and widths of a class of problems, and the milliseconds that it may take.
+CLASSES = ((26, 1, 1.0), (50, 3, 3.0), (98, 4, 10.0))
+
+
+def _milliseconds(problem: Problem, repeats: int = 20) -> float:
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        fastest_plan(problem)
+        seconds.append(time.perf_counter() - start)
+    return 1e3 * min(seconds)
+
+
+def _of_class(case: Published, layers: int, widths: int) -> bool:
+    tables = list(case.profile["widths"].values())
+    return len(tables) == widths and len(tables[0]["layers"]) == layers and case.profile["devices"] == 1024
+
+
+@pytest.mark.parametrize(("layers", "widths", "budget_ms"), CLASSES)
+def test_published_problems(layers: int, widths: int, budget_ms: float) -> None:
+    warm()
+    for case in published():
+        if _of_class(case, layers, widths):
+            ours = _milliseconds(case.problem)
+            print(
+                f"place {case.name:34} {ours:7.2f} ms   budget {budget_ms:4.0f}   published C++ "
+                f"{1e3 * case.published_cpp_s:6.0f} ms   ratio {1e3 * case.published_cpp_s / ours:6.0f}"
+            )
+
+
+def test_all_published_problems_together() -> None:
+    warm()
+    cases = published()
+    ours = sum(_milliseconds(case.problem, 5) for case in cases)
+    theirs = 1e3 * sum(case.published_cpp_s for case in cases)
+    print(
+        f"place all {len(cases)} problems {ours:7.1f} ms   published C++ {theirs:6.0f} ms   ratio {theirs / ours:6.0f}"
+    )
+
+
+@pytest.mark.parametrize("widths", [(1,), (1, 2, 4, 8)], ids=str)
+def test_a_thousand_unequal_layers_on_100_000_devices(widths: tuple[int, ...]) -> None:
+    warm()
+    ours = _milliseconds(unequal_chain(1000, 100_000, widths), 3)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"place 1000 unequal layers, widths {widths!s:14} {ours:7.0f} ms   budget 5000   peak {peak:.0f} MB of 300")

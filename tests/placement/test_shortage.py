@@ -1,0 +1,94 @@
+"""When nothing fits: the shortage is true, and each lever is the smallest change that helps."""
+
+from dataclasses import replace
+
+import pytest
+from placement_cases import every_plan, published, random_problem
+
+from phaze.placement.answer import document_of, place
+from phaze.placement.problem import Layer, Plan, Problem, layer_graph
+from phaze.placement.shortage import Shortage
+from phaze.placement.solve import fastest_plan
+
+SHORT = [
+    (problem, found)
+    for chain in (True, False)
+    for seed in range(150)
+    for problem in [random_problem(seed, chain, 4)]
+    for found in [place(problem)]
+    if isinstance(found, Shortage)
+]
+
+
+def _need(plan: Plan) -> float:
+    return max(stage.memory.total_bytes for stage in plan.stages)
+
+
+def test_there_are_enough_short_problems_to_try() -> None:
+    assert len(SHORT) > 40
+
+
+def test_the_hbm_lever_is_the_least_that_any_plan_needs() -> None:
+    for problem, found in SHORT:
+        least = min((_need(plan) for plan in every_plan(problem)), default=None)
+        if least is None:
+            assert found.plan is None
+            assert found.levers.hbm_bytes is None
+        else:
+            assert found.levers.hbm_bytes == pytest.approx(least, rel=1e-12)
+            assert found.plan is not None
+            assert found.levers.hbm_bytes is not None
+            assert _need(found.plan) == pytest.approx(least, rel=1e-12)
+            assert fastest_plan(replace(problem, hbm_bytes=found.levers.hbm_bytes)) is not None
+            assert fastest_plan(replace(problem, hbm_bytes=found.levers.hbm_bytes * (1 - 1e-9))) is None
+
+
+def test_the_devices_lever_is_the_fewest_that_help() -> None:
+    for problem, found in SHORT:
+        fewest = found.levers.devices
+        tried = range(problem.devices + 1, 4 * len(problem.graphs[0].layers) + 1)
+        helps = next((n for n in tried if fastest_plan(replace(problem, devices=n)) is not None), None)
+        assert fewest == helps
+
+
+def test_recompute_and_optimizer_are_named_when_they_help() -> None:
+    seen = set()
+    for problem, found in SHORT:
+        best = fastest_plan(replace(problem, recompute="best")) is not None
+        assert found.levers.recompute == ("best" if best else None)
+        sgd = fastest_plan(replace(problem, optimizer="sgd")) is not None
+        assert found.levers.optimizer == ("sgd" if sgd else None)
+        seen |= {("recompute", best), ("optimizer", sgd)}
+    assert len(seen) == 4
+
+
+def test_terms_sum_to_what_is_needed() -> None:
+    for case in published():
+        if case.batch_s is None:
+            said = document_of(place(case.problem))["shortage"]
+            assert sum(said["terms"].values()) == pytest.approx(said["needed_bytes"], rel=1e-12)
+            assert said["needed_bytes"] > said["available_bytes"] == case.problem.hbm_bytes
+            assert said["stage"]["memory_bytes"] == said["needed_bytes"]
+
+
+def test_a_width_beyond_the_devices_is_a_shortage_of_devices() -> None:
+    graph = layer_graph(8, [Layer(0, 1.0, 1.0, 1.0, 1.0, True)], [])
+    found = place(Problem(4, 1e9, 1.0, 4, "sgd", "none", (graph,)))
+    assert isinstance(found, Shortage)
+    assert found.levers.devices == 8
+    document = document_of(found)["shortage"]
+    assert (document["short_of"], document["needed_bytes"]) == ("devices", None)
+    assert "4 devices" in document["sentence"]
+
+
+def test_a_smaller_microbatch_and_a_wider_split_are_estimated() -> None:
+    layers = [Layer(i, 1.0, 1.0, 8.0, 64.0, True) for i in range(2)]
+    problem = Problem(8, 20.0, 1.0, 4, "sgd", "none", (layer_graph(2, layers, [(0, 1, 1.0)]),))
+    found = place(problem)
+    assert isinstance(found, Shortage)
+    # Two stages: the first needs 2 * 8 + 2 * 64 / n <= 20 at n = 32; at width 8 it is 4 + 2 * 16 / 2^k.
+    assert found.levers.microbatch_divisor == 32
+    assert found.levers.tensor is None
+    roomy = place(replace(problem, devices=64))
+    assert isinstance(roomy, Shortage)
+    assert roomy.levers.tensor == 16
