@@ -27,6 +27,7 @@ RANKS = {
     "study": 7,
     "cli": 8,
     "__init__": 8,
+    "__main__": 9,
 }
 # A third-party module and the files that alone may import it.
 ONLY_IN = {
