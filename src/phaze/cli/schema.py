@@ -20,9 +20,10 @@ def formats() -> "dict[str, Format]":
     from phaze.hardware.files import CHIP, CLUSTER, STACK
     from phaze.hardware.ownership import OWNERSHIP
     from phaze.hardware.technology_files import TECHNOLOGY
+    from phaze.schedule.files import OPERATORS
     from phaze.search.space import SPACE
 
-    return {found.name: found for found in (CHIP, CLUSTER, DIE, OWNERSHIP, SPACE, STACK, TECHNOLOGY)}
+    return {found.name: found for found in (CHIP, CLUSTER, DIE, OPERATORS, OWNERSHIP, SPACE, STACK, TECHNOLOGY)}
 
 
 @answering

@@ -56,7 +56,7 @@ OPERATORS = Format("phaze.operators/1", OperatorsFile, "operators with times and
 def load_problem(path: str) -> Problem:
     """The problem in the file at ``path`` (``-``: standard input), or an InputError that names the file."""
     text, where = read_text(path)
-    file = check(OperatorsFile, parse(text, notation_of(path), where), where)
+    file = check(OperatorsFile, parse(text, notation_of(path, text), where), where)
     try:
         return file.value()
     except InputError as fault:
