@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from phaze import __version__
-from phaze.cli import calibrate, chips, clusters, estimate, kernels, place, schema, stacks, validate
+from phaze.cli import calibrate, chips, clusters, estimate, kernels, place, schedule, schema, stacks, validate
 from phaze.cli.answer import exit_code_of
 
 TOUR = """Search the AI accelerator and the way training runs on many of them, together.
@@ -20,6 +20,7 @@ TOUR = """Search the AI accelerator and the way training runs on many of them, t
   phaze clusters dgx-h100         how devices are joined
   phaze stacks                    what training frameworks fuse, hide and spend
   phaze estimate --gemm 1x4096x4096x4096 --chip tpu-v4
+  phaze schedule layer.json       the least makespan of operators on one chip
   phaze validate --silicon        our area and power against published dies
   phaze schema chip               what a file may hold
 
@@ -45,6 +46,7 @@ app.command()(stacks.stacks)
 app.command()(estimate.estimate)
 app.command()(calibrate.calibrate)
 app.command()(place.place)
+app.command()(schedule.schedule)
 app.command()(validate.validate)
 app.command()(schema.schema)
 app.command(hidden=True)(kernels.kernels)

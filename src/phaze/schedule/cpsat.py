@@ -1,0 +1,106 @@
+"""CP-SAT on a component: the fallback where there are too many ideals, and an oracle in tests.
+
+Variables: a start s_i and for each way to run m a presence literal b_im, exactly one of them true, with an optional
+interval of length d_im. Constraints, by the function that adds them:
+
+    sum_m b_im = 1,  e_i = s_i + sum_m d_im b_im,  e_i <= C                      (:func:`_operators`)
+    e_i <= s_j  for every i directly below j                                     (:func:`_precedence`)
+    per resource, the intervals of the steps that hold some of it, each with what it holds, never hold more
+    than there is                                                                (:func:`_resources`)
+
+and the lower bound known so far as ``C >= bound``. Times are whole units (at most 2^40 in sum), rounded as ``part.py``
+says. The solver runs with a fixed seed, its sub-solvers interleaved on one schedule of turns, and a limit in its own
+deterministic time: the same input gives the same answer on any machine."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ortools.sat.python import cp_model
+
+from phaze.schedule.list_schedule import Decisions
+from phaze.schedule.order import bits
+from phaze.schedule.part import ALL, Part
+
+SEED = 20240721
+WORKERS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """CP-SAT's best decisions (None when it found nothing better) and its proven bound in units."""
+
+    best: Decisions | None
+    bound: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    operator: int
+    mode: int
+    chosen: Any
+    interval: Any
+
+
+def _operators(model: Any, part: Part, horizon: int) -> tuple[list[Any], list[Any], list[_Step]]:
+    starts, ends, steps = [], [], []
+    for i, times in enumerate(part.times):
+        start = model.new_int_var(0, horizon, f"s{i}")
+        modes = [mode for mode in range(2) if times[mode] > 0]
+        chosen = {mode: model.new_bool_var(f"b{i}_{mode}") for mode in modes}
+        model.add_exactly_one(chosen.values())
+        for mode in modes:
+            interval = model.new_optional_fixed_size_interval_var(start, times[mode], chosen[mode], f"x{i}_{mode}")
+            steps.append(_Step(i, mode, chosen[mode], interval))
+        starts.append(start)
+        ends.append(start + sum(times[mode] * chosen[mode] for mode in modes))
+    return starts, ends, steps
+
+
+def _precedence(model: Any, part: Part, starts: Sequence[Any], ends: Sequence[Any]) -> None:
+    for j, mask in enumerate(part.order.below):
+        implied = 0
+        for i in bits(mask):
+            implied |= part.order.below[i]
+        for i in bits(mask & ~implied):
+            model.add(starts[j] >= ends[i])
+
+
+def _resources(model: Any, part: Part, steps: Sequence[_Step]) -> None:
+    for resource, count in enumerate(part.cores):
+        cores = min(count, len(part))
+        held = [(step, part.holds[step.operator][step.mode][resource]) for step in steps]
+        users = [(step, cores if code == ALL else code) for step, code in held if code]
+        if cores and users:
+            model.add_cumulative([step.interval for step, _ in users], [amount for _, amount in users], cores)
+
+
+def solve_cpsat(part: Part, hint: Decisions | None, bound: int, deterministic_s: float) -> Found:
+    """The best schedule within the limit, its search begun at ``hint``, and the proven bound."""
+    horizon = hint.makespan if hint else sum(part.least(i) for i in range(len(part)))
+    model = cp_model.CpModel()
+    starts, ends, steps = _operators(model, part, horizon)
+    _precedence(model, part, starts, ends)
+    _resources(model, part, steps)
+    makespan = model.new_int_var(min(bound, horizon), horizon, "C")
+    for end in ends:
+        model.add(makespan >= end)
+    model.minimize(makespan)
+    if hint:
+        flags = dict(hint.steps)
+        for step in steps:
+            model.add_hint(step.chosen, flags[step.operator] == step.mode)
+    solver = cp_model.CpSolver()
+    solver.parameters.random_seed = SEED
+    solver.parameters.num_workers = WORKERS
+    solver.parameters.interleave_search = True
+    solver.parameters.max_deterministic_time = deterministic_s
+    status = solver.solve(model)
+    proven = max(bound, int(solver.best_objective_bound)) if status != cp_model.UNKNOWN else bound
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return Found(None, min(proven, horizon))
+    found = int(solver.objective_value)
+    chosen = {step.operator: step.mode for step in steps if solver.boolean_value(step.chosen)}
+    order = sorted(range(len(part)), key=lambda i: (solver.value(starts[i]), i))
+    best = Decisions(tuple((i, chosen[i]) for i in order), found)
+    return Found(best, min(proven, found))

@@ -1,0 +1,63 @@
+"""``phaze.operators/1``: a scheduling problem as a file, from times that may have been measured elsewhere."""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from phaze.documents import Document, Format, Seconds, check, notation_of, parse, read_text
+from phaze.errors import InputError, nearest
+from phaze.schedule.problem import Core, Operator, Problem, Rules
+
+
+def _pair(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
+
+
+Id = Annotated[str, Field(min_length=1, max_length=200)]
+Edge = Annotated[tuple[Id, Id], BeforeValidator(_pair)]
+CoreCount = Annotated[int, Field(ge=0, le=2**20)]
+
+
+class OperatorTable(Document):
+    """One operator: ``core`` is tensor, vector, both or none; a ``none`` that takes time is a collective."""
+
+    id: Id
+    core: Core
+    one_core_s: Seconds
+    all_cores_s: Seconds
+
+
+class OperatorsFile(Document):
+    """Operators with their times, the edges between them, and the cores that they run on."""
+
+    format: Literal["phaze.operators/1"] = Field(alias="schema")
+    rules: Rules = "icml24"
+    tensor_cores: CoreCount
+    vector_cores: CoreCount
+    operators: list[OperatorTable]
+    edges: list[Edge]
+
+    def value(self) -> Problem:
+        """The file as a problem; an edge must name operators of the file."""
+        place = {table.id: at for at, table in reversed(list(enumerate(self.operators)))}
+        for at, edge in enumerate(self.edges):
+            for end in edge:
+                if end not in place:
+                    close = nearest(end, list(place)[:20])
+                    raise InputError(f"edges[{at}]", f"there is no operator '{end}'", close)
+        operators = tuple(Operator(t.id, t.core, t.one_core_s, t.all_cores_s) for t in self.operators)
+        edges = tuple((place[first], place[then]) for first, then in self.edges)
+        return Problem(self.rules, self.tensor_cores, self.vector_cores, operators, edges)
+
+
+OPERATORS = Format("phaze.operators/1", OperatorsFile, "operators with times and edges, to be scheduled on one chip")
+
+
+def load_problem(path: str) -> Problem:
+    """The problem in the file at ``path`` (``-``: standard input), or an InputError that names the file."""
+    text, where = read_text(path)
+    file = check(OperatorsFile, parse(text, notation_of(path, text), where), where)
+    try:
+        return file.value()
+    except InputError as fault:
+        raise InputError(f"{where}: {fault.where}", fault.problem, fault.remedy) from None

@@ -1,0 +1,148 @@
+"""Compiled loops of the exact method: enumerating ideals, the backward sweep, and the labels.
+
+The mathematics stands in ``ideals.py`` and ``labels.py``; names are the same here.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from phaze.schedule.part import Floats, Ints, Masks, Tables
+
+FAR = 2**62
+
+
+@njit(cache=True)
+def _slot(mask: np.uint64, keys: Masks, values: Ints) -> np.int64:
+    """The place of ``mask`` in an open-addressing table, or the free place where it would go."""
+    size = np.uint64(len(keys) - 1)
+    mixed = np.uint64(mask) * np.uint64(0x9E3779B97F4A7C15)
+    at = (mixed ^ (mixed >> np.uint64(29))) & size
+    while values[at] >= 0 and keys[at] != mask:
+        at = (at + np.uint64(1)) & size
+    return np.int64(at)
+
+
+@njit(cache=True)
+def enumerate_ideals(tables: Tables, most: int) -> tuple[Masks, NDArray[np.int32], Masks, Ints]:
+    """Every ideal by size, its successors by added operator (-1: none), and the hash table of masks.
+
+    Stops after ``most`` ideals; then the last ideal is not the whole set.
+    """
+    n = len(tables.below)
+    size = 1
+    while size < 4 * most:
+        size *= 2
+    keys, values = np.zeros(size, np.uint64), np.full(size, -1, np.int64)
+    masks, nexts = np.zeros(most, np.uint64), np.full((most, n), -1, np.int32)
+    values[_slot(np.uint64(0), keys, values)] = 0
+    count, at = 1, 0
+    one = np.uint64(1)
+    while at < count:
+        mask = masks[at]
+        for j in range(n):
+            bit = one << np.uint64(j)
+            need = tables.below[j] | tables.start_after[j]
+            if mask & bit or need & ~mask:
+                continue
+            found = _slot(mask | bit, keys, values)
+            if values[found] < 0:
+                if count == most:
+                    return masks[:count], nexts[:count], keys, values
+                keys[found], values[found] = mask | bit, count
+                masks[count] = mask | bit
+                count += 1
+            nexts[at, j] = values[found]
+        at += 1
+    return masks[:count], nexts[:count], keys, values
+
+
+@njit(cache=True)
+def sweep_alone(tables: Tables, masks: Masks, nexts: NDArray[np.int32], keys: Masks, values: Ints) -> Ints:
+    """g(S) under rules where a spread operator runs alone, without core limits: see ``ideals.py``."""
+    n, count = len(tables.below), len(masks)
+    g = np.zeros(count, np.int64)
+    ends, by_end = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    one = np.uint64(1)
+    for at in range(count - 2, -1, -1):
+        mask, best, waiting = masks[at], FAR, 0
+        for j in range(n):
+            if mask >> np.uint64(j) & one:
+                continue
+            if nexts[at, j] >= 0 and tables.time[j, 1] > 0:
+                best = min(best, tables.time[j, 1] + g[nexts[at, j]])
+            ready = np.int64(0) if tables.time[j, 0] > 0 else FAR
+            for i in range(j):
+                if tables.below[j] >> np.uint64(i) & one and not mask >> np.uint64(i) & one:
+                    ready = max(ready, ends[i])
+            ends[j] = ready + tables.time[j, 0] if ready < FAR else FAR
+            if ends[j] < FAR:
+                place = waiting
+                while place > 0 and ends[by_end[place - 1]] > ends[j]:
+                    by_end[place] = by_end[place - 1]
+                    place -= 1
+                by_end[place] = j
+                waiting += 1
+        for k in range(waiting):
+            mask |= one << np.uint64(by_end[k])
+            if k + 1 == waiting or ends[by_end[k + 1]] > ends[by_end[k]]:
+                found = values[_slot(mask, keys, values)]
+                best = min(best, ends[by_end[k]] + g[found])
+        g[at] = best
+    return g
+
+
+@njit(cache=True)
+def sweep_paths(masks: Masks, paths: Ints) -> Ints:
+    """g(S) under any rules: the longest path of shortest times in what the ideal leaves."""
+    g = np.zeros(len(masks), np.int64)
+    for at in range(len(masks)):
+        for j in range(len(paths)):
+            if not masks[at] >> np.uint64(j) & np.uint64(1):
+                g[at] = max(g[at], paths[j])
+    return g
+
+
+@njit(cache=True)
+def closing(tables: Tables, masks: Masks) -> Ints:
+    """What it takes to spread all that an ideal leaves, one after another, where that is the end; -1 elsewhere."""
+    n = len(tables.below)
+    found = np.zeros(len(masks), np.int64)
+    for at in range(len(masks)):
+        for j in range(n):
+            if masks[at] >> np.uint64(j) & np.uint64(1):
+                continue
+            if not tables.alone or tables.above[j] or tables.time[j, 1] == 0:
+                found[at] = -1
+                break
+            found[at] += tables.time[j, 1]
+    return found
+
+
+@njit(cache=True)
+def potentials(credits: Floats, masks: Masks) -> Floats:
+    """h_k(S): the credit that vector k leaves to the operators outside each ideal."""
+    count, n = credits.shape
+    found = np.zeros((len(masks), count))
+    for at in range(len(masks)):
+        for j in range(n):
+            if not masks[at] >> np.uint64(j) & np.uint64(1):
+                for k in range(count):
+                    found[at, k] += credits[k, j]
+    return found
+
+
+@njit(cache=True)
+def places(masks: Masks, keys: Masks, values: Ints) -> Ints:
+    """The number of each ideal in ``masks``."""
+    found = np.zeros(len(masks), np.int64)
+    for at in range(len(masks)):
+        found[at] = values[_slot(masks[at], keys, values)]
+    return found
+
+
+def warm() -> None:
+    """Compile every kernel of the room by solving a small problem under each of the rules that need them."""
+    from phaze.schedule.warming import warm_all
+
+    warm_all()

@@ -1,0 +1,113 @@
+"""Precedence as bit masks: topological order, free operators contracted, and the parts that run in series.
+
+An operator's mask ``below[i]`` holds every operator that must end before i starts, directly or not. Dropping a free
+operator f from all masks keeps the rest of the relation, because i -> f -> j is already i -> j in the closure.
+
+Series parts. Two operators are incomparable when neither must precede the other. Between two connected components of
+the incomparability graph every pair is comparable, and always in the same direction: if a -> x for one pair and y -> b
+for another with a, b in A and x, y in X, then along a path of incomparable pairs in A (and one in X) the direction
+would have to turn, and at the turn two operators u, v of A incomparable to each other stand on either side of one x:
+u -> x -> v, which makes them comparable. So the components are linearly ordered, every operator of one ends before the
+next one starts, and the least makespan is the sum of the least makespans of the components, under any rules.
+In a topological order the components are intervals, and position k is a boundary exactly when every operator from k on
+has all of the first k below it (:func:`series`).
+"""
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from phaze.schedule.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The operators that cost something, by their position in the problem, in topological order, and their masks."""
+
+    operators: tuple[int, ...]
+    below: tuple[int, ...]
+
+
+def topological(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
+    """Every operator after those before it; among the ready ones, the first of the problem."""
+    after: list[set[int]] = [set() for _ in range(count)]
+    for first, then in edges:
+        after[first].add(then)
+    waiting = [0] * count
+    for nexts in after:
+        for then in nexts:
+            waiting[then] += 1
+    ready = [i for i in range(count) if waiting[i] == 0]
+    found = []
+    while ready:
+        first = heapq.heappop(ready)
+        found.append(first)
+        for then in sorted(after[first]):
+            waiting[then] -= 1
+            if waiting[then] == 0:
+                heapq.heappush(ready, then)
+    return found
+
+
+def closure(problem: Problem) -> list[int]:
+    """For every operator of the problem the mask of those that must end before it starts."""
+    count = len(problem.operators)
+    before: list[list[int]] = [[] for _ in range(count)]
+    for first, then in problem.edges:
+        before[then].append(first)
+    masks = [0] * count
+    for i in topological(count, problem.edges):
+        for first in before[i]:
+            masks[i] |= masks[first] | 1 << first
+    return masks
+
+
+def contract(problem: Problem) -> Order:
+    """The operators with cost, and the precedence among them that the whole graph implies."""
+    masks = closure(problem)
+    kept = [i for i in topological(len(masks), problem.edges) if not problem.operators[i].free]
+    return Order(tuple(kept), tuple(restrict(masks, kept)))
+
+
+def restrict(masks: Sequence[int], kept: Sequence[int]) -> list[int]:
+    """The masks of ``kept``, renumbered by position in it."""
+    place = {i: at for at, i in enumerate(kept)}
+    return [sum(1 << place[k] for k in bits(masks[i]) if k in place) for i in kept]
+
+
+def bits(mask: int) -> list[int]:
+    """The positions of the ones in ``mask``, lowest first."""
+    found = []
+    while mask:
+        low = mask & -mask
+        found.append(low.bit_length() - 1)
+        mask ^= low
+    return found
+
+
+def series(order: Order) -> list[Order]:
+    """The components of the incomparability graph, in the order in which they run."""
+    count = len(order.operators)
+    cuts, common = [], (1 << count) - 1
+    for k in range(count - 1, 0, -1):
+        common &= order.below[k]
+        prefix = (1 << k) - 1
+        if common & prefix == prefix:
+            cuts.append(k)
+    bounds = [0, *reversed(cuts), count] if count else []
+    parts = []
+    for start, end in pairwise(bounds):
+        inside = (1 << (end - start)) - 1
+        below = tuple((order.below[k] >> start) & inside for k in range(start, end))
+        parts.append(Order(order.operators[start:end], below))
+    return parts
+
+
+def mirrored(below: Sequence[int]) -> list[int]:
+    """``above[i]``: the mask of the operators that have i below them."""
+    above = [0] * len(below)
+    for j, mask in enumerate(below):
+        for i in bits(mask):
+            above[i] |= 1 << j
+    return above

@@ -1,0 +1,183 @@
+"""One series component as arrays of whole numbers: what the bounds, the list schedule and the labels work on.
+
+Whole numbers. Times become multiples of a unit: a power of ten when every time is one of its multiples (as files of
+microseconds are), else the sum of all times / 2^40, each time rounded up. Let ``excess`` be the most that rounding
+added to any time, in units. For every schedule of true makespan C, the same order and ways to run with rounded times
+ends after at most C / unit + n * excess, since its last end is the sum of the times along one chain of at most n
+operators. So with C* the least makespan in rounded times,
+
+    C  >=  (C* - n * excess) * unit                                                    (:meth:`Part.seconds_below`)
+
+and replaying its decisions with true times gives a schedule of at most C* units, up to the rounding of floats.
+
+Ways to run. Mode 0 is one core, mode 1 spread. A spread way that is no faster than one core is left out: one core
+needs less of every resource for no longer. What a mode holds is coded per resource as 0 nothing, 1 one, 2 all.
+
+=========================  =======================  ==========================
+mode                       icml24                   overlap
+=========================  =======================  ==========================
+tensor on one core         tensor 1                 tensor 1
+vector on one core         vector 1                 vector 1
+both on one core           tensor 1, vector 1       tensor 1, vector 1
+tensor spread              all, all, network        tensor all
+vector spread              all, all, network        vector all
+both spread                all, all, network        tensor all, vector all
+collective (mode 1)        all, all, network        network
+=========================  =======================  ==========================
+
+Every operator holds something, so under icml24 what holds everything runs alone.
+
+Twins. Operators i and j of the same core and times are twins in this order when what is below i is below j too, and
+what is above j is above i too. Then some optimal schedule starts i no later than j: where j starts first, the two may
+change places. ``start_after[j]`` holds such i: j is started after i is (i need not have ended). Of two with equal
+masks the first in the order comes first, so the relation has no cycle: i -> j implies (below_i, above_i) no larger
+than / no smaller than those of j, or equality and i < j."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.schedule.order import Order, bits, mirrored
+from phaze.schedule.problem import KINDS, Operator, Problem
+
+WORD = 63
+MOST_UNITS = 2**40
+ONE, ALL = 1, 2
+
+Ints = NDArray[np.int64]
+Masks = NDArray[np.uint64]
+Floats = NDArray[np.float64]
+
+
+class Tables(NamedTuple):
+    """A component for the kernels: ``time[i, mode]`` in units (0: no such mode), ``holds[i, mode, resource]``."""
+
+    time: Ints
+    holds: Ints
+    cores: Ints
+    below: Masks
+    above: Masks
+    start_after: Masks
+    alone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A series component of a problem, in units."""
+
+    order: Order
+    times: tuple[tuple[int, int], ...]
+    holds: tuple[tuple[tuple[int, int, int], tuple[int, int, int]], ...]
+    above: tuple[int, ...]
+    cores: tuple[int, int, int]
+    alone: bool
+    unit_s: float
+    excess: float
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def seconds_below(self, units: float) -> float:
+        """A lower bound in units as one in seconds: what rounding may have added is taken off."""
+        return max(0.0, (units - len(self) * self.excess) * self.unit_s * (1 - 1e-15 * len(self)))
+
+    def least(self, i: int) -> int:
+        """The shorter of operator i's ways to run."""
+        return min(time for time in self.times[i] if time > 0)
+
+    def tables(self) -> Tables:
+        """The component as arrays; beyond 63 operators the masks are left empty, and only list schedules may use it."""
+        empty = [0] * len(self)
+        below, above, after = (
+            (self.order.below, self.above, twins(self)) if len(self) <= WORD else (empty, empty, empty)
+        )
+        return Tables(
+            np.array(self.times, np.int64).reshape(-1, 2),
+            np.array(self.holds, np.int64).reshape(-1, 2, 3),
+            np.array(self.cores, np.int64),
+            np.array(below, np.uint64),
+            np.array(above, np.uint64),
+            np.array(after, np.uint64),
+            self.alone,
+        )
+
+
+def twins(part: Part) -> list[int]:
+    """For each operator the mask of the twins that start no later than it."""
+    count = len(part)
+    after = [0] * count
+    below, above = part.order.below, part.above
+    for j in range(count):
+        for i in range(count):
+            if i == j or part.times[i] != part.times[j] or part.holds[i] != part.holds[j]:
+                continue
+            if below[i] & ~below[j] or above[j] & ~above[i]:
+                continue
+            if below[i] != below[j] or above[i] != above[j] or i < j:
+                after[j] |= 1 << i
+    return after
+
+
+def _grid(times_s: list[float]) -> tuple[float, float, list[int]]:
+    """The unit in seconds, the most that rounding added in units, and the times in units."""
+    horizon = sum(times_s)
+    for digits in range(13):
+        scaled = [time * 10.0**digits for time in times_s]
+        if sum(scaled) > MOST_UNITS:
+            break
+        whole = [round(time) for time in scaled]
+        if all(n > 0 and abs(n - time) <= 1e-12 * n for n, time in zip(whole, scaled, strict=True)):
+            return 10.0**-digits, max(n - time for n, time in zip(whole, scaled, strict=True)) + 1e-12, whole
+    scaled = [time / horizon * MOST_UNITS for time in times_s]
+    whole = [max(1, int(np.ceil(time))) for time in scaled]
+    return horizon / MOST_UNITS, max(n - time for n, time in zip(whole, scaled, strict=True)) + 1e-3, whole
+
+
+def _holds(operator: Operator, overlap: bool) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    tensor, vector = (int(kind in KINDS[operator.core]) for kind in ("tensor", "vector"))
+    if not overlap:
+        return (tensor, vector, 0), (ALL, ALL, ALL)
+    if operator.core == "none":
+        return (0, 0, 0), (0, 0, ALL)
+    return (tensor, vector, 0), (ALL * tensor, ALL * vector, 0)
+
+
+def part_of(problem: Problem, order: Order) -> Part:
+    """The component ``order`` of ``problem`` in units."""
+    found = [problem.operators[i] for i in order.operators]
+    modes = [
+        (0.0 if o.core == "none" else o.one_core_s, o.all_cores_s)
+        if o.core == "none" or o.all_cores_s < o.one_core_s
+        else (o.one_core_s, 0.0)
+        for o in found
+    ]
+    lasting = [time for pair in modes for time in pair if time > 0]
+    unit_s, excess, whole = _grid(lasting)
+    at = iter(whole)
+    times = tuple((next(at) if one > 0 else 0, next(at) if spread > 0 else 0) for one, spread in modes)
+    return Part(
+        order,
+        times,
+        tuple(_holds(operator, problem.rules == "overlap") for operator in found),
+        tuple(mirrored(order.below)),
+        (problem.tensor_cores, problem.vector_cores, 1),
+        problem.rules == "icml24",
+        unit_s,
+        max(0.0, excess),
+    )
+
+
+def incomparable(part: Part) -> list[int]:
+    """For each operator the mask of those that may run beside it as far as precedence goes."""
+    everything = (1 << len(part)) - 1
+    return [everything & ~(part.order.below[i] | part.above[i] | 1 << i) for i in range(len(part))]
+
+
+def longest_paths(part: Part) -> list[int]:
+    """For each operator the longest path of shortest times that begins with it: a lower bound on what follows."""
+    tail = [0] * len(part)
+    for i in reversed(range(len(part))):
+        tail[i] = part.least(i) + max((tail[j] for j in bits(part.above[i])), default=0)
+    return tail

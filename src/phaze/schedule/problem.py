@@ -1,0 +1,220 @@
+"""The question and its answer: operators with two times each, a chip's cores, and the schedule that was found.
+
+Operator i has a core kind and two times: ``L_i`` on one core of its kind (``one_core_s``) and ``P_i`` spread over all
+of them (``all_cores_s``). An edge (i, j) says that i ends before j starts. A schedule gives each operator a start and
+one of its two ways to run; wanted is the least makespan. What may run at the same time depends on the rules:
+
+serial    every operator is spread, and they run one after another. icml24    an operator on one core holds one core of
+its kind (``both``: one of each). A spread operator runs alone:
+          nothing else runs on the chip at that time. An operator of core ``none`` that takes time is a collective;
+          it runs alone.
+overlap   as icml24, but a spread operator has only its own kinds of core to itself (``both``: both kinds), so that
+work
+          of the other kind may run beside it; a collective holds the network, beside any work, one at a time.
+
+An operator with ``L_i = 0`` or ``P_i = 0`` is free: it takes no time and holds nothing, but passes precedence on. All
+rules agree on that, and on this: what takes no time disturbs nobody.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal, get_args
+
+from phaze.errors import InputError, unknown_name
+
+Core = Literal["tensor", "vector", "both", "none"]
+Rules = Literal["serial", "icml24", "overlap"]
+Status = Literal["optimal", "feasible"]
+
+CORES: tuple[str, ...] = get_args(Core)
+RULES: tuple[str, ...] = get_args(Rules)
+KINDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"tensor": ("tensor",), "vector": ("vector",), "both": ("tensor", "vector"), "none": ()}
+)
+# An answer within this share of its lower bound is called optimal: times are binary fractions, sums of them round.
+ROUNDING = 1e-9
+MOST_SECONDS = 1e15
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """One operator: the cores it uses, and its time on one core and on all of them."""
+
+    id: str
+    core: Core
+    one_core_s: float
+    all_cores_s: float
+
+    @property
+    def free(self) -> bool:
+        """It takes no time in one of its ways to run, so it costs nothing."""
+        return self.one_core_s == 0 or self.all_cores_s == 0
+
+    @property
+    def collective(self) -> bool:
+        """It takes time and uses no core: it runs on the network."""
+        return self.core == "none" and not self.free
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Operators, the edges between them by position, and the chip's cores; refuses what cannot be scheduled."""
+
+    rules: Rules
+    tensor_cores: int
+    vector_cores: int
+    operators: tuple[Operator, ...]
+    edges: tuple[tuple[int, int], ...]
+
+    def __post_init__(self) -> None:
+        if self.rules not in RULES:
+            raise unknown_name("rules", "rules", str(self.rules), RULES)
+        _check_operators(self)
+        for at, (first, then) in enumerate(self.edges):
+            for end in (first, then):
+                if not 0 <= end < len(self.operators):
+                    raise InputError(f"edges[{at}]", f"there is no operator number {end}", "name one that exists")
+        cycle = find_cycle(len(self.operators), self.edges)
+        if cycle:
+            names = " -> ".join(f"'{self.operators[i].id}'" for i in cycle)
+            raise InputError("edges", f"operators wait for each other in a cycle: {names}", "remove one of its edges")
+
+    def cores(self, kind: str) -> int:
+        """How many cores of ``kind`` there are."""
+        return self.tensor_cores if kind == "tensor" else self.vector_cores
+
+
+def _check_operators(problem: Problem) -> None:
+    seen: set[str] = set()
+    for at, operator in enumerate(problem.operators):
+        where = f"operators[{at}]"
+        if operator.id in seen:
+            raise InputError(f"{where}.id", f"the id '{operator.id}' stands twice", "give every operator its own")
+        seen.add(operator.id)
+        if operator.core not in CORES:
+            raise unknown_name(f"{where}.core", "core", str(operator.core), CORES)
+        for name, time in (("one_core_s", operator.one_core_s), ("all_cores_s", operator.all_cores_s)):
+            if not (math.isfinite(time) and 0 <= time <= MOST_SECONDS):
+                raise InputError(f"{where}.{name}", f"{time!r} is not a time", f"give 0 to {MOST_SECONDS:g} seconds")
+        if operator.collective and operator.one_core_s != operator.all_cores_s:
+            raise InputError(
+                where, f"'{operator.id}' uses no core but has two times", "give a collective the same time twice"
+            )
+        for kind in KINDS[operator.core]:
+            if problem.cores(kind) < 1:
+                raise InputError(
+                    f"{kind}_cores",
+                    f"operator '{operator.id}' needs a {kind} core and there is none",
+                    "give at least 1",
+                )
+
+
+def find_cycle(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
+    """A closed walk i -> ... -> i along edges, or an empty list; the same edges always give the same one."""
+    after: list[list[int]] = [[] for _ in range(count)]
+    for first, then in edges:
+        after[first].append(then)
+    path: list[int] = []
+    done, place = [False] * count, [-1] * count
+    for root in range(count):
+        stack = [(root, 0)]
+        while stack:
+            node, step = stack.pop()
+            if done[node]:
+                continue
+            if step == 0:
+                if place[node] >= 0:
+                    return [*path[place[node] :], node]
+                place[node] = len(path)
+                path.append(node)
+            if step < len(after[node]):
+                stack.append((node, step + 1))
+                stack.append((after[node][step], 0))
+            else:
+                done[node], place[node] = True, -1
+                path.pop()
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """When and how one operator runs; a core number is there when it runs on one core of that kind."""
+
+    id: str
+    spread: bool
+    start_s: float
+    end_s: float
+    tensor_core: int | None
+    vector_core: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What an answer took: its method, and how much of the space was looked at."""
+
+    method: str
+    components: int = 0
+    largest: int = 0
+    ideals: int = 0
+    labels: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """An answer: the schedule, and a lower bound on every schedule's makespan."""
+
+    rules: Rules
+    makespan_s: float
+    lower_bound_s: float
+    slots: tuple[Slot, ...]
+    effort: Effort
+
+    @property
+    def gap(self) -> float:
+        """How far the makespan may be above the least one, as a share of the makespan."""
+        if self.makespan_s <= 0:
+            return 0.0
+        return max(0.0, 1.0 - self.lower_bound_s / self.makespan_s)
+
+    @property
+    def optimal(self) -> bool:
+        """Proved: the bound meets the makespan up to rounding."""
+        return self.gap <= ROUNDING
+
+    @property
+    def status(self) -> Status:
+        """In one word: ``optimal`` (proved) or ``feasible`` (the bound is lower)."""
+        return "optimal" if self.optimal else "feasible"
+
+    def document(self) -> dict[str, Any]:
+        """The answer as ``phaze.schedule/1``."""
+        effort = self.effort
+        return {
+            "schema": "phaze.schedule/1",
+            "rules": self.rules,
+            "makespan_s": self.makespan_s,
+            "lower_bound_s": self.lower_bound_s,
+            "gap": self.gap,
+            "optimal": self.optimal,
+            "status": self.status,
+            "effort": {
+                "method": effort.method,
+                "components": effort.components,
+                "largest": effort.largest,
+                "ideals": effort.ideals,
+                "labels": effort.labels,
+            },
+            "slots": [
+                {
+                    "id": slot.id,
+                    "spread": slot.spread,
+                    "start_s": slot.start_s,
+                    "end_s": slot.end_s,
+                    "tensor_core": slot.tensor_core,
+                    "vector_core": slot.vector_core,
+                }
+                for slot in self.slots
+            ],
+        }

@@ -1,0 +1,200 @@
+"""From a problem to a proved schedule: contract, cut into series, and solve each component by what suffices.
+
+Of each component, in this order, until upper and lower bound meet (``solve_part``):
+
+1.  critical path and load, and a quick list schedule; 2.  the antichain dual; 3.  all order ideals, the backward sweep
+g, and labels with deepening goals; 4.  where there are more ideals than ``most_ideals``, more than 63 operators, or
+the labels' effort is used up: a longer
+    local search, and CP-SAT within its deterministic time.
+
+Whatever happens there is an answer: the best schedule found and the greatest bound proved. The bound of the whole is
+the sum over components (``order.py``), and it uses no schedule."""
+
+import math
+from collections.abc import MutableMapping
+from dataclasses import dataclass
+from typing import Literal
+
+from phaze.schedule.bounds import BOUNDS, Bound, Bounds, cheap_bounds, with_antichain
+from phaze.schedule.check import faults
+from phaze.schedule.ideals import ideals_of
+from phaze.schedule.labels import deepen
+from phaze.schedule.list_schedule import THOROUGH, Decisions, list_schedule
+from phaze.schedule.order import contract, series, topological
+from phaze.schedule.part import Part, part_of
+from phaze.schedule.problem import Effort, Problem, Schedule, Slot
+from phaze.schedule.replay import complete, replay
+
+Scheduler = Literal["exact", "list", "cpsat", "ilp"]
+# Components with equal keys have equal times to 1e-12, so their makespans are equal to this.
+SAME = 1e-11
+METHODS = ("none", "serial", "bounds", "labels", "list", "cpsat", "ilp")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much may be spent on one component, in numbers that do not depend on the machine."""
+
+    most_ideals: int = 300_000
+    most_labels: int = 2_000_000
+    label_effort: int = 1_000_000_000
+    list_passes: int = THOROUGH
+    cpsat_s: float = 20.0
+    bounds: tuple[Bound, ...] = BOUNDS
+
+
+@dataclass(frozen=True, slots=True)
+class PartAnswer:
+    """A component's answer in units, and what it took."""
+
+    best: Decisions
+    bound: int
+    method: str
+    ideals: int = 0
+    labels: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPart:
+    """An answer in canonical numbering, and the sum of shortest times in whose unit it stands."""
+
+    steps: tuple[tuple[int, int], ...]
+    answer: PartAnswer
+    total: int
+
+
+Known = MutableMapping[str, KnownPart]
+
+
+def solve(
+    problem: Problem, scheduler: Scheduler = "exact", limits: Limits | None = None, known: Known | None = None
+) -> Schedule:
+    """The best schedule found for ``problem``, checked, with its lower bound.
+
+    ``known`` keeps answers of components by their canonical key, so that equal components are solved once.
+    """
+    limits = limits or Limits()
+    schedule = _serial(problem) if problem.rules == "serial" else _solve(problem, scheduler, limits, known)
+    wrong = faults(problem, schedule)
+    if wrong:
+        raise AssertionError(f"the schedule does not hold: {wrong[0]}")
+    return schedule
+
+
+def _serial(problem: Problem) -> Schedule:
+    """Every operator spread, in topological order, ties by position: nothing to choose."""
+    now, slots = 0.0, {}
+    for i in topological(len(problem.operators), problem.edges):
+        operator = problem.operators[i]
+        length = 0.0 if operator.free else operator.all_cores_s
+        slots[i] = Slot(operator.id, True, now, now + length, None, None)
+        now += length
+    return Schedule("serial", now, now, tuple(slots[i] for i in sorted(slots)), Effort("serial"))
+
+
+def _solve(problem: Problem, scheduler: Scheduler, limits: Limits, known: Known | None) -> Schedule:
+    parts = [part_of(problem, order) for order in series(contract(problem))]
+    now, bound, slots, answers = 0.0, 0.0, [], []
+    for part in parts:
+        answer = _remembered(part, scheduler, limits, known)
+        placed = replay(problem, part, answer.best.steps, now)
+        now = max([now, *(slot.end_s for _, slot in placed)])
+        bound += part.seconds_below(min(answer.bound, answer.best.makespan))
+        slots += placed
+        answers.append(answer)
+    effort = Effort(
+        max((answer.method for answer in answers), key=METHODS.index, default="none"),
+        len(parts),
+        max((len(part) for part in parts), default=0),
+        max((answer.ideals for answer in answers), default=0),
+        max((answer.labels for answer in answers), default=0),
+    )
+    return Schedule(problem.rules, now, min(bound, now), complete(problem, slots), effort)
+
+
+def _remembered(part: Part, scheduler: Scheduler, limits: Limits, known: Known | None) -> PartAnswer:
+    if known is None or len(part) == 1:
+        return solve_part(part, scheduler, limits)
+    from phaze.schedule.key import canonical
+
+    key, order = canonical(part)
+    place = {i: at for at, i in enumerate(order)}
+    total = sum(part.least(i) for i in range(len(part)))
+    if key not in known:
+        answer = solve_part(part, scheduler, limits)
+        steps = tuple((place[i], mode) for i, mode in answer.best.steps)
+        known[key] = KnownPart(steps, answer, total)
+        return answer
+    found = known[key]
+    steps = tuple((order[at], mode) for at, mode in found.steps)
+    scale, answer = total / found.total, found.answer
+    same = total == found.total
+    best = Decisions(steps, answer.best.makespan if same else math.ceil(answer.best.makespan * scale * (1 + SAME)))
+    bound = answer.bound if same else math.floor(answer.bound * scale * (1 - SAME))
+    return PartAnswer(best, bound, answer.method, answer.ideals, answer.labels)
+
+
+def _alone(part: Part) -> PartAnswer:
+    mode = 1 if part.times[0][0] == 0 or 0 < part.times[0][1] < part.times[0][0] else 0
+    least = part.least(0)
+    return PartAnswer(Decisions(((0, mode),), least), least, "bounds")
+
+
+def solve_part(part: Part, scheduler: Scheduler = "exact", limits: Limits | None = None) -> PartAnswer:
+    """The answer for one series component."""
+    limits = limits or Limits()
+    if len(part) == 1:
+        return _alone(part)
+    if scheduler == "ilp":
+        return _ilp(part, limits)
+    tables = part.tables()
+    bounds = cheap_bounds(part, limits.bounds)
+    passes = limits.list_passes if scheduler == "list" else min(limits.list_passes, 4 * len(part))
+    best = list_schedule(part, tables, bounds.best, passes)
+    if bounds.best >= best.makespan and scheduler != "cpsat":
+        return PartAnswer(best, bounds.best, "bounds")
+    if "antichain" in limits.bounds:
+        bounds = with_antichain(part, bounds)
+    if scheduler == "cpsat":
+        return _cpsat(part, best, bounds.best, limits, 0, 0)
+    if scheduler == "list" or bounds.best >= best.makespan:
+        return PartAnswer(best, bounds.best, "bounds" if bounds.best >= best.makespan else "list")
+    return _exact(part, best, bounds, limits)
+
+
+def _exact(part: Part, best: Decisions, bounds: Bounds, limits: Limits) -> PartAnswer:
+    tables, bound, ideal_count, labels = part.tables(), bounds.best, 0, 0
+    ideals = ideals_of(part, tables, limits.most_ideals)
+    if ideals is not None:
+        ideal_count = len(ideals)
+        deep = deepen(part, tables, ideals, bounds.credits, best, bound, limits.most_labels, limits.label_effort)
+        best, bound, labels = deep.best, deep.bound, deep.labels
+        if deep.proved:
+            return PartAnswer(best, bound, "labels", ideal_count, labels)
+    else:
+        found = list_schedule(part, tables, bound, limits.list_passes)
+        best = min(best, found, key=lambda decisions: decisions.makespan)
+    if bound >= best.makespan:
+        return PartAnswer(best, bound, "bounds", ideal_count, labels)
+    return _cpsat(part, best, bound, limits, ideal_count, labels)
+
+
+def _cpsat(part: Part, best: Decisions, bound: int, limits: Limits, ideals: int, labels: int) -> PartAnswer:
+    if limits.cpsat_s <= 0:
+        return PartAnswer(best, bound, "labels" if labels else "list", ideals, labels)
+    from phaze.schedule.cpsat import solve_cpsat
+
+    found = solve_cpsat(part, best, bound, limits.cpsat_s)
+    if found.best is not None and found.best.makespan < best.makespan:
+        best = found.best
+    return PartAnswer(best, max(bound, found.bound), "cpsat", ideals, labels)
+
+
+def _ilp(part: Part, limits: Limits) -> PartAnswer:
+    from phaze.schedule.ilp import solve_ilp
+
+    found = solve_ilp(part)
+    if found.best is None:
+        best = list_schedule(part, part.tables(), 0, limits.list_passes)
+        return PartAnswer(best, cheap_bounds(part, limits.bounds).best, "list")
+    return PartAnswer(found.best, found.bound, "ilp")

@@ -1,0 +1,30 @@
+"""What compiles the kernels: small problems that go through every one of them."""
+
+import numpy as np
+
+from phaze.schedule.bounds import chip_bounds
+from phaze.schedule.order import contract, series
+from phaze.schedule.part import part_of
+from phaze.schedule.problem import Operator, Problem, Rules
+from phaze.schedule.solve import Limits, solve_part
+
+# Two tensor cores for three equal-rank products beside vector work: neither bound meets a list schedule.
+SMALL = (("a", 3.0, 2.0), ("b", 5.0, 3.0), ("c", 4.0, 4.0), ("d", 7.0, 4.0), ("e", 2.0, 1.5))
+
+
+def small_problem(rules: Rules) -> Problem:
+    """Five operators whose schedule needs labels."""
+    operators = tuple(Operator(name, "tensor", one, spread) for name, one, spread in SMALL)
+    return Problem(rules, 2, 1, operators, ((0, 3), (1, 4)))
+
+
+def warm_all() -> None:
+    """Compile and cache every kernel of this room."""
+    rules: tuple[Rules, ...] = ("icml24", "overlap")
+    for rule in rules:
+        problem = small_problem(rule)
+        for order in series(contract(problem)):
+            solve_part(part_of(problem, order), limits=Limits(list_passes=1, cpsat_s=0.0))
+    ones = np.ones((2, 3))
+    cores = np.ones(3, np.int64)
+    chip_bounds("icml24", ["tensor", "vector"], [0, 0], ones, ones, cores, cores)
