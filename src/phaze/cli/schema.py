@@ -1,12 +1,21 @@
 """``phaze schema``: the JSON schema of every file format."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from phaze.cli.answer import Answer, answering
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from phaze.documents import Format
+
+Name = Annotated[str | None, typer.Argument(help="A format such as phaze.chip/1, or its short name, chip.")]
+
+
+def formats() -> "dict[str, Format]":
+    """Every file format by its name."""
     from phaze.hardware.dies import DIE
     from phaze.hardware.files import CHIP, CLUSTER, STACK
     from phaze.hardware.ownership import OWNERSHIP
@@ -15,9 +24,8 @@ if TYPE_CHECKING:
     from phaze.schedule.files import OPERATORS
     from phaze.search.space import SPACE
 
-    return {
-        found.name: found for found in (CHIP, CLUSTER, DIE, OPERATORS, OWNERSHIP, PROFILE, SPACE, STACK, TECHNOLOGY)
-    }
+    known = (CHIP, CLUSTER, DIE, OPERATORS, OWNERSHIP, PROFILE, SPACE, STACK, TECHNOLOGY)
+    return {found.name: found for found in known}
 
 
 @answering
