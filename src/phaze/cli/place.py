@@ -60,5 +60,5 @@ def _answer(path: str) -> "tuple[Problem, Plan | Shortage]":
     from phaze.placement.profile import problem_of
 
     text, where = read_text(path)
-    problem = problem_of(parse(text, notation_of(path), where), where)
+    problem = problem_of(parse(text, notation_of(path, text), where), where)
     return problem, place_problem(problem)
