@@ -42,7 +42,7 @@ demo: setup
 lint: $(call stamp,$(TEST_EXTRAS))
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy --strict src tests
+	$(BIN)/mypy --strict src tests docs/tables.py
 
 test: lint
 	$(BIN)/pytest
@@ -54,7 +54,7 @@ bench: $(call stamp,$(TEST_EXTRAS))
 	$(BIN)/pytest tests/bench -n 0 -m '' --override-ini addopts=-q -s
 
 # Rewrites the tables between markers in docs/ from the commands that the markers name.
-tables: setup
+tables: $(call stamp,$(TEST_EXTRAS))
 	$(BIN)/python docs/tables.py
 
 clean:

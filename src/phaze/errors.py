@@ -5,6 +5,11 @@ from difflib import get_close_matches
 from typing import Any, ClassVar
 
 
+def one_line(text: str) -> str:
+    """``text`` on one line, without characters that a terminal would obey."""
+    return " ".join("".join(c if c.isprintable() or c.isspace() else "?" for c in text).split())
+
+
 class PhazeError(Exception):
     """A failure that a person can act on; ``exit_code`` is what the command line returns for it."""
 
@@ -19,7 +24,7 @@ class InputError(PhazeError):
     def __init__(self, where: str, problem: str, remedy: str = "") -> None:
         self.where, self.problem, self.remedy = where, problem, remedy
         place = f"{where}: " if where else ""
-        super().__init__(f"{place}{problem}{'; ' + remedy if remedy else ''}".rstrip(".") + ".")
+        super().__init__(one_line(f"{place}{problem}{'; ' + remedy if remedy else ''}").rstrip(".") + ".")
 
 
 class InfeasibleError(PhazeError):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
 import typer
 
-from phaze.errors import InfeasibleError, PhazeError
+from phaze.errors import InfeasibleError, PhazeError, one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -79,32 +79,30 @@ def _failure(sentence: str, document: Mapping[str, Any], code: int, as_json: boo
     return code
 
 
-def _one_line(fault: BaseException) -> str:
-    return " ".join(str(fault).split())
-
-
 def exit_code_of(app: typer.Typer, arguments: list[str]) -> int:
     """Run ``app`` on ``arguments``; every failure becomes one sentence on standard error and an exit code."""
     as_json = "--json" in arguments
     try:
-        code = app(args=arguments, prog_name="phaze", standalone_mode=False)
+        code = app(args=arguments or ["--help"], prog_name="phaze", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except typer.Exit as stop:
         return stop.exit_code
     except (typer.Abort, KeyboardInterrupt):
         return _failure("stopped", {"error": "stopped"}, 130, as_json)
     except typer.TyperException as fault:
-        sentence = f"{_one_line(Exception(fault.format_message()))} See 'phaze --help'."
+        sentence = f"{one_line(fault.format_message())} See 'phaze --help'."
         return _failure(sentence, {"error": sentence}, 2, as_json)
     except InfeasibleError as fault:
-        return _failure(_one_line(fault), {"error": _one_line(fault), **fault.document}, fault.exit_code, as_json)
+        return _failure(
+            one_line(str(fault)), {"error": one_line(str(fault)), **fault.document}, fault.exit_code, as_json
+        )
     except PhazeError as fault:
-        return _failure(_one_line(fault), {"error": _one_line(fault)}, fault.exit_code, as_json)
-    except BrokenPipeError:
+        return _failure(one_line(str(fault)), {"error": one_line(str(fault))}, fault.exit_code, as_json)
+    except (BrokenPipeError, SystemExit):  # the reader has gone; Typer turns some of these into an exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as fault:
         if os.environ.get("PHAZE_TRACEBACK"):
             raise
-        sentence = f"this is a fault of phaze: {type(fault).__name__}: {_one_line(fault)}"
+        sentence = f"this is a fault of phaze: {type(fault).__name__}: {one_line(str(fault))}"
         return _failure(f"{sentence} (PHAZE_TRACEBACK=1 shows where)", {"error": sentence}, 1, as_json)

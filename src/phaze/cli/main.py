@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from phaze import __version__
-from phaze.cli import kernels
+from phaze.cli import chips, clusters, kernels, schema, stacks, validate
 from phaze.cli.answer import exit_code_of
 
 TOUR = """Search the AI accelerator and the way training runs on many of them, together.
@@ -16,8 +16,11 @@ TOUR = """Search the AI accelerator and the way training runs on many of them, t
   phaze chips                     the chips that come along
   phaze chips tpu-v4              one of them: its parts, its area, its cost
   phaze chips my-chip.toml        your own
-  phaze clusters dgx-h100         how devices are joined
   phaze chips --space paper --count
+  phaze clusters dgx-h100         how devices are joined
+  phaze stacks                    what training frameworks fuse, hide and spend
+  phaze validate --silicon        our area and power against published dies
+  phaze schema chip               what a file may hold
 
 Every command takes --json (one document on standard output) and --help.
 Exit codes: 0 an answer, 2 bad input, 3 nothing feasible, 1 a fault of phaze.
@@ -31,6 +34,11 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
+app.command()(chips.chips)
+app.command()(clusters.clusters)
+app.command()(stacks.stacks)
+app.command()(validate.validate)
+app.command()(schema.schema)
 app.command(hidden=True)(kernels.kernels)
 
 

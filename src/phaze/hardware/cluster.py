@@ -2,7 +2,8 @@
 
 Level l joins ``size`` groups of the level below (devices, for the first) into one group, so a cluster of levels
 1..L has ``size_1 * ... * size_L`` devices. A level's bandwidth is what one device can send through it, one
-direction, when all devices of its group do so at once.
+direction, when all devices of its group do so at once; its latency is that of one message between neighbours, a step of
+a ring or a hop of a torus. What a collective costs to start is the software's, not the network's.
 """
 
 from dataclasses import dataclass

@@ -2,7 +2,7 @@
 
     dynamic_c = rate_c * energy_c            for every component c at its full rate
     static    = static_w_per_mm2 * area
-    design    = max(tensor side, vector side) + global buffer + HBM + links + static
+    design    = activity * (max(tensor side, vector side) + global buffer + HBM + links) + static
 
 A side is its units and their buffers: a program keeps either the arrays or the lanes fully busy, and the memories
 with them. Rates: tensor ``macs * clock``, vector ``lanes * clock``, memories and links their bandwidths in bytes/s.
@@ -16,7 +16,7 @@ from phaze.hardware.technology import Technology, chip_areas
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """Watts by component, each at its full rate."""
+    """Watts by component, each at its full rate, and the share of it that a chip holds at its design power."""
 
     tensor_arrays: float
     tensor_buffers: float
@@ -26,16 +26,17 @@ class Power:
     hbm: float
     links: float
     static: float
+    activity: float
 
     @property
     def design_w(self) -> float:
         """An estimate of the thermal design power; the formula stands in the module's docstring."""
         sides = max(self.tensor_arrays + self.tensor_buffers, self.vector_units + self.vector_buffers)
-        return sides + self.global_buffer + self.hbm + self.links + self.static
+        return self.activity * (sides + self.global_buffer + self.hbm + self.links) + self.static
 
     def by_component(self) -> dict[str, float]:
         """Component name to watts, in the order of the fields."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "activity"}
 
 
 def full_rate_power(technology: Technology, chip: Chip) -> Power:
@@ -53,4 +54,5 @@ def full_rate_power(technology: Technology, chip: Chip) -> Power:
         hbm=chip.hbm.bandwidth_bytes_per_s * table.hbm_j_per_byte,
         links=chip.links.bandwidth_bytes_per_s * table.link_j_per_byte,
         static=table.static_w_per_mm2 * float(chip_areas(technology, chip).total()),
+        activity=table.design_activity,
     )

@@ -79,7 +79,8 @@ class EnergyTable:
     """Energies: joules an operation or a byte; static watts a mm2.
 
     ``buffer`` is joules a byte over the size of a memory that is accessed as a whole, as the global buffer is. A core's
-    buffer lies in banks of at most ``core_bank_bytes`` beside the units they feed.
+    buffer lies in banks of at most ``core_bank_bytes`` beside the units they feed. ``design_activity`` is the share of
+    its full rate that a chip holds at its design power.
     """
 
     mac_j: float
@@ -89,6 +90,7 @@ class EnergyTable:
     hbm_j_per_byte: float
     link_j_per_byte: float
     static_w_per_mm2: float
+    design_activity: float
 
     def core_buffer_j_per_byte(self, size_bytes: ArrayLike) -> Array:
         """Energy a byte of a core's buffer of each size."""

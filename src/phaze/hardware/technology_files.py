@@ -87,6 +87,7 @@ class EnergyFile(Document):
     hbm_pj_per_byte: Positive
     link_pj_per_byte: Positive
     static_w_per_mm2: NonNegative
+    design_activity: Share
 
     def value(self) -> EnergyTable:
         return EnergyTable(
@@ -97,6 +98,7 @@ class EnergyFile(Document):
             hbm_j_per_byte=self.hbm_pj_per_byte * PJ,
             link_j_per_byte=self.link_pj_per_byte * PJ,
             static_w_per_mm2=self.static_w_per_mm2,
+            design_activity=self.design_activity,
         )
 
 

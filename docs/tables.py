@@ -1,0 +1,49 @@
+"""Rewrite the outputs shown in README.md and docs/: a block under ``<!-- shows: COMMAND -->`` is what COMMAND prints.
+
+python docs/tables.py            rewrite them
+python docs/tables.py --check    exit 1 and name the files that are not current
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+BLOCK = re.compile(r"(<!-- shows: phaze (?P<arguments>.+?) -->\n```text\n)(?P<shown>.*?)(```\n)", re.DOTALL)
+
+
+def documents() -> list[Path]:
+    """The pages that may show outputs."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def printed(arguments: str) -> str:
+    """What ``phaze ARGUMENTS`` prints, 80 columns wide, without trailing blanks."""
+    done = subprocess.run(
+        [sys.executable, "-m", "phaze", *arguments.split()], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    return "".join(line.rstrip() + "\n" for line in done.stdout.rstrip().splitlines())
+
+
+def current(text: str) -> str:
+    """``text`` with every shown output made anew."""
+    return BLOCK.sub(lambda block: f"{block[1]}{printed(block['arguments'])}{block[4]}", text)
+
+
+def main() -> None:
+    """Rewrite, or with ``--check`` only compare."""
+    stale = []
+    for path in documents():
+        text = path.read_text(encoding="utf-8")
+        new = current(text)
+        if new != text:
+            stale.append(str(path.relative_to(ROOT)))
+            if "--check" not in sys.argv:
+                path.write_text(new, encoding="utf-8")
+    if stale and "--check" in sys.argv:
+        sys.exit(f"not current: {', '.join(stale)}; run make tables")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,5 @@
+"""``python -m phaze`` is the ``phaze`` command."""
+
+from phaze.cli.main import main
+
+main()

@@ -1,0 +1,59 @@
+"""``phaze schema``: the JSON schema of every file format."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from phaze.cli.answer import Answer, answering
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from phaze.documents import Format
+
+Name = Annotated[str | None, typer.Argument(help="A format such as phaze.chip/1, or its short name, chip.")]
+
+
+def formats() -> "dict[str, Format]":
+    """Every file format by its name."""
+    from phaze.hardware.dies import DIE
+    from phaze.hardware.files import CHIP, CLUSTER, STACK
+    from phaze.hardware.ownership import OWNERSHIP
+    from phaze.hardware.technology_files import TECHNOLOGY
+    from phaze.search.space import SPACE
+
+    return {found.name: found for found in (CHIP, CLUSTER, DIE, OWNERSHIP, SPACE, STACK, TECHNOLOGY)}
+
+
+@answering
+def schema(name: Name = None) -> Answer:
+    """List the file formats, or print the JSON schema of one.
+
+    Examples: phaze schema · phaze schema chip > chip.schema.json
+    """
+    known = formats()
+    if name is None:
+        return _all(known)
+    short = {full.removeprefix("phaze.").split("/")[0]: full for full in known}
+    full = short.get(name, name)
+    if full not in known:
+        from phaze.errors import unknown_name
+
+        raise unknown_name("", "format", name, short)
+    document: dict[str, Any] = {"$id": full, **known[full].model.model_json_schema(by_alias=True)}
+
+    def show(console: "Console") -> None:
+        from phaze.documents import dumps
+
+        console.out(dumps(document, pretty=True), highlight=False)
+
+    return Answer((document,), show)
+
+
+def _all(known: "dict[str, Format]") -> Answer:
+    def show(console: "Console") -> None:
+        from phaze.report.terminal import table
+
+        console.print(table(("format", "what it holds"), [(f.name, f.summary) for f in known.values()], left=2))
+
+    return Answer(({"formats": [{"name": f.name, "summary": f.summary} for f in known.values()]},), show)

@@ -1,0 +1,1 @@
+"""Report: what a person sees and takes along."""

@@ -1,0 +1,72 @@
+"""A chip in the terminal: its parts as a table, its area drawn, its power and cost."""
+
+from collections.abc import Mapping
+
+from rich.console import Console
+from rich.markup import escape
+
+from phaze.hardware.sheet import Sheet
+from phaze.report.terminal import facts, paragraph, shares, signed
+from phaze.units import show
+
+
+def _parts(sheet: Sheet) -> list[tuple[str, str]]:
+    chip = sheet.chip
+    tensor, vector = chip.tensor_core, chip.vector_core
+    kind = "cache" if chip.global_buffer.cache else "scratchpad"
+    return [
+        ("peak", f"{show(chip.peak_flops, 'FLOP/s')} at {show(chip.clock_hz, 'Hz')} ({chip.clock_basis} clock)"),
+        (
+            "tensor cores",
+            f"{chip.tensor_cores} of {tensor.rows} x {tensor.columns}, {show(tensor.buffer.size_bytes, 'B')} each",
+        ),
+        ("vector cores", f"{chip.vector_cores} of {vector.lanes} lanes, {show(vector.buffer.size_bytes, 'B')} each"),
+        (
+            "global buffer",
+            f"{_memory(chip.global_buffer.size_bytes, chip.global_buffer.bandwidth_bytes_per_s)}, {kind}",
+        ),
+        ("HBM", _memory(chip.hbm.size_bytes, chip.hbm.bandwidth_bytes_per_s)),
+        ("links", f"{chip.links.count}, together {show(chip.links.bandwidth_bytes_per_s, 'B/s')} one way"),
+        ("technology", chip.technology or "none named: no area, power or cost"),
+        ("usual cluster", chip.cluster or "none named"),
+    ]
+
+
+def _memory(size_bytes: int, bandwidth_bytes_per_s: float) -> str:
+    return f"{show(size_bytes, 'B')} at {show(bandwidth_bytes_per_s, 'B/s')}"
+
+
+def _against(ours: float, said: float | None, unit: str, bound: bool = False) -> str:
+    if said is None:
+        return f"{ours:.0f} {unit} (nothing published)"
+    return f"{ours:.0f} {unit} (published {'at most ' if bound else ''}{said:.0f}, {signed(ours / said - 1)})"
+
+
+def show_sheet(console: Console, sheet: Sheet, notes: str | None, doubtful: Mapping[str, str]) -> None:
+    """Print the sheet."""
+    chip, said = sheet.chip, sheet.chip.published
+    console.print(f"[bold]{escape(chip.name)}[/bold]  {escape(chip.title)}\n")
+    rows = _parts(sheet)
+    if sheet.area_mm2 is not None and sheet.power_w is not None:
+        rows += [
+            ("area, estimate", _against(sheet.area_mm2, said.die_mm2, "mm2", said.die_is_upper_bound)),
+            ("design power, est.", _against(sheet.power_w, said.tdp_w, "W")),
+        ]
+    if sheet.obstacle is not None:
+        rows.append(("making", sheet.obstacle))
+    if sheet.ownership is not None:
+        owned = sheet.ownership
+        rows += [
+            ("making", f"{owned.making_usd:,.0f} USD, {owned.embodied_kgco2e:.0f} kgCO2e"),
+            ("running", f"{owned.energy_usd:,.0f} USD, {owned.operational_kgco2e:,.0f} kgCO2e over its life"),
+        ]
+    console.print(facts(rows))
+    if sheet.areas is not None:
+        shares(console, "Area", sheet.areas.by_component(), "mm2")
+    if notes:
+        console.print()
+        paragraph(console, notes)
+    if doubtful:
+        console.print(f"\n[bold]Not published readings ({len(doubtful)})[/bold]")
+        for path, source in doubtful.items():
+            paragraph(console, f"{path}: {source}", indent="  ")

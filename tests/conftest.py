@@ -1,0 +1,36 @@
+"""Shared by all tests: repeatable hypothesis runs and the command line in the same process."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from phaze.cli.answer import exit_code_of
+from phaze.cli.main import app
+
+settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("repeatable")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def phaze(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    """Run the command line in this process: ``phaze("chips", "tpu-v4", "--json")``."""
+
+    def run(*arguments: Any) -> Ran:
+        capsys.readouterr()
+        code = exit_code_of(app, [str(argument) for argument in arguments])
+        said = capsys.readouterr()
+        return Ran(code, said.out, said.err)
+
+    return run

@@ -1,0 +1,64 @@
+"""Money and carbon of a chip."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from phaze.errors import InfeasibleError
+from phaze.hardware.chip import Memory
+from phaze.hardware.library import load_chip
+from phaze.hardware.ownership import die_yield, dies_per_wafer, load_terms, ownership_of
+from phaze.hardware.technology_files import load_technology
+
+
+def test_dies_per_wafer_follows_the_formula() -> None:
+    assert dies_per_wafer(814, 300) == math.floor(math.pi * (150**2 - 150 * math.sqrt(2 * 814)) / 814) == 63
+
+
+def test_good_h100_dies_a_wafer_are_near_the_published_28() -> None:
+    # TrendForce, March 2024: 28 usable H100 on a wafer; not used for fitting.
+    good = dies_per_wafer(814, 300) * die_yield(814, 0.09, 3)
+    assert 28 <= good <= 28 * 1.25
+
+
+@given(st.floats(1, 20_000), st.floats(1, 20_000), st.floats(0, 2))
+def test_a_larger_die_never_yields_more(one: float, other: float, defects: float) -> None:
+    small, large = sorted((one, other))
+    assert die_yield(small, defects, 3) >= die_yield(large, defects, 3)
+    assert dies_per_wafer(small, 300) >= dies_per_wafer(large, 300)
+    assert 0 < die_yield(large, defects, 3) <= 1
+
+
+def test_costs_add_up_and_follow_their_constants() -> None:
+    chip, technology, terms = load_chip("tpu-v4"), load_technology("n7"), load_terms()
+    owned = ownership_of(chip, technology, terms, average_w=200.0)
+    assert owned.hbm_usd == pytest.approx(32 * 2**30 / 1e9 * terms.hbm_usd_per_gb)
+    assert owned.die_usd == pytest.approx(9346 / (owned.dies_per_wafer * owned.yield_share))
+    assert owned.energy_kwh == pytest.approx(0.2 * 0.7 * 1.1 * 4 * 8766)
+    assert owned.total_usd == pytest.approx(owned.die_usd + owned.hbm_usd + owned.package_usd + owned.energy_usd)
+    assert owned.operational_kgco2e == pytest.approx(owned.energy_kwh * terms.grid_kgco2e_per_kwh)
+
+
+def test_every_ownership_constant_changes_an_answer() -> None:
+    chip, technology, terms = load_chip("tpu-v4"), load_technology("n7"), load_terms()
+    base = ownership_of(chip, technology, terms)
+    for name in type(terms).__slots__:
+        changed = replace(terms, **{name: getattr(terms, name) * 1.5})
+        assert ownership_of(chip, technology, changed) != base, name
+
+
+def test_more_dies_of_the_same_silicon_cost_less_than_one() -> None:
+    chip, technology, terms = load_chip("b200"), load_technology("n5"), load_terms()
+    one = replace(chip, silicon=replace(chip.silicon, dies=1))
+    assert ownership_of(chip, technology, terms).die_usd < ownership_of(one, technology, terms).die_usd
+
+
+def test_a_die_larger_than_the_wafer_is_nothing_feasible() -> None:
+    chip = load_chip("tpu-v4")
+    huge = replace(chip, global_buffer=Memory(2**40, 1e12))
+    with pytest.raises(InfeasibleError, match="does not fit a wafer") as caught:
+        ownership_of(huge, load_technology("n7"), load_terms())
+    assert caught.value.document["needed_mm2"] > 70_000

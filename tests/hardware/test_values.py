@@ -1,0 +1,65 @@
+"""Chips, clusters and stacks refuse what cannot be, and feed their units as the template says."""
+
+from dataclasses import replace
+
+import pytest
+
+from phaze.errors import InputError
+from phaze.hardware.chip import Memory, Silicon, TensorCore, array_feed_bytes_per_cycle
+from phaze.hardware.cluster import Cluster, Level
+from phaze.hardware.library import load_chip, load_cluster, load_stack
+
+
+def test_peak_is_two_operations_a_unit_and_cycle() -> None:
+    chip = load_chip("tpu-v4")
+    assert chip.peak_flops == 2 * 8 * 128 * 128 * 1.05e9
+    assert chip.vector_flops == 2 * 2048 * 1.05e9
+
+
+def test_a_core_buffer_without_bandwidth_feeds_its_array() -> None:
+    chip = load_chip("tpu-v4-paper")
+    assert array_feed_bytes_per_cycle(128, 128) == 2 * 128 + 2 * 128 + 4 * 128
+    assert chip.tensor_core.buffer.bandwidth_bytes_per_s == 1024 * 1.05e9
+
+
+@pytest.mark.parametrize("wrong", [0, -1, float("inf"), float("nan")])
+def test_a_value_that_cannot_be_is_refused(wrong: float) -> None:
+    chip = load_chip("tpu-v4")
+    with pytest.raises(InputError, match="out of range"):
+        replace(chip, clock_hz=wrong)
+    with pytest.raises(InputError, match="out of range"):
+        Memory(1, wrong)
+    with pytest.raises(InputError, match="out of range"):
+        TensorCore(1, wrong, chip.hbm)  # type: ignore[arg-type]
+
+
+def test_a_die_has_no_fewer_units_than_work() -> None:
+    with pytest.raises(InputError, match="at least 1"):
+        Silicon(cores_built=0.5)
+
+
+def test_a_torus_has_the_shape_of_its_size() -> None:
+    with pytest.raises(InputError, match="has 8 members and the level has 9"):
+        Level("pod", "torus", 9, 1e9, 0.0, (2, 4))
+    with pytest.raises(InputError, match="a switch has no shape"):
+        Level("rack", "switch", 8, 1e9, 0.0, (2, 4))
+
+
+def test_levels_join_exactly_the_devices() -> None:
+    node = Level("node", "switch", 8, 1e9, 0.0)
+    with pytest.raises(InputError, match="join 8 devices and the cluster has 9"):
+        Cluster("c", "C", 9, (node,))
+    with pytest.raises(InputError, match="there is no level"):
+        Cluster("c", "C", 9, ())
+
+
+def test_a_share_above_one_is_refused() -> None:
+    with pytest.raises(InputError, match="between 0 and 1"):
+        replace(load_stack("ideal"), hidden_synchronisation=1.5)
+    with pytest.raises(InputError, match="at least 0"):
+        replace(load_stack("ideal"), host_s=-1.0)
+
+
+def test_the_papers_cluster_is_one_flat_link() -> None:
+    (level,) = load_cluster("paper-flat").levels
+    assert (level.size, level.bandwidth_bytes_per_s, level.latency_s) == (1024, 4 * 2**30, 0.0)

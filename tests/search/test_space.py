@@ -1,0 +1,107 @@
+"""The space of chips: the paper's counts, and every rule of it against plain loops."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from phaze import documents
+from phaze.errors import InputError
+from phaze.hardware.library import load_chip
+from phaze.hardware.technology import chip_areas
+from phaze.hardware.technology_files import load_technology
+from phaze.search.space import RangeTable, SpaceFile, chips_of, load_space
+
+
+def test_the_papers_space_has_the_papers_counts() -> None:
+    chips = chips_of(load_space("paper"))
+    assert (len(chips), chips.tensor_parts(), chips.vector_parts()) == (29_360, 4_186, 697)
+    without_buffer = {
+        "tensor": len({*zip(chips.tensor_cores, chips.rows, chips.columns, strict=True)}),
+        "vector": len({*zip(chips.vector_cores, chips.lanes, strict=True)}),
+    }
+    assert without_buffer == {"tensor": 620, "vector": 101}
+
+
+def test_the_papers_baseline_is_the_largest_chip() -> None:
+    chips = chips_of(load_space("paper"))
+    assert chips.area_mm2.max() == pytest.approx(278.82667631, abs=5e-9)
+    largest = int(np.argmax(chips.area_mm2))
+    shape = (chips.tensor_cores, chips.rows, chips.columns, chips.vector_cores, chips.lanes)
+    assert [int(field[largest]) for field in shape] == [8, 128, 128, 2, 128]
+
+
+def _small(**changes: Any) -> SpaceFile:
+    raw: dict[str, Any] = {
+        "schema": "phaze.space/1",
+        "name": "small",
+        "title": "a few chips",
+        "base": "tpu-v4-paper",
+        "axes": {
+            "tensor_cores": [1, 4],
+            "rows": [64, 128],
+            "columns": [128],
+            "vector_cores": [1, 2],
+            "lanes": [64, 256],
+            "global_buffer": ["2 MiB", "128 MiB"],
+        },
+        "core_buffers": {"least": "1 KiB", "bytes_per_unit": 16},
+        "keep": {"area_of": "tpu-v4-paper"},
+    }
+    return documents.check(SpaceFile, raw | changes, "small")
+
+
+def test_free_lanes_are_an_axis_of_their_own() -> None:
+    chips = chips_of(_small())
+    assert set(chips.lanes.tolist()) == {64, 256}
+    assert len(chips) == 2 * 2 * 1 * 2 * 2 * 2
+
+
+@given(st.integers(1, 60), st.integers(0, 60), st.integers(1, 9))
+def test_a_range_by_step_is_pythons_range(start: int, more: int, step: int) -> None:
+    table = documents.check(RangeTable, {"from": start, "to": start + more, "step": step}, "range")
+    assert table.points() == list(range(start, start + more + 1, step))
+
+
+@pytest.mark.parametrize(
+    "raw", [{"from": 1, "to": 4}, {"from": 1, "to": 4, "times": 2, "step": 1}, {"from": 4, "to": 1, "step": 1}]
+)
+def test_a_range_is_either_by_factor_or_by_step(raw: dict[str, int]) -> None:
+    with pytest.raises(InputError, match=r"times or step|at least from|greater than 0"):
+        documents.check(RangeTable, raw, "range")
+
+
+@given(st.floats(0, 1), st.booleans())
+@settings(max_examples=20)
+def test_kept_chips_are_those_of_the_rule(share: float, single: bool) -> None:
+    keep = {"area_of": "tpu-v4-paper", "least_share": share, "smaller_with_one_core": single}
+    everything, kept = chips_of(_small()), chips_of(_small(keep=keep))
+    budget = float(chip_areas(load_technology("paper-22nm"), load_chip("tpu-v4-paper")).total())
+    columns = (everything.area_mm2, everything.tensor_cores, everything.vector_cores)
+    expected = [
+        area
+        for area, tensor, vector in zip(*columns, strict=True)
+        if area >= share * budget or (single and 1 in (tensor, vector))
+    ]
+    assert kept.area_mm2.tolist() == expected
+
+
+def test_an_empty_space_counts_nothing() -> None:
+    huge = {"tensor_cores": [4096], "rows": [256], "columns": [256], "vector_cores": [1], "lanes": "columns"}
+    chips = chips_of(_small(axes={**huge, "global_buffer": ["2 MiB"]}))
+    assert (len(chips), chips.tensor_parts(), chips.vector_parts()) == (0, 0, 0)
+
+
+def test_a_space_too_large_to_lay_out_is_refused() -> None:
+    wide = {"from": 1, "to": 100_000, "step": 1}
+    axes = {"tensor_cores": wide, "rows": wide, "columns": [1], "vector_cores": [1], "lanes": "columns"}
+    with pytest.raises(InputError, match="combinations"):
+        chips_of(_small(axes={**axes, "global_buffer": ["2 MiB"]}))
+
+
+def test_a_base_without_technology_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="names no technology"):
+        chips_of(_small(base="tpu-v5e"))

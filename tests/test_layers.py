@@ -1,0 +1,131 @@
+"""The house rules that a reader of the source relies on, checked on the source itself."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "phaze"
+FILES = sorted(SOURCE.rglob("*.py"))
+NAMES = [str(path.relative_to(SOURCE)) for path in FILES]
+
+# A room may import rooms of a lower rank, and itself.
+RANKS = {
+    "errors": 0,
+    "units": 0,
+    "document_faults": 0,
+    "documents": 0,
+    "hardware": 1,
+    "graph": 1,
+    "cost": 2,
+    "schedule": 3,
+    "placement": 4,
+    "evaluate": 5,
+    "search": 6,
+    "report": 7,
+    "study": 7,
+    "cli": 8,
+    "__init__": 8,
+    "__main__": 9,
+}
+# A third-party module and the files that alone may import it.
+ONLY_IN = {
+    "torch": ("graph/torch/",),
+    "transformers": ("graph/torch/",),
+    "ortools": ("schedule/cpsat.py", "schedule/ilp.py"),
+    "ray": ("search/engine_ray.py",),
+    "pyarrow": ("report/parquet.py",),
+    "numba": ("kernels.py",),
+}
+MUTABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+MUTABLE_CALLS = {"list", "dict", "set", "defaultdict", "OrderedDict", "Counter", "deque", "bytearray"}
+
+
+def _imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: a relative import"
+            module = node.module or ""
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def _room(name: str) -> str:
+    return name.split("/", maxsplit=1)[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_room_imports_only_rooms_before_it(name: str) -> None:
+    own = RANKS[_room(name)]
+    for imported in _imports(SOURCE / name):
+        parts = imported.split(".")
+        if parts[0] != "phaze" or parts[1:] in ([], ["__version__"]):
+            continue
+        room = parts[1]
+        assert RANKS[room] < own or room == _room(name) or own == 0 == RANKS[room], f"{name} imports {imported}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_heavy_library_stays_in_its_place(name: str) -> None:
+    for imported in _imports(SOURCE / name):
+        allowed = ONLY_IN.get(imported.split(".")[0])
+        if allowed is not None:
+            assert any(name.startswith(place) or name.endswith(place) for place in allowed), f"{name}: {imported}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_checker_shares_no_code_with_a_solver(name: str) -> None:
+    if not name.endswith("/check.py"):
+        return
+    problem = f"phaze.{_room(name)}.problem"
+    for imported in _imports(SOURCE / name):
+        assert not imported.startswith("phaze.") or imported.startswith(problem), f"{name} imports {imported}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_file_outgrows_its_room(name: str) -> None:
+    assert len((SOURCE / name).read_text(encoding="utf-8").splitlines()) <= 320
+
+
+def _is_mutable(value: ast.expr | None) -> bool:
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
+        return value.func.id in MUTABLE_CALLS
+    return isinstance(value, MUTABLE)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_module_keeps_state_that_can_change(name: str) -> None:
+    tree = ast.parse((SOURCE / name).read_text(encoding="utf-8"))
+    for node in tree.body:
+        if not isinstance(node, ast.Assign | ast.AnnAssign):
+            continue
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
+            continue
+        assert not _is_mutable(node.value), f"{name}:{node.lineno}"
+    assert not any(isinstance(node, ast.Global) for node in ast.walk(tree)), f"{name} has a global statement"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_unpickled_or_evaluated(name: str) -> None:
+    tree = ast.parse((SOURCE / name).read_text(encoding="utf-8"))
+    for imported in _imports(SOURCE / name):
+        assert imported.split(".")[0] not in {"pickle", "marshal", "shelve"}, f"{name} imports {imported}"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id not in {"eval", "exec"}, f"{name}:{node.lineno}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_module_says_what_it_is(name: str) -> None:
+    assert ast.get_docstring(ast.parse((SOURCE / name).read_text(encoding="utf-8")))
+
+
+def test_the_rules_see_a_violation(tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text("import torch\nfrom phaze.search import space\ncache = {}\nseen = set()\n")
+    assert list(_imports(wrong)) == ["torch", "phaze.search.space"]
+    values = [node.value for node in ast.parse(wrong.read_text()).body if isinstance(node, ast.Assign)]
+    assert [_is_mutable(value) for value in values] == [True, True]

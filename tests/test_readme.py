@@ -1,0 +1,72 @@
+"""The README and the documents: their commands run, and what they show is what is printed today."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
+LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
+
+
+def _commands() -> list[str]:
+    blocks = (block for page in PAGES for block in CONSOLE.findall(page.read_text(encoding="utf-8")))
+    return [line.removeprefix("$ ") for block in blocks for line in block.splitlines() if line.startswith("$ ")]
+
+
+def _tables() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("tables", ROOT / "docs" / "tables.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_readme_has_the_two_commands_and_five_more() -> None:
+    commands = _commands()
+    assert {"make demo", "make test"} <= set(commands)
+    assert sum(command.startswith("phaze ") for command in commands) >= 5
+
+
+@pytest.mark.parametrize("command", sorted(set(_commands())))
+def test_a_shown_command_runs(command: str, tmp_path: Path) -> None:
+    program, *arguments = command.split()
+    if program == "make":
+        run, where = ["make", "--dry-run", *arguments], ROOT
+    else:
+        assert program == "phaze", command
+        run, where = [sys.executable, "-m", "phaze", *arguments], tmp_path
+    done = subprocess.run(run, capture_output=True, text=True, check=False, cwd=where)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_shows_is_what_is_printed(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert _tables().current(text) == text, "run make tables"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def test_the_demo_runs_what_its_recipe_says(tmp_path: Path) -> None:
+    recipe = subprocess.run(["make", "--dry-run", "demo"], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    lines = [line for line in recipe.splitlines() if line.startswith(".venv/bin/phaze ") and "kernels" not in line]
+    assert lines
+    for line in lines:
+        arguments = line.split("> ")[0].split()[1:]
+        done = subprocess.run(
+            [sys.executable, "-m", "phaze", *arguments], capture_output=True, check=False, cwd=tmp_path
+        )
+        assert done.returncode == 0, line
