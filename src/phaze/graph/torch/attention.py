@@ -31,9 +31,10 @@ def attention_backward(  # noqa: PLR0917 (operators of torch take positions)
 
 @attention.register_fake
 def _(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor]:
-    # The layout that a following transpose(1, 2) makes contiguous, as the usual kernels do.
-    *lead, heads, queries, _ = q.shape
-    out = q.new_empty((*lead, queries, heads, v.shape[-1])).transpose(-3, -2)
+    # Dense, with the dimensions in the order in which the query has them in memory, as the usual kernels do.
+    order = sorted(range(q.dim()), key=lambda dim: -q.stride()[dim])
+    shape = (*q.shape[:-1], v.shape[-1])
+    out = q.new_empty([shape[dim] for dim in order]).permute([order.index(dim) for dim in range(q.dim())])
     return out, q.new_empty(q.shape[:-1], dtype=torch.float32)
 
 

@@ -111,7 +111,7 @@ def hf_source(name: str, config: Any, sequence: int | None = None) -> Source:
     return Source(
         name=name,
         build=lambda shape: _build(config, kind, shape),
-        sequence=sequence or usual,
+        sequence=usual if fixed or sequence is None else min(sequence, longest or sequence),
         longest=longest,
         fixed=fixed,
         plan=plan_of(config, name),

@@ -129,6 +129,13 @@ class Surgery:
         parent, _, name = path.rpartition(".")
         setattr(self.modules[parent], name, module)
 
+    def _replace_tied(self, whole: nn.Parameter, piece: nn.Parameter) -> None:
+        """Put ``piece`` wherever the model holds ``whole``."""
+        for module in self.model.modules():
+            for name, parameter in module.named_parameters(recurse=False, remove_duplicate=False):
+                if parameter is whole:
+                    setattr(module, name, piece)
+
     def _column(self, path: str, module: nn.Linear, split: Split) -> None:
         unit = self._unit(path, split)
         parent = self._parent(path)
@@ -190,23 +197,19 @@ class Surgery:
     def vocabulary(self, size: int) -> Vocabulary | None:
         """Split embedding and head over the vocabulary; a tied weight is cut once."""
         found = Vocabulary(size, self.group.width, self.group.rank)
-        pieces: dict[int, nn.Parameter] = {}
         changed = False
         for path, module in list(self.model.named_modules()):
             rows = {nn.Embedding: "num_embeddings", nn.Linear: "out_features"}.get(type(module))
             if rows is None or getattr(module, rows) != size or not isinstance(module, nn.Embedding | nn.Linear):
                 continue
             changed = True
-            whole = module.weight
-            if id(whole) not in pieces:
-                pieces[id(whole)] = self._piece(whole, whole.narrow(0, found.first, found.owned))
+            for whole in list(module.parameters()):
+                if id(whole) not in self.split:
+                    self._replace_tied(whole, self._piece(whole, whole.narrow(0, found.first, found.owned)))
             if isinstance(module, nn.Embedding):
-                self._replace(path, ParallelEmbedding(module, pieces[id(whole)], found))
-                continue
-            bias = module.bias
-            if bias is not None:
-                bias = self._piece(bias, bias.narrow(0, found.first, found.owned))
-            self._replace(path, ColumnLinear(pieces[id(whole)], bias, self.group, "same"))
+                self._replace(path, ParallelEmbedding(module, found))
+            else:
+                self._replace(path, ColumnLinear(module.weight, module.bias, self.group, "same"))
         if not changed:
             return None
         if size % self.group.width:
