@@ -4,6 +4,7 @@ discover   one forward pass of the whole model at width 1: which block calls are
 trace      one folded pass, forward and backward, at any width and microbatch: layers, calls, edges, ties
 """
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,17 +38,23 @@ class Discovery:
 def _without_weights() -> Iterator[None]:
     """Tensors have shapes and no memory, and are 16 bit wide unless a model says otherwise."""
     dtype = torch.get_default_dtype()
+    chatter = logging.getLogger("torch._subclasses.fake_tensor")
+    level = chatter.level
+    chatter.setLevel(logging.CRITICAL)
     torch.set_default_dtype(torch.bfloat16)
     try:
         with FakeTensorMode(allow_non_fake_inputs=True):
             yield
     finally:
         torch.set_default_dtype(dtype)
+        chatter.setLevel(level)
 
 
-def discover(source: Source, sequence: int | None = None, attention: Attention = "eager") -> Discovery:
+def discover(
+    source: Source, sequence: int | None = None, attention: Attention = "eager", microbatch: int = 1
+) -> Discovery:
     """Run the whole model once, forward, and sort its block calls into classes of equal ones."""
-    shape = Shape(1, _sequence(source, sequence), attention)
+    shape = Shape(microbatch, _sequence(source, sequence), attention)
     with _without_weights(), faults.of_model(source.name):
         program = source.build(shape)
         walk = _walk(program, None, Kernels(attention == "fused"), None)
@@ -69,7 +76,7 @@ def trace_model(
 ) -> Model:
     """The model's training step on one of ``tensor`` ranks; pass the ``discovery`` of an earlier trace to save time."""
     length = _sequence(source, sequence)
-    found = discovery or discover(source, sequence, attention)
+    found = discovery or discover(source, sequence, attention, microbatch)
     with _without_weights(), faults.of_model(source.name):
         program = source.build(Shape(microbatch, length, attention))
         sharding = shard_model(
@@ -98,11 +105,13 @@ def trace_model(
     )
 
 
-def unknown_operators(source: Source, sequence: int | None = None) -> tuple[tuple[str, str, str], ...]:
+def unknown_operators(
+    source: Source, sequence: int | None = None, microbatch: int = 1
+) -> tuple[tuple[str, str, str], ...]:
     """All operators of the model that :mod:`phaze.graph.opset` has no row for: name, module, source line."""
-    found = discover(source, sequence)
+    found = discover(source, sequence, microbatch=microbatch)
     with _without_weights(), faults.of_model(source.name):
-        program = source.build(Shape(1, _sequence(source, sequence), "eager"))
+        program = source.build(Shape(microbatch, _sequence(source, sequence), "eager"))
         walk = _walk(program, found.classes, Kernels(False), None)
         return tuple((name, *place) for name, place in walk.recorder.unknown.items())
 

@@ -21,6 +21,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
+from phaze.errors import InputError
 from phaze.graph.torch.record import FROM_DATA, FROM_PARAMETERS, Recorder, hooks, tensors_in
 
 Value = tuple[int, int]
@@ -118,8 +119,10 @@ class Walk:
                 module.forward = self._stand_in(path, module, originals[path])
             with self.recorder, _Cut(self), torch.enable_grad():
                 self._begin_part()
-                results = step()
-                for tensor in tensors_in(tree_flatten(results)[0]):
+                results = tuple(tensors_in(tree_flatten(step())[0]))
+                if not any(tensor.requires_grad for tensor in results):
+                    raise InputError("the model", "its result depends on no parameter that is trained")
+                for tensor in results:
                     if tensor.grad_fn is not None:
                         self._give(self.local(tensor))
                 for region in reversed([r for r in self.regions if r.module is None]):
