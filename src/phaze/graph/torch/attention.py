@@ -71,6 +71,8 @@ def fused_attention(
     *args: Any,
     **kwargs: Any,
 ) -> Tensor:
-    """Stands in for ``scaled_dot_product_attention``; the dropout mask comes from a counter and is not kept, and
-    dropout, causality and scale change no shape."""
-    return applied(_Attention, query, key, value, attn_mask)
+    """Stands in for ``scaled_dot_product_attention``. A boolean mask says which positions may look where; the kernel
+    knows that from the positions. The dropout mask comes from a counter and is not kept. Causality and scale change
+    no shape."""
+    bias = None if attn_mask is None or attn_mask.dtype == torch.bool else attn_mask
+    return applied(_Attention, query, key, value, bias)

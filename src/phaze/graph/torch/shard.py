@@ -29,8 +29,8 @@ from phaze.graph.torch.parallel import (
 )
 from phaze.graph.torch.plans import Divide, Plan, Split
 from phaze.graph.torch.program import Source
+from phaze.graph.torch.regions import Borders
 from phaze.graph.torch.vocabulary import ParallelEmbedding, Vocabulary
-from phaze.graph.torch.walk import Borders
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +237,8 @@ def shard_model(
     """Turn ``model`` into one rank of ``width``."""
     if width == 1:
         return Sharding()
+    if source.plan_fault is not None:
+        raise source.plan_fault
     if width < 1 or source.plan is None:
         problem = "the width is not positive" if width < 1 else "there is no tensor-parallel plan for this model"
         raise InputError(source.name, f"{problem}, and width {width} was asked for", "use width 1, or give a plan")

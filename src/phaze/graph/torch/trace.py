@@ -13,6 +13,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from phaze.errors import InputError
+from phaze.graph import opset
 from phaze.graph.ir import Attention, Call, Edge, Layer, Model, Tie
 from phaze.graph.torch import faults
 from phaze.graph.torch.blocks import find_blocks
@@ -21,9 +22,10 @@ from phaze.graph.torch.kernels import Kernels
 from phaze.graph.torch.layers import Weights, layer_of
 from phaze.graph.torch.program import Program, Shape, Source
 from phaze.graph.torch.record import FROM_PARAMETERS
+from phaze.graph.torch.regions import Region
 from phaze.graph.torch.shard import Sharding, shard_model
 from phaze.graph.torch.signature import signature
-from phaze.graph.torch.walk import Region, Walk
+from phaze.graph.torch.walk import Walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ def trace_model(
         )
         kernels = Kernels(attention == "fused", sharding.vocabulary)
         walk = _walk(program, found.classes, kernels, sharding)
-        faults.check_known(source.name, walk.recorder.unknown)
+        faults.check_known(source.name, _unknown(walk))
         layers, calls, edges, ties = _assemble(walk, sharding)
     return Model(
         name=source.name,
@@ -113,7 +115,20 @@ def unknown_operators(
     with _without_weights(), faults.of_model(source.name):
         program = source.build(Shape(microbatch, _sequence(source, sequence), "eager"))
         walk = _walk(program, found.classes, Kernels(False), None)
-        return tuple((name, *place) for name, place in walk.recorder.unknown.items())
+        return tuple((name, *place) for name, place in _unknown(walk).items())
+
+
+def _unknown(walk: Walk) -> dict[str, tuple[str, str]]:
+    """Operators without a row that something depends on: name, and module and line of its first use."""
+    found: dict[str, tuple[str, str]] = {}
+    log = walk.recorder.log
+    for region in walk.regions:
+        back = live(log.backward.get(region.number, ()), set(region.gradients))
+        needed = set(region.outputs) | {operand.value for step in back for operand in step.reads}
+        for step in (*live(log.forward.get(region.number, ()), needed), *back):
+            if opset.kind_of(step.name) is None:
+                found.setdefault(step.name, (step.module, step.line))
+    return found
 
 
 def _sequence(source: Source, asked: int | None) -> int:
