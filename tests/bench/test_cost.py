@@ -8,34 +8,28 @@ import numpy as np
 
 from phaze.cost.block import BlockSizes, backward_works, forward_works
 from phaze.cost.mapping import product
-from phaze.cost.parts import ChipArrays, tensor_parts
+from phaze.cost.parts import ChipArrays, tensor_parts, varied
 from phaze.cost.products import map_product, sweep_products
 from phaze.cost.table import cost_table
 from phaze.cost.work import Work
 from phaze.hardware.calibration import IDEAL
-from phaze.hardware.chip import array_feed_bytes_per_cycle, lane_feed_bytes_per_cycle
 from phaze.hardware.library import load_chip
 from phaze.search.space import chips_of, load_space
 
 
 def paper_chips() -> ChipArrays:
     """The paper's space as the cost room sees it."""
-    chips, base = chips_of(load_space("paper")), load_chip("tpu-v4-paper")
-    each, clock = np.ones(len(chips)), base.clock_hz
-    return ChipArrays(
-        tensor_cores=chips.tensor_cores * each,
-        rows=chips.rows * each,
-        columns=chips.columns * each,
+    chips = chips_of(load_space("paper"))
+    return varied(
+        load_chip("tpu-v4-paper"),
+        tensor_cores=chips.tensor_cores,
+        rows=chips.rows,
+        columns=chips.columns,
         tensor_buffer_bytes=np.maximum(1024.0, 16.0 * chips.rows * chips.columns),
-        tensor_buffer_bytes_per_s=np.vectorize(array_feed_bytes_per_cycle)(chips.rows, chips.columns) * clock,
-        vector_cores=chips.vector_cores * each,
-        lanes=chips.lanes * each,
+        vector_cores=chips.vector_cores,
+        lanes=chips.lanes,
         vector_buffer_bytes=np.maximum(1024.0, 16.0 * chips.lanes),
-        vector_buffer_bytes_per_s=np.vectorize(lane_feed_bytes_per_cycle)(chips.lanes) * clock,
-        global_bytes=chips.global_buffer_bytes * each,
-        global_bytes_per_s=base.global_buffer.bandwidth_bytes_per_s * each,
-        hbm_bytes_per_s=base.hbm.bandwidth_bytes_per_s * each,
-        clock_hz=clock * each,
+        global_bytes=chips.global_buffer_bytes,
     )
 
 
