@@ -40,7 +40,7 @@ class InfeasibleError(PhazeError):
 def nearest(seen: str, choices: Iterable[str]) -> str:
     """The clause that points from a wrong name to the right ones: the closest first, then what there is."""
     known = sorted(choices)
-    close = get_close_matches(seen, known, n=1, cutoff=0.6)
+    close = [name for name in known if seen and name.startswith(seen)] or get_close_matches(seen, known, n=1)
     listed = ", ".join(known) if known else "none"
     return f"did you mean '{close[0]}'? allowed: {listed}" if close else f"allowed: {listed}"
 
