@@ -1,7 +1,8 @@
 """Our costs beside what was measured on hardware: every row, with the chip's constants and from its data sheet alone.
 
-Rows: products and softmaxes on an A100 (each alone), all-reduces of 2 to 8 A100 (in place), and forward and backward of
-one layer of a 22B model on 8 A100 (queued in training; the backward all-reduces run beside the weight gradients).
+Rows: products and softmaxes on an A100 (each alone), the fastest product found on each of some chips, all-reduces of 2
+to 8 A100 (in place), and forward and backward of one layer of a 22B model on 8 A100 (queued in training; the backward
+all-reduces run beside the weight gradients).
 
     layer forward  = sum of its kernels + all-reduces;     with full recompute the backward pass begins with a forward
     layer backward = sum of its kernels + all-reduces - sum over all-reduces of min(it, weight gradient before)
@@ -26,7 +27,7 @@ from phaze.hardware.cluster import Cluster
 from phaze.hardware.library import load_chip, load_cluster
 
 CHIP, CLUSTER = "a100-80gb", "vtrain-a100"
-LARGE_BYTES = 16 * 2**20
+BASES: tuple[Basis, Basis] = ("calibrated", "datasheet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +73,23 @@ def operator_rows() -> list[Row]:
     chip, raw = load_chip(CHIP), _data()["operators"]
     rows = [_measured(row) for row in raw]
     chips = chip_arrays([chip])
-    ours = [predicted_s(rows, chips, constants_of(chip.calibration, basis)) for basis in ("calibrated", "datasheet")]
+    ours = [predicted_s(rows, chips, constants_of(chip.calibration, basis)) for basis in BASES]
     return [
         Row(said["operator"], row.label.split()[1], row.seconds, a, b, said["source"])
         for said, row, a, b in zip(raw, rows, *ours, strict=True)
     ]
+
+
+def rate_rows() -> list[Row]:
+    """The product with the greatest rate found on each of several chips."""
+    found = []
+    for row in _data()["rates"]:
+        chip, asked = load_chip(row["chip"]), [measured_product(product(*row["sizes"]), row["seconds"])]
+        chips = chip_arrays([chip])
+        a, b = (predicted_s(asked, chips, constants_of(chip.calibration, basis))[0] for basis in BASES)
+        label = f"{chip.name} {asked[0].label.split()[1]}"
+        found.append(Row("greatest product rate", label, row["seconds"], a, b, row["source"]))
+    return found
 
 
 def all_reduce_rows() -> list[Row]:
@@ -118,7 +131,7 @@ def layer_rows() -> list[Row]:
     for row in _data()["layers"]:
         sizes = BlockSizes(row["hidden"], row["heads"], row["sequence"], row["microbatch"], row["tensor"])
         ours: dict[str, list[float]] = {"forward": [], "backward": []}
-        for basis in ("calibrated", "datasheet"):
+        for basis in BASES:
             forward = pass_s(forward_works(sizes), chip, cluster, basis, hidden=False)
             backward = pass_s(backward_works(sizes), chip, cluster, basis, hidden=True)
             ours["forward"].append(forward)
@@ -131,4 +144,4 @@ def layer_rows() -> list[Row]:
 
 def accuracy_rows() -> list[Row]:
     """Every measured row."""
-    return [*operator_rows(), *all_reduce_rows(), *layer_rows()]
+    return [*operator_rows(), *rate_rows(), *all_reduce_rows(), *layer_rows()]
