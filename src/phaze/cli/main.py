@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from phaze import __version__
-from phaze.cli import calibrate, chips, clusters, estimate, kernels, schema, stacks, validate
+from phaze.cli import calibrate, chips, clusters, estimate, graph, kernels, models, schema, stacks, validate
 from phaze.cli.answer import exit_code_of
 
 TOUR = """Search the AI accelerator and the way training runs on many of them, together.
@@ -19,6 +19,8 @@ TOUR = """Search the AI accelerator and the way training runs on many of them, t
   phaze chips --space paper --count
   phaze clusters dgx-h100         how devices are joined
   phaze stacks                    what training frameworks fuse, hide and spend
+  phaze models                    the models that come along
+  phaze graph --model llama2-7b --tensor 4    what one of them runs
   phaze estimate --gemm 1x4096x4096x4096 --chip tpu-v4
   phaze validate --silicon        our area and power against published dies
   phaze schema chip               what a file may hold
@@ -38,6 +40,8 @@ app = typer.Typer(
 app.command()(chips.chips)
 app.command()(clusters.clusters)
 app.command()(stacks.stacks)
+app.command()(models.models)
+app.command()(graph.graph)
 app.command()(estimate.estimate)
 app.command()(calibrate.calibrate)
 app.command()(validate.validate)

@@ -16,13 +16,14 @@ Name = Annotated[str | None, typer.Argument(help="A format such as phaze.chip/1,
 
 def formats() -> "dict[str, Format]":
     """Every file format by its name."""
+    from phaze.graph.store_check import FORMAT as GRAPH
     from phaze.hardware.dies import DIE
     from phaze.hardware.files import CHIP, CLUSTER, STACK
     from phaze.hardware.ownership import OWNERSHIP
     from phaze.hardware.technology_files import TECHNOLOGY
     from phaze.search.space import SPACE
 
-    return {found.name: found for found in (CHIP, CLUSTER, DIE, OWNERSHIP, SPACE, STACK, TECHNOLOGY)}
+    return {found.name: found for found in (CHIP, CLUSTER, DIE, GRAPH, OWNERSHIP, SPACE, STACK, TECHNOLOGY)}
 
 
 @answering

@@ -16,7 +16,6 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from phaze.errors import InputError
-from phaze.graph import opset
 
 FROM_PARAMETERS, FROM_DATA = 1, 2
 _TORCH = str(Path(torch.__file__).parent)
@@ -64,6 +63,7 @@ class Log:
     origin: dict[int, int] = field(default_factory=dict)
     version: dict[int, int] = field(default_factory=dict)
     made_in: dict[int, int] = field(default_factory=dict)
+    given: set[int] = field(default_factory=set)
 
 
 def _touched(tensor: torch.Tensor) -> int:
@@ -128,7 +128,6 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.log = Log()
         self.region, self.backward = 0, False
         self.path: list[str] = [""]
-        self.unknown: dict[str, tuple[str, str]] = {}
         self._numbers: dict[int, int] = {}
         self._alive: list[Any] = []
         self._forward_places: dict[int, tuple[str, str]] = {}
@@ -146,6 +145,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def mark(self, tensor: torch.Tensor, origin: int) -> None:
         """Say that a tensor is a parameter (FROM_PARAMETERS) or an input of the model (FROM_DATA)."""
         self.log.origin[self.number(tensor)] = origin
+        if origin == FROM_DATA:
+            self.log.given.add(self.number(tensor))
 
     def value(self, tensor: torch.Tensor) -> tuple[int, int]:
         storage = self.number(tensor)
@@ -203,8 +204,6 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self.log.made_in.setdefault(operand.storage, self.region)
             self.log.origin[operand.storage] = self.log.origin.get(operand.storage, 0) | origin
         module, line = self._place()
-        if fresh and opset.kind_of(name) is None:
-            self.unknown.setdefault(name, (module, line))
         passes = self.log.backward if self.backward else self.log.forward
         passes.setdefault(self.region, []).append(Step(name, reads, fresh, settings, not fresh, module, line))
 

@@ -8,9 +8,10 @@ so rank 0 is the fullest, and it is the one that is traced. Works alike on tenso
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -29,8 +30,10 @@ from phaze.graph.torch.parallel import (
 )
 from phaze.graph.torch.plans import Divide, Plan, Split
 from phaze.graph.torch.program import Source
+from phaze.graph.torch.regions import Borders
 from phaze.graph.torch.vocabulary import ParallelEmbedding, Vocabulary
-from phaze.graph.torch.walk import Borders
+
+HEAD_WIDTHS: Mapping[str, tuple[str, ...]] = MappingProxyType({"head_dim": ("attention_head_size", "head_size")})
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +103,9 @@ class Surgery:
         parent = path.rpartition(".")[0]
         while parent:
             for module in (self.modules[parent], *self.modules[parent].children()):
-                value = getattr(module, split.unit, None)
-                if isinstance(value, int):
-                    return value
+                for name in (split.unit, *HEAD_WIDTHS.get(split.unit, ())):
+                    if isinstance(getattr(module, name, None), int):
+                        return int(getattr(module, name))
             parent = parent.rpartition(".")[0]
         raise InputError(path, f"the plan asks for an attribute '{split.unit}' and no module around has it")
 
@@ -128,6 +131,13 @@ class Surgery:
     def _replace(self, path: str, module: nn.Module) -> None:
         parent, _, name = path.rpartition(".")
         setattr(self.modules[parent], name, module)
+
+    def _replace_tied(self, whole: nn.Parameter, piece: nn.Parameter) -> None:
+        """Put ``piece`` wherever the model holds ``whole``."""
+        for module in self.model.modules():
+            for name, parameter in module.named_parameters(recurse=False, remove_duplicate=False):
+                if parameter is whole:
+                    setattr(module, name, piece)
 
     def _column(self, path: str, module: nn.Linear, split: Split) -> None:
         unit = self._unit(path, split)
@@ -190,29 +200,34 @@ class Surgery:
     def vocabulary(self, size: int) -> Vocabulary | None:
         """Split embedding and head over the vocabulary; a tied weight is cut once."""
         found = Vocabulary(size, self.group.width, self.group.rank)
-        pieces: dict[int, nn.Parameter] = {}
-        changed = False
-        for path, module in list(self.model.named_modules()):
-            rows = {nn.Embedding: "num_embeddings", nn.Linear: "out_features"}.get(type(module))
-            if rows is None or getattr(module, rows) != size or not isinstance(module, nn.Embedding | nn.Linear):
-                continue
-            changed = True
-            whole = module.weight
-            if id(whole) not in pieces:
-                pieces[id(whole)] = self._piece(whole, whole.narrow(0, found.first, found.owned))
-            if isinstance(module, nn.Embedding):
-                self._replace(path, ParallelEmbedding(module, pieces[id(whole)], found))
-                continue
-            bias = module.bias
-            if bias is not None:
-                bias = self._piece(bias, bias.narrow(0, found.first, found.owned))
-            self._replace(path, ColumnLinear(pieces[id(whole)], bias, self.group, "same"))
-        if not changed:
+        blocks = tuple(f"{path}." for path in find_blocks(self.model))
+        outside = {p: m for p, m in self.model.named_modules() if not p.startswith(blocks)}
+        holders = {path: module for path, module in outside.items() if _rows(module) == size}
+        special = next((m for m in holders.values() if type(m) not in (nn.Embedding, nn.Linear)), None)
+        if special is not None:
+            self.notes[f"the vocabulary is not split: {type(special).__name__} is no plain embedding or head"] = None
+        if special is not None or not holders:
             return None
+        for path, module in holders.items():
+            assert isinstance(module, nn.Embedding | nn.Linear)
+            for whole in list(module.parameters()):
+                if id(whole) not in self.split:
+                    self._replace_tied(whole, self._piece(whole, whole.narrow(0, found.first, found.owned)))
+            if isinstance(module, nn.Embedding):
+                self._replace(path, ParallelEmbedding(module, found))
+            else:
+                self._replace(path, ColumnLinear(module.weight, module.bias, self.group, "same"))
         if size % self.group.width:
             self._note(f"the vocabulary's {size} tokens", found.local)
         _rename_vocabulary(self.model, size, found.owned)
         return found
+
+
+def _rows(module: nn.Module) -> int:
+    """Rows of the table that an embedding or a linear map holds."""
+    if isinstance(module, nn.Embedding):
+        return module.num_embeddings
+    return module.out_features if isinstance(module, nn.Linear) else -1
 
 
 def _role(path: str) -> str:
@@ -234,6 +249,8 @@ def shard_model(
     """Turn ``model`` into one rank of ``width``."""
     if width == 1:
         return Sharding()
+    if source.plan_fault is not None:
+        raise source.plan_fault
     if width < 1 or source.plan is None:
         problem = "the width is not positive" if width < 1 else "there is no tensor-parallel plan for this model"
         raise InputError(source.name, f"{problem}, and width {width} was asked for", "use width 1, or give a plan")

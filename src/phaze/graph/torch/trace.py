@@ -4,14 +4,16 @@ discover   one forward pass of the whole model at width 1: which block calls are
 trace      one folded pass, forward and backward, at any width and microbatch: layers, calls, edges, ties
 """
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from phaze.errors import InputError
+from phaze.graph import opset
 from phaze.graph.ir import Attention, Call, Edge, Layer, Model, Tie
 from phaze.graph.torch import faults
 from phaze.graph.torch.blocks import find_blocks
@@ -20,9 +22,10 @@ from phaze.graph.torch.kernels import Kernels
 from phaze.graph.torch.layers import Weights, layer_of
 from phaze.graph.torch.program import Program, Shape, Source
 from phaze.graph.torch.record import FROM_PARAMETERS
+from phaze.graph.torch.regions import Region
 from phaze.graph.torch.shard import Sharding, shard_model
 from phaze.graph.torch.signature import signature
-from phaze.graph.torch.walk import Region, Walk
+from phaze.graph.torch.walk import Walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +40,23 @@ class Discovery:
 def _without_weights() -> Iterator[None]:
     """Tensors have shapes and no memory, and are 16 bit wide unless a model says otherwise."""
     dtype = torch.get_default_dtype()
+    chatter = logging.getLogger("torch._subclasses.fake_tensor")
+    level = chatter.level
+    chatter.setLevel(logging.CRITICAL)
     torch.set_default_dtype(torch.bfloat16)
     try:
         with FakeTensorMode(allow_non_fake_inputs=True):
             yield
     finally:
         torch.set_default_dtype(dtype)
+        chatter.setLevel(level)
 
 
-def discover(source: Source, sequence: int | None = None, attention: Attention = "eager") -> Discovery:
+def discover(
+    source: Source, sequence: int | None = None, attention: Attention = "eager", microbatch: int = 1
+) -> Discovery:
     """Run the whole model once, forward, and sort its block calls into classes of equal ones."""
-    shape = Shape(1, _sequence(source, sequence), attention)
+    shape = Shape(microbatch, _sequence(source, sequence), attention)
     with _without_weights(), faults.of_model(source.name):
         program = source.build(shape)
         walk = _walk(program, None, Kernels(attention == "fused"), None)
@@ -69,7 +78,7 @@ def trace_model(
 ) -> Model:
     """The model's training step on one of ``tensor`` ranks; pass the ``discovery`` of an earlier trace to save time."""
     length = _sequence(source, sequence)
-    found = discovery or discover(source, sequence, attention)
+    found = discovery or discover(source, sequence, attention, microbatch)
     with _without_weights(), faults.of_model(source.name):
         program = source.build(Shape(microbatch, length, attention))
         sharding = shard_model(
@@ -81,7 +90,7 @@ def trace_model(
         )
         kernels = Kernels(attention == "fused", sharding.vocabulary)
         walk = _walk(program, found.classes, kernels, sharding)
-        faults.check_known(source.name, walk.recorder.unknown)
+        faults.check_known(source.name, _unknown(walk))
         layers, calls, edges, ties = _assemble(walk, sharding)
     return Model(
         name=source.name,
@@ -98,13 +107,28 @@ def trace_model(
     )
 
 
-def unknown_operators(source: Source, sequence: int | None = None) -> tuple[tuple[str, str, str], ...]:
+def unknown_operators(
+    source: Source, sequence: int | None = None, microbatch: int = 1
+) -> tuple[tuple[str, str, str], ...]:
     """All operators of the model that :mod:`phaze.graph.opset` has no row for: name, module, source line."""
-    found = discover(source, sequence)
+    found = discover(source, sequence, microbatch=microbatch)
     with _without_weights(), faults.of_model(source.name):
-        program = source.build(Shape(1, _sequence(source, sequence), "eager"))
+        program = source.build(Shape(microbatch, _sequence(source, sequence), "eager"))
         walk = _walk(program, found.classes, Kernels(False), None)
-        return tuple((name, *place) for name, place in walk.recorder.unknown.items())
+        return tuple((name, *place) for name, place in _unknown(walk).items())
+
+
+def _unknown(walk: Walk) -> dict[str, tuple[str, str]]:
+    """Operators without a row that something depends on: name, and module and line of its first use."""
+    found: dict[str, tuple[str, str]] = {}
+    log = walk.recorder.log
+    for region in walk.regions:
+        back = live(log.backward.get(region.number, ()), set(region.gradients))
+        needed = set(region.outputs) | {operand.value for step in back for operand in step.reads}
+        for step in (*live(log.forward.get(region.number, ()), needed), *back):
+            if opset.kind_of(step.name) is None:
+                found.setdefault(step.name, (step.module, step.line))
+    return found
 
 
 def _sequence(source: Source, asked: int | None) -> int:
@@ -143,20 +167,22 @@ def _part_name(index: int, last: int) -> str:
 def _assemble(
     walk: Walk, sharding: Sharding
 ) -> tuple[tuple[Layer, ...], tuple[Call, ...], tuple[Edge, ...], tuple[Tie, ...]]:
+    regions = [region for region in walk.regions if _is_layer(walk, region)]
     weights = _weights(walk, sharding)
+    tail = next((region.number for region in reversed(regions) if region.module is None), -1)
+    unread = _unread(walk, weights)
     layers: list[Layer] = []
     calls: list[Call] = []
     number_of: dict[int, int] = {}
     call_of: dict[int, int] = {}
     last = len(walk.regions) - 1
-    for region in walk.regions:
-        if not _is_layer(walk, region):
-            continue
+    for region in regions:
         name = region.path or _part_name(region.number, last)
         key = -1 - region.number if region.folds is None else region.folds
         if key not in number_of:
             number_of[key] = len(layers)
-            layers.append(layer_of(walk.recorder.log, region, weights, name))
+            held = replace(weights, unread=unread) if region.number == tail else weights
+            layers.append(layer_of(walk.recorder.log, region, held, name))
         call_of[region.number] = len(calls)
         calls.append(Call(number_of[key], name))
     return tuple(layers), tuple(calls), _edges(walk, call_of), _ties(walk, weights, call_of)
@@ -167,6 +193,14 @@ def _weights(walk: Walk, sharding: Sharding) -> Weights:
     names = {numbers[id(parameter)]: name for name, parameter in walk.model.named_parameters()}
     split = frozenset(numbers[key] for key in sharding.split if key in numbers)
     return Weights(walk.parameters, names, split)
+
+
+def _unread(walk: Walk, weights: Weights) -> frozenset[int]:
+    """Parameters outside blocks that no operator reads: they lie in memory all the same."""
+    steps = (step for each in walk.recorder.log.forward.values() for step in each)
+    read = {operand.storage for step in steps for operand in step.reads}
+    held = {id(parameter) for module in walk.blocks.values() for parameter in module.parameters()}
+    return frozenset(n for n, p in weights.by_storage.items() if n not in read and id(p) not in held)
 
 
 def _edges(walk: Walk, call_of: dict[int, int]) -> tuple[Edge, ...]:
