@@ -151,19 +151,12 @@ def show_layers(console: Console, title: str, layers: Sequence[LayerEstimate]) -
     rows = []
     for layer in layers:
         for name, one in (("forward", layer.forward), ("backward", layer.backward)):
-            watts = "-" if one.average_w is None or one.peak_w is None else f"{one.average_w:.0f} / {one.peak_w:.0f}"
-            rows.append(
-                (
-                    layer.name if name == "forward" else "",
-                    name,
-                    str(layer.count),
-                    show(one.time_s, "s"),
-                    show(one.tensor_s, "s"),
-                    show(one.vector_s, "s"),
-                    show(one.network_s, "s"),
-                    f"{one.share_of_peak:.0%}",
-                    watts,
-                )
-            )
-    columns = ("layer", "pass", "calls", "time", "tensor", "vector", "network", "peak", "W mean / peak")
-    console.print(table(columns, rows, left=2))
+            watts = "-" if one.average_w is None or one.peak_w is None else f"{one.average_w:.0f}/{one.peak_w:.0f}"
+            spans = (one.time_s, one.tensor_s, one.vector_s, one.network_s)
+            head = f"{layer.count} x {layer.name}" if name == "forward" else ""
+            rows.append((head, name, *(f"{1e3 * s:,.3f}" for s in spans), f"{one.share_of_peak:.0%}", watts))
+    console.print(table(("layer", "pass", "ms", "tensor", "vector", "network", "peak", "W"), rows, left=2))
+    whole = [
+        sum(x.count * one.time_s for x, one in ((x, getattr(x, p)) for x in layers)) for p in ("forward", "backward")
+    ]
+    console.print(f"\nall calls: forward {show(whole[0], 's')}, backward {show(whole[1], 's')}; W: mean/greatest")
