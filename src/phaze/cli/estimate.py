@@ -162,16 +162,16 @@ def _collective(text: str, cluster: "Cluster", basis: "Basis") -> Answer:
 
 
 def _graph(path: str, on: "tuple[Chip, Cluster | None]", basis: "Basis", fusion: str, residency: bool) -> Answer:
-    from dataclasses import replace
-
     from phaze.cost.layer import estimate_layers, layers_document
     from phaze.graph import store
-    from phaze.graph.fuse import fuse_layer, level
+    from phaze.graph.fuse import LEVELS, fuse
     from phaze.hardware.calibration import constants_of
 
     chip, cluster = on
-    model, depth = store.load(path), level(fusion)
-    model = replace(model, layers=tuple(fuse_layer(layer, depth) for layer in model.layers))
+    depths = [level for level in LEVELS if level == fusion]
+    if not depths:
+        raise unknown_name("--fusion", "level of fusion", fusion, LEVELS)
+    model = fuse(store.load(path), depths[0])
     layers = estimate_layers(model, chip, cluster, basis, residency)
     used = constants_of(chip.calibration, basis, "training").basis
     asked = {"graph": model.name, "chip": chip.name, "cluster": cluster.name if cluster else None, "basis": used}
