@@ -5,7 +5,7 @@ to 8 A100 (in place), and forward and backward of one layer of a 22B model on 8 
 all-reduces run beside the weight gradients).
 
     layer forward  = sum of its kernels + all-reduces;     with full recompute the backward pass begins with a forward
-    layer backward = sum of its kernels + all-reduces - sum over all-reduces of min(it, weight gradient before)
+    layer backward = sum of its kernels + sum over all-reduces of max(0, it - the weight gradient before it)
 """
 
 import json
@@ -14,13 +14,15 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-from phaze.cost.block import BlockSizes, backward_works, forward_works, weight_gradients
 from phaze.cost.collective import collective
 from phaze.cost.fitting import Measured, measured_product, measured_vector, predicted_s
 from phaze.cost.mapping import product
 from phaze.cost.parts import chip_arrays
 from phaze.cost.table import cost_works
-from phaze.cost.work import Work
+from phaze.cost.vector import Moved, VectorWork
+from phaze.cost.work import Work, works_of
+from phaze.graph.fuse import fuse_layer
+from phaze.graph.zoo import load_family
 from phaze.hardware.calibration import Basis, constants_of
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster
@@ -112,16 +114,33 @@ def all_reduce_rows() -> list[Row]:
     ]
 
 
+def block_works(sizes: dict[str, int]) -> tuple[tuple[Work, ...], tuple[Work, ...]]:
+    """Forward and backward of a block of the family ``gpt``, element-wise chains fused, as Megatron-LM runs it.
+
+    Backward ends with adding the gradients to the 32-bit sums of the batch: 8 bytes a parameter.
+    """
+    gpt = {"hidden": sizes["hidden"], "layers": 2, "heads": sizes["heads"], "vocabulary": 51200}
+    model = load_family(
+        "gpt", gpt | {"sequence": sizes["sequence"]}, tensor=sizes["tensor"], microbatch=sizes["microbatch"]
+    )
+    block = fuse_layer(next(layer for i, layer in enumerate(model.layers) if model.count(i) > 1), "elementwise")
+    parameters = block.parameter_elements
+    summed = VectorWork(parameters, 0, 1.0, 1, (Moved(4.0 * parameters),), (Moved(4.0 * parameters),))
+    return works_of(block.forward), (*works_of(block.backward), Work("vector", vector=summed))
+
+
 def pass_s(works: Sequence[Work], chip: Chip, cluster: Cluster, basis: Basis, hidden: bool) -> float:
-    """Seconds of kernels and collectives one after the other; ``hidden``: collectives beside weight gradients."""
+    """Seconds of kernels and collectives one after the other; ``hidden``: an all-reduce runs beside the product that
+    stands before it, the weight gradient of the layer whose input gradient it sums."""
     times = cost_works(works, chip_arrays([chip]), constants_of(chip.calibration, basis, "training")).times_s()[:, 0]
-    asked = [work.collective for work in works]
-    waits = [
-        0.0 if one is None else collective("all_reduce", one.bytes, one.group, cluster, basis).time_s for one in asked
-    ]
-    beside = weight_gradients(works) if hidden else [False] * len(works)
-    saved = sum(min(float(times[i]), waits[i + 1]) for i, flag in enumerate(beside) if flag)
-    return float(times.sum()) + sum(waits) - saved
+    total = float(times.sum())
+    for i, work in enumerate(works):
+        if work.collective is not None:
+            asked = work.collective
+            waited = collective("all_reduce", asked.bytes, asked.group, cluster, basis).time_s
+            beside = hidden and i > 0 and works[i - 1].core == "tensor"
+            total += max(0.0, waited - float(times[i - 1])) if beside else waited
+    return total
 
 
 def layer_rows() -> list[Row]:
@@ -129,11 +148,12 @@ def layer_rows() -> list[Row]:
     chip, cluster = load_chip(CHIP), load_cluster("selene")
     found = []
     for row in _data()["layers"]:
-        sizes = BlockSizes(row["hidden"], row["heads"], row["sequence"], row["microbatch"], row["tensor"])
+        works = block_works(row)
         ours: dict[str, list[float]] = {"forward": [], "backward": []}
         for basis in BASES:
-            forward = pass_s(forward_works(sizes), chip, cluster, basis, hidden=False)
-            backward = pass_s(backward_works(sizes), chip, cluster, basis, hidden=True)
+            forward, backward = (
+                pass_s(w, chip, cluster, basis, hidden) for w, hidden in zip(works, (False, True), strict=True)
+            )
             ours["forward"].append(forward)
             ours["backward"].append(backward + (forward if row["recompute"] == "full" else 0.0))
         for name, (a, b) in ours.items():
