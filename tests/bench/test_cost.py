@@ -73,9 +73,8 @@ def test_all_works_of_a_model_over_all_chips() -> None:
     seconds, busy = best_of(3, run)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     distinct = len(set(works))
-    print(
-        f"{distinct} works x {len(chips):,} chips, one and all cores {seconds:8.3f} s   ({busy:.3f} s of a core)   budget 5"
-    )
+    told = f"{distinct} works x {len(chips):,} chips, one and all cores"
+    print(f"{told} {seconds:8.3f} s   ({busy:.3f} s of a core)   budget 5")
     print(f"memory of it                              {peak:8.3f} GiB budget 1")
 
 
