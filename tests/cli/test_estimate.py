@@ -55,6 +55,11 @@ def test_three_bases_from_best_to_plainest(phaze: Phaze) -> None:
     assert training["time_s"] > times["calibrated"]["time_s"]
 
 
+def test_a_chip_measured_in_part_says_so(phaze: Phaze) -> None:
+    ran = phaze("estimate", "--gemm", "8x1024x1024x1024", "--chip", "gaudi3")
+    assert "± 15%: measured constants of this chip, in part" in ran.out
+
+
 def test_a_vector_operator_and_a_collective(phaze: Phaze) -> None:
     found = json.loads(phaze("estimate", "--vector", "softmax:16777216:4096", "--chip", "a100-80gb", "--json").out)
     assert found["bound"] == "hbm"

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from phaze.cost.collective import CollectiveCost
-from phaze.cost.estimate import Estimate
+from phaze.cost.estimate import BAND_IN_PART, Estimate
 from phaze.cost.layer import LayerEstimate
 from phaze.cost.mapping import Product, ProductCost
 from phaze.hardware.chip import Chip
@@ -34,9 +34,10 @@ MOST_DRAWN = 16
 
 def _head(console: Console, title: str, found: Estimate, peak: str) -> None:
     console.print(f"[bold]{escape(title)}[/bold]  on {escape(found.chip)}\n")
+    basis = BASES[found.basis] + (", in part" if found.band == BAND_IN_PART else "")
     waits = f"waits for: {found.bound}; {show(found.start_up_s, 's')} of it to start"
     rows = [
-        ("time", f"{show(found.time_s, 's')}  (± {found.band:.0%}: {BASES[found.basis]}, {found.load})"),
+        ("time", f"{show(found.time_s, 's')}  (± {found.band:.0%}: {basis}, {found.load})"),
         ("", waits),
         ("share of peak", f"{found.share_of_peak:.1%} of {peak}"),
     ]
