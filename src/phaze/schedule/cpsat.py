@@ -75,7 +75,7 @@ def _resources(model: Any, part: Part, steps: Sequence[_Step]) -> None:
             model.add_cumulative([step.interval for step, _ in users], [amount for _, amount in users], cores)
 
 
-def solve_cpsat(part: Part, hint: Decisions | None, bound: int, deterministic_s: float) -> Found:
+def solve_cpsat(part: Part, hint: Decisions | None, bound: int, work: float) -> Found:
     """The best schedule within the limit, its search begun at ``hint``, and the proven bound."""
     horizon = hint.makespan if hint else sum(part.least(i) for i in range(len(part)))
     model = cp_model.CpModel()
@@ -94,7 +94,7 @@ def solve_cpsat(part: Part, hint: Decisions | None, bound: int, deterministic_s:
     solver.parameters.random_seed = SEED
     solver.parameters.num_workers = WORKERS
     solver.parameters.interleave_search = True
-    solver.parameters.max_deterministic_time = deterministic_s
+    solver.parameters.max_deterministic_time = work
     status = solver.solve(model)
     proven = max(bound, int(solver.best_objective_bound)) if status != cp_model.UNKNOWN else bound
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
