@@ -55,7 +55,7 @@ def _against_cpsat(problem: Problem) -> int:
         if len(part) == 1:
             continue
         exact = solve_part(part, limits=Limits(list_work=1, cpsat=0.0))
-        oracle = solve_cpsat(part, None, 0, 0.5)
+        oracle = solve_cpsat(part, None, 0, 0.1)
         if oracle.best is None or oracle.bound < oracle.best.makespan or exact.bound < exact.best.makespan:
             assert oracle.bound <= exact.best.makespan
             assert oracle.best is None or exact.bound <= oracle.best.makespan
@@ -67,7 +67,7 @@ def _against_cpsat(problem: Problem) -> int:
 
 @pytest.mark.parametrize("rules", ["icml24", "overlap"])
 def test_labels_equal_cpsat_where_both_prove(rules: Rules) -> None:
-    assert sum(_against_cpsat(random_problem(seed, 8 + seed, rules, 0.25)) for seed in range(7)) >= 5
+    assert sum(_against_cpsat(random_problem(seed, 8 + seed, rules, 0.25)) for seed in range(6)) >= 5
 
 
 @pytest.mark.slow
