@@ -73,7 +73,7 @@ def test_small_messages_go_their_own_way() -> None:
 def test_across_nodes_the_members_of_a_node_share_the_work() -> None:
     selene = load_cluster("selene")
     named = {way.way.split()[0] for way in ways("all_reduce", 2**30, 64, selene)}
-    assert {"ring", "tree", "halving-doubling", "hierarchical"} <= named
+    assert named == {"ring", "tree", "hierarchical"}
     eight_wide = collective("all_reduce", 2**30, 64, selene).time_s
     one_wide = replace(selene, devices=384, levels=(replace(selene.levels[1], size=384),))
     assert collective("all_reduce", 2**30, 8, one_wide).time_s > 4 * eight_wide

@@ -8,7 +8,7 @@ many rings as a group has members each has its own way out, so B = min over leve
 l), and a, s are those of the outermost level used. With f = (n - 1)/n:
 
     ring              all_reduce  s + 2(n-1) a + 2 f S/B      all_gather, reduce_scatter  s/2 + (n-1) a + f S/B
-    halving-doubling  all_reduce  s + 2 log2(n) a + 2 f S/B   gather, scatter  s/2 + log2(n) a + f S/B   switch, n = 2^i
+    halving-doubling  all_reduce  s + 2 log2(n) a + 2 f S/B   gather, scatter  s/2 + log2(n) a + f S/B   one switch, 2^i
     tree              all_reduce  s + 2 log2(n) a + 2 S/B                                                switch
     torus             as ring, a path of sum(e_i - 1) steps over axes of extents e_i; B is the share of the links that
                       lie on axes in use, halved where the group does not close an axis of more than two into a ring
@@ -160,7 +160,7 @@ def _single_ways(kind: Kind, s: Stretch, size: float) -> Iterator[CollectiveCost
             yield _ring_like(kind, s, size, sum(extent - 1 for extent in s.extents), "torus")
         else:
             yield _ring_like(kind, s, size, n - 1, "ring")
-        if s.kind == "switch" and n & (n - 1) == 0:
+        if s.single and s.kind == "switch" and n & (n - 1) == 0:
             yield _ring_like(kind, s, size, log2(n), "halving-doubling")
         if s.kind == "switch" and kind == "all_reduce":
             yield _ring_like(kind, s, size, log2(n), "tree", whole=True)
