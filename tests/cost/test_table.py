@@ -141,6 +141,12 @@ def test_doubling_each_field_of_a_chip_changes_some_answer() -> None:
         assert changed, field
 
 
+def test_nothing_to_do_takes_no_time() -> None:
+    table = cost_table([], chip_arrays([load_chip("tpu-v4")]), DATASHEET)
+    assert table.all_cores.times_s().shape == (0, 1)
+    assert serial_s(table)[0] == 0
+
+
 def test_many_chips_get_what_each_gets_alone() -> None:
     chips = [load_chip(name) for name in ("tpu-v4", "a100-80gb", "tpu-v4-paper", "h100", "tpu-v4")]
     together = cost_works(BLOCK, chip_arrays(chips), DATASHEET).times_s()
