@@ -26,6 +26,10 @@ class InputError(PhazeError):
         place = f"{where}: " if where else ""
         super().__init__(one_line(f"{place}{problem}{'; ' + remedy if remedy else ''}").rstrip(".") + ".")
 
+    def __reduce__(self) -> tuple[type["InputError"], tuple[str, str, str]]:
+        """So that a worker process can hand it on."""
+        return type(self), (self.where, self.problem, self.remedy)
+
 
 class InfeasibleError(PhazeError):
     """The question is well put and nothing satisfies it; ``document`` holds the shortage and its levers."""
@@ -35,6 +39,10 @@ class InfeasibleError(PhazeError):
     def __init__(self, sentence: str, document: Mapping[str, Any]) -> None:
         self.document = dict(document)
         super().__init__(sentence)
+
+    def __reduce__(self) -> tuple[type["InfeasibleError"], tuple[str, dict[str, Any]]]:
+        """So that a worker process can hand it on."""
+        return type(self), (str(self), self.document)
 
 
 def nearest(seen: str, choices: Iterable[str]) -> str:

@@ -232,7 +232,7 @@ def greedy_duals(
                 for k in range(in_first[i], in_first[i + 1]):
                     a = in_sets[k]
                     room = left[a]
-                    if not roomy:
+                    if room < most and not roomy:
                         room = _room(weight, vector, members[first[a] : first[a + 1]], i, cores[chip], sorted_)
                     most = min(most, room)
                 weight[i] = most

@@ -18,9 +18,10 @@ y_i``.
 The lines of :func:`_cores` are added for a core kind only after a solution without them uses more cores of that kind
 than there are, and the program is then solved again. Under icml24 a spread i excludes every j and a collective runs
 with no other; under overlap a spread i excludes those that use one of its kinds, and two collectives exclude each
-other. Times are scaled so that T is 1000: the solver's tolerances are absolute. HiGHS's detection of symmetry is switched
-off: with it and random seed 1, HiGHS 1.12 calls 14.75 s optimal for a problem of five operators that has a schedule of
-14.25 s. Instead the k-th operator of a kind may only use the first k cores: cores are alike.
+other. Times are scaled so that T is 1000: the solver's tolerances are absolute. HiGHS's detection of symmetry is
+switched off: with it and random seed 1, HiGHS 1.12 calls 14.75 s optimal for a problem of five operators that
+has a schedule of 14.25 s. Instead the k-th operator of a kind may only use the first k cores: cores are
+alike.
 """
 
 from dataclasses import dataclass
