@@ -45,11 +45,16 @@ def _quantity(unit: units.Unit, whole: bool = False) -> Callable[[Any], Any]:
     def read(value: Any) -> Any:
         if isinstance(value, str):
             value = units.parse(value, unit)
-        if whole and isinstance(value, float) and value.is_integer():
-            return int(value)
-        return float(value) if isinstance(value, int) and not isinstance(value, bool) and not whole else value
+        if whole:
+            return int(value) if isinstance(value, float) and value.is_integer() else value
+        return _real(value)
 
     return read
+
+
+def _real(value: Any) -> Any:
+    """Whole numbers stand for real ones; all else is left to the type check."""
+    return float(value) if type(value) is int and abs(value) < 2**1023 else value
 
 
 def _shape(unit: units.Unit) -> WithJsonSchema:
@@ -58,16 +63,16 @@ def _shape(unit: units.Unit) -> WithJsonSchema:
 
 
 Bytes = Annotated[int, BeforeValidator(_quantity("B", whole=True)), _shape("B"), Field(gt=0, le=2**60)]
-BytesPerSecond = Annotated[float, BeforeValidator(_quantity("B/s")), _shape("B/s"), Field(gt=0)]
-Hertz = Annotated[float, BeforeValidator(_quantity("Hz")), _shape("Hz"), Field(gt=0)]
-Seconds = Annotated[float, BeforeValidator(_quantity("s")), _shape("s"), Field(ge=0)]
-Watts = Annotated[float, BeforeValidator(_quantity("W")), _shape("W"), Field(gt=0)]
-Mm2 = Annotated[float, BeforeValidator(_quantity("mm2")), _shape("mm2"), Field(gt=0)]
-FlopPerSecond = Annotated[float, BeforeValidator(_quantity("FLOP/s")), _shape("FLOP/s"), Field(gt=0)]
+BytesPerSecond = Annotated[float, BeforeValidator(_quantity("B/s")), _shape("B/s"), Field(gt=0, le=1e18)]
+Hertz = Annotated[float, BeforeValidator(_quantity("Hz")), _shape("Hz"), Field(gt=0, le=1e15)]
+Seconds = Annotated[float, BeforeValidator(_quantity("s")), _shape("s"), Field(ge=0, le=1e9)]
+Watts = Annotated[float, BeforeValidator(_quantity("W")), _shape("W"), Field(gt=0, le=1e9)]
+Mm2 = Annotated[float, BeforeValidator(_quantity("mm2")), _shape("mm2"), Field(gt=0, le=1e9)]
+FlopPerSecond = Annotated[float, BeforeValidator(_quantity("FLOP/s")), _shape("FLOP/s"), Field(gt=0, le=1e24)]
 Count = Annotated[int, Field(gt=0, le=2**40)]
-Share = Annotated[float, BeforeValidator(lambda v: float(v) if type(v) is int else v), Field(ge=0, le=1)]
-NonNegative = Annotated[float, BeforeValidator(lambda v: float(v) if type(v) is int else v), Field(ge=0)]
-Positive = Annotated[float, BeforeValidator(lambda v: float(v) if type(v) is int else v), Field(gt=0)]
+Share = Annotated[float, BeforeValidator(_real), Field(ge=0, le=1)]
+NonNegative = Annotated[float, BeforeValidator(_real), Field(ge=0, le=1e15)]
+Positive = Annotated[float, BeforeValidator(_real), Field(gt=0, le=1e15)]
 
 
 def read_text(path: str) -> tuple[str, str]:
@@ -78,14 +83,18 @@ def read_text(path: str) -> tuple[str, str]:
         return Path(path).read_text(encoding="utf-8"), path
     except FileNotFoundError:
         raise InputError(path, "there is no such file") from None
-    except (UnicodeDecodeError, ValueError):
+    except UnicodeDecodeError:
         raise InputError(path, "the file is not UTF-8 text") from None
+    except ValueError as fault:
+        raise InputError(path, f"this is no path of a file ({fault})") from None
     except OSError as fault:
         raise InputError(path, f"the file cannot be read ({fault.strerror})") from None
 
 
-def notation_of(path: str) -> Notation:
-    """TOML by the ending ``.toml``, JSON otherwise (and on standard input)."""
+def notation_of(path: str, text: str) -> Notation:
+    """TOML by the ending ``.toml``; on standard input whatever does not begin like JSON; JSON otherwise."""
+    if path == "-":
+        return "json" if text.lstrip()[:1] in ("{", "[", "") else "toml"
     return "toml" if path.endswith(".toml") else "json"
 
 
@@ -130,7 +139,7 @@ def check(model: type[M], raw: Mapping[str, Any], where: str) -> M:
 def load(model: type[M], path: str) -> M:
     """Read, parse and check the file at ``path``."""
     text, where = read_text(path)
-    return check(model, parse(text, notation_of(path), where), where)
+    return check(model, parse(text, notation_of(path, text), where), where)
 
 
 def expect_schema(raw: Mapping[str, Any], formats: Mapping[str, Format], where: str) -> Format:

@@ -1,16 +1,23 @@
 """The command line as a person meets it: answers, documents, exit codes."""
 
+import contextlib
+import io
 import json
 import subprocess
 import sys
+import tempfile
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from phaze import __version__
 from phaze.cli import answer
+from phaze.cli.main import app
 from phaze.cli.schema import formats
 from phaze.errors import InfeasibleError
 from phaze.hardware.library import preset_names
@@ -37,6 +44,12 @@ def test_help_shows_every_command_that_the_tour_names(phaze: Phaze) -> None:
     for command in ("chips", "clusters", "stacks", "schema", "validate"):
         assert f"phaze {command}" in out
         assert phaze(command, "--help").code == 0
+
+
+def test_no_arguments_show_the_help(phaze: Phaze) -> None:
+    ran = phaze()
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == phaze("--help").out
 
 
 def test_one_chip_as_a_document(phaze: Phaze) -> None:
@@ -117,33 +130,36 @@ def test_a_wrong_file_says_its_path_and_value(phaze: Phaze, tmp_path: Path) -> N
     assert f"{wrong}: hbm.size: '-32 GiB' is out of range; it must be greater than 0." in ran.err
 
 
-def test_a_users_chip_reads_from_a_file_and_from_standard_input(phaze: Phaze, tmp_path: Path) -> None:
-    document = json.loads(phaze("schema", "chip", "--json").out)
-    assert "tensor_cores" in document["properties"]
+def test_a_users_chip_reads_from_a_file_and_from_standard_input(
+    phaze: Phaze, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     preset = Path(answer.__file__).parents[1] / "hardware" / "presets" / "chips" / "h100.toml"
     own = tmp_path / "own.toml"
     own.write_text(preset.read_text().replace('name = "h100"', 'name = "own"'))
     assert json.loads(phaze("chips", own, "--json").out)["name"] == "own"
+    for text in (own.read_text(), json.dumps(tomllib.loads(own.read_text()))):
+        monkeypatch.setattr("sys.stdin", io.StringIO(text))
+        assert json.loads(phaze("chips", "-", "--json").out)["name"] == "own"
 
 
 def test_nothing_feasible_is_exit_code_3_with_the_shortage(capsys: pytest.CaptureFixture[str]) -> None:
     import typer
 
-    app = typer.Typer()
+    own = typer.Typer()
 
-    @app.command()
+    @own.command()
     @answer.answering
     def fails() -> answer.Answer:
         raise InfeasibleError("It does not fit.", {"needed_bytes": 3})
 
-    @app.command()
+    @own.command()
     @answer.answering
     def breaks() -> answer.Answer:
         raise RuntimeError("a fault\nof two lines")
 
-    assert answer.exit_code_of(app, ["fails", "--json"]) == 3
+    assert answer.exit_code_of(own, ["fails", "--json"]) == 3
     assert json.loads(capsys.readouterr().out) == {"error": "It does not fit.", "needed_bytes": 3}
-    assert answer.exit_code_of(app, ["breaks", "--json"]) == 1
+    assert answer.exit_code_of(own, ["breaks", "--json"]) == 1
     said = capsys.readouterr()
     assert json.loads(said.out)["error"].startswith("this is a fault of phaze: RuntimeError: a fault of two lines")
     assert said.err.count("\n") == 1
@@ -157,9 +173,9 @@ def test_names_that_look_like_markup_stay_text(phaze: Phaze, tmp_path: Path) -> 
 
 
 def test_a_closed_pipe_is_no_fault() -> None:
-    command = f"{sys.executable} -c 'from phaze.cli.main import main; main()' chips | head -n 1"
+    command = f"{sys.executable} -m phaze chips | head -n 1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
-    assert "Traceback" not in done.stderr
+    assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("chip")
 
 
@@ -172,3 +188,36 @@ def test_help_imports_none_of_the_heavy_libraries() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_chip_too_large_for_a_wafer_is_shown_with_what_stands_in_the_way(phaze: Phaze, tmp_path: Path) -> None:
+    preset = Path(answer.__file__).parents[1] / "hardware" / "presets" / "chips" / "tpu-v4.toml"
+    huge = tmp_path / "huge.toml"
+    huge.write_text(preset.read_text().replace('size = "128 MiB"', 'size = "1 TiB"'))
+    document = json.loads(phaze("chips", huge, "--json").out)
+    assert document["ownership"] is None
+    assert "does not fit a wafer" in document["obstacle"]
+    assert "does not fit a wafer" in " ".join(phaze("chips", huge).out.split())
+
+
+numbers = st.integers(-(2**70), 2**70) | st.floats() | st.sampled_from(["1e300 GHz", "1e15 Hz", "1 EB/s", "0 B", "1 B"])
+
+
+@given(st.data())
+@settings(max_examples=120)
+def test_any_number_in_a_chip_file_is_an_answer_or_bad_input(data: st.DataObject) -> None:
+    preset = Path(answer.__file__).parents[1] / "hardware" / "presets" / "chips" / "tpu-v4.toml"
+    raw = tomllib.loads(preset.read_text())
+    table = data.draw(
+        st.sampled_from(["", "tensor_cores", "vector_cores", "global_buffer", "hbm", "links", "published"])
+    )
+    place = raw[table] if table else raw
+    place[data.draw(st.sampled_from(sorted(key for key in place if key != "sources")))] = data.draw(numbers)
+    said, wrong = io.StringIO(), io.StringIO()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "chip.json"
+        path.write_text(json.dumps(raw))
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(wrong):
+            code = answer.exit_code_of(app, ["chips", str(path), "--json"])
+    assert code in (0, 2), wrong.getvalue()
+    assert isinstance(json.loads(said.getvalue()), dict)

@@ -83,7 +83,7 @@ def exit_code_of(app: typer.Typer, arguments: list[str]) -> int:
     """Run ``app`` on ``arguments``; every failure becomes one sentence on standard error and an exit code."""
     as_json = "--json" in arguments
     try:
-        code = app(args=arguments, prog_name="phaze", standalone_mode=False)
+        code = app(args=arguments or ["--help"], prog_name="phaze", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except typer.Exit as stop:
         return stop.exit_code
@@ -98,7 +98,7 @@ def exit_code_of(app: typer.Typer, arguments: list[str]) -> int:
         )
     except PhazeError as fault:
         return _failure(one_line(str(fault)), {"error": one_line(str(fault))}, fault.exit_code, as_json)
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # the reader has gone; Typer turns some of these into an exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as fault:

@@ -19,7 +19,6 @@ from phaze.documents import (
     Hertz,
     Mm2,
     NonNegative,
-    Positive,
     Seconds,
     Share,
     Watts,
@@ -41,8 +40,9 @@ from phaze.hardware.stack import Fusion, Optimizer, Precision, ScheduleRule, Sta
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=64)]
 Text = Annotated[str, Field(min_length=1, max_length=400)]
+Units = Annotated[int, Field(gt=0, le=10**6, strict=True)]
 Sources = dict[str, Text]
-BuiltShare = Annotated[Positive, Field(ge=1)]
+UnitPair = Annotated[tuple[Units, Units], Field(strict=False)]
 
 
 class CoreBufferTable(Document):
@@ -88,12 +88,26 @@ class LinksTable(Document):
 
 
 class SiliconTable(Document):
-    """Units on the die over units that work; see :class:`phaze.hardware.chip.Silicon`."""
+    """What lies on the die(s): pairs [units on the die, units in use], where some are switched off."""
 
     dies: Annotated[int, Field(gt=0, le=64)] = 1
-    cores_built: BuiltShare = 1.0
-    global_buffer_built: BuiltShare = 1.0
-    hbm_built: BuiltShare = 1.0
+    cores: UnitPair = (1, 1)
+    global_buffer: UnitPair = (1, 1)
+    hbm: UnitPair = (1, 1)
+
+    def value(self) -> Silicon:
+        built = {f"{name}_built": on_die / in_use for name, (on_die, in_use) in self._pairs().items()}
+        return Silicon(self.dies, **built)
+
+    def _pairs(self) -> dict[str, tuple[int, int]]:
+        return {"cores": self.cores, "global_buffer": self.global_buffer, "hbm": self.hbm}
+
+    @model_validator(mode="after")
+    def _all_in_use_lie_on_the_die(self) -> "SiliconTable":
+        for name, (on_die, in_use) in self._pairs().items():
+            if on_die < in_use:
+                raise ValueError(f"let {name} have at least as many units on the die as in use ({on_die} and {in_use})")
+        return self
 
 
 class PublishedTable(Document):
@@ -147,7 +161,7 @@ class ChipFile(Document):
             technology=self.technology,
             cluster=self.cluster,
             clock_basis=self.clock_basis,
-            silicon=Silicon(**self.silicon.model_dump()),
+            silicon=self.silicon.value(),
             published=Published(said.peak, said.die, said.die_is_upper_bound, said.tdp, said.process),
         )
 

@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from phaze.errors import InfeasibleError
 from phaze.hardware.chip import Chip
 from phaze.hardware.ownership import Ownership, Terms, ownership_of
 from phaze.hardware.power import Power, full_rate_power
@@ -12,12 +13,13 @@ from phaze.hardware.technology_files import load_technology
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A chip with its estimates; None where the chip names no technology."""
+    """A chip with its estimates; None where the chip names no technology, and no ownership where it cannot be made."""
 
     chip: Chip
-    areas: Areas | None
-    power: Power | None
-    ownership: Ownership | None
+    areas: Areas | None = None
+    power: Power | None = None
+    ownership: Ownership | None = None
+    obstacle: str | None = None
 
     @property
     def area_mm2(self) -> float | None:
@@ -31,10 +33,13 @@ class Sheet:
 def sheet_of(chip: Chip, terms: Terms) -> Sheet:
     """The sheet of ``chip`` in the technology that it names."""
     if chip.technology is None:
-        return Sheet(chip, None, None, None)
+        return Sheet(chip)
     technology = load_technology(chip.technology)
     areas, power = chip_areas(technology, chip), full_rate_power(technology, chip)
-    return Sheet(chip, areas, power, ownership_of(chip, technology, terms))
+    try:
+        return Sheet(chip, areas, power, ownership_of(chip, technology, terms))
+    except InfeasibleError as fault:
+        return Sheet(chip, areas, power, obstacle=str(fault))
 
 
 def sheet_document(sheet: Sheet) -> dict[str, Any]:
@@ -50,5 +55,6 @@ def sheet_document(sheet: Sheet) -> dict[str, Any]:
         "area_by_component_mm2": None if sheet.areas is None else sheet.areas.by_component(),
         "design_power_w": sheet.power_w,
         "full_rate_power_by_component_w": None if sheet.power is None else sheet.power.by_component(),
+        "obstacle": sheet.obstacle,
         "ownership": None if owned is None else {name: getattr(owned, name) for name in (*money, *carbon)},
     }

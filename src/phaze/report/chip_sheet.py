@@ -47,11 +47,16 @@ def show_sheet(console: Console, sheet: Sheet, notes: str | None, doubtful: Mapp
     chip, said = sheet.chip, sheet.chip.published
     console.print(f"[bold]{escape(chip.name)}[/bold]  {escape(chip.title)}\n")
     rows = _parts(sheet)
-    if sheet.area_mm2 is not None and sheet.power_w is not None and sheet.ownership is not None:
-        owned = sheet.ownership
+    if sheet.area_mm2 is not None and sheet.power_w is not None:
         rows += [
             ("area, estimate", _against(sheet.area_mm2, said.die_mm2, "mm2", said.die_is_upper_bound)),
             ("design power, est.", _against(sheet.power_w, said.tdp_w, "W")),
+        ]
+    if sheet.obstacle is not None:
+        rows.append(("making", sheet.obstacle))
+    if sheet.ownership is not None:
+        owned = sheet.ownership
+        rows += [
             ("making", f"{owned.making_usd:,.0f} USD, {owned.embodied_kgco2e:.0f} kgCO2e"),
             ("running", f"{owned.energy_usd:,.0f} USD, {owned.operational_kgco2e:,.0f} kgCO2e over its life"),
         ]
