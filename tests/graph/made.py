@@ -21,7 +21,7 @@ from phaze.graph.ir import (
 )
 from phaze.graph.opset import KINDS
 from phaze.graph.store import graph_from
-from phaze.graph.store_check import SIZES
+from phaze.graph.summary import SIZES
 
 VECTOR_KINDS = ("add", "multiply", "cast", "gelu", "dropout", "copy", "reduce", "softmax", "layer_norm", "scatter")
 KIND_NAMES = ("product", "attention", "all_reduce", *VECTOR_KINDS)

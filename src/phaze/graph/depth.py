@@ -76,7 +76,7 @@ def _edges(model: Model, places: _Places) -> tuple[Edge, ...]:
                 add(edge, target - 1, target)
             continue
         if run is not None and not places.is_first(edge.source) and (edge.source - 1, edge.target) not in known:
-            sources = sources[-1:]
+            sources = (max(places.new[edge.source - 1] + sources),)
         for source in sources:
             for target in targets:
                 add(edge, source, target)
@@ -84,11 +84,11 @@ def _edges(model: Model, places: _Places) -> tuple[Edge, ...]:
 
 
 def deepen(model: Model, lengths: Sequence[int]) -> Model:
-    """``model`` with its runs of two as long as ``lengths`` say, in order; every length is at least two."""
+    """``model`` with its runs of two as long as ``lengths`` say, in order; every length is at least one."""
     repeated = runs(model)
     sizes = dict(zip(repeated, lengths, strict=True))
-    if any(model.count(layer) != 2 or length < 2 for layer, length in sizes.items()):
-        raise ValueError("runs of two calls become runs of two or more")
+    if any(model.count(layer) != 2 or length < 1 for layer, length in sizes.items()):
+        raise ValueError("runs of two calls become runs of one or more")
     places = _places(model, sizes)
     calls: list[Call] = []
     for place, call in enumerate(model.calls):

@@ -5,6 +5,7 @@ Of n variables the first n + 1 points are a base and, for each variable, the bas
     monomial   e_i = log(y_i / y_0) / log(x_i / x_0) is whole for every i; c = y_0 / x_0^e   (:func:`_monomial`)
     sum        over the shapes x^e that single monomials had: y_p = sum over e of c_e x_p^e for every point p, solved in
                rational numbers; there are fewer shapes than points, so some points check the rest   (:class:`_System`)
+               and, where that fails, over the same shapes and those divided by one variable   (:func:`_lower`)
     least      of two expressions found before, none below the values, at every point one equal   (:func:`_least`)
 
 Whatever is found takes the right value at every point, or :class:`FitError` says that there is none.
@@ -96,6 +97,32 @@ def _least(values: Values, points: Sequence[Point], pool: Mapping[Values, Expres
     return None
 
 
+def _lower(shapes: Iterable[Exponents]) -> Iterator[Exponents]:
+    """Each shape divided by each of its variables: s^2 + s is found where s alone never stands."""
+    for shape in shapes:
+        for place, (name, exponent) in enumerate(shape):
+            if exponent > 0:
+                changed = ((name, exponent - 1),) if exponent > 1 else ()
+                yield shape[:place] + changed + shape[place + 1 :]
+
+
+def _solved(
+    wanted: Sequence[Values], points: Sequence[Point], shapes: set[Exponents], found: dict[Values, Expression]
+) -> list[Values]:
+    """Put those of ``wanted`` that are sums of ``shapes`` into ``found``; the others come back."""
+    if not wanted or len(shapes) >= len(points):
+        return list(wanted)
+    system = _System(sorted(shapes), points)
+    left: list[Values] = []
+    for values in wanted:
+        solved = system.solve(values)
+        if solved is None:
+            left.append(values)
+        else:
+            found[values] = solved
+    return left
+
+
 def fit(points: Sequence[Point], wanted: Iterable[Values], names: Sequence[str]) -> dict[Values, Expression]:
     """An expression in the variables ``names`` for each of ``wanted``: its values at ``points``."""
     open_values: list[Values] = []
@@ -108,17 +135,10 @@ def fit(points: Sequence[Point], wanted: Iterable[Values], names: Sequence[str])
             open_values.append(values)
         else:
             found[values] = same
-    shapes = sorted({term.exponents for e in found.values() for terms in e.sums for term in terms} | {()})
-    if open_values and len(shapes) >= len(points):
-        raise FitError(f"{len(points)} points are too few for sums of {len(shapes)} monomials: give more.")
-    system = _System(shapes, points) if open_values else None
-    left: list[Values] = []
-    for values in open_values:
-        solved = None if system is None else system.solve(values)
-        if solved is None:
-            left.append(values)
-        else:
-            found[values] = solved
+    shapes = {term.exponents for e in found.values() for terms in e.sums for term in terms} | {()}
+    left = _solved(open_values, points, shapes, found)
+    if left:
+        left = _solved(left, points, shapes | set(_lower(shapes)), found)
     for values in left:
         least = _least(values, points, found)
         if least is None:

@@ -7,7 +7,7 @@ operators among them a softmax, to another product of two activations (probabili
     rerun   = the operators that lead from what is kept to what was dropped
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from phaze.graph.ir import Operator, OperatorGraph, Recompute, Tensor
 
@@ -59,8 +59,8 @@ def part_of(graph: OperatorGraph, operators: Iterable[Operator], outputs: Iterab
     return OperatorGraph(tensors, chosen, tuple(sorted(read - written)), tuple(sorted(set(outputs) & written)))
 
 
-def selective(forward: OperatorGraph, none: Recompute, bytes_of: Mapping[int, int]) -> Recompute:
-    """``none`` without what score paths wrote; ``bytes_of`` are the storages' bytes of saved tensors."""
+def selective(forward: OperatorGraph, none: Recompute, bytes_kept: Callable[[Iterable[int]], int]) -> Recompute:
+    """``none`` without what score paths wrote; ``bytes_kept`` counts the storages of tensors, each once."""
     path = score_path(forward)
     made = {access.tensor for op in forward.operators if op.id in path for access in op.writes}
     dropped = {tensor for tensor in none.saved if tensor in made}
@@ -71,8 +71,7 @@ def selective(forward: OperatorGraph, none: Recompute, bytes_of: Mapping[int, in
             rerun.append(operator)
             wanted.update(access.tensor for access in operator.reads if access.tensor in made)
     kept = tuple(tensor for tensor in none.saved if tensor not in dropped)
-    lost = sum(bytes_of[tensor] for tensor in dropped)
-    return Recompute(kept, none.saved_bytes - lost, part_of(forward, rerun[::-1], dropped))
+    return Recompute(kept, bytes_kept(kept), part_of(forward, rerun[::-1], dropped))
 
 
 def tensors_by_number(graphs: Iterable[OperatorGraph]) -> dict[int, Tensor]:

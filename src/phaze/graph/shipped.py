@@ -4,24 +4,28 @@ A *case* is a way to run the model in which its operators are the same whatever 
 sequence parallel or not, one tensor width (families: 1 or more), microbatch 1 or more. A file holds
 
     expressions   each distinct one once, as text (:mod:`phaze.graph.sizes`)
-    templates     structures (:mod:`phaze.graph.template`): of a layer as in ``phaze.graph/1``, or of a *frame*, the
-                  rest of a model (calls, edges, ties)
+    templates     structures (:mod:`phaze.graph.template`): of a layer as in ``phaze.graph/1`` but slim (operators as
+                  [id, kind, sizes, reads, writes, module] without names of sizes and with tensor and bytes in turn,
+                  roles by their first letters), or of a *frame*, the rest of a model (calls, edges, ties)
     cases         by name: frame and layers, each [template, which expression each of its leaves is], names of the
                   layers, approximations
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import resources
+from types import MappingProxyType
 from typing import Any
 
-from phaze.graph import sizes, store
-from phaze.graph.ir import Attention, Model
+from phaze.graph import opset, sizes, store
+from phaze.graph.ir import Attention, Model, Role
 from phaze.graph.sizes import Expression, Point
+from phaze.graph.summary import SIZES
 from phaze.graph.template import Symbolic, filled, group_alike, template
 
+ROLES: Mapping[Role, str] = MappingProxyType({"input": "in", "parameter": "pa", "intermediate": "im", "constant": "co"})
 HEAD = ("name", "sequence_parallel", "attention", "approximations", "layers")
 
 
@@ -36,8 +40,55 @@ def frame_of(model: Model) -> dict[str, Any]:
 
 
 def layers_of(model: Model) -> list[dict[str, Any]]:
-    """The layers of a model as plain values; their names are kept apart."""
-    return [{key: value for key, value in layer.items() if key != "name"} for layer in store.plain(model)["layers"]]
+    """The layers of a model as slim plain values; their names are kept apart."""
+    return [slim(layer) for layer in store.plain(model)["layers"]]
+
+
+def _flat(rows: Sequence[Sequence[int]]) -> list[int]:
+    return [number for row in rows for number in row]
+
+
+def _slim_graph(graph: Any) -> Any:
+    if graph == store.AGAIN:
+        return graph
+    rows = []
+    for number, kind, _, named, reads, writes, module, parts in graph["operators"]:
+        if parts:
+            raise ValueError("graphs are shipped before fusion")
+        rows.append([number, kind, list(named.values()), *map(_flat, (reads, writes)), module])
+    return {"operators": rows, "outputs": graph["outputs"]}
+
+
+def _whole_graph(graph: Any) -> Any:
+    if graph == store.AGAIN:
+        return graph
+    rows = []
+    for number, kind, numbers, reads, writes, module in graph["operators"]:
+        row = opset.KINDS[kind]
+        named = dict(zip(SIZES[row.rule], numbers, strict=True))
+        operands = (list(zip(flat[::2], flat[1::2], strict=True)) for flat in (reads, writes))
+        rows.append([number, kind, row.core, named, *operands, module, ()])
+    return {"operators": rows, "outputs": graph["outputs"]}
+
+
+def _graphs(layer: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
+    kept = {key: {**layer[key], "rerun": change(layer[key]["rerun"])} for key in ("none", "selective", "full")}
+    return {**layer, "forward": change(layer["forward"]), "backward": change(layer["backward"]), **kept}
+
+
+def slim(layer: Mapping[str, Any]) -> dict[str, Any]:
+    """A layer of ``phaze.graph/1`` with less text, and without its name."""
+    rows = [[number, elements, width, ROLES[role]] for number, elements, width, role in layer["tensors"]]
+    found = _graphs({**layer, "tensors": rows}, _slim_graph)
+    del found["name"]
+    return found
+
+
+def whole(layer: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The layer that :func:`slim` was given."""
+    names = {short: role for role, short in ROLES.items()}
+    rows = [[number, elements, width, names[short]] for number, elements, width, short in layer["tensors"]]
+    return _graphs({"name": name, **layer, "tensors": rows}, _whole_graph)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +173,7 @@ def model_at(shipped: Shipped, case: str, point: Point, *, name: str, attention:
     def document(place: Sequence[Any]) -> Any:
         return filled(shipped.templates[place[0]], [value(number) for number in place[1]])
 
-    layers = [{"name": n, **document(place)} for n, place in zip(raw["names"], raw["layers"], strict=True)]
+    layers = [whole(document(place), n) for n, place in zip(raw["names"], raw["layers"], strict=True)]
     text = {"name": name, "sequence_parallel": spread, "attention": attention}
     rest = {"approximations": raw["approximations"], "layers": layers}
     return store.from_plain({**text, **document(raw["frame"]), **rest})

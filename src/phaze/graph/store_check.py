@@ -5,7 +5,6 @@ before, every output is touched, and every operator has the core and the sizes o
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -14,6 +13,7 @@ from phaze import documents
 from phaze.errors import InputError, unknown_name
 from phaze.graph import opset
 from phaze.graph.ir import Attention, Core, Model, Role
+from phaze.graph.summary import SIZES
 
 Whole = Annotated[int, Field(ge=0, le=2**62)]
 Name = Annotated[str, Field(max_length=1000)]
@@ -30,21 +30,6 @@ ParameterRow = Annotated[tuple[Name, Annotated[int, Field(ge=-1, le=2**62)], Who
 CallRow = Annotated[tuple[Whole, Name], Fixed]
 EdgeRow = Annotated[tuple[Whole, Whole, Whole, Whole], Fixed]
 TieRow = Annotated[tuple[Name, list[Whole], Whole, Whole], Fixed]
-
-SIZES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "product": ("batch", "m", "n", "k"),
-        "convolution": ("batch", "m", "n", "k"),
-        "attention": ("batch", "queries", "keys", "width", "value_width"),
-        "map": ("elements",),
-        "reduce": ("elements", "rows"),
-        "normalize": ("elements", "rows"),
-        "move": ("elements",),
-        "collective": ("bytes", "group"),
-        "free": (),
-    }
-)
-"""The names of the sizes that an operator has, by the rule of its kind, in order."""
 
 
 class GraphShape(documents.Document):

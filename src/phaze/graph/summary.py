@@ -9,11 +9,27 @@ All of one rank and one microbatch; ``layers`` has the same of one call of each 
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from phaze.graph import opset
 from phaze.graph.ir import Layer, Model, Operator, OperatorGraph
+
+SIZES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "product": ("batch", "m", "n", "k"),
+        "convolution": ("batch", "m", "n", "k"),
+        "attention": ("batch", "queries", "keys", "width", "value_width"),
+        "map": ("elements",),
+        "reduce": ("elements", "rows"),
+        "normalize": ("elements", "rows"),
+        "move": ("elements",),
+        "collective": ("bytes", "group"),
+        "free": (),
+    }
+)
+"""The names of the sizes that an operator has, by the rule of its kind, in order."""
 
 
 def graph_flops(graph: OperatorGraph) -> int:

@@ -31,9 +31,10 @@ def attention_backward(  # noqa: PLR0917 (operators of torch take positions)
 
 @attention.register_fake
 def _(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor]:
-    # The layout that a following transpose(1, 2) makes contiguous, as the usual kernels do.
-    *lead, heads, queries, _ = q.shape
-    out = q.new_empty((*lead, queries, heads, v.shape[-1])).transpose(-3, -2)
+    # Dense, with the dimensions in the order in which the query has them in memory, as the usual kernels do.
+    order = sorted(range(q.dim()), key=lambda dim: -q.stride()[dim])
+    shape = (*q.shape[:-1], v.shape[-1])
+    out = q.new_empty([shape[dim] for dim in order]).permute([order.index(dim) for dim in range(q.dim())])
     return out, q.new_empty(q.shape[:-1], dtype=torch.float32)
 
 
@@ -70,6 +71,8 @@ def fused_attention(
     *args: Any,
     **kwargs: Any,
 ) -> Tensor:
-    """Stands in for ``scaled_dot_product_attention``; the dropout mask comes from a counter and is not kept, and
-    dropout, causality and scale change no shape."""
-    return applied(_Attention, query, key, value, attn_mask)
+    """Stands in for ``scaled_dot_product_attention``. A boolean mask says which positions may look where; the kernel
+    knows that from the positions. The dropout mask comes from a counter and is not kept. Causality and scale change
+    no shape."""
+    bias = None if attn_mask is None or attn_mask.dtype == torch.bool else attn_mask
+    return applied(_Attention, query, key, value, bias)

@@ -147,6 +147,7 @@ class Numbering:
     log: Log
     parameters: frozenset[int]
     inputs: frozenset[Value]
+    path: str = ""
     numbers: dict[Value, int] = field(default_factory=dict)
     tensors: dict[int, Tensor] = field(default_factory=dict)
     written: set[Value] = field(default_factory=set)
@@ -204,8 +205,15 @@ def _operators(step: Step, numbering: Numbering, first: int) -> list[Operator]:
         outputs = tuple(
             Access(numbering.of(o), size) for o, size in zip(writes, written, strict=True) if math.prod(o.shape)
         )
-        made.append(Operator(first + len(made), name, core, sizes, inputs, outputs, step.module))
+        made.append(
+            Operator(first + len(made), name, core, sizes, inputs, outputs, _within(step.module, numbering.path))
+        )
     return made
+
+
+def _within(module: str, path: str) -> str:
+    """The path of a module inside the layer at ``path``."""
+    return module.removeprefix(path).removeprefix(".") if path else module
 
 
 def graph_of(steps: Iterable[Step], numbering: Numbering, needed: set[Value], first: int) -> OperatorGraph:

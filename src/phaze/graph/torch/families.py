@@ -78,7 +78,7 @@ class GptAttention(nn.Module):
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         projected = self.qkv(x)
         q, k, v = projected.view(*projected.shape[:2], self.heads, self.qkv_width).chunk(3, dim=-1)
-        result: Tensor = self.out(attend((q, k, v), mask, self.attention, self.dropout))
+        result: Tensor = self.out(attend((q, k, v), mask, self.attention, self.dropout if self.training else 0.0))
         return result
 
 

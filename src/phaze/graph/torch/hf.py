@@ -13,6 +13,7 @@ from transformers.pytorch_utils import Conv1D
 
 from phaze.errors import InputError
 from phaze.graph.torch.hf_plans import plan_of
+from phaze.graph.torch.plans import Plan
 from phaze.graph.torch.program import Program, Shape, Source
 
 BALANCED = "experts are taken as equally loaded: each of the E experts gets 1/E of the routed tokens"
@@ -108,16 +109,26 @@ def hf_source(name: str, config: Any, sequence: int | None = None) -> Source:
     usual, longest, fixed = _positions(config)
     vocabulary = 0 if fixed else int(getattr(config, "vocab_size", 0) or 0)
     notes = (BALANCED,) if getattr(config, "num_local_experts", 0) or getattr(config, "num_experts", 0) else ()
+    plan, fault = _plan(config, name)
     return Source(
         name=name,
         build=lambda shape: _build(config, kind, shape),
-        sequence=sequence or usual,
+        sequence=usual if fixed or sequence is None else min(sequence, longest or sequence),
         longest=longest,
         fixed=fixed,
-        plan=plan_of(config, name),
+        plan=plan,
         vocabulary=vocabulary,
         notes=notes,
+        plan_fault=fault,
     )
+
+
+def _plan(config: Any, name: str) -> tuple[Plan | None, InputError | None]:
+    """The plan, or what is wrong with it: that matters only to a width above 1."""
+    try:
+        return plan_of(config, name), None
+    except InputError as fault:
+        return None, fault
 
 
 def hf_config(raw: Mapping[str, Any], where: str) -> Any:

@@ -1,7 +1,8 @@
 """Tensor-parallel plans of transformers' models: ours where there is one, else the one that the configuration ships.
 
-Styles are translated: colwise, rowwise, packed_colwise (two stacked matrices), moe_tp_experts; ``*_gather_output`` of
-the head becomes the split over the vocabulary.
+Styles are translated: colwise, rowwise, packed_colwise (two stacked matrices), moe_tp_experts. A weight that is
+``replicated_with_grad_allreduce`` stays whole; its gradients are summed once a step. Embedding and head are split over
+the vocabulary, whatever the plan says of them.
 """
 
 from collections.abc import Mapping
@@ -15,6 +16,8 @@ STYLES: Mapping[str, Style] = MappingProxyType(
     {"colwise": "column", "rowwise": "row", "packed_colwise": "packed", "moe_tp_experts": "experts"}
 )
 HEADS = ("attn", "attention")
+WHOLE = "replicated_with_grad_allreduce"
+VOCABULARY = ("lm_head", "embed_tokens", "embeddings")
 
 
 def plan_of(config: Any, where: str) -> Plan | None:
@@ -31,6 +34,8 @@ def translate(shipped: Mapping[str, str], where: str) -> Plan:
     expert_modules = [path for path, style in shipped.items() if style == "moe_tp_experts"]
     splits: list[Split] = []
     for path, style in shipped.items():
+        if style == WHOLE or path.rsplit(".", 1)[-1] in VOCABULARY:
+            continue
         if style not in STYLES:
             raise InputError(
                 f"{where}: tensor-parallel plan",

@@ -14,7 +14,7 @@ from phaze.graph import recompute
 from phaze.graph.ir import Layer, OperatorGraph, Parameter, Recompute
 from phaze.graph.torch.convert import Numbering, graph_of, live, real_reads
 from phaze.graph.torch.record import FROM_PARAMETERS, Log, Step
-from phaze.graph.torch.walk import Region, Value
+from phaze.graph.torch.regions import Region, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def layer_of(log: Log, region: Region, weights: Weights, name: str) -> Layer:
     needed_back = _relevant(live(backward_steps, gradients))
     results = set(region.outputs)
     inputs = frozenset(region.inputs) | frozenset(region.output_gradients)
-    numbering = Numbering(log, frozenset(weights.by_storage), inputs)
+    numbering = Numbering(log, frozenset(weights.by_storage), inputs, region.path)
     forward = graph_of(forward_steps, numbering, results | needed_back, 0)
     written = set(numbering.written)
     backward = graph_of(backward_steps, numbering, gradients, len(forward.operators))
@@ -60,8 +60,10 @@ def layer_of(log: Log, region: Region, weights: Weights, name: str) -> Layer:
     read = _relevant(live(forward_steps, results | needed_back))
     taken = {v for v in region.inputs if v in read and (region.inputs[v] or log.origin.get(v[0], 0) & FROM_PARAMETERS)}
     whole, whole_bytes = _kept(log, taken, numbering)
-    bytes_of = {number: log.bytes_of[value[0]] for value, number in numbering.numbers.items()}
-    chosen = recompute.selective(forward, none, bytes_of)
+    storage_of = {number: value[0] for value, number in numbering.numbers.items()}
+    chosen = recompute.selective(
+        forward, none, lambda kept: sum(log.bytes_of[s] for s in {storage_of[n] for n in kept})
+    )
     parameters = _parameters(region, weights, numbering, forward)
     return Layer(
         name=name,

@@ -107,11 +107,11 @@ class ColumnLinear(nn.Linear):
     """A linear map whose outputs are this rank's. Its input is ``same`` on all ranks (then it passes f), a ``shard``
     of the sequence (then it is gathered), or was ``gathered`` by the parent."""
 
-    def __init__(self, weight: nn.Parameter, bias: nn.Parameter | None, group: Group, takes: Takes) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None, group: Group, takes: Takes) -> None:
         nn.Module.__init__(self)
         self.out_features, self.in_features = weight.shape
         self.weight = weight
-        self.register_parameter("bias", bias)
+        self.bias = bias  # type: ignore[assignment]
         self.group, self.takes = group, takes
 
     def forward(self, input: Tensor) -> Tensor:
@@ -126,11 +126,11 @@ class ColumnLinear(nn.Linear):
 class RowLinear(nn.Linear):
     """A linear map whose inputs are this rank's; partial results are summed before the bias."""
 
-    def __init__(self, weight: nn.Parameter, bias: nn.Parameter | None, group: Group) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None, group: Group) -> None:
         nn.Module.__init__(self)
         self.out_features, self.in_features = weight.shape
         self.weight = weight
-        self.register_parameter("bias", bias)
+        self.bias = bias  # type: ignore[assignment]
         self.group = group
 
     def forward(self, input: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ attributes to be divided by the width (numbers of heads).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
@@ -74,7 +74,7 @@ _BERT = Plan(
 PLANS: Mapping[str, Plan] = MappingProxyType(
     {
         "bert": _BERT,
-        "megatron-bert": _BERT,
+        "megatron-bert": replace(_BERT, divide=(Divide("*.attention.self", "all_head_size", "attention_head_size"),)),
         "gpt2": Plan(
             (
                 Split("*.attn.c_attn", "packed", "head_dim", 3),

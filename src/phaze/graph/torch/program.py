@@ -6,6 +6,7 @@ from typing import Any
 
 from torch import nn
 
+from phaze.errors import InputError
 from phaze.graph.ir import Attention
 from phaze.graph.torch.plans import Plan
 
@@ -33,7 +34,8 @@ class Source:
     """A model that can be built at any shape.
 
     ``longest`` is the number of positions it has (None: any); ``fixed`` says that the sequence is the model's own
-    (images). ``plan`` splits it over tensor-parallel ranks (None: it cannot be). ``vocabulary`` is the number of
+    (images). ``plan`` splits it over tensor-parallel ranks (None: it cannot be, and
+    ``plan_fault`` may say why). ``vocabulary`` is the number of
     tokens that embedding and head are split over (0: none). ``notes`` become approximations of the graph.
     """
 
@@ -45,3 +47,4 @@ class Source:
     plan: Plan | None
     vocabulary: int = 0
     notes: tuple[str, ...] = ()
+    plan_fault: InputError | None = None

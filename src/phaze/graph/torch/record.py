@@ -16,7 +16,6 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from phaze.errors import InputError
-from phaze.graph import opset
 
 FROM_PARAMETERS, FROM_DATA = 1, 2
 _TORCH = str(Path(torch.__file__).parent)
@@ -128,7 +127,6 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.log = Log()
         self.region, self.backward = 0, False
         self.path: list[str] = [""]
-        self.unknown: dict[str, tuple[str, str]] = {}
         self._numbers: dict[int, int] = {}
         self._alive: list[Any] = []
         self._forward_places: dict[int, tuple[str, str]] = {}
@@ -203,8 +201,6 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self.log.made_in.setdefault(operand.storage, self.region)
             self.log.origin[operand.storage] = self.log.origin.get(operand.storage, 0) | origin
         module, line = self._place()
-        if fresh and opset.kind_of(name) is None:
-            self.unknown.setdefault(name, (module, line))
         passes = self.log.backward if self.backward else self.log.forward
         passes.setdefault(self.region, []).append(Step(name, reads, fresh, settings, not fresh, module, line))
 

@@ -29,8 +29,8 @@ from phaze.graph.torch.parallel import (
 )
 from phaze.graph.torch.plans import Divide, Plan, Split
 from phaze.graph.torch.program import Source
+from phaze.graph.torch.regions import Borders
 from phaze.graph.torch.vocabulary import ParallelEmbedding, Vocabulary
-from phaze.graph.torch.walk import Borders
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +129,13 @@ class Surgery:
         parent, _, name = path.rpartition(".")
         setattr(self.modules[parent], name, module)
 
+    def _replace_tied(self, whole: nn.Parameter, piece: nn.Parameter) -> None:
+        """Put ``piece`` wherever the model holds ``whole``."""
+        for module in self.model.modules():
+            for name, parameter in module.named_parameters(recurse=False, remove_duplicate=False):
+                if parameter is whole:
+                    setattr(module, name, piece)
+
     def _column(self, path: str, module: nn.Linear, split: Split) -> None:
         unit = self._unit(path, split)
         parent = self._parent(path)
@@ -190,23 +197,19 @@ class Surgery:
     def vocabulary(self, size: int) -> Vocabulary | None:
         """Split embedding and head over the vocabulary; a tied weight is cut once."""
         found = Vocabulary(size, self.group.width, self.group.rank)
-        pieces: dict[int, nn.Parameter] = {}
         changed = False
         for path, module in list(self.model.named_modules()):
             rows = {nn.Embedding: "num_embeddings", nn.Linear: "out_features"}.get(type(module))
             if rows is None or getattr(module, rows) != size or not isinstance(module, nn.Embedding | nn.Linear):
                 continue
             changed = True
-            whole = module.weight
-            if id(whole) not in pieces:
-                pieces[id(whole)] = self._piece(whole, whole.narrow(0, found.first, found.owned))
+            for whole in list(module.parameters()):
+                if id(whole) not in self.split:
+                    self._replace_tied(whole, self._piece(whole, whole.narrow(0, found.first, found.owned)))
             if isinstance(module, nn.Embedding):
-                self._replace(path, ParallelEmbedding(module, pieces[id(whole)], found))
-                continue
-            bias = module.bias
-            if bias is not None:
-                bias = self._piece(bias, bias.narrow(0, found.first, found.owned))
-            self._replace(path, ColumnLinear(pieces[id(whole)], bias, self.group, "same"))
+                self._replace(path, ParallelEmbedding(module, found))
+            else:
+                self._replace(path, ColumnLinear(module.weight, module.bias, self.group, "same"))
         if not changed:
             return None
         if size % self.group.width:
@@ -234,6 +237,8 @@ def shard_model(
     """Turn ``model`` into one rank of ``width``."""
     if width == 1:
         return Sharding()
+    if source.plan_fault is not None:
+        raise source.plan_fault
     if width < 1 or source.plan is None:
         problem = "the width is not positive" if width < 1 else "there is no tensor-parallel plan for this model"
         raise InputError(source.name, f"{problem}, and width {width} was asked for", "use width 1, or give a plan")

@@ -2,7 +2,8 @@
 
 from torch import nn
 
-from phaze.graph.torch.walk import Region, Walk
+from phaze.graph.torch.regions import Region
+from phaze.graph.torch.walk import Walk
 
 
 def signature(walk: Walk, region: Region) -> object:

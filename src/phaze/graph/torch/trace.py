@@ -4,6 +4,7 @@ discover   one forward pass of the whole model at width 1: which block calls are
 trace      one folded pass, forward and backward, at any width and microbatch: layers, calls, edges, ties
 """
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from phaze.errors import InputError
+from phaze.graph import opset
 from phaze.graph.ir import Attention, Call, Edge, Layer, Model, Tie
 from phaze.graph.torch import faults
 from phaze.graph.torch.blocks import find_blocks
@@ -20,9 +22,10 @@ from phaze.graph.torch.kernels import Kernels
 from phaze.graph.torch.layers import Weights, layer_of
 from phaze.graph.torch.program import Program, Shape, Source
 from phaze.graph.torch.record import FROM_PARAMETERS
+from phaze.graph.torch.regions import Region
 from phaze.graph.torch.shard import Sharding, shard_model
 from phaze.graph.torch.signature import signature
-from phaze.graph.torch.walk import Region, Walk
+from phaze.graph.torch.walk import Walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +40,23 @@ class Discovery:
 def _without_weights() -> Iterator[None]:
     """Tensors have shapes and no memory, and are 16 bit wide unless a model says otherwise."""
     dtype = torch.get_default_dtype()
+    chatter = logging.getLogger("torch._subclasses.fake_tensor")
+    level = chatter.level
+    chatter.setLevel(logging.CRITICAL)
     torch.set_default_dtype(torch.bfloat16)
     try:
         with FakeTensorMode(allow_non_fake_inputs=True):
             yield
     finally:
         torch.set_default_dtype(dtype)
+        chatter.setLevel(level)
 
 
-def discover(source: Source, sequence: int | None = None, attention: Attention = "eager") -> Discovery:
+def discover(
+    source: Source, sequence: int | None = None, attention: Attention = "eager", microbatch: int = 1
+) -> Discovery:
     """Run the whole model once, forward, and sort its block calls into classes of equal ones."""
-    shape = Shape(1, _sequence(source, sequence), attention)
+    shape = Shape(microbatch, _sequence(source, sequence), attention)
     with _without_weights(), faults.of_model(source.name):
         program = source.build(shape)
         walk = _walk(program, None, Kernels(attention == "fused"), None)
@@ -69,7 +78,7 @@ def trace_model(
 ) -> Model:
     """The model's training step on one of ``tensor`` ranks; pass the ``discovery`` of an earlier trace to save time."""
     length = _sequence(source, sequence)
-    found = discovery or discover(source, sequence, attention)
+    found = discovery or discover(source, sequence, attention, microbatch)
     with _without_weights(), faults.of_model(source.name):
         program = source.build(Shape(microbatch, length, attention))
         sharding = shard_model(
@@ -81,7 +90,7 @@ def trace_model(
         )
         kernels = Kernels(attention == "fused", sharding.vocabulary)
         walk = _walk(program, found.classes, kernels, sharding)
-        faults.check_known(source.name, walk.recorder.unknown)
+        faults.check_known(source.name, _unknown(walk))
         layers, calls, edges, ties = _assemble(walk, sharding)
     return Model(
         name=source.name,
@@ -98,13 +107,28 @@ def trace_model(
     )
 
 
-def unknown_operators(source: Source, sequence: int | None = None) -> tuple[tuple[str, str, str], ...]:
+def unknown_operators(
+    source: Source, sequence: int | None = None, microbatch: int = 1
+) -> tuple[tuple[str, str, str], ...]:
     """All operators of the model that :mod:`phaze.graph.opset` has no row for: name, module, source line."""
-    found = discover(source, sequence)
+    found = discover(source, sequence, microbatch=microbatch)
     with _without_weights(), faults.of_model(source.name):
-        program = source.build(Shape(1, _sequence(source, sequence), "eager"))
+        program = source.build(Shape(microbatch, _sequence(source, sequence), "eager"))
         walk = _walk(program, found.classes, Kernels(False), None)
-        return tuple((name, *place) for name, place in walk.recorder.unknown.items())
+        return tuple((name, *place) for name, place in _unknown(walk).items())
+
+
+def _unknown(walk: Walk) -> dict[str, tuple[str, str]]:
+    """Operators without a row that something depends on: name, and module and line of its first use."""
+    found: dict[str, tuple[str, str]] = {}
+    log = walk.recorder.log
+    for region in walk.regions:
+        back = live(log.backward.get(region.number, ()), set(region.gradients))
+        needed = set(region.outputs) | {operand.value for step in back for operand in step.reads}
+        for step in (*live(log.forward.get(region.number, ()), needed), *back):
+            if opset.kind_of(step.name) is None:
+                found.setdefault(step.name, (step.module, step.line))
+    return found
 
 
 def _sequence(source: Source, asked: int | None) -> int:

@@ -44,18 +44,19 @@ class Vocabulary:
 
 
 class ParallelEmbedding(nn.Module):
-    """The rank's rows of an embedding table."""
+    """An embedding whose table is already this rank's rows."""
 
-    def __init__(self, whole: nn.Embedding, weight: nn.Parameter, vocabulary: Vocabulary) -> None:
+    def __init__(self, whole: nn.Embedding, vocabulary: Vocabulary) -> None:
         super().__init__()
-        self.weight, self.vocabulary = weight, vocabulary
+        self.weight, self.vocabulary = whole.weight, vocabulary
         self.num_embeddings, self.embedding_dim = vocabulary.owned, whole.embedding_dim
-        self.padding_idx = whole.padding_idx
+        padding = -1 if whole.padding_idx is None else whole.padding_idx - vocabulary.first
+        self.padding_idx = padding if 0 <= padding < vocabulary.owned else None
 
     def forward(self, tokens: Tensor) -> Tensor:
         local = tokens - self.vocabulary.first
         elsewhere = (local < 0) | (local >= self.vocabulary.owned)
-        rows = functional.embedding(local.masked_fill(elsewhere, 0), self.weight)
+        rows = functional.embedding(local.masked_fill(elsewhere, 0), self.weight, self.padding_idx)
         return reduce_from(rows.masked_fill(elsewhere.unsqueeze(-1), 0.0), self.vocabulary.group)
 
 

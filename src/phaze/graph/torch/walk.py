@@ -12,8 +12,7 @@ call of every class runs, forward and backward; the others hand out empty result
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -21,38 +20,9 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
+from phaze.errors import InputError
 from phaze.graph.torch.record import FROM_DATA, FROM_PARAMETERS, Recorder, hooks, tensors_in
-
-Value = tuple[int, int]
-Border = Callable[[torch.Tensor], torch.Tensor]
-
-
-@dataclass(slots=True)
-class Region:
-    """A block call (``module`` set) or a part between; values are (storage, version) of what crosses its border."""
-
-    number: int
-    path: str
-    module: nn.Module | None
-    folds: int | None = None
-    takes: list[torch.Tensor] = field(default_factory=list)
-    gives: list[torch.Tensor] = field(default_factory=list)
-    inputs: dict[Value, bool] = field(default_factory=dict)
-    outputs: dict[Value, bool] = field(default_factory=dict)
-    gradients: list[Value] = field(default_factory=list)
-    output_gradients: list[Value] = field(default_factory=list)
-    pattern: tuple[Any, list[Any]] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Borders:
-    """What tensor parallelism does around blocks: ``region`` is entered while one runs; with ``shards`` the
-    sequence is cut where a block takes from outside, and gathered where others take from a block."""
-
-    region: Callable[[], AbstractContextManager[None]]
-    enter: Border
-    leave: Border
-    shards: bool
+from phaze.graph.torch.regions import Borders, Region
 
 
 class _Cut(TorchFunctionMode):
@@ -118,8 +88,10 @@ class Walk:
                 module.forward = self._stand_in(path, module, originals[path])
             with self.recorder, _Cut(self), torch.enable_grad():
                 self._begin_part()
-                results = step()
-                for tensor in tensors_in(tree_flatten(results)[0]):
+                results = tuple(tensors_in(tree_flatten(step())[0]))
+                if not any(tensor.requires_grad for tensor in results):
+                    raise InputError("the model", "its result depends on no parameter that is trained")
+                for tensor in results:
                     if tensor.grad_fn is not None:
                         self._give(self.local(tensor))
                 for region in reversed([r for r in self.regions if r.module is None]):
@@ -158,7 +130,7 @@ class Walk:
         if id(tensor) in self._owner:
             return self.regions[self._owner[id(tensor)][1]]
         number = self.recorder.log.made_in.get(self.recorder.number(tensor))
-        return None if number is None or tensor.grad_fn is None else self.regions[number]
+        return None if number is None or (tensor.is_leaf and tensor.requires_grad) else self.regions[number]
 
     def _begin_part(self) -> None:
         self.regions.append(Region(len(self.regions), "", None))
@@ -227,7 +199,7 @@ class Walk:
                 self._alive(value)
             value = self._leaves[key]
             maker = self._maker(value)
-        if maker is not None and maker.module is None and value.grad_fn is not None:
+        if maker is not None and maker.module is None:
             self._give(value, maker)
         return value
 

@@ -1,0 +1,105 @@
+"""The families by their sizes: which keys they have, what their letters are, which case a point belongs to.
+
+Letters: b microbatch, s sequence, p positions (the longest sequence), t tensor width, h hidden, a heads, v vocabulary;
+``llama`` also k heads of keys and values, d width of a head, f width of the MLP. A size that a case fixes (microbatch
+1, width 1, one head on a rank, as many keys as queries) is no variable there.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from phaze.errors import InputError, unknown_name
+from phaze.graph.ir import Attention
+from phaze.graph.shipped import case_name
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Keys with their letters; ``divided`` are what a tensor width must divide."""
+
+    letters: Mapping[str, str]
+    divided: tuple[str, ...]
+    choices: tuple[str, ...] = ()
+
+
+_SHARED = {"hidden": "h", "heads": "a", "vocabulary": "v", "sequence": "p"}
+FAMILIES: Mapping[str, Family] = MappingProxyType(
+    {
+        "gpt": Family(MappingProxyType(_SHARED), ("heads", "vocabulary")),
+        "llama": Family(
+            MappingProxyType({**_SHARED, "kv_heads": "k", "head_dim": "d", "mlp": "f"}),
+            ("heads", "kv_heads", "mlp", "vocabulary"),
+            ("tied",),
+        ),
+    }
+)
+
+
+def check_sizes(family: str, sizes: Mapping[str, Any]) -> dict[str, Any]:
+    """The sizes with defaults filled in, or an InputError that names the key."""
+    if family not in FAMILIES:
+        raise unknown_name("", "family", family, FAMILIES)
+    rows = FAMILIES[family]
+    wanted = (*rows.letters, "layers")
+    for key in sizes:
+        if key not in (*wanted, *rows.choices):
+            raise unknown_name(family, "size", key, (*wanted, *rows.choices))
+    values = dict(sizes)
+    if family == "llama":
+        values.setdefault("kv_heads", values.get("heads"))
+        values.setdefault("tied", False)
+        hidden, heads = values.get("hidden"), values.get("heads")
+        if "head_dim" not in values and isinstance(hidden, int) and isinstance(heads, int) and heads > 0:
+            values["head_dim"] = hidden // heads
+        if not isinstance(values["tied"], bool):
+            raise InputError(f"{family}: tied", f"{values['tied']!r} is neither true nor false")
+    for key in wanted:
+        value = values.get(key)
+        if value is None:
+            raise InputError(f"{family}: {key}", "this size is missing", f"a {family} has {', '.join(wanted)}")
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 2**31:
+            raise InputError(f"{family}: {key}", f"{value!r} is not a positive whole number")
+    _check_fit(family, values)
+    return values
+
+
+def _check_fit(family: str, values: Mapping[str, Any]) -> None:
+    if family == "gpt" and values["hidden"] % values["heads"]:
+        raise InputError(f"{family}: heads", f"hidden {values['hidden']} does not divide by {values['heads']} heads")
+    if family == "llama" and values["heads"] % values["kv_heads"]:
+        raise InputError(f"{family}: kv_heads", f"{values['heads']} heads do not divide by {values['kv_heads']}")
+    if family == "llama" and values["head_dim"] % 2:
+        raise InputError(f"{family}: head_dim", f"{values['head_dim']} is odd and rotary positions turn pairs")
+
+
+def family_point(family: str, values: Mapping[str, Any], tensor: int, microbatch: int, sequence: int) -> dict[str, int]:
+    """The letters of a family at its sizes; a width that does not divide them is an InputError."""
+    rows = FAMILIES[family]
+    for key in rows.divided:
+        if tensor < 1 or values[key] % tensor:
+            fits = [w for w in range(1, 65) if all(values[other] % w == 0 for other in rows.divided)]
+            problem = f"{key} {values[key]} of {family} does not divide by {tensor}"
+            raise InputError("--tensor", problem, f"widths: {', '.join(map(str, fits))}")
+    letters = {letter: values[key] for key, letter in rows.letters.items()}
+    return {**letters, "b": microbatch, "s": sequence, "t": tensor}
+
+
+def family_case(
+    family: str, values: Mapping[str, Any], point: Mapping[str, int], attention: Attention, spread: bool
+) -> str:
+    """The name of the case that a point belongs to."""
+    conditions = ["t=1" if point["t"] == 1 else "t>1", "b=1" if point["b"] == 1 else "b>1"]
+    conditions.append("a=t" if point["a"] == point["t"] else "a>t")
+    if family == "llama":
+        conditions.append("k=a" if point["k"] == point["a"] else "k<a")
+        conditions.append("tied" if values["tied"] else "untied")
+    return case_name(attention, spread, *conditions)
+
+
+def free_letters(family: str, case: str) -> tuple[str, ...]:
+    """The variables of a case: the letters that it does not fix, or fix by another."""
+    words = case.split()
+    fixed = {word[0] for word in words if word in ("t=1", "b=1", "a=t", "k=a")}
+    return tuple(sorted({*FAMILIES[family].letters.values(), "b", "s", "t"} - fixed))

@@ -1,0 +1,206 @@
+"""``make graphs``: trace every named model and family at several points, fit its sizes, write ``graph/data``.
+
+For each case of a model: traces of a shallow copy (two calls of each repeated layer) at enough points for the fit, made
+as deep as the model (:mod:`phaze.graph.depth`), fitted (:mod:`phaze.graph.template`), and compared, number by number,
+with traces that the fit has not seen, one of them of the whole model.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from phaze.errors import PhazeError
+from phaze.graph import depth, store
+from phaze.graph.fit import Values
+from phaze.graph.ir import Attention, Model
+from phaze.graph.shipped import Case, Shipped, case_name, frame_of, layers_of, model_at, pack, text_of
+from phaze.graph.template import symbolic
+from phaze.graph.torch.named import NAMED
+from phaze.graph.torch.program import Source
+from phaze.graph.torch.source import named_source
+from phaze.graph.torch.trace import Discovery, discover, trace_model
+from phaze.graph.zoo import ZOO, Entry
+
+DATA = Path(__file__).parent.parent / "data"
+ATTENTIONS: tuple[Attention, ...] = ("eager", "fused")
+SHALLOW: Mapping[str, int] = MappingProxyType(
+    {"num_hidden_layers": 2, "n_layer": 2, "num_layers": 3, "num_decoder_layers": 3}
+)
+MICROBATCHES = (2, 4, 6, 64, 3)
+
+
+class RebuildError(PhazeError):
+    """A fitted graph differs from a trace."""
+
+
+def _tensor_bytes(documents: Sequence[Mapping[str, Any]]) -> list[Values]:
+    """Bytes of each tensor of a layer at all points: what a look-up reads at most."""
+    rows = zip(*(document["tensors"] for document in documents), strict=True)
+    return [tuple(row[1] * row[2] for row in tensors) for tensors in rows]
+
+
+def fit_case(points: Sequence[Mapping[str, int]], models: Sequence[Model], letters: Sequence[str]) -> Case:
+    """The case whose model is ``models[i]`` at ``points[i]``."""
+    first = models[0]
+    if any(model.approximations != first.approximations for model in models):
+        raise RebuildError(f"{first.name}: the approximations depend on the sizes.")
+    plain = [layers_of(model) for model in models]
+    layers = []
+    for documents in zip(*plain, strict=True):
+        layers.append(symbolic(points, documents, letters, _tensor_bytes(documents)))
+    frame = symbolic(points, [frame_of(model) for model in models], letters)
+    return Case(frame, tuple(layers), tuple(layer.name for layer in first.layers), first.approximations)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Where to trace a named model."""
+
+    microbatch: int
+    sequence: int
+
+    def letters(self) -> dict[str, int]:
+        return {"b": self.microbatch, "s": self.sequence}
+
+
+def _points(entry: Entry, one: bool) -> tuple[list[Point], list[Point], tuple[str, ...]]:
+    """Points to fit at, points to check at, and the variables."""
+    full = entry.sequence
+    lengths = [full] if entry.fixed else [full // 4, full // 2, 3 * full // 4, full]
+    b0, b1, b2, many, other = (1,) * 5 if one else MICROBATCHES
+    if entry.fixed:
+        grid = [(b0, full)] if one else [(b0, full), (b1, full), (b2, full), (many, full)]
+        return [Point(*p) for p in grid], [Point(other, full)], () if one else ("b",)
+    s0, s1, s2, s3 = lengths
+    if one:
+        return [Point(1, s) for s in lengths], [Point(1, full // 8 * 7)], ("s",)
+    grid = [(b0, s0), (b1, s0), (b0, s1), (b1, s1), (b2, s2), (b0, s2), (many, s3)]
+    return [Point(*p) for p in grid], [Point(other, full)], ("b", "s")
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How a case of a named model runs."""
+
+    attention: Attention
+    tensor: int
+    spread: bool
+    one: bool
+
+    @property
+    def name(self) -> str:
+        return case_name(self.attention, self.spread, f"t={self.tensor}", "b=1" if self.one else "b>1")
+
+
+def _ways(entry: Entry) -> Iterator[_Way]:
+    for attention in ATTENTIONS:
+        for tensor in entry.shipped:
+            for spread in (False, True) if tensor > 1 else (False,):
+                for one in (True, False):
+                    yield _Way(attention, tensor, spread, one)
+
+
+def _traced(source: Source, way: _Way, point: Point, found: Discovery) -> Model:
+    return trace_model(
+        source,
+        tensor=way.tensor,
+        microbatch=point.microbatch,
+        sequence=point.sequence,
+        attention=way.attention,
+        sequence_parallel=way.spread,
+        discovery=found,
+    )
+
+
+def _renamed(model: Model, whole: Model) -> Model:
+    """``model`` with the names of layers and calls that the whole model has; what is no block is named by its place."""
+    layers = tuple(replace(a, name=b.name) for a, b in zip(model.layers, whole.layers, strict=True))
+    calls = tuple(replace(a, module=b.module) for a, b in zip(model.calls, whole.calls, strict=True))
+    return replace(model, layers=layers, calls=calls)
+
+
+def rebuild_model(name: str) -> str:
+    """The text of the file of a named model."""
+    entry, sizes = ZOO[name], NAMED[name].sizes
+    whole = named_source(name)
+    shallow = named_source(name, **{key: value for key, value in SHALLOW.items() if key in sizes})
+    found: dict[tuple[bool, Attention], Discovery] = {}
+    for attention in ATTENTIONS:
+        found[True, attention] = discover(whole, attention=attention)
+        found[False, attention] = discover(shallow, attention=attention)
+    pattern = _traced(whole, _Way("eager", 1, False, True), Point(1, entry.sequence), found[True, "eager"])
+    lengths = [pattern.count(layer) for layer in depth.runs(pattern)]
+
+    def deep(way: _Way, point: Point) -> Model:
+        model = _traced(shallow, way, point, found[False, way.attention])
+        return _renamed(depth.deepen(model, lengths), pattern)
+
+    cases: dict[str, Case] = {}
+    checks: list[tuple[_Way, Point, Model]] = []
+    for way in _ways(entry):
+        points, unseen, letters = _points(entry, way.one)
+        cases[way.name] = fit_case([p.letters() for p in points], [deep(way, p) for p in points], letters)
+        entire = way.attention == "eager" and not way.spread
+        for p in unseen:
+            fresh = _traced(whole, way, p, found[True, way.attention]) if entire else deep(way, p)
+            checks.append((way, p, fresh))
+    content = pack(cases)
+    _check(name, content, checks)
+    return text_of(content)
+
+
+def _check(name: str, content: Mapping[str, Any], checks: Iterable[tuple[_Way, Point, Model]]) -> None:
+    shipped = Shipped(content["expressions"], content["templates"], content["cases"])
+    for way, point, fresh in checks:
+        made = model_at(
+            shipped, way.name, point.letters(), name=name, attention=way.attention, spread=fresh.sequence_parallel
+        )
+        if made != fresh:
+            raise RebuildError(f"{name}, {way.name}, {point}: {difference(made, fresh)}.")
+
+
+def difference(made: Model, fresh: Model) -> str:
+    """Where two models first differ, in words."""
+
+    def first(a: Any, b: Any, path: str) -> str | None:
+        if isinstance(a, dict) and isinstance(b, dict) and a.keys() == b.keys():
+            return next((d for k in a if (d := first(a[k], b[k], f"{path}.{k}"))), None)
+        if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+            return next((d for i in range(len(a)) if (d := first(a[i], b[i], f"{path}[{i}]"))), None)
+        return None if a == b else f"{path} is {a!r:.80} and was traced as {b!r:.80}"
+
+    return first(store.plain(made), store.plain(fresh), "") or "equal"
+
+
+def files() -> tuple[str, ...]:
+    """Every file that is rebuilt: families, then models that are not of one."""
+    from phaze.graph.family import FAMILIES
+
+    return (*FAMILIES, *(name for name in ZOO if NAMED[name].kind not in FAMILIES))
+
+
+def rebuild(name: str) -> str:
+    """The text of one file."""
+    from phaze.graph.family import FAMILIES
+    from phaze.graph.torch.rebuild_family import rebuild_family
+
+    return rebuild_family(name) if name in FAMILIES else rebuild_model(name)
+
+
+def main(names: Sequence[str]) -> None:
+    """Write the files of ``names``, or all, two at a time."""
+    DATA.mkdir(exist_ok=True)
+    wanted = tuple(names) or files()
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        for name, text in zip(wanted, pool.map(rebuild, wanted), strict=True):
+            (DATA / f"{name}.json").write_text(text, encoding="utf-8")
+            sys.stderr.write(f"{name}: {len(text.encode())} bytes\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,132 @@
+"""The file of a family: every case fitted in all its letters at points drawn once and for all.
+
+The first points are a base and, letter by letter, the base with that letter alone changed; the others are drawn at
+random from a seed. Widths divide what they split, and a case fixes what its name says.
+"""
+
+import random
+from collections.abc import Iterator, Mapping
+from itertools import product
+from types import MappingProxyType
+from typing import Any
+
+from phaze.graph.family import FAMILIES, family_case, free_letters
+from phaze.graph.ir import Attention, Model
+from phaze.graph.shipped import Case, Shipped, model_at, pack, text_of
+from phaze.graph.torch.families import Gpt, Llama
+from phaze.graph.torch.program import Source
+from phaze.graph.torch.rebuild import RebuildError, difference, fit_case
+from phaze.graph.torch.source import gpt_source, llama_source
+from phaze.graph.torch.trace import Discovery, discover, trace_model
+
+FITTED, CHECKED = 22, 2
+BASE: Mapping[str, int] = MappingProxyType(
+    {"b": 2, "s": 16, "p": 128, "t": 2, "h": 384, "a": 16, "k": 4, "d": 12, "f": 80, "v": 96}
+)
+CHANGED: Mapping[str, int] = MappingProxyType(
+    {"b": 4, "s": 32, "p": 256, "t": 4, "h": 768, "a": 32, "k": 8, "d": 24, "f": 160, "v": 192}
+)
+Letters = dict[str, int]
+
+
+def _settled(letters: Letters, words: list[str]) -> Letters:
+    """``letters`` with what a case fixes."""
+    found = dict(letters)
+    if "t=1" in words:
+        found["t"] = 1
+    if "b=1" in words:
+        found["b"] = 1
+    if "a=t" in words:
+        found["a"] = found["t"]
+    if "k=a" in words:
+        found["k"] = found["a"]
+    return found
+
+
+def _drawn(rng: random.Random) -> Letters:
+    """Letters whose widths divide what they split; a head is even; tables of words and positions differ in size."""
+    width = rng.choice((2, 4, 8))
+    keys = width * rng.choice((1, 2, 3))
+    heads = keys * rng.choice((2, 3, 4))
+    length = 8 * rng.randint(2, 12)
+    positions = length + rng.randint(0, 95)
+    return {
+        "b": rng.randint(2, 9),
+        "s": length,
+        "p": positions,
+        "t": width,
+        "h": heads * rng.randint(2, 24),
+        "a": heads,
+        "k": keys,
+        "d": 2 * rng.randint(2, 24),
+        "f": width * rng.randint(8, 99),
+        "v": width * rng.choice([n for n in range(4, 299) if n * width != positions]),
+    }
+
+
+def family_points(family: str, case: str) -> list[Letters]:
+    """The points of a case: base, one change each, then drawn ones."""
+    words = case.split()
+    names = free_letters(family, case)
+    base = _settled(dict(BASE), words)
+    points = [base, *(_settled({**base, name: CHANGED[name]}, words) for name in names)]
+    rng = random.Random(f"{family} {case}")
+    while len(points) < FITTED + CHECKED:
+        points.append(_settled(_drawn(rng), words))
+    return points
+
+
+def source_at(family: str, letters: Mapping[str, int], layers: int, tied: bool) -> Source:
+    """The family's module at some sizes."""
+    sizes: dict[str, Any] = {key: letters[letter] for key, letter in FAMILIES[family].letters.items()}
+    if family == "gpt":
+        return gpt_source(Gpt(layers=layers, **sizes))
+    return llama_source(Llama(layers=layers, tied=tied, **sizes))
+
+
+def _cases(family: str) -> Iterator[tuple[str, Attention, bool, bool]]:
+    """Every case with its attention, whether the sequence is sharded, and whether embeddings are tied."""
+    attentions: tuple[Attention, ...] = ("eager", "fused")
+    ties = (False, True) if family == "llama" else (True,)
+    keys = ("k=a", "k<a") if family == "llama" else ("",)
+    for attention, width, micro, heads, key, tied in product(
+        attentions, ("t=1", "t>1"), ("b=1", "b>1"), ("a>t", "a=t"), keys, ties
+    ):
+        if heads == "a=t" and key == "k<a":
+            continue
+        for spread in (False, True) if width == "t>1" else (False,):
+            words = [width, micro, heads, *([key] if key else [])]
+            point = _settled({**BASE, "t": 2}, words)
+            name = family_case(family, {"tied": tied}, point, attention, spread)
+            yield name, attention, spread, tied
+
+
+def _trace(source: Source, letters: Letters, attention: Attention, spread: bool, found: Discovery) -> Model:
+    return trace_model(
+        source,
+        tensor=letters["t"],
+        microbatch=letters["b"],
+        sequence=letters["s"],
+        attention=attention,
+        sequence_parallel=spread,
+        discovery=found,
+    )
+
+
+def rebuild_family(family: str) -> str:
+    """The text of the file of a family."""
+    cases: dict[str, Case] = {}
+    checks: list[tuple[str, Letters, Model]] = []
+    for name, attention, spread, tied in _cases(family):
+        points = family_points(family, name)
+        found = discover(source_at(family, points[0], 2, tied), attention=attention)
+        models = [_trace(source_at(family, p, 2, tied), p, attention, spread, found) for p in points]
+        cases[name] = fit_case(points[:FITTED], models[:FITTED], free_letters(family, name))
+        checks.extend((name, p, m) for p, m in zip(points[FITTED:], models[FITTED:], strict=True))
+    content = pack(cases)
+    shipped = Shipped(content["expressions"], content["templates"], content["cases"])
+    for name, letters, fresh in checks:
+        made = model_at(shipped, name, letters, name=family, attention=fresh.attention, spread=fresh.sequence_parallel)
+        if made != fresh:
+            raise RebuildError(f"{family}, {name}, {letters}: {difference(made, fresh)}.")
+    return text_of(content)

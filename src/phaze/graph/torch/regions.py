@@ -1,0 +1,40 @@
+"""The regions that a pass is cut into, and what happens at their borders."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+
+Value = tuple[int, int]
+Border = Callable[[torch.Tensor], torch.Tensor]
+
+
+@dataclass(slots=True)
+class Region:
+    """A block call (``module`` set) or a part between; values are (storage, version) of what crosses its border."""
+
+    number: int
+    path: str
+    module: nn.Module | None
+    folds: int | None = None
+    takes: list[torch.Tensor] = field(default_factory=list)
+    gives: list[torch.Tensor] = field(default_factory=list)
+    inputs: dict[Value, bool] = field(default_factory=dict)
+    outputs: dict[Value, bool] = field(default_factory=dict)
+    gradients: list[Value] = field(default_factory=list)
+    output_gradients: list[Value] = field(default_factory=list)
+    pattern: tuple[Any, list[Any]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Borders:
+    """What tensor parallelism does around blocks: ``region`` is entered while one runs; with ``shards`` the
+    sequence is cut where a block takes from outside, and gathered where others take from a block."""
+
+    region: Callable[[], AbstractContextManager[None]]
+    enter: Border
+    leave: Border
+    shards: bool

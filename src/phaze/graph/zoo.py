@@ -1,0 +1,168 @@
+"""The models that phaze knows by name, and the families ``gpt`` and ``llama`` by their sizes; none needs PyTorch.
+
+A model's row says where it is searched and what experts chose for it; its graphs lie in ``data/``. To add a model: a
+row in :data:`phaze.graph.torch.named.NAMED` (its configuration), a row here, and ``make graphs``.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from phaze.errors import InputError, unknown_name
+from phaze.graph.depth import deepen, runs
+from phaze.graph.family import FAMILIES, check_sizes, family_case, family_point
+from phaze.graph.ir import Attention, Model
+from phaze.graph.shipped import case_name, model_at, open_shipped
+from phaze.graph.torch.named import NAMED
+
+SHIPPED_WIDTHS = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A named model. ``positions``: the longest sequence (None: any); ``fixed``: the sequence cannot be chosen.
+
+    ``widths`` are the tensor widths that a search tries, ``shipped`` those whose graphs come along; ``experts`` is
+    the published split of 1024 devices as (pipeline, data, tensor), where there is one.
+    """
+
+    name: str
+    layers: int
+    hidden: int
+    heads: int
+    sequence: int
+    positions: int | None
+    widths: tuple[int, ...]
+    shipped: tuple[int, ...]
+    fixed: bool = False
+    experts: tuple[int, int, int] | None = None
+
+
+ALL = SHIPPED_WIDTHS
+
+
+def _entry(name: str, layers: int, hidden: int, heads: int, positions: int | None, **more: Any) -> Entry:
+    divides = tuple(width for width in ALL if heads % width == 0)
+    sequence, widths = more.pop("sequence", positions), more.pop("widths", divides)
+    return Entry(name, layers, hidden, heads, sequence, positions, widths, divides, **more)
+
+
+ZOO: Mapping[str, Entry] = MappingProxyType(
+    {
+        entry.name: entry
+        for entry in (
+            _entry("bert-large", 24, 1024, 16, 512, widths=(1,), experts=(8, 128, 1)),
+            _entry("gpt2-xl", 48, 1600, 25, 1024, widths=(1,), experts=(32, 32, 1)),
+            _entry("opt-350m", 24, 1024, 16, 2048, widths=(1,), experts=(12, 85, 1)),
+            _entry("llama2-7b", 32, 4096, 32, 4096, widths=(1,), experts=(8, 128, 1)),
+            _entry("megatron-bert-large", 24, 1024, 16, 512, experts=(8, 128, 1)),
+            _entry("megatron-gpt2-54", 54, 1920, 20, 1024, experts=(8, 32, 4)),
+            _entry("megatron-gpt2-72", 72, 3072, 24, 1024, experts=(8, 16, 8)),
+            _entry("gpt3-175b", 96, 12288, 96, 2048, widths=(4, 8), experts=(32, 8, 4)),
+            _entry("llama3-8b", 32, 4096, 32, 8192),
+            _entry("llama3-70b", 80, 8192, 64, 8192),
+            _entry("mixtral-8x7b", 32, 4096, 32, 32768, sequence=4096),
+            _entry("t5-large", 48, 1024, 16, None, sequence=512),
+            _entry("vit-large", 24, 1024, 16, 197, fixed=True),
+        )
+    }
+)
+
+
+def entry_of(name: str) -> Entry:
+    """The row of a named model, or an InputError with the nearest name."""
+    if name not in ZOO:
+        raise unknown_name("", "model", name, ZOO)
+    return ZOO[name]
+
+
+def check_sequence(entry: Entry, sequence: int | None) -> int:
+    """The sequence to use: the model's own if none is asked for."""
+    length = entry.sequence if sequence is None else sequence
+    if entry.fixed and length != entry.sequence:
+        raise InputError("--sequence", f"{entry.name} always has {entry.sequence} positions, not {length}")
+    if length < 2:
+        raise InputError("--sequence", f"{length} is too short, a sequence has at least 2 positions")
+    if entry.positions is not None and length > entry.positions:
+        raise InputError("--sequence", f"{entry.name} has {entry.positions} positions, {length} were asked for")
+    return length
+
+
+def _check_split(name: str, tensor: int, microbatch: int, widths: tuple[int, ...]) -> None:
+    if microbatch < 1:
+        raise InputError("--microbatch", f"{microbatch} is not a positive number")
+    if tensor not in widths:
+        listed = ", ".join(map(str, widths))
+        raise InputError("--tensor", f"the graphs of {name} that come along have widths {listed}, not {tensor}")
+
+
+def is_shipped(name: str, tensor: int, sequence: int, sequence_parallel: bool) -> bool:
+    """Whether :func:`load_model` has this graph; if not, it can still be traced."""
+    spread = sequence_parallel and tensor > 1
+    return name in ZOO and tensor in ZOO[name].shipped and not (spread and sequence % tensor)
+
+
+def load_model(
+    name: str,
+    tensor: int = 1,
+    microbatch: int = 1,
+    sequence: int | None = None,
+    *,
+    attention: Attention = "eager",
+    sequence_parallel: bool = False,
+) -> Model:
+    """The graph of a named model on one of ``tensor`` ranks, from the files that come along."""
+    entry = entry_of(name)
+    length = check_sequence(entry, sequence)
+    row = NAMED[name]
+    if row.kind in FAMILIES:
+        return load_family(
+            row.kind,
+            row.sizes,
+            tensor=tensor,
+            microbatch=microbatch,
+            sequence=length,
+            attention=attention,
+            sequence_parallel=sequence_parallel,
+            name=name,
+        )
+    _check_split(name, tensor, microbatch, entry.shipped)
+    spread = sequence_parallel and tensor > 1
+    check_shards(name, length, tensor, spread and not entry.fixed)
+    point = {"s": length} if microbatch == 1 else {"s": length, "b": microbatch}
+    case = case_name(attention, spread, f"t={tensor}", "b=1" if microbatch == 1 else "b>1")
+    return model_at(open_shipped(name), case, point, name=name, attention=attention, spread=spread)
+
+
+def check_shards(name: str, sequence: int, tensor: int, spread: bool) -> None:
+    """An InputError if a sequence is to be sharded and cannot be."""
+    if spread and sequence % tensor:
+        raise InputError("--sequence", f"{sequence} positions of {name} cannot be sharded over {tensor} ranks evenly")
+
+
+def load_family(
+    family: str,
+    sizes: Mapping[str, Any],
+    *,
+    tensor: int = 1,
+    microbatch: int = 1,
+    sequence: int | None = None,
+    attention: Attention = "eager",
+    sequence_parallel: bool = False,
+    name: str = "",
+) -> Model:
+    """The graph of a ``gpt`` or ``llama`` by its sizes (keys as in ``phaze.run/1``), at any width that divides it."""
+    values = check_sizes(family, sizes)
+    length = values["sequence"] if sequence is None else sequence
+    called = name or family
+    if not 2 <= length <= values["sequence"]:
+        raise InputError("--sequence", f"{called} has {values['sequence']} positions, {length} were asked for")
+    if microbatch < 1:
+        raise InputError("--microbatch", f"{microbatch} is not a positive number")
+    spread = sequence_parallel and tensor > 1
+    check_shards(called, length, tensor, spread)
+    point = family_point(family, values, tensor, microbatch, length)
+    case = family_case(family, values, point, attention, spread)
+    model = model_at(open_shipped(family), case, point, name=called, attention=attention, spread=spread)
+    return deepen(model, [values["layers"]] * len(runs(model)))

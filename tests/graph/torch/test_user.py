@@ -1,0 +1,254 @@
+"""A user's own module: what becomes of it, and what is said when it cannot be traced."""
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from phaze.errors import InputError
+from phaze.graph import opset
+from phaze.graph.ir import Model, OperatorGraph
+from phaze.graph.torch.source import source_of
+from phaze.graph.torch.trace import trace_model, unknown_operators
+
+MIXER = """
+class Mixer(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.norm, self.up, self.down = nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+    def forward(self, x):
+        return x + self.down(torch.relu(self.up(self.norm(x))))
+"""
+
+
+def written(folder: Path, body: str) -> str:
+    """A file with ``body`` after the usual imports; the text that names its function ``make``."""
+    path = folder / "given.py"
+    path.write_text("import torch\nfrom torch import nn\n" + MIXER + textwrap.dedent(body))
+    return f"{path}:make"
+
+
+def traced(folder: Path, body: str, microbatch: int = 2, tensor: int = 1) -> Model:
+    return trace_model(source_of(written(folder, body)), microbatch=microbatch, tensor=tensor)
+
+
+def refused(folder: Path, body: str, microbatch: int = 2) -> str:
+    with pytest.raises(InputError) as fault:
+        traced(folder, body, microbatch)
+    text = str(fault.value)
+    assert "\n" not in text and text.endswith(".")
+    return text
+
+
+def flops(graph: OperatorGraph) -> int:
+    return sum(opset.flops(operator) for operator in graph.operators)
+
+
+UNET = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.down = nn.ModuleList(Mixer(16) for _ in range(3))
+        self.up = nn.ModuleList(Mixer(32) for _ in range(3))
+        self.join = nn.Linear(32, 16)
+    def forward(self, x):
+        kept = []
+        for block in self.down:
+            x = block(x)
+            kept.append(x)
+        early = torch.tanh(x)
+        for block in self.up:
+            x = self.join(block(torch.cat((x, kept.pop()), -1)))
+        return (x * early).sum()
+def make():
+    return Net(), torch.randn(2, 8, 16)
+"""
+
+
+def test_skips_around_blocks_become_edges(tmp_path: Path) -> None:
+    model = traced(tmp_path, UNET)
+    names = [call.module for call in model.calls]
+    blocks = [model.count(i) for i, layer in enumerate(model.layers) if layer.name[:3] in ("dow", "up.")]
+    assert blocks == [1, 2, 3]  # the first needs no gradient of its input
+    edges = {(names[edge.source], names[edge.target]) for edge in model.edges}
+    assert ("down.0", next(t for s, t in edges if s == "up.1")) in edges
+    assert all(edge.source < edge.target for edge in model.edges)
+    assert model.parameters == 3 * (2 * 16 + 8 * 16 * 16 + 80) + 3 * (2 * 32 + 8 * 32 * 32 + 160) + 33 * 16
+
+
+def test_a_skip_between_parts_is_differentiated_once(tmp_path: Path) -> None:
+    model = traced(tmp_path, UNET)
+    kinds = [op.kind for layer in model.layers for op in layer.backward.operators]
+    assert kinds.count("activation_backward") == 1
+
+
+def test_a_module_without_repeats_is_one_layer(tmp_path: Path) -> None:
+    body = """
+    def make():
+        net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 4))
+        return net, torch.randn(2, 8), lambda y: y.sum()
+    """
+    model = traced(tmp_path, body)
+    assert [layer.name for layer in model.layers] == ["model"]
+    products = [
+        sum(op.kind == "product" for op in g.operators) for g in (model.layers[0].forward, model.layers[0].backward)
+    ]
+    assert products == [3, 5]
+
+
+def test_a_list_called_three_times_has_three_records_and_its_parameters_once(tmp_path: Path) -> None:
+    body = """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.blocks = nn.ModuleList(Mixer(16) for _ in range(2))
+        def forward(self, x):
+            for _ in range(3):
+                for block in self.blocks:
+                    x = block(x)
+            return x
+    def make():
+        return Net(), (torch.randn(2, 8, 16),), lambda y: y.mean()
+    """
+    model = traced(tmp_path, body)
+    blocks = [model.count(i) for i, layer in enumerate(model.layers) if layer.name.startswith("blocks")]
+    assert blocks == [1, 5]  # the first needs no gradient of its input
+    assert model.parameters == 2 * (2 * 16 + 8 * 16 * 16 + 80)
+    assert {len(tie.calls) for tie in model.ties} == {3}
+
+
+def test_convolutions_are_products(tmp_path: Path) -> None:
+    body = """
+    class Block(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.conv, self.norm = nn.Conv2d(width, width, 3, padding=1, bias=False), nn.BatchNorm2d(width)
+        def forward(self, x):
+            return torch.relu(self.norm(self.conv(x)) + x)
+    def make():
+        blocks = nn.Sequential(*(Block(8) for _ in range(4)))
+        net = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), blocks, nn.Flatten(), nn.Linear(8 * 36, 5))
+        return net, torch.randn(2, 3, 6, 6), lambda y: y.mean()
+    """
+    model = traced(tmp_path, body)
+    block = next(i for i, layer in enumerate(model.layers) if model.count(i) == 4)
+    product = next(op for op in model.layers[block].forward.operators if op.kind == "product")
+    assert dict(product.sizes) == {"batch": 1, "m": 2 * 36, "n": 8, "k": 72}
+    assert flops(model.layers[block].backward) == 2 * flops(model.layers[block].forward)
+    first = model.layers[0]
+    assert flops(first.backward) == flops(first.forward)
+
+
+def test_a_plan_of_the_user_splits_the_user_s_module(tmp_path: Path) -> None:
+    body = """
+    def make():
+        net = nn.Sequential(nn.Sequential(*(Mixer(16) for _ in range(3))))
+        return net, torch.randn(2, 8, 16), lambda y: y.sum(), {"0.*.up": "colwise", "0.*.down": "rowwise"}
+    """
+    one, two = traced(tmp_path, body), traced(tmp_path, body, tensor=2)
+    assert 2 * flops(two.layers[0].forward) == flops(one.layers[0].forward)
+    assert [op.kind for op in two.layers[0].forward.operators if op.core == "network"] == ["all_reduce"]
+
+
+def test_without_a_plan_only_width_one_is_possible(tmp_path: Path) -> None:
+    body = "def make():\n    return Mixer(16), torch.randn(2, 8, 16), lambda y: y.sum()\n"
+    with pytest.raises(InputError, match="there is no tensor-parallel plan"):
+        traced(tmp_path, body, tensor=2)
+
+
+def test_the_microbatch_replaces_the_batch_of_the_example(tmp_path: Path) -> None:
+    body = "def make():\n    return Mixer(16), torch.randn(2, 8, 16), lambda y: y.sum()\n"
+    one, four = traced(tmp_path, body, microbatch=1), traced(tmp_path, body, microbatch=4)
+    assert flops(four.layers[0].forward) == 4 * flops(one.layers[0].forward)
+
+
+FAULTS = {
+    "a branch on data": (
+        "class Net(nn.Module):\n    def forward(self, x):\n        return x if x.sum() > 0 else -x\n"
+        "def make():\n    return Net(), torch.randn(2, 3)\n",
+        "asks for the value of a tensor",
+    ),
+    "a shape from data": (
+        "class Net(nn.Module):\n    def forward(self, x):\n        return x[x > 0].sum()\n"
+        "def make():\n    return Net(), torch.randn(2, 3)\n",
+        "depend on data",
+    ),
+    "a module that raises": (
+        "class Net(nn.Module):\n    def forward(self, x):\n        raise ValueError('no such thing')\n"
+        "def make():\n    return Net(), torch.randn(2, 3)\n",
+        "ValueError: no such thing",
+    ),
+    "a function that raises": ("def make():\n    raise KeyError('width')\n", "KeyError: 'width'"),
+    "a wrong return": ("def make():\n    return 3\n", "returned int"),
+    "no module": ("def make():\n    return 3, torch.randn(2)\n", "is int, no nn.Module"),
+    "no inputs": ("def make():\n    return Mixer(4), None\n", "hold no tensor"),
+    "a loss that is no scalar": (
+        "def make():\n    return Mixer(4), torch.randn(2, 4), lambda y: y\n",
+        "the loss is a tensor of shape (2, 4), not a scalar",
+    ),
+    "a block never called": (
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.blocks = nn.ModuleList(Mixer(4) for _ in range(3))\n"
+        "    def forward(self, x):\n        return self.blocks[0](x)\n"
+        "def make():\n    return Net(), torch.randn(2, 4)\n",
+        "blocks.1: the block was never called (2 of 3",
+    ),
+    "nothing to train": ("def make():\n    return nn.ReLU(), torch.randn(2, 4)\n", "no parameter"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_the_user_is_one_sentence_that_quotes_it(tmp_path: Path, fault: str) -> None:
+    body, says = FAULTS[fault]
+    assert says in refused(tmp_path, body)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    for text in (f"{tmp_path}/none.py:make", "no.such.module:make", f"{tmp_path}/none.json"):
+        with pytest.raises(InputError, match=r"no such file|cannot be imported"):
+            source_of(text)
+    with pytest.raises(InputError, match="there is no function 'other'"):
+        source_of(written(tmp_path, "").replace(":make", ":other"))
+
+
+def test_an_unknown_name_points_to_the_nearest() -> None:
+    with pytest.raises(InputError, match="did you mean 'bert-large'"):
+        source_of("bert-larg")
+
+
+UNKNOWN = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.map = nn.Linear(4, 4)
+    def forward(self, x):
+        y = self.map(x).float()
+        return torch.special.bessel_j0(y.detach()).sum() + torch.linalg.det(y)
+def make():
+    return Net(), torch.randn(4, 4)
+"""
+
+
+def test_an_unknown_operator_is_named_with_its_place_and_all_can_be_listed(tmp_path: Path) -> None:
+    text = refused(tmp_path, UNKNOWN, microbatch=4)
+    assert "unknown operator" in text and "given.py:" in text and "opset.py" in text
+    listed = unknown_operators(source_of(written(tmp_path, UNKNOWN)), microbatch=4)
+    assert {"aten.special_bessel_j0.default"} < {name for name, _, _ in listed}
+
+
+def test_a_configuration_on_disk_is_a_source(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(
+        '{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 32, "num_hidden_layers": 2,'
+        '"num_attention_heads": 4, "intermediate_size": 48, "vocab_size": 48, "max_position_embeddings": 16}'
+    )
+    model = trace_model(source_of(str(path)), tensor=2)
+    assert (model.sequence, model.count(1)) == (16, 2)
+    path.write_text('{"model_type": "lama"}')
+    with pytest.raises(InputError, match="model_type"):
+        source_of(str(path))
+    path.write_text('{"model_type": "llama"}')
+    with pytest.raises(InputError, match="architectures"):
+        source_of(str(path))
