@@ -124,8 +124,13 @@ def test_doubling_each_field_of_a_chip_changes_some_answer() -> None:
     many = Work("tensor", (replace(product(1, 2048, 2048, 2048), a_need_bytes=2.0**26 + 1),))
     wide = Work("vector", vector=VectorWork(2**24, 2**15, 7.0, 2, (Moved(2.0**25),), (Moved(2.0**25),)))
     works = [*BLOCK, copy, many, wide, Work("tensor", (product(1, 8192, 8192, 65536),))]
-    starved: tuple[dict[str, float], ...] = ({}, {"hbm_bytes_per_s": 5e10}, {"global_bytes_per_s": 1e11}, {"tensor_buffer_bytes_per_s": 1e9},
-               {"vector_buffer_bytes_per_s": 1e9})  # fmt: skip
+    starved: tuple[dict[str, float], ...] = (
+        {},
+        {"hbm_bytes_per_s": 5e10},
+        {"global_bytes_per_s": 1e11},
+        {"tensor_buffer_bytes_per_s": 1e9},
+        {"vector_buffer_bytes_per_s": 1e9},
+    )
     for field in (f.name for f in fields(ChipArrays)):
         changed = False
         for rates in starved:
