@@ -1,0 +1,1 @@
+"""Evaluate: a model on a chip in a cluster, planned by us or as it was run."""
