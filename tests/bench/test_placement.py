@@ -11,6 +11,10 @@ sys.path.append(str(Path(__file__).parent.parent / "placement"))
 
 from placement_cases import Published, published, unequal_chain
 
+from phaze.hardware.library import load_cluster, load_stack
+from phaze.placement import cluster_solve
+from phaze.placement.cluster_prices import RingPrices
+from phaze.placement.cluster_problem import Choice, ClusterProblem, Extra, State
 from phaze.placement.kernels import warm
 from phaze.placement.problem import Problem
 from phaze.placement.solve import fastest_plan
@@ -61,3 +65,34 @@ def test_a_thousand_unequal_layers_on_100_000_devices(widths: tuple[int, ...]) -
     ours = _milliseconds(unequal_chain(1000, 100_000, widths), 3)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"place 1000 unequal layers, widths {widths!s:14} {ours:7.0f} ms   budget 5000   peak {peak:.0f} MB of 300")
+
+
+@pytest.mark.parametrize(("recompute", "zero"), [("best", 0), ("best", 1), ("none", 0)])
+def test_rules_cluster_with_98_layers_on_1024_devices(recompute: Choice, zero: int) -> None:
+    warm()
+    case = next(case for case in published() if _of_class(case, 98, 4))
+    graphs = case.problem.graphs
+    extras = tuple(tuple(Extra(0.4 * la.activation_bytes, 0.1 * la.forward_s) for la in g.layers) for g in graphs)
+    problem = ClusterProblem(
+        devices=1024,
+        hbm_bytes=80 * 2**30,
+        microbatches=4096,
+        recompute=recompute,
+        schedule="1f1b",
+        zero=zero,
+        state=State(2.0, 4.0, 12.0),
+        sent_bytes=2.0,
+        hbm_bytes_per_s=2e12,
+        cluster=load_cluster("selene"),
+        stack=load_stack("megatron-2021"),
+        graphs=graphs,
+        extras=extras,
+    )
+    prices, seconds = RingPrices(problem.cluster), []
+    for _ in range(5):
+        start = time.perf_counter()
+        cluster_solve.fastest_plan(problem, prices)
+        seconds.append(time.perf_counter() - start)
+    print(
+        f"place 98 layers, rules cluster, recompute {recompute}, ZeRO {zero}  {1e3 * min(seconds):5.0f} ms   budget 300"
+    )

@@ -12,7 +12,7 @@ from phaze.cost.block import BlockSizes, backward_works, forward_works
 from phaze.cost.energy import energies, layer_power
 from phaze.cost.mapping import NEVER, product
 from phaze.cost.memory import activation_bytes, held_bytes, state_of
-from phaze.cost.parts import ChipArrays, chip_arrays
+from phaze.cost.parts import ChipArrays, chip_arrays, varied
 from phaze.cost.residency import needs_of
 from phaze.cost.table import cost_table, cost_works, serial_s
 from phaze.cost.vector import Moved, VectorWork
@@ -147,6 +147,24 @@ def test_many_chips_get_what_each_gets_alone() -> None:
     for index, chip in enumerate(chips):
         alone = cost_works(BLOCK, chip_arrays([chip]), DATASHEET).times_s()[:, 0]
         assert np.array_equal(together[:, index], alone)
+
+
+def test_varied_chips_are_the_chips_they_vary() -> None:
+    chip = load_chip("tpu-v4-paper")
+    one = np.ones(1, dtype=np.int64)
+    made = varied(
+        chip,
+        tensor_cores=8 * one,
+        rows=128 * one,
+        columns=128 * one,
+        tensor_buffer_bytes=np.array([2.0**18]),
+        vector_cores=2 * one,
+        lanes=128 * one,
+        vector_buffer_bytes=np.array([2048.0]),
+        global_bytes=2**27 * one,
+    )
+    for field in fields(ChipArrays):
+        assert getattr(made, field.name) == getattr(chip_arrays([chip]), field.name), field.name
 
 
 @settings(max_examples=40)

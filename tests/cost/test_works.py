@@ -24,6 +24,27 @@ def test_a_bias_goes_with_the_results() -> None:
     assert (p.a_bytes, p.b_bytes, p.c_bytes) == (2 * m * k, 2 * k * n, 2 * m * n + 2 * n)
 
 
+def test_operands_are_found_even_where_a_bias_is_larger() -> None:
+    op = operator("product", "tensor", [2 * 4096, 2 * 64, 2 * 64 * 4096], [2 * 4096], batch=1, m=1, n=4096, k=64)
+    (p,) = works_of(graph(op))[0].products
+    assert (p.a_bytes, p.b_bytes, p.c_bytes) == (2 * 64, 2 * 64 * 4096, 2 * 2 * 4096)
+
+
+def test_a_look_up_moves_whole_bursts_for_every_index() -> None:
+    rows, width = 100, 24
+    table, out = Access(0, 2 * rows * width), Access(2, 2 * rows * width)
+    op = Operator(0, "embedding", "vector", (("elements", rows * width),), (table, Access(1, 8 * rows)), (out,))
+    tensors = (
+        Tensor(0, 10**6, 2, "parameter"),
+        Tensor(1, rows, 8, "input"),
+        Tensor(2, rows * width, 2, "intermediate"),
+    )
+    work = works_of(OperatorGraph(tensors, (op,), (0, 1), (2,)))[0].vector
+    assert work is not None
+    assert work.reads[0].bytes == 64 * rows
+    assert work.writes[0].bytes == 64 * rows
+
+
 def test_a_tensor_times_itself_is_read_once() -> None:
     op = operator("product", "tensor", [2 * 64 * 64], [2 * 64 * 64], batch=1, m=64, n=64, k=64)
     (p,) = works_of(graph(op))[0].products

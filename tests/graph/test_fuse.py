@@ -3,9 +3,8 @@
 import pytest
 from hypothesis import given, settings
 
-from phaze.errors import InputError
 from phaze.graph import opset, store
-from phaze.graph.fuse import Rule, contract, fuse, fuse_graph, level, rules
+from phaze.graph.fuse import Rule, contract, fuse, fuse_graph, rules
 from phaze.graph.fuse.partition import Partition, bits
 from phaze.graph.ir import Model, Operator, OperatorGraph
 from tests.graph.made import graph, graphs, models, operator
@@ -211,12 +210,6 @@ def test_a_fused_model_is_stored_and_sums_up_as_before(model: Model) -> None:
     for key in ("parameters", "forward_flops", "backward_flops", "saved_bytes", "collectives"):
         assert before[key] == after[key]
     assert all(layer.full.rerun is layer.forward for layer in fused.layers)
-
-
-def test_levels_have_names() -> None:
-    assert level("full") == "full"
-    with pytest.raises(InputError, match="did you mean 'elementwise'"):
-        level("elementwse")
 
 
 def test_changed_work_would_be_noticed() -> None:

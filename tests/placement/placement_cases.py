@@ -49,7 +49,9 @@ def published() -> list[Published]:
     return cases
 
 
-def _random_edges(rng: random.Random, n: int, chain: bool) -> list[tuple[int, int, float]]:
+def random_edges(rng: random.Random, n: int, chain: bool) -> list[tuple[int, int, float]]:
+    """Edges of a chain with a few that skip, or of a graph that branches."""
+
     def size() -> float:
         return rng.choice([0.0, rng.uniform(0, 4), float(rng.randint(1, 5))])
 
@@ -68,7 +70,7 @@ def random_problem(seed: int, chain: bool, most_layers: int = 6) -> Problem:
     names = rng.sample(range(-3, 20), n)
     if chain:
         names.sort()
-    edges = [(names[i], names[j], size) for i, j, size in _random_edges(rng, n, chain)]
+    edges = [(names[i], names[j], size) for i, j, size in random_edges(rng, n, chain)]
     whole = rng.random() < 0.5
     rows = [(rng.randint(1, 9), rng.randint(1, 9), rng.randint(0, 9), rng.randint(0, 9)) for _ in range(n)]
     split = [rng.random() < 0.6 for _ in range(n)]
@@ -95,7 +97,7 @@ def _closed(graph: LayerGraph, left: frozenset[int]) -> bool:
     return all(edge.head in left for edge in graph.edges if edge.tail in left)
 
 
-def _cuts(graph: LayerGraph, left: frozenset[int]) -> Iterator[list[tuple[int, ...]]]:
+def cuts_of_graph(graph: LayerGraph, left: frozenset[int]) -> Iterator[list[tuple[int, ...]]]:
     """Every way to cut what is left into stages."""
     if not left:
         yield []
@@ -104,7 +106,7 @@ def _cuts(graph: LayerGraph, left: frozenset[int]) -> Iterator[list[tuple[int, .
     for code in range(1, 1 << len(members)):
         stage = frozenset(m for bit, m in enumerate(members) if code >> bit & 1)
         if _closed(graph, left - stage):
-            for rest in _cuts(graph, left - stage):
+            for rest in cuts_of_graph(graph, left - stage):
                 yield [tuple(graph.layers[i].id for i in sorted(stage)), *rest]
 
 
@@ -121,7 +123,7 @@ def _choices(recompute: Recompute, stages: int) -> Iterator[tuple[bool, ...]]:
 def every_plan(problem: Problem) -> Iterator[Plan]:
     """Every plan there is, fitting or not, priced."""
     for graph in problem.graphs:
-        for stages in _cuts(graph, frozenset(range(len(graph.layers)))):
+        for stages in cuts_of_graph(graph, frozenset(range(len(graph.layers)))):
             for choice in _choices(problem.recompute, len(stages)):
                 cuts = [Cut(layers, again) for layers, again in zip(stages, choice, strict=True)]
                 for data in range(1, min(problem.devices, problem.microbatches) + 1):

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from phaze.errors import InputError
+from phaze.placement.cluster_problem import ClusterProblem, State
+from phaze.placement.cluster_profile import any_problem_of
 from phaze.placement.profile import problem_of
 
 GOOD: dict[str, Any] = {
@@ -163,3 +165,96 @@ def test_a_person_sees_what_would_make_it_fit(phaze: Any, write: Callable[[str, 
     assert ran.code == 3
     for word in ("nothing fits", "fullest stage", "hbm", "microbatch", "does not help alone"):
         assert word in ran.out
+
+
+CLUSTER: dict[str, Any] = {
+    **{key: value for key, value in GOOD.items() if key != "link_bytes_per_s"},
+    "rules": "cluster",
+    "cluster": [
+        {"name": "node", "kind": "switch", "size": 2, "bandwidth": "10 B/s", "latency": 0.1},
+        {"name": "net", "kind": "switch", "size": 4, "bandwidth": 1, "latency": "1 s"},
+    ],
+    "stack": "ideal",
+}
+
+
+def test_a_profile_with_a_cluster_is_placed(phaze: Any, write: Callable[[str, Any], str]) -> None:
+    ran = phaze("place", write("cluster.json", CLUSTER), "--json")
+    document = json.loads(ran.out)
+    assert (ran.code, document["rules"], document["feasible"]) == (0, "cluster", True)
+    assert document["order"] in ("pipeline", "data")
+    assert sum(document["breakdown"].values()) == pytest.approx(document["batch_s"], rel=1e-12)
+    shown = phaze("place", write("cluster.json", CLUSTER))
+    assert "nothing is faster" in shown.out
+    assert max(map(len, shown.out.splitlines())) <= 80
+
+
+def test_a_named_cluster_brings_its_stack_and_its_state() -> None:
+    named = any_problem_of({**CLUSTER, "cluster": "selene", "stack": None, "optimizer": "adam"}, "p")
+    assert isinstance(named, ClusterProblem)
+    assert (named.stack.name, named.state) == ("megatron-2021", State(2.0, 4.0, 12.0))
+    titan = any_problem_of({**CLUSTER, "cluster": "selene", "stack": "torchtitan", "optimizer": "adam"}, "p")
+    assert isinstance(titan, ClusterProblem)
+    assert titan.state == State(2.0, 4.0, 10.0)
+    plain = any_problem_of({**CLUSTER, "precision": "fp32", "zero": 1, "schedule": "gpipe"}, "p")
+    assert isinstance(plain, ClusterProblem)
+    assert (plain.state, plain.sent_bytes, plain.zero) == (State(4.0, 4.0, 0.0), 4.0, 1)
+
+
+def test_a_cluster_that_does_not_fit_is_a_shortage(phaze: Any, write: Callable[[str, Any], str]) -> None:
+    ran = phaze("place", write("tight.json", {**CLUSTER, "hbm_bytes": 3}), "--json")
+    document = json.loads(ran.out)
+    assert (ran.code, document["feasible"], document["rules"]) == (3, False, "cluster")
+    assert document["shortage"]["levers"]["hbm_bytes"] == document["shortage"]["needed_bytes"] > 3
+    assert "what would make it fit" in phaze("place", write("tight.json", {**CLUSTER, "hbm_bytes": 3})).out.lower()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"cluster": None}, "p: cluster: this key is missing"),
+        ({"cluster": "selena"}, "unknown cluster 'selena'; did you mean 'selene'"),
+        ({"cluster": []}, "there is no level"),
+        ({"stack": "megatron"}, "unknown stack 'megatron'"),
+        ({"zero": 3}, "p: zero: 3 is out of range"),
+        ({"precision": "int4"}, "p: precision: 'int4' is not known here"),
+        ({"schedule": "zigzag"}, "p: schedule: 'zigzag' is not known here"),
+        ({"devices": 9}, "p: devices: the cluster has 8 and 9 are asked for"),
+        ({"link_bytes_per_s": 1.0}, "p: link_bytes_per_s: rules cluster take links from the cluster"),
+        ({"widths": {}}, "p: widths: there is no tensor width"),
+    ],
+)
+def test_what_is_wrong_with_a_cluster_is_said_with_its_path(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        any_problem_of({**CLUSTER, **change}, "p")
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"selective_bytes": 5.0}, "selective_bytes 5.0 is out of range"),
+        ({"selective_bytes": 1.0, "selective_s": 2.0}, "selective_s 2.0 is out of range"),
+        ({"selective_s": 1.0}, "there are no selective_bytes beside it"),
+        ({"tied": "word", "tied_bytes": 9.0}, "tied_bytes 9.0 is out of range"),
+        ({"tied_bytes": 1.0}, "there is no name in tied"),
+    ],
+)
+def test_what_is_wrong_with_a_layer_of_a_cluster_is_said(keys: dict[str, Any], said: str) -> None:
+    document = copy.deepcopy(CLUSTER)
+    document["widths"]["2"]["layers"][0] |= keys
+    with pytest.raises(InputError, match=said):
+        any_problem_of(document, "p")
+    document |= {"rules": "icml24", "link_bytes_per_s": 1.0, "cluster": None, "stack": None}
+    with pytest.raises(InputError, match=r"p: widths\.2\.layers\[0\]: it has keys of rules cluster"):
+        any_problem_of(document, "p")
+
+
+@pytest.mark.parametrize("key", ["cluster", "stack", "zero"])
+def test_rules_icml24_refuse_the_keys_of_a_cluster(key: str) -> None:
+    with pytest.raises(InputError, match=f"p: {key}: this key belongs to rules cluster"):
+        any_problem_of({**GOOD, key: {"cluster": "selene", "stack": "ideal", "zero": 1}[key]}, "p")
+
+
+def test_rules_icml24_need_a_link() -> None:
+    with pytest.raises(InputError, match="p: link_bytes_per_s: this key is missing"):
+        any_problem_of({key: value for key, value in GOOD.items() if key != "link_bytes_per_s"}, "p")

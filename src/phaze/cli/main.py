@@ -6,7 +6,21 @@ from typing import Annotated
 import typer
 
 from phaze import __version__
-from phaze.cli import calibrate, chips, clusters, estimate, kernels, place, schedule, schema, stacks, validate
+from phaze.cli import (
+    calibrate,
+    chips,
+    clusters,
+    estimate,
+    graph,
+    kernels,
+    models,
+    place,
+    plan,
+    schedule,
+    schema,
+    stacks,
+    validate,
+)
 from phaze.cli.answer import exit_code_of
 
 TOUR = """Search the AI accelerator and the way training runs on many of them, together.
@@ -19,14 +33,22 @@ TOUR = """Search the AI accelerator and the way training runs on many of them, t
   phaze chips --space paper --count
   phaze clusters dgx-h100         how devices are joined
   phaze stacks                    what training frameworks fuse, hide and spend
-  phaze estimate --gemm 1x4096x4096x4096 --chip tpu-v4
-  phaze schedule layer.json       the least makespan of operators on one chip
-  phaze validate --silicon        our area and power against published dies
+  phaze models                    the models that come along
   phaze schema chip               what a file may hold
 
 [bold]Ask[/bold]
 
-  phaze place profile.json        the fastest split of measured layers over devices
+  phaze graph --model llama2-7b --tensor 4               what a model runs
+  phaze estimate --gemm 1x4096x4096x4096 --chip tpu-v4   what an operator takes
+  phaze schedule layer.json       the least makespan of operators on one chip
+  phaze place profile.json        the fastest split of layers over devices
+  phaze plan --fixed run.json     what a given plan takes, and whether it fits
+
+[bold]Doubt[/bold]
+
+  phaze validate --silicon        our area and power against published dies
+  phaze validate --operators      our times against measured ones
+  phaze calibrate measured.csv --chip a100-80gb          your own constants
 
 Every command takes --json (one document on standard output) and --help.
 Exit codes: 0 an answer, 2 bad input, 3 nothing feasible, 1 a fault of phaze.
@@ -43,12 +65,15 @@ app = typer.Typer(
 app.command()(chips.chips)
 app.command()(clusters.clusters)
 app.command()(stacks.stacks)
-app.command()(estimate.estimate)
-app.command()(calibrate.calibrate)
-app.command()(place.place)
-app.command()(schedule.schedule)
-app.command()(validate.validate)
+app.command()(models.models)
 app.command()(schema.schema)
+app.command()(graph.graph)
+app.command()(estimate.estimate)
+app.command()(schedule.schedule)
+app.command()(place.place)
+app.command()(plan.plan)
+app.command()(validate.validate)
+app.command()(calibrate.calibrate)
 app.command(hidden=True)(kernels.kernels)
 
 

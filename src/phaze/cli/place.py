@@ -10,6 +10,7 @@ from phaze.cli.answer import Answer, answering
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from phaze.placement.cluster_problem import ClusterProblem
     from phaze.placement.problem import Plan, Problem
     from phaze.placement.shortage import Shortage
 
@@ -26,7 +27,7 @@ def place(files: Files) -> Answer:
     from phaze.placement.answer import document_of
 
     documents: list[Any] = []
-    answers: list[tuple[str, Problem, Plan | Shortage]] = []
+    answers: list[tuple[str, Problem | ClusterProblem, Plan | Shortage]] = []
     bad = False
     for path in files:
         try:
@@ -54,11 +55,11 @@ def place(files: Files) -> Answer:
     return Answer(tuple(documents), show, 2 if bad else 3 if infeasible else 0)
 
 
-def _answer(path: str) -> "tuple[Problem, Plan | Shortage]":
+def _answer(path: str) -> "tuple[Problem | ClusterProblem, Plan | Shortage]":
     from phaze.documents import notation_of, parse, read_text
     from phaze.placement.answer import place as place_problem
-    from phaze.placement.profile import problem_of
+    from phaze.placement.cluster_profile import any_problem_of
 
     text, where = read_text(path)
-    problem = problem_of(parse(text, notation_of(path, text), where), where)
+    problem = any_problem_of(parse(text, notation_of(path, text), where), where)
     return problem, place_problem(problem)

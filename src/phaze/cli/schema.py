@@ -16,6 +16,8 @@ Name = Annotated[str | None, typer.Argument(help="A format such as phaze.chip/1,
 
 def formats() -> "dict[str, Format]":
     """Every file format by its name."""
+    from phaze.evaluate.run_file import RUN
+    from phaze.graph.store_check import FORMAT as GRAPH
     from phaze.hardware.dies import DIE
     from phaze.hardware.files import CHIP, CLUSTER, STACK
     from phaze.hardware.ownership import OWNERSHIP
@@ -24,8 +26,9 @@ def formats() -> "dict[str, Format]":
     from phaze.schedule.files import OPERATORS
     from phaze.search.space import SPACE
 
-    known = (CHIP, CLUSTER, DIE, OPERATORS, OWNERSHIP, PROFILE, SPACE, STACK, TECHNOLOGY)
-    return {found.name: found for found in known}
+    hardware = (CHIP, CLUSTER, DIE, OWNERSHIP, SPACE, STACK, TECHNOLOGY)
+    known = (*hardware, GRAPH, OPERATORS, PROFILE, RUN)
+    return {found.name: found for found in sorted(known, key=lambda found: found.name)}
 
 
 @answering

@@ -32,7 +32,7 @@ def validate(silicon: Silicon = False, operators: Operators = False) -> Answer:
     """
     if silicon == operators:
         seen = "both are" if silicon else "nothing is"
-        raise InputError("", f"{seen} chosen to validate", "add either --silicon or --operators")
+        raise InputError("", f"{seen} chosen to validate", "add --silicon or --operators")
     return _silicon() if silicon else _operators()
 
 

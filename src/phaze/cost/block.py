@@ -1,9 +1,10 @@
-"""A transformer block as Megatron-LM of 2021-22 runs it, kernel by kernel, to hold costs against measured layers.
+"""A transformer block kernel by kernel, as a Megatron-style decoder runs with element-wise chains fused.
 
-Hidden h, sequence s, microbatch b, heads a, width t; T = s b tokens. Fused kernels as in its training script (bias +
-GELU, scale + mask + softmax, bias + dropout + residual), attention eager, 16-bit values, 1-byte dropout masks.
-Backward: for each product the gradients of both operands. Two all-reduces of 2 T h bytes in each pass; those of the
-backward pass run beside the weight-gradient products that follow them where the stack hides them.
+Costs are held against measured layers with it. Hidden h, sequence s, microbatch b, heads a, width t; T = s b tokens;
+attention eager, 16-bit values, 1-byte dropout masks. The kernels and their bytes are those of the traced family ``gpt``
+after element-wise fusion. Backward: for each product the gradients of both operands, and 8 bytes a parameter to add its
+gradient to the 32-bit sum of the batch. Two all-reduces of 2 T h bytes in each pass; those of the backward pass run
+beside the weight-gradient product that is ready before them.
 """
 
 from collections.abc import Sequence
@@ -57,26 +58,20 @@ def forward_works(z: BlockSizes) -> tuple[Work, ...]:
     shapes, whole, share = _shapes(z), z.tokens * z.hidden, z.tokens * z.hidden // z.tensor
     scores = z.microbatch * z.heads // z.tensor * z.sequence**2
     reduced = Work("network", collective=CollectiveWork("all_reduce", 2 * whole, z.tensor))
-    norm = _kernel("layer_norm", whole, z.tokens, 7, (2, 2))
-    joined = _kernel("dropout", whole, 0, 8, (4, 3))
     return (
-        norm,
-        *_products(shapes["qkv"]),
-        _kernel("copy", 3 * share, 0, 1, (2, 2)),
-        *_products(shapes["scores"]),
-        _kernel("softmax", scores, scores // z.sequence, 10, (2, 2)),
-        _kernel("dropout", scores, 0, 6, (2, 3)),
+        _kernel("layer_norm", whole, z.tokens, 7, (2, 2)),
+        *_products(shapes["qkv"], shapes["scores"]),
+        _kernel("softmax", scores, scores // z.sequence, 14, (2, 5)),
         *_products(shapes["context"]),
-        _kernel("copy", share, 0, 1, (2, 2)),
+        _kernel("copy", share, 0, 0, (2, 2)),
         *_products(shapes["projection"]),
         *(reduced,) * (z.tensor > 1),
-        joined,
-        norm,
+        _kernel("layer_norm", whole, z.tokens, 15, (4, 5)),
         *_products(shapes["up"]),
-        _kernel("gelu", 4 * share, 0, 11, (2, 2)),
+        _kernel("gelu", 4 * share, 0, 10, (2, 2)),
         *_products(shapes["down"]),
         *(reduced,) * (z.tensor > 1),
-        joined,
+        _kernel("dropout", whole, 0, 8, (4, 3)),
     )
 
 
@@ -90,28 +85,22 @@ def backward_works(z: BlockSizes) -> tuple[Work, ...]:
     shapes, whole, share = _shapes(z), z.tokens * z.hidden, z.tokens * z.hidden // z.tensor
     scores = z.microbatch * z.heads // z.tensor * z.sequence**2
     reduced = Work("network", collective=CollectiveWork("all_reduce", 2 * whole, z.tensor))
-    norm = _kernel("layer_norm_backward", whole, z.tokens, 11, (6, 4))
-    joined = _kernel("dropout_backward", whole, 0, 3, (3, 2))
-    summed = _kernel("add", whole, 0, 1, (4, 2))
-    half: list[Work] = [joined, *_gradients(shapes["down"]), _kernel("gelu_backward", 4 * share, 0, 16, (4, 4))]
     return (
-        *half,
+        _kernel("dropout_backward", whole, 0, 3, (3, 2)),
+        *_gradients(shapes["down"]),
+        _kernel("gelu_backward", 4 * share, 0, 15, (4, 2)),
         *_gradients(shapes["up"]),
         *(reduced,) * (z.tensor > 1),
-        norm,
-        summed,
-        joined,
+        _kernel("layer_norm_backward", whole, z.tokens, 15, (7, 4)),
         *_gradients(shapes["projection"]),
-        _kernel("copy", share, 0, 1, (2, 2)),
         *_gradients(shapes["context"]),
-        _kernel("dropout_backward", scores, 0, 2, (3, 2)),
-        _kernel("softmax_backward", scores, scores // z.sequence, 6, (4, 2)),
+        _kernel("softmax_backward", scores, scores // z.sequence, 6, (5, 2)),
         *_gradients(shapes["scores"]),
-        _kernel("copy", 3 * share, 0, 1, (2, 2)),
+        _kernel("copy", 3 * share, 0, 2, (2, 2)),
         *_gradients(shapes["qkv"]),
         *(reduced,) * (z.tensor > 1),
-        norm,
-        summed,
+        _kernel("layer_norm_backward", whole, z.tokens, 12, (6, 2)),
+        _kernel("add", 12 * z.hidden**2 // z.tensor, 0, 1, (4, 4)),
     )
 
 

@@ -28,6 +28,7 @@ from phaze.hardware.technology import chip_areas
 from phaze.hardware.technology_files import load_technology
 
 BANDS: Mapping[Basis, float] = MappingProxyType({"calibrated": 0.10, "datasheet": 0.20, "ideal": 0.20})
+TWO_OPERANDS = frozenset({"add", "multiply", "divide", "compare"})
 VECTOR_RULES = ("map", "reduce", "normalize", "move")
 
 
@@ -58,7 +59,7 @@ def part_of(chip: Chip, constants: Constants) -> TensorPart:
 
 
 def vector_work(kind: str, elements: int, rows: int = 0) -> VectorWork:
-    """A vector operator by its kind: one 16-bit operand in and out, an embedding's rows in whole bursts."""
+    """A vector operator by its kind, at 16 bits: one operand in (two for sums, products and gradients), one out."""
     choices = [name for name, row in KINDS.items() if row.core == "vector" and row.rule in VECTOR_RULES]
     if kind not in choices or kind == "fused":
         raise unknown_name("vector", "vector operator", kind, [name for name in choices if name != "fused"])
@@ -68,7 +69,8 @@ def vector_work(kind: str, elements: int, rows: int = 0) -> VectorWork:
     if row.rule in ("reduce", "normalize") and rows == 0:
         rows = max(1, elements // 1024)
     written = rows if row.rule == "reduce" else elements
-    reads, writes = 2.0 * elements, 2.0 * written
+    operands = 2 if kind in TWO_OPERANDS or (kind.endswith("_backward") and row.rule != "move") else 1
+    reads, writes = 2.0 * elements * operands, 2.0 * written
     if row.rule == "move" and rows:
         reads, writes = whole_bursts(reads, rows), whole_bursts(writes, rows)
     counted = rows if row.rule in ("reduce", "normalize") else 0

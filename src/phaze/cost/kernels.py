@@ -276,7 +276,8 @@ def sweep(
 ) -> int:  # fmt: skip
     """All products on all parts: part p has core side ``core_of[p]`` and a global buffer of ``buffers[buffer_of[p]]``.
 
-    Fills ``found[product, part]``; returns the number of fronts that outgrew their room (none is expected to).
+    Fills ``found[product, part]``; returns the number of fronts that outgrew their room (none is expected to). Products
+    of equal sizes that follow each other share their core fronts.
     """
     sides, levels, overflow = shapes.shape[0], buffers.shape[0], 0
     core_costs = np.empty((sides, CAPACITY, CORE_COSTS))
@@ -286,9 +287,10 @@ def sweep(
     chip_choices = np.empty((CAPACITY, CHIP_CHOICES), np.int64)
     chip_counts = np.empty(levels, np.int64)
     for s in range(sizes.shape[0]):
-        for i in range(sides):
-            core_counts[i] = core_front(sizes[s], shapes[i], rates[i], core_costs[i], core_choices)
-            overflow += core_counts[i] < 0
+        if s == 0 or (sizes[s] != sizes[s - 1]).any():
+            for i in range(sides):
+                core_counts[i] = core_front(sizes[s], shapes[i], rates[i], core_costs[i], core_choices)
+                overflow += core_counts[i] < 0
         for i in range(levels):
             chip_counts[i] = global_front(sizes[s], held[s], buffers[i], chip_costs[i], chip_choices)
             overflow += chip_counts[i] < 0

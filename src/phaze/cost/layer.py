@@ -47,12 +47,13 @@ class LayerEstimate:
     backward: PassEstimate
 
 
-def network_s(works: Sequence[Work], cluster: Cluster | None, basis: Basis) -> float:
-    """Seconds of the collectives of a pass, one after the other; without a cluster they take none."""
+def network(works: Sequence[Work], cluster: Cluster | None, basis: Basis) -> tuple[float, float]:
+    """Seconds of the collectives of a pass, one after the other, and bytes sent; without a cluster they take none."""
     asked = [work.collective for work in works if work.collective is not None]
     if cluster is None:
-        return 0.0
-    return sum(collective(kind_named(c.kind), c.bytes, c.group, cluster, basis).time_s for c in asked)
+        return 0.0, 0.0
+    costs = [collective(kind_named(c.kind), c.bytes, c.group, cluster, basis) for c in asked]
+    return sum(cost.time_s for cost in costs), sum(cost.sent_bytes for cost in costs)
 
 
 def estimate_pass(works: Sequence[Work], chip: Chip, constants: Constants, cluster: Cluster | None) -> PassEstimate:
@@ -61,14 +62,16 @@ def estimate_pass(works: Sequence[Work], chip: Chip, constants: Constants, clust
     table = cost_table(works, chips, constants)
     times = table.all_cores.times_s()[:, 0][list(table.rows)] if works else np.zeros(0)
     tensor = np.array([work.core in ("tensor", "both") for work in works], dtype=bool)
-    waited = network_s(works, cluster, constants.basis)
+    waited, sent = network(works, cluster, constants.basis)
     total = float(times.sum()) + waited
     energy = average = peak = None
     if chip.technology is not None and works:
         technology = load_technology(chip.technology)
         area = np.array([float(chip_areas(technology, chip).total())])
         power = layer_power(table.all_cores, table.rows, chips, technology.energy, area)
-        energy, average, peak = (float(values[0]) for values in (power.energy_j, power.average_w, power.peak_w))
+        static_w = technology.energy.static_w_per_mm2 * float(area[0])
+        energy = float(power.energy_j[0]) + sent * technology.energy.link_j_per_byte + static_w * waited
+        average, peak = energy / total if total else 0.0, float(power.peak_w[0])
     flops = sum(work.flops for work in works)
     return PassEstimate(
         time_s=total,

@@ -67,6 +67,37 @@ def chip_arrays(chips: Sequence[Chip]) -> ChipArrays:
     return ChipArrays(*np.array(rows, dtype=np.float64).reshape(-1, len(fields(ChipArrays))).T)
 
 
+def varied(
+    base: Chip,
+    *,
+    tensor_cores: Integers,
+    rows: Integers,
+    columns: Integers,
+    tensor_buffer_bytes: Floats,
+    vector_cores: Integers,
+    lanes: Integers,
+    vector_buffer_bytes: Floats,
+    global_bytes: Integers,
+) -> ChipArrays:
+    """Chips like ``base`` but for these fields; core buffers feed their arrays and lanes fully."""
+    each = np.ones(len(rows))
+    return ChipArrays(
+        tensor_cores=tensor_cores * each,
+        rows=rows * each,
+        columns=columns * each,
+        tensor_buffer_bytes=tensor_buffer_bytes * each,
+        tensor_buffer_bytes_per_s=base.clock_hz * (2.0 * rows + 6.0 * columns),
+        vector_cores=vector_cores * each,
+        lanes=lanes * each,
+        vector_buffer_bytes=vector_buffer_bytes * each,
+        vector_buffer_bytes_per_s=base.clock_hz * 6.0 * lanes * each,
+        global_bytes=global_bytes * each,
+        global_bytes_per_s=base.global_buffer.bandwidth_bytes_per_s * each,
+        hbm_bytes_per_s=base.hbm.bandwidth_bytes_per_s * each,
+        clock_hz=base.clock_hz * each,
+    )
+
+
 def _cores(own: Floats, other: Floats, how: How) -> tuple[Floats, Floats]:
     """How many cores of a kind an operator has, and into how many shares the memories are cut."""
     if how == "all_cores":

@@ -64,9 +64,13 @@ class ProductCosts:
 
 
 def _columns(products: Sequence[Product]) -> tuple[Integers, Floats]:
-    sizes = np.array([[p.batch, p.m, p.n, p.k, p.element_bytes] for p in products], dtype=np.int64)
+    sizes = np.array([_sizes(p) for p in products], dtype=np.int64)
     needs = [(p.a_bytes, p.b_bytes, p.c_bytes, p.a_need_bytes, p.b_need_bytes, p.c_need_bytes) for p in products]
     return sizes.reshape(-1, 5), np.array(needs, dtype=np.float64).reshape(-1, 6)
+
+
+def _sizes(p: Product) -> tuple[int, ...]:
+    return p.batch, p.m, p.n, p.k, p.element_bytes
 
 
 def _write_only(p: Product, parts: TensorParts, found: Floats) -> None:
@@ -91,7 +95,7 @@ def distinct_rows(rows: Floats) -> tuple[Floats, Integers]:
 def sweep_products(products: Sequence[Product], parts: TensorParts) -> ProductCosts:
     """The cost of every product on every part."""
     found = np.empty((len(products), len(parts), kernels.FOUND))
-    full = [i for i, p in enumerate(products) if not p.empty]
+    full = sorted((i for i, p in enumerate(products) if not p.empty), key=lambda i: _sizes(products[i]))
     for i, p in enumerate(products):
         if p.empty:
             _write_only(p, parts, found[i])

@@ -11,6 +11,7 @@ elements cost lane operations alone. Fused attention: both products of the forwa
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 from phaze.cost.mapping import NEVER, Product
 from phaze.cost.residency import Needs, needs_of
@@ -59,7 +60,9 @@ def _work(op: Operator, needs: Needs, tensors: dict[int, Tensor]) -> Work:
     members = op.parts or (op,)
     matrix = [part for part in members if KINDS[part.kind].rule in ("product", "convolution", "attention")]
     if not matrix:
-        return Work("vector", vector=_vector(members, tuple(reads), tuple(writes)))
+        rows = _looked_up(op, tensors)
+        moved = [tuple(Moved(whole_bursts(m.bytes, rows), m.need_bytes) for m in side) for side in (reads, writes)]
+        return Work("vector", vector=_vector(members, *moved))
     products = _products(op, matrix, tensors, (reads, writes))
     lanes = [part for part in members if part not in matrix or KINDS[part.kind].rule == "attention"]
     vector = _vector(lanes, (), ()) if lanes else None
@@ -81,16 +84,17 @@ def _vector(parts: Sequence[Operator], reads: tuple[Moved, ...], writes: tuple[M
     rowed = [(n, r) for n, r, _ in counted if r]
     rows = max(rowed)[1] if rowed else 0
     passes = max(PASSES.get(part.kind, 1) for part in parts)
-    single = parts[0] if len(parts) == 1 else None
-    if single is not None and single.kind in ROW_KINDS:
-        reads, writes = _rowwise(single, reads), _rowwise(single, writes)
     return VectorWork(elements, rows, float(operations), passes, reads, writes)
 
 
-def _rowwise(part: Operator, moved: tuple[Moved, ...]) -> tuple[Moved, ...]:
-    """Whole bursts for the rows of a look-up; as many rows as there are indices, else one for each 64 elements."""
-    rows = dict(part.sizes).get("rows", 0)
-    return tuple(Moved(whole_bursts(m.bytes, rows), m.need_bytes) for m in moved)
+def _looked_up(op: Operator, tensors: dict[int, Tensor]) -> int:
+    """Rows that a look-up touches, one for each index (64-bit operands are indices); 0 for all else."""
+    if op.kind not in ROW_KINDS:
+        return 0
+    known = dict(op.sizes).get("rows", 0)
+    return known or max(
+        (tensors[a.tensor].elements for a in op.reads if tensors[a.tensor].element_bytes == 8), default=0
+    )
 
 
 def _joined(moved: Sequence[Moved]) -> Moved:
@@ -115,7 +119,7 @@ def _products(
             taken.update(outer)
             found.extend(_attention(part, e, joined if not found else Moved(0.0)))
             continue
-        operands = sorted(sorted(part.reads, key=lambda a: -a.bytes)[:2], key=part.reads.index)
+        operands = _operands(part, tensors)
         a, b = ([outer.get(x.tensor, Moved(0.0)) for x in operands] + [Moved(0.0)] * 2)[:2]
         taken.update(x.tensor for x in operands)
         found.append(_product(part, _element_bytes(operands, tensors), a, b))
@@ -123,6 +127,18 @@ def _products(
     first = found[0]
     found[0] = _with_results(first, rest)
     return tuple(found)
+
+
+def _operands(part: Operator, tensors: dict[int, Tensor]) -> tuple[Access, ...]:
+    """A and B among the reads (a bias or offsets may be there too): the pair whose bytes are nearest to theirs."""
+    if len(part.reads) <= 1:
+        return part.reads
+
+    def distance(pair: tuple[Access, Access]) -> float:
+        e = _element_bytes(pair, tensors) * part.size("batch") * part.size("k")
+        return abs(pair[0].bytes - e * part.size("m")) + abs(pair[1].bytes - e * part.size("n"))
+
+    return min(permutations(part.reads, 2), key=distance)
 
 
 def _element_bytes(accesses: Sequence[Access], tensors: dict[int, Tensor]) -> int:

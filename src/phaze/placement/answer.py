@@ -4,14 +4,20 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from phaze.placement import cluster_shortage, cluster_solve
+from phaze.placement.cluster_prices import Prices, RingPrices
+from phaze.placement.cluster_problem import ClusterProblem
 from phaze.placement.problem import Plan, Problem, Stage
 from phaze.placement.shortage import Shortage, shortage_of
 from phaze.placement.solve import fastest_plan
 
 
-def place(problem: Problem) -> Plan | Shortage:
-    """The fastest plan, or why there is none."""
-    return fastest_plan(problem) or shortage_of(problem)
+def place(problem: Problem | ClusterProblem, prices: Prices | None = None) -> Plan | Shortage:
+    """The fastest plan, or why there is none; ``prices`` are for rules ``cluster``, plain rings if not given."""
+    if isinstance(problem, Problem):
+        return fastest_plan(problem) or shortage_of(problem)
+    priced = RingPrices(problem.cluster) if prices is None else prices
+    return cluster_solve.fastest_plan(problem, priced) or cluster_shortage.shortage_of(problem, priced)
 
 
 def _stage(stage: Stage) -> dict[str, Any]:
@@ -48,10 +54,10 @@ def _shortage(shortage: Shortage) -> dict[str, Any]:
 def document_of(found: Plan | Shortage) -> Mapping[str, Any]:
     """The document ``phaze.plan/1``."""
     if isinstance(found, Shortage):
-        return {"schema": "phaze.plan/1", "rules": "icml24", "feasible": False, "shortage": _shortage(found)}
+        return {"schema": "phaze.plan/1", "rules": found.rules, "feasible": False, "shortage": _shortage(found)}
     return {
         "schema": "phaze.plan/1",
-        "rules": "icml24",
+        "rules": "cluster" if found.order else "icml24",
         "feasible": True,
         "batch_s": found.batch_s,
         "lower_bound_s": found.lower_bound_s,
@@ -59,6 +65,7 @@ def document_of(found: Plan | Shortage) -> Mapping[str, Any]:
         "pipeline": len(found.stages),
         "data": found.data,
         "tensor": found.tensor,
+        **({"order": found.order} if found.order else {}),
         "stages": [_stage(stage) for stage in found.stages],
         "breakdown": asdict(found.breakdown),
     }

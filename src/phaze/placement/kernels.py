@@ -254,9 +254,14 @@ def events(forward_s: "Floats", backward_s: "Floats", rounds: int, starts_s: "Fl
 def warm() -> None:
     """Compile and cache every kernel of the room."""
     from phaze.placement.answer import place
-    from phaze.placement.problem import Layer, Problem, layer_graph
+    from phaze.placement.cluster_profile import any_problem_of
 
-    layers = [Layer(i, 1.0, 2.0, 1.0, 1.0, True) for i in range(3)]
+    numbers = {"forward_s": 1.0, "backward_s": 2.0, "parameter_bytes": 1.0, "activation_bytes": 1.0, "sharded": True}
+    layers = [{"id": i, **numbers} for i in range(3)]
+    edges = [{"from": 0, "to": 1, "bytes": 1.0}, {"from": 1, "to": 2, "bytes": 1.0}]
+    raw = {"schema": "phaze.profile/1", "devices": 4, "microbatches": 4, "optimizer": "sgd", "recompute": "best"}
+    raw["widths"] = {"1": {"layers": layers, "edges": edges}}
+    level = {"name": "all", "kind": "switch", "size": 4, "bandwidth": 1.0, "latency": 0.0}
     for memory in (100.0, 0.5):
-        graph = layer_graph(1, layers, [(0, 1, 1.0), (1, 2, 1.0)])
-        place(Problem(4, memory, 1.0, 4, "sgd", "best", (graph,)))
+        place(any_problem_of({**raw, "rules": "icml24", "hbm_bytes": memory, "link_bytes_per_s": 1.0}, "warm"))
+        place(any_problem_of({**raw, "rules": "cluster", "hbm_bytes": memory, "cluster": [level]}, "warm"))

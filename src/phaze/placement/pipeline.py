@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from phaze.errors import InputError
 from phaze.placement.problem import (
+    ROUNDING,
     Breakdown,
     Layer,
     LayerGraph,
@@ -114,12 +115,13 @@ def _breakdown(problem: Problem, graph: LayerGraph, stages: Sequence[Stage], dat
     own = [layer for layer in graph.layers if layer.id in set(slowest.layers)]
     forward_s, backward_s = sum(layer.forward_s for layer in own), sum(layer.backward_s for layer in own)
     again_s = forward_s if slowest.recompute == "full" else 0.0
+    waits_s = slowest.time_s - forward_s - backward_s - again_s
     rounds = -(-problem.microbatches // data)
     return Breakdown(
         forward_s=rounds * forward_s,
         backward_s=rounds * backward_s,
         recompute_s=rounds * again_s,
-        transfer_s=rounds * max(0.0, slowest.time_s - forward_s - backward_s - again_s),
+        transfer_s=rounds * waits_s if waits_s > ROUNDING * slowest.time_s else 0.0,
         bubble_s=(len(stages) - 1) * slowest.time_s,
         synchronisation_s=sync_s,
     )

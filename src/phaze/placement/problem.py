@@ -101,20 +101,7 @@ class Problem:
             value = getattr(self, name)
             if not (isfinite(value) and value > 0):
                 raise InputError(name, f"{value!r} is out of range", "it must be greater than 0")
-        if not self.graphs:
-            raise InputError("widths", "there is no tensor width", "give the layers of at least one")
-        widths = [graph.width for graph in self.graphs]
-        if widths != sorted(set(widths)):
-            raise InputError("widths", f"the widths {widths} are not ascending", "give each once, in order")
-        known = {layer.id for layer in self.graphs[0].layers}
-        for graph in self.graphs[1:]:
-            unlike = sorted(known ^ {layer.id for layer in graph.layers})
-            if unlike:
-                raise InputError(
-                    f"widths.{graph.width}.layers",
-                    f"layer {unlike[0]} is not at both width {graph.width} and width {widths[0]}",
-                    "give the same layers at every width",
-                )
+        require_same_layers(self.graphs)
 
     def graph(self, width: int) -> LayerGraph:
         """The layers at ``width``."""
@@ -142,10 +129,11 @@ class Memory:
     optimizer: float
     activations: float
     in_flight: float
+    reserve: float = 0.0
 
     @property
     def total_bytes(self) -> float:
-        return self.parameters + self.gradients + self.optimizer + self.activations + self.in_flight
+        return self.parameters + self.gradients + self.optimizer + self.activations + self.in_flight + self.reserve
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +154,7 @@ class Breakdown:
     """Where the batch time goes; the terms sum to it.
 
     Per-microbatch terms are those of the slowest stage, times the microbatches of a copy; ``bubble_s`` is S - 1 times
-    that stage's time.
+    that stage's time, under rules ``cluster`` the time of the other stages. The last two are of rules ``cluster``.
     """
 
     forward_s: float
@@ -175,11 +163,17 @@ class Breakdown:
     transfer_s: float
     bubble_s: float
     synchronisation_s: float
+    optimizer_s: float = 0.0
+    tied_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A priced split: ``tensor`` wide, ``data`` copies of a pipeline of ``stages``."""
+    """A priced split: ``tensor`` wide, ``data`` copies of a pipeline of ``stages``.
+
+    ``order`` says what lies next to each other beyond tensor groups, under rules ``cluster``: the stages of a copy
+    (``pipeline``) or the copies of a stage (``data``).
+    """
 
     tensor: int
     data: int
@@ -188,6 +182,7 @@ class Plan:
     lower_bound_s: float
     simulated_s: float
     breakdown: Breakdown
+    order: Literal["", "pipeline", "data"] = ""
 
 
 def batch_seconds(longest_s: float, microbatches: int, stages: int, data: int) -> float:
@@ -198,6 +193,24 @@ def batch_seconds(longest_s: float, microbatches: int, stages: int, data: int) -
 def synchronisation_seconds(first_parameter_bytes: float, data: int, link_bytes_per_s: float) -> float:
     """4 (d - 1) / d * w_first / B: a reduction and a gather of the first stage's gradients, never hidden."""
     return 4 * (data - 1) / data * first_parameter_bytes / link_bytes_per_s
+
+
+def require_same_layers(graphs: Sequence[LayerGraph]) -> None:
+    """Refuse graphs that are not one model at several widths, each once and ascending."""
+    if not graphs:
+        raise InputError("widths", "there is no tensor width", "give the layers of at least one")
+    widths = [graph.width for graph in graphs]
+    if widths != sorted(set(widths)):
+        raise InputError("widths", f"the widths {widths} are not ascending", "give each once, in order")
+    known = {layer.id for layer in graphs[0].layers}
+    for graph in graphs[1:]:
+        unlike = sorted(known ^ {layer.id for layer in graph.layers})
+        if unlike:
+            raise InputError(
+                f"widths.{graph.width}.layers",
+                f"layer {unlike[0]} is not at both width {graph.width} and width {widths[0]}",
+                "give the same layers at every width",
+            )
 
 
 def layer_graph(

@@ -42,6 +42,7 @@ class Shortage:
     available_bytes: float
     available_devices: int
     levers: Levers
+    rules: str = "icml24"
 
     @property
     def tightest(self) -> Stage | None:
@@ -105,7 +106,8 @@ def _with_graphs(problem: Problem, change: Callable[[LayerGraph], LayerGraph]) -
     return replace(problem, graphs=tuple(change(graph) for graph in problem.graphs))
 
 
-def _smaller_microbatch(graph: LayerGraph, divisor: int) -> LayerGraph:
+def smaller_microbatch(graph: LayerGraph, divisor: int) -> LayerGraph:
+    """The graph with activations and edges of a microbatch so many times smaller."""
     return replace(
         graph,
         layers=tuple(replace(la, activation_bytes=la.activation_bytes / divisor) for la in graph.layers),
@@ -113,7 +115,8 @@ def _smaller_microbatch(graph: LayerGraph, divisor: int) -> LayerGraph:
     )
 
 
-def _wider(graph: LayerGraph, factor: int) -> LayerGraph:
+def wider(graph: LayerGraph, factor: int) -> LayerGraph:
+    """The graph with its sharded layers split so many times further."""
     layers = tuple(
         replace(la, parameter_bytes=la.parameter_bytes / factor, activation_bytes=la.activation_bytes / factor)
         if la.sharded
@@ -123,7 +126,8 @@ def _wider(graph: LayerGraph, factor: int) -> LayerGraph:
     return replace(graph, width=graph.width * factor, layers=layers)
 
 
-def _first_power(fits: Callable[[int], bool]) -> int | None:
+def first_power(fits: Callable[[int], bool]) -> int | None:
+    """The first power of two that fits, or None."""
     return next((2**power for power in range(1, MOST_HALVINGS + 1) if fits(2**power)), None)
 
 
@@ -135,13 +139,13 @@ def _wider_fits(problem: Problem, factor: int) -> bool:
     widest = problem.graphs[-1]
     if widest.width == 1 or widest.width * factor > problem.devices:
         return False
-    return _fits(replace(problem, graphs=(_wider(widest, factor),)))
+    return _fits(replace(problem, graphs=(wider(widest, factor),)))
 
 
 def levers_of(problem: Problem, leanest: Plan | None) -> Levers:
     """Move each lever alone until it fits."""
     plenty = replace(problem, devices=len(problem.graphs[0].layers) * problem.graphs[-1].width)
-    factor = _first_power(lambda f: _wider_fits(problem, f))
+    factor = first_power(lambda f: _wider_fits(problem, f))
     need = None if leanest is None else max(stage.memory.total_bytes for stage in leanest.stages)
     other = replace(problem, recompute="best")
     plain = replace(problem, optimizer="sgd")
@@ -149,8 +153,8 @@ def levers_of(problem: Problem, leanest: Plan | None) -> Levers:
         hbm_bytes=need,
         devices=fewest_devices(plenty) if plenty.devices > problem.devices else None,
         tensor=None if factor is None else problem.graphs[-1].width * factor,
-        microbatch_divisor=_first_power(
-            lambda divisor: _fits(_with_graphs(problem, lambda graph: _smaller_microbatch(graph, divisor)))
+        microbatch_divisor=first_power(
+            lambda divisor: _fits(_with_graphs(problem, lambda graph: smaller_microbatch(graph, divisor)))
         ),
         recompute="best" if problem.recompute != "best" and _fits(other) else None,
         optimizer="sgd" if problem.optimizer != "sgd" and _fits(plain) else None,

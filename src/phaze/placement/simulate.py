@@ -37,13 +37,17 @@ def _durations(plan: Plan) -> tuple[Floats, Floats]:
     )
 
 
-def simulated_seconds(problem: Problem, plan: Plan, synchronisation_s: float) -> float:
-    """Batch time of the event simulation; sums of many events may round up, so the formula's own time is the most."""
-    rounds = -(-problem.microbatches // plan.data)
+def one_copy_seconds(plan: Plan, rounds: int) -> float:
+    """End of the last event of one copy that runs ``rounds`` microbatches."""
     watched = min(rounds, max(MOST_EVENTS // len(plan.stages), 4 * len(plan.stages)))
     end_s = float(events(*_durations(plan), watched, np.empty((2, 0, 0))))
-    longest_s = max(stage.time_s for stage in plan.stages)
-    return min(plan.batch_s, end_s + (rounds - watched) * longest_s + synchronisation_s)
+    return end_s + (rounds - watched) * max(stage.time_s for stage in plan.stages)
+
+
+def simulated_seconds(problem: Problem, plan: Plan, synchronisation_s: float) -> float:
+    """Batch time of the event simulation; sums of many events may round up, so the formula's own time is the most."""
+    end_s = one_copy_seconds(plan, -(-problem.microbatches // plan.data))
+    return min(plan.batch_s, end_s + synchronisation_s)
 
 
 def timeline(problem: Problem, plan: Plan) -> Timeline:

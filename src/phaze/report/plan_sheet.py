@@ -6,6 +6,7 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.markup import escape
 
+from phaze.placement.cluster_problem import ClusterProblem
 from phaze.placement.problem import Plan, Problem, Stage
 from phaze.placement.shortage import Levers, Shortage
 from phaze.report.terminal import bar, facts, paragraph, table
@@ -60,14 +61,19 @@ def _show_breakdown(console: Console, plan: Plan) -> None:
         console.print(line, markup=False)
 
 
-def _show_plan(console: Console, path: str, problem: Problem, plan: Plan) -> None:
+def _inside(plan: Plan) -> str:
+    texts = {"": "", "pipeline": ", the stages of a copy side by side", "data": ", the copies of a stage side by side"}
+    return texts[plan.order] if len(plan.stages) > 1 and plan.data > 1 else ""
+
+
+def _show_plan(console: Console, path: str, problem: Problem | ClusterProblem, plan: Plan) -> None:
     used = plan.data * sum(stage.devices for stage in plan.stages)
     proof = "nothing is faster" if plan.lower_bound_s >= plan.batch_s else f"not below {show(plan.lower_bound_s, 's')}"
     rounds = -(-problem.microbatches // plan.data)
     console.print(f"[bold]{escape(path)}[/bold]")
     rows = [
         ("batch time", f"{show(plan.batch_s, 's')} ({proof}; simulated {show(plan.simulated_s, 's')})"),
-        ("split", f"pipeline {len(plan.stages)} x data {plan.data} x tensor {plan.tensor}"),
+        ("split", f"pipeline {len(plan.stages)} x data {plan.data} x tensor {plan.tensor}{_inside(plan)}"),
         ("devices", f"{used:,} of {problem.devices:,}"),
         ("microbatches", f"{problem.microbatches:,}, at most {rounds:,} a copy"),
     ]
@@ -86,6 +92,7 @@ def _lever_rows(levers: Levers) -> Iterator[tuple[str, str]]:
         and f"{levers.microbatch_divisor} times smaller (estimated: activations shrink with it)",
         "recompute": levers.recompute and 'true or "best", instead of as given',
         "optimizer": levers.optimizer and f"{levers.optimizer}",
+        "zero": levers.zero and f"stage {levers.zero}: the optimizer's state shared out over the copies",
     }
     for name, text in texts.items():
         yield name.removesuffix("_bytes"), text if isinstance(text, str) else "does not help alone"
@@ -103,7 +110,7 @@ def _show_shortage(console: Console, path: str, shortage: Shortage) -> None:
     console.print(facts(_lever_rows(shortage.levers)))
 
 
-def show_answer(console: Console, path: str, problem: Problem, found: Plan | Shortage) -> None:
+def show_answer(console: Console, path: str, problem: Problem | ClusterProblem, found: Plan | Shortage) -> None:
     """Print a plan or a shortage."""
     if isinstance(found, Shortage):
         _show_shortage(console, path, found)

@@ -7,9 +7,8 @@ Levels, as a software stack names them: ``none``; ``elementwise`` (chains and cl
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Literal, get_args
+from typing import Literal
 
-from phaze.errors import unknown_name
 from phaze.graph.fuse import rules
 from phaze.graph.ir import Layer, Model, OperatorGraph, Recompute
 
@@ -24,14 +23,6 @@ LEVELS: Mapping[Fusion, tuple[Rule, ...]] = MappingProxyType(
         "full": (*ELEMENTWISE, rules.siblings, rules.clusters, rules.epilogues, rules.bias_sums),
     }
 )
-
-
-def level(name: str) -> Fusion:
-    """``name`` as a level of fusion, or an InputError."""
-    for known in get_args(Fusion):
-        if name == known:
-            return known  # type: ignore[no-any-return]
-    raise unknown_name("fusion", "level of fusion", name, get_args(Fusion))
 
 
 def fuse_graph(graph: OperatorGraph, fusion: Fusion) -> OperatorGraph:

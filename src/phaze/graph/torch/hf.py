@@ -2,7 +2,9 @@
 
 import copy
 import inspect
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -73,10 +75,21 @@ def model_inputs(model: Any, config: Any, shape: Shape) -> dict[str, torch.Tenso
     return given
 
 
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """The library's advice is for those who run its models."""
+    level = transformers.logging.get_verbosity()
+    transformers.logging.set_verbosity(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        transformers.logging.set_verbosity(level)
+
+
 def _build(config: Any, kind: type[nn.Module], shape: Shape) -> Program:
     config = copy.deepcopy(config)
     config._attn_implementation = "sdpa" if shape.attention == "fused" else "eager"
-    with initialization.no_init_weights():
+    with initialization.no_init_weights(), _quiet():
         model: Any = kind(config)
     model.tie_weights()
     if getattr(model, "loss_type", "") is None:
@@ -86,7 +99,8 @@ def _build(config: Any, kind: type[nn.Module], shape: Shape) -> Program:
     inputs = model_inputs(model, config, shape)
 
     def step() -> Any:
-        result = model(**inputs)
+        with _quiet():
+            result = model(**inputs)
         loss = getattr(result, "loss", None)
         return result if loss is None else loss
 
@@ -138,6 +152,8 @@ def hf_config(raw: Mapping[str, Any], where: str) -> Any:
         raise InputError(where, "the key 'model_type' is missing", 'give for example "llama"')
     rest = {key: value for key, value in raw.items() if key != "model_type"}
     try:
-        return transformers.AutoConfig.for_model(kind, **rest)
-    except ValueError as fault:
-        raise InputError(f"{where}: model_type", f"'{kind}' is refused: {' '.join(str(fault).split())[:300]}") from None
+        with _quiet():
+            return transformers.AutoConfig.for_model(kind, **rest)
+    except Exception as fault:
+        said = " ".join(str(fault).split())[:300]
+        raise InputError(f"{where}: model_type '{kind}'", f"transformers refuses the configuration: {said}") from None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from torch import nn
 
 from phaze.graph import recompute
-from phaze.graph.ir import Layer, OperatorGraph, Parameter, Recompute
+from phaze.graph.ir import Layer, Parameter, Recompute
 from phaze.graph.torch.convert import Numbering, graph_of, live, real_reads
 from phaze.graph.torch.record import FROM_PARAMETERS, Log, Step
 from phaze.graph.torch.regions import Region, Value
@@ -19,11 +19,13 @@ from phaze.graph.torch.regions import Region, Value
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Parameters of the model by storage, with the path of each, and which are shards of a larger one."""
+    """Parameters of the model by storage, with the path of each, which are shards of a larger one, and which no
+    region reads (the last part holds them)."""
 
     by_storage: Mapping[int, nn.Parameter]
     names: Mapping[int, str]
     split: frozenset[int]
+    unread: frozenset[int] = frozenset()
 
 
 def _relevant(steps: Iterable[Step]) -> set[Value]:
@@ -41,30 +43,42 @@ def _kept(log: Log, values: Iterable[Value], numbering: Numbering) -> tuple[tupl
     return tuple(sorted(numbering.numbers[v] for v in chosen)), sum(log.bytes_of[s] for s in storages)
 
 
+def _entering(log: Log, region: Region, values: Iterable[Value], weights: Weights) -> set[Value]:
+    """Those of ``values`` that were made elsewhere: by another region, or given to the model."""
+    return {
+        value
+        for value in values
+        if value in region.inputs
+        or (
+            value[0] not in weights.by_storage
+            and (log.made_in.get(value[0], region.number) != region.number or value[0] in log.given)
+        )
+    }
+
+
 def layer_of(log: Log, region: Region, weights: Weights, name: str) -> Layer:
     """The layer that ``region`` is; its pass was forward and backward."""
     forward_steps, backward_steps = log.forward.get(region.number, []), log.backward.get(region.number, [])
     gradients = set(region.gradients)
     needed_back = _relevant(live(backward_steps, gradients))
     results = set(region.outputs)
-    inputs = frozenset(region.inputs) | frozenset(region.output_gradients)
+    read = _relevant(live(forward_steps, results | needed_back))
+    entering = _entering(log, region, read | needed_back, weights)
+    inputs = frozenset(entering) | frozenset(region.output_gradients)
     numbering = Numbering(log, frozenset(weights.by_storage), inputs, region.path)
     forward = graph_of(forward_steps, numbering, results | needed_back, 0)
     written = set(numbering.written)
     backward = graph_of(backward_steps, numbering, gradients, len(forward.operators))
-    entered = {v for v in needed_back if v not in written and v in region.inputs}
-    carried = {v for v in entered if region.inputs[v] or log.origin.get(v[0], 0) & FROM_PARAMETERS}
-    saved, saved_bytes = _kept(log, (needed_back & written) | carried, numbering)
+    carried = {v for v in entering if region.inputs.get(v) or log.origin.get(v[0], 0) & FROM_PARAMETERS} - written
+    saved, saved_bytes = _kept(log, needed_back & (written | carried), numbering)
     none = Recompute(saved, saved_bytes, recompute.empty_graph())
-    _, shared_bytes = _kept(log, entered - carried, numbering)
-    read = _relevant(live(forward_steps, results | needed_back))
-    taken = {v for v in region.inputs if v in read and (region.inputs[v] or log.origin.get(v[0], 0) & FROM_PARAMETERS)}
-    whole, whole_bytes = _kept(log, taken, numbering)
+    _, shared_bytes = _kept(log, needed_back & entering - carried - written, numbering)
+    whole, whole_bytes = _kept(log, read & carried, numbering)
     storage_of = {number: value[0] for value, number in numbering.numbers.items()}
     chosen = recompute.selective(
         forward, none, lambda kept: sum(log.bytes_of[s] for s in {storage_of[n] for n in kept})
     )
-    parameters = _parameters(region, weights, numbering, forward)
+    parameters = _parameters(region, weights, numbering)
     return Layer(
         name=name,
         forward=forward,
@@ -80,15 +94,13 @@ def layer_of(log: Log, region: Region, weights: Weights, name: str) -> Layer:
     )
 
 
-def _parameters(
-    region: Region, weights: Weights, numbering: Numbering, forward: OperatorGraph
-) -> tuple[Parameter, ...]:
-    """The weights that the region reads, in order of their names' registration; unread ones of a block too."""
+def _parameters(region: Region, weights: Weights, numbering: Numbering) -> tuple[Parameter, ...]:
+    """The weights that the region reads, in order of their registration; unread ones of a block too (tensor -1)."""
     tensor_of = {storage: number for (storage, _), number in numbering.numbers.items() if storage in weights.by_storage}
     own = set() if region.module is None else {id(p) for p in region.module.parameters()}
     found: list[Parameter] = []
     for storage, parameter in weights.by_storage.items():
-        if storage in tensor_of or id(parameter) in own:
+        if storage in tensor_of or id(parameter) in own or storage in weights.unread:
             found.append(
                 Parameter(
                     name=_local_name(weights.names[storage], region),

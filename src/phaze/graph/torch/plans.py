@@ -74,6 +74,7 @@ _BERT = Plan(
 PLANS: Mapping[str, Plan] = MappingProxyType(
     {
         "bert": _BERT,
+        "roberta": _BERT,
         "megatron-bert": replace(_BERT, divide=(Divide("*.attention.self", "all_head_size", "attention_head_size"),)),
         "gpt2": Plan(
             (

@@ -63,6 +63,7 @@ class Log:
     origin: dict[int, int] = field(default_factory=dict)
     version: dict[int, int] = field(default_factory=dict)
     made_in: dict[int, int] = field(default_factory=dict)
+    given: set[int] = field(default_factory=set)
 
 
 def _touched(tensor: torch.Tensor) -> int:
@@ -144,6 +145,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def mark(self, tensor: torch.Tensor, origin: int) -> None:
         """Say that a tensor is a parameter (FROM_PARAMETERS) or an input of the model (FROM_DATA)."""
         self.log.origin[self.number(tensor)] = origin
+        if origin == FROM_DATA:
+            self.log.given.add(self.number(tensor))
 
     def value(self, tensor: torch.Tensor) -> tuple[int, int]:
         storage = self.number(tensor)

@@ -8,9 +8,10 @@ so rank 0 is the fullest, and it is the one that is traced. Works alike on tenso
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -31,6 +32,8 @@ from phaze.graph.torch.plans import Divide, Plan, Split
 from phaze.graph.torch.program import Source
 from phaze.graph.torch.regions import Borders
 from phaze.graph.torch.vocabulary import ParallelEmbedding, Vocabulary
+
+HEAD_WIDTHS: Mapping[str, tuple[str, ...]] = MappingProxyType({"head_dim": ("attention_head_size", "head_size")})
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +103,9 @@ class Surgery:
         parent = path.rpartition(".")[0]
         while parent:
             for module in (self.modules[parent], *self.modules[parent].children()):
-                value = getattr(module, split.unit, None)
-                if isinstance(value, int):
-                    return value
+                for name in (split.unit, *HEAD_WIDTHS.get(split.unit, ())):
+                    if isinstance(getattr(module, name, None), int):
+                        return int(getattr(module, name))
             parent = parent.rpartition(".")[0]
         raise InputError(path, f"the plan asks for an attribute '{split.unit}' and no module around has it")
 
@@ -197,12 +200,16 @@ class Surgery:
     def vocabulary(self, size: int) -> Vocabulary | None:
         """Split embedding and head over the vocabulary; a tied weight is cut once."""
         found = Vocabulary(size, self.group.width, self.group.rank)
-        changed = False
-        for path, module in list(self.model.named_modules()):
-            rows = {nn.Embedding: "num_embeddings", nn.Linear: "out_features"}.get(type(module))
-            if rows is None or getattr(module, rows) != size or not isinstance(module, nn.Embedding | nn.Linear):
-                continue
-            changed = True
+        blocks = tuple(f"{path}." for path in find_blocks(self.model))
+        outside = {p: m for p, m in self.model.named_modules() if not p.startswith(blocks)}
+        holders = {path: module for path, module in outside.items() if _rows(module) == size}
+        special = next((m for m in holders.values() if type(m) not in (nn.Embedding, nn.Linear)), None)
+        if special is not None:
+            self.notes[f"the vocabulary is not split: {type(special).__name__} is no plain embedding or head"] = None
+        if special is not None or not holders:
+            return None
+        for path, module in holders.items():
+            assert isinstance(module, nn.Embedding | nn.Linear)
             for whole in list(module.parameters()):
                 if id(whole) not in self.split:
                     self._replace_tied(whole, self._piece(whole, whole.narrow(0, found.first, found.owned)))
@@ -210,12 +217,17 @@ class Surgery:
                 self._replace(path, ParallelEmbedding(module, found))
             else:
                 self._replace(path, ColumnLinear(module.weight, module.bias, self.group, "same"))
-        if not changed:
-            return None
         if size % self.group.width:
             self._note(f"the vocabulary's {size} tokens", found.local)
         _rename_vocabulary(self.model, size, found.owned)
         return found
+
+
+def _rows(module: nn.Module) -> int:
+    """Rows of the table that an embedding or a linear map holds."""
+    if isinstance(module, nn.Embedding):
+        return module.num_embeddings
+    return module.out_features if isinstance(module, nn.Linear) else -1
 
 
 def _role(path: str) -> str:

@@ -7,7 +7,7 @@ trace      one folded pass, forward and backward, at any width and microbatch: l
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -167,20 +167,22 @@ def _part_name(index: int, last: int) -> str:
 def _assemble(
     walk: Walk, sharding: Sharding
 ) -> tuple[tuple[Layer, ...], tuple[Call, ...], tuple[Edge, ...], tuple[Tie, ...]]:
+    regions = [region for region in walk.regions if _is_layer(walk, region)]
     weights = _weights(walk, sharding)
+    tail = next((region.number for region in reversed(regions) if region.module is None), -1)
+    unread = _unread(walk, weights)
     layers: list[Layer] = []
     calls: list[Call] = []
     number_of: dict[int, int] = {}
     call_of: dict[int, int] = {}
     last = len(walk.regions) - 1
-    for region in walk.regions:
-        if not _is_layer(walk, region):
-            continue
+    for region in regions:
         name = region.path or _part_name(region.number, last)
         key = -1 - region.number if region.folds is None else region.folds
         if key not in number_of:
             number_of[key] = len(layers)
-            layers.append(layer_of(walk.recorder.log, region, weights, name))
+            held = replace(weights, unread=unread) if region.number == tail else weights
+            layers.append(layer_of(walk.recorder.log, region, held, name))
         call_of[region.number] = len(calls)
         calls.append(Call(number_of[key], name))
     return tuple(layers), tuple(calls), _edges(walk, call_of), _ties(walk, weights, call_of)
@@ -191,6 +193,14 @@ def _weights(walk: Walk, sharding: Sharding) -> Weights:
     names = {numbers[id(parameter)]: name for name, parameter in walk.model.named_parameters()}
     split = frozenset(numbers[key] for key in sharding.split if key in numbers)
     return Weights(walk.parameters, names, split)
+
+
+def _unread(walk: Walk, weights: Weights) -> frozenset[int]:
+    """Parameters outside blocks that no operator reads: they lie in memory all the same."""
+    steps = (step for each in walk.recorder.log.forward.values() for step in each)
+    read = {operand.storage for step in steps for operand in step.reads}
+    held = {id(parameter) for module in walk.blocks.values() for parameter in module.parameters()}
+    return frozenset(n for n, p in weights.by_storage.items() if n not in read and id(p) not in held)
 
 
 def _edges(walk: Walk, call_of: dict[int, int]) -> tuple[Edge, ...]:

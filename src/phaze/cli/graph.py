@@ -1,0 +1,110 @@
+"""``phaze graph``: a model as the training program it runs, layer by layer."""
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from phaze.cli.answer import Answer, answering
+from phaze.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from phaze.graph.ir import Model
+    from phaze.graph.sources import Request
+
+SOURCES = (
+    "A name (see phaze models), a phaze.graph/1 file, a config.json of transformers, or path.py:function or "
+    "package.module:function that returns (module, inputs) or (module, inputs, loss). "
+    "Code of a model file is run only when you name it here."
+)
+ModelName = Annotated[str, typer.Option("--model", help=SOURCES)]
+Gpt = Annotated[str, typer.Option(help="A Megatron-style decoder: hidden=4096,layers=36,heads=32,vocabulary=51200.")]
+Llama = Annotated[
+    str, typer.Option(help="A Llama-style decoder: hidden, layers, heads, kv_heads, head_dim, mlp, vocabulary, tied.")
+]
+Tensor = Annotated[int, typer.Option(help="Tensor-parallel width; all sizes are of one rank.")]
+Microbatch = Annotated[int, typer.Option(help="Sequences in one microbatch.")]
+Sequence = Annotated[int | None, typer.Option(help="Positions of a sequence; the model's own by default.")]
+Kernels = Annotated[
+    Literal["eager", "fused"], typer.Option("--attention", help="eager, or fused: scores never leave the chip.")
+]
+Spread = Annotated[bool, typer.Option("--sequence-parallel", help="Shard what tensor parallelism leaves whole.")]
+Fusion = Annotated[
+    Literal["none", "elementwise", "full"], typer.Option(help="none, elementwise, or full: also epilogues of products.")
+]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Trace PyTorch even if the graph comes along.")]
+Check = Annotated[bool, typer.Option("--check", help="List the operators that phaze does not know, all at once.")]
+
+
+@answering
+def graph(
+    *,
+    model: ModelName = "",
+    gpt: Gpt = "",
+    llama: Llama = "",
+    tensor: Tensor = 1,
+    microbatch: Microbatch = 1,
+    sequence: Sequence = None,
+    attention: Kernels = "eager",
+    sequence_parallel: Spread = False,
+    fusion: Fusion = "none",
+    fresh: Fresh = False,
+    check: Check = False,
+) -> Answer:
+    """Show a model as layers of operators, forward and backward, on one rank.
+
+    Examples: phaze graph --model llama2-7b --tensor 4 · phaze graph --model my.py:build --check ·
+    phaze graph --gpt hidden=4096,layers=36,heads=32,vocabulary=51200 --sequence 2048 --json
+    """
+    from phaze.graph import fuse, sources
+
+    given = {"--model": model, "--gpt": gpt, "--llama": llama}
+    named = [key for key, value in given.items() if value]
+    if len(named) != 1:
+        problem = f"{' and '.join(named)} are given together" if named else "no model is given"
+        raise InputError("", problem, "give one of --model, --gpt, --llama")
+    family = "" if model else named[0].removeprefix("--")
+    request = sources.Request(
+        model=model,
+        family=family,
+        sizes=sources.parse_sizes(gpt or llama, family, sequence) if family else None,
+        tensor=tensor,
+        microbatch=microbatch,
+        sequence=sequence,
+        attention=attention,
+        sequence_parallel=sequence_parallel,
+        fresh=fresh,
+    )
+    return _check(request) if check else _answer(fuse.fuse(sources.load(request), fusion))
+
+
+def _answer(model: "Model") -> Answer:
+    from phaze.graph.store import document_of
+
+    document = document_of(model)
+
+    def show(console: "Console") -> None:
+        from phaze.report.graph_sheet import show_graph
+
+        show_graph(console, document)
+
+    return Answer((document,), show)
+
+
+def _check(request: "Request") -> Answer:
+    from phaze.graph.sources import unknown_operators
+
+    rows = [{"operator": name, "module": module, "line": line} for name, module, line in unknown_operators(request)]
+    document: dict[str, Any] = {"model": request.model or request.family, "unknown": rows}
+
+    def show(console: "Console") -> None:
+        from phaze.report.terminal import table
+
+        if not rows:
+            console.print("every operator of this model is known")
+            return
+        console.print(table(("unknown operator", "module", "line"), [tuple(row.values()) for row in rows], left=3))
+        console.print("\nTo add one: a row in NAMES of phaze/graph/opset.py, see docs/graph.md.")
+
+    return Answer((document,), show, exit_code=2 if rows else 0)

@@ -1,0 +1,133 @@
+"""What a given plan takes (``phaze plan --fixed``): its batch time and the memory of every stage, fitting or not.
+
+The blocks of the model are cut evenly over the stages in their order; what lies before them joins the first stage, what
+lies after them the last (:func:`even_cuts`). The price is that of rules ``cluster``.
+Interleaving with v chunks a device is evaluated on top of it (:func:`interleaved`):
+
+    bubble      / v, as a microbatch passes the pipeline in pieces
+    transfers   x v, as each piece is handed on
+    in flight   (2 (S - 1 - i) + (v - 1) S + 1) / v microbatches at stage i, at most m
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from phaze.cost.memory import state_of
+from phaze.errors import InputError
+from phaze.evaluate.layers import LayerCost, Setting, layer_costs
+from phaze.evaluate.prices import LevelPrices
+from phaze.evaluate.run_file import Job
+from phaze.graph.ir import Model
+from phaze.hardware.calibration import Basis
+from phaze.placement.cluster_layout import Shape
+from phaze.placement.cluster_pipeline import ModeCut, price
+from phaze.placement.cluster_problem import ClusterProblem, Extra, State
+from phaze.placement.problem import Layer, LayerGraph, Plan, layer_graph
+
+SENT_BYTES = 2.0
+
+
+def placed_layers(model: Model, costs: Sequence[LayerCost]) -> tuple[LayerGraph, tuple[Extra, ...]]:
+    """One layer of a placement for every call of the model."""
+    ties = {call: tie for tie in model.ties for call in tie.calls}
+    layers, extras = [], []
+    for number, call in enumerate(model.calls):
+        cost, tie = costs[call.layer], ties.get(number)
+        layers.append(
+            Layer(
+                id=number,
+                forward_s=cost.forward_s,
+                backward_s=cost.backward_s,
+                parameter_bytes=SENT_BYTES * cost.parameters,
+                activation_bytes=cost.saved_bytes,
+                sharded=cost.sharded,
+            )
+        )
+        extras.append(
+            Extra(
+                selective_bytes=min(cost.selective_bytes, cost.saved_bytes),
+                selective_s=cost.selective_s,
+                tied=None if tie is None else tie.name,
+                tied_bytes=0.0 if tie is None else SENT_BYTES * tie.elements,
+            )
+        )
+    edges = [(edge.source, edge.target, float(edge.bytes)) for edge in model.edges]
+    graph = layer_graph(model.tensor, layers, edges)
+    order = {layer.id: extra for layer, extra in zip(layers, extras, strict=True)}
+    return graph, tuple(order[layer.id] for layer in graph.layers)
+
+
+def block_calls(model: Model) -> list[int]:
+    """The calls that are split over stages: those of the layer that is called most."""
+    most = max(range(len(model.layers)), key=model.count)
+    return [number for number, call in enumerate(model.calls) if call.layer == most]
+
+
+def even_cuts(model: Model, stages: int, mode: str) -> tuple[ModeCut, ...]:
+    """Blocks cut evenly, earlier stages taking what does not divide; the rest with its neighbours."""
+    blocks = block_calls(model)
+    if stages > len(blocks):
+        raise InputError("plan.pipeline", f"{stages} stages and {len(blocks)} blocks", "use at most as many stages")
+    share, more = divmod(len(blocks), stages)
+    ends = [(i + 1) * share + min(i + 1, more) for i in range(stages)]
+    last = [*(blocks[end] - 1 for end in ends[:-1]), len(model.calls) - 1]
+    first = [0, *(end + 1 for end in last[:-1])]
+    return tuple(ModeCut(tuple(range(a, b + 1)), mode) for a, b in zip(first, last, strict=True))  # type: ignore[arg-type]
+
+
+def interleaved(plan: Plan, chunks: int, rounds: int) -> Plan:
+    """The plan with ``chunks`` pieces a device; the formulas stand in the module's docstring."""
+    if chunks == 1:
+        return plan
+    count = len(plan.stages)
+    stages = []
+    for i, stage in enumerate(plan.stages):
+        held = min(rounds, (2 * (count - 1 - i) + (chunks - 1) * count + 1) / chunks)
+        kept = stage.memory.in_flight / max(1, min(rounds, count - i) - 1) if count - i > 1 else 0.0
+        kept = kept or stage.memory.activations
+        stages.append(replace(stage, memory=replace(stage.memory, in_flight=max(0.0, held - 1) * kept)))
+    parts = plan.breakdown
+    bubble, transfer = parts.bubble_s / chunks, parts.transfer_s * chunks
+    batch_s = plan.batch_s - parts.bubble_s - parts.transfer_s + bubble + transfer
+    breakdown = replace(parts, bubble_s=bubble, transfer_s=transfer)
+    return replace(plan, stages=tuple(stages), batch_s=batch_s, simulated_s=batch_s, breakdown=breakdown)
+
+
+def cluster_problem(job: Job, setting: Setting, graph: LayerGraph, extras: tuple[Extra, ...]) -> ClusterProblem:
+    """The placement problem that a job's plan is priced in."""
+    state = state_of(job.precision, job.optimizer, job.stack.state_bytes or None)
+    return ClusterProblem(
+        devices=job.devices,
+        hbm_bytes=job.chip.hbm.size_bytes,
+        microbatches=-(-job.batch // job.plan.microbatch),
+        recompute=job.plan.recompute,
+        schedule="1f1b",
+        zero=min(job.plan.zero, 1),
+        state=State(state.weight, state.gradient, state.optimizer),
+        sent_bytes=SENT_BYTES,
+        hbm_bytes_per_s=setting.hbm_bytes_per_s,
+        cluster=job.cluster,
+        stack=job.stack,
+        graphs=(graph,),
+        extras=(extras,),
+    )
+
+
+def fixed_plan(job: Job, basis: Basis = "calibrated") -> tuple[ClusterProblem, Plan]:
+    """The plan of a job with its times and memory."""
+    plan = job.plan
+    if plan.zero > 1:
+        raise InputError("plan.zero", f"stage {plan.zero} is not priced yet", "use 0 or 1")
+    setting = Setting(job.chip, job.cluster, job.stack, basis)
+    graph, extras = placed_layers(job.model, layer_costs(job.model, setting))
+    problem = cluster_problem(job, setting, graph, extras)
+    prices = LevelPrices(job.cluster, basis)
+    cuts = even_cuts(job.model, plan.pipeline, plan.recompute)
+    found = min(
+        (
+            price(problem, Shape(plan.tensor, plan.pipeline, plan.data, order), cuts, prices)
+            for order in ("pipeline", "data")
+        ),
+        key=lambda priced: priced.batch_s,
+    )
+    return problem, interleaved(found, plan.chunks, problem.rounds(plan.data))

@@ -1,0 +1,54 @@
+"""Prices of collectives and transfers for the placement, from the cost room: the best way over the levels in use."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.cost.collective import collective
+from phaze.hardware.calibration import Basis, link_constants_of
+from phaze.hardware.cluster import Cluster
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class LevelPrices:
+    """Seconds on a cluster; a group is given by how many of its members meet at each level."""
+
+    cluster: Cluster
+    basis: Basis
+
+    def _seen_by(self, members: tuple[int, ...]) -> Cluster:
+        """The cluster as such a group sees it: its own members at each level, on that level's links."""
+        levels = tuple(
+            replace(level, size=count, shape=(count,) if level.kind == "torus" else ())
+            for level, count in zip(self.cluster.levels, members, strict=True)
+        )
+        return replace(self.cluster, devices=prod(members), levels=levels)
+
+    def all_reduce_s(self, members: tuple[int, ...], sizes_bytes: Floats) -> Floats:
+        """An all-reduce of each size."""
+        ranks = prod(members)
+        if ranks == 1:
+            return np.zeros_like(sizes_bytes)
+        seen = self._seen_by(members)
+        return _each(sizes_bytes, lambda size: collective("all_reduce", size, ranks, seen, self.basis).time_s)
+
+    def transfer_s(self, level: int, sizes_bytes: Floats) -> Floats:
+        """A message of each size from one device to another across a level: start / 2 + latency + size / B."""
+        crossed = self.cluster.levels[level]
+        constants = link_constants_of(crossed.calibration, self.basis)
+        rate = constants.share * crossed.bandwidth_bytes_per_s
+        start_s = constants.start_s / 2 + crossed.latency_s
+        found: Floats = np.where(sizes_bytes > 0, start_s + sizes_bytes / rate, 0.0)
+        return found
+
+
+def _each(sizes_bytes: Floats, price: Callable[[float], float]) -> Floats:
+    """``price`` of every size, equal sizes once; nothing costs nothing."""
+    distinct, place = np.unique(sizes_bytes, return_inverse=True)
+    found: Floats = np.array([price(float(size)) if size > 0 else 0.0 for size in distinct])
+    return found[place].reshape(sizes_bytes.shape)

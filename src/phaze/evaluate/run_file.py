@@ -1,0 +1,162 @@
+"""``phaze.run/1``: a model, where it runs, and the plan that was run (``phaze plan --fixed``).
+
+The model is one of ``gpt`` or ``llama`` by sizes, a named ``model``, or a ``graph`` file. What a run does not say is
+taken from the cluster and its stack: bf16 with fp32 master weights, Adam, eager attention, 1F1B.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from phaze.documents import Count, Document, Format, check
+from phaze.errors import InputError
+from phaze.graph.ir import Attention, Model
+from phaze.graph.store import load as load_graph
+from phaze.graph.zoo import entry_of, load_family, load_model
+from phaze.hardware.chip import Chip
+from phaze.hardware.cluster import Cluster
+from phaze.hardware.library import load_chip, load_cluster, load_stack
+from phaze.hardware.stack import Optimizer, Precision, Stack
+
+RecomputeName = Literal["none", "selective", "full"]
+Reference = Annotated[str, Field(min_length=1, max_length=400)]
+Size = Annotated[int, Field(gt=0, le=2**31)]
+
+
+class GptTable(Document):
+    """A Megatron-style decoder by its sizes."""
+
+    hidden: Size
+    layers: Size
+    heads: Size
+    vocabulary: Size
+    sequence: Size
+
+
+class LlamaTable(Document):
+    """A decoder with RMS norm, rotary positions and a gated MLP by its sizes."""
+
+    hidden: Size
+    layers: Size
+    heads: Size
+    kv_heads: Size | None = None
+    head_dim: Size | None = None
+    mlp: Size
+    vocabulary: Size
+    sequence: Size
+    tied: bool = False
+
+
+class PlanTable(Document):
+    """How the job was split."""
+
+    tensor: Count
+    pipeline: Count
+    data: Count
+    microbatch: Count
+    chunks: Count = 1
+    recompute: RecomputeName = "none"
+    sequence_parallel: bool = False
+    zero: Annotated[int, Field(ge=0, le=3)] = 0
+
+
+class RunFile(Document):
+    """A run (``phaze.run/1``)."""
+
+    schema_: Annotated[Literal["phaze.run/1"], Field(alias="schema")]
+    gpt: GptTable | None = None
+    llama: LlamaTable | None = None
+    model: Reference | None = None
+    graph: Reference | None = None
+    sequence: Size | None = None
+    chip: Reference
+    cluster: Reference
+    stack: Reference | None = None
+    devices: Count
+    batch: Count
+    plan: PlanTable
+    precision: Precision | None = None
+    optimizer: Optimizer | None = None
+    attention: Attention = "eager"
+
+    @model_validator(mode="after")
+    def _one_model(self) -> "RunFile":
+        given = [name for name in ("gpt", "llama", "model", "graph") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"give exactly one of gpt, llama, model, graph ({', '.join(given) or 'none'} given)")
+        plan = self.plan
+        used = plan.tensor * plan.pipeline * plan.data
+        if used > self.devices:
+            raise ValueError(
+                f"let tensor x pipeline x data, {plan.tensor} x {plan.pipeline} x {plan.data} = {used}, "
+                f"be at most the {self.devices} devices"
+            )
+        return self
+
+
+RUN = Format("phaze.run/1", RunFile, "a model, where it runs, and the plan that was run")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A run with everything that its names lead to."""
+
+    model: Model
+    chip: Chip
+    cluster: Cluster
+    stack: Stack
+    devices: int
+    batch: int
+    plan: PlanTable
+    precision: Precision
+    optimizer: Optimizer
+
+
+def _model_of(run: RunFile, where: str) -> Model:
+    plan = run.plan
+    split: dict[str, Any] = {
+        "tensor": plan.tensor,
+        "microbatch": plan.microbatch,
+        "sequence": run.sequence,
+        "attention": run.attention,
+        "sequence_parallel": plan.sequence_parallel and plan.tensor > 1,
+    }
+    for family in ("gpt", "llama"):
+        table: Document | None = getattr(run, family)
+        if table is not None:
+            return load_family(family, table.model_dump(exclude_none=True), **split)
+    if run.model is not None:
+        entry_of(run.model)
+        return load_model(run.model, **split)
+    return _graph_file(run, where)
+
+
+def _graph_file(run: RunFile, where: str) -> Model:
+    model = load_graph(str(run.graph))
+    wanted = (run.plan.tensor, run.plan.microbatch)
+    if (model.tensor, model.microbatch) != wanted:
+        raise InputError(
+            f"{where}: graph",
+            f"{run.graph} is of tensor width {model.tensor} and microbatch {model.microbatch}",
+            f"give one of width {wanted[0]} and microbatch {wanted[1]}",
+        )
+    return model
+
+
+def job_of(raw: dict[str, Any], where: str) -> Job:
+    """The job that a document describes, or an InputError with the path."""
+    run = check(RunFile, raw, where)
+    cluster = load_cluster(run.cluster)
+    stack = load_stack(run.stack or cluster.stack)
+    return Job(
+        model=_model_of(run, where),
+        chip=load_chip(run.chip),
+        cluster=cluster,
+        stack=stack,
+        devices=run.devices,
+        batch=run.batch,
+        plan=run.plan,
+        precision=run.precision or stack.precision,
+        optimizer=run.optimizer or stack.optimizer,
+    )

@@ -1,0 +1,130 @@
+"""From what a user names to a model: shipped graphs where there are any, a graph file, or a fresh trace.
+
+a name              shipped graphs; traced where none of that width come along, or when asked to
+gpt, llama          sizes as ``hidden=4096,layers=36,...``: the shipped family, or traced
+file.json           a ``phaze.graph/1`` document as it is, else a configuration of transformers, traced
+file.py:function    the user's code, which is run, traced
+"""
+
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from phaze import documents
+from phaze.errors import InputError
+from phaze.graph import store, zoo
+from phaze.graph.family import check_sizes
+from phaze.graph.ir import Attention, Model
+
+if TYPE_CHECKING:
+    from phaze.graph.torch.program import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Which model, at which width, microbatch and sequence (None: its own), and how it runs.
+
+    ``model`` is a name or a place; or ``family`` and its ``sizes`` are given. ``fresh`` asks for a trace.
+    """
+
+    model: str = ""
+    family: str = ""
+    sizes: Mapping[str, Any] | None = None
+    tensor: int = 1
+    microbatch: int = 1
+    sequence: int | None = None
+    attention: Attention = "eager"
+    sequence_parallel: bool = False
+    fresh: bool = False
+
+
+def parse_sizes(text: str, family: str, sequence: int | None) -> dict[str, Any]:
+    """``hidden=4096,layers=36`` as sizes of a family; a sequence that is not among them is ``sequence``."""
+    found: dict[str, Any] = {}
+    for part in text.split(","):
+        key, mark, value = part.partition("=")
+        if not mark or key.strip() in found:
+            raise InputError(f"--{family}", f"'{part.strip()}' is no size", "write for example hidden=4096,layers=36")
+        words = {"true": True, "false": False}
+        number = value.strip()
+        found[key.strip()] = words.get(number, int(number) if number.isdecimal() else number)
+    if sequence is not None:
+        found.setdefault("sequence", sequence)
+    return check_sizes(family, found)
+
+
+def load(request: Request) -> Model:
+    """The model that ``request`` names."""
+    if request.model.endswith(".json") or request.model == "-":
+        text, where = documents.read_text(request.model)
+        raw = documents.parse(text, "json", where)
+        if "schema" in raw or request.model == "-":
+            return store.model_of(raw, where)
+    elif not request.fresh and request.family:
+        return zoo.load_family(
+            request.family,
+            request.sizes or {},
+            tensor=request.tensor,
+            microbatch=request.microbatch,
+            sequence=request.sequence,
+            attention=request.attention,
+            sequence_parallel=request.sequence_parallel,
+        )
+    elif not request.fresh and ":" not in request.model:
+        entry = zoo.entry_of(request.model)
+        length = zoo.check_sequence(entry, request.sequence)
+        if zoo.is_shipped(request.model, request.tensor, length, request.sequence_parallel):
+            return zoo.load_model(
+                request.model,
+                request.tensor,
+                request.microbatch,
+                length,
+                attention=request.attention,
+                sequence_parallel=request.sequence_parallel,
+            )
+    return _trace(request)
+
+
+def need_torch(what: str) -> None:
+    """An InputError unless PyTorch and transformers can be imported."""
+    for name in ("torch", "transformers"):
+        if importlib.util.find_spec(name) is None:
+            raise InputError(what, f"a trace needs {name}, which is missing", "install phaze-codesign[torch]")
+
+
+def source_of(request: Request) -> "Source":
+    """What a trace of ``request`` starts from; code that the user named is run."""
+    need_torch(request.model or request.family)
+    from phaze.graph.torch import families, source
+
+    if not request.family:
+        return source.source_of(request.model)
+    sizes = dict(request.sizes or {})
+    if request.family == "gpt":
+        return source.gpt_source(families.Gpt(**sizes))
+    return source.llama_source(families.Llama(**sizes))
+
+
+def _trace(request: Request) -> Model:
+    if request.microbatch < 1:
+        raise InputError("--microbatch", f"{request.microbatch} is not a positive number")
+    found = source_of(request)
+    from phaze.graph.torch.trace import trace_model
+
+    return trace_model(
+        found,
+        tensor=request.tensor,
+        microbatch=request.microbatch,
+        sequence=request.sequence,
+        attention=request.attention,
+        sequence_parallel=request.sequence_parallel,
+    )
+
+
+def unknown_operators(request: Request) -> tuple[tuple[str, str, str], ...]:
+    """Name, module and source line of every operator of the model that :mod:`phaze.graph.opset` does not know."""
+    found = source_of(request)
+    from phaze.graph.torch import trace
+
+    return trace.unknown_operators(found, request.sequence)

@@ -1,0 +1,255 @@
+"""Does a plan document under rules ``cluster`` tell the truth? Everything it says is computed again, from the rules.
+
+Shares no code with solver, pricing or layout (events are run as in ``check.py``): devices are numbered out one by one
+to find the level of each boundary, and sums are exact (``fsum``). What a transfer or a collective costs is an input, as
+it is for the solver.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import fsum
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from phaze.placement.check import MOST_EVENTS, run_events
+from phaze.placement.cluster_problem import ClusterProblem, Extra
+from phaze.placement.problem import ROUNDING, LayerGraph
+
+TOLERANCE = 1e-9
+
+Floats = npt.NDArray[np.float64]
+
+
+class Priced(Protocol):
+    """What the prices of the problem can tell."""
+
+    def all_reduce_s(self, members: tuple[int, ...], sizes_bytes: Floats) -> Floats:
+        """An all-reduce, of each size."""
+
+    def transfer_s(self, level: int, sizes_bytes: Floats) -> Floats:
+        """A message across a level, of each size."""
+
+
+def _same(said: Any, true: float) -> bool:
+    return isinstance(said, int | float) and not isinstance(said, bool) and abs(said - true) <= TOLERANCE * abs(true)
+
+
+def _unit_sizes(problem: ClusterProblem) -> list[int]:
+    sizes, product = [], 1
+    for level in problem.cluster.levels:
+        product *= level.size
+        sizes.append(product)
+    return sizes
+
+
+def _devices(document: Mapping[str, Any], copy: int, stage: int) -> range:
+    tensor, data, count = document["tensor"], document["data"], len(document["stages"])
+    first = (copy * count + stage) * tensor if document["order"] == "pipeline" else (stage * data + copy) * tensor
+    return range(first, first + tensor)
+
+
+def _crossed(problem: ClusterProblem, document: Mapping[str, Any], boundary: int) -> int:
+    """The innermost level whose groups hold both sides of a boundary in every copy; copies next to each other join."""
+    sizes, worst = _unit_sizes(problem), 0
+    for copy in range(document["data"]):
+        here = [*_devices(document, copy, boundary), *_devices(document, copy, boundary + 1)]
+        if document["order"] == "data":
+            here = [d for c in range(document["data"]) for i in (0, 1) for d in _devices(document, c, boundary + i)]
+        worst = max(worst, next(i for i, size in enumerate(sizes) if len({d // size for d in here}) == 1))
+        if document["order"] == "data":
+            break
+    return worst
+
+
+def _stage_sums(graph: LayerGraph, extras: Sequence[Extra], stage: Mapping[str, Any]) -> dict[str, float]:
+    ids, mode = set(stage["layers"]), stage["recompute"]
+    own = [(i, la, ex) for i, (la, ex) in enumerate(zip(graph.layers, extras, strict=True)) if la.id in ids]
+    kept, again = [], []
+    for i, layer, extra in own:
+        if mode == "full":
+            kept.append(fsum(edge.size_bytes for edge in graph.edges if edge.head == i))
+            again.append(layer.forward_s)
+        elif mode == "selective" and extra.selective_bytes is not None:
+            kept.append(extra.selective_bytes)
+            again.append(extra.selective_s)
+        else:
+            kept.append(layer.activation_bytes)
+    names = [extra.tied for _, _, extra in own if extra.tied is not None]
+    twice = fsum(ex.tied_bytes for _, _, ex in own if ex.tied is not None)
+    once = fsum(next(ex.tied_bytes for _, _, ex in own if ex.tied == name) for name in set(names))
+    return {
+        "forward": fsum(layer.forward_s for _, layer, _ in own),
+        "backward": fsum(layer.backward_s for _, layer, _ in own),
+        "again": fsum(again),
+        "parameters": fsum(layer.parameter_bytes for _, layer, _ in own) - twice + once,
+        "kept": fsum(kept),
+        "live": max([0.0, *(la.activation_bytes - k for (_, la, _), k in zip(own, kept, strict=True))]),
+    }
+
+
+def _moves(problem: ClusterProblem, graph: LayerGraph, document: Mapping[str, Any], prices: Priced) -> list[float]:
+    owner = {id_: i for i, stage in enumerate(document["stages"]) for id_ in stage["layers"]}
+    lanes = document["tensor"] if problem.stack.scatter_gather else 1
+    found = []
+    for boundary in range(len(document["stages"]) - 1):
+        over = [
+            edge.size_bytes
+            for edge in graph.edges
+            if owner[graph.layers[edge.tail].id] <= boundary < owner[graph.layers[edge.head].id]
+        ]
+        level = _crossed(problem, document, boundary)
+        found.append(float(prices.transfer_s(level, np.array([fsum(over) / lanes]))[0]))
+    return found
+
+
+def _ends(
+    problem: ClusterProblem, document: Mapping[str, Any], weights: Sequence[float], prices: Priced
+) -> list[list[float]]:
+    data = document["data"]
+    stride = document["tensor"] * (len(document["stages"]) if document["order"] == "pipeline" else 1)
+    members, met = [], 1
+    for size in _unit_sizes(problem):
+        inside = max(met, min(data, size // stride))
+        members.append((inside + met - 1) // met)
+        met = inside
+    shown = (1 - problem.stack.hidden_synchronisation) * prices.all_reduce_s(tuple(members), np.array(weights))
+    ends = []
+    for sync_s, weight in zip(shown.tolist(), weights, strict=True):
+        step_s = 0.0
+        if problem.hbm_bytes_per_s is not None:
+            moved = weight / problem.sent_bytes * problem.stack.optimizer_traffic_bytes
+            step_s = moved / problem.hbm_bytes_per_s / (data if problem.zero else 1)
+        ends.append([sync_s, step_s])
+    return ends
+
+
+def _tied(problem: ClusterProblem, graph: LayerGraph, document: Mapping[str, Any], prices: Priced) -> float:
+    extras = problem.graph(document["tensor"])[1]
+    owner = {id_: i for i, stage in enumerate(document["stages"]) for id_ in stage["layers"]}
+    total = []
+    for name in sorted({extra.tied for extra in extras if extra.tied is not None}):
+        holders = [owner[la.id] for la, ex in zip(graph.layers, extras, strict=True) if ex.tied == name]
+        if len(set(holders)) > 1:
+            outer = max(_crossed(problem, document, i) for i in range(len(document["stages"]) - 1))
+            members = tuple(len(holders) if i == outer else 1 for i in range(len(problem.cluster.levels)))
+            size = next(ex.tied_bytes for ex in extras if ex.tied == name)
+            total.append(float(prices.all_reduce_s(members, np.array([size]))[0]))
+    return fsum(total)
+
+
+def _structure(problem: ClusterProblem, graph: LayerGraph, document: Mapping[str, Any]) -> list[str]:
+    stages = document["stages"]
+    placed = [id_ for stage in stages for id_ in stage["layers"]]
+    if sorted(placed) != sorted(layer.id for layer in graph.layers) or not all(stage["layers"] for stage in stages):
+        return ["the stages do not hold every layer once, or one is empty"]
+    owner = {id_: i for i, stage in enumerate(stages) for id_ in stage["layers"]}
+    rank = {layer.id: i for i, layer in enumerate(graph.layers)}
+    found = []
+    if any(owner[graph.layers[e.tail].id] > owner[graph.layers[e.head].id] for e in graph.edges):
+        found.append("an edge runs backwards")
+    if any(stage["recompute"] not in problem.modes for stage in stages):
+        found.append("a stage saves in a way that is not allowed")
+    if any([rank[id_] for id_ in s["layers"]] != sorted(rank[id_] for id_ in s["layers"]) for s in stages):
+        found.append("layers are not in the order in which they run")
+    if document["pipeline"] != len(stages) or document["order"] not in ("pipeline", "data"):
+        found.append("pipeline or order is wrong")
+    if document["tensor"] * document["data"] * len(stages) > problem.devices:
+        found.append("the plan takes more devices than there are")
+    return found
+
+
+def _stage(
+    problem: ClusterProblem, said: Mapping[str, Any], true: Mapping[str, float], place: tuple[int, int, int]
+) -> list[str]:
+    number, rounds, data = place
+    flying = rounds if problem.schedule == "gpipe" else min(number, rounds)
+    count = true["parameters"] / problem.sent_bytes
+    terms = {
+        "parameters": count * problem.state.weight,
+        "gradients": count * problem.state.gradient,
+        "optimizer": count * problem.state.optimizer / (data if problem.zero else 1),
+        "activations": true["kept"] + true["live"],
+        "in_flight": (flying - 1) * true["kept"],
+        "reserve": problem.stack.reserve_bytes,
+    }
+    need = fsum(terms.values())
+    pairs = {
+        "forward_s": true["forward_s"],
+        "backward_s": true["backward_s"],
+        "time_s": true["forward_s"] + true["backward_s"],
+        "memory_bytes": need,
+    }
+    found = [f"{name} should be {value!r}" for name, value in pairs.items() if not _same(said.get(name), value)]
+    found += [f"memory.{name} should be {v!r}" for name, v in terms.items() if not _same(said["memory"].get(name), v)]
+    if need > problem.hbm_bytes * (1 + ROUNDING + TOLERANCE):
+        found.append(f"it needs {need!r} bytes and there are {problem.hbm_bytes!r}")
+    return found
+
+
+def _whole(
+    problem: ClusterProblem,
+    document: Mapping[str, Any],
+    true: Sequence[Mapping[str, float]],
+    moves: Sequence[float],
+    prices: Priced,
+) -> list[str]:
+    graph, rounds, found = problem.graph(document["tensor"])[0], -(-problem.microbatches // document["data"]), []
+    times = [sums["forward_s"] + sums["backward_s"] for sums in true]
+    sync_s, step_s = max(_ends(problem, document, [sums["parameters"] for sums in true], prices), key=sum)
+    tied_s, longest = _tied(problem, graph, document, prices), times.index(max(times))
+    batch_s = (rounds - 1) * max(times) + fsum([*times, sync_s, step_s, tied_s])
+    expected = {
+        "forward_s": rounds * true[longest]["forward"],
+        "backward_s": rounds * true[longest]["backward"],
+        "recompute_s": rounds * true[longest]["again"],
+        "transfer_s": rounds * (moves[longest] + moves[longest + 1]),
+        "bubble_s": fsum(times) - times[longest],
+        "synchronisation_s": sync_s,
+        "optimizer_s": step_s,
+        "tied_s": tied_s,
+    }
+    said = document["breakdown"]
+    if set(said) != set(expected) or abs(fsum(said.values()) - batch_s) > TOLERANCE * batch_s:
+        found.append("the breakdown does not sum to the batch time")
+    found += [
+        f"breakdown.{n} should be {v!r}" for n, v in expected.items() if abs(said.get(n, -1) - v) > 1e-9 * batch_s
+    ]
+    if not _same(document["batch_s"], batch_s):
+        found.append(f"batch_s should be {batch_s!r}")
+    if not 0 <= document["lower_bound_s"] <= batch_s * (1 + TOLERANCE):
+        found.append("lower_bound_s exceeds the batch time")
+    if 2 * rounds * len(times) <= MOST_EVENTS:
+        end_s = (
+            run_events([(sums["forward_s"], sums["backward_s"]) for sums in true], rounds) + sync_s + step_s + tied_s
+        )
+        if not _same(document["simulated_s"], end_s):
+            found.append(f"simulated_s should be {end_s!r}")
+    return found
+
+
+def objections(problem: ClusterProblem, document: Mapping[str, Any], prices: Priced) -> list[str]:
+    """Everything that a feasible ``phaze.plan/1`` under rules ``cluster`` says and that is not so."""
+    if document.get("schema") != "phaze.plan/1" or not document.get("feasible") or document.get("rules") != "cluster":
+        return ["the document is not a feasible plan under rules cluster"]
+    tensor, data, stages = document["tensor"], document["data"], document["stages"]
+    if (
+        tensor not in [g.width for g in problem.graphs]
+        or type(data) is not int
+        or not 1 <= data <= problem.microbatches
+    ):
+        return ["tensor or data is out of range"]
+    graph, extras = problem.graph(tensor)
+    found = _structure(problem, graph, document)
+    if found:
+        return found
+    moves, rounds = [0.0, *_moves(problem, graph, document, prices), 0.0], -(-problem.microbatches // data)
+    true = [_stage_sums(graph, extras, stage) for stage in stages]
+    for i, sums in enumerate(true):
+        sums["forward_s"] = sums["forward"] + moves[i]
+        sums["backward_s"] = sums["again"] + sums["backward"] + moves[i + 1]
+        place = (len(stages) - i, rounds, data)
+        found += [f"stages[{i}]: {text}" for text in _stage(problem, stages[i], sums, place)]
+        if stages[i]["devices"] != tensor:
+            found.append(f"stages[{i}].devices should be {tensor}")
+    return found + _whole(problem, document, true, moves, prices)

@@ -1,0 +1,59 @@
+"""Where a plan's groups lie in a cluster: the level that a boundary crosses, how many members meet at each level.
+
+Devices are numbered with the innermost level filled first; U_l devices make a group of level l. Two tensor groups that
+follow each other share a group of level l if the devices from the first of the one to the last of the other do.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from phaze.hardware.cluster import Cluster
+from phaze.placement.cluster_problem import Order
+
+Ints = npt.NDArray[np.int64]
+
+
+class Shape(NamedTuple):
+    """The degrees of a plan and its order."""
+
+    tensor: int
+    stages: int
+    data: int
+    order: Order
+
+
+def units(cluster: Cluster) -> Ints:
+    """U_l for every level."""
+    return np.cumprod([level.size for level in cluster.levels])
+
+
+def _levels(first: Ints, last: Ints, sizes: Ints) -> Ints:
+    """The innermost level whose groups hold devices ``first`` and ``last`` both."""
+    apart = first[..., None] // sizes != last[..., None] // sizes
+    return np.asarray(apart.sum(axis=-1), np.int64)
+
+
+def boundary_levels(cluster: Cluster, shape: Shape) -> Ints:
+    """The level that each boundary crosses in the copy where it crosses most, first boundary first."""
+    tensor, stages, data, order = shape
+    boundary = np.arange(stages - 1)
+    if order == "data":
+        begin = boundary * data * tensor
+        return _levels(begin, begin + 2 * data * tensor - 1, units(cluster))
+    copies = np.arange(data)
+    begin = (copies[:, None] * stages + boundary) * tensor
+    found = _levels(begin, begin + 2 * tensor - 1, units(cluster))
+    return np.asarray(found.max(axis=0), np.int64)
+
+
+def copies_by_level(cluster: Cluster, shape: Shape) -> tuple[int, ...]:
+    """How many members of the group of a stage's copies meet at each level; their product is at least the copies."""
+    stride = shape.tensor * (shape.stages if shape.order == "pipeline" else 1)
+    met, found = 1, []
+    for size in units(cluster).tolist():
+        inside = min(shape.data, max(1, size // stride))
+        found.append(-(-inside // met))
+        met = max(met, inside)
+    return tuple(found)

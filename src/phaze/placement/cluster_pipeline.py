@@ -1,0 +1,177 @@
+"""What any given plan costs under rules ``cluster``: every formula of its problem, line by line, without a solver."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from phaze.errors import InputError
+from phaze.placement.cluster_layout import Shape, boundary_levels, copies_by_level
+from phaze.placement.cluster_prices import Prices
+from phaze.placement.cluster_problem import ClusterProblem, Extra, Mode, batch_seconds
+from phaze.placement.problem import Breakdown, LayerGraph, Memory, Plan, Stage
+from phaze.placement.simulate import one_copy_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class ModeCut:
+    """A stage as it is asked for: the ids of its layers, and what it saves."""
+
+    layers: tuple[int, ...]
+    mode: Mode
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """What a stage adds up to, apart from its place in a plan."""
+
+    forward_s: float
+    backward_s: float
+    again_s: float
+    parameter_bytes: float
+    kept_bytes: float
+    live_bytes: float
+
+
+def _require_structure(problem: ClusterProblem, graph: LayerGraph, shape: Shape, cuts: Sequence[ModeCut]) -> None:
+    owner = {id_: index for index, cut in enumerate(cuts) for id_ in cut.layers}
+    if sorted(id_ for cut in cuts for id_ in cut.layers) != sorted(layer.id for layer in graph.layers):
+        raise InputError("stages", "they do not hold every layer once", "give every layer one stage")
+    if any(not cut.layers for cut in cuts):
+        raise InputError("stages", "a stage is empty", "leave it out")
+    for edge in graph.edges:
+        tail, head = graph.layers[edge.tail].id, graph.layers[edge.head].id
+        if owner[tail] > owner[head]:
+            raise InputError("stages", f"the edge from {tail} to {head} runs backwards", "keep the order of the edges")
+    if shape.tensor * shape.stages * shape.data > problem.devices or not 1 <= shape.data <= problem.microbatches:
+        raise InputError("data", f"{shape.data} copies are out of range", "use fewer copies or stages")
+
+
+def _sums(graph: LayerGraph, extras: Sequence[Extra], cut: ModeCut) -> _Sums:
+    forward_s = backward_s = again_s = parameters = kept = live = 0.0
+    seen: set[str] = set()
+    entering = [0.0] * len(graph.layers)
+    for edge in graph.edges:
+        entering[edge.head] += edge.size_bytes
+    for position, (layer, extra) in enumerate(zip(graph.layers, extras, strict=True)):
+        if layer.id not in cut.layers:
+            continue
+        forward_s += layer.forward_s
+        backward_s += layer.backward_s
+        parameters += layer.parameter_bytes
+        if extra.tied is not None:
+            parameters -= extra.tied_bytes if extra.tied in seen else 0.0
+            seen.add(extra.tied)
+        own = layer.activation_bytes
+        if cut.mode == "full":
+            own = entering[position]
+            again_s += layer.forward_s
+        elif cut.mode == "selective" and extra.selective_bytes is not None:
+            own = extra.selective_bytes
+            again_s += extra.selective_s
+        kept += own
+        live = max(live, layer.activation_bytes - own)
+    return _Sums(forward_s, backward_s, again_s, parameters, kept, live)
+
+
+def _memory(problem: ClusterProblem, sums: _Sums, data: int, in_flight: int) -> Memory:
+    parameters = sums.parameter_bytes / problem.sent_bytes
+    shared = data if problem.zero >= 1 else 1
+    return Memory(
+        parameters=parameters * problem.state.weight,
+        gradients=parameters * problem.state.gradient,
+        optimizer=parameters * problem.state.optimizer / shared,
+        activations=sums.kept_bytes + sums.live_bytes,
+        in_flight=(in_flight - 1) * sums.kept_bytes,
+        reserve=problem.stack.reserve_bytes,
+    )
+
+
+def _transfers(
+    problem: ClusterProblem, graph: LayerGraph, shape: Shape, cuts: Sequence[ModeCut], prices: Prices
+) -> list[float]:
+    """x of every boundary."""
+    owner = {id_: index for index, cut in enumerate(cuts) for id_ in cut.layers}
+    carried = [0.0] * (len(cuts) - 1)
+    for edge in graph.edges:
+        for boundary in range(owner[graph.layers[edge.tail].id], owner[graph.layers[edge.head].id]):
+            carried[boundary] += edge.size_bytes
+    lanes = shape.tensor if problem.stack.scatter_gather else 1
+    levels = boundary_levels(problem.cluster, shape).tolist()
+    return [
+        float(prices.transfer_s(level, np.array([size / lanes]))[0])
+        for level, size in zip(levels, carried, strict=True)
+    ]
+
+
+def tied_seconds(problem: ClusterProblem, shape: Shape, owner: dict[int, int], prices: Prices) -> float:
+    """Y: an all-reduce for each group of tied layers that lies in several stages; ``owner`` is the stage of an id."""
+    graph, extras = problem.graph(shape.tensor)
+    groups: dict[str, list[int]] = {}
+    sizes: dict[str, float] = {}
+    for layer, extra in zip(graph.layers, extras, strict=True):
+        if extra.tied is not None:
+            groups.setdefault(extra.tied, []).append(owner[layer.id])
+            sizes[extra.tied] = extra.tied_bytes
+    total = 0.0
+    for name, stages in groups.items():
+        if len(set(stages)) > 1:
+            members = [1] * len(problem.cluster.levels)
+            members[int(boundary_levels(problem.cluster, shape).max())] = len(stages)
+            total += float(prices.all_reduce_s(tuple(members), np.array([sizes[name]]))[0])
+    return total
+
+
+def end_seconds(problem: ClusterProblem, shape: Shape, prices: Prices, parameter_bytes: float) -> tuple[float, float]:
+    """E of a stage: its synchronisation in the open, and its optimizer step."""
+    sync_s = float(prices.all_reduce_s(copies_by_level(problem.cluster, shape), np.array([parameter_bytes]))[0])
+    step_s = 0.0
+    if problem.hbm_bytes_per_s is not None:
+        shared = shape.data if problem.zero >= 1 else 1
+        traffic = parameter_bytes / problem.sent_bytes * problem.stack.optimizer_traffic_bytes
+        step_s = traffic / shared / problem.hbm_bytes_per_s
+    return (1 - problem.stack.hidden_synchronisation) * sync_s, step_s
+
+
+def price(problem: ClusterProblem, shape: Shape, cuts: Sequence[ModeCut], prices: Prices) -> Plan:
+    """The plan with its batch time, fitting or not; nothing is proved of it, so its lower bound is 0."""
+    graph, extras = problem.graph(shape.tensor)
+    if shape.stages != len(cuts):
+        raise InputError("pipeline", f"{shape.stages} stages are said and {len(cuts)} given", "let them agree")
+    _require_structure(problem, graph, shape, cuts)
+    rounds = problem.rounds(shape.data)
+    moves = _transfers(problem, graph, shape, cuts, prices)
+    sums = [_sums(graph, extras, cut) for cut in cuts]
+    stages = []
+    for i, (cut, own) in enumerate(zip(cuts, sums, strict=True)):
+        forward_s = own.forward_s + (moves[i - 1] if i > 0 else 0.0)
+        backward_s = own.again_s + own.backward_s + (moves[i] if i < len(moves) else 0.0)
+        memory = _memory(problem, own, shape.data, problem.in_flight(rounds, len(cuts) - i))
+        ordered = tuple(layer.id for layer in graph.layers if layer.id in cut.layers)
+        stages.append(Stage(ordered, shape.tensor, cut.mode, forward_s, backward_s, forward_s + backward_s, memory))
+    ends = [end_seconds(problem, shape, prices, own.parameter_bytes) for own in sums]
+    sync_s, step_s = max(ends, key=sum)
+    owner = {id_: index for index, cut in enumerate(cuts) for id_ in cut.layers}
+    tied_s = tied_seconds(problem, shape, owner, prices)
+    times = [stage.time_s for stage in stages]
+    slowest = times.index(max(times))
+    own = sums[slowest]
+    batch_s = batch_seconds(times, rounds, sync_s + step_s, tied_s)
+    breakdown = Breakdown(
+        forward_s=rounds * own.forward_s,
+        backward_s=rounds * own.backward_s,
+        recompute_s=rounds * own.again_s,
+        transfer_s=rounds
+        * ((moves[slowest - 1] if slowest else 0.0) + (moves[slowest] if slowest < len(moves) else 0.0)),
+        bubble_s=sum(times) - times[slowest],
+        synchronisation_s=sync_s,
+        optimizer_s=step_s,
+        tied_s=tied_s,
+    )
+    plan = Plan(shape.tensor, shape.data, tuple(stages), batch_s, 0.0, 0.0, breakdown, shape.order)
+    return replace(plan, simulated_s=one_copy_seconds(plan, rounds) + sync_s + step_s + tied_s)
+
+
+def fits(problem: ClusterProblem, plan: Plan) -> bool:
+    """Whether every stage fits into the memory of its devices."""
+    return all(problem.fits(stage.memory.total_bytes) for stage in plan.stages)

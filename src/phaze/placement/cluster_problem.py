@@ -1,0 +1,149 @@
+r"""Rules ``cluster``: what a split of a model over a real machine costs, as closed formulas, and its values.
+
+Notation as in :mod:`phaze.placement.problem`. All stages of a plan have the same width t, so S stages in d copies take
+t S d <= K devices, numbered 0 .. K - 1 with the innermost level filled first. Tensor groups are innermost; then come
+either the stages of a copy (order ``pipeline``: stage i of copy r begins at device (r S + i) t) or the copies of a
+stage (order ``data``: at (i d + r) t). A copy runs m = ceil(M / d) microbatches.
+
+Boundary i, between stages i and i + 1, carries the bytes c of all edges that lead from before it to behind it (a tensor
+that skips stages is handed on), on the innermost level l whose groups hold both tensor groups in every copy:
+
+    transfer  x_i = latency_l + c / (t if the stack scatters and gathers, else 1) / B_l, 0 if c = 0       (Prices)
+
+A stage X of number s (from the end) may save all its activations, only those that are not cheap to compute again, or
+only the inputs of its layers: modes none, selective, full. Layer l then keeps k_l = A_l, its ``selective_bytes``, or
+the bytes of all edges that enter it, and computes again g_l = 0, its ``selective_s``, or f_l. With N(X) parameters,
+counted once where layers of one stage share them, and bytes of weight, gradient and optimizer a parameter:
+
+    time      T(X) = f(X) + b(X) + g(X) + x at its entry + x at its exit
+    memory    N (weight + gradient + optimizer / (d if ZeRO 1, else 1)) + reserve + q k(X) + max over l of (A_l - k_l)
+              q = min(m, s) microbatches in flight under 1F1B, m under GPipe;          memory <= H
+    end       E(X) = (1 - hidden) * sync_d(w(X)) + N * traffic / (d if ZeRO 1, else 1) / HBM bandwidth
+
+where sync_d is the all-reduce of the stage's gradients over its copies (of reduce-scatter and gather with ZeRO 1, which
+moves as much), hidden the share that the stack hides. Layers that share parameters but lie in different stages reduce
+their gradients too, in the open: Y, the sum of an all-reduce for each such group over the outermost level that the
+pipeline crosses. Then, for 1F1B and for GPipe alike,
+
+    batch time = (m - 1) max_i T(X_i) + sum_i T(X_i) + max_i E(X_i) + Y                                 (batch_seconds)
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Literal
+
+from phaze.errors import InputError
+from phaze.hardware.cluster import Cluster
+from phaze.hardware.stack import Stack
+from phaze.placement.problem import ROUNDING, LayerGraph, require_same_layers
+
+Order = Literal["pipeline", "data"]
+Schedule = Literal["1f1b", "gpipe"]
+Mode = Literal["none", "selective", "full"]
+Choice = Literal["none", "selective", "full", "best"]
+ORDERS: tuple[Order, ...] = ("pipeline", "data")
+MODES: tuple[Mode, ...] = ("none", "selective", "full")
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """What rules ``cluster`` know of a layer beyond its times and sizes; ``tied`` names parameters it shares."""
+
+    selective_bytes: float | None = None
+    selective_s: float = 0.0
+    tied: str | None = None
+    tied_bytes: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Bytes held for one parameter."""
+
+    weight: float
+    gradient: float
+    optimizer: float
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterProblem:
+    """A placement problem under rules ``cluster``; ``extras`` follow the layers of each graph.
+
+    ``sent_bytes`` of a parameter are those of a weight or gradient on the wire, so a layer has ``parameter_bytes`` /
+    ``sent_bytes`` parameters. Without ``hbm_bytes_per_s`` the optimizer's step takes no time.
+    """
+
+    devices: int
+    hbm_bytes: float
+    microbatches: int
+    recompute: Choice
+    schedule: Schedule
+    zero: int
+    state: State
+    sent_bytes: float
+    hbm_bytes_per_s: float | None
+    cluster: Cluster
+    stack: Stack
+    graphs: tuple[LayerGraph, ...]
+    extras: tuple[tuple[Extra, ...], ...]
+
+    def __post_init__(self) -> None:
+        for name in ("devices", "microbatches", "hbm_bytes"):
+            value = getattr(self, name)
+            if not (isfinite(value) and value > 0):
+                raise InputError(name, f"{value!r} is out of range", "it must be greater than 0")
+        if self.devices > self.cluster.devices:
+            raise InputError(
+                "devices", f"the cluster has {self.cluster.devices} and {self.devices} are asked for", "ask for fewer"
+            )
+        if self.zero not in (0, 1):
+            raise InputError("zero", f"{self.zero} is not placed", "use 0 or 1")
+        require_same_layers(self.graphs)
+        for graph, extras in zip(self.graphs, self.extras, strict=True):
+            _require_extras(graph, extras)
+
+    def graph(self, width: int) -> tuple[LayerGraph, tuple[Extra, ...]]:
+        """The layers at ``width``."""
+        for graph, extras in zip(self.graphs, self.extras, strict=True):
+            if graph.width == width:
+                return graph, extras
+        raise InputError("tensor", f"width {width} is missing", f"given are {[g.width for g in self.graphs]}")
+
+    def rounds(self, data: int) -> int:
+        """Microbatches of one copy, m."""
+        return -(-self.microbatches // data)
+
+    def in_flight(self, rounds: int, number: int) -> int:
+        """Microbatches that the stage of that number holds at once, q."""
+        return rounds if self.schedule == "gpipe" else min(rounds, number)
+
+    def fits(self, need_bytes: float) -> bool:
+        """Whether a device has that much memory."""
+        return need_bytes <= self.hbm_bytes * (1 + ROUNDING)
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """The modes that a stage may choose from, fastest first."""
+        return MODES if self.recompute == "best" else (self.recompute,)
+
+
+def _require_extras(graph: LayerGraph, extras: Sequence[Extra]) -> None:
+    tied: dict[str, float] = {}
+    for layer, extra in zip(graph.layers, extras, strict=True):
+        where = f"widths.{graph.width}: layer {layer.id}"
+        if extra.selective_bytes is not None and not 0 <= extra.selective_bytes <= layer.activation_bytes:
+            raise InputError(
+                where, f"selective_bytes {extra.selective_bytes!r} is out of range", "keep no more than all"
+            )
+        if not 0 <= extra.selective_s <= layer.forward_s:
+            raise InputError(where, f"selective_s {extra.selective_s!r} is out of range", "it is a part of forward_s")
+        if extra.tied is not None:
+            if not 0 <= extra.tied_bytes <= layer.parameter_bytes:
+                raise InputError(where, f"tied_bytes {extra.tied_bytes!r} is out of range", "they are parameters of it")
+            if tied.setdefault(extra.tied, extra.tied_bytes) != extra.tied_bytes:
+                raise InputError(where, f"'{extra.tied}' has other tied_bytes elsewhere", "give the same everywhere")
+
+
+def batch_seconds(times_s: Sequence[float], rounds: int, end_s: float, tied_s: float) -> float:
+    """(m - 1) max T + sum T + max E + Y."""
+    return (rounds - 1) * max(times_s) + sum(times_s) + end_s + tied_s

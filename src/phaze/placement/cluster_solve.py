@@ -1,0 +1,280 @@
+"""The fastest plan under rules ``cluster``, over widths, depths, data degrees, orders, cuts and what each stage saves.
+
+Best first over shapes (t, S, d, order). No plan of a shape is faster than
+
+    (m - 1) max(C / S, longest layer) + C                         with C the time of all layers at width t
+      + E of max(W / S, largest layer)                            with W all parameters, as prices do not fall with size
+
+so shapes are taken by that bound, and each is solved exactly (:func:`phaze.placement.cluster_kernels.best_cut`) until
+the next bound is no less than the best plan. A depth at which nothing fits is left out at once: more copies never need
+more memory, so it is enough to try the most copies. What the labels promise is priced anew by
+:mod:`phaze.placement.cluster_pipeline`, and the two must agree; the answer is its own lower bound.
+"""
+
+import heapq
+from dataclasses import dataclass, field, replace
+from math import inf
+
+import numpy as np
+import numpy.typing as npt
+
+from phaze.errors import InputError, PhazeError
+from phaze.placement import cluster_kernels as kernels
+from phaze.placement.charts import Chart, chart_of
+from phaze.placement.cluster_layout import Shape, boundary_levels, copies_by_level
+from phaze.placement.cluster_pipeline import ModeCut, end_seconds, price
+from phaze.placement.cluster_prices import Prices, RingPrices
+from phaze.placement.cluster_problem import MODES, ORDERS, ClusterProblem, Extra
+from phaze.placement.problem import ROUNDING, LayerGraph, Plan
+
+MOST_PAIRS = 4_000_000
+AGREEMENT = 1e-9
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Width:
+    """One width made ready: every stage of every closed set, transfers by level and set, and sums for bounds.
+
+    ``sizes_bytes`` are the different parameter bytes of stages and ``size_of`` tells which a stage has. ``fitting`` and
+    ``most`` remember, by copies and microbatches, which depths fit and how many microbatches a stage can hold.
+    """
+
+    graph: LayerGraph
+    chart: Chart
+    pairs: kernels.Pairs
+    moves_s: Floats
+    before_s: Floats
+    tied_bytes: Floats
+    tied_members: Ints
+    longest_s: float
+    parameter_bytes: float
+    largest_bytes: float
+    sizes_bytes: Floats
+    size_of: Ints
+    fitting: dict[tuple[int, int], Ints] = field(default_factory=dict, compare=False)
+    most: dict[int, Ints] = field(default_factory=dict, compare=False)
+
+
+def _kept(graph: LayerGraph, extras: tuple[Extra, ...]) -> kernels.Kept:
+    entering = np.zeros(len(graph.layers))
+    for edge in graph.edges:
+        entering[edge.head] += edge.size_bytes
+    kept, again = np.zeros((len(graph.layers), 3)), np.zeros((len(graph.layers), 3))
+    for i, (layer, extra) in enumerate(zip(graph.layers, extras, strict=True)):
+        known = extra.selective_bytes is not None
+        kept[i] = layer.activation_bytes, extra.selective_bytes if known else layer.activation_bytes, entering[i]
+        again[i] = 0.0, extra.selective_s if known else 0.0, layer.forward_s
+    names = sorted({extra.tied for extra in extras if extra.tied is not None})
+    group = np.array([names.index(e.tied) if e.tied is not None else -1 for e in extras], np.int64)
+    sizes = np.array([next(e.tied_bytes for e in extras if e.tied == name) for name in names], np.float64)
+    members = np.array([int((group == g).sum()) for g in range(len(names))], np.int64)
+    last = np.array([int(np.flatnonzero(group == g)[-1]) for g in range(len(names))], np.int64)
+    return kernels.Kept(kept, again, group, sizes, members, last)
+
+
+def _least_state(problem: ClusterProblem, data: int) -> float:
+    """Bytes held for a byte of parameters."""
+    state, shared = problem.state, data if problem.zero >= 1 else 1
+    return (state.weight + state.gradient + state.optimizer / shared) / problem.sent_bytes
+
+
+def _room(problem: ClusterProblem) -> float:
+    return problem.hbm_bytes * (1 + ROUNDING) - problem.stack.reserve_bytes
+
+
+def ready(problem: ClusterProblem, graph: LayerGraph, extras: tuple[Extra, ...], prices: Prices) -> Width:
+    """The arrays of one width."""
+    chart = chart_of(graph)
+    kept = _kept(graph, extras)
+    most = max(0.0, _room(problem)) / max(_least_state(problem, problem.devices), 1e-30) * (1 + ROUNDING)
+    count, pairs = kernels.pairs_of(chart, kept, most, len(graph.layers) * (len(graph.layers) + 1) // 2)
+    if count > len(pairs.rest):
+        if count > MOST_PAIRS:
+            raise InputError(
+                f"widths.{graph.width}.edges", f"the layers branch into {count:,} possible stages", "merge layers"
+            )
+        count, pairs = kernels.pairs_of(chart, kept, most, count)
+    pairs = pairs._replace(**{n: getattr(pairs, n)[:count] for n in pairs._fields if n != "start"})
+    lanes = graph.width if problem.stack.scatter_gather else 1
+    carried = kernels.cut_bytes(chart) / lanes
+    moves = [prices.transfer_s(level, carried) for level in range(len(problem.cluster.levels))]
+    seconds = chart.forward_s + chart.backward_s
+    shared = float((kept.group_bytes * (kept.group_size - 1)).sum())
+    return Width(
+        graph,
+        chart,
+        pairs,
+        np.vstack([*moves, np.zeros_like(carried)]),
+        _before(chart, seconds),
+        kept.group_bytes,
+        kept.group_size,
+        float(seconds.max()),
+        float(chart.parameter_bytes.sum()) - shared,
+        float(chart.parameter_bytes.max()),
+        *np.unique(pairs.parameter_bytes, return_inverse=True),
+    )
+
+
+def _before(chart: Chart, seconds: Floats) -> Floats:
+    """The time of the layers outside each closed set."""
+    inside = np.zeros(len(chart.size))
+    for place in range(1, len(chart.size)):
+        step = chart.step_start[place]
+        inside[place] = inside[chart.step_set[step]] + seconds[chart.step_layer[step]]
+    return np.asarray(np.maximum(inside[-1] - inside, 0.0), np.float64)
+
+
+def _shapes(problem: ClusterProblem, widths: list[Width]) -> tuple[list[Ints], Floats]:
+    """Every (index of width, stages, copies), and what no plan of it can beat even if its end took no time."""
+    rows, bounds = [], []
+    for index, width in enumerate(widths):
+        for stages in range(1, min(len(width.graph.layers), problem.devices // width.graph.width) + 1):
+            copies = np.arange(1, min(problem.microbatches, problem.devices // (width.graph.width * stages)) + 1)
+            laps = -(-problem.microbatches // copies) - 1
+            whole_s = width.before_s[0]
+            bounds.append(laps * max(whole_s / stages, width.longest_s) + whole_s)
+            rows.append(np.stack([np.full_like(copies, index), np.full_like(copies, stages), copies]))
+    if not rows:
+        return [np.empty(0, np.int64)] * 3, np.empty(0)
+    table = np.concatenate(rows, axis=1)
+    return [table[0], table[1], table[2]], np.concatenate(bounds)
+
+
+def _allowed(problem: ClusterProblem) -> Ints:
+    return np.array([mode in problem.modes for mode in MODES], np.int64)
+
+
+def _fits(problem: ClusterProblem, width: Width, stages: int) -> bool:
+    """Whether some cut into that many stages fits, with as many copies as there can be."""
+    copies = min(problem.microbatches, problem.devices // (width.graph.width * stages))
+    depth = min(len(width.graph.layers), problem.devices // width.graph.width)
+    rounds = problem.rounds(copies)
+    flying = rounds if problem.schedule == "gpipe" else min(rounds, depth)
+    key = (flying, copies if problem.zero >= 1 else 1)
+    if key not in width.fitting:
+        most = _most(problem, width, copies)
+        width.fitting[key] = kernels.depths_that_fit(width.pairs, most, flying, problem.schedule == "gpipe", depth)
+    return bool(width.fitting[key][stages])
+
+
+def _most(problem: ClusterProblem, width: Width, copies: int) -> Ints:
+    key = copies if problem.zero >= 1 else 1
+    if key not in width.most:
+        factor, cap = _least_state(problem, copies), problem.microbatches
+        width.most[key] = kernels.most_in_flight(width.pairs, factor, _room(problem), cap, _allowed(problem))
+    return width.most[key]
+
+
+def _job(problem: ClusterProblem, width: Width, shape: Shape, prices: Prices) -> kernels.Job:
+    pairs, levels = width.pairs, boundary_levels(problem.cluster, shape)
+    rounds, none = problem.rounds(shape.data), len(problem.cluster.levels)
+    sizes, copies = width.sizes_bytes, copies_by_level(problem.cluster, shape)
+    sync_s = (1 - problem.stack.hidden_synchronisation) * prices.all_reduce_s(copies, sizes)
+    if problem.hbm_bytes_per_s is not None:
+        shared = shape.data if problem.zero >= 1 else 1
+        traffic = sizes / problem.sent_bytes * problem.stack.optimizer_traffic_bytes
+        sync_s = sync_s + traffic / shared / problem.hbm_bytes_per_s
+    tied = np.zeros(len(width.tied_bytes))
+    if shape.stages > 1:
+        for g, count in enumerate(width.tied_members.tolist()):
+            members = [1] * none
+            members[int(levels.max())] = count
+            tied[g] = prices.all_reduce_s(tuple(members), width.tied_bytes[g : g + 1])[0]
+    return kernels.Job(
+        stages=shape.stages,
+        rounds=rounds,
+        gpipe=problem.schedule == "gpipe",
+        level=np.array([none, *levels[::-1], none], np.int64),
+        moves_s=width.moves_s,
+        end_s=sync_s[width.size_of],
+        tied_s=pairs.tied @ tied,
+        most=_most(problem, width, shape.data),
+        before_s=width.before_s,
+        size=width.chart.size,
+    )
+
+
+def _bound(problem: ClusterProblem, width: Width, shape: Shape, first_s: float, prices: Prices) -> float:
+    """The bound of a shape with the least that its end can take."""
+    least = max(width.parameter_bytes / shape.stages, width.largest_bytes)
+    return first_s + sum(end_seconds(problem, shape, prices, least))
+
+
+def _cuts(width: Width, path: Ints, modes: Ints) -> list[ModeCut]:
+    place, layers = len(width.chart.size) - 1, width.graph.layers
+    cuts = []
+    for pair, mode in zip(path.tolist(), modes.tolist(), strict=True):
+        rest = int(width.pairs.rest[pair])
+        ids = sorted(_members(width.chart, place) - _members(width.chart, rest))
+        cuts.append(ModeCut(tuple(layers[i].id for i in ids), MODES[mode]))
+        place = rest
+    return cuts
+
+
+def _members(chart: Chart, place: int) -> set[int]:
+    inside = set()
+    while place:
+        step = int(chart.step_start[place])
+        inside.add(int(chart.step_layer[step]))
+        place = int(chart.step_set[step])
+    return inside
+
+
+@dataclass(slots=True)
+class _Best:
+    """The best so far; it changes while shapes are tried."""
+
+    cost_s: float = inf
+    shape: Shape | None = None
+    width: Width | None = None
+    path: tuple[Ints, Ints] | None = None
+
+
+def _search(problem: ClusterProblem, widths: list[Width], prices: Prices) -> _Best:
+    (indices, depths, copies), first = _shapes(problem, widths)
+    order, at, heap, best = np.argsort(first, kind="stable"), 0, list[tuple[float, int, int]](), _Best()
+    while True:
+        while at < len(order) and first[order[at]] < best.cost_s and (not heap or first[order[at]] <= heap[0][0]):
+            row = int(order[at])
+            at += 1
+            width = widths[indices[row]]
+            if _fits(problem, width, int(depths[row])):
+                for which, name in enumerate(ORDERS if depths[row] > 1 and copies[row] > 1 else ORDERS[:1]):
+                    shape = Shape(width.graph.width, int(depths[row]), int(copies[row]), name)
+                    heapq.heappush(heap, (_bound(problem, width, shape, float(first[row]), prices), row, which))
+        if not heap or heap[0][0] >= best.cost_s:
+            return best
+        _, row, which = heapq.heappop(heap)
+        width = widths[indices[row]]
+        shape = Shape(width.graph.width, int(depths[row]), int(copies[row]), ORDERS[which])
+        cost_s, path, modes = kernels.best_cut(width.pairs, _job(problem, width, shape, prices), best.cost_s)
+        if cost_s < best.cost_s:
+            best = _Best(cost_s, shape, width, (path, modes))
+
+
+def something_fits(problem: ClusterProblem) -> bool:
+    """Whether any plan fits, whatever its time."""
+    for graph, extras in zip(problem.graphs, problem.extras, strict=True):
+        depth = min(len(graph.layers), problem.devices // graph.width)
+        if depth:
+            width = ready(problem, graph, extras, RingPrices(problem.cluster))
+            if any(_fits(problem, width, stages) for stages in range(1, depth + 1)):
+                return True
+    return False
+
+
+def fastest_plan(problem: ClusterProblem, prices: Prices) -> Plan | None:
+    """The plan with the least batch time, or None when nothing fits."""
+    widths = [
+        ready(problem, graph, extras, prices) for graph, extras in zip(problem.graphs, problem.extras, strict=True)
+    ]
+    best = _search(problem, widths, prices)
+    if best.shape is None or best.width is None or best.path is None:
+        return None
+    plan = price(problem, best.shape, _cuts(best.width, *best.path), prices)
+    if abs(plan.batch_s - best.cost_s) > AGREEMENT * best.cost_s:
+        raise PhazeError(f"the labels promised {best.cost_s!r} s and the plan takes {plan.batch_s!r} s")
+    return replace(plan, lower_bound_s=plan.batch_s)

@@ -1,0 +1,69 @@
+"""A priced plan in the terminal: what it reaches, where the time goes, and the memory of its stages."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+
+from phaze.report.terminal import bar, facts, paragraph, table
+from phaze.units import show
+
+TERMS = ("parameters", "gradients", "optimizer", "activations", "in_flight", "reserve")
+SHOWN_STAGES = 16
+
+
+def _memory_rows(document: Mapping[str, Any], hbm_bytes: int) -> list[tuple[str, ...]]:
+    stages = document["stages"]
+    rows: list[tuple[str, ...]] = []
+    for index, stage in enumerate(stages):
+        if SHOWN_STAGES // 2 <= index < len(stages) - SHOWN_STAGES // 2:
+            continue
+        share = stage["memory_bytes"] / hbm_bytes
+        rows.append(
+            (
+                str(index),
+                f"{len(stage['layers'])} layers",
+                stage["recompute"],
+                show(stage["time_s"], "s"),
+                show(stage["memory_bytes"], "B"),
+                bar(share, 20) + (" over" if share > 1 else ""),
+            )
+        )
+    return rows
+
+
+def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> None:
+    """Print a plan."""
+    trust = document["constants"]
+    band = f" (± {trust['band']:.0%}, {trust['basis']} constants)" if trust["band"] else f" ({trust['basis']})"
+    console.print(
+        facts(
+            [
+                ("batch", f"{show(document['batch_s'], 's')}{band}"),
+                ("tokens", f"{document['tokens_per_s']:,.0f} a second"),
+                ("share of peak", f"{document['share_of_peak']:.1%} on {document['devices_used']:,} devices"),
+                (
+                    "split",
+                    f"tensor {document['tensor']}, pipeline {document['pipeline']}, data {document['data']}, "
+                    f"microbatch {document['microbatch']}, chunks {document['chunks']}",
+                ),
+            ]
+        )
+    )
+    console.print("\n[bold]Where the time goes[/bold]")
+    parts = {name.removesuffix("_s").replace("_", " "): value for name, value in document["breakdown"].items()}
+    for name, value in parts.items():
+        share = value / document["batch_s"]
+        console.print(f"  {name:<16}{bar(share, 36)} {show(value, 's'):>10} {share:>5.1%}", markup=False)
+    console.print("\n[bold]Stages[/bold]")
+    columns = ("stage", "", "recompute", "time", "memory", f"of {show(hbm_bytes, 'B')}")
+    console.print(table(columns, _memory_rows(document, hbm_bytes), left=3))
+    if len(document["stages"]) > SHOWN_STAGES:
+        console.print(f"({len(document['stages']) - SHOWN_STAGES} stages in the middle are not shown)")
+    shortage = document.get("shortage")
+    if shortage is not None:
+        terms = ", ".join(f"{name.replace('_', ' ')} {show(shortage['terms'][name], 'B')}" for name in TERMS)
+        missing = show(shortage["missing_bytes"], "B")
+        paragraph(console, f"It does not fit: stage {shortage['stage']} lacks {missing}. It needs {terms}.")
+    for note in document["approximations"]:
+        paragraph(console, f"approximation: {note}", indent="  ")

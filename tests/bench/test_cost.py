@@ -1,0 +1,80 @@
+"""How long costs take over the paper's 29,360 chips, warm; printed beside the budget, not judged."""
+
+import resource
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from phaze.cost.block import BlockSizes, backward_works, forward_works
+from phaze.cost.mapping import product
+from phaze.cost.parts import ChipArrays, tensor_parts, varied
+from phaze.cost.products import map_product, sweep_products
+from phaze.cost.table import cost_table
+from phaze.cost.work import Work
+from phaze.hardware.calibration import IDEAL
+from phaze.hardware.library import load_chip
+from phaze.search.space import chips_of, load_space
+
+
+def paper_chips() -> ChipArrays:
+    """The paper's space as the cost room sees it."""
+    chips = chips_of(load_space("paper"))
+    return varied(
+        load_chip("tpu-v4-paper"),
+        tensor_cores=chips.tensor_cores,
+        rows=chips.rows,
+        columns=chips.columns,
+        tensor_buffer_bytes=np.maximum(1024.0, 16.0 * chips.rows * chips.columns),
+        vector_cores=chips.vector_cores,
+        lanes=chips.lanes,
+        vector_buffer_bytes=np.maximum(1024.0, 16.0 * chips.lanes),
+        global_bytes=chips.global_buffer_bytes,
+    )
+
+
+def best_of(count: int, run: Callable[[], object]) -> float:
+    """The least seconds of ``count`` runs after one that warms up."""
+    run()
+    seconds = []
+    for _ in range(count):
+        start = time.perf_counter()
+        run()
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
+
+
+def model_works() -> list[Work]:
+    """Every kernel of a 175B block, both passes, at widths 1, 2, 4, 8 and microbatches 1, 2, 4, 8."""
+    sizes = [BlockSizes(12288, 96, 2048, micro, width) for width in (1, 2, 4, 8) for micro in (1, 2, 4, 8)]
+    return [work for z in sizes for work in (*forward_works(z), *backward_works(z))]
+
+
+def test_one_product_over_all_chips() -> None:
+    chips = paper_chips()
+    p = product(1, 4096, 12288, 4096)
+    seconds = best_of(5, lambda: sweep_products([p], tensor_parts(chips, IDEAL, "all_cores")[0]))
+    print(f"one product on {len(chips):,} chips            {seconds:8.3f} s   budget 0.1")
+
+
+def test_all_works_of_a_model_over_all_chips() -> None:
+    chips, works = paper_chips(), model_works()
+
+    def run() -> None:
+        table = cost_table(works, chips, IDEAL)
+        table.all_cores.times_s()
+        table.one_core.times_s()
+
+    seconds = best_of(3, run)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    distinct = len(set(works))
+    print(f"{distinct} works x {len(chips):,} chips, one and all cores {seconds:8.3f} s   budget 5")
+    print(f"memory of it                              {peak:8.3f} GiB budget 1")
+
+
+def test_one_product_on_one_chip() -> None:
+    from phaze.cost.estimate import part_of
+
+    part = part_of(load_chip("tpu-v4"), IDEAL)
+    seconds = best_of(5, lambda: map_product(product(1, 4096, 12288, 4096), part))
+    print(f"one product on one chip, with its mapping {seconds * 1e6:8.1f} us")
