@@ -1,4 +1,4 @@
-# make setup | demo | test | test-all | bench | tables | clean
+# make setup | demo | test | test-all | bench | tables | graphs | clean
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   ?= .venv
 EXTRAS ?=
@@ -11,7 +11,7 @@ TEST_EXTRAS := dev,torch
 install = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.$(if $(1),[$(1)])'
 stamp   = $(VENV)/.ready$(if $(1),-$(subst $(comma),-,$(1)))
 
-.PHONY: setup demo test test-all bench tables lint clean
+.PHONY: setup demo test test-all bench tables graphs lint clean
 .DEFAULT_GOAL := setup
 
 setup: $(call stamp,$(EXTRAS))
@@ -56,6 +56,10 @@ bench: $(call stamp,$(TEST_EXTRAS))
 # Rewrites the tables between markers in docs/ from the commands that the markers name.
 tables: $(call stamp,$(TEST_EXTRAS))
 	$(BIN)/python docs/tables.py
+
+# Traces every named model and family anew and writes src/phaze/graph/data; NAMES="gpt llama2-7b" does some.
+graphs: $(call stamp,$(TEST_EXTRAS))
+	$(BIN)/python -m phaze.graph.torch.rebuild $(NAMES)
 
 clean:
 	rm -rf $(VENV) runs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

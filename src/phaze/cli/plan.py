@@ -1,6 +1,7 @@
 """``phaze plan``: how to split a training job over devices, or what a given split takes."""
 
-from typing import TYPE_CHECKING, Annotated
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,32 +11,112 @@ from phaze.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from phaze.evaluate.plan import Candidate, Request
     from phaze.hardware.calibration import Basis
 
 Fixed = Annotated[
     str | None, typer.Option("--fixed", help="A run (phaze.run/1) whose plan is priced; - for standard input.")
 ]
+ModelName = Annotated[str | None, typer.Option("--model", help="A named model: see phaze models.")]
+Gpt = Annotated[str | None, typer.Option(help="A gpt by sizes: hidden=4096,layers=36,heads=32,vocabulary=51200,...")]
+Llama = Annotated[str | None, typer.Option(help="A llama by sizes: hidden=4096,layers=32,heads=32,mlp=11008,...")]
+ChipName = Annotated[str | None, typer.Option("--chip", help="A chip: a preset or a file.")]
+ClusterName = Annotated[str | None, typer.Option("--cluster", help="A cluster; without it the chip's usual one.")]
+StackName = Annotated[str | None, typer.Option("--stack", help="A software stack; without it the cluster's usual one.")]
+Devices = Annotated[int, typer.Option(help="How many devices there are.")]
+Batch = Annotated[int, typer.Option(help="Sequences in a batch.")]
+Sequence = Annotated[int | None, typer.Option(help="Positions of a sequence; without it the model's own.")]
+Microbatch = Annotated[str | None, typer.Option(help="Microbatches to try, such as 1,2,4; without it 1,2,4,8,16.")]
+Tensor = Annotated[str | None, typer.Option(help="Tensor widths to try, such as 1,8; without it those that divide.")]
+Zero = Annotated[int, typer.Option(help="ZeRO stage: 0, or 1 (optimizer state shared by the copies).")]
+Attention = Annotated[str, typer.Option(help="eager, or fused (scores never leave the chip).")]
 Datasheet = Annotated[bool, typer.Option("--datasheet", help="Use no measured constants, only the data sheet's.")]
 
 
 @answering
-def plan(fixed: Fixed = None, datasheet: Datasheet = False) -> Answer:
-    """Price a given plan: its batch time, where the time goes, and whether every stage fits.
+def plan(
+    model: ModelName = None,
+    gpt: Gpt = None,
+    llama: Llama = None,
+    chip: ChipName = None,
+    devices: Devices = 0,
+    batch: Batch = 0,
+    cluster: ClusterName = None,
+    stack: StackName = None,
+    sequence: Sequence = None,
+    microbatch: Microbatch = None,
+    tensor: Tensor = None,
+    zero: Zero = 0,
+    attention: Attention = "eager",
+    datasheet: Datasheet = False,
+    fixed: Fixed = None,
+) -> Answer:
+    """Split a training job over devices: stages, copies, tensor width, microbatch, recompute. Will it fit?
 
-    Example: phaze plan --fixed examples/run.json
+    Examples: phaze plan --model llama2-7b --chip a100-80gb --devices 64 --batch 512 · phaze plan --fixed run.json
     """
-    if fixed is None:
-        raise InputError("--fixed", "there is no run to price", "give a phaze.run/1 file, or - for standard input")
+    basis: Basis = "datasheet" if datasheet else "calibrated"
+    if fixed is not None:
+        return _fixed(fixed, basis)
+    if chip is None or not devices or not batch:
+        raise InputError("plan", "a job needs a chip, devices and a batch", "add --chip, --devices and --batch")
+    from phaze.evaluate.request import Asked, request_of
+
+    name, sizes = _model(model, gpt, llama)
+    if attention not in ("eager", "fused"):
+        raise InputError("--attention", f"'{attention}' is not known", "allowed: eager, fused")
+    asked = Asked(
+        model=name,
+        sizes=sizes,
+        chip=chip,
+        devices=devices,
+        batch=batch,
+        cluster=cluster,
+        stack=stack,
+        sequence=sequence,
+        microbatches=_numbers("--microbatch", microbatch),
+        widths=_numbers("--tensor", tensor),
+        zero=zero,
+        attention="fused" if attention == "fused" else "eager",
+        basis=basis,
+    )
+    return _planned(request_of(asked))
+
+
+def _model(model: str | None, gpt: str | None, llama: str | None) -> tuple[str, dict[str, Any] | None]:
+    given = [(family, text) for family, text in (("gpt", gpt), ("llama", llama)) if text is not None]
+    if (model is not None) + len(given) != 1:
+        raise InputError("plan", "there must be one model", "give one of --model, --gpt, --llama")
+    if model is not None:
+        return model, None
+    from phaze.cli.graph import sizes_of
+
+    family, text = given[0]
+    return family, sizes_of(f"--{family}", text)
+
+
+def _numbers(option: str, text: str | None) -> tuple[int, ...] | None:
+    if text is None:
+        return None
+    try:
+        numbers = tuple(sorted({int(part) for part in text.split(",")}))
+    except ValueError:
+        raise InputError(option, f"'{text}' is no list of numbers", "give whole numbers such as 1,2,4") from None
+    if not numbers or numbers[0] < 1:
+        raise InputError(option, f"'{text}' is out of range", "give numbers above 0")
+    return numbers
+
+
+def _fixed(path: str, basis: "Basis") -> Answer:
     from phaze.documents import notation_of, parse, read_text
-    from phaze.evaluate.answer import plan_document
+    from phaze.evaluate.answer import fixed_document
     from phaze.evaluate.fixed import fixed_plan
     from phaze.evaluate.run_file import job_of
 
-    text, where = read_text(fixed)
-    job = job_of(parse(text, notation_of(fixed, text), where), where)
-    basis: Basis = "datasheet" if datasheet else "calibrated"
+    text, where = read_text(path)
+    job = job_of(parse(text, notation_of(path, text), where), where)
     problem, found = fixed_plan(job, basis)
-    document = plan_document(job, problem, found, basis)
+    document = fixed_document(job, problem, found, basis)
 
     def show(console: "Console") -> None:
         from phaze.report.run_sheet import show_run
@@ -43,3 +124,37 @@ def plan(fixed: Fixed = None, datasheet: Datasheet = False) -> Answer:
         show_run(console, document, job.chip.hbm.size_bytes)
 
     return Answer((document,), show, 0 if document["feasible"] else 3)
+
+
+def _planned(request: "Request") -> Answer:
+    from phaze.evaluate.answer import planned_document, shortage_document
+    from phaze.evaluate.plan import closest, rule_of_thumb
+
+    found = _tried(request)
+    hbm_bytes = request.setting.chip.hbm.size_bytes
+    if all(candidate.plan is None for candidate in found):
+        document = shortage_document(closest(request, found))
+        return Answer((document,), lambda console: console.print(document["shortage"]["sentence"], markup=False), 3)
+    document = planned_document(request, found, rule_of_thumb(request, found))
+
+    def show(console: "Console") -> None:
+        from phaze.report.run_sheet import show_alternatives, show_run
+
+        show_run(console, document, hbm_bytes)
+        show_alternatives(console, document)
+
+    return Answer((document,), show)
+
+
+def _tried(request: "Request") -> "list[Candidate]":
+    """All candidates, best first, with a line of progress on a terminal."""
+    from phaze.evaluate.plan import candidates, choices
+
+    total, found = sum(1 for _ in choices(request)), []
+    for candidate in candidates(request):
+        found.append(candidate)
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r{len(found)} of {total} choices planned")
+    if sys.stderr.isatty():
+        sys.stderr.write("\r" + " " * 40 + "\r")
+    return sorted(found, key=lambda candidate: candidate.rank)

@@ -1,22 +1,38 @@
-"""A priced plan of a job as the document ``phaze.plan/1``: times, memory, throughput, and how far to trust them.
+"""Priced plans as the document ``phaze.plan/1``: times, memory, throughput, and how far to trust them.
 
 tokens a second = batch * sequence / batch time
 share of peak   = FLOP of the model (no recomputing counted) / (batch time * devices in use * peak)
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
 
+from phaze.evaluate.plan import Candidate, Request
 from phaze.evaluate.run_file import Job
 from phaze.graph.ir import Model
 from phaze.graph.opset import flops
 from phaze.hardware.calibration import Basis, constants_of
+from phaze.hardware.chip import Chip
+from phaze.placement.answer import document_of
 from phaze.placement.cluster_problem import ClusterProblem
-from phaze.placement.problem import Plan, Stage
+from phaze.placement.problem import Breakdown, Plan
+from phaze.placement.shortage import Shortage
 
 BANDS: Mapping[str, float] = MappingProxyType({"calibrated": 0.10, "datasheet": 0.20, "ideal": 0.0})
+SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a plan's document says beside the plan."""
+
+    model: Model
+    chip: Chip
+    batch: int
+    chunks: int
+    basis: Basis
 
 
 def model_flops(model: Model) -> float:
@@ -26,20 +42,6 @@ def model_flops(model: Model) -> float:
         for layer in model.layers
     ]
     return float(sum(per_layer[call.layer] for call in model.calls))
-
-
-def stage_document(stage: Stage) -> dict[str, Any]:
-    """One stage."""
-    return {
-        "layers": list(stage.layers),
-        "devices": stage.devices,
-        "recompute": stage.recompute,
-        "time_s": stage.time_s,
-        "memory_bytes": stage.memory.total_bytes,
-        "forward_s": stage.forward_s,
-        "backward_s": stage.backward_s,
-        "memory": asdict(stage.memory),
-    }
 
 
 def memory_shortage(problem: ClusterProblem, plan: Plan) -> dict[str, Any] | None:
@@ -56,31 +58,74 @@ def memory_shortage(problem: ClusterProblem, plan: Plan) -> dict[str, Any] | Non
     }
 
 
-def plan_document(job: Job, problem: ClusterProblem, plan: Plan, basis: Basis) -> dict[str, Any]:
-    """The document of a fixed plan."""
-    shortage = memory_shortage(problem, plan)
+def _document(facts: Facts, problem: ClusterProblem, plan: Plan) -> dict[str, Any]:
+    model, chip = facts.model, facts.chip
     used = plan.tensor * len(plan.stages) * plan.data
-    work = model_flops(job.model) * plan.tensor * problem.microbatches
-    trusted = constants_of(job.chip.calibration, basis, "training").basis
-    document: dict[str, Any] = {
-        "schema": "phaze.plan/1",
+    work = model_flops(model) * plan.tensor * problem.microbatches
+    trusted = constants_of(chip.calibration, facts.basis, "training").basis
+    return {
+        **document_of(plan),
         "rules": "cluster",
-        "feasible": shortage is None,
-        "batch_s": plan.batch_s,
-        "lower_bound_s": plan.lower_bound_s,
-        "simulated_s": plan.simulated_s,
+        "microbatch": model.microbatch,
+        "sequence_parallel": model.sequence_parallel,
+        "chunks": facts.chunks,
+        "devices_used": used,
+        "tokens_per_s": facts.batch * model.sequence / plan.batch_s,
+        "share_of_peak": work / (plan.batch_s * used * chip.peak_flops),
+        "constants": {"basis": trusted, "band": BANDS[trusted]},
+        "evaluated": ["chunks"] if facts.chunks > 1 else [],
+        "approximations": list(model.approximations),
+    }
+
+
+def fixed_document(job: Job, problem: ClusterProblem, plan: Plan, basis: Basis) -> dict[str, Any]:
+    """The document of a given plan: always its time; when it does not fit also the shortage."""
+    document = _document(Facts(job.model, job.chip, job.batch, job.plan.chunks, basis), problem, plan)
+    shortage = memory_shortage(problem, plan)
+    document["feasible"] = shortage is None
+    return document if shortage is None else {**document, "shortage": shortage}
+
+
+def _loss(plan: Plan, best: Breakdown) -> str:
+    """The term by which a plan is worst off against the best one."""
+    theirs, ours = asdict(plan.breakdown), asdict(best)
+    worst = max(theirs, key=lambda name: theirs[name] - ours[name])
+    return worst.removesuffix("_s").replace("_", " ")
+
+
+def _brief(candidate: Candidate, best: Plan) -> dict[str, Any]:
+    plan = candidate.plan
+    assert plan is not None
+    return {
+        "tensor": plan.tensor,
         "pipeline": len(plan.stages),
         "data": plan.data,
-        "tensor": plan.tensor,
-        "chunks": job.plan.chunks,
-        "microbatch": job.plan.microbatch,
-        "devices_used": used,
-        "tokens_per_s": job.batch * job.model.sequence / plan.batch_s,
-        "share_of_peak": work / (plan.batch_s * used * job.chip.peak_flops),
-        "constants": {"basis": trusted, "band": BANDS[trusted]},
-        "evaluated": ["chunks"] if job.plan.chunks > 1 else [],
-        "approximations": list(job.model.approximations),
-        "stages": [stage_document(stage) for stage in plan.stages],
-        "breakdown": asdict(plan.breakdown),
+        "microbatch": candidate.microbatch,
+        "sequence_parallel": candidate.sequence_parallel,
+        "recompute": sorted({stage.recompute for stage in plan.stages}),
+        "batch_s": plan.batch_s,
+        "slower": plan.batch_s / best.batch_s - 1,
+        "loses_by": "" if plan is best else _loss(plan, best.breakdown),
     }
-    return document if shortage is None else {**document, "shortage": shortage}
+
+
+def planned_document(request: Request, found: Sequence[Candidate], thumb: Plan | None) -> dict[str, Any]:
+    """The document of the best plan, with the five best different ones and the rule of thumb beside it."""
+    best = found[0]
+    assert best.plan is not None
+    facts = Facts(best.model, request.setting.chip, request.batch, 1, request.setting.basis)
+    fitting = [candidate for candidate in found if candidate.plan is not None]
+    usual = None
+    if thumb is not None:
+        usual = {"tensor": thumb.tensor, "pipeline": len(thumb.stages), "data": thumb.data, "batch_s": thumb.batch_s}
+    return {
+        **_document(facts, best.problem, best.plan),
+        "alternatives": [_brief(candidate, best.plan) for candidate in fitting[:SHOWN]],
+        "choices": {"tried": len(found), "fitting": len(fitting)},
+        "rule_of_thumb": usual,
+    }
+
+
+def shortage_document(shortage: Shortage) -> dict[str, Any]:
+    """The document when nothing fits."""
+    return {**document_of(shortage), "rules": "cluster"}

@@ -2,7 +2,7 @@
 
 Letters: b microbatch, s sequence, p positions (the longest sequence), t tensor width, h hidden, a heads, v vocabulary;
 ``llama`` also k heads of keys and values, d width of a head, f width of the MLP. A size that a case fixes (microbatch
-1, width 1, one head on a rank, as many keys as queries) is no variable there.
+1, width 1, one head on a rank, as many keys as queries) is no variable there; nor are positions where none are learned.
 """
 
 from collections.abc import Mapping
@@ -102,4 +102,6 @@ def free_letters(family: str, case: str) -> tuple[str, ...]:
     """The variables of a case: the letters that it does not fix, or fix by another."""
     words = case.split()
     fixed = {word[0] for word in words if word in ("t=1", "b=1", "a=t", "k=a")}
+    if family == "llama":
+        fixed.add("p")
     return tuple(sorted({*FAMILIES[family].letters.values(), "b", "s", "t"} - fixed))

@@ -3,9 +3,10 @@
 Of n variables the first n + 1 points are a base and, for each variable, the base with that variable alone changed.
 
     monomial   e_i = log(y_i / y_0) / log(x_i / x_0) is whole for every i; c = y_0 / x_0^e   (:func:`_monomial`)
-    sum        over the shapes x^e that single monomials had: y_p = sum over e of c_e x_p^e for every point p, solved in
-               rational numbers; there are fewer shapes than points, so some points check the rest   (:class:`_System`)
-               and, where that fails, over the same shapes and those divided by one variable   (:func:`_lower`)
+    sum        over the shapes x^e that single monomials had, as far as possible (:func:`_possible`): for every point p
+               y_p = sum over e of c_e x_p^e, solved in rational numbers; there are fewer shapes than points, so some
+               points check the rest (:class:`_System`). Where that fails, over the same shapes and those divided by one
+               variable (:func:`_lower`)
     least      of two expressions found before, none below the values, at every point one equal   (:func:`_least`)
 
 Whatever is found takes the right value at every point, or :class:`FitError` says that there is none.
@@ -106,16 +107,34 @@ def _lower(shapes: Iterable[Exponents]) -> Iterator[Exponents]:
                 yield shape[:place] + changed + shape[place + 1 :]
 
 
+def _possible(values: Values, points: Sequence[Point], names: Sequence[str], shapes: set[Exponents]) -> set[Exponents]:
+    """The shapes that a sum may hold: where one variable alone scales it by a power, all its terms have that power."""
+    kept = shapes
+    for place, name in enumerate(names, start=1):
+        step = Fraction(points[place][name], points[0][name])
+        exponent = _exponent(Fraction(values[place], values[0]), step) if values[0] else None
+        if exponent is not None:
+            kept = {shape for shape in kept if dict(shape).get(name, 0) == exponent}
+    return kept
+
+
 def _solved(
-    wanted: Sequence[Values], points: Sequence[Point], shapes: set[Exponents], found: dict[Values, Expression]
+    wanted: Sequence[Values],
+    points: Sequence[Point],
+    names: Sequence[str],
+    shapes: set[Exponents],
+    found: dict[Values, Expression],
 ) -> list[Values]:
     """Put those of ``wanted`` that are sums of ``shapes`` into ``found``; the others come back."""
-    if not wanted or len(shapes) >= len(points):
-        return list(wanted)
-    system = _System(sorted(shapes), points)
+    systems: dict[frozenset[Exponents], _System] = {}
     left: list[Values] = []
     for values in wanted:
-        solved = system.solve(values)
+        possible = frozenset(_possible(values, points, names, shapes))
+        solved = None
+        if 0 < len(possible) < len(points):
+            if possible not in systems:
+                systems[possible] = _System(sorted(possible), points)
+            solved = systems[possible].solve(values)
         if solved is None:
             left.append(values)
         else:
@@ -136,9 +155,9 @@ def fit(points: Sequence[Point], wanted: Iterable[Values], names: Sequence[str])
         else:
             found[values] = same
     shapes = {term.exponents for e in found.values() for terms in e.sums for term in terms} | {()}
-    left = _solved(open_values, points, shapes, found)
+    left = _solved(open_values, points, names, shapes, found)
     if left:
-        left = _solved(left, points, shapes | set(_lower(shapes)), found)
+        left = _solved(left, points, names, shapes | set(_lower(shapes)), found)
     for values in left:
         least = _least(values, points, found)
         if least is None:

@@ -67,3 +67,27 @@ def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> N
         paragraph(console, f"It does not fit: stage {shortage['stage']} lacks {missing}. It needs {terms}.")
     for note in document["approximations"]:
         paragraph(console, f"approximation: {note}", indent="  ")
+
+
+def show_alternatives(console: Console, document: Mapping[str, Any]) -> None:
+    """The best different plans and what each loses by."""
+    console.print("\n[bold]The best different plans[/bold]")
+    rows = [
+        (
+            f"t {row['tensor']} p {row['pipeline']} d {row['data']} mb {row['microbatch']}"
+            + (" sp" if row["sequence_parallel"] else ""),
+            ", ".join(row["recompute"]),
+            row["loses_by"] or "-",
+            show(row["batch_s"], "s"),
+            f"{row['slower']:+.1%}",
+        )
+        for row in document["alternatives"]
+    ]
+    console.print(table(("plan", "recompute", "loses by", "batch", "slower"), rows, left=3))
+    usual = document["rule_of_thumb"]
+    if usual is not None:
+        share = usual["batch_s"] / document["batch_s"] - 1
+        split = f"tensor {usual['tensor']}, pipeline {usual['pipeline']}, data {usual['data']}"
+        console.print(f"rule of thumb ({split}): {show(usual['batch_s'], 's')}, {share:+.1%}", markup=False)
+    tried = document["choices"]
+    console.print(f"{tried['tried']} choices of width, microbatch and sequence parallelism, {tried['fitting']} fit")

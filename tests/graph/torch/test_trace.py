@@ -107,6 +107,15 @@ def test_fused_attention_keeps_no_scores() -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
+def test_fused_attention_leaves_no_product_of_two_activations(name: str) -> None:
+    layer = block(trace_model(small(name), tensor=2, sequence_parallel=True, attention="fused"))
+    kinds = [operator.kind for operator in (*layer.forward.operators, *layer.backward.operators)]
+    assert kinds.count("attention") == kinds.count("attention_backward") == (2 if layer.name[:7] == "decoder" else 1)
+    assert layer.selective.saved_bytes == layer.none.saved_bytes
+    assert "softmax" not in kinds or name == "mixtral-8x7b"
+
+
+@pytest.mark.parametrize("name", EVERY)
 def test_equal_layers_fold(name: str) -> None:
     model = trace_model(small(name))
     blocks = [layer for layer in model.layers if "." in layer.name and not layer.name.startswith("between")]

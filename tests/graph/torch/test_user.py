@@ -164,6 +164,30 @@ def test_the_microbatch_replaces_the_batch_of_the_example(tmp_path: Path) -> Non
     assert flops(four.layers[0].forward) == 4 * flops(one.layers[0].forward)
 
 
+def test_rates_from_a_series_and_truncated_weights_do_not_stop_a_build(tmp_path: Path) -> None:
+    body = """
+    class Block(Mixer):
+        def __init__(self, rate):
+            super().__init__(16)
+            nn.init.trunc_normal_(self.up.weight, std=0.02)
+            self.drop = nn.Dropout(rate)
+        def forward(self, x):
+            return self.drop(super().forward(x))
+    def make():
+        rates = [rate.item() for rate in torch.linspace(0, 0.3, 4)]
+        assert rates[0] == 0 and rates[-1] > 0.29
+        print("built")
+        return nn.Sequential(nn.Linear(16, 16), nn.Sequential(*(Block(r) for r in rates))), torch.randn(2, 16)
+    """
+    model = traced(tmp_path, body)
+    assert sorted(op.kind for layer in model.layers for op in layer.forward.operators).count("dropout") == 3
+
+
+def test_a_large_module_takes_no_memory(tmp_path: Path) -> None:
+    body = "def make():\n    return nn.Linear(10**6, 10**6), torch.randn(2, 10**6)\n"
+    assert traced(tmp_path, body).parameters == 10**12 + 10**6
+
+
 FAULTS = {
     "a branch on data": (
         "class Net(nn.Module):\n    def forward(self, x):\n        return x if x.sum() > 0 else -x\n"

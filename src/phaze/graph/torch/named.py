@@ -25,13 +25,15 @@ def _gpt(hidden: int, layers: int, heads: int, sequence: int) -> Named:
     return Named("gpt", sequence, MappingProxyType(sizes))
 
 
-_BERT = {
-    "hidden_size": 1024,
-    "num_hidden_layers": 24,
-    "num_attention_heads": 16,
-    "intermediate_size": 4096,
-    "max_position_embeddings": 512,
-}
+_BERT: Mapping[str, int] = MappingProxyType(
+    {
+        "hidden_size": 1024,
+        "num_hidden_layers": 24,
+        "num_attention_heads": 16,
+        "intermediate_size": 4096,
+        "max_position_embeddings": 512,
+    }
+)
 
 NAMED: Mapping[str, Named] = MappingProxyType(
     {

@@ -79,7 +79,7 @@ def _points(entry: Entry, one: bool) -> tuple[list[Point], list[Point], tuple[st
     s0, s1, s2, s3 = lengths
     if one:
         return [Point(1, s) for s in lengths], [Point(1, full // 8 * 7)], ("s",)
-    grid = [(b0, s0), (b1, s0), (b0, s1), (b1, s1), (b2, s2), (b0, s2), (many, s3)]
+    grid = [(b0, s0), (b1, s0), (b0, s1), (b2, s2), (many, s3)]
     return [Point(*p) for p in grid], [Point(other, full)], ("b", "s")
 
 

@@ -1,7 +1,8 @@
 """The file of a family: every case fitted in all its letters at points drawn once and for all.
 
 The first points are a base and, letter by letter, the base with that letter alone changed; the others are drawn at
-random from a seed. Widths divide what they split, and a case fixes what its name says.
+random from a seed: seven more points than letters, and two to check. Widths divide what they split, and a
+case fixes what its name says.
 """
 
 import random
@@ -19,7 +20,7 @@ from phaze.graph.torch.rebuild import RebuildError, difference, fit_case
 from phaze.graph.torch.source import gpt_source, llama_source
 from phaze.graph.torch.trace import Discovery, discover, trace_model
 
-FITTED, CHECKED = 22, 2
+CHECKED = 2
 BASE: Mapping[str, int] = MappingProxyType(
     {"b": 2, "s": 16, "p": 128, "t": 2, "h": 384, "a": 16, "k": 4, "d": 12, "f": 80, "v": 96}
 )
@@ -71,7 +72,7 @@ def family_points(family: str, case: str) -> list[Letters]:
     base = _settled(dict(BASE), words)
     points = [base, *(_settled({**base, name: CHANGED[name]}, words) for name in names)]
     rng = random.Random(f"{family} {case}")
-    while len(points) < FITTED + CHECKED:
+    while len(points) < len(names) + 7 + CHECKED:
         points.append(_settled(_drawn(rng), words))
     return points
 
@@ -121,8 +122,8 @@ def rebuild_family(family: str) -> str:
         points = family_points(family, name)
         found = discover(source_at(family, points[0], 2, tied), attention=attention)
         models = [_trace(source_at(family, p, 2, tied), p, attention, spread, found) for p in points]
-        cases[name] = fit_case(points[:FITTED], models[:FITTED], free_letters(family, name))
-        checks.extend((name, p, m) for p, m in zip(points[FITTED:], models[FITTED:], strict=True))
+        cases[name] = fit_case(points[:-CHECKED], models[:-CHECKED], free_letters(family, name))
+        checks.extend((name, p, m) for p, m in zip(points[-CHECKED:], models[-CHECKED:], strict=True))
     content = pack(cases)
     shipped = Shipped(content["expressions"], content["templates"], content["cases"])
     for name, letters, fresh in checks:

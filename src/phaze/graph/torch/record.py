@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from phaze.errors import InputError
@@ -219,6 +220,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _scalar(self, tensor: torch.Tensor) -> Any:
         """A number asked of a tensor without values. Chance (layer drop) gets an answer, data does not."""
+        if not isinstance(tensor, FakeTensor):
+            with unset_fake_temporarily():
+                return tensor.item()
         if self.origin(tensor):
             module, line = self._place()
             raise InputError(

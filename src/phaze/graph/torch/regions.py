@@ -12,6 +12,13 @@ Value = tuple[int, int]
 Border = Callable[[torch.Tensor], torch.Tensor]
 
 
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A result of a block that is one of its arguments, by place."""
+
+    place: int
+
+
 @dataclass(slots=True)
 class Region:
     """A block call (``module`` set) or a part between; values are (storage, version) of what crosses its border."""

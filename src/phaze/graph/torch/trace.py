@@ -4,13 +4,8 @@ discover   one forward pass of the whole model at width 1: which block calls are
 trace      one folded pass, forward and backward, at any width and microbatch: layers, calls, edges, ties
 """
 
-import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-
-import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
 
 from phaze.errors import InputError
 from phaze.graph import opset
@@ -18,6 +13,7 @@ from phaze.graph.ir import Attention, Call, Edge, Layer, Model, Tie
 from phaze.graph.torch import faults
 from phaze.graph.torch.blocks import find_blocks
 from phaze.graph.torch.convert import live
+from phaze.graph.torch.fake import without_weights
 from phaze.graph.torch.kernels import Kernels
 from phaze.graph.torch.layers import Weights, layer_of
 from phaze.graph.torch.program import Program, Shape, Source
@@ -36,28 +32,12 @@ class Discovery:
     modules: tuple[str, ...]
 
 
-@contextmanager
-def _without_weights() -> Iterator[None]:
-    """Tensors have shapes and no memory, and are 16 bit wide unless a model says otherwise."""
-    dtype = torch.get_default_dtype()
-    chatter = logging.getLogger("torch._subclasses.fake_tensor")
-    level = chatter.level
-    chatter.setLevel(logging.CRITICAL)
-    torch.set_default_dtype(torch.bfloat16)
-    try:
-        with FakeTensorMode(allow_non_fake_inputs=True):
-            yield
-    finally:
-        torch.set_default_dtype(dtype)
-        chatter.setLevel(level)
-
-
 def discover(
     source: Source, sequence: int | None = None, attention: Attention = "eager", microbatch: int = 1
 ) -> Discovery:
     """Run the whole model once, forward, and sort its block calls into classes of equal ones."""
     shape = Shape(microbatch, _sequence(source, sequence), attention)
-    with _without_weights(), faults.of_model(source.name):
+    with without_weights(), faults.of_model(source.name):
         program = source.build(shape)
         walk = _walk(program, None, Kernels(attention == "fused"), None)
         classes: dict[object, int] = {}
@@ -77,9 +57,11 @@ def trace_model(
     discovery: Discovery | None = None,
 ) -> Model:
     """The model's training step on one of ``tensor`` ranks; pass the ``discovery`` of an earlier trace to save time."""
+    if microbatch < 1:
+        raise InputError("--microbatch", f"{microbatch} is not a positive number")
     length = _sequence(source, sequence)
     found = discovery or discover(source, sequence, attention, microbatch)
-    with _without_weights(), faults.of_model(source.name):
+    with without_weights(), faults.of_model(source.name):
         program = source.build(Shape(microbatch, length, attention))
         sharding = shard_model(
             program.module,
@@ -112,7 +94,7 @@ def unknown_operators(
 ) -> tuple[tuple[str, str, str], ...]:
     """All operators of the model that :mod:`phaze.graph.opset` has no row for: name, module, source line."""
     found = discover(source, sequence, microbatch=microbatch)
-    with _without_weights(), faults.of_model(source.name):
+    with without_weights(), faults.of_model(source.name):
         program = source.build(Shape(microbatch, _sequence(source, sequence), "eager"))
         walk = _walk(program, found.classes, Kernels(False), None)
         return tuple((name, *place) for name, place in _unknown(walk).items())

@@ -4,6 +4,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,6 +14,7 @@ from torch import nn
 from torch.utils._pytree import tree_flatten
 
 from phaze.errors import InputError, PhazeError
+from phaze.graph.torch.fake import Building, without_weights
 from phaze.graph.torch.hf_plans import translate
 from phaze.graph.torch.plans import Plan
 from phaze.graph.torch.program import Program, Shape, Source
@@ -28,8 +30,9 @@ def _import(place: str) -> ModuleType:
     """A module from a path that ends in .py, or by its dotted name."""
     if not place.endswith(".py"):
         try:
-            return importlib.import_module(place)
-        except Exception as fault:
+            with redirect_stdout(sys.stderr):
+                return importlib.import_module(place)
+        except (Exception, SystemExit) as fault:
             raise InputError(place, f"the module cannot be imported ({_quoted(fault)})") from None
     path = Path(place)
     if not path.is_file():
@@ -40,8 +43,9 @@ def _import(place: str) -> ModuleType:
     folder = str(path.parent.resolve())
     sys.path.insert(0, folder)
     try:
-        spec.loader.exec_module(module)
-    except Exception as fault:
+        with redirect_stdout(sys.stderr):
+            spec.loader.exec_module(module)
+    except (Exception, SystemExit) as fault:
         raise InputError(place, f"the file raised {_quoted(fault)}") from None
     finally:
         sys.path.remove(folder)
@@ -60,10 +64,11 @@ def _function(text: str) -> Callable[[], Any]:
 def _called(text: str, function: Callable[[], Any]) -> tuple[nn.Module, Any, Any, Any]:
     """What the function returns, checked: module, inputs, loss or None, plan or None."""
     try:
-        made = function()
+        with Building(), redirect_stdout(sys.stderr):
+            made = function()
     except PhazeError:
         raise
-    except Exception as fault:
+    except (Exception, SystemExit) as fault:
         raise InputError(text, f"the function raised {_quoted(fault)}") from None
     if not isinstance(made, tuple) or not 2 <= len(made) <= 4:
         raise InputError(text, f"the function returned {type(made).__name__}", RETURNS)
@@ -80,6 +85,12 @@ def _called(text: str, function: Callable[[], Any]) -> tuple[nn.Module, Any, Any
 
 
 def _run(text: str, module: nn.Module, inputs: Any, loss: Any) -> Any:
+    """One step; what the user's code prints goes to standard error, as standard output is the answer's."""
+    with redirect_stdout(sys.stderr):
+        return _step(text, module, inputs, loss)
+
+
+def _step(text: str, module: nn.Module, inputs: Any, loss: Any) -> Any:
     if isinstance(inputs, Mapping):
         result = module(**inputs)
     elif isinstance(inputs, torch.Tensor):
@@ -109,7 +120,8 @@ def _batched(inputs: Any, microbatch: int, size: int) -> Any:
 def user_source(text: str) -> Source:
     """A source from ``path.py:function`` or ``package.module:function``; the code is run."""
     function = _function(text)
-    _, inputs, _, styles = _called(text, function)
+    with without_weights():
+        _, inputs, _, styles = _called(text, function)
     first = next(value for value in tree_flatten(inputs)[0] if isinstance(value, torch.Tensor))
     batch = int(first.shape[0]) if first.dim() else 1
     length = int(first.shape[1]) if first.dim() > 1 else 1

@@ -22,7 +22,7 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from phaze.errors import InputError
 from phaze.graph.torch.record import FROM_DATA, FROM_PARAMETERS, Recorder, hooks, tensors_in
-from phaze.graph.torch.regions import Borders, Region
+from phaze.graph.torch.regions import Argument, Borders, Region
 
 
 class _Cut(TorchFunctionMode):
@@ -47,6 +47,16 @@ class _Cut(TorchFunctionMode):
         return result
 
 
+def _same_view(left: torch.Tensor, right: torch.Tensor) -> bool:
+    """Whether two tensors are the same view of the same storage."""
+    return (
+        left.untyped_storage()._cdata == right.untyped_storage()._cdata
+        and left.shape == right.shape
+        and left.stride() == right.stride()
+        and left.storage_offset() == right.storage_offset()
+    )
+
+
 class Walk:
     """Drives one pass; afterwards ``regions`` and ``recorder.log`` hold it."""
 
@@ -65,6 +75,7 @@ class Walk:
         self.inside = False
         self._owner: dict[int, tuple[torch.Tensor, int]] = {}
         self._leaves: dict[tuple[int, int], torch.Tensor] = {}
+        self._held: list[torch.Tensor] = []  # what is looked up by identity must not be freed
         self._first_of: dict[int, Region] = {}
         self._calls = 0
 
@@ -123,6 +134,7 @@ class Walk:
                 leaf = self.borders.leave(leaf)
                 self.own(leaf)
             self._leaves[key] = leaf
+            self._held.append(tensor)
         return self._leaves[key]
 
     def _maker(self, tensor: torch.Tensor) -> Region | None:
@@ -181,7 +193,7 @@ class Walk:
                 self._first_of[region.folds] = region
         else:
             results = self._repeat(region, first)
-        sources = {self.recorder.number(value): value for value in entering.values()}
+        sources = list({id(value): value for value in entering.values()}.values())
         self._begin_part()
         handed = self._hand_out(region, results, sources)
         self.inside = False
@@ -196,15 +208,12 @@ class Walk:
             if key not in self._leaves:
                 self._leaves[key] = self.borders.enter(self.local(value))
                 self.own(self._leaves[key])
-                self._alive(value)
+                self._held.append(value)
             value = self._leaves[key]
             maker = self._maker(value)
         if maker is not None and maker.module is None:
             self._give(value, maker)
         return value
-
-    def _alive(self, tensor: torch.Tensor) -> None:
-        self._owner.setdefault(id(tensor), (tensor, self.part.number))
 
     def _run_block(
         self, region: Region, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -212,22 +221,22 @@ class Walk:
         self.recorder.region = region.number
         with nullcontext() if self.borders is None else self.borders.region():
             results = original(*args, **kwargs)
-        entered = {self.recorder.number(leaf) for leaf in region.takes}
         values, shape = tree_flatten(results)
-        for tensor in tensors_in(values):
-            if self.recorder.number(tensor) not in entered:
-                self._give(tensor, region)
-        region.pattern = shape, [self._blank(value, region) for value in values]
+        blanks = [self._blank(value, region) for value in values]
+        for tensor in tensors_in(blanks):
+            self._give(tensor, region)
+        region.pattern = shape, blanks
         self._differentiate(region)
         return results
 
     def _blank(self, value: Any, region: Region) -> Any:
-        """How a repeat makes this result again: the place of the argument it is, or its shape."""
+        """How a repeat makes this result again: the place of the argument it is (unchanged), or its shape."""
         if not isinstance(value, torch.Tensor):
             return value
-        for place, leaf in enumerate(region.takes):
-            if self.recorder.number(leaf) == self.recorder.number(value):
-                return place
+        if self.recorder.value(value) in region.inputs:
+            for place, leaf in enumerate(region.takes):
+                if _same_view(leaf, value):
+                    return Argument(place)
         return value
 
     def _repeat(self, region: Region, first: Region) -> Any:
@@ -235,8 +244,8 @@ class Walk:
         shape, values = first.pattern
         made: list[Any] = []
         for value in values:
-            if isinstance(value, int) and not isinstance(value, bool):
-                made.append(region.takes[value])
+            if isinstance(value, Argument):
+                made.append(region.takes[value.place])
             elif isinstance(value, torch.Tensor):
                 with torch.no_grad():
                     fresh = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype)
@@ -247,15 +256,15 @@ class Walk:
                 made.append(value)
         return tree_unflatten(made, shape)
 
-    def _hand_out(self, region: Region, results: Any, sources: Mapping[int, torch.Tensor]) -> Any:
+    def _hand_out(self, region: Region, results: Any, sources: Sequence[torch.Tensor]) -> Any:
         """Leaves for the rest of the model; a result that is an argument is handed back as it came."""
         values, shape = tree_flatten(results)
         handed: list[Any] = []
         for value in values:
             if not isinstance(value, torch.Tensor):
                 handed.append(value)
-            elif self.recorder.number(value) in sources:
-                handed.append(sources[self.recorder.number(value)])
+            elif isinstance(argument := self._blank(value, region), Argument):
+                handed.append(sources[argument.place])
             else:
                 leaf = value.detach().requires_grad_(value.requires_grad)
                 self._owner[id(leaf)] = leaf, region.number

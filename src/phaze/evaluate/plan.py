@@ -1,0 +1,147 @@
+"""The fastest split of a job over the devices of a cluster (``phaze plan``).
+
+    for every microbatch, tensor width, and with or without sequence parallelism:
+        trace of one rank -> layer costs on the chip -> exact placement under rules ``cluster``
+    the least batch time of all is the answer; the others say what they lose by
+
+What is proved: no split with these microbatches, widths and sequence parallelism, any number of stages and copies, any
+cuts, recompute chosen stage by stage, either order of stages and copies, has a shorter batch time by the formula. Ties
+go to the smaller width, then the larger microbatch, then without sequence parallelism.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from phaze.cost.memory import state_of
+from phaze.errors import InputError
+from phaze.evaluate.fixed import SENT_BYTES, even_cuts, placed_layers
+from phaze.evaluate.layers import Setting, layer_costs
+from phaze.evaluate.prices import LevelPrices
+from phaze.graph.ir import Model
+from phaze.hardware.stack import Optimizer, Precision
+from phaze.placement.cluster_layout import Shape
+from phaze.placement.cluster_pipeline import fits, price
+from phaze.placement.cluster_problem import MODES, ClusterProblem, State
+from phaze.placement.cluster_shortage import shortage_of
+from phaze.placement.cluster_solve import fastest_plan
+from phaze.placement.problem import Plan
+from phaze.placement.shortage import Shortage
+
+ModelAt = Callable[[int, int, bool], Model]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A job to plan: ``model_at`` gives the trace of one rank at (width, microbatch, sequence parallel)."""
+
+    model_at: ModelAt
+    setting: Setting
+    devices: int
+    batch: int
+    widths: tuple[int, ...]
+    microbatches: tuple[int, ...]
+    sequence_parallel: tuple[bool, ...]
+    precision: Precision
+    optimizer: Optimizer
+    zero: int
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """The fastest plan at one width, microbatch and kind of parallelism; None if nothing fits."""
+
+    microbatch: int
+    sequence_parallel: bool
+    model: Model
+    problem: ClusterProblem
+    plan: Plan | None
+
+    @property
+    def rank(self) -> tuple[float, int, int, bool]:
+        """What candidates are ordered by."""
+        batch_s = float("inf") if self.plan is None else self.plan.batch_s
+        return batch_s, self.model.tensor, -self.microbatch, self.sequence_parallel
+
+
+def problem_at(request: Request, model: Model) -> ClusterProblem:
+    """The placement problem of a traced rank."""
+    setting = request.setting
+    state = state_of(request.precision, request.optimizer, setting.stack.state_bytes or None)
+    graph, extras = placed_layers(model, layer_costs(model, setting))
+    return ClusterProblem(
+        devices=request.devices,
+        hbm_bytes=setting.chip.hbm.size_bytes,
+        microbatches=-(-request.batch // model.microbatch),
+        recompute="best",
+        schedule="1f1b",
+        zero=request.zero,
+        state=State(state.weight, state.gradient, state.optimizer),
+        sent_bytes=SENT_BYTES,
+        hbm_bytes_per_s=setting.hbm_bytes_per_s,
+        cluster=setting.cluster,
+        stack=setting.stack,
+        graphs=(graph,),
+        extras=(extras,),
+    )
+
+
+def choices(request: Request) -> Iterator[tuple[int, int, bool]]:
+    """Every (width, microbatch, sequence parallel) to try, in order."""
+    for width in request.widths:
+        for microbatch in request.microbatches:
+            for spread in request.sequence_parallel if width > 1 else (False,):
+                yield width, microbatch, spread
+
+
+def candidates(request: Request) -> Iterator[Candidate]:
+    """The fastest plan of every choice."""
+    prices = LevelPrices(request.setting.cluster, request.setting.basis)
+    for width, microbatch, spread in choices(request):
+        model = request.model_at(width, microbatch, spread)
+        problem = problem_at(request, model)
+        yield Candidate(microbatch, spread, model, problem, fastest_plan(problem, prices))
+
+
+def closest(request: Request, found: list[Candidate]) -> Shortage:
+    """Why nothing fits: the shortage of the choice that comes nearest."""
+    prices = LevelPrices(request.setting.cluster, request.setting.basis)
+    short = [shortage_of(candidate.problem, prices) for candidate in found]
+    known = [one for one in short if one.tightest is not None]
+
+    def needed(one: Shortage) -> float:
+        return float("inf") if one.tightest is None else one.tightest.memory.total_bytes
+
+    return min(known or short, key=needed)
+
+
+def rule_of_thumb(request: Request, found: list[Candidate]) -> Plan | None:
+    """Tensor groups as wide as a node, the fewest stages that fit, copies with the rest; recompute only if it must."""
+    node = request.setting.cluster.levels[0].size
+    widths = [width for width in request.widths if width <= node]
+    if not widths:
+        return None
+    prices = LevelPrices(request.setting.cluster, request.setting.basis)
+    usual = [c for c in found if c.model.tensor == max(widths) and c.microbatch == min(request.microbatches)]
+    for candidate in usual[:1]:
+        problem = candidate.problem
+        for mode in MODES:
+            plan = _shallowest(replace(problem, recompute=mode), candidate.model, mode, prices)
+            if plan is not None:
+                return plan
+    return None
+
+
+def _shallowest(problem: ClusterProblem, model: Model, mode: str, prices: LevelPrices) -> Plan | None:
+    stages = 1
+    while True:
+        data = min(problem.devices // (stages * model.tensor), problem.microbatches)
+        if data < 1:
+            return None
+        try:
+            cuts = even_cuts(model, stages, mode)
+        except InputError:
+            return None
+        plan = price(problem, Shape(model.tensor, stages, data, "pipeline"), cuts, prices)
+        if fits(problem, plan):
+            return plan
+        stages *= 2

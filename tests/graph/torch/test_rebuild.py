@@ -1,0 +1,84 @@
+"""What ships is what PyTorch runs: fresh traces at random sizes, and files that are rebuilt byte for byte."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from phaze.graph import sources, store, zoo
+from phaze.graph.fit import FitError
+from phaze.graph.ir import Attention
+from phaze.graph.sources import Request
+from phaze.graph.torch.rebuild import DATA, difference, files, fit_case, rebuild
+from phaze.graph.torch.source import named_source
+from phaze.graph.torch.trace import trace_model
+
+ATTENTIONS: tuple[Attention, ...] = ("eager", "fused")
+
+
+def random_request(seed: int) -> Request:
+    """A small family of any kind at a width that divides it."""
+    rng = random.Random(seed)
+    family = ("gpt", "llama")[seed % 2]
+    width = rng.choice((1, 2, 3, 4, 8))
+    keys = width * rng.randint(1, 3)
+    heads = keys * rng.randint(1, 3)
+    sequence = width * rng.randint(2, 40)
+    sizes: dict[str, Any] = {
+        "hidden": heads * rng.randint(2, 30),
+        "layers": rng.randint(2, 5),
+        "heads": heads,
+        "vocabulary": width * rng.randint(200, 900),
+        "sequence": sequence + rng.randint(0, 50),
+    }
+    if family == "llama":
+        sizes |= {"kv_heads": keys, "head_dim": 2 * rng.randint(1, 40), "mlp": width * rng.randint(1, 300)}
+        sizes["tied"] = rng.random() < 0.5
+    return Request(
+        family=family,
+        sizes=sizes,
+        tensor=width,
+        microbatch=rng.randint(1, 5),
+        sequence=sequence,
+        attention=rng.choice(ATTENTIONS),
+        sequence_parallel=rng.random() < 0.5,
+    )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_family_at_random_sizes_is_its_trace(seed: int) -> None:
+    asked = random_request(seed)
+    shipped = sources.load(asked)
+    fresh = sources.load(Request(**{**_fields(asked), "fresh": True}))
+    assert shipped == fresh, difference(shipped, fresh)
+
+
+def _fields(request: Request) -> dict[str, Any]:
+    return {name: getattr(request, name) for name in Request.__slots__}
+
+
+@pytest.mark.parametrize(("name", "width", "micro"), [("llama2-7b", 4, 3), ("vit-large", 1, 1), ("gpt2-xl", 1, 2)])
+def test_a_named_model_is_its_trace(name: str, width: int, micro: int) -> None:
+    shipped = zoo.load_model(name, width, micro)
+    fresh = trace_model(named_source(name), tensor=width, microbatch=micro)
+    assert shipped == fresh, difference(shipped, fresh)
+    assert store.dumps(shipped) == store.dumps(fresh)
+
+
+def test_every_file_of_the_folder_is_one_that_is_rebuilt() -> None:
+    assert sorted(path.name for path in Path(DATA).iterdir()) == sorted(f"{name}.json" for name in files())
+    assert sum(path.stat().st_size for path in Path(DATA).iterdir()) < 3e6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["gpt2-xl", "vit-large", "bert-large"])
+def test_a_rebuilt_file_has_the_same_bytes(name: str) -> None:
+    assert rebuild(name) == (DATA / f"{name}.json").read_text(encoding="utf-8")
+
+
+def test_models_of_different_structure_are_not_fitted() -> None:
+    sizes = {"hidden": 32, "layers": 2, "heads": 4, "vocabulary": 64, "sequence": 16}
+    eager, fused = (zoo.load_family("gpt", sizes, attention=attention) for attention in ATTENTIONS)
+    with pytest.raises((FitError, ValueError)):
+        fit_case([{"b": 1}, {"b": 2}], [eager, fused], ("b",))
