@@ -19,7 +19,7 @@ from phaze.hardware.chip import Chip
 from phaze.placement.problem import Layer, LayerGraph, Optimizer, Plan, Problem, Recompute, layer_graph
 from phaze.placement.solve import fastest_plan
 from phaze.schedule.problem import Schedule
-from phaze.schedule.solve import solve
+from phaze.schedule.solve import Limits, solve
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +67,13 @@ def prepare(model: Model, link_bytes_per_s: float) -> Prepared:
     return Prepared(fused.tensor, fused.microbatch, layers, tuple(call.layer for call in fused.calls), edges)
 
 
-def layer_schedules(model: Prepared, chip: Chip) -> tuple[Schedule, ...]:
+def layer_schedules(model: Prepared, chip: Chip, limits: Limits | None = None) -> tuple[Schedule, ...]:
     """The best schedule of every pass on one chip, in the order of ``model.passes``."""
     table, first, found = table_of(model.passes, chip_arrays([chip])), 0, []
     for one in model.passes:
         singles, spreads = times_on(one, table, first)
         cores = (chip.tensor_cores, chip.vector_cores)
-        found.append(solve(problem_on(one, singles[:, 0].tolist(), spreads[:, 0].tolist(), cores)))
+        found.append(solve(problem_on(one, singles[:, 0].tolist(), spreads[:, 0].tolist(), cores), limits=limits))
         first += len(one.works)
     return tuple(found)
 

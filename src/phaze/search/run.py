@@ -75,6 +75,7 @@ class State:
     bounds: list[Floats]
     known: Known = field(default_factory=Known)
     evaluated: dict[int, Evaluated] = field(default_factory=dict)
+    dual: frozenset[int] = frozenset()
 
     def scores(self) -> Floats:
         """The bound of every chip."""
@@ -196,6 +197,7 @@ def _tighten(state: State) -> None:
     index = np.flatnonzero(scores <= state.cut)
     if not len(index):
         return
+    state.dual = frozenset(index.tolist())
     some = state.arrays.taken(index)
     times = [[layer_bounds(graph, some, DUAL) for graph in task.graphs] for task in state.job.models]
     hbm = [state.job.hbm_bytes[at] for at in state.memories]
