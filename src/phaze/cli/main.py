@@ -18,7 +18,9 @@ from phaze.cli import (
     plan,
     schedule,
     schema,
+    search,
     stacks,
+    study,
     validate,
 )
 from phaze.cli.answer import exit_code_of
@@ -43,6 +45,8 @@ TOUR = """Search the AI accelerator and the way training runs on many of them, t
   phaze schedule layer.json       the least makespan of operators on one chip
   phaze place profile.json        the fastest split of layers over devices
   phaze plan --fixed run.json     what a given plan takes, and whether it fits
+  phaze search --model bert-large the best chip and placement together, proved
+  phaze study check study.toml    what a search would be asked
 
 [bold]Doubt[/bold]
 
@@ -74,6 +78,8 @@ app.command()(place.place)
 app.command()(plan.plan)
 app.command()(validate.validate)
 app.command()(calibrate.calibrate)
+app.command()(search.search)
+app.add_typer(study.app, name="study")
 app.command(hidden=True)(kernels.kernels)
 
 

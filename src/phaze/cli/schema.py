@@ -25,9 +25,10 @@ def formats() -> "dict[str, Format]":
     from phaze.placement.profile import PROFILE
     from phaze.schedule.files import OPERATORS
     from phaze.search.space import SPACE
+    from phaze.study.schema import STUDY
 
     hardware = (CHIP, CLUSTER, DIE, OWNERSHIP, SPACE, STACK, TECHNOLOGY)
-    known = (*hardware, GRAPH, OPERATORS, PROFILE, RUN)
+    known = (*hardware, GRAPH, OPERATORS, PROFILE, RUN, STUDY)
     return {found.name: found for found in sorted(known, key=lambda found: found.name)}
 
 

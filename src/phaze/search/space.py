@@ -11,6 +11,7 @@ axis running fastest.
 
 from dataclasses import dataclass
 from importlib.resources import files
+from math import prod
 from typing import Annotated, Literal
 
 import numpy as np
@@ -160,6 +161,14 @@ def _combinations(axes: AxesTable) -> list[Integers]:
         raise InputError("axes", f"there are {count:.3g} combinations", "give at most 2e8")
     flat = [grid.ravel() for grid in np.meshgrid(*columns, indexing="ij")]
     return [*flat[:4], flat[2], flat[4]] if tied else flat
+
+
+def combinations_of(space: SpaceFile) -> int:
+    """How many combinations the axes have, whether or not they are chips of the space."""
+    axes = space.axes
+    sizes = [len(_points(axis)) for axis in (axes.tensor_cores, axes.rows, axes.columns, axes.vector_cores)]
+    sizes += [] if axes.lanes == "columns" else [len(_points(axes.lanes))]
+    return prod([*sizes, len(_points(axes.global_buffer))])
 
 
 def chips_of(space: SpaceFile) -> Chips:

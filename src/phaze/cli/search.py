@@ -1,0 +1,72 @@
+"""``phaze search``: the best chip of a space and the best placement on it, together, with a certificate."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from phaze.cli.answer import Answer, answering
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Study = Annotated[str | None, typer.Argument(help="A study (phaze.study/1).")]
+Model = Annotated[list[str] | None, typer.Option("--model", help="A model that comes along, instead of a study.")]
+Out = Annotated[str | None, typer.Option("--out", help="The folder of the run; runs/<name> if not given.")]
+Gap = Annotated[float | None, typer.Option("--gap", help="How near to the best the proof must come: 0.0001.")]
+Time = Annotated[float | None, typer.Option("--time", help="Stop after the round that passes so many seconds.")]
+Workers = Annotated[int, typer.Option("--workers", help="Processes; 0 takes one for each core.")]
+Settings = Annotated[list[str] | None, typer.Option("--set", help="a.b=c: change a value of the study.")]
+
+
+def settled(study: str | None, models: list[str] | None, settings: list[str]) -> tuple[dict[str, Any], str]:
+    """The plain values of the study that was asked for, and the name to call it by."""
+    from phaze.errors import InputError
+    from phaze.study.load import default_study, read_study, with_settings
+
+    if (study is None) == (not models):
+        raise InputError("search", "give either a study or --model", "e.g. phaze search --model bert-large")
+    if study is not None:
+        raw, where = read_study(study)
+    else:
+        raw, where = default_study("-".join(models or [])), "--model"
+        raw["models"] = list(models or [])
+    return with_settings(raw, settings), where
+
+
+@answering
+def search(
+    study: Study = None,
+    model: Model = None,
+    out: Out = None,
+    gap: Gap = None,
+    time: Time = None,
+    workers: Workers = 0,
+    settings: Settings = None,
+) -> Answer:
+    """Search the best chip and the best placement on it, together, to a proven gap.
+
+    A run that was stopped goes on with the same command. Examples: phaze search --model bert-large ·
+    phaze search study.toml --set training.batch=2048 --out runs/half
+    """
+    from phaze.hardware.write import toml_text
+    from phaze.report.search_sheet import live, show_result
+    from phaze.search.folder import run_in
+    from phaze.study.load import job_of, study_of
+
+    chosen = [*(settings or []), *([f"search.gap={gap!r}"] if gap is not None else [])]
+    raw, where = settled(study, model, chosen)
+    checked = study_of(raw, where)
+    folder = Path(out) if out is not None else Path("runs") / checked.name
+    try:
+        done = run_in(folder, toml_text(raw), job_of(checked, time), workers or os.cpu_count() or 1, live())
+    except KeyboardInterrupt:
+        sys.stderr.write("\nphaze: stopped; the same command goes on from here\n")
+        raise typer.Exit(130) from None
+
+    def show(console: "Console") -> None:
+        show_result(console, done.document, str(folder))
+
+    return Answer((done.document,), show)

@@ -1,0 +1,49 @@
+"""``phaze study``: what can be said of a study before it is searched."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from phaze.cli.answer import Answer, answering
+from phaze.cli.search import Settings, settled
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+app = typer.Typer(no_args_is_help=True, help="Check a study without searching it.")
+File = Annotated[str, typer.Argument(help="A study (phaze.study/1); - reads it from standard input.")]
+
+
+@app.command()
+@answering
+def check(file: File, settings: Settings = None) -> Answer:
+    """Check a study: its file, every name in it, and how large the search would be.
+
+    Example: phaze study check examples/quickstart.toml --set objective.kind=energy_delay
+    """
+    from phaze.search.space import chips_of
+    from phaze.study.load import job_of, study_of
+
+    raw, where = settled(file, None, settings or [])
+    job = job_of(study_of(raw, where))
+    document = {
+        "study": job.name,
+        "digest": job.digest,
+        "chips": len(chips_of(job.space)),
+        "hbm_bytes": list(job.hbm_bytes),
+        "models": [
+            {
+                "name": task.name,
+                "graphs": [{"tensor": graph.width, "microbatch": graph.microbatch} for graph in task.graphs],
+                "ways": len(task.ways),
+            }
+            for task in job.models
+        ],
+    }
+
+    def show(console: "Console") -> None:
+        ways = sum(len(task.ways) for task in job.models)
+        chips = f"{document['chips']:,} chips x {len(job.hbm_bytes)} memories x {ways} ways"
+        console.print(f"{job.name} is a good study: {chips}", markup=False)
+
+    return Answer((document,), show)

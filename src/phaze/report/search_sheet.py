@@ -1,0 +1,73 @@
+"""A search for the terminal: the line that is live while it runs, and its answer."""
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rich.console import Console
+
+from phaze.report.terminal import facts, table
+from phaze.search.run import Standing
+from phaze.units import show
+
+
+def live_line(standing: Standing) -> str:
+    """Where a search is, in one line."""
+    closed = f"closed by bound {standing.bound:,}, memory {standing.memory:,}, evaluated {standing.evaluated:,}"
+    proof = f"best {standing.best:.6g}, bound {standing.lower:.6g}, gap {standing.gap:.4%}"
+    return f"{closed}; open {standing.open:,}; {proof}"
+
+
+def live() -> Callable[[Standing], None] | None:
+    """What prints progress on a terminal; nothing when standard error is none."""
+    if not sys.stderr.isatty():
+        return None
+
+    def watch(standing: Standing) -> None:
+        sys.stderr.write(f"\r\x1b[2K{live_line(standing)}")
+        if standing.open == 0:
+            sys.stderr.write("\n")
+        sys.stderr.flush()
+
+    return watch
+
+
+def _stages(plan: Mapping[str, Any]) -> str:
+    sizes = [len(stage["layers"]) for stage in plan["stages"]]
+    shown = " ".join(map(str, sizes[:12])) + (" ..." if len(sizes) > 12 else "")
+    return f"{plan['pipeline']} stages ({shown}), {plan['data']} copies, tensor width {plan['tensor']}"
+
+
+def show_result(console: Console, result: Mapping[str, Any], folder: str) -> None:
+    """Print the answer of a search."""
+    chip, proof = result["chip"], result["certificate"]
+    console.print(f"[bold]{chip['name']}[/bold]")
+    console.print(
+        facts(
+            [
+                ("tensor cores", f"{chip['tensor_cores']} of {chip['rows']} x {chip['columns']}"),
+                ("vector cores", f"{chip['vector_cores']} of {chip['lanes']} lanes"),
+                ("global buffer", show(chip["global_buffer_bytes"], "B")),
+                ("HBM", show(chip["hbm_bytes"], "B")),
+                ("area", show(chip["area_mm2"], "mm2")),
+                ("peak", show(chip["peak_flops"], "FLOP/s")),
+            ]
+        )
+    )
+    for model in result["models"]:
+        console.print(f"\n[bold]{model['name']}[/bold]")
+        console.print(
+            facts(
+                [
+                    ("throughput", f"{model['throughput_per_s']:,.6g} sequences/s"),
+                    ("batch", show(model["batch_s"], "s")),
+                    ("microbatch", f"{model['microbatch']}, recompute {model['recompute']}"),
+                    ("plan", _stages(model["plan"])),
+                ]
+            )
+        )
+    console.print("\n[bold]Certificate[/bold]")
+    rows = [(reason, f"{count:,}") for reason, count in proof["closed"].items() if count]
+    console.print(table(("closed by", "chips"), rows))
+    console.print(f"Nothing in the space is better by more than {proof['gap']:.2g} of the score.", markup=False)
+    console.print(f"The run: {folder}", markup=False)

@@ -1,0 +1,137 @@
+r"""Lower bounds on batch time for all chips at once, from arrays, in tightening steps. No bound uses a schedule.
+
+    1  L and P of every operator on every chip, each distinct work on each distinct part once (:mod:`phaze.cost.table`)
+    2  a pass takes at least the sum, over the components that run in series, of the greatest of
+           longest path of min(L, P)  ·  load of either core kind  ·  in step "dual" the greedy antichain dual
+    3  batch time is monotone in layer times, so the least batch time over all structures with these times in place of
+       the layers' is a lower bound (:mod:`phaze.search.layouts`, :mod:`phaze.search.kernels`)
+
+Layer graphs that are no chain of equal blocks get a looser step 3: S stages take at least max(C / S, longest layer),
+and a batch at least ceil(M / d) + S - 1 times that. Bounds are lowered by 1e-9 for the rounding of sums.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.cost.parts import ChipArrays
+from phaze.evaluate.flow import Prepared, Training
+from phaze.evaluate.passes import Pass, table_of, times_on
+from phaze.schedule.bounds import Bound, chip_bounds
+from phaze.search.kernels import least_batches
+from phaze.search.layouts import chain_of, layout_of
+from phaze.search.task import ModelTask
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+CHEAP: tuple[Bound, ...] = ("critical_path", "load")
+DUAL: tuple[Bound, ...] = ("critical_path", "load", "antichain")
+SLACK = 1e-9
+CHUNK = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class LayerTimes:
+    """Seconds of the distinct layers of one graph, [layers, chips] for each pass."""
+
+    forward_s: Floats
+    backward_s: Floats
+
+
+def pass_bound(
+    one: Pass, times: tuple[Floats, Floats], cores: tuple[Integers, Integers], use: Sequence[Bound]
+) -> Floats:
+    """What no schedule of a pass can undercut, for each chip."""
+    singles, spreads = times
+    total: Floats = np.zeros(singles.shape[1])
+    for part in one.parts:
+        own = list(part.operators)
+        if len(own) == 1:
+            total = total + np.minimum(singles[own[0]], spreads[own[0]])
+            continue
+        kinds = [one.cores[i] for i in own]
+        found = chip_bounds(
+            "icml24", kinds, part.below, singles[own], spreads[own], *cores, use=_safe(use, singles, spreads)
+        )
+        total = total + np.max(np.stack(list(found.values())), axis=0)
+    return total
+
+
+def _safe(use: Sequence[Bound], singles: Floats, spreads: Floats) -> Sequence[Bound]:
+    """The dual divides by times, so it needs all of them above zero."""
+    return use if (singles > 0).all() and (spreads > 0).all() else CHEAP
+
+
+def layer_bounds(model: Prepared, chips: ChipArrays, use: Sequence[Bound]) -> LayerTimes:
+    """Bounds on the schedules of all distinct layers, for each chip, a chunk of chips at a time."""
+    found = np.empty((2, len(model.layers), len(chips)))
+    for start in range(0, len(chips), CHUNK):
+        index = np.arange(start, min(start + CHUNK, len(chips)))
+        some = chips if len(index) == len(chips) else chips.taken(index)
+        cores = (some.tensor_cores.astype(np.int64), some.vector_cores.astype(np.int64))
+        table, first = table_of(model.passes, some), 0
+        for at, one in enumerate(model.passes):
+            found[at % 2, at // 2, index] = pass_bound(one, times_on(one, table, first), cores, use)
+            first += len(one.works)
+    return LayerTimes(found[0], found[1])
+
+
+def batch_bounds(
+    model: Prepared, times: LayerTimes, recompute: str, hbm_bytes: float, training: Training, cut_s: float = np.inf
+) -> Floats:
+    """The least batch time, or ``cut_s`` if that is less, with these layer times on each chip."""
+    chain = chain_of(model)
+    if chain is None:
+        return np.minimum(cut_s, _floors(model, times, training)) * (1 - SLACK)
+    layout = layout_of(model, chain, recompute, hbm_bytes, training)  # type: ignore[arg-type]
+    nothing = np.zeros(times.forward_s.shape[1])
+    rows = [
+        np.stack([nothing if kind is None else seconds[kind] for kind in chain.kinds])
+        for seconds in (times.forward_s, times.backward_s)
+    ]
+    return np.asarray(least_batches(layout, rows[0], rows[1], cut_s) * (1 - SLACK))
+
+
+def _floors(model: Prepared, times: LayerTimes, training: Training) -> Floats:
+    """What no plan of any layer graph can beat, memory left aside."""
+    seconds = times.forward_s + times.backward_s
+    calls = np.array(model.calls)
+    total = (np.bincount(calls, minlength=len(seconds))[:, None] * seconds).sum(axis=0)
+    longest = seconds[np.unique(calls)].max(axis=0)
+    plain = sum(not model.layers[kind].sharded for kind in model.calls)
+    rounds = training.microbatches(model.microbatch)
+    best = np.full(len(total), np.inf)
+    for stages in range(1, min(len(calls), training.devices) + 1):
+        taken = model.width * max(0, stages - plain) + min(stages, plain)
+        copies = min(training.devices // taken, rounds)
+        if copies:
+            best = np.minimum(best, np.maximum(total / stages, longest) * (-(-rounds // copies) + stages - 1))
+    return best
+
+
+@dataclass(frozen=True, slots=True)
+class ModelBounds:
+    """Bounds of one model: batch times [ways, memories, chips]."""
+
+    batch_s: Floats
+
+    def least(self) -> Floats:
+        """Over all ways, [memories, chips]."""
+        return np.asarray(self.batch_s.min(axis=0))
+
+
+def model_bounds(
+    task: ModelTask, times: Sequence[LayerTimes], hbm_bytes: Sequence[int], cut_s: float = np.inf
+) -> ModelBounds:
+    """The bounds of every way with layer times by graph."""
+    found = [
+        [
+            batch_bounds(task.graphs[way.graph], times[way.graph], way.recompute, hbm, task.training, cut_s)
+            for hbm in hbm_bytes
+        ]
+        for way in task.ways
+    ]
+    return ModelBounds(np.array(found))

@@ -1,0 +1,81 @@
+"""The certificate: how every chip of a space was closed, the bound of all, and the gap that is left.
+
+memory     no way of running some model fits on any number of its devices: its bound is infinite
+bound      its lower bound is above the cut-off, best * (1 - gap asked for): steps "cheap" and "dual"
+evaluated  opened: exact schedules and placements; its lower bound is what these proved
+failed     opened, and its evaluation raised an error: its bound stays
+open       only in a run that was stopped early
+
+lower bound = least over all chips of the bound that closed it, and the best score itself
+gap         = 1 - lower bound / best score
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+from phaze.documents import digest
+from phaze.search.journal import Closed
+from phaze.search.run import State
+
+REASONS = ("area", "memory", "bound", "evaluated", "failed", "open")
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """Counts by reason, the global bound, the gap, and the digest of the list of closed chips."""
+
+    gap: float
+    asked_gap: float
+    lower_bound: float
+    closed: dict[str, int]
+    chips: int
+    list_digest: str
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "gap": self.gap,
+            "asked_gap": self.asked_gap,
+            "lower_bound": self.lower_bound,
+            "closed": self.closed,
+            "chips": self.chips,
+            "list_digest": self.list_digest,
+        }
+
+
+def closed_chips(state: State) -> list[Closed]:
+    """Every chip of the space, in order."""
+    scores, cut = state.scores(), state.cut
+    found = []
+    for chip, bound in enumerate(scores.tolist()):
+        opened = state.evaluated.get(chip)
+        step = "dual" if chip in state.dual else "cheap"
+        if opened is not None and opened.error:
+            found.append(Closed(chip, "failed", _plain(opened.lower), step))
+        elif not isfinite(bound if opened is None else opened.lower):
+            found.append(Closed(chip, "memory", None, step))
+        elif opened is not None:
+            found.append(Closed(chip, "evaluated", opened.lower, "exact"))
+        else:
+            found.append(Closed(chip, "bound" if bound > cut else "open", bound, step))
+    return found
+
+
+def _plain(value: float) -> float | None:
+    return value if isfinite(value) else None
+
+
+def digest_of(closed: list[Closed]) -> str:
+    """One number for the whole list; nothing in it can change without changing this."""
+    return digest([[one.chip, one.reason, one.bound, one.step] for one in closed])
+
+
+def certificate_of(closed: list[Closed], best: float, asked_gap: float, outside: int) -> Certificate:
+    """The certificate of a list of closed chips; ``outside`` are combinations that the area rule left out."""
+    lower = min((one.bound for one in closed if one.bound is not None), default=best)
+    lower = min(lower, best)
+    counts = Counter(one.reason for one in closed)
+    by_reason = {reason: outside if reason == "area" else counts.get(reason, 0) for reason in REASONS}
+    gap = max(0.0, 1.0 - lower / best)
+    return Certificate(gap, asked_gap, lower, by_reason, len(closed), digest_of(closed))

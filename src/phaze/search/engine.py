@@ -1,0 +1,120 @@
+"""Worker processes: the chips of a round side by side, merged in order. A worker that dies is replaced.
+
+Workers are forked when a round begins, so they see the bounds of that moment without copying them. Each gets one chip
+at a time through a pipe and sends back what it found; the parent alone writes. A worker that ends without an answer
+(killed, out of memory) is replaced and its chip given out again, three times at most; then the chip has failed.
+"""
+
+import multiprocessing
+from collections import deque
+from collections.abc import Iterable
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from phaze.search.evaluation import Evaluated, evaluated_from
+from phaze.search.run import Evaluate, State, evaluate_one, in_process
+
+TRIES = 3
+
+
+def _work(state: State, cut: float, pipe: Connection) -> None:
+    """Answer chips until the pipe closes."""
+    try:
+        while (chip := pipe.recv()) is not None:
+            before = len(state.known.schedules)
+            found = evaluate_one(state, chip, cut)
+            fresh = list(state.known.schedules.items())[before:]
+            pipe.send((found.document(), fresh))
+    except (EOFError, KeyboardInterrupt):
+        return
+
+
+class _Crew:
+    """The workers of one round."""
+
+    def __init__(self, state: State, cut: float, size: int) -> None:
+        self.context = multiprocessing.get_context("fork")
+        self.state, self.cut = state, cut
+        self.busy: dict[Connection, int | None] = {}
+        self.processes: dict[Connection, Any] = {}
+        for _ in range(size):
+            self.hire()
+
+    def hire(self) -> Connection:
+        """Start one more worker."""
+        ours, theirs = self.context.Pipe()
+        process = self.context.Process(target=_work, args=(self.state, self.cut, theirs), daemon=True)
+        process.start()
+        theirs.close()
+        self.busy[ours], self.processes[ours] = None, process
+        return ours
+
+    def dismiss(self, pipe: Connection) -> None:
+        """Forget a worker that has died."""
+        pipe.close()
+        self.processes.pop(pipe).join()
+        self.busy.pop(pipe)
+
+    def end(self) -> None:
+        for pipe, process in self.processes.items():
+            with suppress(OSError):
+                pipe.send(None)
+            pipe.close()
+            process.join(timeout=5)
+            if process.is_alive():
+                process.kill()
+                process.join()
+
+
+def _give(crew: _Crew, waiting: deque[int]) -> None:
+    for pipe, chip in list(crew.busy.items()):
+        if chip is None and waiting:
+            crew.busy[pipe] = waiting.popleft()
+            try:
+                pipe.send(crew.busy[pipe])
+            except OSError:  # it died while idle; wait() will report it
+                continue
+
+
+def _collect(crew: _Crew, waiting: deque[int], tries: dict[int, int], found: dict[int, Evaluated]) -> None:
+    ready: Iterable[Any] = wait(list(crew.busy))
+    for pipe in ready:
+        chip = crew.busy[pipe]
+        try:
+            raw, fresh = pipe.recv()
+        except (EOFError, OSError):
+            crew.dismiss(pipe)
+            crew.hire()
+            if chip is not None:
+                tries[chip] = tries.get(chip, 0) + 1
+                if tries[chip] < TRIES:
+                    waiting.appendleft(chip)
+                else:
+                    bound = float(crew.state.scores()[chip])
+                    memory = crew.state.memories[-1]
+                    found[chip] = Evaluated(chip, memory, float("inf"), bound, (), "its worker died")
+            continue
+        if chip is not None:
+            found[chip] = evaluated_from(chip, raw)
+            crew.state.known.schedules.update(fresh)
+            crew.busy[pipe] = None
+
+
+def workers(count: int) -> Evaluate:
+    """An engine of that many processes; with one, everything runs in this process."""
+    if count <= 1:
+        return in_process
+
+    def evaluate(state: State, chips: list[int], cut: float) -> list[Evaluated]:
+        crew = _Crew(state, cut, min(count, len(chips)))
+        waiting, tries, found = deque(chips), dict[int, int](), dict[int, Evaluated]()
+        try:
+            while len(found) < len(chips):
+                _give(crew, waiting)
+                _collect(crew, waiting, tries, found)
+        finally:
+            crew.end()
+        return [found[chip] for chip in chips]
+
+    return evaluate

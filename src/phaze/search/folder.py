@@ -1,0 +1,70 @@
+"""A run is a folder: the study as it was run, the journal, the result. The same command in it goes on where it was."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from phaze.documents import dumps
+from phaze.errors import InputError
+from phaze.search.answer import Best, best_of
+from phaze.search.baseline import scale_for
+from phaze.search.certificate import certificate_of, closed_chips
+from phaze.search.engine import workers
+from phaze.search.journal import SqliteJournal
+from phaze.search.result import code_digest, infeasible, result_document
+from phaze.search.run import State, Watch, search
+from phaze.search.space import combinations_of
+from phaze.search.task import Job
+
+STUDY, JOURNAL, RESULT = "study.toml", "journal.sqlite", "result.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A run that has ended: its folder, its document, and the state that it was made from."""
+
+    folder: Path
+    document: dict[str, Any]
+    state: State
+    best: Best
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that it is never seen half written."""
+    beside = path.with_name(path.name + ".part")
+    try:
+        with beside.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError as fault:
+        raise InputError(str(path), f"the file cannot be written ({fault.strerror})", "make room") from None
+
+
+def _made(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise InputError(str(folder), f"the folder cannot be made ({fault.strerror})", "give another --out") from None
+    return folder
+
+
+def run_in(folder: Path, study_text: str, job: Job, processes: int = 1, watch: Watch | None = None) -> Finished:
+    """Run a job in its folder, or go on with it; raises what says why there is no answer."""
+    code = code_digest()
+    with SqliteJournal(_made(folder) / JOURNAL, job.digest, code) as journal:
+        write_whole(folder / STUDY, study_text)
+        scale = scale_for(job.objective, job.models)
+        state = search(job, scale, workers(processes), journal, watch)
+        best = best_of(state)
+        if best is None:
+            raise infeasible(job)
+        closed = closed_chips(state)
+        journal.finish(closed)
+        outside = combinations_of(job.space) - len(state.arrays)
+        certificate = certificate_of(closed, best.score, job.gap, outside)
+        document = result_document(state, best, certificate, code)
+        write_whole(folder / RESULT, dumps(document, pretty=True) + "\n")
+    return Finished(folder, document, state, best)

@@ -1,0 +1,126 @@
+"""The journal of a run: a SQLite file with every evaluated chip, so that a killed search loses at most one round.
+
+Tables: ``about`` (key, value: format, digests of study and code), ``evaluated`` (chip, its document) and, when the
+search has ended, ``closed`` (chip, reason, bound, the step that gave it): the certificate chip by chip. One writer at a
+time holds the file; a round is one transaction.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from phaze.errors import InputError
+from phaze.search.evaluation import Evaluated, evaluated_from
+
+FORMAT = "phaze.journal/1"
+TABLES = (
+    "CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS evaluated (chip INTEGER PRIMARY KEY, document TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS closed (chip INTEGER PRIMARY KEY, reason TEXT NOT NULL, bound REAL, step TEXT)",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """How one chip was closed: by evaluating it, by a bound (and which), by memory, or by a failure."""
+
+    chip: int
+    reason: str
+    bound: float | None
+    step: str
+
+
+@contextmanager
+def _said(path: Path) -> Iterator[None]:
+    """Faults of the file as one sentence."""
+    try:
+        yield
+    except sqlite3.OperationalError as fault:
+        text = str(fault)
+        if "locked" in text:
+            raise InputError(str(path), "another search is writing here", "wait, or give another --out") from None
+        if "full" in text:
+            raise InputError(str(path), "the disk is full", "make room; the same command goes on") from None
+        raise InputError(str(path), f"the journal cannot be used ({text})", "check the folder's rights") from None
+    except sqlite3.DatabaseError as fault:
+        raise InputError(
+            str(path), f"the journal is damaged ({fault})", "move the folder away and start again"
+        ) from None
+
+
+class SqliteJournal:
+    """A journal that is open; ``close`` it, or use it in a ``with`` statement."""
+
+    def __init__(self, path: Path, study: str, code: str) -> None:
+        self.path = path
+        with _said(path):
+            self.base = sqlite3.connect(path, timeout=0.2, isolation_level=None)
+            self.base.execute("PRAGMA locking_mode=EXCLUSIVE")
+            self.base.execute("PRAGMA journal_mode=WAL")
+            self.base.execute("BEGIN IMMEDIATE")
+            for table in TABLES:
+                self.base.execute(table)
+            about = dict(self.base.execute("SELECT key, value FROM about").fetchall())
+            wanted = {"format": FORMAT, "study": study, "code": code}
+            if not about:
+                self.base.executemany("INSERT INTO about VALUES (?, ?)", wanted.items())
+            self.base.execute("COMMIT")
+        self._refuse_others(about or wanted, wanted)
+        with _said(path):
+            rows = self.base.execute("SELECT chip, document FROM evaluated").fetchall()
+        self._known = {int(chip): evaluated_from(int(chip), json.loads(text)) for chip, text in rows}
+
+    def _refuse_others(self, about: dict[str, str], wanted: dict[str, str]) -> None:
+        names = {"format": "another format", "study": "another study", "code": "another version of phaze"}
+        for key, name in names.items():
+            if about.get(key) != wanted[key]:
+                self.close()
+                raise InputError(str(self.path.parent), f"this folder holds a run of {name}", "give another --out")
+
+    def known(self) -> dict[int, Evaluated]:
+        """Every chip evaluated so far."""
+        return self._known
+
+    def add(self, found: Iterable[Evaluated]) -> None:
+        """Keep a round, all of it or nothing."""
+        kept = list(found)
+        rows = [(one.chip, json.dumps(one.document(), separators=(",", ":"))) for one in kept]
+        with _said(self.path):
+            self.base.execute("BEGIN IMMEDIATE")
+            self.base.executemany("INSERT OR REPLACE INTO evaluated VALUES (?, ?)", rows)
+            self.base.execute("COMMIT")
+        self._known.update({one.chip: one for one in kept})
+
+    def finish(self, closed: Iterable[Closed]) -> None:
+        """Keep how every chip was closed."""
+        with _said(self.path):
+            self.base.execute("BEGIN IMMEDIATE")
+            self.base.execute("DELETE FROM closed")
+            rows = [(one.chip, one.reason, one.bound, one.step) for one in closed]
+            self.base.executemany("INSERT INTO closed VALUES (?, ?, ?, ?)", rows)
+            self.base.execute("COMMIT")
+
+    def close(self) -> None:
+        self.base.close()
+
+    def __enter__(self) -> "SqliteJournal":
+        return self
+
+    def __exit__(self, *fault: object) -> None:
+        self.close()
+
+
+def read_closed(path: Path) -> list[Closed]:
+    """The certificate of a finished run, chip by chip."""
+    if not path.exists():
+        raise InputError(str(path), "there is no such file", "give the folder of a run")
+    with _said(path):
+        base = sqlite3.connect(path, timeout=0.2)
+        try:
+            rows = base.execute("SELECT chip, reason, bound, step FROM closed ORDER BY chip").fetchall()
+        finally:
+            base.close()
+    return [Closed(int(chip), str(reason), bound, str(step)) for chip, reason, bound, step in rows]

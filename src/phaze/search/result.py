@@ -1,0 +1,148 @@
+"""The answer of a search as a document, ``phaze.result/1``: chip, each model's plan, objective, certificate.
+
+Nothing in it depends on the machine, on time, on the number of workers or on interruptions.
+"""
+
+import hashlib
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any
+
+from phaze import __version__
+from phaze.errors import InfeasibleError
+from phaze.evaluate.flow import LayerSeconds, graph_of, placement_of, seconds_of
+from phaze.evaluate.flow import layer_schedules as schedules_on
+from phaze.hardware.chip import Chip
+from phaze.placement.answer import document_of
+from phaze.placement.shortage import Shortage, shortage_of
+from phaze.placement.solve import fastest_plan
+from phaze.schedule.problem import Schedule
+from phaze.search.answer import Best
+from phaze.search.certificate import Certificate
+from phaze.search.evaluation import LIMITS, Ran
+from phaze.search.run import State
+from phaze.search.task import Job, ModelTask
+
+SCHEMA = "phaze.result/1"
+
+
+def _files(folder: Traversable, path: str = "") -> list[tuple[str, Traversable]]:
+    found = []
+    for entry in folder.iterdir():
+        name = f"{path}/{entry.name}"
+        if entry.is_dir():
+            found += [] if entry.name == "__pycache__" else _files(entry, name)
+        elif entry.name.endswith((".py", ".toml", ".json")):
+            found.append((name, entry))
+    return found
+
+
+def code_digest() -> str:
+    """SHA-256 over every source and data file of phaze: what an answer depends on beside its study."""
+    total = hashlib.sha256()
+    for name, entry in sorted(_files(files("phaze")), key=lambda one: one[0]):
+        total.update(name.encode() + b"\0" + hashlib.sha256(entry.read_bytes()).digest())
+    return total.hexdigest()
+
+
+def chip_document(state: State, best: Best) -> dict[str, Any]:
+    """The chip, field by field."""
+    chip = state.opened.chip(best.chip, state.job.hbm_bytes[best.hbm])
+    return {
+        "number": best.chip,
+        "name": chip.name,
+        "tensor_cores": chip.tensor_cores,
+        "rows": chip.tensor_core.rows,
+        "columns": chip.tensor_core.columns,
+        "tensor_buffer_bytes": chip.tensor_core.buffer.size_bytes,
+        "vector_cores": chip.vector_cores,
+        "lanes": chip.vector_core.lanes,
+        "vector_buffer_bytes": chip.vector_core.buffer.size_bytes,
+        "global_buffer_bytes": chip.global_buffer.size_bytes,
+        "hbm_bytes": chip.hbm.size_bytes,
+        "clock_hz": chip.clock_hz,
+        "area_mm2": float(state.opened.chips.area_mm2[best.chip]),
+        "peak_flops": chip.peak_flops,
+    }
+
+
+def _layers(task: ModelTask, graph: int, schedules: tuple[Schedule, ...]) -> list[dict[str, Any]]:
+    prepared = task.graphs[graph]
+    return [
+        {
+            "name": layer.name,
+            "count": prepared.calls.count(at),
+            "forward_s": forward.makespan_s,
+            "forward_lower_bound_s": forward.lower_bound_s,
+            "backward_s": backward.makespan_s,
+            "backward_lower_bound_s": backward.lower_bound_s,
+        }
+        for at, (layer, forward, backward) in enumerate(
+            zip(prepared.layers, schedules[::2], schedules[1::2], strict=True)
+        )
+    ]
+
+
+def model_document(task: ModelTask, ran: Ran, chip: Chip) -> dict[str, Any]:
+    """One model on the chip: its way, its plan, its layers, its throughput."""
+    way = task.ways[ran.way]
+    prepared = task.graphs[way.graph]
+    schedules = schedules_on(prepared, chip, LIMITS)
+    graph = graph_of(prepared, seconds_of(schedules))
+    plan = fastest_plan(placement_of([graph], prepared.microbatch, way.recompute, chip.hbm.size_bytes, task.training))
+    if plan is None or abs(plan.batch_s - ran.batch_s) > 1e-9 * ran.batch_s:
+        raise AssertionError(f"{task.name}: the plain path and the search disagree")
+    return {
+        "name": task.name,
+        "weight": task.weight,
+        "microbatch": prepared.microbatch,
+        "tensor": prepared.width,
+        "recompute": way.recompute,
+        "batch_s": plan.batch_s,
+        "throughput_per_s": task.training.batch / plan.batch_s,
+        "layers": _layers(task, way.graph, schedules),
+        "plan": document_of(plan),
+    }
+
+
+def result_document(state: State, best: Best, certificate: Certificate, code: str) -> dict[str, Any]:
+    """The whole answer."""
+    job, scale = state.job, state.scale
+    chip = state.opened.chip(best.chip, job.hbm_bytes[best.hbm])
+    objective: dict[str, Any] = {"kind": job.objective.kind, "score": best.score}
+    if len(job.models) > 1:
+        objective |= {"mean": job.objective.mean, "baseline": job.objective.baseline}
+        if job.objective.mean == "geometric":
+            objective["baseline_batch_s"] = list(scale.baseline_s)
+    return {
+        "schema": SCHEMA,
+        "name": job.name,
+        "chip": chip_document(state, best),
+        "models": [model_document(task, ran, chip) for task, ran in zip(job.models, best.ran, strict=True)],
+        "objective": objective,
+        "certificate": certificate.document(),
+        "study_digest": job.digest,
+        "version": __version__,
+        "code_digest": code,
+    }
+
+
+def infeasible(job: Job) -> InfeasibleError:
+    """Nothing in the space is feasible: the least shortage over all ways; memory depends on no chip."""
+    found: list[tuple[float, str, Shortage]] = []
+    for task in job.models:
+        own: list[tuple[float, str, Shortage]] = []
+        for way in task.ways:
+            graph = task.graphs[way.graph]
+            layers = graph_of(graph, [LayerSeconds(1.0, 1.0)] * len(graph.layers))
+            problem = placement_of([layers], graph.microbatch, way.recompute, job.hbm_bytes[-1], task.training)
+            if fastest_plan(problem) is not None:
+                own = []
+                break
+            shortage = shortage_of(problem)
+            stage = shortage.tightest
+            own.append((float("inf") if stage is None else stage.memory.total_bytes, task.name, shortage))
+        found += own
+    need, name, shortage = min(found, key=lambda one: one[0])
+    document = {"schema": SCHEMA, "feasible": False, "model": name, "needed_bytes": need if need < 1e30 else None}
+    return InfeasibleError(f"{name}: {shortage.sentence}", {**document, "available_bytes": job.hbm_bytes[-1]})

@@ -1,0 +1,1 @@
+"""Studies: one file that puts models, space, cluster, training, objective and search together."""

@@ -1,0 +1,80 @@
+"""The file of a study, ``phaze.study/1``: what may stand in it, and what holds where it is silent."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from phaze.documents import Bytes, Count, Document, Format, Positive, Share
+from phaze.hardware.files import Name, Text
+from phaze.search.objective import Kind, Mean
+
+GIB = 2**30
+Place = Annotated[str, Field(min_length=1, max_length=4096)]
+Width = Annotated[int, Field(ge=1, le=1024)]
+
+
+class ModelTable(Document):
+    """A model that comes along by ``name``, or ``graphs``: files of ``phaze.graph/1``, one a width and microbatch."""
+
+    name: Name
+    weight: Positive = 1.0
+    sequence: Count | None = None
+    widths: Annotated[list[Width], Field(min_length=1)] | None = None
+    graphs: Annotated[list[str], Field(min_length=1)] | None = None
+
+
+class TrainingTable(Document):
+    """The job around each model."""
+
+    devices: Count | None = None
+    batch: Count = 4096
+    cluster: Place = "paper-flat"
+    optimizer: Literal["sgd", "adam"] = "sgd"
+    microbatches: Annotated[list[Count], Field(min_length=1, default_factory=lambda: [1, 2, 4, 8])]
+    recompute: Annotated[list[bool | Literal["best"]], Field(min_length=1, default_factory=lambda: [False, True])]
+    attention: Literal["eager", "fused"] = "eager"
+    sequence_parallel: bool = False
+
+
+class ObjectiveTable(Document):
+    """What is wanted, how models are averaged, and the chip that they are compared on."""
+
+    kind: Kind = "throughput"
+    mean: Mean = "geometric"
+    baseline: Place = "tpu-v4-paper"
+
+
+class SearchTable(Document):
+    """How far the proof must go, and how many chips a round opens."""
+
+    gap: Share = 1e-4
+    round_size: Annotated[int, Field(ge=1, le=4096)] = 16
+
+
+class StudyFile(Document):
+    """A study (``phaze.study/1``)."""
+
+    schema_: Annotated[Literal["phaze.study/1"], Field(alias="schema")]
+    name: Name
+    title: Text | None = None
+    rules: Literal["icml24"] = "icml24"
+    models: Annotated[list[Name | ModelTable], Field(min_length=1)]
+    space: Place = "paper"
+    hbm: Annotated[list[Bytes], Field(min_length=1, default_factory=lambda: [32 * GIB, 64 * GIB, 80 * GIB])]
+    training: Annotated[TrainingTable, Field(default_factory=lambda: TrainingTable.model_validate({}))]
+    objective: ObjectiveTable = ObjectiveTable()
+    search: SearchTable = SearchTable()
+
+    @model_validator(mode="after")
+    def _each_once(self) -> "StudyFile":
+        names = [model if isinstance(model, str) else model.name for model in self.models]
+        if len(set(names)) < len(names):
+            raise ValueError("name every model once")
+        return self
+
+    def tables(self) -> list[ModelTable]:
+        """The models, each as a table."""
+        return [ModelTable(name=model) if isinstance(model, str) else model for model in self.models]
+
+
+STUDY = Format("phaze.study/1", StudyFile, "models, space, cluster, training, objective and search")

@@ -1,0 +1,123 @@
+"""A run in its folder: the same bytes whatever the workers or interruptions, and refusals in one sentence."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from tests.search.made import made_job, made_task
+
+from phaze.errors import InfeasibleError, InputError
+from phaze.search import run
+from phaze.search.engine import workers
+from phaze.search.evaluation import Evaluated
+from phaze.search.folder import JOURNAL, RESULT, run_in
+from phaze.search.journal import SqliteJournal, read_closed
+from phaze.search.objective import scale_of
+from phaze.search.result import code_digest
+from phaze.search.run import State, evaluate_one, search
+from phaze.search.task import Job
+
+
+def _job(digest: str = "made") -> Job:
+    job = made_job((made_task(7, widths=(1, 2)),), gap=1e-4)
+    return Job(job.name, job.models, job.space, job.hbm_bytes, job.objective, job.gap, digest, 2)
+
+
+def test_two_runs_have_the_same_bytes_whatever_the_workers(tmp_path: Path) -> None:
+    for name, processes in (("one", 1), ("again", 1), ("two", 2)):
+        run_in(tmp_path / name, "", _job(), processes)
+    first, *others = ((tmp_path / name / RESULT).read_bytes() for name in ("one", "again", "two"))
+    assert all(other == first for other in others)
+    lists = [read_closed(tmp_path / name / JOURNAL) for name in ("one", "two")]
+    assert lists[0] == lists[1]
+
+
+def test_an_interrupted_run_goes_on_and_evaluates_nothing_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = run_in(tmp_path / "whole", "", _job())
+    plain, seen = run.evaluate_one, list[int]()
+
+    def stopping(state: State, chip: int, cut: float) -> Evaluated:
+        if len(seen) == 1:
+            raise KeyboardInterrupt
+        seen.append(chip)
+        return plain(state, chip, cut)
+
+    monkeypatch.setattr(run, "evaluate_one", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        run_in(tmp_path / "run", "", _job())
+    with SqliteJournal(tmp_path / "run" / JOURNAL, "made", code_digest()) as journal:
+        before = set(journal.known())
+    assert 0 < len(before) < len(whole.state.evaluated)
+    asked: list[int] = []
+
+    def counting(state: State, chip: int, cut: float) -> Evaluated:
+        asked.append(chip)
+        return plain(state, chip, cut)
+
+    monkeypatch.setattr(run, "evaluate_one", counting)
+    run_in(tmp_path / "run", "", _job())
+    assert not before & set(asked)
+    assert (tmp_path / "run" / RESULT).read_bytes() == (tmp_path / "whole" / RESULT).read_bytes()
+
+
+def test_a_killed_worker_is_replaced_and_its_chip_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from phaze.search import engine
+
+    marker = tmp_path / "killed"
+    plain = evaluate_one
+
+    def dying(state: State, chip: int, cut: float) -> Evaluated:
+        if not marker.exists():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return plain(state, chip, cut)
+
+    monkeypatch.setattr(engine, "evaluate_one", dying)
+    job = _job()
+    scale = scale_of(job.objective, [1.0], [64.0], [1.0])
+    killed, whole = search(job, scale, workers(2)), search(job, scale)
+    assert marker.exists()
+    assert killed.evaluated == whole.evaluated
+
+
+def test_a_folder_of_another_study_is_refused(tmp_path: Path) -> None:
+    run_in(tmp_path, "", _job())
+    with pytest.raises(InputError, match="another study"):
+        run_in(tmp_path, "", _job("other"))
+
+
+def test_a_folder_of_another_version_is_refused(tmp_path: Path) -> None:
+    SqliteJournal(tmp_path / JOURNAL, "made", "another code").close()
+    with pytest.raises(InputError, match="another version of phaze"):
+        run_in(tmp_path, "", _job())
+
+
+def test_two_searches_in_one_folder_are_refused(tmp_path: Path) -> None:
+    with SqliteJournal(tmp_path / JOURNAL, "made", "code"), pytest.raises(InputError, match="another search"):
+        SqliteJournal(tmp_path / JOURNAL, "made", "code")
+
+
+@pytest.mark.parametrize("size", [600, 5000])
+def test_a_damaged_journal_is_said(tmp_path: Path, size: int) -> None:
+    run_in(tmp_path, "", _job())
+    content = (tmp_path / JOURNAL).read_bytes()
+    (tmp_path / JOURNAL).write_bytes(content[:size])
+    with pytest.raises(InputError, match="journal"):
+        run_in(tmp_path, "", _job())
+
+
+def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be made"):
+        run_in(tmp_path / "file" / "run", "", _job())
+
+
+def test_nothing_feasible_says_the_least_shortage(tmp_path: Path) -> None:
+    job = _job()
+    tight = Job(job.name, job.models, job.space, (2**20,), job.objective, job.gap, "made", 2)
+    with pytest.raises(InfeasibleError, match="nothing fits") as caught:
+        run_in(tmp_path, "", tight)
+    assert caught.value.document["needed_bytes"] > 2**20

@@ -1,0 +1,117 @@
+"""The search: the answer of exhaustive evaluation, honest bounds, and the same whatever the way."""
+
+import random
+
+import numpy as np
+import pytest
+from tests.search.made import exact_score, made_job, made_task
+
+from phaze.search.answer import best_of
+from phaze.search.chips import open_space
+from phaze.search.objective import Kind, Objective, Scale, scale_of
+from phaze.search.run import TIE, search
+from phaze.search.task import Job
+
+
+def _scale(job: Job) -> Scale:
+    rates = [float(task.training.batch) for task in job.models]
+    return scale_of(
+        job.objective, [task.weight for task in job.models], rates, [0.01 * (i + 1) for i in range(len(rates))]
+    )
+
+
+def _check_against_exhaustive(job: Job) -> None:
+    """Every chip and memory by the plain path: the same best chip, and every recorded bound below its truth."""
+    scale, opened = _scale(job), open_space(job.space)
+    state = search(job, scale)
+    best = best_of(state)
+    scores = np.array(
+        [[exact_score(job, scale, opened, c, h) for h in range(len(job.hbm_bytes))] for c in range(len(opened))]
+    )
+    if best is None:
+        assert np.isinf(scores).all()
+        return
+    least = scores.min()
+    tied = np.argwhere(scores <= least * (1 + TIE))
+    chip, hbm = min(tied.tolist(), key=lambda one: (opened.chips.area_mm2[one[0]], one[1], one[0]))
+    assert (best.chip, best.hbm) == (chip, hbm)
+    assert best.score == pytest.approx(least, rel=TIE)
+    bounds, truth = state.scores(), scores.min(axis=1)
+    assert (bounds <= truth * (1 + 1e-12)).all()
+    assert all(found.lower <= truth[one] * (1 + 1e-9) for one, found in state.evaluated.items())
+    standing = state.standing()
+    assert standing.open == 0 and standing.gap <= 1e-8
+    assert standing.evaluated + standing.bound + standing.memory == len(opened)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_answer_is_that_of_exhaustive_evaluation(seed: int) -> None:
+    _check_against_exhaustive(made_job((made_task(seed, widths=(1, 2) if seed % 2 else (1,)),)))
+
+
+@pytest.mark.parametrize("kind", ["throughput_per_watt", "throughput_per_usd", "throughput_per_kgco2e", "energy_delay"])
+def test_other_objectives_too(kind: Kind) -> None:
+    _check_against_exhaustive(made_job((made_task(11, microbatches=(1,)),), kind, rows=[64]))
+
+
+def test_several_models_too() -> None:
+    tasks = tuple(made_task(seed, microbatches=(1,)) for seed in (21, 22))
+    _check_against_exhaustive(made_job(tasks, rows=[64]))
+    job = made_job(tasks, rows=[64])
+    mean = Objective("throughput", "arithmetic")
+    _check_against_exhaustive(Job(job.name, tasks, job.space, job.hbm_bytes, mean, 0.0, "made", 4))
+
+
+def test_a_larger_space_is_never_worse() -> None:
+    task = made_task(31)
+    small, large = made_job((task,), lanes=[16]), made_job((task,), lanes=[16, 64])
+    assert search(large, _scale(large)).best <= search(small, _scale(small)).best
+
+
+def test_a_wider_gap_opens_no_more_chips_and_keeps_its_word() -> None:
+    task = made_task(41)
+    exact, loose = (made_job((task,), gap=gap) for gap in (0.0, 0.05))
+    narrow, wide = search(exact, _scale(exact)), search(loose, _scale(loose))
+    assert len(wide.evaluated) <= len(narrow.evaluated)
+    assert wide.best <= narrow.best / (1 - 0.05)
+    assert wide.standing().gap <= 0.05
+    assert wide.standing().lower <= narrow.best * (1 + 1e-12)
+
+
+def test_a_chip_that_fails_keeps_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    from phaze.search import run
+
+    job = made_job((made_task(51),))
+    whole = search(job, _scale(job))
+    winner = best_of(whole)
+    assert winner is not None
+    plain = vars(run)["evaluate"]
+
+    def failing(opened, *rest):  # type: ignore[no-untyped-def]
+        if opened.chip == winner.chip:
+            raise RuntimeError("broken")
+        return plain(opened, *rest)
+
+    monkeypatch.setattr(run, "evaluate", failing)
+    state = search(job, _scale(job))
+    found = best_of(state)
+    assert found is not None and found.chip != winner.chip
+    assert "broken" in state.evaluated[winner.chip].error
+    assert state.standing().lower <= whole.best * (1 + 1e-12)
+
+
+def test_nothing_feasible_is_an_answer() -> None:
+    job = made_job((made_task(61),))
+    tight = Job(job.name, job.models, job.space, (1024,), job.objective, 0.0, "made", 4)
+    state = search(tight, _scale(tight))
+    assert best_of(state) is None
+    assert state.standing().memory == len(state.arrays)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 130))
+def test_many_answers_are_those_of_exhaustive_evaluation(seed: int) -> None:
+    rng = random.Random(seed)
+    tasks = tuple(made_task(seed + 1000 * i, microbatches=(1, 2)) for i in range(rng.randint(1, 2)))
+    kinds: list[Kind] = ["throughput", "throughput_per_usd", "energy_delay"]
+    _check_against_exhaustive(made_job(tasks, rng.choice(kinds)))

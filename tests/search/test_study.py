@@ -1,0 +1,117 @@
+"""Studies: defaults, settings, graph files, refusals with their path, and the command end to end on a small space."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import Ran
+
+from phaze.errors import InputError
+from phaze.graph import store
+from phaze.graph.zoo import load_model
+from phaze.study.load import default_study, job_of, study_of, with_settings
+
+SPACE = """
+schema = "phaze.space/1"
+name = "few"
+title = "a few chips"
+base = "tpu-v4-paper"
+[axes]
+tensor_cores = [1, 8]
+rows = [32, 128]
+columns = [128]
+vector_cores = [1, 4]
+lanes = "columns"
+global_buffer = ["2 MiB", "32 MiB"]
+[core_buffers]
+least = "1 KiB"
+bytes_per_unit = 16
+[keep]
+area_of = "tpu-v4-paper"
+"""
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    """A study of a graph in a file, on a few chips."""
+    (tmp_path / "space.toml").write_text(SPACE)
+    (tmp_path / "graph.json").write_text(store.dumps(load_model("bert-large", sequence=64)))
+    raw = f"""schema = "phaze.study/1"
+name = "tiny"
+space = "{tmp_path}/space.toml"
+models = [{{name = "tiny", graphs = ["{tmp_path}/graph.json"]}}]
+[training]
+devices = 8
+batch = 16
+"""
+    (tmp_path / "study.toml").write_text(raw)
+    return tmp_path / "study.toml"
+
+
+def test_a_search_writes_its_folder_and_says_the_same_again(study: Path, phaze: Callable[..., Ran]) -> None:
+    first = phaze("search", study, "--out", study.parent / "run", "--json")
+    assert first.code == 0, first.err
+    result = json.loads(first.out)
+    assert result["schema"] == "phaze.result/1"
+    closed = result["certificate"]["closed"]
+    assert sum(closed.values()) - closed["area"] == result["certificate"]["chips"]
+    assert result["certificate"]["gap"] <= 1e-4
+    again = phaze("search", study, "--out", study.parent / "run", "--json")
+    assert again.out == first.out
+    shown = phaze("search", study, "--out", study.parent / "run")
+    assert shown.code == 0 and "Certificate" in shown.out
+
+
+def test_another_study_in_the_folder_is_refused(study: Path, phaze: Callable[..., Ran]) -> None:
+    assert phaze("search", study, "--out", study.parent / "run").code == 0
+    other = phaze("search", study, "--out", study.parent / "run", "--set", "training.batch=8")
+    assert other.code == 2 and "another study" in other.err
+
+
+def test_a_check_counts_what_would_be_searched(study: Path, phaze: Callable[..., Ran]) -> None:
+    ran = phaze("study", "check", study, "--json")
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out)["chips"] == 16
+    assert "good study" in phaze("study", "check", study).out
+
+
+@pytest.mark.parametrize(
+    ("setting", "path"),
+    [
+        ("training.bach=3", "training: unknown key"),
+        ("search.gap=2", "search.gap"),
+        ("objective.kind=speed", "objective.kind"),
+        ("training.cluster=dgx-h100", "training.cluster"),
+        ("name.x=1", "name"),
+        ("nothing", "nothing"),
+    ],
+)
+def test_a_wrong_setting_is_refused_with_its_path(
+    study: Path, phaze: Callable[..., Ran], setting: str, path: str
+) -> None:
+    ran = phaze("study", "check", study, "--set", setting)
+    assert ran.code == 2 and path in ran.err
+
+
+def test_settings_are_toml_values() -> None:
+    raw: dict[str, Any] = {"training": {"batch": 1}}
+    found = with_settings(raw, ["training.batch=2", "hbm=[1, 2]", "objective.kind=throughput", "search.gap=1e-3"])
+    assert found == {
+        "training": {"batch": 2}, "hbm": [1, 2], "objective": {"kind": "throughput"}, "search": {"gap": 1e-3}
+    }  # fmt: skip
+    assert raw == {"training": {"batch": 1}}
+
+
+def test_everything_has_a_default() -> None:
+    study = study_of(default_study("bert-large"), "")
+    assert study.training.microbatches == [1, 2, 4, 8]
+    assert study.hbm == [size * 2**30 for size in (32, 64, 80)]
+    assert (study.space, study.search.gap, study.training.batch) == ("paper", 1e-4, 4096)
+
+
+def test_an_unknown_model_is_refused(phaze: Callable[..., Ran]) -> None:
+    with pytest.raises(InputError, match="bert-larg"):
+        job_of(study_of(default_study("bert-larg"), ""))
+    assert phaze("search").code == 2
