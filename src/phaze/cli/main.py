@@ -22,6 +22,7 @@ from phaze.cli import (
     stacks,
     study,
     validate,
+    verify,
 )
 from phaze.cli.answer import exit_code_of
 
@@ -50,6 +51,7 @@ TOUR = """Search the AI accelerator and the way training runs on many of them, t
 
 [bold]Doubt[/bold]
 
+  phaze verify runs/bert-large    a search, checked again by the plain path
   phaze validate --silicon        our area and power against published dies
   phaze validate --operators      our times against measured ones
   phaze calibrate measured.csv --chip a100-80gb          your own constants
@@ -80,6 +82,7 @@ app.command()(validate.validate)
 app.command()(calibrate.calibrate)
 app.command()(search.search)
 app.add_typer(study.app, name="study")
+app.command()(verify.verify)
 app.command(hidden=True)(kernels.kernels)
 
 
