@@ -26,6 +26,10 @@ class InputError(PhazeError):
         place = f"{where}: " if where else ""
         super().__init__(one_line(f"{place}{problem}{'; ' + remedy if remedy else ''}").rstrip(".") + ".")
 
+    def __reduce__(self) -> tuple[type["InputError"], tuple[str, str, str]]:
+        """So that a worker process can hand it on."""
+        return type(self), (self.where, self.problem, self.remedy)
+
 
 class InfeasibleError(PhazeError):
     """The question is well put and nothing satisfies it; ``document`` holds the shortage and its levers."""
@@ -36,11 +40,15 @@ class InfeasibleError(PhazeError):
         self.document = dict(document)
         super().__init__(sentence)
 
+    def __reduce__(self) -> tuple[type["InfeasibleError"], tuple[str, dict[str, Any]]]:
+        """So that a worker process can hand it on."""
+        return type(self), (str(self), self.document)
+
 
 def nearest(seen: str, choices: Iterable[str]) -> str:
     """The clause that points from a wrong name to the right ones: the closest first, then what there is."""
     known = sorted(choices)
-    close = get_close_matches(seen, known, n=1, cutoff=0.6)
+    close = [name for name in known if seen and name.startswith(seen)] or get_close_matches(seen, known, n=1)
     listed = ", ".join(known) if known else "none"
     return f"did you mean '{close[0]}'? allowed: {listed}" if close else f"allowed: {listed}"
 

@@ -55,6 +55,11 @@ def test_three_bases_from_best_to_plainest(phaze: Phaze) -> None:
     assert training["time_s"] > times["calibrated"]["time_s"]
 
 
+def test_a_chip_measured_in_part_says_so(phaze: Phaze) -> None:
+    ran = phaze("estimate", "--gemm", "8x1024x1024x1024", "--chip", "gaudi3")
+    assert "± 15%: measured constants of this chip, in part" in ran.out
+
+
 def test_a_vector_operator_and_a_collective(phaze: Phaze) -> None:
     found = json.loads(phaze("estimate", "--vector", "softmax:16777216:4096", "--chip", "a100-80gb", "--json").out)
     assert found["bound"] == "hbm"
@@ -102,7 +107,13 @@ def test_what_is_wrong_is_one_sentence(phaze: Phaze, arguments: list[str], sente
 def test_measured_rows_are_validated(phaze: Phaze) -> None:
     ran = phaze("validate", "--operators", "--json")
     rows = json.loads(ran.out)["rows"]
-    assert {row["group"].split(",")[0] for row in rows} == {"gemm", "softmax", "all_reduce", "layer of 22B"}
+    assert {row["group"].split(",")[0] for row in rows} == {
+        "gemm",
+        "softmax",
+        "greatest product rate",
+        "all_reduce",
+        "layer of 22B",
+    }
     assert "median error" in phaze("validate", "--operators").out
 
 

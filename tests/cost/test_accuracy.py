@@ -52,6 +52,12 @@ def test_a_data_sheet_alone_stays_within_its_band_on_large_products_and_layers()
     assert all(abs(row.datasheet_error) < 0.20 for row in accuracy.layer_rows())
 
 
+def test_the_fastest_product_of_another_laboratory_is_within_10_percent() -> None:
+    rows = {row.label.split()[0]: row for row in accuracy.rate_rows()}
+    assert abs(rows["a100-80gb"].error) < 0.10
+    assert all(abs(row.error) < 0.01 for name, row in rows.items() if name != "a100-80gb")
+
+
 def test_every_row_has_a_source() -> None:
     assert all(row.source for row in accuracy.accuracy_rows())
 

@@ -47,9 +47,7 @@ def time_of(p: Product, part: TensorPart) -> float:
     return float(sweep_products([p], parts_of(part)).time_s[0, 0])
 
 
-@settings(max_examples=25, deadline=None)
-@given(small_products, parts)
-def test_the_kernels_give_what_the_plain_enumeration_gives(p: Product, part: TensorPart) -> None:
+def assert_equal_to_the_plain_enumeration(p: Product, part: TensorPart) -> None:
     swept = sweep_products([p], parts_of(part))
     if not any(True for _ in gemm.core_options(p, part)):
         assert np.isinf(swept.time_s[0, 0])
@@ -60,6 +58,19 @@ def test_the_kernels_give_what_the_plain_enumeration_gives(p: Product, part: Ten
     assert swept.hbm_bytes[0, 0] == pytest.approx(plain.hbm_bytes, rel=1e-9)
     assert swept.global_bytes[0, 0] == pytest.approx(plain.global_bytes, rel=1e-9)
     assert swept.core_bytes[0, 0] == pytest.approx(plain.core.core_bytes, rel=1e-9)
+
+
+@settings(max_examples=25, deadline=None)
+@given(small_products, parts)
+def test_the_kernels_give_what_the_plain_enumeration_gives(p: Product, part: TensorPart) -> None:
+    assert_equal_to_the_plain_enumeration(p, part)
+
+
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None)
+@given(small_products, parts)
+def test_the_kernels_give_what_the_plain_enumeration_gives_on_many(p: Product, part: TensorPart) -> None:
+    assert_equal_to_the_plain_enumeration(p, part)
 
 
 @settings(max_examples=150, deadline=None)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phaze.cost.block import BlockSizes, backward_works, forward_works
+from phaze.cost.accuracy import block_works
 from phaze.cost.energy import energies, layer_power
 from phaze.cost.mapping import NEVER, product
 from phaze.cost.memory import activation_bytes, held_bytes, state_of
@@ -102,14 +102,14 @@ def test_a_paired_operator_has_the_smaller_number_of_cores() -> None:
     assert table.spread_s(1, paired=False)[0] == table.all_cores.time_s(1)[0]
 
 
-BLOCK = [*forward_works(BlockSizes(1024, 16, 512, 2, 1)), *backward_works(BlockSizes(1024, 16, 512, 2, 1))]
+SIZES = {"hidden": 1024, "heads": 16, "sequence": 512, "microbatch": 2, "tensor": 1}
+BLOCK = [work for works in block_works(SIZES) for work in works]
 
 
 def test_equal_works_are_costed_once() -> None:
-    table = cost_table(BLOCK, chip_arrays([load_chip("tpu-v4-paper")]), IDEAL)
-    assert len(table.rows) == len(BLOCK)
-    assert len(table.works) < len(BLOCK)
-    assert [table.works[row] for row in table.rows] == BLOCK
+    table = cost_table([*BLOCK, *BLOCK], chip_arrays([load_chip("tpu-v4-paper")]), IDEAL)
+    assert len(table.works) <= len(BLOCK)
+    assert [table.works[row] for row in table.rows] == [*BLOCK, *BLOCK]
 
 
 @pytest.mark.parametrize("name", preset_names("chips"))
@@ -139,6 +139,12 @@ def test_doubling_each_field_of_a_chip_changes_some_answer() -> None:
             a, b = (cost_works(works, chips, IDEAL).times_s() for chips in (before, after))
             changed = changed or bool((a != b).any())
         assert changed, field
+
+
+def test_nothing_to_do_takes_no_time() -> None:
+    table = cost_table([], chip_arrays([load_chip("tpu-v4")]), DATASHEET)
+    assert table.all_cores.times_s().shape == (0, 1)
+    assert serial_s(table)[0] == 0
 
 
 def test_many_chips_get_what_each_gets_alone() -> None:
@@ -187,7 +193,7 @@ def test_a_layer_draws_between_static_and_design_power() -> None:
     chip = load_chip("tpu-v4")
     technology = load_technology("n7")
     area = np.array([float(chip_areas(technology, chip).total())])
-    works = forward_works(BlockSizes(4096, 32, 2048, 1, 1))
+    works, _ = block_works(SIZES | {"hidden": 4096, "heads": 32, "sequence": 2048})
     column = cost_works(works, chip_arrays([chip]), DATASHEET)
     power = layer_power(column, range(len(works)), chip_arrays([chip]), technology.energy, area)
     static = technology.energy.static_w_per_mm2 * area[0]

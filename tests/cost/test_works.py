@@ -75,6 +75,23 @@ def test_a_fused_chain_sums_its_members() -> None:
     assert sum(m.bytes for m in (*work.reads, *work.writes)) == 4 * n
 
 
+def test_a_norm_in_pieces_goes_twice_over_a_row_and_a_bias_sum_once() -> None:
+    n, rows = 4096, 16
+    a = {i: Access(i, 2 * n) for i in (0, 1, 4)} | {i: Access(i, 2 * rows) for i in (2, 3)}
+    square = Operator(1, "power", "vector", (("elements", n),), (a[0],), (a[1],))
+    mean = Operator(2, "reduce", "vector", (("elements", n), ("rows", rows)), (a[1],), (a[2],))
+    root = Operator(3, "root", "vector", (("elements", rows),), (a[2],), (a[3],))
+    scale = Operator(4, "multiply", "vector", (("elements", n),), (a[0], a[3]), (a[4],))
+    norm = Operator(0, "fused", "vector", (), (a[0],), (a[4],), "", (square, mean, root, scale))
+    bias = Operator(0, "fused", "vector", (), (a[0],), (a[2], a[1]), "", (square, mean))
+    passes = []
+    for op in (norm, bias):
+        work = works_of(graph(op))[0].vector
+        assert work is not None
+        passes.append(work.passes)
+    assert passes == [2, 1]
+
+
 def test_collectives_and_free_operators_keep_no_core() -> None:
     network = operator("all_reduce", "network", [64], [64], bytes=64, group=4)
     free = operator("free", "none", [], [])

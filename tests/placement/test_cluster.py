@@ -49,7 +49,7 @@ def test_no_plan_of_a_small_problem_is_faster(block: int, chain: bool) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chain", [True, False], ids=["chain", "branching"])
-@pytest.mark.parametrize("block", range(15))
+@pytest.mark.parametrize("block", range(8))
 def test_no_plan_of_many_small_problems_is_faster(block: int, chain: bool) -> None:
     for seed in range(5000 + 20 * block, 5000 + 20 * block + 20):
         problem = random_cluster_problem(seed, chain, 4 if seed % 5 else 6)

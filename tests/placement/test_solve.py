@@ -148,3 +148,10 @@ def test_an_antichain_of_fourteen_layers_is_solved() -> None:
     plan = fastest_plan(Problem(7, 1e9, 1.0, 1000, "sgd", "none", (graph,)))
     assert plan is not None
     assert plan.batch_s == pytest.approx(1000 / 7 * 119, rel=0.05)
+
+
+def test_a_table_that_no_ordinary_computer_holds_is_refused() -> None:
+    layers = [Layer(i, 1.0, 1.0, 1.0, 1.0, i % 2 == 0) for i in range(800)]
+    graph = layer_graph(8, layers, [(i, i + 1, 1.0) for i in range(799)])
+    with pytest.raises(InputError, match=r"widths\.8: 801 places to cut .* GiB; merge layers"):
+        fastest_plan(Problem(10_000, 100.0, 1.0, 8, "sgd", "none", (graph,)))

@@ -22,6 +22,7 @@ ChipName = Annotated[str | None, typer.Option("--chip", help="A preset, or the p
 ClusterName = Annotated[str | None, typer.Option("--cluster", help="A preset, or the path of a cluster file.")]
 BasisName = Annotated[str, typer.Option("--basis", help="Constants: calibrated, datasheet or ideal.")]
 LoadName = Annotated[str, typer.Option("--load", help="One operator alone, or queued in training.")]
+Fusing = Annotated[str, typer.Option("--fusion", help="With --graph: fuse none, elementwise or full before.")]
 Residency = Annotated[bool, typer.Option(help="With --graph: keep results in the global buffer where they fit.")]
 
 
@@ -35,6 +36,7 @@ def estimate(
     cluster: ClusterName = None,
     basis: BasisName = "calibrated",
     load: LoadName = "alone",
+    fusion: Fusing = "none",
     residency: Residency = True,
 ) -> Answer:
     """Time, bound, mapping, traffic and energy of an operator.
@@ -62,7 +64,7 @@ def estimate(
         return _gemm(gemm, device, constants, loaded)
     if vector is not None:
         return _vector(vector, device, constants, loaded)
-    return _graph(str(graph), device, network, constants, residency)
+    return _graph(str(graph), (device, network), constants, fusion, residency)
 
 
 def _basis(text: str) -> "Basis":
@@ -159,12 +161,17 @@ def _collective(text: str, cluster: "Cluster", basis: "Basis") -> Answer:
     return Answer(({**document, "ways": [asdict(way) for way in found]},), show)
 
 
-def _graph(path: str, chip: "Chip", cluster: "Cluster | None", basis: "Basis", residency: bool) -> Answer:
+def _graph(path: str, on: "tuple[Chip, Cluster | None]", basis: "Basis", fusion: str, residency: bool) -> Answer:
     from phaze.cost.layer import estimate_layers, layers_document
     from phaze.graph import store
+    from phaze.graph.fuse import LEVELS, fuse
     from phaze.hardware.calibration import constants_of
 
-    model = store.load(path)
+    chip, cluster = on
+    depths = [level for level in LEVELS if level == fusion]
+    if not depths:
+        raise unknown_name("--fusion", "level of fusion", fusion, LEVELS)
+    model = fuse(store.load(path), depths[0])
     layers = estimate_layers(model, chip, cluster, basis, residency)
     used = constants_of(chip.calibration, basis, "training").basis
     asked = {"graph": model.name, "chip": chip.name, "cluster": cluster.name if cluster else None, "basis": used}
@@ -176,4 +183,4 @@ def _graph(path: str, chip: "Chip", cluster: "Cluster | None", basis: "Basis", r
             console, f"{model.name}, width {model.tensor}, microbatch {model.microbatch}, on {chip.name}", layers
         )
 
-    return Answer(({**asked, "residency": residency, **layers_document(layers)},), show)
+    return Answer(({**asked, "fusion": fusion, "residency": residency, **layers_document(layers)},), show)

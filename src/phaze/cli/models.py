@@ -72,12 +72,12 @@ def _show_all(console: "Console", rows: list[dict[str, Any]]) -> None:
 def _show_one(console: "Console", row: dict[str, Any]) -> None:
     from phaze.report.terminal import facts
 
-    positions = "any" if row["positions"] is None else f"{row['positions']:,}"
+    longest = "any length" if row["positions"] is None else f"at most {row['positions']:,}"
     pairs = [
         ("layers", str(row["layers"])),
         ("hidden, heads", f"{row['hidden']:,}, {row['heads']}"),
         ("parameters", f"{row['parameters']:,}"),
-        ("sequence", f"{row['sequence']:,}{', always' if row['fixed'] else f' of at most {positions}'}"),
+        ("sequence", f"{row['sequence']:,}, {'always' if row['fixed'] else longest}"),
         ("widths searched", " ".join(map(str, row["widths"]))),
         ("widths shipped", " ".join(map(str, row["shipped_widths"]))),
     ]

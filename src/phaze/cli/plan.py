@@ -62,7 +62,7 @@ def plan(
         raise InputError("plan", "a job needs a chip, devices and a batch", "add --chip, --devices and --batch")
     from phaze.evaluate.request import Asked, request_of
 
-    name, sizes = _model(model, gpt, llama)
+    name, sizes = _model(model, gpt, llama, sequence)
     if attention not in ("eager", "fused"):
         raise InputError("--attention", f"'{attention}' is not known", "allowed: eager, fused")
     asked = Asked(
@@ -83,16 +83,18 @@ def plan(
     return _planned(request_of(asked))
 
 
-def _model(model: str | None, gpt: str | None, llama: str | None) -> tuple[str, dict[str, Any] | None]:
+def _model(
+    model: str | None, gpt: str | None, llama: str | None, sequence: int | None
+) -> tuple[str, dict[str, Any] | None]:
     given = [(family, text) for family, text in (("gpt", gpt), ("llama", llama)) if text is not None]
     if (model is not None) + len(given) != 1:
         raise InputError("plan", "there must be one model", "give one of --model, --gpt, --llama")
     if model is not None:
         return model, None
-    from phaze.cli.graph import sizes_of
+    from phaze.graph.sources import parse_sizes
 
     family, text = given[0]
-    return family, sizes_of(f"--{family}", text)
+    return family, parse_sizes(text, family, sequence)
 
 
 def _numbers(option: str, text: str | None) -> tuple[int, ...] | None:

@@ -1,10 +1,11 @@
 """Our costs beside what was measured on hardware: every row, with the chip's constants and from its data sheet alone.
 
-Rows: products and softmaxes on an A100 (each alone), all-reduces of 2 to 8 A100 (in place), and forward and backward of
-one layer of a 22B model on 8 A100 (queued in training; the backward all-reduces run beside the weight gradients).
+Rows: products and softmaxes on an A100 (each alone), the fastest product found on each of some chips, all-reduces of 2
+to 8 A100 (in place), and forward and backward of one layer of a 22B model on 8 A100 (queued in training; the backward
+all-reduces run beside the weight gradients).
 
     layer forward  = sum of its kernels + all-reduces;     with full recompute the backward pass begins with a forward
-    layer backward = sum of its kernels + all-reduces - sum over all-reduces of min(it, weight gradient before)
+    layer backward = sum of its kernels + sum over all-reduces of max(0, it - the weight gradient before it)
 """
 
 import json
@@ -13,20 +14,22 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-from phaze.cost.block import BlockSizes, backward_works, forward_works, weight_gradients
 from phaze.cost.collective import collective
 from phaze.cost.fitting import Measured, measured_product, measured_vector, predicted_s
 from phaze.cost.mapping import product
 from phaze.cost.parts import chip_arrays
 from phaze.cost.table import cost_works
-from phaze.cost.work import Work
+from phaze.cost.vector import Moved, VectorWork
+from phaze.cost.work import Work, works_of
+from phaze.graph.fuse import fuse_layer
+from phaze.graph.zoo import load_family
 from phaze.hardware.calibration import Basis, constants_of
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster
 from phaze.hardware.library import load_chip, load_cluster
 
 CHIP, CLUSTER = "a100-80gb", "vtrain-a100"
-LARGE_BYTES = 16 * 2**20
+BASES: tuple[Basis, Basis] = ("calibrated", "datasheet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +75,23 @@ def operator_rows() -> list[Row]:
     chip, raw = load_chip(CHIP), _data()["operators"]
     rows = [_measured(row) for row in raw]
     chips = chip_arrays([chip])
-    ours = [predicted_s(rows, chips, constants_of(chip.calibration, basis)) for basis in ("calibrated", "datasheet")]
+    ours = [predicted_s(rows, chips, constants_of(chip.calibration, basis)) for basis in BASES]
     return [
         Row(said["operator"], row.label.split()[1], row.seconds, a, b, said["source"])
         for said, row, a, b in zip(raw, rows, *ours, strict=True)
     ]
+
+
+def rate_rows() -> list[Row]:
+    """The product with the greatest rate found on each of several chips."""
+    found = []
+    for row in _data()["rates"]:
+        chip, asked = load_chip(row["chip"]), [measured_product(product(*row["sizes"]), row["seconds"])]
+        chips = chip_arrays([chip])
+        a, b = (predicted_s(asked, chips, constants_of(chip.calibration, basis))[0] for basis in BASES)
+        label = f"{chip.name} {asked[0].label.split()[1]}"
+        found.append(Row("greatest product rate", label, row["seconds"], a, b, row["source"]))
+    return found
 
 
 def all_reduce_rows() -> list[Row]:
@@ -99,16 +114,33 @@ def all_reduce_rows() -> list[Row]:
     ]
 
 
+def block_works(sizes: dict[str, int]) -> tuple[tuple[Work, ...], tuple[Work, ...]]:
+    """Forward and backward of a block of the family ``gpt``, element-wise chains fused, as Megatron-LM runs it.
+
+    Backward ends with adding the gradients to the 32-bit sums of the batch: 8 bytes a parameter.
+    """
+    gpt = {"hidden": sizes["hidden"], "layers": 2, "heads": sizes["heads"], "vocabulary": 51200}
+    model = load_family(
+        "gpt", gpt | {"sequence": sizes["sequence"]}, tensor=sizes["tensor"], microbatch=sizes["microbatch"]
+    )
+    block = fuse_layer(next(layer for i, layer in enumerate(model.layers) if model.count(i) > 1), "elementwise")
+    parameters = block.parameter_elements
+    summed = VectorWork(parameters, 0, 1.0, 1, (Moved(4.0 * parameters),), (Moved(4.0 * parameters),))
+    return works_of(block.forward), (*works_of(block.backward), Work("vector", vector=summed))
+
+
 def pass_s(works: Sequence[Work], chip: Chip, cluster: Cluster, basis: Basis, hidden: bool) -> float:
-    """Seconds of kernels and collectives one after the other; ``hidden``: collectives beside weight gradients."""
+    """Seconds of kernels and collectives one after the other; ``hidden``: an all-reduce runs beside the product that
+    stands before it, the weight gradient of the layer whose input gradient it sums."""
     times = cost_works(works, chip_arrays([chip]), constants_of(chip.calibration, basis, "training")).times_s()[:, 0]
-    asked = [work.collective for work in works]
-    waits = [
-        0.0 if one is None else collective("all_reduce", one.bytes, one.group, cluster, basis).time_s for one in asked
-    ]
-    beside = weight_gradients(works) if hidden else [False] * len(works)
-    saved = sum(min(float(times[i]), waits[i + 1]) for i, flag in enumerate(beside) if flag)
-    return float(times.sum()) + sum(waits) - saved
+    total = float(times.sum())
+    for i, work in enumerate(works):
+        if work.collective is not None:
+            asked = work.collective
+            waited = collective("all_reduce", asked.bytes, asked.group, cluster, basis).time_s
+            beside = hidden and i > 0 and works[i - 1].core == "tensor"
+            total += max(0.0, waited - float(times[i - 1])) if beside else waited
+    return total
 
 
 def layer_rows() -> list[Row]:
@@ -116,11 +148,12 @@ def layer_rows() -> list[Row]:
     chip, cluster = load_chip(CHIP), load_cluster("selene")
     found = []
     for row in _data()["layers"]:
-        sizes = BlockSizes(row["hidden"], row["heads"], row["sequence"], row["microbatch"], row["tensor"])
+        works = block_works(row)
         ours: dict[str, list[float]] = {"forward": [], "backward": []}
-        for basis in ("calibrated", "datasheet"):
-            forward = pass_s(forward_works(sizes), chip, cluster, basis, hidden=False)
-            backward = pass_s(backward_works(sizes), chip, cluster, basis, hidden=True)
+        for basis in BASES:
+            forward, backward = (
+                pass_s(w, chip, cluster, basis, hidden) for w, hidden in zip(works, (False, True), strict=True)
+            )
             ours["forward"].append(forward)
             ours["backward"].append(backward + (forward if row["recompute"] == "full" else 0.0))
         for name, (a, b) in ours.items():
@@ -131,4 +164,4 @@ def layer_rows() -> list[Row]:
 
 def accuracy_rows() -> list[Row]:
     """Every measured row."""
-    return [*operator_rows(), *all_reduce_rows(), *layer_rows()]
+    return [*operator_rows(), *rate_rows(), *all_reduce_rows(), *layer_rows()]

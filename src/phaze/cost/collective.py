@@ -8,20 +8,21 @@ many rings as a group has members each has its own way out, so B = min over leve
 l), and a, s are those of the outermost level used. With f = (n - 1)/n:
 
     ring              all_reduce  s + 2(n-1) a + 2 f S/B      all_gather, reduce_scatter  s/2 + (n-1) a + f S/B
-    halving-doubling  all_reduce  s + 2 log2(n) a + 2 f S/B   gather, scatter  s/2 + log2(n) a + f S/B   switch, n = 2^i
+    halving-doubling  all_reduce  s + 2 log2(n) a + 2 f S/B   gather, scatter  s/2 + log2(n) a + f S/B   one switch, 2^i
     tree              all_reduce  s + 2 log2(n) a + 2 S/B                                                switch
     torus             as ring, a path of sum(e_i - 1) steps over axes of extents e_i; B is the share of the links that
                       lie on axes in use, halved where the group does not close an axis of more than two into a ring
                       in these four each device also copies and adds its own bytes: + S/local, a gather S/(2 local)
-    direct            all_to_all  s/2 + a + f S/B on a switch; on a ring or torus the mean distance, e_i/4 hops on each
-                      axis, loads the links instead: s/2 + sum(e_i/2) a + f S/B max(1, mean hops / axes in use)
+    direct            all_to_all  s/2 + a + the slowest level's (S x share that crosses it)/B_l; on a ring or torus the
+                      mean distance, e_i/4 hops on each axis, loads the links: x max(1, mean hops / axes in use), and
+                      sum(e_i/2) steps. point_to_point  s/2 + a + S/B_l of the level that alone joins both
     small             any, by stores into the peers' memory: s' + log2(n) a/4 + w S/(share' bandwidth), w = 1 for
                       all_reduce, f else: the way of small messages, within one level
     hierarchical      all_reduce = reduce_scatter inside (S) + all_reduce across (S/g) + all_gather inside (S);
                       a gather or scatter is one level after the other
 
-S/n per pair of ranks is what all_to_all moves; point_to_point is s/2 + a + S/B of the level that both ranks share. The
-paper's rules (:func:`flat_ring_s`) have one link and no latency: 2 (n-1)/n S/B, half of it for a gather or scatter.
+S/n per pair of ranks is what all_to_all moves; the ranks of point_to_point say how far the two are apart. The paper's
+rules (:func:`flat_ring_s`) have one link and no latency: 2 (n-1)/n S/B, half of it for a gather or scatter.
 """
 
 from collections.abc import Iterator
@@ -125,29 +126,41 @@ def _ring_like(kind: Kind, s: Stretch, size: float, steps: float, way: str, whol
     return CollectiveCost(latency + sent / s.bytes_per_s + local, way, latency, sent)
 
 
-def _all_to_all(s: Stretch, size: float) -> CollectiveCost:
-    sent = size * (s.ranks - 1) / s.ranks
-    latency, load = 0.5 * s.constants.start_s + s.step_s, 1.0
-    if s.kind != "switch":
-        hops = sum(extent / 4 for extent in s.extents)
-        latency = 0.5 * s.constants.start_s + sum(extent / 2 for extent in s.extents) * s.step_s
-        load = max(1.0, hops / max(1, len(s.extents)))
-    return CollectiveCost(latency + load * sent / s.bytes_per_s, "direct", latency, sent)
+def _used(cluster: Cluster, ranks: int, basis: Basis) -> list[Stretch]:
+    counts = members(cluster, ranks)
+    return [_stretch(level, n, basis) for level, n in zip(cluster.levels, counts, strict=True) if n > 1]
+
+
+def _exchange(cluster: Cluster, ranks: int, size: float, basis: Basis) -> CollectiveCost:
+    """All to all: each device's own bytes over each level that they cross, the slowest level counts."""
+    latency, slowest, below = 0.0, 0.0, 1
+    for s in _used(cluster, ranks, basis):
+        inside = below * s.ranks
+        crossing, load, steps = size * (min(inside, ranks) - below) / ranks, 1.0, 1.0
+        if s.kind != "switch":
+            steps = sum(extent / 2 for extent in s.extents)
+            load = max(1.0, sum(extent / 4 for extent in s.extents) / max(1, len(s.extents)))
+        latency = max(latency, 0.5 * s.constants.start_s + steps * s.step_s)
+        slowest, below = max(slowest, load * crossing / s.bytes_per_s), inside
+    sent = size * (ranks - 1) / ranks
+    return CollectiveCost(latency + slowest, "direct", latency, sent)
+
+
+def _transfer(cluster: Cluster, ranks: int, size: float, basis: Basis) -> CollectiveCost:
+    """One device to another that only the outermost level of ``ranks`` devices joins it with."""
+    outer = _used(cluster, ranks, basis)[-1]
+    latency = 0.5 * outer.constants.start_s + outer.step_s
+    return CollectiveCost(latency + size / outer.bytes_per_s, "direct", latency, size)
 
 
 def _single_ways(kind: Kind, s: Stretch, size: float) -> Iterator[CollectiveCost]:
     n = s.ranks
-    if kind == "all_to_all":
-        yield _all_to_all(s, size)
-    elif kind == "point_to_point":
-        latency = 0.5 * s.constants.start_s + s.step_s
-        yield CollectiveCost(latency + size / s.bytes_per_s, "direct", latency, size)
-    else:
+    if kind not in ("all_to_all", "point_to_point"):
         if s.kind == "torus":
             yield _ring_like(kind, s, size, sum(extent - 1 for extent in s.extents), "torus")
         else:
             yield _ring_like(kind, s, size, n - 1, "ring")
-        if s.kind == "switch" and n & (n - 1) == 0:
+        if s.single and s.kind == "switch" and n & (n - 1) == 0:
             yield _ring_like(kind, s, size, log2(n), "halving-doubling")
         if s.kind == "switch" and kind == "all_reduce":
             yield _ring_like(kind, s, size, log2(n), "tree", whole=True)
@@ -159,8 +172,7 @@ def _single_ways(kind: Kind, s: Stretch, size: float) -> Iterator[CollectiveCost
 
 
 def _hierarchical(kind: Kind, cluster: Cluster, ranks: int, size: float, basis: Basis) -> CollectiveCost | None:
-    counts = members(cluster, ranks)
-    used = [_stretch(level, n, basis) for level, n in zip(cluster.levels, counts, strict=True) if n > 1]
+    used = _used(cluster, ranks, basis)
     if len(used) < 2 or kind in ("all_to_all", "point_to_point"):
         return None
     total, names, latency, sent, left = 0.0, [], 0.0, 0.0, size
@@ -186,6 +198,10 @@ def ways(
         members(cluster, ranks)
         return [CollectiveCost(0.0, "nothing", 0.0, 0.0)]
     found = list(_single_ways(kind, flat(cluster, ranks, basis), size_bytes))
+    if kind == "all_to_all":
+        found.append(_exchange(cluster, ranks, size_bytes, basis))
+    if kind == "point_to_point":
+        found.append(_transfer(cluster, ranks, size_bytes, basis))
     deeper = _hierarchical(kind, cluster, ranks, size_bytes, basis)
     return sorted([*found, *([deeper] if deeper else [])], key=lambda cost: cost.time_s)
 

@@ -89,10 +89,15 @@ def _loss(rows: Sequence[Measured], chips: ChipArrays, constants: Constants) -> 
     return float(np.mean(np.abs(np.log(seconds / [row.seconds for row in rows]))))
 
 
-def descend(loss: Callable[[Constants], float], start: Constants, bounds: Sequence[tuple[str, Bounds]]) -> Constants:
+def descend(
+    loss: Callable[[Constants], float],
+    start: Constants,
+    bounds: Sequence[tuple[str, Bounds]],
+    finest: float = 1e-3,
+) -> Constants:
     """Coordinate descent: seven values around the best one of each constant, the reach halved after every round."""
     best, least, reach = start, loss(start), 1.0
-    while reach > 1e-3:
+    while reach > finest:
         for name, (low, high) in bounds:
             centre = getattr(best, name)
             for step in np.linspace(-0.5, 0.5, 7):
@@ -119,8 +124,9 @@ def _fit_vectors(rows: Sequence[Measured], chip: Chip, start: Constants) -> Cons
     found = []
     for bytes_kept in (*kept, half):
         begun = replace(start, kept_row_bytes=bytes_kept, vector_start_up_s=1e-5)
-        found.append(descend(lambda c: _loss(rows, chips, c), begun, VECTOR_BOUNDS))
-    return min(found, key=lambda c: _loss(rows, chips, c))
+        found.append(descend(lambda c: _loss(rows, chips, c), begun, VECTOR_BOUNDS, finest=0.1))
+    best = min(found, key=lambda c: _loss(rows, chips, c))
+    return descend(lambda c: _loss(rows, chips, c), best, VECTOR_BOUNDS)
 
 
 def _fit_all(rows: Sequence[Measured], chip: Chip, start: Constants) -> Constants:

@@ -8,7 +8,8 @@ with a buffer of U bytes; a global buffer of G bytes; HBM. A mapping is one choi
     flow       os-mn (m on rows, n on columns, outputs stay), os-nm (the other way round),
                ws (k on rows, n on columns, weights stay, m streams),
                is (k on rows, m on columns, inputs stay, n streams)
-    ks         split of k over cores, 1..64; kt = ceil(k/ks); partial sums meet in the global buffer
+    ks         split of k over cores, 1..64, doubled only while there are fewer than 8 T items; kt = ceil(k/ks);
+               partial sums meet in the global buffer
     kc         depth of the operand slices in the core buffer, the deepest that fits: 2 e kc (mt + nt) + 4 mt nt <= U
                (slices are double-buffered; there are no sums to keep when one os pass makes the tile)
     gm x gn    cores that share what is read: a fragment of A goes to gn cores at once, one of B to gm; gm gn <= T,
@@ -40,6 +41,7 @@ Ties: least HBM bytes, then global bytes, then max(t_array, t_core), then the fi
 from collections.abc import Iterator
 
 from phaze.cost.mapping import (
+    ENOUGH,
     FANOUT,
     FLOWS,
     NEVER,
@@ -140,7 +142,7 @@ def core_options(p: Product, part: TensorPart) -> Iterator[CoreOption]:
             for flow in FLOWS:
                 kc = depth(flow, mt, nt, p, part)
                 for ks in SPLITS if kc else ():
-                    if ks > p.k:
+                    if ks > p.k or (ks > 1 and p.batch * am * an * (ks // 2) >= ENOUGH * part.cores):
                         break
                     kt = _up(p.k, ks)
                     deep = min(kc, kt)

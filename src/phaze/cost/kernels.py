@@ -150,7 +150,7 @@ def core_front(sizes: Integers, shape: Integers, rates: Floats, costs: Floats, c
                 if deep[flow] == 0:
                     continue
                 ks = 1
-                while ks <= 64 and ks <= k:
+                while ks <= 64 and ks <= k and (ks == 1 or float(batch) * am * an * (ks // 2) < 8.0 * cores):
                     kt = _up(k, ks)
                     kc = min(deep[flow], kt)
                     items = float(batch) * am * an * ks

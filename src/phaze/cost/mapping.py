@@ -14,6 +14,8 @@ Bound = Literal["array", "core buffer", "global buffer", "hbm"]
 FLOWS: tuple[Flow, ...] = ("os-mn", "os-nm", "ws", "is")
 ORDERS: tuple[Order, ...] = ("a", "b", "c", "through")
 SPLITS = (1, 2, 4, 8, 16, 32, 64)
+ENOUGH = 8
+"""Items for each core beyond which splitting k further is not tried."""
 SLICE = 64
 """Rows or columns of a streamed operand that the global buffer holds at a time."""
 FANOUT = 16

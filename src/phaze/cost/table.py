@@ -63,7 +63,10 @@ class Column:
 
     def times_s(self) -> Floats:
         """Seconds of all works on every chip, (work, chip)."""
-        return np.array([self.time_s(i) for i in range(len(self.works))]).reshape(len(self.works), -1)
+        found = np.empty((len(self.works), len(self.tensor_part_of)))
+        for work in range(len(self.works)):
+            found[work] = self.time_s(work)
+        return found
 
     def hbm_bytes(self, work: int) -> Floats:
         return self._tensor(self.products.hbm_bytes, work) + self._vector(self.vectors.hbm_bytes, work)

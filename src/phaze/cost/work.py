@@ -83,8 +83,23 @@ def _vector(parts: Sequence[Operator], reads: tuple[Moved, ...], writes: tuple[M
     operations = sum(n * o for n, _, o in counted) / elements if elements else 0.0
     rowed = [(n, r) for n, r, _ in counted if r]
     rows = max(rowed)[1] if rowed else 0
-    passes = max(PASSES.get(part.kind, 1) for part in parts)
+    passes = max(2 if _comes_back(parts) else 1, *(PASSES.get(part.kind, 1) for part in parts))
     return VectorWork(elements, rows, float(operations), passes, reads, writes)
+
+
+def _comes_back(parts: Sequence[Operator]) -> bool:
+    """Whether members apply to the elements of a row what others have summed over it, as a norm in pieces does."""
+    summed: dict[int, int] = {}
+    for part in parts:
+        rows = [summed[a.tensor] for a in part.reads if a.tensor in summed]
+        elements = _lane_elements(part)[0]
+        if rows and elements > max(rows):
+            return True
+        if KINDS[part.kind].rule == "reduce":
+            rows.append(part.size("rows"))
+        if rows:
+            summed.update({a.tensor: max(rows) for a in part.writes})
+    return False
 
 
 def _looked_up(op: Operator, tensors: dict[int, Tensor]) -> int:

@@ -8,8 +8,8 @@ For one pass over a layer with operators o (run one after the other) and tensor-
     pass     = (device^4 + host^4)^(1/4)                         the host runs ahead, but not far: a soft maximum
     backward = pass + 8 N / HBM bandwidth        gradients of N parameters are added to those of earlier microbatches
 
-A product may run beside c if it neither leads to c nor follows from it and reads what the products before c read: the
-weight gradient of the same map.
+A product may run beside c if it neither leads to c nor follows from it and reads what the last products before c read:
+the weight gradient of the same map.
 """
 
 from collections.abc import Sequence
@@ -88,13 +88,16 @@ def companions(graph: OperatorGraph) -> dict[int, tuple[int, ...]]:
     edges = list(graph.edges())
     place = {operator.id: index for index, operator in enumerate(graph.operators)}
     products = [operator for operator in graph.operators if operator.core in ("tensor", "both")]
+    matrix = {product.id for product in products}
     taken: set[int] = set()
     found: dict[int, tuple[int, ...]] = {}
     for operator in graph.operators:
         if operator.core != "network":
             continue
         before, after = (_closure(edges, {operator.id}, forward) for forward in (False, True))
-        inputs = {access.tensor for product in products if product.id in before for access in product.reads}
+        open_edges = [(tail, head) for tail, head in edges if head not in matrix]
+        last = _closure(open_edges, {operator.id}, False) & matrix
+        inputs = {access.tensor for product in products if product.id in last for access in product.reads}
         beside = [
             product.id
             for product in products

@@ -4,8 +4,9 @@ The model is one of ``gpt`` or ``llama`` by sizes, a named ``model``, or a ``gra
 taken from the cluster and its stack: bf16 with fp32 master weights, Adam, eager attention, 1F1B.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -19,6 +20,7 @@ from phaze.hardware.cluster import Cluster
 from phaze.hardware.library import load_chip, load_cluster, load_stack
 from phaze.hardware.stack import Optimizer, Precision, Stack
 
+T = TypeVar("T")
 RecomputeName = Literal["none", "selective", "full"]
 Reference = Annotated[str, Field(min_length=1, max_length=400)]
 Size = Annotated[int, Field(gt=0, le=2**31)]
@@ -113,7 +115,7 @@ class Job:
     optimizer: Optimizer
 
 
-def _model_of(run: RunFile, where: str) -> Model:
+def _model_of(run: RunFile) -> Model:
     plan = run.plan
     split: dict[str, Any] = {
         "tensor": plan.tensor,
@@ -129,29 +131,37 @@ def _model_of(run: RunFile, where: str) -> Model:
     if run.model is not None:
         entry_of(run.model)
         return load_model(run.model, **split)
-    return _graph_file(run, where)
+    return _graph_file(run)
 
 
-def _graph_file(run: RunFile, where: str) -> Model:
+def _graph_file(run: RunFile) -> Model:
     model = load_graph(str(run.graph))
     wanted = (run.plan.tensor, run.plan.microbatch)
     if (model.tensor, model.microbatch) != wanted:
         raise InputError(
-            f"{where}: graph",
+            "graph",
             f"{run.graph} is of tensor width {model.tensor} and microbatch {model.microbatch}",
             f"give one of width {wanted[0]} and microbatch {wanted[1]}",
         )
     return model
 
 
+def _at(path: str, read: Callable[[], T]) -> T:
+    """What ``read`` gives, its faults said with the path of the key that led to it."""
+    try:
+        return read()
+    except InputError as fault:
+        raise InputError(f"{path}: {fault.where}" if fault.where else path, fault.problem, fault.remedy) from None
+
+
 def job_of(raw: dict[str, Any], where: str) -> Job:
     """The job that a document describes, or an InputError with the path."""
     run = check(RunFile, raw, where)
-    cluster = load_cluster(run.cluster)
-    stack = load_stack(run.stack or cluster.stack)
+    cluster = _at(f"{where}: cluster", lambda: load_cluster(run.cluster))
+    stack = _at(f"{where}: stack", lambda: load_stack(run.stack or cluster.stack))
     return Job(
-        model=_model_of(run, where),
-        chip=load_chip(run.chip),
+        model=_at(where, lambda: _model_of(run)),
+        chip=_at(f"{where}: chip", lambda: load_chip(run.chip)),
         cluster=cluster,
         stack=stack,
         devices=run.devices,

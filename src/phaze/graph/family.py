@@ -91,7 +91,8 @@ def family_case(
 ) -> str:
     """The name of the case that a point belongs to."""
     conditions = ["t=1" if point["t"] == 1 else "t>1", "b=1" if point["b"] == 1 else "b>1"]
-    conditions.append("a=t" if point["a"] == point["t"] else "a>t")
+    if attention == "eager":
+        conditions.append("a=t" if point["a"] == point["t"] else "a>t")
     if family == "llama":
         conditions.append("k=a" if point["k"] == point["a"] else "k<a")
         conditions.append("tied" if values["tied"] else "untied")

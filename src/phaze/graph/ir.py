@@ -54,7 +54,7 @@ class Operator:
     """One kernel. ``kind`` is a row of :mod:`phaze.graph.opset`; ``sizes`` are named, in the order of that row:
 
     product: batch, m, n, k · attention: batch, queries, keys, width, value_width · vector kinds: elements,
-    and rows where rows are reduced or normalised · collectives: bytes (of the whole tensor, gathered or reduced), group.
+    and rows where rows are reduced or normalised · collectives: bytes (of the whole tensor), group.
     ``parts`` are the members of a fused operator, in order; ``module`` is the path within the layer.
     """
 

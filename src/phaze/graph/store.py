@@ -11,13 +11,13 @@
     none, selective, full = {saved, saved_bytes, rerun: graph, or "forward" for the forward graph again}
 
 A graph's tensors are those that its operators (or their parts) touch, its inputs those that are read and not
-written: both follow from the operators and are not stored.
+written: both follow from the operators and are not stored. Shipped graphs are read without pydantic, which is slow to
+import; hence the imports inside functions.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from phaze import documents
 from phaze.errors import InputError
 from phaze.graph.ir import (
     Access,
@@ -134,6 +134,8 @@ def document_of(model: Model) -> dict[str, Any]:
 
 def dumps(model: Model, pretty: bool = False) -> str:
     """The document as text."""
+    from phaze import documents
+
     return documents.dumps(document_of(model), pretty)
 
 
@@ -212,10 +214,14 @@ def model_of(raw: Mapping[str, Any], where: str) -> Model:
 
 def loads(text: str, where: str) -> Model:
     """The model of a document's text."""
+    from phaze import documents
+
     return model_of(documents.parse(text, "json", where), where)
 
 
 def load(path: str) -> Model:
     """The model in the file at ``path`` (``-``: standard input)."""
+    from phaze import documents
+
     text, where = documents.read_text(path)
     return loads(text, where)

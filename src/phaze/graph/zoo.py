@@ -11,7 +11,7 @@ from typing import Any
 
 from phaze.errors import InputError, unknown_name
 from phaze.graph.depth import deepen, runs
-from phaze.graph.family import FAMILIES, check_sizes, family_case, family_point
+from phaze.graph.family import check_sizes, family_case, family_point
 from phaze.graph.ir import Attention, Model
 from phaze.graph.shipped import case_name, model_at, open_shipped
 from phaze.graph.torch.named import NAMED
@@ -99,8 +99,9 @@ def _check_split(name: str, tensor: int, microbatch: int, widths: tuple[int, ...
 
 def is_shipped(name: str, tensor: int, sequence: int, sequence_parallel: bool) -> bool:
     """Whether :func:`load_model` has this graph; if not, it can still be traced."""
-    spread = sequence_parallel and tensor > 1
-    return name in ZOO and tensor in ZOO[name].shipped and not (spread and sequence % tensor)
+    if name not in ZOO or tensor not in ZOO[name].shipped:
+        return False
+    return not sequence_parallel or ZOO[name].fixed or sequence % tensor == 0
 
 
 def load_model(
@@ -116,7 +117,7 @@ def load_model(
     entry = entry_of(name)
     length = check_sequence(entry, sequence)
     row = NAMED[name]
-    if row.kind in FAMILIES:
+    if not row.architecture:
         return load_family(
             row.kind,
             row.sizes,

@@ -53,6 +53,12 @@ class Calibration:
         for field in fields(self):
             _in_range("calibration", field.name, getattr(self, field.name))
 
+    @property
+    def complete(self) -> bool:
+        """Whether arrays, memory and start-up were all measured."""
+        known = (self.matrix_share, self.hbm_share, self.vector_hbm_share, self.start_up_s)
+        return all(value is not None for value in known)
+
 
 @dataclass(frozen=True, slots=True)
 class Constants:

@@ -178,6 +178,26 @@ def depths_that_fit(pairs: Pairs, most: "Ints", rounds: int, gpipe: bool, depth:
 
 
 @njit(cache=True)
+def paces(pairs: Pairs, most: "Ints", rounds: int, gpipe: bool, depth: int) -> "Floats":
+    """For S = 0 .. ``depth``: the least greatest stage time of a cut into S stages, transfers left out."""
+    sets = pairs.start.shape[0] - 1
+    g = np.full((sets, depth + 1), np.inf)
+    g[0, 0] = 0.0
+    for top in range(1, sets):
+        row = g[top]
+        for pair in range(pairs.start[top], pairs.start[top + 1]):
+            below, begin = g[pairs.rest[pair]], 1
+            for mode in range(3):
+                up_to = depth if rounds <= most[pair, mode] else (0 if gpipe else min(depth, most[pair, mode]))
+                own_s = pairs.time_s[pair, mode]
+                for s in range(begin, up_to + 1):
+                    row[s] = min(row[s], max(own_s, below[s - 1]))
+                begin = max(begin, up_to + 1)
+    whole: Floats = g[sets - 1]
+    return whole
+
+
+@njit(cache=True)
 def _grown(values: "Floats") -> "Floats":
     larger = np.empty((2 * values.shape[0], values.shape[1]))
     larger[: values.shape[0]] = values

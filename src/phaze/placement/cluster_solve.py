@@ -2,8 +2,9 @@
 
 Best first over shapes (t, S, d, order). No plan of a shape is faster than
 
-    (m - 1) max(C / S, longest layer) + C                         with C the time of all layers at width t
-      + E of max(W / S, largest layer)                            with W all parameters, as prices do not fall with size
+    (m - 1) P(S) + max(C, P(S))         C the time of all layers at width t, P(S) the least greatest stage time of a cut
+                                        into S stages with free transfers, in the memory that the most copies leave
+      + E of max(W / S, largest layer)  W all parameters, as prices do not fall with size
 
 so shapes are taken by that bound, and each is solved exactly (:func:`phaze.placement.cluster_kernels.best_cut`) until
 the next bound is no less than the best plan. A depth at which nothing fits is left out at once: more copies never need
@@ -49,7 +50,6 @@ class Width:
     before_s: Floats
     tied_bytes: Floats
     tied_members: Ints
-    longest_s: float
     parameter_bytes: float
     largest_bytes: float
     sizes_bytes: Floats
@@ -111,7 +111,6 @@ def ready(problem: ClusterProblem, graph: LayerGraph, extras: tuple[Extra, ...],
         _before(chart, seconds),
         kept.group_bytes,
         kept.group_size,
-        float(seconds.max()),
         float(chart.parameter_bytes.sum()) - shared,
         float(chart.parameter_bytes.max()),
         *np.unique(pairs.parameter_bytes, return_inverse=True),
@@ -131,16 +130,27 @@ def _shapes(problem: ClusterProblem, widths: list[Width]) -> tuple[list[Ints], F
     """Every (index of width, stages, copies), and what no plan of it can beat even if its end took no time."""
     rows, bounds = [], []
     for index, width in enumerate(widths):
+        pace_s = _paces(problem, width)
         for stages in range(1, min(len(width.graph.layers), problem.devices // width.graph.width) + 1):
+            if pace_s[stages] == inf:
+                continue
             copies = np.arange(1, min(problem.microbatches, problem.devices // (width.graph.width * stages)) + 1)
             laps = -(-problem.microbatches // copies) - 1
-            whole_s = width.before_s[0]
-            bounds.append(laps * max(whole_s / stages, width.longest_s) + whole_s)
+            bounds.append(laps * pace_s[stages] + max(width.before_s[0], pace_s[stages]))
             rows.append(np.stack([np.full_like(copies, index), np.full_like(copies, stages), copies]))
     if not rows:
         return [np.empty(0, np.int64)] * 3, np.empty(0)
     table = np.concatenate(rows, axis=1)
     return [table[0], table[1], table[2]], np.concatenate(bounds)
+
+
+def _paces(problem: ClusterProblem, width: Width) -> Floats:
+    """P(S) for every depth."""
+    depth = min(len(width.graph.layers), problem.devices // width.graph.width)
+    copies = max(1, min(problem.microbatches, problem.devices // width.graph.width))
+    most, rounds = _most(problem, width, copies), problem.rounds(copies)
+    found: Floats = kernels.paces(width.pairs, most, rounds, problem.schedule == "gpipe", depth)
+    return found
 
 
 def _allowed(problem: ClusterProblem) -> Ints:

@@ -82,13 +82,36 @@ def _relax(case: Case, found: Stages, count: int, top: int, tables: "tuple[Float
 
 
 @njit(cache=True)
+def _longest(case: Case, limit_s: "Floats") -> "Floats":
+    """For each closed set the greatest time of a stage taken from it that is of interest; below 0 if none is.
+
+    Stage s of U stands in a plan of S > s stages, and the layers of U fill s stages of limit(S) <= limit(s + 1) at the
+    most, so s is at least the first number with C(U) <= s limit(s + 1), and the stage takes at most limit(s + 1).
+    """
+    chart, most = case.chart, limit_s.shape[0] - 2
+    inside_s, longest_s = np.zeros(chart.size.shape[0]), np.full(chart.size.shape[0], -1.0)
+    for top in range(1, chart.size.shape[0]):
+        step = chart.step_start[top]
+        layer = chart.step_layer[step]
+        inside_s[top] = inside_s[chart.step_set[step]] + chart.forward_s[layer] + chart.backward_s[layer]
+        for s in range(1, most):
+            if inside_s[top] <= s * limit_s[s + 1] * (1 + 1e-9):
+                longest_s[top] = limit_s[s + 1]
+                break
+    longest_s[chart.size.shape[0] - 1] = limit_s[1]
+    return longest_s
+
+
+@njit(cache=True)
 def table(case: Case, kinds: int, limit_s: "Floats") -> "Floats":
     """g for every closed set but the whole graph, with up to ``kinds`` - 1 unsplit stages."""
     sets, most = case.chart.size.shape[0], limit_s.shape[0] - 2
     g, found = np.full((sets, kinds, most + 1), np.inf), new_stages(sets)
+    longest_s = _longest(case, limit_s)
     if most > 1:
         for top in range(1, sets - 1):
-            _relax(case, found, stages_of(case, top, limit_s[2], found), top, (g, limit_s))
+            if longest_s[top] >= 0:
+                _relax(case, found, stages_of(case, top, longest_s[top], found), top, (g, limit_s))
     return g
 
 
@@ -204,10 +227,10 @@ def trace(case: Case, g: "Floats", limit_s: "Floats", choice: tuple[int, int, in
     first, q, stages = choice
     found = new_stages(g.shape[0])
     owner, again = np.zeros(case.chart.forward_s.shape[0], np.int64), np.zeros(stages, np.int64)
-    top = g.shape[0] - 1
+    top, longest_s = g.shape[0] - 1, _longest(case, limit_s)
     for number in range(stages, 0, -1):
-        begin, limit = (first, limit_s[1]) if number == stages else (0, limit_s[2])
-        for k in range(begin, stages_of(case, top, limit, found)):
+        begin = first if number == stages else 0
+        for k in range(begin, stages_of(case, top, longest_s[top], found)):
             rest = found.rest[k]
             shift = 1 if g.shape[1] > 1 and found.unsplit[k] else 0
             stage = figures(found, k)

@@ -6,7 +6,7 @@ does not fit into memory is priced all the same, and :func:`fits` tells.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from phaze.errors import InputError
 from phaze.placement.problem import (
@@ -33,26 +33,30 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class _Edges:
-    """Seconds of the edges that a stage waits for, by position of its layer, and the bytes that enter."""
+class _Place:
+    """A stage's place in a graph: positions of its layers in order, seconds of the edges that its layers wait for, by
+    position, and the bytes that enter."""
 
-    entering_s: dict[int, float]
-    leaving_s: dict[int, float]
-    entering_bytes: float
+    order: list[int] = field(default_factory=list)
+    entering_s: dict[int, float] = field(default_factory=dict)
+    leaving_s: dict[int, float] = field(default_factory=dict)
+    entering: list[float] = field(default_factory=list)
 
 
-def _edges(graph: LayerGraph, inside: frozenset[int], link_bytes_per_s: float) -> _Edges:
-    entering: dict[int, float] = {}
-    leaving: dict[int, float] = {}
-    total = 0.0
+def _places(graph: LayerGraph, cuts: Sequence[Cut], link_bytes_per_s: float) -> list[_Place]:
+    stage_of = {id_: index for index, cut in enumerate(cuts) for id_ in cut.layers}
+    owner = [stage_of[layer.id] for layer in graph.layers]
+    places = [_Place() for _ in cuts]
+    for position, stage in enumerate(owner):
+        places[stage].order.append(position)
     for edge in graph.edges:
-        seconds = edge.size_bytes / link_bytes_per_s
-        if edge.head in inside and edge.tail not in inside:
-            entering[edge.head] = max(entering.get(edge.head, 0.0), seconds)
-            total += edge.size_bytes
-        elif edge.tail in inside and edge.head not in inside:
-            leaving[edge.tail] = max(leaving.get(edge.tail, 0.0), seconds)
-    return _Edges(entering, leaving, total)
+        source, target = places[owner[edge.tail]], places[owner[edge.head]]
+        if source is not target:
+            seconds = edge.size_bytes / link_bytes_per_s
+            target.entering_s[edge.head] = max(target.entering_s.get(edge.head, 0.0), seconds)
+            target.entering.append(edge.size_bytes)
+            source.leaving_s[edge.tail] = max(source.leaving_s.get(edge.tail, 0.0), seconds)
+    return places
 
 
 def _walk(start_s: float, steps: Iterable[tuple[float, float]]) -> float:
@@ -73,21 +77,18 @@ def _memory(problem: Problem, layers: Sequence[Layer], number: int, kept_bytes: 
     )
 
 
-def price_stage(problem: Problem, graph: LayerGraph, cut: Cut, number: int) -> Stage:
+def _stage(problem: Problem, graph: LayerGraph, place: _Place, recompute: bool, number: int) -> Stage:
     """The stage that stands at ``number`` counted from the end of its pipeline."""
-    wanted = set(cut.layers)
-    order = [position for position, layer in enumerate(graph.layers) if layer.id in wanted]
-    layers = [graph.layers[position] for position in order]
-    edges = _edges(graph, frozenset(order), problem.link_bytes_per_s)
-    forward_s = _walk(0.0, ((edges.entering_s.get(p, 0.0), graph.layers[p].forward_s) for p in order))
-    again_s = sum(layer.forward_s for layer in layers) if cut.recompute else 0.0
-    backward = ((edges.leaving_s.get(p, 0.0), graph.layers[p].backward_s) for p in reversed(order))
+    layers = [graph.layers[position] for position in place.order]
+    forward_s = _walk(0.0, ((place.entering_s.get(p, 0.0), graph.layers[p].forward_s) for p in place.order))
+    again_s = sum(layer.forward_s for layer in layers) if recompute else 0.0
+    backward = ((place.leaving_s.get(p, 0.0), graph.layers[p].backward_s) for p in reversed(place.order))
     backward_s = _walk(again_s, backward)
-    kept = edges.entering_bytes if cut.recompute else sum(layer.activation_bytes for layer in layers)
+    kept = sum(place.entering) if recompute else sum(layer.activation_bytes for layer in layers)
     return Stage(
         layers=tuple(layer.id for layer in layers),
         devices=graph.width if any(layer.sharded for layer in layers) else 1,
-        recompute="full" if cut.recompute else "none",
+        recompute="full" if recompute else "none",
         forward_s=forward_s,
         backward_s=backward_s,
         time_s=forward_s + backward_s,
@@ -112,7 +113,8 @@ def _require_structure(graph: LayerGraph, cuts: Sequence[Cut]) -> None:
 
 def _breakdown(problem: Problem, graph: LayerGraph, stages: Sequence[Stage], data: int, sync_s: float) -> Breakdown:
     slowest = max(stages, key=lambda stage: stage.time_s)
-    own = [layer for layer in graph.layers if layer.id in set(slowest.layers)]
+    ids = set(slowest.layers)
+    own = [layer for layer in graph.layers if layer.id in ids]
     forward_s, backward_s = sum(layer.forward_s for layer in own), sum(layer.backward_s for layer in own)
     again_s = forward_s if slowest.recompute == "full" else 0.0
     waits_s = slowest.time_s - forward_s - backward_s - again_s
@@ -135,7 +137,11 @@ def price(problem: Problem, tensor: int, data: int, cuts: Sequence[Cut]) -> Plan
     if not cuts:
         raise InputError("stages", "there is no stage", "give at least one")
     _require_structure(graph, cuts)
-    stages = tuple(price_stage(problem, graph, cut, len(cuts) - i) for i, cut in enumerate(cuts))
+    places = _places(graph, cuts, problem.link_bytes_per_s)
+    stages = tuple(
+        _stage(problem, graph, place, cut.recompute, len(cuts) - i)
+        for i, (place, cut) in enumerate(zip(places, cuts, strict=True))
+    )
     taken = sum(stage.devices for stage in stages)
     if taken > problem.devices // data:
         raise InputError(

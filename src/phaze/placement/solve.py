@@ -29,7 +29,7 @@ from phaze.placement.stage_kernels import BEST, BY_MEMORY, BY_TIME, FULL, NONE, 
 MOST_TABLE_BYTES = 2**28
 AGREEMENT = 1e-9
 # A guess is this multiple of what no plan can beat; below so many steps a table is filled without one.
-GUESSES = (1.04, 1.3, 3.0, inf)
+GUESSES = (1.03, 1.15, 1.5, 3.0, inf)
 FEW_STEPS = 3e7
 
 Floats = npt.NDArray[np.float64]

@@ -134,7 +134,10 @@ def _chain_stages(case: Case, top: int, limit_s: float, found: Stages) -> int:
 
 @njit(cache=True)
 def _branching_stages(case: Case, top: int, limit_s: float, found: Stages) -> int:
-    """Stages of a graph that branches, by a walk over removals of ascending layers; ``sums`` has a row a layer."""
+    """Stages of a graph that branches, by a walk over removals of ascending layers; ``sums`` has a row a layer.
+
+    ``leaving`` lists, for each depth of the walk, at which depths layers with leaving edges were taken.
+    """
     chart, rules = case.chart, case.rules
     forward_s, backward_s, sharded = chart.forward_s, chart.backward_s, chart.sharded
     parameter_bytes, activation_bytes = chart.parameter_bytes, chart.activation_bytes
@@ -146,6 +149,7 @@ def _branching_stages(case: Case, top: int, limit_s: float, found: Stages) -> in
     n = forward_s.shape[0]
     place, taken, step = np.empty(n + 1, np.int64), np.full(n + 1, -1), np.empty(n + 1, np.int64)
     sums, split, inside = np.zeros((n + 1, 6)), np.zeros(n + 1, np.bool_), np.zeros(n, np.bool_)
+    leaving, leavers = np.empty((n + 1, n), np.int64), np.zeros(n + 1, np.int64)
     place[0], step[0] = top, step_start[top]
     depth = count = 0
     while depth >= 0:
@@ -171,11 +175,17 @@ def _branching_stages(case: Case, top: int, limit_s: float, found: Stages) -> in
         place[depth], step[depth] = rest, step_start[rest]
         row = sums[depth]
         row[0], row[1], row[2], row[3], row[4], row[5] = ready_s, ahead, back, weights, kept, came
-        latest_s = 0.0
-        for i in range(1, depth + 1):
-            for edge in range(out_start[taken[i]], out_start[taken[i] + 1]):
+        leaving[depth - 1, leavers[depth - 1]] = depth
+        latest_s, leavers[depth] = 0.0, 0
+        for i in range(leavers[depth - 1] + 1):
+            level, leaves_s = leaving[depth - 1, i], -1.0
+            for edge in range(out_start[taken[level]], out_start[taken[level] + 1]):
                 if not inside[out_head[edge]]:
-                    latest_s = max(latest_s, out_bytes[edge] / link + sums[i, 2])
+                    leaves_s = max(leaves_s, out_bytes[edge] / link + sums[level, 2])
+            if leaves_s >= 0:
+                leaving[depth, leavers[depth]] = level
+                leavers[depth] += 1
+                latest_s = max(latest_s, leaves_s)
         rests[count], stash_s[count], again_s[count] = (
             rest,
             ready_s + max(back, latest_s),

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from phaze.cost.collective import CollectiveCost
-from phaze.cost.estimate import Estimate
+from phaze.cost.estimate import BAND_IN_PART, Estimate
 from phaze.cost.layer import LayerEstimate
 from phaze.cost.mapping import Product, ProductCost
 from phaze.hardware.chip import Chip
@@ -34,9 +34,10 @@ MOST_DRAWN = 16
 
 def _head(console: Console, title: str, found: Estimate, peak: str) -> None:
     console.print(f"[bold]{escape(title)}[/bold]  on {escape(found.chip)}\n")
+    basis = BASES[found.basis] + (", in part" if found.band == BAND_IN_PART else "")
     waits = f"waits for: {found.bound}; {show(found.start_up_s, 's')} of it to start"
     rows = [
-        ("time", f"{show(found.time_s, 's')}  (± {found.band:.0%}: {BASES[found.basis]}, {found.load})"),
+        ("time", f"{show(found.time_s, 's')}  (± {found.band:.0%}: {basis}, {found.load})"),
         ("", waits),
         ("share of peak", f"{found.share_of_peak:.1%} of {peak}"),
     ]
@@ -151,19 +152,12 @@ def show_layers(console: Console, title: str, layers: Sequence[LayerEstimate]) -
     rows = []
     for layer in layers:
         for name, one in (("forward", layer.forward), ("backward", layer.backward)):
-            watts = "-" if one.average_w is None or one.peak_w is None else f"{one.average_w:.0f} / {one.peak_w:.0f}"
-            rows.append(
-                (
-                    layer.name if name == "forward" else "",
-                    name,
-                    str(layer.count),
-                    show(one.time_s, "s"),
-                    show(one.tensor_s, "s"),
-                    show(one.vector_s, "s"),
-                    show(one.network_s, "s"),
-                    f"{one.share_of_peak:.0%}",
-                    watts,
-                )
-            )
-    columns = ("layer", "pass", "calls", "time", "tensor", "vector", "network", "peak", "W mean / peak")
-    console.print(table(columns, rows, left=2))
+            watts = "-" if one.average_w is None or one.peak_w is None else f"{one.average_w:.0f}/{one.peak_w:.0f}"
+            spans = (one.time_s, one.tensor_s, one.vector_s, one.network_s)
+            head = f"{layer.count} x {layer.name}" if name == "forward" else ""
+            rows.append((head, name, *(f"{1e3 * s:,.3f}" for s in spans), f"{one.share_of_peak:.0%}", watts))
+    console.print(table(("layer", "pass", "ms", "tensor", "vector", "network", "peak", "W"), rows, left=2))
+    whole = [
+        sum(x.count * one.time_s for x, one in ((x, getattr(x, p)) for x in layers)) for p in ("forward", "backward")
+    ]
+    console.print(f"\nall calls: forward {show(whole[0], 's')}, backward {show(whole[1], 's')}; W: mean/greatest")

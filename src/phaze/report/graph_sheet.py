@@ -9,8 +9,12 @@ from rich.markup import escape
 from phaze.report.terminal import facts, paragraph, table
 from phaze.units import show
 
-COLUMNS = ("layer", "calls", "operators", "GFLOP", "parameters", "saved", "collectives")
-SHORT: tuple[tuple[str, str], ...] = (("all_reduce", "AR"), ("all_gather", "AG"), ("reduce_scatter", "RS"))
+COLUMNS = ("layer", "calls", "ops", "FLOP", "param.", "saved", "sent")
+PREFIXES: tuple[tuple[str, float], ...] = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
+NOTE = (
+    "ops, FLOP (of matrix products) and sent (collectives): forward/backward, of one call; param.: parameters on this "
+    "rank; saved: what one call keeps from forward to backward."
+)
 
 
 def show_graph(console: Console, document: Mapping[str, Any]) -> None:
@@ -20,46 +24,49 @@ def show_graph(console: Console, document: Mapping[str, Any]) -> None:
     ways += [f"sequence {document['sequence']}", f"{document['attention']} attention"]
     if document["sequence_parallel"]:
         ways.append("sequence parallel")
-    console.print(f"[bold]{escape(document['name'])}[/bold]  {', '.join(ways)}\n")
+    console.print(f"[bold]{escape(document['name'])}[/bold]")
+    console.print(f"{', '.join(ways)}\n")
     console.print(table(COLUMNS, [_row(layer) for layer in total["layers"]]))
     console.print("\n[bold]The whole model, on one rank, for one microbatch[/bold]")
     console.print(facts(_facts(total)))
-    console.print("\noperators, GFLOP and collectives: forward / backward; AR all-reduce, AG all-gather,")
-    console.print("RS reduce-scatter. saved: what one call keeps from forward to backward.")
+    console.print()
+    paragraph(console, NOTE)
     for text in document["approximations"]:
-        paragraph(console, f"approximation: {text}", "  ")
+        paragraph(console, f"approximation: {text}")
+
+
+def short(value: float) -> str:
+    """Three digits and a prefix: ``6.98G``."""
+    prefix, factor = next(((name, size) for name, size in PREFIXES if value >= size), ("", 1.0))
+    digits = 0 if value / factor >= 100 else 1 if value / factor >= 10 else 2
+    return f"{value / factor:.{digits if prefix else 0}f}{prefix}"
+
+
+def _sent(rows: Sequence[Mapping[str, Any]], name: str) -> int:
+    return sum(row["count"] for row in rows if row["pass"] == name)
 
 
 def _row(layer: Mapping[str, Any]) -> tuple[str, ...]:
+    sent = [_sent(layer["collectives"], name) for name in ("forward", "backward")]
     return (
         layer["name"],
         str(layer["count"]),
-        f"{layer['forward_operators']} / {layer['backward_operators']}",
-        f"{layer['forward_flops'] / 1e9:,.1f} / {layer['backward_flops'] / 1e9:,.1f}",
-        f"{layer['parameters']:,}",
+        f"{layer['forward_operators']}/{layer['backward_operators']}",
+        f"{short(layer['forward_flops'])}/{short(layer['backward_flops'])}",
+        short(layer["parameters"]),
         show(layer["saved_bytes"], "B"),
-        " / ".join(_counts(layer["collectives"], name) for name in ("forward", "backward")),
+        f"{sent[0]}/{sent[1]}" if any(sent) else "-",
     )
 
 
-def _counts(rows: Sequence[Mapping[str, Any]], name: str) -> str:
-    found: list[str] = []
-    for kind, short in SHORT:
-        count = sum(row["count"] for row in rows if row["kind"] == kind and row["pass"] == name)
-        if count:
-            found.append(f"{count} {short}")
-    return " ".join(found) or "-"
-
-
 def _facts(total: Mapping[str, Any]) -> list[tuple[str, str]]:
-    sent = sum(row["bytes"] * row["count"] for row in total["collectives"])
-    return [
+    pairs = [
         ("parameters", f"{total['parameters']:,}"),
         ("forward", f"{total['forward_flops'] / 1e12:,.3f} TFLOP of matrix products"),
         ("backward", f"{total['backward_flops'] / 1e12:,.3f} TFLOP"),
         ("saved", f"{show(total['saved_bytes'], 'B')}, nothing recomputed"),
-        (
-            "collectives",
-            f"{sum(row['count'] for row in total['collectives'])} over {show(sent, 'B')}" if sent else "none",
-        ),
     ]
+    for row in total["collectives"]:
+        kind = row["kind"].replace("_", "-")
+        pairs.append((row["pass"], f"{row['count']} x {kind} of {show(row['bytes'], 'B')}"))
+    return pairs

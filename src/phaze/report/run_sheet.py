@@ -57,7 +57,7 @@ def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> N
         console.print(f"  {name:<16}{bar(share, 36)} {show(value, 's'):>10} {share:>5.1%}", markup=False)
     console.print("\n[bold]Stages[/bold]")
     columns = ("stage", "", "recompute", "time", "memory", f"of {show(hbm_bytes, 'B')}")
-    console.print(table(columns, _memory_rows(document, hbm_bytes), left=3))
+    console.print(table(columns, _memory_rows(document, hbm_bytes), left=6))
     if len(document["stages"]) > SHOWN_STAGES:
         console.print(f"({len(document['stages']) - SHOWN_STAGES} stages in the middle are not shown)")
     shortage = document.get("shortage")

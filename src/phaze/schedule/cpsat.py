@@ -7,6 +7,9 @@ interval of length d_im. Constraints, by the function that adds them:
     e_i <= s_j  for every i directly below j                                     (:func:`_precedence`)
     per resource, the intervals of the steps that hold some of it, each with what it holds, never hold more
     than there is                                                                (:func:`_resources`)
+    C cores >= sum over steps of (what it holds) d_im b_im                       (:func:`_loads`, implied)
+    C >= q_i + sum over spread of P_k b_k, q_i = longest path of L_i (1 - b_i) from i on, where a spread operator
+    runs alone: spread and single work take turns                                (:func:`_turns`, implied)
 
 and the lower bound known so far as ``C >= bound``. Times are whole units (at most 2^40 in sum), rounded as ``part.py``
 says. The solver runs with a fixed seed, its sub-solvers interleaved on one schedule of turns, and a limit in its own
@@ -75,7 +78,38 @@ def _resources(model: Any, part: Part, steps: Sequence[_Step]) -> None:
             model.add_cumulative([step.interval for step, _ in users], [amount for _, amount in users], cores)
 
 
-def solve_cpsat(part: Part, hint: Decisions | None, bound: int, deterministic_s: float) -> Found:
+def _loads(model: Any, part: Part, steps: Sequence[_Step], makespan: Any) -> None:
+    for resource, count in enumerate(part.cores):
+        cores = min(count, len(part))
+        held = [(step, part.holds[step.operator][step.mode][resource]) for step in steps]
+        work = [
+            part.times[step.operator][step.mode] * (cores if code == ALL else code) * step.chosen
+            for step, code in held
+            if code
+        ]
+        if cores and work:
+            model.add(makespan * cores >= sum(work))
+
+
+def _turns(model: Any, part: Part, steps: Sequence[_Step], makespan: Any, horizon: int) -> None:
+    if not part.alone:
+        return
+    spread = sum(part.times[step.operator][1] * step.chosen for step in steps if step.mode == 1)
+    single = {step.operator: part.times[step.operator][0] * step.chosen for step in steps if step.mode == 0}
+    paths: dict[int, Any] = {}
+    for i in reversed(range(len(part))):
+        paths[i] = model.new_int_var(0, horizon, f"q{i}")
+        later = part.above[i]
+        implied = 0
+        for j in bits(later):
+            implied |= part.above[j]
+        model.add(paths[i] >= single.get(i, 0))
+        for j in bits(later & ~implied):
+            model.add(paths[i] >= single.get(i, 0) + paths[j])
+        model.add(makespan >= spread + paths[i])
+
+
+def solve_cpsat(part: Part, hint: Decisions | None, bound: int, work: float) -> Found:
     """The best schedule within the limit, its search begun at ``hint``, and the proven bound."""
     horizon = hint.makespan if hint else sum(part.least(i) for i in range(len(part)))
     model = cp_model.CpModel()
@@ -85,6 +119,8 @@ def solve_cpsat(part: Part, hint: Decisions | None, bound: int, deterministic_s:
     makespan = model.new_int_var(min(bound, horizon), horizon, "C")
     for end in ends:
         model.add(makespan >= end)
+    _loads(model, part, steps, makespan)
+    _turns(model, part, steps, makespan, horizon)
     model.minimize(makespan)
     if hint:
         flags = dict(hint.steps)
@@ -94,7 +130,7 @@ def solve_cpsat(part: Part, hint: Decisions | None, bound: int, deterministic_s:
     solver.parameters.random_seed = SEED
     solver.parameters.num_workers = WORKERS
     solver.parameters.interleave_search = True
-    solver.parameters.max_deterministic_time = deterministic_s
+    solver.parameters.max_deterministic_time = work
     status = solver.solve(model)
     proven = max(bound, int(solver.best_objective_bound)) if status != cp_model.UNKNOWN else bound
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):

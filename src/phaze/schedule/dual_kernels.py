@@ -145,11 +145,13 @@ def solve_dual(tables: Tables, beside: Masks, chain: Ints, rounds: int) -> tuple
     """Column generation: the best feasible credits that were met, and their sum, in units of time."""
     n = len(tables.below)
     inverse, level, cost = np.zeros((n, n)), np.zeros(n), np.ones(n)
+    # Times of about 1, so that levels of time and of cover, which has no unit, are compared with the same tolerance.
+    scale = float(tables.time.max())
     for i in range(n):
         least = tables.time[i, 0]
         if least == 0 or 0 < tables.time[i, 1] < least:
             least = tables.time[i, 1]
-        inverse[i, i] = level[i] = least
+        inverse[i, i] = level[i] = least / scale
     chosen, column = np.zeros(n + 2, np.int64), np.zeros(n)
     best, kept = 0.0, np.zeros(n)
     for _ in range(rounds):
@@ -161,7 +163,7 @@ def solve_dual(tables: Tables, beside: Masks, chain: Ints, rounds: int) -> tuple
             if not _pivot(inverse, level, column, cost, 0.0):
                 break
             continue
-        credit = np.maximum(credit, 0.0)
+        credit = np.maximum(credit, 0.0) * scale
         price, size = dearest(tables, beside, chain, credit, chosen)
         scaled = credit.sum() / max(price, 1e-300)
         if scaled > best:
@@ -169,7 +171,7 @@ def solve_dual(tables: Tables, beside: Masks, chain: Ints, rounds: int) -> tuple
         if price <= 1 + EPSILON:
             break
         for k in range(size):
-            column[chosen[k] >> 1] = 1.0 / tables.time[chosen[k] >> 1, chosen[k] & 1]
+            column[chosen[k] >> 1] = scale / tables.time[chosen[k] >> 1, chosen[k] & 1]
         if not _pivot(inverse, level, column, cost, 1.0):
             break
     return best, kept
@@ -230,7 +232,7 @@ def greedy_duals(
                 for k in range(in_first[i], in_first[i + 1]):
                     a = in_sets[k]
                     room = left[a]
-                    if not roomy:
+                    if room < most and not roomy:
                         room = _room(weight, vector, members[first[a] : first[a + 1]], i, cores[chip], sorted_)
                     most = min(most, room)
                 weight[i] = most

@@ -18,7 +18,11 @@ y_i``.
 The lines of :func:`_cores` are added for a core kind only after a solution without them uses more cores of that kind
 than there are, and the program is then solved again. Under icml24 a spread i excludes every j and a collective runs
 with no other; under overlap a spread i excludes those that use one of its kinds, and two collectives exclude each
-other. Times are scaled so that T is 1000: the solver's tolerances are absolute."""
+other. Times are scaled so that T is 1000: the solver's tolerances are absolute. HiGHS's detection of symmetry is
+switched off: with it and random seed 1, HiGHS 1.12 calls 14.75 s optimal for a problem of five operators that
+has a schedule of 14.25 s. Instead the k-th operator of a kind may only use the first k cores: cores are
+alike.
+"""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -26,6 +30,7 @@ from itertools import combinations, permutations
 from typing import Any
 
 from ortools.math_opt.python import mathopt
+from ortools.math_opt.solvers import highs_pb2
 
 from phaze.schedule.list_schedule import Decisions
 from phaze.schedule.part import Part
@@ -110,6 +115,9 @@ def _cores(program: _Program, kind: int) -> None:
     users = [i for i in range(len(part)) if part.times[i][0] and part.holds[i][0][kind]]
     cores = range(min(part.cores[kind], len(users)))
     flags = {(i, c): model.add_binary_variable(name=f"z{kind}_{i}_{c}") for i in users for c in cores}
+    for at, i in enumerate(users):
+        for c in cores[at + 1 :]:
+            flags[i, c].upper_bound = 0.0
     for i in users:
         model.add_linear_constraint(sum(flags[i, c] for c in cores) >= 1 - program.spread[i])
     for i, j in combinations(users, 2):
@@ -138,9 +146,8 @@ def solve_ilp(part: Part, limit_s: float = 3600.0) -> Solved:
     parameters = mathopt.SolveParameters(
         relative_gap_tolerance=GAP,
         absolute_gap_tolerance=0.0,
-        threads=1,
-        random_seed=1,
         time_limit=timedelta(seconds=limit_s),
+        highs=highs_pb2.HighsOptionsProto(bool_options={"mip_detect_symmetry": False}),
     )
     added: set[int] = set()
     while True:

@@ -72,8 +72,8 @@ class _Search:
 
 def canonical(part: Part) -> tuple[str, list[int]]:
     """The key of a component, and its operators in the order that the key was written in."""
-    total = sum(part.least(i) for i in range(len(part)))
-    shares = [[f"{time / total:.11e}" for time in times] for times in part.times]
+    total = part.total_s
+    shares = [[f"{time / total:.11e}" for time in times] for times in part.times_s]
     search = _Search(part, shares)
     looks = sorted({repr((shares[i], part.holds[i])) for i in range(len(part))})
     first = [looks.index(repr((shares[i], part.holds[i]))) for i in range(len(part))]

@@ -4,7 +4,7 @@ At each moment when an operator ends, the ready operators that fit are started, 
 (:func:`list_pass <phaze.schedule.list_kernels.list_pass>`). Priorities: longest path to the end (by shortest or by
 one-core times), and the number of operators that wait. First decisions: spread all that gain, spread where P is under
 half of L, spread none. From each start single decisions are flipped and priorities of two operators exchanged as long
-as that shortens the schedule, up to a number of passes."""
+as that shortens the schedule, up to a given amount of work."""
 
 from dataclasses import dataclass
 
@@ -14,8 +14,9 @@ from phaze.schedule.list_kernels import improve, list_pass
 from phaze.schedule.order import bits
 from phaze.schedule.part import Floats, Ints, Part, Tables, longest_paths
 
-QUICK = 200
-THOROUGH = 20_000
+# Work in operators squared: a pass over n operators looks at about n * n of them.
+QUICK = 30_000
+THOROUGH = 12_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +60,14 @@ def _decisions(part: Part) -> list[Ints]:
     return starts
 
 
-def list_schedule(part: Part, tables: Tables, goal: int, passes: int = QUICK) -> Decisions:
-    """The best list schedule found with about ``passes`` passes from each start; stops at ``goal``."""
+def list_schedule(part: Part, tables: Tables, goal: int, work: int = QUICK) -> Decisions:
+    """The best list schedule found with about ``work`` from each start, at least one pass; stops at ``goal``."""
     preds, first = _nearest_before(part)
+    passes = work // len(part) ** 2
+    priorities = _priorities(part)[: 1 if work <= QUICK else 3]
     best: tuple[int, Ints, Floats] | None = None
     for spread in _decisions(part):
-        for priority in _priorities(part)[: 1 if passes <= QUICK else 3]:
+        for priority in priorities:
             flags, rank = spread.copy(), priority.copy()
             found = int(improve(tables, preds, first, flags, rank, passes, goal))
             if best is None or found < best[0]:

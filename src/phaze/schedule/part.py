@@ -1,17 +1,19 @@
 """One series component as arrays of whole numbers: what the bounds, the list schedule and the labels work on.
 
-Whole numbers. Times become multiples of a unit: a power of ten when every time is one of its multiples (as files of
-microseconds are), else the sum of all times / 2^40, each time rounded up. Let ``excess`` be the most that rounding
-added to any time, in units. For every schedule of true makespan C, the same order and ways to run with rounded times
-ends after at most C / unit + n * excess, since its last end is the sum of the times along one chain of at most n
-operators. So with C* the least makespan in rounded times,
+Whole numbers. Let the horizon be the sum of the shortest times: all operators one after another, each in its shortest
+way, take it. Times become multiples of a unit: a power of ten when every time is one of its multiples (as files of
+microseconds are), else the horizon / 2^40, each time rounded up. Let ``excess`` be the most that rounding added to any
+time, in units. For every schedule of true makespan C, the same order and ways to run with rounded times ends after at
+most C / unit + n * excess, since its last end is the sum of the times along one chain of at most n operators. So with
+C* the least makespan in rounded times,
 
     C  >=  (C* - n * excess) * unit                                                    (:meth:`Part.seconds_below`)
 
 and replaying its decisions with true times gives a schedule of at most C* units, up to the rounding of floats.
 
 Ways to run. Mode 0 is one core, mode 1 spread. A spread way that is no faster than one core is left out: one core
-needs less of every resource for no longer. What a mode holds is coded per resource as 0 nothing, 1 one, 2 all.
+needs less of every resource for no longer. A way that is longer than the horizon is left out: no shortest schedule has
+it. What a mode holds is coded per resource as 0 nothing, 1 one, 2 all.
 
 =========================  =======================  ==========================
 mode                       icml24                   overlap
@@ -69,6 +71,7 @@ class Part:
 
     order: Order
     times: tuple[tuple[int, int], ...]
+    times_s: tuple[tuple[float, float], ...]
     holds: tuple[tuple[tuple[int, int, int], tuple[int, int, int]], ...]
     above: tuple[int, ...]
     cores: tuple[int, int, int]
@@ -82,6 +85,11 @@ class Part:
     def seconds_below(self, units: float) -> float:
         """A lower bound in units as one in seconds: what rounding may have added is taken off."""
         return max(0.0, (units - len(self) * self.excess) * self.unit_s * (1 - 1e-15 * len(self)))
+
+    @property
+    def total_s(self) -> float:
+        """The sum of all times of all ways to run, in an order that no numbering changes."""
+        return sum(sorted(time for times in self.times_s for time in times))
 
     def least(self, i: int) -> int:
         """The shorter of operator i's ways to run."""
@@ -120,12 +128,11 @@ def twins(part: Part) -> list[int]:
     return after
 
 
-def _grid(times_s: list[float]) -> tuple[float, float, list[int]]:
+def _grid(times_s: list[float], horizon: float) -> tuple[float, float, list[int]]:
     """The unit in seconds, the most that rounding added in units, and the times in units."""
-    horizon = sum(times_s)
     for digits in range(13):
         scaled = [time * 10.0**digits for time in times_s]
-        if sum(scaled) > MOST_UNITS:
+        if horizon * 10.0**digits > MOST_UNITS:
             break
         whole = [round(time) for time in scaled]
         if all(n > 0 and abs(n - time) <= 1e-12 * n for n, time in zip(whole, scaled, strict=True)):
@@ -144,22 +151,29 @@ def _holds(operator: Operator, overlap: bool) -> tuple[tuple[int, int, int], tup
     return (tensor, vector, 0), (ALL * tensor, ALL * vector, 0)
 
 
+def _modes(operator: Operator, horizon: float) -> tuple[float, float]:
+    """The times of both ways to run in seconds, 0 for a way that no shortest schedule needs."""
+    one, spread = operator.one_core_s, operator.all_cores_s
+    if operator.core == "none":
+        return 0.0, spread
+    if one <= spread:
+        return one, 0.0
+    return (one if one <= horizon else 0.0), spread
+
+
 def part_of(problem: Problem, order: Order) -> Part:
     """The component ``order`` of ``problem`` in units."""
     found = [problem.operators[i] for i in order.operators]
-    modes = [
-        (0.0 if o.core == "none" else o.one_core_s, o.all_cores_s)
-        if o.core == "none" or o.all_cores_s < o.one_core_s
-        else (o.one_core_s, 0.0)
-        for o in found
-    ]
+    horizon = sum(min(o.one_core_s, o.all_cores_s) for o in found)
+    modes = [_modes(operator, horizon) for operator in found]
     lasting = [time for pair in modes for time in pair if time > 0]
-    unit_s, excess, whole = _grid(lasting)
+    unit_s, excess, whole = _grid(lasting, horizon)
     at = iter(whole)
     times = tuple((next(at) if one > 0 else 0, next(at) if spread > 0 else 0) for one, spread in modes)
     return Part(
         order,
         times,
+        tuple(modes),
         tuple(_holds(operator, problem.rules == "overlap") for operator in found),
         tuple(mirrored(order.below)),
         (problem.tensor_cores, problem.vector_cores, 1),

@@ -35,7 +35,7 @@ KINDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 # An answer within this share of its lower bound is called optimal: times are binary fractions, sums of them round.
 ROUNDING = 1e-9
-MOST_SECONDS = 1e15
+MOST_SECONDS = 1e9
 
 
 @dataclass(frozen=True, slots=True)

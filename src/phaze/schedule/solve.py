@@ -19,7 +19,7 @@ from phaze.schedule.bounds import BOUNDS, Bound, Bounds, cheap_bounds, with_anti
 from phaze.schedule.check import faults
 from phaze.schedule.ideals import ideals_of
 from phaze.schedule.labels import deepen
-from phaze.schedule.list_schedule import THOROUGH, Decisions, list_schedule
+from phaze.schedule.list_schedule import QUICK, THOROUGH, Decisions, list_schedule
 from phaze.schedule.order import contract, series, topological
 from phaze.schedule.part import Part, part_of
 from phaze.schedule.problem import Effort, Problem, Schedule, Slot
@@ -33,13 +33,17 @@ METHODS = ("none", "serial", "bounds", "labels", "list", "cpsat", "ilp")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much may be spent on one component, in numbers that do not depend on the machine."""
+    """How much may be spent on one component, in numbers that do not depend on the machine.
+
+    ``cpsat`` is in CP-SAT's own unit of work, some seconds of one core; interleaved sub-solvers may use several times
+    as much.
+    """
 
     most_ideals: int = 300_000
     most_labels: int = 2_000_000
-    label_effort: int = 1_000_000_000
-    list_passes: int = THOROUGH
-    cpsat_s: float = 20.0
+    label_effort: int = 300_000_000
+    list_work: int = THOROUGH
+    cpsat: float = 0.2
     bounds: tuple[Bound, ...] = BOUNDS
 
 
@@ -48,7 +52,7 @@ class PartAnswer:
     """A component's answer in units, and what it took."""
 
     best: Decisions
-    bound: int
+    bound: float
     method: str
     ideals: int = 0
     labels: int = 0
@@ -56,11 +60,11 @@ class PartAnswer:
 
 @dataclass(frozen=True, slots=True)
 class KnownPart:
-    """An answer in canonical numbering, and the sum of shortest times in whose unit it stands."""
+    """An answer in canonical numbering, and the sum of all times in the units it stands in."""
 
     steps: tuple[tuple[int, int], ...]
     answer: PartAnswer
-    total: int
+    total: float
 
 
 Known = MutableMapping[str, KnownPart]
@@ -119,7 +123,7 @@ def _remembered(part: Part, scheduler: Scheduler, limits: Limits, known: Known |
 
     key, order = canonical(part)
     place = {i: at for at, i in enumerate(order)}
-    total = sum(part.least(i) for i in range(len(part)))
+    total = part.total_s / part.unit_s
     if key not in known:
         answer = solve_part(part, scheduler, limits)
         steps = tuple((place[i], mode) for i, mode in answer.best.steps)
@@ -129,8 +133,8 @@ def _remembered(part: Part, scheduler: Scheduler, limits: Limits, known: Known |
     steps = tuple((order[at], mode) for at, mode in found.steps)
     scale, answer = total / found.total, found.answer
     same = total == found.total
-    best = Decisions(steps, answer.best.makespan if same else math.ceil(answer.best.makespan * scale * (1 + SAME)))
-    bound = answer.bound if same else math.floor(answer.bound * scale * (1 - SAME))
+    best = Decisions(steps, answer.best.makespan if same else math.ceil(answer.best.makespan * scale))
+    bound = answer.bound if same else answer.bound * scale * (1 - SAME)
     return PartAnswer(best, bound, answer.method, answer.ideals, answer.labels)
 
 
@@ -149,8 +153,8 @@ def solve_part(part: Part, scheduler: Scheduler = "exact", limits: Limits | None
         return _ilp(part, limits)
     tables = part.tables()
     bounds = cheap_bounds(part, limits.bounds)
-    passes = limits.list_passes if scheduler == "list" else min(limits.list_passes, 4 * len(part))
-    best = list_schedule(part, tables, bounds.best, passes)
+    work = limits.list_work if scheduler == "list" else min(limits.list_work, QUICK)
+    best = list_schedule(part, tables, bounds.best, work)
     if bounds.best >= best.makespan and scheduler != "cpsat":
         return PartAnswer(best, bounds.best, "bounds")
     if "antichain" in limits.bounds:
@@ -172,7 +176,7 @@ def _exact(part: Part, best: Decisions, bounds: Bounds, limits: Limits) -> PartA
         if deep.proved:
             return PartAnswer(best, bound, "labels", ideal_count, labels)
     else:
-        found = list_schedule(part, tables, bound, limits.list_passes)
+        found = list_schedule(part, tables, bound, limits.list_work)
         best = min(best, found, key=lambda decisions: decisions.makespan)
     if bound >= best.makespan:
         return PartAnswer(best, bound, "bounds", ideal_count, labels)
@@ -180,11 +184,11 @@ def _exact(part: Part, best: Decisions, bounds: Bounds, limits: Limits) -> PartA
 
 
 def _cpsat(part: Part, best: Decisions, bound: int, limits: Limits, ideals: int, labels: int) -> PartAnswer:
-    if limits.cpsat_s <= 0:
+    if limits.cpsat <= 0:
         return PartAnswer(best, bound, "labels" if labels else "list", ideals, labels)
     from phaze.schedule.cpsat import solve_cpsat
 
-    found = solve_cpsat(part, best, bound, limits.cpsat_s)
+    found = solve_cpsat(part, best, bound, limits.cpsat)
     if found.best is not None and found.best.makespan < best.makespan:
         best = found.best
     return PartAnswer(best, max(bound, found.bound), "cpsat", ideals, labels)
@@ -195,6 +199,6 @@ def _ilp(part: Part, limits: Limits) -> PartAnswer:
 
     found = solve_ilp(part)
     if found.best is None:
-        best = list_schedule(part, part.tables(), 0, limits.list_passes)
+        best = list_schedule(part, part.tables(), 0, limits.list_work)
         return PartAnswer(best, cheap_bounds(part, limits.bounds).best, "list")
     return PartAnswer(found.best, found.bound, "ilp")

@@ -24,7 +24,7 @@ def warm_all() -> None:
     for rule in rules:
         problem = small_problem(rule)
         for order in series(contract(problem)):
-            solve_part(part_of(problem, order), limits=Limits(list_passes=1, cpsat_s=0.0))
+            solve_part(part_of(problem, order), limits=Limits(list_work=1, cpsat=0.0))
     ones = np.ones((2, 3))
     cores = np.ones(3, np.int64)
     chip_bounds("icml24", ["tensor", "vector"], [0, 0], ones, ones, cores, cores)

@@ -10,7 +10,9 @@ from typing import Any
 import torch
 import transformers
 from torch import nn
+from torch.nn import functional
 from transformers import initialization
+from transformers.models.megatron_bert.modeling_megatron_bert import MegatronBertSelfAttention
 from transformers.pytorch_utils import Conv1D
 
 from phaze.errors import InputError
@@ -36,6 +38,24 @@ def plain_linears(model: nn.Module) -> None:
         for name, child in module.named_children():
             if isinstance(child, Conv1D):
                 setattr(module, name, _as_linear(child))
+
+
+def fuse_megatron_bert(model: nn.Module) -> None:
+    """Megatron's BERT is the one model here whose code has no switch to fused attention."""
+
+    def fused(module: Any) -> Any:
+        def forward(hidden_states: torch.Tensor, attention_mask: torch.Tensor | None = None, **unused: Any) -> Any:
+            shape = (*hidden_states.shape[:-1], -1, module.attention_head_size)
+            maps = module.query, module.key, module.value
+            q, k, v = (each(hidden_states).view(shape).transpose(1, 2) for each in maps)
+            context = functional.scaled_dot_product_attention(q, k, v, attention_mask, module.dropout.p)
+            return context.transpose(1, 2).flatten(2), None
+
+        return forward
+
+    for module in model.modules():
+        if isinstance(module, MegatronBertSelfAttention):
+            module.__dict__["forward"] = fused(module)
 
 
 def no_cache(model: nn.Module) -> None:
@@ -88,7 +108,8 @@ def _quiet() -> Iterator[None]:
 
 def _build(config: Any, kind: type[nn.Module], shape: Shape) -> Program:
     config = copy.deepcopy(config)
-    config._attn_implementation = "sdpa" if shape.attention == "fused" else "eager"
+    fused = shape.attention == "fused" and getattr(kind, "_supports_sdpa", False)
+    config._attn_implementation = "sdpa" if fused else "eager"
     with initialization.no_init_weights(), _quiet():
         model: Any = kind(config)
     model.tie_weights()
@@ -96,6 +117,8 @@ def _build(config: Any, kind: type[nn.Module], shape: Shape) -> Program:
         model.loss_type = "ForCausalLM"
     plain_linears(model)
     no_cache(model)
+    if shape.attention == "fused":
+        fuse_megatron_bert(model)
     inputs = model_inputs(model, config, shape)
 
     def step() -> Any:

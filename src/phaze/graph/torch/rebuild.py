@@ -7,7 +7,7 @@ with traces that the fit has not seen, one of them of the whole model.
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
@@ -79,7 +79,7 @@ def _points(entry: Entry, one: bool) -> tuple[list[Point], list[Point], tuple[st
     s0, s1, s2, s3 = lengths
     if one:
         return [Point(1, s) for s in lengths], [Point(1, full // 8 * 7)], ("s",)
-    grid = [(b0, s0), (b1, s0), (b0, s1), (b2, s2), (many, s3)]
+    grid = [(b0, s0), (b1, s0), (b0, s1), (b2, s2), (many, s3), (b1, s1), (b0, s3)]
     return [Point(*p) for p in grid], [Point(other, full)], ("b", "s")
 
 
@@ -181,7 +181,7 @@ def files() -> tuple[str, ...]:
     """Every file that is rebuilt: families, then models that are not of one."""
     from phaze.graph.family import FAMILIES
 
-    return (*FAMILIES, *(name for name in ZOO if NAMED[name].kind not in FAMILIES))
+    return (*FAMILIES, *(name for name in ZOO if NAMED[name].architecture))
 
 
 def rebuild(name: str) -> str:
@@ -192,15 +192,28 @@ def rebuild(name: str) -> str:
     return rebuild_family(name) if name in FAMILIES else rebuild_model(name)
 
 
-def main(names: Sequence[str]) -> None:
-    """Write the files of ``names``, or all, two at a time."""
+def _attempt(name: str) -> tuple[str, str]:
+    """The text of one file, or nothing and the sentence that says why."""
+    try:
+        return rebuild(name), ""
+    except PhazeError as fault:
+        return "", str(fault)
+
+
+def main(names: Sequence[str]) -> int:
+    """Write the files of ``names``, or all, two at a time; the exit code is 1 if one of them failed."""
     DATA.mkdir(exist_ok=True)
-    wanted = tuple(names) or files()
+    failed = 0
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        for name, text in zip(wanted, pool.map(rebuild, wanted), strict=True):
-            (DATA / f"{name}.json").write_text(text, encoding="utf-8")
-            sys.stderr.write(f"{name}: {len(text.encode())} bytes\n")
+        found = {pool.submit(_attempt, name): name for name in names or files()}
+        for done in as_completed(found):
+            name, (text, fault) = found[done], done.result()
+            if text:
+                (DATA / f"{name}.json").write_text(text, encoding="utf-8")
+            failed |= not text
+            sys.stderr.write(f"{name}: {fault or f'{len(text.encode())} bytes'}\n")
+    return failed
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

@@ -85,8 +85,16 @@ def trace_model(
         calls=calls,
         edges=edges,
         ties=ties,
-        approximations=(*source.notes, *sharding.notes),
+        approximations=(*source.notes, *sharding.notes, *_unfused(attention, layers)),
     )
+
+
+def _unfused(attention: Attention, layers: Sequence[Layer]) -> tuple[str, ...]:
+    """Said when fused attention was asked for and the model's code never calls it."""
+    kinds = {operator.kind for layer in layers for operator in layer.forward.operators}
+    if attention == "eager" or "attention" in kinds:
+        return ()
+    return ("nothing is fused: the model's code does not call scaled_dot_product_attention",)
 
 
 def unknown_operators(

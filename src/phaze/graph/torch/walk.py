@@ -24,6 +24,22 @@ from phaze.errors import InputError
 from phaze.graph.torch.record import FROM_DATA, FROM_PARAMETERS, Recorder, hooks, tensors_in
 from phaze.graph.torch.regions import Argument, Borders, Region
 
+QUESTIONS = frozenset(
+    [
+        "__get__",
+        "__set__",
+        "size",
+        "dim",
+        "stride",
+        "numel",
+        "untyped_storage",
+        "storage_offset",
+        "element_size",
+        "is_floating_point",
+    ]
+)
+"""Functions that ask for a tensor's shape or place and read none of its values."""
+
 
 class _Cut(TorchFunctionMode):
     """Replaces, outside blocks, tensors that an earlier region made by leaves of the current one."""
@@ -36,7 +52,7 @@ class _Cut(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         named = kwargs or {}
-        if self.walk.inside or getattr(func, "__name__", "") in ("__get__", "__set__", "size", "dim", "stride"):
+        if self.walk.inside or getattr(func, "__name__", "") in QUESTIONS:
             return func(*args, **named)
         values, shape = tree_flatten((args, named))
         local = [self.walk.local(v) if isinstance(v, torch.Tensor) else v for v in values]
@@ -75,6 +91,7 @@ class Walk:
         self.inside = False
         self._owner: dict[int, tuple[torch.Tensor, int]] = {}
         self._leaves: dict[tuple[int, int], torch.Tensor] = {}
+        self._handed: dict[int, tuple[Region, torch.Tensor]] = {}
         self._held: list[torch.Tensor] = []  # what is looked up by identity must not be freed
         self._first_of: dict[int, Region] = {}
         self._calls = 0
@@ -103,9 +120,10 @@ class Walk:
                 if not any(tensor.requires_grad for tensor in results):
                     raise InputError("the model", "its result depends on no parameter that is trained")
                 for tensor in results:
-                    if tensor.grad_fn is not None:
-                        self._give(self.local(tensor))
-                for region in reversed([r for r in self.regions if r.module is None]):
+                    local = self.local(tensor)
+                    if local.grad_fn is not None:
+                        self._give(local)
+                for region in reversed(self.regions):
                     self._differentiate(region)
         finally:
             remove()
@@ -120,6 +138,7 @@ class Walk:
     def local(self, tensor: torch.Tensor) -> torch.Tensor:
         """``tensor`` as the running part sees it: a leaf, if an earlier region made it."""
         maker = self._maker(tensor)
+        self._use(tensor)
         if maker is None or maker is self.part or not tensor.requires_grad:
             return tensor
         key = id(tensor), self.part.number
@@ -143,6 +162,12 @@ class Walk:
             return self.regions[self._owner[id(tensor)][1]]
         number = self.recorder.log.made_in.get(self.recorder.number(tensor))
         return None if number is None or (tensor.is_leaf and tensor.requires_grad) else self.regions[number]
+
+    def _use(self, tensor: torch.Tensor) -> None:
+        """Somebody reads ``tensor``: if a block handed it out, it is a result of that block. Others are left out."""
+        if id(tensor) in self._handed:
+            region, value = self._handed[id(tensor)]
+            self._give(value, region)
 
     def _begin_part(self) -> None:
         self.regions.append(Region(len(self.regions), "", None))
@@ -202,6 +227,7 @@ class Walk:
     def _enter(self, value: torch.Tensor) -> torch.Tensor:
         """What a block is given: made by the running part (then that part gives it), or by an earlier region."""
         maker = self._maker(value)
+        self._use(value)
         outside = maker is None or maker.module is None
         if self.borders is not None and self.borders.shards and outside and value.requires_grad and value.dim() == 3:
             key = id(value), -1
@@ -222,11 +248,7 @@ class Walk:
         with nullcontext() if self.borders is None else self.borders.region():
             results = original(*args, **kwargs)
         values, shape = tree_flatten(results)
-        blanks = [self._blank(value, region) for value in values]
-        for tensor in tensors_in(blanks):
-            self._give(tensor, region)
-        region.pattern = shape, blanks
-        self._differentiate(region)
+        region.pattern = shape, [self._blank(value, region) for value in values]
         return results
 
     def _blank(self, value: Any, region: Region) -> Any:
@@ -250,8 +272,7 @@ class Walk:
                 with torch.no_grad():
                     fresh = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype)
                 self.recorder.log.origin[self.recorder.number(fresh)] = self.recorder.origin(value)
-                self._give(fresh.requires_grad_(value.requires_grad), region)
-                made.append(fresh)
+                made.append(fresh.requires_grad_(value.requires_grad))
             else:
                 made.append(value)
         return tree_unflatten(made, shape)
@@ -268,6 +289,7 @@ class Walk:
             else:
                 leaf = value.detach().requires_grad_(value.requires_grad)
                 self._owner[id(leaf)] = leaf, region.number
+                self._handed[id(leaf)] = region, value
                 handed.append(leaf)
         return tree_unflatten(handed, shape)
 

@@ -1,0 +1,134 @@
+"""Given plans: against measured runs, against the published memory figures, and the rules of interleaving."""
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+import pytest
+
+from phaze.cost.parts import chip_arrays
+from phaze.errors import InputError
+from phaze.evaluate.fixed import block_calls, even_cuts, fixed_plan, interleaved
+from phaze.evaluate.layers import Setting, companions, layer_cost, layer_costs
+from phaze.evaluate.run_file import job_of
+from phaze.graph.zoo import load_family
+from phaze.hardware.library import load_chip, load_cluster, load_stack
+
+ROWS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "measured_runs.json").read_text())
+GIB = 2**30
+SMALL = {"hidden": 1024, "layers": 8, "heads": 16, "vocabulary": 51200, "sequence": 1024}
+
+
+def run(**changes: Any) -> dict[str, Any]:
+    """A small job, with keys of the plan or of the run replaced."""
+    raw: dict[str, Any] = {
+        "schema": "phaze.run/1",
+        "gpt": SMALL,
+        "chip": "a100-80gb",
+        "cluster": "selene",
+        "devices": 16,
+        "batch": 64,
+        "plan": {"tensor": 2, "pipeline": 4, "data": 2, "microbatch": 1},
+    }
+    for key, value in changes.items():
+        (raw if key in raw or key in ("stack", "optimizer") else raw["plan"])[key] = value
+    return raw
+
+
+@pytest.fixture(scope="module")
+def errors() -> dict[str, float]:
+    return {row["id"]: fixed_plan(job_of(row["run"], row["id"]))[1].batch_s / row["measured_s"] - 1 for row in ROWS}
+
+
+def test_measured_iterations_are_met(errors: dict[str, float]) -> None:
+    assert median(map(abs, errors.values())) < 0.04
+    assert max(map(abs, errors.values())) < 0.10
+    assert abs(mean(errors.values())) < 0.03
+
+
+def test_memory_is_that_of_korthikanti_figure_1() -> None:
+    # GiB a device, 22B model on 8 devices, as read off the figure by Calculon's authors (validation.py, seqsel_fig1)
+    raw = copy.deepcopy(next(row["run"] for row in ROWS if row["id"] == "kor_t5_22B_full"))
+    raw["plan"]["recompute"] = "none"
+    memory = fixed_plan(job_of(raw, "22B"))[1].stages[0].memory
+    state = memory.parameters + memory.gradients + memory.optimizer
+    assert state / GIB == pytest.approx(45.5625, rel=0.05)
+    assert memory.activations / GIB == pytest.approx(59.25, rel=0.05)
+    raw["plan"].update(recompute="selective", sequence_parallel=True)
+    saved = fixed_plan(job_of(raw, "22B"))[1].stages[0].memory.activations
+    blocks = load_family("gpt", raw["gpt"], tensor=8, microbatch=4, sequence_parallel=True)
+    kept = sum(blocks.layers[blocks.calls[call].layer].selective.saved_bytes for call in block_calls(blocks))
+    assert kept / GIB == pytest.approx(9.5625, rel=0.05)
+    assert saved >= kept
+
+
+def test_the_breakdown_sums_to_the_batch_time() -> None:
+    for changes in ({}, {"chunks": 2}, {"recompute": "full"}, {"recompute": "selective", "sequence_parallel": True}):
+        _, plan = fixed_plan(job_of(run(**changes), "run"))
+        total = sum(getattr(plan.breakdown, name) for name in plan.breakdown.__slots__)
+        assert total == pytest.approx(plan.batch_s, rel=1e-12)
+
+
+def test_interleaving_shortens_the_bubble_and_hands_on_more_often() -> None:
+    problem, plan = fixed_plan(job_of(run(), "run"))
+    twice = interleaved(plan, 2, problem.rounds(plan.data))
+    assert twice.breakdown.bubble_s == plan.breakdown.bubble_s / 2
+    assert twice.breakdown.transfer_s == plan.breakdown.transfer_s * 2
+    assert interleaved(plan, 1, problem.rounds(plan.data)) is plan
+    assert twice.stages[0].memory.in_flight > plan.stages[0].memory.in_flight
+
+
+def test_no_layer_is_lost_and_no_stage_is_empty() -> None:
+    model = load_family("gpt", {**SMALL, "layers": 7}, tensor=1)
+    for stages in range(1, 8):
+        cuts = even_cuts(model, stages, "none")
+        assert [layer for cut in cuts for layer in cut.layers] == list(range(len(model.calls)))
+        assert all(cut.layers for cut in cuts)
+    with pytest.raises(InputError, match="8 stages and 7 blocks"):
+        even_cuts(model, 8, "none")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda raw: raw.update(devices=8), "be at most the 8 devices"),
+        (lambda raw: raw.update(chip="a100"), "unknown chip 'a100'"),
+        (lambda raw: raw["plan"].update(pipelin=2), "unknown key 'pipelin'; did you mean 'pipeline'"),
+        (lambda raw: raw["plan"].update(tensor=3, devices=64), "unknown key 'devices'"),
+        (lambda raw: raw["plan"].update(tensor=0), "it must be greater than 0"),
+        (lambda raw: raw.update(model="bert-large"), "exactly one of gpt, llama, model, graph"),
+        (lambda raw: raw["gpt"].update(heads=7), "does not divide"),
+        (lambda raw: raw["plan"].update(pipeline=1, tensor=1, recompute="some"), "is not known here"),
+    ],
+)
+def test_a_wrong_run_is_one_sentence(change: Callable[[dict[str, Any]], None], said: str) -> None:
+    raw = copy.deepcopy(run())
+    change(raw)
+    with pytest.raises(InputError, match="run") as caught:
+        fixed_plan(job_of(raw, "run"))
+    assert said in str(caught.value)
+
+
+def test_more_bandwidth_and_clock_never_slow_a_layer() -> None:
+    model = load_family("gpt", SMALL, tensor=2, microbatch=2)
+    slow = Setting(load_chip("a100-40gb"), load_cluster("selene"), load_stack("megatron-2021"))
+    fast = Setting(load_chip("a100-80gb"), load_cluster("selene"), load_stack("megatron-2021"))
+    for before, after in zip(layer_costs(model, slow), layer_costs(model, fast), strict=True):
+        assert after.forward_s <= before.forward_s
+        assert after.backward_s <= before.backward_s
+
+
+def test_a_collective_hides_behind_the_weight_gradient_of_its_own_map() -> None:
+    model = load_family("gpt", SMALL, tensor=2, microbatch=2)
+    block = model.layers[model.calls[block_calls(model)[0]].layer]
+    beside = companions(block.backward)
+    assert len(beside) == 2
+    assert all(len(products) == 1 for products in beside.values())
+    setting = Setting(load_chip("a100-80gb"), load_cluster("selene"), load_stack("megatron-2021"))
+    hiding = Setting(setting.chip, setting.cluster, load_stack("megatron-2022"))
+    chips = chip_arrays([setting.chip])
+    assert layer_cost(block, hiding, chips).backward_s < layer_cost(block, setting, chips).backward_s
+    assert layer_cost(block, hiding, chips).forward_s == layer_cost(block, setting, chips).forward_s
