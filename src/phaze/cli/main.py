@@ -10,6 +10,7 @@ from phaze.cli import (
     calibrate,
     chips,
     clusters,
+    compare,
     estimate,
     graph,
     kernels,
@@ -48,6 +49,7 @@ TOUR = """Search the AI accelerator and the way training runs on many of them, t
   phaze plan --fixed run.json     what a given plan takes, and whether it fits
   phaze search --model bert-large the best chip and placement together, proved
   phaze study check study.toml    what a search would be asked
+  phaze compare --model bert-large --chip tpu-v4         chips side by side
 
 [bold]Doubt[/bold]
 
@@ -83,6 +85,7 @@ app.command()(calibrate.calibrate)
 app.command()(search.search)
 app.add_typer(study.app, name="study")
 app.command()(verify.verify)
+app.command()(compare.compare)
 app.command(hidden=True)(kernels.kernels)
 
 

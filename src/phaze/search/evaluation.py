@@ -28,7 +28,7 @@ from phaze.search.task import Job
 
 Floats = NDArray[np.float64]
 # Within a search schedules are proved by labels alone; what they leave open counts in the gap.
-LIMITS = Limits(cpsat_s=0.0, label_effort=200_000_000)
+LIMITS = Limits(cpsat=0.0, label_effort=200_000_000)
 
 
 @dataclass(slots=True)
