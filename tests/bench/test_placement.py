@@ -1,15 +1,9 @@
 """Placement, warm: our seconds beside the published C++ solver's (-O3, one core of the same kind of machine)."""
 
 import resource
-import sys
 import time
-from pathlib import Path
 
 import pytest
-
-sys.path.append(str(Path(__file__).parent.parent / "placement"))
-
-from placement_cases import Published, published, unequal_chain
 
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.placement import cluster_solve
@@ -18,6 +12,7 @@ from phaze.placement.cluster_problem import Choice, ClusterProblem, Extra, State
 from phaze.placement.kernels import warm
 from phaze.placement.problem import Problem
 from phaze.placement.solve import fastest_plan
+from tests.placement.placement_cases import Published, published, unequal_chain
 
 # Layers and widths of a class of problems, and the milliseconds that it may take.
 CLASSES = ((26, 1, 1.0), (50, 3, 3.0), (98, 4, 10.0))

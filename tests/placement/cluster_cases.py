@@ -4,8 +4,6 @@ import random
 from collections.abc import Iterator
 from itertools import product
 
-from placement_cases import cuts_of_graph, random_edges
-
 from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.stack import Stack
@@ -14,6 +12,7 @@ from phaze.placement.cluster_pipeline import ModeCut, fits, price
 from phaze.placement.cluster_prices import RingPrices
 from phaze.placement.cluster_problem import ORDERS, ClusterProblem, Extra, State
 from phaze.placement.problem import Layer, Plan, layer_graph
+from tests.placement.placement_cases import cuts_of_graph, random_edges
 
 
 def random_cluster(rng: random.Random) -> Cluster:

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from placement_cases import published, random_problem
 
 from phaze.placement.answer import document_of, place
 from phaze.placement.check import objections
 from phaze.placement.problem import Problem
+from tests.placement.placement_cases import published, random_problem
 
 NAMES = ("tight-llama2-7b-w8-K256-f0.5-r0", "gpt2xl-w4-K1024-h32-r1", "bertlarge-w1-K16-h16-mb1000-r1-Adam-p12")
 GOOD = {case.name: (case.problem, dict(document_of(place(case.problem)))) for case in published() if case.name in NAMES}

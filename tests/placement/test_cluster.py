@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cluster_cases import cluster_brute_force, every_cluster_plan, random_cluster_problem, random_stack
 from hypothesis import given
 from hypothesis import strategies as st
-from test_check import _at, _corrupted, _leaves
 
 from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster, Level
@@ -24,6 +22,8 @@ from phaze.placement.cluster_problem import ClusterProblem, Extra, State
 from phaze.placement.cluster_solve import fastest_plan
 from phaze.placement.problem import Layer, layer_graph
 from phaze.placement.shortage import Shortage
+from tests.placement.cluster_cases import cluster_brute_force, every_cluster_plan, random_cluster_problem, random_stack
+from tests.placement.test_check import _at, _corrupted, _leaves
 
 SEEDS = st.integers(0, 10**6)
 TWO = Cluster("two", "two levels", 32, (Level("node", "switch", 8, 10.0, 0.5), Level("net", "switch", 4, 2.0, 1.0)))

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from placement_cases import every_plan, published, random_problem
 
 from phaze.errors import InputError
 from phaze.placement.kernels import events
@@ -15,6 +14,7 @@ from phaze.placement.pipeline import Cut, fits, price
 from phaze.placement.problem import Layer, Problem, layer_graph
 from phaze.placement.simulate import timeline
 from phaze.placement.solve import fastest_plan
+from tests.placement.placement_cases import every_plan, published, random_problem
 
 SECONDS = st.floats(0.0, 10.0)
 

@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from placement_cases import every_plan, published, random_problem
 
 from phaze.placement.answer import document_of, place
 from phaze.placement.problem import Layer, Plan, Problem, layer_graph
 from phaze.placement.shortage import Shortage
 from phaze.placement.solve import fastest_plan
+from tests.placement.placement_cases import every_plan, published, random_problem
 
 SHORT = [
     (problem, found)

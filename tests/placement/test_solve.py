@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from placement_cases import Published, brute_force, published, random_problem
 
 from phaze.documents import dumps
 from phaze.errors import InputError
@@ -15,6 +14,7 @@ from phaze.placement.check import objections
 from phaze.placement.problem import Layer, LayerGraph, Plan, Problem, layer_graph
 from phaze.placement.profile import problem_of
 from phaze.placement.solve import fastest_plan
+from tests.placement.placement_cases import Published, brute_force, published, random_problem
 
 CASES = published()
 SEEDS = st.integers(0, 10**6)

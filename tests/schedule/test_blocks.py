@@ -4,9 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from blocks import Machine, backward, forward
 
 from phaze.schedule.solve import solve
+from tests.schedule.blocks import Machine, backward, forward
 
 PAGE = Path(__file__).parents[2] / "docs" / "schedule.md"
 ROWS = [line.strip("|\n ").split(" | ") for line in PAGE.read_text().splitlines() if line.startswith("| 2 x ")]

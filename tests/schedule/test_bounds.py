@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from cases import OPTIMA, SHAPES, problem_of, random_problem
 
 from phaze.schedule.bounds import BOUNDS, Bound, chip_bounds, lower_bound
 from phaze.schedule.dual import antichain, load_credits, maximal_antichains
@@ -10,6 +9,7 @@ from phaze.schedule.order import Order, contract, series
 from phaze.schedule.part import Part, incomparable, longest_paths, part_of
 from phaze.schedule.problem import Operator, Problem, Rules
 from phaze.schedule.solve import Limits, solve, solve_part
+from tests.schedule.cases import OPTIMA, SHAPES, problem_of, random_problem
 
 
 def _parts(problem: Problem) -> list[Part]:

@@ -4,11 +4,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from cases import OPTIMA, problem_of, random_problem
 
 from phaze.schedule.check import faults
 from phaze.schedule.problem import Operator, Problem, Rules, Schedule
 from phaze.schedule.solve import solve
+from tests.schedule.cases import OPTIMA, problem_of, random_problem
 
 CASE = next(case for case in OPTIMA if case["name"].endswith("093"))
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from cases import OPTIMA, brute_force, problem_of, random_problem
 
 from phaze.schedule.check import faults
 from phaze.schedule.cpsat import solve_cpsat
@@ -11,6 +10,7 @@ from phaze.schedule.order import contract, series
 from phaze.schedule.part import part_of
 from phaze.schedule.problem import Operator, Problem, Rules
 from phaze.schedule.solve import Limits, solve, solve_part
+from tests.schedule.cases import OPTIMA, brute_force, problem_of, random_problem
 
 
 @pytest.mark.parametrize("case", OPTIMA, ids=lambda case: str(case["name"]))

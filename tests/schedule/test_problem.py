@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cases import OPTIMA, problem_of, random_problem
 
 from phaze.errors import InputError
 from phaze.schedule.files import load_problem
@@ -18,6 +17,7 @@ from phaze.schedule.order import bits, closure, contract, series, topological
 from phaze.schedule.part import MOST_UNITS, Part, part_of
 from phaze.schedule.problem import Operator, Problem, find_cycle
 from phaze.schedule.solve import Known, solve
+from tests.schedule.cases import OPTIMA, problem_of, random_problem
 
 SMALL: dict[str, Any] = {
     "schema": "phaze.operators/1",

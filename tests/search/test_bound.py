@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.search.made import MIB, made_model, small_space
 
 from phaze.evaluate.flow import LayerSeconds, Training, graph_of, layer_schedules, placement_of
 from phaze.placement.problem import Recompute
@@ -14,6 +13,7 @@ from phaze.placement.solve import fastest_plan
 from phaze.search.bound import CHEAP, DUAL, LayerTimes, batch_bounds, layer_bounds
 from phaze.search.chips import open_space
 from phaze.search.layouts import chain_of
+from tests.search.made import MIB, made_model, small_space
 
 
 @pytest.mark.parametrize("seed", range(6))

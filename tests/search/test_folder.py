@@ -5,7 +5,6 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.search.made import made_job, made_task
 
 from phaze.errors import InfeasibleError, InputError
 from phaze.search import run
@@ -17,6 +16,7 @@ from phaze.search.objective import scale_of
 from phaze.search.result import code_digest
 from phaze.search.run import State, evaluate_one, search
 from phaze.search.task import Job
+from tests.search.made import made_job, made_task
 
 
 def _job(digest: str = "made") -> Job:

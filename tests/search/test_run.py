@@ -4,13 +4,13 @@ import random
 
 import numpy as np
 import pytest
-from tests.search.made import exact_score, made_job, made_task
 
 from phaze.search.answer import best_of
 from phaze.search.chips import open_space
 from phaze.search.objective import Kind, Objective, Scale, scale_of
 from phaze.search.run import TIE, search
 from phaze.search.task import Job
+from tests.search.made import exact_score, made_job, made_task
 
 
 def _scale(job: Job) -> Scale:

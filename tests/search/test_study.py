@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import Ran
 
 from phaze.errors import InputError
 from phaze.graph import store
 from phaze.graph.zoo import load_model
 from phaze.study.load import default_study, job_of, study_of, with_settings
+from tests.conftest import Ran
 
 SPACE = """
 schema = "phaze.space/1"

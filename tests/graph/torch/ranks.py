@@ -12,8 +12,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
 from phaze.graph.torch.blocks import find_blocks
-from phaze.graph.torch.kernels import Kernels
 from phaze.graph.torch.program import Program, Shape, Source
+from phaze.graph.torch.replacements import Kernels
 from phaze.graph.torch.shard import Sharding, shard_model
 
 Lost = tuple[str, int]

@@ -23,7 +23,7 @@ def attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> tuple[Ten
 
 
 @torch.library.custom_op("phaze::attention_backward", mutates_args=())
-def attention_backward(  # noqa: PLR0917 (operators of torch take positions)
+def attention_backward(
     grad: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, bias: Tensor | None, bias_grad: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     raise _no_kernel("attention_backward")
@@ -39,7 +39,7 @@ def _(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> tuple[Tensor, Ten
 
 
 @attention_backward.register_fake
-def _(  # noqa: PLR0917
+def _(
     grad: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, bias: Tensor | None, bias_grad: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     back = torch.empty_like(bias) if bias is not None and bias_grad else q.new_empty((0,))

@@ -14,11 +14,11 @@ from phaze.graph.torch import faults
 from phaze.graph.torch.blocks import find_blocks
 from phaze.graph.torch.convert import live
 from phaze.graph.torch.fake import without_weights
-from phaze.graph.torch.kernels import Kernels
 from phaze.graph.torch.layers import Weights, layer_of
 from phaze.graph.torch.program import Program, Shape, Source
 from phaze.graph.torch.record import FROM_PARAMETERS
 from phaze.graph.torch.regions import Region
+from phaze.graph.torch.replacements import Kernels
 from phaze.graph.torch.shard import Sharding, shard_model
 from phaze.graph.torch.signature import signature
 from phaze.graph.torch.walk import Walk
