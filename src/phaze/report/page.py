@@ -7,6 +7,7 @@ means "at least this".
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from types import MappingProxyType
 from typing import Any
 
 from phaze.documents import dumps
@@ -15,7 +16,9 @@ from phaze.units import show
 
 STEPS = 2000
 HEIGHT_SHARE = 0.25
-COLOURS = {"bound": "#8a94a6", "evaluated": "#0b7a4b", "failed": "#b3261e", "open": "#c77700"}
+COLOURS: Mapping[str, str] = MappingProxyType(
+    {"bound": "#8a94a6", "evaluated": "#0b7a4b", "failed": "#b3261e", "open": "#c77700"}
+)
 
 STYLE = """
 :root{color-scheme:light dark;--ink:#1b1f27;--soft:#5b6472;--line:#d9dde4;--paper:#fff;--band:#f4f6f9}
@@ -67,7 +70,7 @@ def _points(closed: Sequence[Closed], area_mm2: Sequence[float], result: Mapping
         "share": HEIGHT_SHARE,
         "area": [least, most],
         "best": [across(float(result["chip"]["area_mm2"])), 0],
-        "colours": COLOURS,
+        "colours": dict(COLOURS),
         "points": points,
     }
 
