@@ -10,7 +10,7 @@ from phaze.search.folder import run_in
 from phaze.search.kernels import warm
 from phaze.study.load import default_study, job_of, study_of
 
-MODELS = ("bert-large", "gpt2-xl", "megatron-gpt2-54", "megatron-gpt2-72", "gpt3-175b")
+MODELS = ("bert-large", "gpt2-xl", "llama2-7b", "megatron-gpt2-54", "megatron-gpt2-72", "gpt3-175b")
 
 
 def _searched(models: list[str], folder: Path) -> tuple[float, dict[str, int], str]:

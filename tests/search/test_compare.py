@@ -5,10 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.conftest import Ran
-from tests.search.test_verify import run
 
 from phaze.search.compare import even_cuts
+from tests.conftest import Ran
+from tests.search.test_verify import run
 
 __all__ = ["run"]
 SMALL = ("--set", "training.microbatches=[8]")

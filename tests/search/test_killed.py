@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from tests.search.test_study import SPACE
 from tests.search.test_verify import STUDY
 
@@ -23,9 +24,13 @@ def _start(folder: Path, run: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
 
 
-def _check(folder: Path, seeds: range) -> None:
+def _made(folder: Path) -> None:
     (folder / "space.toml").write_text(SPACE)
     (folder / "study.toml").write_text(STUDY.format(folder=folder))
+
+
+def _check(folder: Path, seeds: range) -> None:
+    _made(folder)
     began = time.monotonic()
     assert _start(folder, "whole").wait() == 0
     took = time.monotonic() - began
@@ -45,6 +50,20 @@ def _check(folder: Path, seeds: range) -> None:
 
 def test_a_killed_search_goes_on(tmp_path: Path) -> None:
     _check(tmp_path, range(3))
+
+
+def test_a_search_that_is_interrupted_says_how_to_go_on(tmp_path: Path) -> None:
+    _made(tmp_path)
+    process = _start(tmp_path, "run")
+    while not (tmp_path / "run" / "journal.sqlite").exists():
+        time.sleep(0.01)
+    time.sleep(0.3)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=300)
+    if process.returncode != 0:
+        assert process.returncode == 130
+        assert "the same command goes on" in said.decode()
+    assert _start(tmp_path, "run").wait() == 0
 
 
 @pytest.mark.slow

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import Ran
-from tests.search.test_study import SPACE
 
 from phaze.cli.answer import exit_code_of
 from phaze.cli.main import app
+from tests.conftest import Ran
+from tests.search.test_study import SPACE
 
 STUDY = """schema = "phaze.study/1"
 name = "tiny"
