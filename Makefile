@@ -34,10 +34,7 @@ $(call stamp,$(TEST_EXTRAS)): pyproject.toml constraints.txt | $(BIN)/python
 endif
 
 demo: setup
-	@mkdir -p runs/demo
-	$(BIN)/phaze chips tpu-v4
-	@$(BIN)/phaze chips tpu-v4 --json --pretty > runs/demo/tpu-v4.json
-	@echo "The same as a document: runs/demo/tpu-v4.json"
+	$(BIN)/phaze search --model bert-large --out runs/demo
 
 lint: $(call stamp,$(TEST_EXTRAS))
 	$(BIN)/ruff check .

@@ -1,6 +1,7 @@
 """The search: the answer of exhaustive evaluation, honest bounds, and the same whatever the way."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from phaze.search.answer import best_of
 from phaze.search.chips import open_space
 from phaze.search.objective import Kind, Objective, Scale, scale_of
-from phaze.search.run import TIE, search
+from phaze.search.run import TIE, State, search
 from phaze.search.task import Job
 from tests.search.made import exact_score, made_job, made_task
 
@@ -20,7 +21,7 @@ def _scale(job: Job) -> Scale:
     )
 
 
-def _check_against_exhaustive(job: Job) -> None:
+def _check_against_exhaustive(job: Job) -> State:
     """Every chip and memory by the plain path: the same best chip, and every recorded bound below its truth."""
     scale, opened = _scale(job), open_space(job.space)
     state = search(job, scale)
@@ -30,7 +31,7 @@ def _check_against_exhaustive(job: Job) -> None:
     )
     if best is None:
         assert np.isinf(scores).all()
-        return
+        return state
     least = scores.min()
     tied = np.argwhere(scores <= least * (1 + TIE))
     chip, hbm = min(tied.tolist(), key=lambda one: (opened.chips.area_mm2[one[0]], one[1], one[0]))
@@ -42,6 +43,7 @@ def _check_against_exhaustive(job: Job) -> None:
     standing = state.standing()
     assert standing.open == 0 and standing.gap <= 1e-8
     assert standing.evaluated + standing.bound + standing.memory == len(opened)
+    return state
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -60,6 +62,13 @@ def test_several_models_too() -> None:
     job = made_job(tasks, rows=[64])
     mean = Objective("throughput", "arithmetic")
     _check_against_exhaustive(Job(job.name, tasks, job.space, job.hbm_bytes, mean, 0.0, "made", 4))
+
+
+def test_models_that_are_no_chain_of_equal_blocks_too() -> None:
+    plain = made_task(71, microbatches=(1,))
+    graphs = tuple(replace(graph, edges=(*graph.edges, (0, 3, 1e6))) for graph in plain.graphs)
+    state = _check_against_exhaustive(made_job((replace(plain, graphs=graphs),), rows=[64]))
+    assert len(state.evaluated) < len(state.arrays)
 
 
 def test_a_larger_space_is_never_worse() -> None:

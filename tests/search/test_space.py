@@ -105,3 +105,10 @@ def test_a_space_too_large_to_lay_out_is_refused() -> None:
 def test_a_base_without_technology_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="names no technology"):
         chips_of(_small(base="tpu-v5e"))
+
+
+def test_the_papers_space_with_free_lanes_holds_it() -> None:
+    tied, free = (chips_of(load_space(name)) for name in ("paper", "paper-free-lanes"))
+    assert len(free) == 238_057
+    assert int((free.lanes == free.columns).sum()) == len(tied)
+    assert (free.area_mm2[free.lanes == free.columns] == tied.area_mm2).all()

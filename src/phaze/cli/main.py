@@ -10,6 +10,7 @@ from phaze.cli import (
     calibrate,
     chips,
     clusters,
+    compare,
     estimate,
     graph,
     kernels,
@@ -22,6 +23,7 @@ from phaze.cli import (
     stacks,
     study,
     validate,
+    verify,
 )
 from phaze.cli.answer import exit_code_of
 
@@ -47,9 +49,11 @@ TOUR = """Search the AI accelerator and the way training runs on many of them, t
   phaze plan --fixed run.json     what a given plan takes, and whether it fits
   phaze search --model bert-large the best chip and placement together, proved
   phaze study check study.toml    what a search would be asked
+  phaze compare --model bert-large --chip tpu-v4         chips side by side
 
 [bold]Doubt[/bold]
 
+  phaze verify runs/bert-large    a search, checked again by the plain path
   phaze validate --silicon        our area and power against published dies
   phaze validate --operators      our times against measured ones
   phaze calibrate measured.csv --chip a100-80gb          your own constants
@@ -80,6 +84,8 @@ app.command()(validate.validate)
 app.command()(calibrate.calibrate)
 app.command()(search.search)
 app.add_typer(study.app, name="study")
+app.command()(verify.verify)
+app.command()(compare.compare)
 app.command(hidden=True)(kernels.kernels)
 
 

@@ -36,6 +36,14 @@ def settled(study: str | None, models: list[str] | None, settings: list[str]) ->
     return with_settings(raw, settings), where
 
 
+def _write_page(folder: Path, result: dict[str, Any], area_mm2: list[float]) -> None:
+    from phaze.report.page import page_of
+    from phaze.search.folder import JOURNAL, write_whole
+    from phaze.search.journal import read_closed
+
+    write_whole(folder / "report.html", page_of(result, read_closed(folder / JOURNAL), area_mm2))
+
+
 @answering
 def search(
     study: Study = None,
@@ -65,6 +73,8 @@ def search(
     except KeyboardInterrupt:
         sys.stderr.write("\nphaze: stopped; the same command goes on from here\n")
         raise typer.Exit(130) from None
+
+    _write_page(folder, done.document, done.state.opened.chips.area_mm2.tolist())
 
     def show(console: "Console") -> None:
         show_result(console, done.document, str(folder))

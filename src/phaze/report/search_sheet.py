@@ -70,4 +70,4 @@ def show_result(console: Console, result: Mapping[str, Any], folder: str) -> Non
     rows = [(reason, f"{count:,}") for reason, count in proof["closed"].items() if count]
     console.print(table(("closed by", "chips"), rows))
     console.print(f"Nothing in the space is better by more than {proof['gap']:.2g} of the score.", markup=False)
-    console.print(f"The run: {folder}", markup=False)
+    console.print(f"The run: {folder}; its page: {folder}/report.html", markup=False)

@@ -6,8 +6,9 @@ r"""Lower bounds on batch time for all chips at once, from arrays, in tightening
     3  batch time is monotone in layer times, so the least batch time over all structures with these times in place of
        the layers' is a lower bound (:mod:`phaze.search.layouts`, :mod:`phaze.search.kernels`)
 
-Layer graphs that are no chain of equal blocks get a looser step 3: S stages take at least max(C / S, longest layer),
-and a batch at least ceil(M / d) + S - 1 times that. Bounds are lowered by 1e-9 for the rounding of sums.
+Layer graphs that are no chain of equal blocks first get a looser step 3: S stages take at least max(C / S, longest
+layer), and a batch at least ceil(M / d) + S - 1 times that; with the dual, the general solver. Bounds are lowered by
+1e-9 for the rounding of sums.
 """
 
 from collections.abc import Sequence
@@ -17,8 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.parts import ChipArrays
-from phaze.evaluate.flow import Prepared, Training
+from phaze.evaluate.flow import LayerSeconds, Prepared, Training, graph_of, placement_of
 from phaze.evaluate.passes import Pass, table_of, times_on
+from phaze.placement.problem import Recompute
+from phaze.placement.solve import fastest_plan
 from phaze.schedule.bounds import Bound, chip_bounds
 from phaze.search.kernels import least_batches
 from phaze.search.layouts import chain_of, layout_of
@@ -80,13 +83,25 @@ def layer_bounds(model: Prepared, chips: ChipArrays, use: Sequence[Bound]) -> La
 
 
 def batch_bounds(
-    model: Prepared, times: LayerTimes, recompute: str, hbm_bytes: float, training: Training, cut_s: float = np.inf
+    model: Prepared,
+    times: LayerTimes,
+    recompute: Recompute,
+    hbm_bytes: float,
+    training: Training,
+    cut_s: float = np.inf,
+    general: bool = False,
 ) -> Floats:
-    """The least batch time, or ``cut_s`` if that is less, with these layer times on each chip."""
+    """The least batch time, or ``cut_s`` if that is less, with these layer times on each chip.
+
+    ``general``: where the layers are no chain of equal blocks, by the general solver instead of a floor.
+    """
     chain = chain_of(model)
     if chain is None:
-        return np.minimum(cut_s, _floors(model, times, training)) * (1 - SLACK)
-    layout = layout_of(model, chain, recompute, hbm_bytes, training)  # type: ignore[arg-type]
+        floors = _floors(model, times, training)
+        if general:
+            floors = _solved(model, times, (recompute, hbm_bytes, training), floors, cut_s)
+        return np.minimum(cut_s, floors) * (1 - SLACK)
+    layout = layout_of(model, chain, recompute, hbm_bytes, training)
     nothing = np.zeros(times.forward_s.shape[1])
     rows = [
         np.stack([nothing if kind is None else seconds[kind] for kind in chain.kinds])
@@ -112,6 +127,20 @@ def _floors(model: Prepared, times: LayerTimes, training: Training) -> Floats:
     return best
 
 
+def _solved(
+    model: Prepared, times: LayerTimes, job: tuple[Recompute, float, Training], floors: Floats, cut_s: float
+) -> Floats:
+    """The general solver's batch time on each chip whose floor is below the cut."""
+    recompute, hbm_bytes, training = job
+    found = floors.copy()
+    for chip in np.flatnonzero(floors < cut_s).tolist():
+        pairs = zip(times.forward_s[:, chip].tolist(), times.backward_s[:, chip].tolist(), strict=True)
+        graph = graph_of(model, [LayerSeconds(*pair) for pair in pairs])
+        plan = fastest_plan(placement_of([graph], model.microbatch, recompute, hbm_bytes, training))
+        found[chip] = np.inf if plan is None else plan.batch_s
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class ModelBounds:
     """Bounds of one model: batch times [ways, memories, chips]."""
@@ -124,12 +153,16 @@ class ModelBounds:
 
 
 def model_bounds(
-    task: ModelTask, times: Sequence[LayerTimes], hbm_bytes: Sequence[int], cut_s: float = np.inf
+    task: ModelTask,
+    times: Sequence[LayerTimes],
+    hbm_bytes: Sequence[int],
+    cut_s: float = np.inf,
+    general: bool = False,
 ) -> ModelBounds:
     """The bounds of every way with layer times by graph."""
     found = [
         [
-            batch_bounds(task.graphs[way.graph], times[way.graph], way.recompute, hbm, task.training, cut_s)
+            batch_bounds(task.graphs[way.graph], times[way.graph], way.recompute, hbm, task.training, cut_s, general)
             for hbm in hbm_bytes
         ]
         for way in task.ways

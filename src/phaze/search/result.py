@@ -4,6 +4,7 @@ Nothing in it depends on the machine, on time, on the number of workers or on in
 """
 
 import hashlib
+from collections.abc import Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
@@ -19,6 +20,7 @@ from phaze.placement.solve import fastest_plan
 from phaze.schedule.problem import Schedule
 from phaze.search.answer import Best
 from phaze.search.certificate import Certificate
+from phaze.search.chips import SpaceChips
 from phaze.search.evaluation import LIMITS, Ran
 from phaze.search.run import State
 from phaze.search.task import Job, ModelTask
@@ -45,9 +47,9 @@ def code_digest() -> str:
     return total.hexdigest()
 
 
-def chip_document(state: State, best: Best) -> dict[str, Any]:
+def chip_document(opened: SpaceChips, best: Best, hbm_bytes: Sequence[int]) -> dict[str, Any]:
     """The chip, field by field."""
-    chip = state.opened.chip(best.chip, state.job.hbm_bytes[best.hbm])
+    chip = opened.chip(best.chip, hbm_bytes[best.hbm])
     return {
         "number": best.chip,
         "name": chip.name,
@@ -61,12 +63,13 @@ def chip_document(state: State, best: Best) -> dict[str, Any]:
         "global_buffer_bytes": chip.global_buffer.size_bytes,
         "hbm_bytes": chip.hbm.size_bytes,
         "clock_hz": chip.clock_hz,
-        "area_mm2": float(state.opened.chips.area_mm2[best.chip]),
+        "area_mm2": float(opened.chips.area_mm2[best.chip]),
         "peak_flops": chip.peak_flops,
     }
 
 
-def _layers(task: ModelTask, graph: int, schedules: tuple[Schedule, ...]) -> list[dict[str, Any]]:
+def layer_documents(task: ModelTask, graph: int, schedules: tuple[Schedule, ...]) -> list[dict[str, Any]]:
+    """The layers of one graph, with what their schedules take and what is proved of them."""
     prepared = task.graphs[graph]
     return [
         {
@@ -100,7 +103,7 @@ def model_document(task: ModelTask, ran: Ran, chip: Chip) -> dict[str, Any]:
         "recompute": way.recompute,
         "batch_s": plan.batch_s,
         "throughput_per_s": task.training.batch / plan.batch_s,
-        "layers": _layers(task, way.graph, schedules),
+        "layers": layer_documents(task, way.graph, schedules),
         "plan": document_of(plan),
     }
 
@@ -117,7 +120,7 @@ def result_document(state: State, best: Best, certificate: Certificate, code: st
     return {
         "schema": SCHEMA,
         "name": job.name,
-        "chip": chip_document(state, best),
+        "chip": chip_document(state.opened, best, job.hbm_bytes),
         "models": [model_document(task, ran, chip) for task, ran in zip(job.models, best.ran, strict=True)],
         "objective": objective,
         "certificate": certificate.document(),

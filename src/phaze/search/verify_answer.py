@@ -1,0 +1,100 @@
+"""The answer of a run checked again: the chip field by field, and every model's plan by scheduling and placing anew."""
+
+from collections.abc import Mapping
+from math import isclose
+from typing import Any
+
+import numpy as np
+
+from phaze import __version__
+from phaze.evaluate.flow import graph_of, layer_schedules, placement_of, seconds_of
+from phaze.hardware.chip import Chip
+from phaze.placement.check import objections
+from phaze.search.answer import Best
+from phaze.search.evaluation import LIMITS
+from phaze.search.result import chip_document, layer_documents
+from phaze.search.run import TIE
+from phaze.search.task import ModelTask
+from phaze.search.verify import NEAR, Plain
+
+CHECKED = ("microbatch", "tensor", "recompute", "layers", "plan")
+
+
+def _same(said: Any, true: Any) -> bool:
+    if isinstance(true, bool) or not isinstance(true, int | float):
+        return bool(said == true)
+    number = isinstance(said, int | float) and not isinstance(said, bool)
+    return number and isclose(said, true, rel_tol=NEAR, abs_tol=0.0)
+
+
+def _differences(where: str, said: Mapping[str, Any], true: Mapping[str, Any]) -> list[str]:
+    wrong = [
+        f"{where}.{key}: {said.get(key)!r}, but {value!r}"
+        for key, value in true.items()
+        if not _same(said.get(key), value)
+    ]
+    return wrong + [f"{where}.{key}: nothing of that name belongs here" for key in said if key not in true]
+
+
+def _check_model(plain: Plain, task: ModelTask, said: Mapping[str, Any], chip: Chip) -> list[str]:
+    where = f"models[{task.name}]"
+    ways = [
+        way
+        for way in task.ways
+        if (task.graphs[way.graph].microbatch, task.graphs[way.graph].width, way.recompute)
+        == (said["microbatch"], said["tensor"], said["recompute"])
+    ]
+    if not ways:
+        return [f"{where}: the study knows no such microbatch, width and recompute"]
+    way = ways[0]
+    graph = task.graphs[way.graph]
+    schedules = layer_schedules(graph, chip, LIMITS)
+    seconds = seconds_of(schedules)
+    wrong = []
+    for at, true in enumerate(layer_documents(task, way.graph, schedules)):
+        layers = said["layers"]
+        wrong += _differences(f"{where}.layers[{at}]", layers[at] if at < len(layers) else {}, true)
+    problem = placement_of(
+        [graph_of(graph, seconds)], graph.microbatch, way.recompute, chip.hbm.size_bytes, task.training
+    )
+    wrong += [f"{where}.plan: {sentence}" for sentence in objections(problem, said["plan"])]
+    batch_s = plain.batch(task, way, seconds, chip.hbm.size_bytes)
+    rate = task.training.batch / batch_s
+    rest = {"name": task.name, "weight": task.weight, "batch_s": batch_s, "throughput_per_s": rate}
+    kept = {key: value for key, value in said.items() if key not in CHECKED}
+    wrong += _differences(where, kept, rest)
+    if said["plan"].get("rules") != "icml24":
+        wrong.append(f"{where}.plan.rules: not icml24")
+    if not _same(said["plan"].get("batch_s"), batch_s):
+        wrong.append(f"{where}.plan.batch_s: {said['plan'].get('batch_s')!r}, but the fastest plan takes {batch_s!r}")
+    if not _same(said["plan"].get("lower_bound_s"), batch_s):
+        wrong.append(f"{where}.plan.lower_bound_s: {said['plan'].get('lower_bound_s')!r}, but {batch_s!r} is proved")
+    return wrong
+
+
+def check_answer(plain: Plain, result: Mapping[str, Any]) -> list[str]:
+    """What is wrong with the answer itself."""
+    job, said = plain.job, result["chip"]
+    number, hbm_bytes = said.get("number"), said.get("hbm_bytes")
+    if not isinstance(number, int) or not 0 <= number < len(plain.opened):
+        return [f"chip.number: {number!r} is no chip of the space"]
+    if hbm_bytes not in job.hbm_bytes:
+        return [f"chip.hbm_bytes: {hbm_bytes!r} is no memory of the study"]
+    hbm = job.hbm_bytes.index(hbm_bytes)
+    chip = plain.opened.chip(number, hbm_bytes)
+    wrong = _differences("chip", said, chip_document(plain.opened, Best(number, hbm, 0.0, ()), job.hbm_bytes))
+    if [model.get("name") for model in result["models"]] != [task.name for task in job.models]:
+        return [*wrong, "models: not those of the study"]
+    for task, model in zip(job.models, result["models"], strict=True):
+        wrong += _check_model(plain, task, model, chip)
+    seconds = plain.exact(number)
+    score = plain.score(number, seconds, [hbm], np.inf)
+    wrong += [] if _same(result["objective"].get("score"), score) else [f"objective.score: not {score!r}"]
+    if result["objective"].get("kind") != job.objective.kind:
+        wrong.append(f"objective.kind: not the study's {job.objective.kind}")
+    for less in [] if job.objective.needs_hbm else range(hbm):
+        if plain.score(number, seconds, [less], np.inf) <= score * (1 + TIE / 2):
+            wrong.append(f"chip.hbm_bytes: {job.hbm_bytes[less]} are enough")
+    if result.get("name") != job.name or result.get("version") != __version__:
+        wrong.append("name or version: not those of this study and this phaze")
+    return wrong

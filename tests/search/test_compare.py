@@ -1,0 +1,55 @@
+"""Comparing chips, and the page of a run."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from phaze.search.compare import even_cuts
+from tests.conftest import Ran
+from tests.search.test_verify import run
+
+__all__ = ["run"]
+SMALL = ("--set", "training.microbatches=[8]")
+
+
+def test_blocks_are_cut_evenly() -> None:
+    sizes = [len(cut.layers) for cut in even_cuts(26, 5, True)]
+    assert sizes == [6, 5, 5, 5, 5]
+    cuts = even_cuts(26, 8, True)
+    assert [len(cut.layers) for cut in cuts] == [4, 3, 3, 3, 3, 3, 3, 4]
+    assert [cut.recompute for cut in cuts] == [True] * 7 + [False]
+    assert [layer for cut in cuts for layer in cut.layers] == list(range(26))
+
+
+def test_the_searched_placement_is_never_slower_than_the_experts(phaze: Callable[..., Ran]) -> None:
+    ran = phaze("compare", "--model", "bert-large", "--chip", "tpu-v4", *SMALL, "--json")
+    assert ran.code == 0, ran.err
+    rows = json.loads(ran.out)["rows"]
+    assert [(row["chip"], row["placement"]) for row in rows] == [
+        ("tpu-v4-paper", "experts"), ("tpu-v4", "experts"), ("tpu-v4-paper", "searched"), ("tpu-v4", "searched"),
+    ]  # fmt: skip
+    rates = [row["throughput_per_s"] for row in rows]
+    assert rates[2] >= rates[0] and rates[3] >= rates[1]
+    assert rows[0]["ratio"] == rows[2]["ratio"] == 1.0
+    assert rows[3]["ratio"] == pytest.approx(rates[3] / rates[2])
+
+
+def test_the_chip_of_a_run_joins_the_table(run: Path, phaze: Callable[..., Ran]) -> None:
+    ran = phaze("compare", run / "study.toml", "--run", run)
+    assert ran.code == 0 and "searched" in ran.out
+    result = json.loads((run / "result.json").read_text())
+    again = json.loads(phaze("compare", run / "study.toml", "--run", run, "--json").out)["rows"][-1]
+    assert again["chip"] == result["chip"]["name"]
+    assert again["throughput_per_s"] == pytest.approx(result["models"][0]["throughput_per_s"])
+
+
+def test_the_page_needs_nothing_else(run: Path) -> None:
+    page = (run / "report.html").read_text()
+    result = json.loads((run / "result.json").read_text())
+    assert result["chip"]["name"] in page and "Certificate" in page
+    assert "http" not in page and "src=" not in page
+    points = json.loads(page.split('id="points">')[1].split("</script>")[0])
+    drawn = sum(len(xy) // 2 for xy in points["points"].values())
+    assert drawn == result["certificate"]["chips"] - result["certificate"]["closed"]["memory"]
