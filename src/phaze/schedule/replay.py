@@ -5,25 +5,38 @@ has ended and what it holds is free. Starts are maxima and order statistics of e
 than the rounded ones no end is later than in rounded times."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from phaze.schedule.order import bits, closure, topological
 from phaze.schedule.part import ALL, Part
 from phaze.schedule.problem import Operator, Problem, Slot
 
 
-def replay(problem: Problem, part: Part, steps: Sequence[tuple[int, int]], begin_s: float) -> list[tuple[int, Slot]]:
-    """The slots of a component that begins at ``begin_s``, each with its operator's position in the problem."""
-    cores = [[begin_s] * min(count, len(part)) for count in part.cores]
-    ends = [begin_s] * len(part)
-    now, found = begin_s, []
+@dataclass(frozen=True, slots=True)
+class Played:
+    """One step: its operator in the component, way to run, start, end, and the core of each resource it has alone."""
+
+    operator: int
+    mode: int
+    start: float
+    end: float
+    cores: tuple[int | None, ...]
+
+
+def play(
+    part: Part, steps: Sequence[tuple[int, int]], times: Sequence[tuple[float, float]], begin: float
+) -> list[Played]:
+    """The steps with ``times`` of each way to run, from ``begin`` on; whole times give whole starts and ends."""
+    cores = [[begin] * min(count, len(part)) for count in part.cores]
+    ends = [begin] * len(part)
+    now, found = begin, []
     for i, mode in steps:
-        operator = problem.operators[part.order.operators[i]]
         start = max([now, *(ends[k] for k in bits(part.order.below[i]))])
         for free, code in zip(cores, part.holds[i][mode], strict=True):
             if code and free:
                 start = max(start, max(free) if code == ALL else min(free))
         now = start
-        ends[i] = start + (operator.all_cores_s if mode else operator.one_core_s)
+        ends[i] = start + times[i][mode]
         taken: list[int | None] = []
         for free, code in zip(cores, part.holds[i][mode], strict=True):
             core = next((c for c, at in enumerate(free) if at <= start), None) if code == 1 else None
@@ -32,8 +45,22 @@ def replay(problem: Problem, part: Part, steps: Sequence[tuple[int, int]], begin
                 free[core] = ends[i]
             elif code == ALL:
                 free[:] = [ends[i]] * len(free)
-        slot = Slot(operator.id, mode == 1, start, ends[i], taken[0], taken[1])
-        found.append((part.order.operators[i], slot))
+        found.append(Played(i, mode, start, ends[i], tuple(taken)))
+    return found
+
+
+def makespan_of(part: Part, steps: Sequence[tuple[int, int]]) -> int:
+    """When the steps end, in units."""
+    return int(max(step.end for step in play(part, steps, part.times, 0)))
+
+
+def replay(problem: Problem, part: Part, steps: Sequence[tuple[int, int]], begin_s: float) -> list[tuple[int, Slot]]:
+    """The slots of a component that begins at ``begin_s``, each with its operator's position in the problem."""
+    found = []
+    for step in play(part, steps, part.times_s, begin_s):
+        at = part.order.operators[step.operator]
+        tensor, vector, _ = step.cores
+        found.append((at, Slot(problem.operators[at].id, step.mode == 1, step.start, step.end, tensor, vector)))
     return found
 
 

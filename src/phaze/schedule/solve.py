@@ -28,6 +28,7 @@ from phaze.schedule.replay import complete, replay
 Scheduler = Literal["exact", "list", "cpsat", "ilp"]
 # Components with equal keys have equal times to 1e-12, so their makespans are equal to this.
 SAME = 1e-11
+MANY_IDEALS = 20_000
 METHODS = ("none", "serial", "bounds", "labels", "list", "cpsat", "ilp")
 
 
@@ -169,15 +170,16 @@ def solve_part(part: Part, scheduler: Scheduler = "exact", limits: Limits | None
 def _exact(part: Part, best: Decisions, bounds: Bounds, limits: Limits) -> PartAnswer:
     tables, bound, ideal_count, labels = part.tables(), bounds.best, 0, 0
     ideals = ideals_of(part, tables, limits.most_ideals)
-    if ideals is not None:
+    if ideals is None or len(ideals) > MANY_IDEALS:
+        # Labels will be dear, or there are none: look longer for a schedule that meets the bound.
+        work = limits.list_work if ideals is None else limits.list_work // 10
+        best = min(best, list_schedule(part, tables, bound, work), key=lambda decisions: decisions.makespan)
+    if ideals is not None and bound < best.makespan:
         ideal_count = len(ideals)
         deep = deepen(part, tables, ideals, bounds.credits, best, bound, limits.most_labels, limits.label_effort)
         best, bound, labels = deep.best, deep.bound, deep.labels
         if deep.proved:
             return PartAnswer(best, bound, "labels", ideal_count, labels)
-    else:
-        found = list_schedule(part, tables, bound, limits.list_work)
-        best = min(best, found, key=lambda decisions: decisions.makespan)
     if bound >= best.makespan:
         return PartAnswer(best, bound, "bounds", ideal_count, labels)
     return _cpsat(part, best, bound, limits, ideal_count, labels)
@@ -188,7 +190,7 @@ def _cpsat(part: Part, best: Decisions, bound: int, limits: Limits, ideals: int,
         return PartAnswer(best, bound, "labels" if labels else "list", ideals, labels)
     from phaze.schedule.cpsat import solve_cpsat
 
-    found = solve_cpsat(part, best, bound, limits.cpsat)
+    found = solve_cpsat(part, best, int(bound), limits.cpsat)
     if found.best is not None and found.best.makespan < best.makespan:
         best = found.best
     return PartAnswer(best, max(bound, found.bound), "cpsat", ideals, labels)
