@@ -124,3 +124,8 @@ def test_many_answers_are_those_of_exhaustive_evaluation(seed: int) -> None:
     tasks = tuple(made_task(seed + 1000 * i, microbatches=(1, 2)) for i in range(rng.randint(1, 2)))
     kinds: list[Kind] = ["throughput", "throughput_per_usd", "energy_delay"]
     _check_against_exhaustive(made_job(tasks, rng.choice(kinds)))
+
+
+def test_rates_as_axes_too() -> None:
+    job = made_job((made_task(81, microbatches=(1,)),), "throughput_per_watt", rows=[64], hbm_bandwidth=[6e11, 1.2e12])
+    _check_against_exhaustive(job)

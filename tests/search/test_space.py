@@ -112,3 +112,28 @@ def test_the_papers_space_with_free_lanes_holds_it() -> None:
     assert len(free) == 238_057
     assert int((free.lanes == free.columns).sum()) == len(tied)
     assert (free.area_mm2[free.lanes == free.columns] == tied.area_mm2).all()
+
+
+def test_rates_are_axes_too_and_a_chip_is_its_row() -> None:
+    from dataclasses import fields
+
+    from phaze.cost.parts import chip_arrays
+    from phaze.hardware.power import full_rate_power
+    from phaze.search.chips import open_space
+    from phaze.search.factors import design_watts
+    from phaze.search.space import combinations_of
+
+    axes = _small().axes.model_dump(by_alias=True)
+    rates = {"hbm_bandwidth": ["600 GB/s", "1200 GB/s"], "clock": [7e8, 1.05e9], "global_bandwidth": [2e12, 4e12]}
+    space = _small(axes=axes | rates)
+    opened = open_space(space)
+    assert combinations_of(space) == len(opened) == 8 * len(chips_of(_small()))
+    arrays, technology = opened.arrays(), load_technology("paper-22nm")
+    watts = design_watts(opened, technology)
+    assert len({opened.name(i) for i in range(len(opened))}) == len(opened)
+    for number in range(0, len(opened), 17):
+        chip = opened.chip(number, 2**35)
+        row = chip_arrays([chip])
+        assert all(getattr(arrays, f.name)[number] == getattr(row, f.name)[0] for f in fields(arrays))
+        assert float(chip_areas(technology, chip).total()) == pytest.approx(opened.chips.area_mm2[number])
+        assert full_rate_power(technology, chip).design_w == pytest.approx(watts[number])

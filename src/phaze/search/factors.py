@@ -21,11 +21,14 @@ def design_watts(opened: SpaceChips, technology: Technology) -> Floats:
     arrays, base, table = opened.arrays(), opened.base, technology.energy
     macs = arrays.tensor_cores * arrays.rows * arrays.columns
     lanes = arrays.vector_cores * arrays.lanes
-    tensor = macs * base.clock_hz * table.mac_j + arrays.tensor_cores * arrays.tensor_buffer_bytes_per_s * np.asarray(
+    tensor = macs * arrays.clock_hz * table.mac_j + arrays.tensor_cores * arrays.tensor_buffer_bytes_per_s * np.asarray(
         table.core_buffer_j_per_byte(arrays.tensor_buffer_bytes)
     )
-    vector = lanes * base.clock_hz * table.lane_j + arrays.vector_cores * arrays.vector_buffer_bytes_per_s * np.asarray(
-        table.core_buffer_j_per_byte(arrays.vector_buffer_bytes)
+    vector = (
+        lanes * arrays.clock_hz * table.lane_j
+        + arrays.vector_cores
+        * arrays.vector_buffer_bytes_per_s
+        * np.asarray(table.core_buffer_j_per_byte(arrays.vector_buffer_bytes))
     )
     shared = arrays.global_bytes_per_s * np.asarray(table.buffer.at(arrays.global_bytes))
     links = base.links.bandwidth_bytes_per_s * table.link_j_per_byte

@@ -202,7 +202,7 @@ def _tighten(state: State) -> None:
     times = [[layer_bounds(graph, some, DUAL) for graph in task.graphs] for task in state.job.models]
     hbm = [state.job.hbm_bytes[at] for at in state.memories]
     alone = len(state.job.models) == 1 and not state.job.objective.needs_factor
-    cut_s = state.cut * (1 + 1e-6) if alone else float("inf")
+    cut_s = state.best * (1 + 1e-6) if alone else float("inf")
     for bound, task, own in zip(state.bounds, state.job.models, times, strict=True):
         bound[:, :, index] = np.maximum(bound[:, :, index], model_bounds(task, own, hbm, cut_s, general=True).batch_s)
 

@@ -1,7 +1,8 @@
 """A space of chips as arrays: every combination of the axes that fits the area, with no object per chip.
 
-A space varies a base chip. With the axes tensor_cores, rows, columns, vector_cores, lanes (or tied to the columns) and
-global_buffer, a core with u units (rows * columns, or lanes) has a buffer of max(least, bytes_per_unit * u), and
+A space varies a base chip. With the axes tensor_cores, rows, columns, vector_cores, lanes (or tied to the columns),
+global_buffer and, where they are given, global_bandwidth, hbm_bandwidth and clock (else the base chip's), a core with u
+units (rows * columns, or lanes) has a buffer of max(least, bytes_per_unit * u), and
 
     kept  =  area <= budget  and  (area >= least_share * budget  or  a single core of either kind, if so asked)
 
@@ -12,15 +13,16 @@ axis running fastest.
 from dataclasses import dataclass
 from importlib.resources import files
 from math import prod
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from phaze import documents
-from phaze.documents import Bytes, Document, Format, Positive, Share
+from phaze.documents import Bytes, BytesPerSecond, Document, Format, Hertz, Positive, Share
 from phaze.errors import InputError, unknown_name
+from phaze.hardware.chip import Chip
 from phaze.hardware.files import Name, Sources, Text
 from phaze.hardware.library import is_path, load_chip
 from phaze.hardware.technology import Parts, chip_areas, component_areas
@@ -68,6 +70,9 @@ class AxesTable(Document):
     vector_cores: Axis
     lanes: Axis | Literal["columns"]
     global_buffer: Annotated[list[Bytes], Field(min_length=1)]
+    global_bandwidth: Annotated[list[BytesPerSecond], Field(min_length=1)] | None = None
+    hbm_bandwidth: Annotated[list[BytesPerSecond], Field(min_length=1)] | None = None
+    clock: Annotated[list[Hertz], Field(min_length=1)] | None = None
 
 
 class CoreBuffersTable(Document):
@@ -111,6 +116,9 @@ class Chips:
     vector_cores: Integers
     lanes: Integers
     global_buffer_bytes: Integers
+    global_bytes_per_s: NDArray[np.float64]
+    hbm_bytes_per_s: NDArray[np.float64]
+    clock_hz: NDArray[np.float64]
     area_mm2: NDArray[np.float64]
 
     def __len__(self) -> int:
@@ -150,17 +158,24 @@ def _points(axis: Axis) -> Integers:
     return np.array(axis.points() if isinstance(axis, RangeTable) else sorted(set(axis)), dtype=np.int64)
 
 
-def _combinations(axes: AxesTable) -> list[Integers]:
+def _rates(axes: AxesTable, base: Chip) -> list[NDArray[np.float64]]:
+    """The axes of rates: what is given, or else the base chip's one value."""
+    own = (base.global_buffer.bandwidth_bytes_per_s, base.hbm.bandwidth_bytes_per_s, base.clock_hz)
+    given = (axes.global_bandwidth, axes.hbm_bandwidth, axes.clock)
+    return [np.array([one] if some is None else sorted(set(some))) for some, one in zip(given, own, strict=True)]
+
+
+def _combinations(axes: AxesTable, base: Chip) -> list[NDArray[Any]]:
     tied = axes.lanes == "columns"
-    columns = [_points(a) for a in (axes.tensor_cores, axes.rows, axes.columns, axes.vector_cores)]
+    columns: list[NDArray[Any]] = [_points(a) for a in (axes.tensor_cores, axes.rows, axes.columns, axes.vector_cores)]
     if axes.lanes != "columns":
         columns.append(_points(axes.lanes))
-    columns.append(_points(axes.global_buffer))
+    columns += [_points(axes.global_buffer), *_rates(axes, base)]
     count = float(np.prod([float(len(c)) for c in columns]))
     if count > 2e8:
         raise InputError("axes", f"there are {count:.3g} combinations", "give at most 2e8")
     flat = [grid.ravel() for grid in np.meshgrid(*columns, indexing="ij")]
-    return [*flat[:4], flat[2], flat[4]] if tied else flat
+    return [*flat[:4], flat[2], *flat[4:]] if tied else flat
 
 
 def combinations_of(space: SpaceFile) -> int:
@@ -168,7 +183,8 @@ def combinations_of(space: SpaceFile) -> int:
     axes = space.axes
     sizes = [len(_points(axis)) for axis in (axes.tensor_cores, axes.rows, axes.columns, axes.vector_cores)]
     sizes += [] if axes.lanes == "columns" else [len(_points(axes.lanes))]
-    return prod([*sizes, len(_points(axes.global_buffer))])
+    rates = [len(set(axis)) for axis in (axes.global_bandwidth, axes.hbm_bandwidth, axes.clock) if axis is not None]
+    return prod([*sizes, len(_points(axes.global_buffer)), *rates])
 
 
 def chips_of(space: SpaceFile) -> Chips:
@@ -177,7 +193,8 @@ def chips_of(space: SpaceFile) -> Chips:
     if base.technology is None:
         raise InputError(f"{space.name}: base", f"the chip '{space.base}' names no technology", "choose one that does")
     technology = load_technology(base.technology)
-    tensor_cores, rows, columns, vector_cores, lanes, global_buffer = _combinations(space.axes)
+    flat = _combinations(space.axes, base)
+    tensor_cores, rows, columns, vector_cores, lanes, global_buffer, global_rate, hbm_rate, clock = flat
     least, per_unit = space.core_buffers.least, space.core_buffers.bytes_per_unit
     parts = Parts(
         tensor_cores=tensor_cores,
@@ -187,8 +204,8 @@ def chips_of(space: SpaceFile) -> Chips:
         lanes_per_core=lanes,
         vector_buffer_bytes=np.maximum(least, per_unit * lanes),
         global_buffer_bytes=global_buffer,
-        global_bytes_per_cycle=base.global_buffer.bandwidth_bytes_per_s / base.clock_hz,
-        hbm_bytes_per_s=base.hbm.bandwidth_bytes_per_s,
+        global_bytes_per_cycle=global_rate / clock,
+        hbm_bytes_per_s=hbm_rate,
         link_bytes_per_s=base.links.bandwidth_bytes_per_s,
         cache=base.global_buffer.cache,
         silicon=base.silicon,
@@ -205,5 +222,8 @@ def chips_of(space: SpaceFile) -> Chips:
         vector_cores=vector_cores[kept],
         lanes=lanes[kept],
         global_buffer_bytes=global_buffer[kept],
+        global_bytes_per_s=global_rate[kept],
+        hbm_bytes_per_s=hbm_rate[kept],
+        clock_hz=clock[kept],
         area_mm2=area[kept],
     )
