@@ -7,6 +7,7 @@ python docs/tables.py --check    exit 1 and name the files that are not current
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -19,10 +20,11 @@ def documents() -> list[Path]:
 
 
 def printed(arguments: str) -> str:
-    """What ``phaze ARGUMENTS`` prints, 80 columns wide, without trailing blanks."""
-    done = subprocess.run(
-        [sys.executable, "-m", "phaze", *arguments.split()], capture_output=True, text=True, check=True, cwd=ROOT
-    )
+    """What ``phaze ARGUMENTS`` prints in a folder with the examples, 80 columns wide, without trailing blanks."""
+    command = [sys.executable, "-m", "phaze", *arguments.split()]
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "examples").symlink_to(ROOT / "examples")
+        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
     return "".join(line.rstrip() + "\n" for line in done.stdout.rstrip().splitlines())
 
 
