@@ -57,6 +57,14 @@ def test_every_sum_of_known_monomials_is_found_exactly(weights: list[int]) -> No
     assert found[rows[0]].at({"b": 7, "s": 99}) == wanted.at({"b": 7, "s": 99})
 
 
+def test_a_total_of_known_parts_needs_few_points() -> None:
+    parts = [tuple(p["b"] * p["s"] ** 2 for p in POINTS[:5]), tuple(3 * p["s"] for p in POINTS[:5])]
+    other = [tuple(p["b"] ** i * p["s"] ** j for p in POINTS[:5]) for i in range(3) for j in range(3)]
+    total = tuple(7 * a + 2 * b for a, b in zip(*parts, strict=True))
+    found = fit(POINTS[:5], [*parts, *other, total], ("b", "s"), {total: parts})
+    assert text(found[total]) == "7*b*s^2 + 6*s"
+
+
 def test_negative_exponents_are_found() -> None:
     points = [{"s": 8, "t": 2}, {"s": 16, "t": 2}, {"s": 8, "t": 4}, {"s": 24, "t": 8}]
     row = tuple(6 * p["s"] ** 2 // p["t"] for p in points)
@@ -82,7 +90,7 @@ def test_points_that_do_not_tell_apart_are_refused() -> None:
     points = [{"b": 1, "s": 2}, {"b": 2, "s": 2}, {"b": 1, "s": 4}, *[{"b": 2, "s": 4}] * 4]
     rows = [tuple(p["b"] * p["s"] for p in points), tuple(p["b"] + p["s"] for p in points)]
     singles = [tuple(p[n] ** e for p in points) for n in ("b", "s") for e in (1, 2)]
-    with pytest.raises(FitError, match="do not tell"):
+    with pytest.raises(FitError, match="no sum of monomials"):
         fit(points, [*singles, *rows], ("b", "s"))
 
 

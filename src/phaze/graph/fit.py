@@ -14,6 +14,7 @@ Whatever is found takes the right value at every point, or :class:`FitError` say
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from types import MappingProxyType
 
 from phaze.errors import PhazeError
 from phaze.graph.sizes import Exponents, Expression, Point, Term, constant, one_sum, power
@@ -61,7 +62,8 @@ class _System:
         for column in range(len(shapes)):
             pivot = next((r for r in range(column, len(rows)) if rows[r][column]), None)
             if pivot is None:
-                raise FitError("the points do not tell all monomials apart: give others.")
+                self.steps.clear()
+                return
             rows[column], rows[pivot] = rows[pivot], rows[column]
             scale = rows[column][column]
             rows[column] = [value / scale for value in rows[column]]
@@ -73,6 +75,9 @@ class _System:
             self.steps.append((column, pivot, factors))
 
     def solve(self, values: Values) -> Expression | None:
+        """The one sum of the shapes that takes ``values``; none if there is none, or if the points leave it open."""
+        if len(self.steps) < len(self.shapes):
+            return None
         right = [Fraction(value) for value in values]
         for column, pivot, factors in self.steps:
             right[column], right[pivot] = right[pivot], right[column]
@@ -118,17 +123,20 @@ def _possible(values: Values, points: Sequence[Point], names: Sequence[str], sha
     return kept
 
 
+def _shapes(expressions: Iterable[Expression]) -> set[Exponents]:
+    return {term.exponents for expression in expressions for terms in expression.sums for term in terms}
+
+
 def _solved(
-    wanted: Sequence[Values],
+    wanted: Mapping[Values, set[Exponents]],
     points: Sequence[Point],
     names: Sequence[str],
-    shapes: set[Exponents],
     found: dict[Values, Expression],
 ) -> list[Values]:
-    """Put those of ``wanted`` that are sums of ``shapes`` into ``found``; the others come back."""
+    """Put those of ``wanted`` that are sums of the shapes they may hold into ``found``; the others come back."""
     systems: dict[frozenset[Exponents], _System] = {}
     left: list[Values] = []
-    for values in wanted:
+    for values, shapes in wanted.items():
         possible = frozenset(_possible(values, points, names, shapes))
         solved = None
         if 0 < len(possible) < len(points):
@@ -142,22 +150,29 @@ def _solved(
     return left
 
 
-def fit(points: Sequence[Point], wanted: Iterable[Values], names: Sequence[str]) -> dict[Values, Expression]:
-    """An expression in the variables ``names`` for each of ``wanted``: its values at ``points``."""
-    open_values: list[Values] = []
+def fit(
+    points: Sequence[Point],
+    wanted: Iterable[Values],
+    names: Sequence[str],
+    parts: Mapping[Values, Sequence[Values]] = MappingProxyType({}),
+) -> dict[Values, Expression]:
+    """An expression in the variables ``names`` for each of ``wanted``: its values at ``points``.
+
+    ``parts`` says of some of them which others they are a sum of multiples of; that leaves fewer shapes to try.
+    """
+    left: list[Values] = []
     found: dict[Values, Expression] = {}
-    for values in wanted:
-        if values in found:
-            continue
+    for values in dict.fromkeys(wanted):
         same = constant(values[0]) if len(set(values)) == 1 else _monomial(values, points, names)
         if same is None:
-            open_values.append(values)
+            left.append(values)
         else:
             found[values] = same
-    shapes = {term.exponents for e in found.values() for terms in e.sums for term in terms} | {()}
-    left = _solved(open_values, points, names, shapes, found)
-    if left:
-        left = _solved(left, points, names, shapes | set(_lower(shapes)), found)
+    shapes = _shapes(found.values()) | {()}
+    known = {v: _shapes(found[part] for part in parts[v] if part in found) for v in left if v in parts}
+    _solved(known, points, names, found)
+    for tried in (shapes, shapes | set(_lower(shapes))):
+        left = _solved({values: tried for values in left if values not in found}, points, names, found)
     for values in left:
         least = _least(values, points, found)
         if least is None:

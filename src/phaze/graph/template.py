@@ -8,6 +8,7 @@ expression its leaf number i is. Leaves that are the same expression in every gr
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from phaze.graph.fit import FitError, Values, fit
@@ -73,13 +74,20 @@ class Symbolic:
 
 
 def symbolic(
-    points: Sequence[Point], found: Sequence[Any], names: Sequence[str], more: Sequence[Values] = ()
+    points: Sequence[Point],
+    found: Sequence[Any],
+    names: Sequence[str],
+    more: Sequence[Values] = (),
+    parts: Mapping[Values, Sequence[Values]] = MappingProxyType({}),
 ) -> Symbolic:
-    """The document that is ``found[i]`` at ``points[i]``; ``more`` are values of other sizes that it may be made of."""
+    """The document that is ``found[i]`` at ``points[i]``; ``more`` are values of other sizes that it may be made of.
+
+    ``parts`` are as in :func:`phaze.graph.fit.fit`.
+    """
     if any(shape(document) != shape(found[0]) for document in found[1:]):
         raise FitError("the documents differ in more than numbers.")
     rows: list[Values] = list(zip(*(leaves(document) for document in found), strict=True))
-    expressions = fit(points, [*rows, *more], names)
+    expressions = fit(points, [*rows, *more], names, parts)
     return Symbolic(found[0], tuple(expressions[row] for row in rows))
 
 

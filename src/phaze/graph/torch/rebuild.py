@@ -44,6 +44,17 @@ def _tensor_bytes(documents: Sequence[Mapping[str, Any]]) -> list[Values]:
     return [tuple(row[1] * row[2] for row in tensors) for tensors in rows]
 
 
+def _kept(documents: Sequence[Mapping[str, Any]]) -> dict[Values, list[Values]]:
+    """What the bytes that a layer keeps are made of: the elements of the tensors that it keeps."""
+    rows = zip(*(document["tensors"] for document in documents), strict=True)
+    elements = {row[0][0]: tuple(tensor[1] for tensor in row) for row in rows}
+    found: dict[Values, list[Values]] = {}
+    for way in ("none", "selective", "full"):
+        total = tuple(document[way]["saved_bytes"] for document in documents)
+        found.setdefault(total, []).extend(elements[number] for number in documents[0][way]["saved"])
+    return found
+
+
 def fit_case(points: Sequence[Mapping[str, int]], models: Sequence[Model], letters: Sequence[str]) -> Case:
     """The case whose model is ``models[i]`` at ``points[i]``."""
     first = models[0]
@@ -52,7 +63,7 @@ def fit_case(points: Sequence[Mapping[str, int]], models: Sequence[Model], lette
     plain = [layers_of(model) for model in models]
     layers = []
     for documents in zip(*plain, strict=True):
-        layers.append(symbolic(points, documents, letters, _tensor_bytes(documents)))
+        layers.append(symbolic(points, documents, letters, _tensor_bytes(documents), _kept(documents)))
     frame = symbolic(points, [frame_of(model) for model in models], letters)
     return Case(frame, tuple(layers), tuple(layer.name for layer in first.layers), first.approximations)
 
@@ -79,7 +90,7 @@ def _points(entry: Entry, one: bool) -> tuple[list[Point], list[Point], tuple[st
     s0, s1, s2, s3 = lengths
     if one:
         return [Point(1, s) for s in lengths], [Point(1, full // 8 * 7)], ("s",)
-    grid = [(b0, s0), (b1, s0), (b0, s1), (b2, s2), (many, s3), (b1, s1), (b0, s3)]
+    grid = [(b0, s0), (b1, s0), (b0, s1), (b2, s2), (many, s3)]
     return [Point(*p) for p in grid], [Point(other, full)], ("b", "s")
 
 

@@ -1,7 +1,7 @@
 """The file of a family: every case fitted in all its letters at points drawn once and for all.
 
 The first points are a base and, letter by letter, the base with that letter alone changed; the others are drawn at
-random from a seed: twice as many points as letters and four, and two to check. Widths divide what they split, and a
+random from a seed: seven more points than letters, and two to check. Widths divide what they split, and a
 case fixes what its name says.
 """
 
@@ -72,7 +72,7 @@ def family_points(family: str, case: str) -> list[Letters]:
     base = _settled(dict(BASE), words)
     points = [base, *(_settled({**base, name: CHANGED[name]}, words) for name in names)]
     rng = random.Random(f"{family} {case}")
-    while len(points) < 2 * len(names) + 4 + CHECKED:
+    while len(points) < len(names) + 7 + CHECKED:
         points.append(_settled(_drawn(rng), words))
     return points
 
