@@ -104,6 +104,15 @@ def test_settings_are_toml_values() -> None:
     assert raw == {"training": {"batch": 1}}
 
 
+def test_a_search_of_many_models_has_a_short_name() -> None:
+    from phaze.cli.search import settled
+
+    names = [f"a-model-with-a-long-name-{number}" for number in range(8)]
+    raw, _ = settled(None, names, [])
+    assert raw["name"] == "8-models" and raw["models"] == names
+    assert settled(None, ["a", "b"], [])[0]["name"] == "a-b"
+
+
 def test_everything_has_a_default() -> None:
     study = study_of(default_study("bert-large"), "")
     assert study.training.microbatches == [1, 2, 4, 8]

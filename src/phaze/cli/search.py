@@ -21,6 +21,11 @@ Workers = Annotated[int, typer.Option("--workers", help="Processes; 0 takes one 
 Settings = Annotated[list[str] | None, typer.Option("--set", help="a.b=c: change a value of the study.")]
 
 
+def _name(models: list[str]) -> str:
+    """What a search of these models is called: their names, or how many there are."""
+    return "-".join(models) if len(models) < 4 else f"{len(models)}-models"
+
+
 def settled(study: str | None, models: list[str] | None, settings: list[str]) -> tuple[dict[str, Any], str]:
     """The plain values of the study that was asked for, and the name to call it by."""
     from phaze.errors import InputError
@@ -31,7 +36,7 @@ def settled(study: str | None, models: list[str] | None, settings: list[str]) ->
     if study is not None:
         raw, where = read_study(study)
     else:
-        raw, where = default_study("-".join(models or [])), "--model"
+        raw, where = default_study(_name(models or [])), "--model"
         raw["models"] = list(models or [])
     return with_settings(raw, settings), where
 

@@ -22,6 +22,7 @@ from phaze.search.answer import Best
 from phaze.search.certificate import Certificate
 from phaze.search.chips import SpaceChips
 from phaze.search.evaluation import LIMITS, Ran
+from phaze.search.objective import Scale
 from phaze.search.run import State
 from phaze.search.task import Job, ModelTask
 
@@ -110,21 +111,26 @@ def model_document(task: ModelTask, ran: Ran, chip: Chip) -> dict[str, Any]:
     }
 
 
+def objective_document(job: Job, scale: Scale, score: float) -> dict[str, Any]:
+    """What was minimised, and for several models how they were averaged."""
+    found: dict[str, Any] = {"kind": job.objective.kind, "score": score}
+    if len(job.models) > 1:
+        found |= {"mean": job.objective.mean, "baseline": job.objective.baseline}
+        if job.objective.mean == "geometric":
+            found["baseline_batch_s"] = list(scale.baseline_s)
+    return found
+
+
 def result_document(state: State, best: Best, certificate: Certificate, code: str) -> dict[str, Any]:
     """The whole answer."""
     job, scale = state.job, state.scale
     chip = state.opened.chip(best.chip, job.hbm_bytes[best.hbm])
-    objective: dict[str, Any] = {"kind": job.objective.kind, "score": best.score}
-    if len(job.models) > 1:
-        objective |= {"mean": job.objective.mean, "baseline": job.objective.baseline}
-        if job.objective.mean == "geometric":
-            objective["baseline_batch_s"] = list(scale.baseline_s)
     return {
         "schema": SCHEMA,
         "name": job.name,
         "chip": chip_document(state.opened, best, job.hbm_bytes),
         "models": [model_document(task, ran, chip) for task, ran in zip(job.models, best.ran, strict=True)],
-        "objective": objective,
+        "objective": objective_document(job, scale, best.score),
         "certificate": certificate.document(),
         "study_digest": job.digest,
         "version": __version__,

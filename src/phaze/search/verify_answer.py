@@ -12,7 +12,7 @@ from phaze.hardware.chip import Chip
 from phaze.placement.check import objections
 from phaze.search.answer import Best
 from phaze.search.evaluation import LIMITS
-from phaze.search.result import chip_document, layer_documents
+from phaze.search.result import chip_document, layer_documents, objective_document
 from phaze.search.run import TIE
 from phaze.search.task import ModelTask
 from phaze.search.verify import NEAR, Plain
@@ -89,9 +89,7 @@ def check_answer(plain: Plain, result: Mapping[str, Any]) -> list[str]:
         wrong += _check_model(plain, task, model, chip)
     seconds = plain.exact(number)
     score = plain.score(number, seconds, [hbm], np.inf)
-    wrong += [] if _same(result["objective"].get("score"), score) else [f"objective.score: not {score!r}"]
-    if result["objective"].get("kind") != job.objective.kind:
-        wrong.append(f"objective.kind: not the study's {job.objective.kind}")
+    wrong += _differences("objective", result["objective"], objective_document(job, plain.scale, score))
     for less in [] if job.objective.needs_hbm else range(hbm):
         if plain.score(number, seconds, [less], np.inf) <= score * (1 + TIE / 2):
             wrong.append(f"chip.hbm_bytes: {job.hbm_bytes[less]} are enough")
