@@ -161,7 +161,7 @@ COUNTS = {
     "opt-350m": (11, 23),
     "llama2-7b": (12, 21),
     "gpt3-175b": (9, 18),
-    "mixtral-8x7b": (21, 31),
+    "mixtral-8x7b": (24, 36),
     "vit-large": (11, 23),
 }
 """Operators of a fully fused block at width 1, microbatch 2: forward, backward."""

@@ -46,13 +46,12 @@ def _document(name: str) -> dict[str, Any]:
 def _show_all(console: "Console", rows: list[dict[str, Any]]) -> None:
     from phaze.report.terminal import paragraph, table
 
-    columns = ("model", "layers", "hidden", "heads", "parameters", "sequence", "widths", "shipped")
+    columns = ("model", "layers", "hidden", "parameters", "sequence", "widths", "shipped")
     cells = [
         (
             row["name"],
             str(row["layers"]),
             f"{row['hidden']:,}",
-            str(row["heads"]),
             f"{row['parameters'] / 1e6:,.1f} M",
             str(row["sequence"]),
             " ".join(map(str, row["widths"])),

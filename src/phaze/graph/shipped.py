@@ -19,6 +19,7 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Any
 
+from phaze.errors import InputError
 from phaze.graph import opset, sizes, store
 from phaze.graph.ir import Attention, Model, Role
 from phaze.graph.sizes import Expression, Point
@@ -155,8 +156,10 @@ def text_of(content: Mapping[str, Any]) -> str:
 
 def open_shipped(name: str) -> Shipped:
     """The shipped file of a model or family."""
-    text = resources.files("phaze.graph").joinpath("data", f"{name}.json").read_text(encoding="utf-8")
-    raw = json.loads(text)
+    file = resources.files("phaze.graph").joinpath("data", f"{name}.json")
+    if not file.is_file():
+        raise InputError(name, "its graphs do not come along", "trace it: phaze graph --fresh (needs PyTorch)")
+    raw = json.loads(file.read_text(encoding="utf-8"))
     return Shipped(raw["expressions"], raw["templates"], raw["cases"])
 
 
