@@ -24,10 +24,10 @@ class Family:
     choices: tuple[str, ...] = ()
 
 
-_SHARED = {"hidden": "h", "heads": "a", "vocabulary": "v", "sequence": "p"}
+_SHARED: Mapping[str, str] = MappingProxyType({"hidden": "h", "heads": "a", "vocabulary": "v", "sequence": "p"})
 FAMILIES: Mapping[str, Family] = MappingProxyType(
     {
-        "gpt": Family(MappingProxyType(_SHARED), ("heads", "vocabulary")),
+        "gpt": Family(_SHARED, ("heads", "vocabulary")),
         "llama": Family(
             MappingProxyType({**_SHARED, "kv_heads": "k", "head_dim": "d", "mlp": "f"}),
             ("heads", "kv_heads", "mlp", "vocabulary"),
