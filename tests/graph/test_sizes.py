@@ -65,6 +65,12 @@ def test_a_total_of_known_parts_needs_few_points() -> None:
     assert text(found[total]) == "7*b*s^2 + 6*s"
 
 
+def test_two_of_many_shapes_need_few_points() -> None:
+    shapes = [tuple(p["b"] ** i * p["s"] ** j for p in POINTS[:5]) for i in range(3) for j in range(3)]
+    total = tuple(2048 * p["b"] * p["s"] + 32 * p["s"] ** 2 for p in POINTS[:5])
+    assert text(fit(POINTS[:5], [*shapes, total], ("b", "s"))[total]) == "2048*b*s + 32*s^2"
+
+
 def test_negative_exponents_are_found() -> None:
     points = [{"s": 8, "t": 2}, {"s": 16, "t": 2}, {"s": 8, "t": 4}, {"s": 24, "t": 8}]
     row = tuple(6 * p["s"] ** 2 // p["t"] for p in points)

@@ -5,8 +5,8 @@ Of n variables the first n + 1 points are a base and, for each variable, the bas
     monomial   e_i = log(y_i / y_0) / log(x_i / x_0) is whole for every i; c = y_0 / x_0^e   (:func:`_monomial`)
     sum        over the shapes x^e that single monomials had, as far as possible (:func:`_possible`): for every point p
                y_p = sum over e of c_e x_p^e, solved in rational numbers; there are fewer shapes than points, so some
-               points check the rest (:class:`_System`). Where that fails, over the same shapes and those divided by one
-               variable (:func:`_lower`)
+               points check the rest (:class:`_System`); where there are more, over two or three of them. Where that
+               fails, over the same shapes and those divided by one variable (:func:`_lower`)
     least      of two expressions found before, none below the values, at every point one equal   (:func:`_least`)
 
 Whatever is found takes the right value at every point, or :class:`FitError` says that there is none.
@@ -14,6 +14,7 @@ Whatever is found takes the right value at every point, or :class:`FitError` say
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import combinations
 from types import MappingProxyType
 
 from phaze.errors import PhazeError
@@ -123,6 +124,15 @@ def _possible(values: Values, points: Sequence[Point], names: Sequence[str], sha
     return kept
 
 
+def _choices(possible: frozenset[Exponents], points: int) -> Iterator[frozenset[Exponents]]:
+    """All possible shapes, if the points tell them apart; else each two or three of them."""
+    if 0 < len(possible) < points:
+        yield possible
+    elif possible:
+        for count in (2, 3):
+            yield from map(frozenset, combinations(sorted(possible), count))
+
+
 def _shapes(expressions: Iterable[Expression]) -> set[Exponents]:
     return {term.exponents for expression in expressions for terms in expression.sums for term in terms}
 
@@ -139,10 +149,12 @@ def _solved(
     for values, shapes in wanted.items():
         possible = frozenset(_possible(values, points, names, shapes))
         solved = None
-        if 0 < len(possible) < len(points):
-            if possible not in systems:
-                systems[possible] = _System(sorted(possible), points)
-            solved = systems[possible].solve(values)
+        for chosen in _choices(possible, len(points)):
+            if chosen not in systems:
+                systems[chosen] = _System(sorted(chosen), points)
+            solved = systems[chosen].solve(values)
+            if solved is not None:
+                break
         if solved is None:
             left.append(values)
         else:

@@ -82,7 +82,8 @@ class Point:
 def _points(entry: Entry, one: bool) -> tuple[list[Point], list[Point], tuple[str, ...]]:
     """Points to fit at, points to check at, and the variables."""
     full = entry.sequence
-    lengths = [full] if entry.fixed else [full // 4, full // 2, 3 * full // 4, full]
+    longest = 16 * full if entry.positions is None else entry.positions
+    lengths = [full] if entry.fixed else [full // 4, full // 2, 3 * full // 4, longest]
     b0, b1, b2, many, other = (1,) * 5 if one else MICROBATCHES
     if entry.fixed:
         grid = [(b0, full)] if one else [(b0, full), (b1, full), (b2, full), (many, full)]

@@ -1,7 +1,7 @@
 """The file of a family: every case fitted in all its letters at points drawn once and for all.
 
 The first points are a base and, letter by letter, the base with that letter alone changed; the others are drawn at
-random from a seed: seven more points than letters, and two to check. Widths divide what they split, and a
+random from a seed: eight more points than letters, and two to check. Widths divide what they split, and a
 case fixes what its name says.
 """
 
@@ -21,6 +21,8 @@ from phaze.graph.torch.source import gpt_source, llama_source
 from phaze.graph.torch.trace import Discovery, discover, trace_model
 
 CHECKED = 2
+FEW_WORDS = 8
+"""Fewer than a sequence has: there a look-up reads its table once."""
 BASE: Mapping[str, int] = MappingProxyType(
     {"b": 2, "s": 16, "p": 128, "t": 2, "h": 384, "a": 16, "k": 4, "d": 12, "f": 80, "v": 96}
 )
@@ -71,8 +73,9 @@ def family_points(family: str, case: str) -> list[Letters]:
     names = free_letters(family, case)
     base = _settled(dict(BASE), words)
     points = [base, *(_settled({**base, name: CHANGED[name]}, words) for name in names)]
+    points.append({**base, "v": FEW_WORDS})
     rng = random.Random(f"{family} {case}")
-    while len(points) < len(names) + 7 + CHECKED:
+    while len(points) < len(names) + 8 + CHECKED:
         points.append(_settled(_drawn(rng), words))
     return points
 
