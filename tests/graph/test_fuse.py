@@ -50,6 +50,18 @@ def test_a_chain_stops_where_a_value_has_two_readers() -> None:
     assert rules.chains(before) is before
 
 
+def test_a_scatter_clears_the_place_it_writes_to() -> None:
+    before = graph(
+        [
+            operator(0, "fill", [], [10]),
+            operator(1, "gelu", [0], [11]),
+            operator(2, "scatter", [10, 2, 11], [12]),
+            operator(3, "add", [12], [13]),
+        ]
+    )
+    assert shown(rules.chains(before)) == ["gelu(0)->11", "fill+scatter(2,11)->12", "add(12)->13"]
+
+
 def test_a_saved_value_still_leaves_the_chip() -> None:
     before = graph([operator(0, "add", [0], [10]), operator(1, "gelu", [10], [11])], [10, 11])
     assert shown(rules.chains(before)) == ["add+gelu(0)->10,11"]

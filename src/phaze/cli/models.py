@@ -46,14 +46,14 @@ def _document(name: str) -> dict[str, Any]:
 def _show_all(console: "Console", rows: list[dict[str, Any]]) -> None:
     from phaze.report.terminal import paragraph, table
 
-    columns = ("model", "layers", "hidden", "heads", "parameters", "sequence", "widths", "shipped")
+    columns = ("model", "layers", "hidden", "heads", "M par.", "sequence", "widths", "shipped")
     cells = [
         (
             row["name"],
             str(row["layers"]),
             f"{row['hidden']:,}",
             str(row["heads"]),
-            f"{row['parameters'] / 1e6:,.1f} M",
+            f"{row['parameters'] / 1e6:,.0f}",
             str(row["sequence"]),
             " ".join(map(str, row["widths"])),
             " ".join(map(str, row["shipped_widths"])),
@@ -63,8 +63,8 @@ def _show_all(console: "Console", rows: list[dict[str, Any]]) -> None:
     console.print(table(columns, cells))
     console.print()
     text = (
-        "widths: tensor widths that a search tries; shipped: graphs that come along, at any microbatch and sequence. "
-        "By their sizes: phaze graph --gpt and --llama."
+        "M par.: million parameters; widths: those that a search tries; shipped: graphs that come along, for any "
+        "microbatch and sequence. By their sizes: phaze graph --gpt and --llama."
     )
     paragraph(console, text)
 
