@@ -16,8 +16,9 @@ from phaze.graph.fuse.contract import contract, leaves, produced
 from phaze.graph.fuse.partition import Partition, bits
 from phaze.graph.ir import Operator, OperatorGraph
 
-ALONE = frozenset({"sort", "scan", "scatter", "embedding_backward", "pool"})
-"""Vector kinds that are kernels of their own: their writes go where their data say, or pass over it in order."""
+ALONE = frozenset({"sort", "scan", "scatter", "embedding_backward", "pool", "accumulate"})
+"""Vector kinds that are kernels of their own: their writes go where their data say, they pass over it in order, or
+(sums of gradients that several layers send) each runs when its gradient arrives."""
 POINTWISE = frozenset({"copy", "fill"})
 
 
