@@ -67,6 +67,12 @@ def prepare(model: Model, link_bytes_per_s: float) -> Prepared:
     return Prepared(fused.tensor, fused.microbatch, layers, tuple(call.layer for call in fused.calls), edges)
 
 
+def block_of(model: Prepared) -> Prepared:
+    """The most repeated layer of a model as a model of its own, called once; the first of equals."""
+    kind = max(range(len(model.layers)), key=lambda at: (model.calls.count(at), -at))
+    return Prepared(model.width, model.microbatch, (model.layers[kind],), (0,), ())
+
+
 def layer_schedules(model: Prepared, chip: Chip, limits: Limits | None = None) -> tuple[Schedule, ...]:
     """The best schedule of every pass on one chip, in the order of ``model.passes``."""
     table, first, found = table_of(model.passes, chip_arrays([chip])), 0, []

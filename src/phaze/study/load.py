@@ -6,7 +6,7 @@ from typing import Any
 
 from phaze import documents
 from phaze.errors import InputError
-from phaze.evaluate.flow import Prepared, Training, prepare
+from phaze.evaluate.flow import Prepared, Training, block_of, prepare
 from phaze.graph import store
 from phaze.graph.zoo import entry_of, load_model
 from phaze.hardware.library import load_cluster
@@ -97,6 +97,8 @@ def _graphs(table: ModelTable, training: TrainingTable, job: Training, where: st
     else:
         found = [prepare(store.load(path), link) for path in table.graphs]
         found.sort(key=lambda graph: (graph.microbatch, graph.width))
+    if table.part == "block":
+        found = [block_of(graph) for graph in found]
     fitting = [graph for graph in found if graph.width <= job.devices and graph.microbatch <= job.batch]
     if not fitting:
         raise InputError(where, "no width and microbatch fits the devices and the batch", "give smaller ones")

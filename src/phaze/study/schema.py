@@ -14,9 +14,13 @@ Width = Annotated[int, Field(ge=1, le=1024)]
 
 
 class ModelTable(Document):
-    """A model that comes along by ``name``, or ``graphs``: files of ``phaze.graph/1``, one a width and microbatch."""
+    """A model that comes along by ``name``, or ``graphs``: files of ``phaze.graph/1``, one a width and microbatch.
+
+    ``part`` "block" keeps its most repeated layer alone: what a search sees that knows nothing of placement.
+    """
 
     name: Name
+    part: Literal["model", "block"] = "model"
     weight: Positive = 1.0
     sequence: Count | None = None
     widths: Annotated[list[Width], Field(min_length=1)] | None = None
