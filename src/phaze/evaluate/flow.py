@@ -59,10 +59,10 @@ class LayerSeconds:
     backward_s: float
 
 
-def prepare(model: Model, link_bytes_per_s: float) -> Prepared:
+def prepare(model: Model, link_bytes_per_s: float, residency: bool = True) -> Prepared:
     """Fuse a model fully and read off what scheduling and placing it takes."""
     fused = fuse(model, "full")
-    layers = tuple(passes_of(layer, link_bytes_per_s) for layer in fused.layers)
+    layers = tuple(passes_of(layer, link_bytes_per_s, residency=residency) for layer in fused.layers)
     edges = tuple((edge.source, edge.target, float(edge.bytes)) for edge in fused.edges)
     return Prepared(fused.tensor, fused.microbatch, layers, tuple(call.layer for call in fused.calls), edges)
 

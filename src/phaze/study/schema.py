@@ -40,6 +40,12 @@ class TrainingTable(Document):
     sequence_parallel: bool = False
 
 
+class CostsTable(Document):
+    """How operators are costed: whether what is still in the global buffer spares a trip to HBM."""
+
+    residency: bool = True
+
+
 class ObjectiveTable(Document):
     """What is wanted, how models are averaged, and the chip that they are compared on."""
 
@@ -66,6 +72,7 @@ class StudyFile(Document):
     space: Place = "paper"
     hbm: Annotated[list[Bytes], Field(min_length=1, default_factory=lambda: [32 * GIB, 64 * GIB, 80 * GIB])]
     training: Annotated[TrainingTable, Field(default_factory=lambda: TrainingTable.model_validate({}))]
+    cost: CostsTable = CostsTable()
     objective: ObjectiveTable = ObjectiveTable()
     search: SearchTable = SearchTable()
 
