@@ -1,4 +1,4 @@
-"""The searches and comparisons behind the paper's tables: each search in its own folder, done once, resumed if stopped."""
+"""The searches and comparisons behind the paper's tables: each search in its own folder, resumed if stopped."""
 
 import json
 import os
@@ -64,14 +64,14 @@ def searched(folder: Path, study: str, settings: Sequence[str] = ()) -> Found:
     if document is None:
         began = time.monotonic()
         document = run_in(folder, text, job, os.cpu_count() or 1).document
-        spent += time.monotonic() - began
-        clock.write_text(f"{spent:.1f}\n", encoding="utf-8")
+        spent = round(spent + time.monotonic() - began, 1)
+        clock.write_text(f"{spent}\n", encoding="utf-8")
     said = document["chip"]
     return Found(open_space(job.space).chip(int(said["number"]), int(said["hbm_bytes"])), document, spent)
 
 
 def rows(model: str, chips: Sequence[Chip], settings: Sequence[str] = ()) -> dict[tuple[str, str], Row]:
-    """One model of the paper's job on some chips, under the experts' split and the searched one, by (chip, placement)."""
+    """One model of the paper's job on some chips, under both splits, by (chip, placement)."""
     job, _ = _job("model.toml", [f'models=["{model}"]', *settings])
     return {(row.chip, row.placement): row for row in compare(job, chips, EXPERTS)}
 

@@ -18,11 +18,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from cases import MODELS, Found, one_block, one_model, rows, searched
-from sheets import Ablation, Line, ablation_table, chip_table, put, ratio_table
-
+from examples.paper.cases import MODELS, Found, one_block, one_model, rows, searched
+from examples.paper.sheets import Ablation, Line, ablation_table, chip_table, put, ratio_table
 from phaze.hardware.chip import Chip
 from phaze.hardware.library import load_chip
 from phaze.search.compare import Row
@@ -90,7 +87,7 @@ def _main_tables(out: Path, name: str, base: Chip, blocks: dict[str, Chip], sett
     with _said(f"{name}: common"):
         common = searched(out / name / "common", "common.toml", settings)
     lines = _lines(base, blocks, own, common, settings)
-    return {f"{name}-ratios": ratio_table(lines), f"{name}-chips": chip_table({**own, "common": common})}
+    return {f"{name}-ratios": ratio_table(lines, base.name), f"{name}-chips": chip_table({**own, "common": common})}
 
 
 def _ablations(out: Path, base: Chip) -> str:
@@ -118,8 +115,10 @@ def _means(out: Path, base: Chip) -> str:
         seen = rows(model, [base, replace(found.chip, name="common")])
         unit, rate = _rate(seen[base.name, "experts"]), _rate(seen["common", "searched"])
         gains.append(None if unit is None or rate is None else rate / unit)
-    return chip_table({"common, arithmetic mean": found}) + "\n" + ablation_table(
-        [Ablation("common, arithmetic mean", (tuple(gains),))], heads=("searched",)
+    return (
+        chip_table({"common, arithmetic mean": found})
+        + "\n"
+        + ablation_table([Ablation("common, arithmetic mean", (tuple(gains),))], heads=("searched",))
     )
 
 

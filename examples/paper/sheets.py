@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import geometric_mean, mean
 
-from cases import Found
-
+from examples.paper.cases import EXPERTS, Found
 from phaze.errors import InputError
 
+# After the baseline chip's two columns.
 HEADS = (
-    "stand-in, experts (sequences/s)",
-    "stand-in, searched",
     "block chip, experts",
     "block chip, searched",
     "own chip, experts",
@@ -24,7 +22,7 @@ BUDGET_MM2 = 278.82667631
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A model's throughputs in the order of ``HEADS``; None where the placement does not fit."""
+    """A model's throughputs in the order of the heads; None where the placement does not fit."""
 
     model: str
     rates_per_s: tuple[float | None, ...]
@@ -62,7 +60,7 @@ def _average(values: Sequence[float | None], geometric: bool = True) -> str:
     return f"{found:.2f}" + ("" if len(there) == len(values) else f" (of {len(there)})")
 
 
-def ratio_table(lines: Sequence[Line]) -> str:
+def ratio_table(lines: Sequence[Line], base: str) -> str:
     """Throughput relative to the first column, by model and on average."""
     cells = [
         [
@@ -72,10 +70,15 @@ def ratio_table(lines: Sequence[Line]) -> str:
         ]
         for line in lines
     ]
-    columns = list(zip(*(line.ratios for line in lines), strict=True))
-    for name, geometric in (("geometric mean", True), ("arithmetic mean", False)):
+    whole = [line for line in lines if EXPERTS.get(line.model, (1, 1, 1))[2] == 1]
+    for name, kept, geometric in (
+        ("geometric mean", lines, True),
+        ("arithmetic mean", lines, False),
+        ("geometric mean where experts do not split tensors", whole, True),
+    ):
+        columns = list(zip(*(line.ratios for line in kept), strict=True))
         cells.append([f"**{name}**", "1", *(f"**{_average(column, geometric)}**" for column in columns[1:])])
-    return _markdown(("model", *HEADS), cells)
+    return _markdown(("model", f"{base}, experts (sequences/s)", f"{base}, searched", *HEADS), cells)
 
 
 def chip_table(found: Mapping[str, Found]) -> str:
@@ -105,9 +108,7 @@ def chip_table(found: Mapping[str, Found]) -> str:
     return _markdown((*heads, "p x d x t", "microbatch, recompute", "gap", "seconds"), cells)
 
 
-def ablation_table(
-    done: Sequence[Ablation], heads: Sequence[str] = ("placement alone", "chip alone", "both")
-) -> str:
+def ablation_table(done: Sequence[Ablation], heads: Sequence[str] = ("placement alone", "chip alone", "both")) -> str:
     """Geometric means over the models, each relative to the stand-in under the experts' split and the same change."""
     return _markdown(("space", *heads), [[one.name, *(_average(values) for values in one.gains)] for one in done])
 
@@ -117,7 +118,9 @@ def put(page: Path, tables: Mapping[str, str]) -> None:
     text = page.read_text(encoding="utf-8")
     for name, table in tables.items():
         pattern = re.compile(rf"(<!-- paper: {re.escape(name)} -->\n).*?(<!-- end -->)", re.DOTALL)
-        text, count = pattern.subn(lambda seen, table=table: f"{seen[1]}{table}{seen[2]}", text)
-        if count != 1:
-            raise InputError(str(page), f"the marker of table {name} stands there {count} times", "it must stand once")
+        seen = pattern.findall(text)
+        if len(seen) != 1:
+            raise InputError(str(page), f"table {name} has {len(seen)} markers there", "it must have one")
+        head, tail = seen[0]
+        text = pattern.sub((head + table + tail).replace("\\", r"\\"), text)
     page.write_text(text, encoding="utf-8")
