@@ -1,4 +1,4 @@
-# make setup | demo | test | test-all | bench | tables | graphs | clean
+# make setup | demo | test | test-all | bench | tables | graphs | paper | clean
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   ?= .venv
 EXTRAS ?=
@@ -11,7 +11,7 @@ TEST_EXTRAS := dev,torch
 install = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.$(if $(1),[$(1)])'
 stamp   = $(VENV)/.ready$(if $(1),-$(subst $(comma),-,$(1)))
 
-.PHONY: setup demo test test-all bench tables graphs lint clean
+.PHONY: setup demo test test-all bench tables graphs paper lint clean
 .DEFAULT_GOAL := setup
 
 setup: $(call stamp,$(EXTRAS))
@@ -39,7 +39,7 @@ demo: setup
 lint: $(call stamp,$(TEST_EXTRAS))
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy --strict src tests docs/tables.py
+	$(BIN)/mypy --strict src tests examples docs/tables.py
 
 test: lint
 	$(BIN)/pytest
@@ -57,6 +57,10 @@ tables: $(call stamp,$(TEST_EXTRAS))
 # Traces every named model and family anew and writes src/phaze/graph/data; NAMES="gpt llama2-7b" does some.
 graphs: $(call stamp,$(TEST_EXTRAS))
 	$(BIN)/python -m phaze.graph.torch.rebuild $(NAMES)
+
+# The ICML 2024 paper's experiment: searches in runs/paper (resumed if stopped), tables in docs/paper.md.
+paper: setup
+	$(BIN)/python -m examples.paper.reproduce
 
 clean:
 	rm -rf $(VENV) runs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -69,9 +69,9 @@ def _core(work: Work) -> Core:
     return "none" if work.core == "network" else work.core
 
 
-def pass_of(graph: OperatorGraph, link_bytes_per_s: float) -> Pass:
+def pass_of(graph: OperatorGraph, link_bytes_per_s: float, residency: bool = True) -> Pass:
     """A graph as a pass: free operators are left out, and what they join stays in order."""
-    works = works_of(graph)
+    works = works_of(graph, residency)
     seconds = [
         0.0 if c is None else flat_ring_s(c.kind, c.bytes, c.group, link_bytes_per_s)
         for c in (work.collective for work in works)
@@ -95,12 +95,15 @@ def pass_of(graph: OperatorGraph, link_bytes_per_s: float) -> Pass:
     )
 
 
-def passes_of(layer: Layer, link_bytes_per_s: float, element_bytes: int = 2) -> LayerPasses:
-    """A (fused) layer; parameters are held in ``element_bytes`` each, activations as they are saved."""
+def passes_of(layer: Layer, link_bytes_per_s: float, element_bytes: int = 2, residency: bool = True) -> LayerPasses:
+    """A (fused) layer; parameters are held in ``element_bytes`` each, activations as they are saved.
+
+    Without ``residency`` every operand comes from HBM and every result goes there.
+    """
     return LayerPasses(
         layer.name,
-        pass_of(layer.forward, link_bytes_per_s),
-        pass_of(layer.backward, link_bytes_per_s),
+        pass_of(layer.forward, link_bytes_per_s, residency),
+        pass_of(layer.backward, link_bytes_per_s, residency),
         float(element_bytes * layer.parameter_elements),
         float(layer.none.saved_bytes),
         layer.sharded,

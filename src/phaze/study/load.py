@@ -6,7 +6,7 @@ from typing import Any
 
 from phaze import documents
 from phaze.errors import InputError
-from phaze.evaluate.flow import Prepared, Training, prepare
+from phaze.evaluate.flow import Prepared, Training, block_of, prepare
 from phaze.graph import store
 from phaze.graph.zoo import entry_of, load_model
 from phaze.hardware.library import load_cluster
@@ -71,7 +71,7 @@ def _training(table: TrainingTable) -> Training:
     return Training(devices, table.batch, cluster.levels[0].bandwidth_bytes_per_s, table.optimizer)
 
 
-def _named(table: ModelTable, training: TrainingTable, link: float) -> list[Prepared]:
+def _named(table: ModelTable, training: TrainingTable, link: float, residency: bool) -> list[Prepared]:
     widths = entry_of(table.name).widths if table.widths is None else tuple(table.widths)
     return [
         prepare(
@@ -84,19 +84,22 @@ def _named(table: ModelTable, training: TrainingTable, link: float) -> list[Prep
                 sequence_parallel=training.sequence_parallel,
             ),
             link,
+            residency,
         )
         for microbatch in sorted(set(training.microbatches))
         for width in sorted(set(widths))
     ]
 
 
-def _graphs(table: ModelTable, training: TrainingTable, job: Training, where: str) -> tuple[Prepared, ...]:
-    link = job.link_bytes_per_s
+def _graphs(table: ModelTable, study: StudyFile, job: Training, where: str) -> tuple[Prepared, ...]:
+    link, residency = job.link_bytes_per_s, study.cost.residency
     if table.graphs is None:
-        found = _named(table, training, link)
+        found = _named(table, study.training, link, residency)
     else:
-        found = [prepare(store.load(path), link) for path in table.graphs]
+        found = [prepare(store.load(path), link, residency) for path in table.graphs]
         found.sort(key=lambda graph: (graph.microbatch, graph.width))
+    if table.part == "block":
+        found = [block_of(graph) for graph in found]
     fitting = [graph for graph in found if graph.width <= job.devices and graph.microbatch <= job.batch]
     if not fitting:
         raise InputError(where, "no width and microbatch fits the devices and the batch", "give smaller ones")
@@ -116,7 +119,7 @@ def job_of(study: StudyFile, limit_s: float | None = None) -> Job:
     choices = _recompute(study.training.recompute)
     tasks = []
     for at, table in enumerate(study.tables()):
-        graphs = _graphs(table, study.training, training, f"models[{at}]")
+        graphs = _graphs(table, study, training, f"models[{at}]")
         tasks.append(ModelTask(table.name, table.weight, training, graphs, ways_of(graphs, choices)))
     goal = study.objective
     files = [documents.read_text(path)[0] for table in study.tables() for path in table.graphs or ()]

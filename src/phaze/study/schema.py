@@ -14,9 +14,13 @@ Width = Annotated[int, Field(ge=1, le=1024)]
 
 
 class ModelTable(Document):
-    """A model that comes along by ``name``, or ``graphs``: files of ``phaze.graph/1``, one a width and microbatch."""
+    """A model that comes along by ``name``, or ``graphs``: files of ``phaze.graph/1``, one a width and microbatch.
+
+    ``part`` "block" keeps its most repeated layer alone: what a search sees that knows nothing of placement.
+    """
 
     name: Name
+    part: Literal["model", "block"] = "model"
     weight: Positive = 1.0
     sequence: Count | None = None
     widths: Annotated[list[Width], Field(min_length=1)] | None = None
@@ -34,6 +38,12 @@ class TrainingTable(Document):
     recompute: Annotated[list[bool | Literal["best"]], Field(min_length=1, default_factory=lambda: [False, True])]
     attention: Literal["eager", "fused"] = "eager"
     sequence_parallel: bool = False
+
+
+class CostsTable(Document):
+    """How operators are costed: whether what is still in the global buffer spares a trip to HBM."""
+
+    residency: bool = True
 
 
 class ObjectiveTable(Document):
@@ -62,6 +72,7 @@ class StudyFile(Document):
     space: Place = "paper"
     hbm: Annotated[list[Bytes], Field(min_length=1, default_factory=lambda: [32 * GIB, 64 * GIB, 80 * GIB])]
     training: Annotated[TrainingTable, Field(default_factory=lambda: TrainingTable.model_validate({}))]
+    cost: CostsTable = CostsTable()
     objective: ObjectiveTable = ObjectiveTable()
     search: SearchTable = SearchTable()
 
