@@ -147,9 +147,10 @@ def pipeline(story: Story) -> str:
         cut = f"<span>the middle, {show(windows[1][0] - windows[0][1], 's')} of the same, is left out</span>"
     scale = f'<div class="scale"><span>0</span>{cut}<span>{show(flow.end_s + tail_s, "s")}</span></div>'
     idle = 1 - rounds * float((flow.forward_length_s + flow.backward_length_s).sum()) / (stages * flow.end_s)
+    copy = "One copy" if plan["data"] == 1 else f"One of {plan['data']:,} copies"
     about = (
-        f"<p>{'One copy' if plan['data'] == 1 else f'One of {plan["data"]:,} copies'}: {counted(stages, 'stage')}, "
-        f"{counted(rounds, 'microbatch', 'microbatches')}, one forward and one backward in turn. Of the time before synchronisation {idle:.1%} is idle. As events it takes "
+        f"<p>{copy}: {counted(stages, 'stage')}, {counted(rounds, 'microbatch', 'microbatches')}, one forward and one "
+        f"backward in turn. Of the time before synchronisation {idle:.1%} is idle. As events it takes "
         f"{show(plan['simulated_s'], 's')}; the plan is judged by its formula, {show(plan['batch_s'], 's')}.</p>"
     )
     colours = [("forward", "forward"), ("backward", "backward, recomputing with it")]
