@@ -41,10 +41,19 @@ lint: $(call stamp,$(TEST_EXTRAS))
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict src tests examples docs/tables.py
 
-test: lint
+# Debian's chromium for the tests of the page; where it cannot be installed those tests say that they were not run.
+browser:
+	@command -v chromium > /dev/null 2>&1 || command -v chromium-browser > /dev/null 2>&1 \
+	  || { command -v apt-get > /dev/null 2>&1 && echo "installing chromium for the tests of the page" \
+	  && { DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium > /dev/null 2>&1 \
+	  || { apt-get update -qq > /dev/null 2>&1 \
+	  && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium > /dev/null 2>&1; }; }; } \
+	  || echo "no chromium here: the tests of the page in a browser are NOT RUN"
+
+test: lint browser
 	$(BIN)/pytest
 
-test-all: lint
+test-all: lint browser
 	$(BIN)/pytest -m ''
 
 bench: $(call stamp,$(TEST_EXTRAS))
@@ -53,6 +62,10 @@ bench: $(call stamp,$(TEST_EXTRAS))
 # Rewrites the tables between markers in docs/ from the commands that the markers name.
 tables: $(call stamp,$(TEST_EXTRAS))
 	$(BIN)/python docs/tables.py
+
+# The picture of the page in README.md, made anew from a search; needs chromium.
+picture: $(call stamp,$(TEST_EXTRAS)) browser
+	$(BIN)/python docs/picture.py
 
 # Traces every named model and family anew and writes src/phaze/graph/data; NAMES="gpt llama2-7b" does some.
 graphs: $(call stamp,$(TEST_EXTRAS))

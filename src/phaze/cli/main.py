@@ -17,6 +17,7 @@ from phaze.cli import (
     models,
     place,
     plan,
+    report,
     schedule,
     schema,
     search,
@@ -85,6 +86,7 @@ app.command()(plan.plan)
 app.command()(validate.validate)
 app.command()(calibrate.calibrate)
 app.command()(search.search)
+app.command()(report.report)
 app.add_typer(study.app, name="study")
 app.command()(verify.verify)
 app.command()(compare.compare)
