@@ -102,8 +102,8 @@ def small(name: str, **more: Any) -> Source:
         sizes = {"hidden": 32, "layers": 3, "heads": 4, "kv_heads": 2, "head_dim": 8, "mlp": 48}
         return llama_source(Llama(**{**sizes, "vocabulary": 48, "sequence": 16, **more}))
     if name in OTHERS:
-        kind, sizes = OTHERS[name]
-        return hf_source(name, hf_config({"model_type": name, "architectures": [kind], **sizes, **more}, name))
+        kind, changes = OTHERS[name]
+        return hf_source(name, hf_config({"model_type": name, "architectures": [kind], **changes, **more}, name))
     return named_source(name, **{**CHANGES[name], **more})
 
 
