@@ -19,6 +19,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from phaze.errors import InputError
 
 FROM_PARAMETERS, FROM_DATA = 1, 2
+RESHAPES = frozenset(f"aten.{name}_" for name in ("as_strided", "t", "transpose", "squeeze", "unsqueeze", "detach"))
+"""Operators that change how a tensor is seen and none of its values, though they count as changing it."""
 _TORCH = str(Path(torch.__file__).parent)
 _HERE = str(Path(__file__).parent)
 
@@ -112,7 +114,7 @@ def _line() -> str:
 def _changed(func: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[torch.Tensor, ...]:
     """The arguments that an operator writes to, by its schema."""
     schema = getattr(func, "_schema", None)
-    if schema is None or not schema.is_mutable:
+    if schema is None or not schema.is_mutable or str(func).rsplit(".", 1)[0] in RESHAPES:
         return ()
     found: list[torch.Tensor] = []
     for place, argument in enumerate(schema.arguments):
