@@ -12,7 +12,7 @@ from phaze.graph import opset
 from phaze.graph.ir import Attention, Call, Edge, Layer, Model, Tie
 from phaze.graph.torch import faults
 from phaze.graph.torch.blocks import find_blocks
-from phaze.graph.torch.convert import live
+from phaze.graph.torch.convert import live, real_reads
 from phaze.graph.torch.fake import without_weights
 from phaze.graph.torch.layers import Weights, layer_of
 from phaze.graph.torch.program import Program, Shape, Source
@@ -231,7 +231,7 @@ def _edges(walk: Walk, call_of: dict[int, int]) -> tuple[Edge, ...]:
 
 
 def _ties(walk: Walk, weights: Weights, call_of: dict[int, int]) -> tuple[Tie, ...]:
-    """Parameters that several calls use."""
+    """Parameters that several calls hold: blocks their own, and what others read or are given and read."""
     users: dict[int, list[int]] = {}
     numbers = {id(parameter): number for number, parameter in weights.by_storage.items()}
     first = {region.folds: region for region in reversed(walk.regions)}
@@ -241,10 +241,11 @@ def _ties(walk: Walk, weights: Weights, call_of: dict[int, int]) -> tuple[Tie, .
             continue
         like = region if region.module is None else first[region.folds]
         if like.number not in read:
-            steps = walk.recorder.log.forward.get(like.number, ())
-            read[like.number] = {o.storage for s in steps for o in s.reads if o.storage in weights.by_storage}
-        used = set(read[like.number])
-        if region is not like and region.module is not None:
+            operands = (operand for step in _running(walk, like) for operand in real_reads(step))
+            read[like.number] = {o.storage for o in operands if o.storage in weights.by_storage}
+        if region.module is None:
+            used = read[like.number]
+        else:
             given = zip(like.takes, region.takes, strict=True)
             used = {numbers[id(parameter)] for parameter in region.module.parameters()}
             used |= {walk.recorder.number(b) for a, b in given if walk.recorder.number(a) in read[like.number]}
