@@ -21,7 +21,9 @@ least v counts. Several models, of weights w_m that sum to 1, n_m sequences a ba
     arithmetic   score = 1 / sum over m of w_m n_m / v_m              the paper's mean of raw throughput
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal, get_args
 
 import numpy as np
@@ -32,10 +34,15 @@ from phaze.errors import InputError
 Kind = Literal["throughput", "throughput_per_watt", "throughput_per_usd", "throughput_per_kgco2e", "energy_delay"]
 Mean = Literal["geometric", "arithmetic"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-UNITS: dict[Kind, str] = {
-    "throughput": "s", "throughput_per_watt": "J", "throughput_per_usd": "USD", "throughput_per_kgco2e": "kgCO2e",
-    "energy_delay": "J s",
-}  # fmt: skip
+UNITS: Mapping[Kind, str] = MappingProxyType(
+    {
+        "throughput": "s",
+        "throughput_per_watt": "J",
+        "throughput_per_usd": "USD",
+        "throughput_per_kgco2e": "kgCO2e",
+        "energy_delay": "J s",
+    }
+)
 Floats = NDArray[np.float64]
 
 
