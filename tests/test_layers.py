@@ -25,9 +25,10 @@ RANKS = {
     "search": 6,
     "report": 7,
     "study": 7,
-    "cli": 8,
-    "__init__": 8,
-    "__main__": 9,
+    "sweep": 8,
+    "cli": 9,
+    "__init__": 9,
+    "__main__": 10,
 }
 # A third-party module and the files that alone may import it.
 ONLY_IN = {

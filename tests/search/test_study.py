@@ -124,3 +124,17 @@ def test_an_unknown_model_is_refused(phaze: Callable[..., Ran]) -> None:
     with pytest.raises(InputError, match="bert-larg"):
         job_of(study_of(default_study("bert-larg"), ""))
     assert phaze("search").code == 2
+
+
+def test_without_residency_a_large_buffer_is_worth_nothing(study: Path, phaze: Callable[..., Ran]) -> None:
+    def best(*setting: str) -> Any:
+        out = study.parent / f"run{len(setting)}"
+        ran = phaze("search", study, "--out", out, *setting, "--json")
+        assert ran.code == 0, ran.err
+        return json.loads(ran.out)
+
+    kept, sent = best(), best("--set", "cost.residency=false")
+    assert kept["chip"]["global_buffer_bytes"] > sent["chip"]["global_buffer_bytes"]
+    assert kept["models"][0]["throughput_per_s"] > sent["models"][0]["throughput_per_s"]
+    refused = phaze("study", "check", study, "--set", "cost.residency=maybe")
+    assert refused.code == 2 and "cost.residency" in refused.err

@@ -17,11 +17,13 @@ from phaze.cli import (
     models,
     place,
     plan,
+    report,
     schedule,
     schema,
     search,
     stacks,
     study,
+    sweep,
     validate,
     verify,
 )
@@ -50,6 +52,7 @@ TOUR = """Search the AI accelerator and the way training runs on many of them, t
   phaze search --model bert-large the best chip and placement together, proved
   phaze study check study.toml    what a search would be asked
   phaze compare --model bert-large --chip tpu-v4         chips side by side
+  phaze sweep --model bert-large --over training.devices=64..4096   along a range
 
 [bold]Doubt[/bold]
 
@@ -83,9 +86,11 @@ app.command()(plan.plan)
 app.command()(validate.validate)
 app.command()(calibrate.calibrate)
 app.command()(search.search)
+app.command()(report.report)
 app.add_typer(study.app, name="study")
 app.command()(verify.verify)
 app.command()(compare.compare)
+app.command()(sweep.sweep)
 app.command(hidden=True)(kernels.kernels)
 
 

@@ -59,12 +59,18 @@ class LayerSeconds:
     backward_s: float
 
 
-def prepare(model: Model, link_bytes_per_s: float) -> Prepared:
+def prepare(model: Model, link_bytes_per_s: float, residency: bool = True) -> Prepared:
     """Fuse a model fully and read off what scheduling and placing it takes."""
     fused = fuse(model, "full")
-    layers = tuple(passes_of(layer, link_bytes_per_s) for layer in fused.layers)
+    layers = tuple(passes_of(layer, link_bytes_per_s, residency=residency) for layer in fused.layers)
     edges = tuple((edge.source, edge.target, float(edge.bytes)) for edge in fused.edges)
     return Prepared(fused.tensor, fused.microbatch, layers, tuple(call.layer for call in fused.calls), edges)
+
+
+def block_of(model: Prepared) -> Prepared:
+    """The most repeated layer of a model as a model of its own, called once; the first of equals."""
+    kind = max(range(len(model.layers)), key=lambda at: (model.calls.count(at), -at))
+    return Prepared(model.width, model.microbatch, (model.layers[kind],), (0,), ())
 
 
 def layer_schedules(model: Prepared, chip: Chip, limits: Limits | None = None) -> tuple[Schedule, ...]:

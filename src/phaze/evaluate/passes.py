@@ -21,6 +21,7 @@ from phaze.cost.parts import ChipArrays
 from phaze.cost.table import CostTable, cost_table
 from phaze.cost.work import Work, works_of
 from phaze.graph.ir import Layer, OperatorGraph
+from phaze.graph.ir import Operator as GraphOperator
 from phaze.hardware.calibration import IDEAL, Constants
 from phaze.schedule.order import Order, contract, series
 from phaze.schedule.problem import Core, Operator, Problem
@@ -30,12 +31,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Pass:
-    """The operators of one pass that cost something, in a runnable order; ``network_s`` is 0 but for collectives."""
+    """The operators of one pass that cost something, in a runnable order; ``network_s`` is 0 but for collectives.
+    ``names`` say to a person what they are: their kind and where in the model they stand."""
 
     works: tuple[Work, ...]
     cores: tuple[Core, ...]
     network_s: tuple[float, ...]
     edges: tuple[tuple[int, int], ...]
+    names: tuple[str, ...] = ()
 
     @cached_property
     def parts(self) -> tuple[Order, ...]:
@@ -56,13 +59,19 @@ class LayerPasses:
     sharded: bool
 
 
+def name_of(operator: GraphOperator) -> str:
+    """Kind and module of an operator, of a fused one the kinds of its members."""
+    kinds = dict.fromkeys(part.kind for part in operator.parts) or {operator.kind: None}
+    return f"{' + '.join(kinds)}{f' ({operator.module})' if operator.module else ''}"
+
+
 def _core(work: Work) -> Core:
     return "none" if work.core == "network" else work.core
 
 
-def pass_of(graph: OperatorGraph, link_bytes_per_s: float) -> Pass:
+def pass_of(graph: OperatorGraph, link_bytes_per_s: float, residency: bool = True) -> Pass:
     """A graph as a pass: free operators are left out, and what they join stays in order."""
-    works = works_of(graph)
+    works = works_of(graph, residency)
     seconds = [
         0.0 if c is None else flat_ring_s(c.kind, c.bytes, c.group, link_bytes_per_s)
         for c in (work.collective for work in works)
@@ -78,16 +87,23 @@ def pass_of(graph: OperatorGraph, link_bytes_per_s: float) -> Pass:
         nearest.append({k for j in before[i] for k in ({j} if j in number else nearest[j])})
     edges = tuple((number[j], number[i]) for i in kept for j in sorted(nearest[i]))
     return Pass(
-        tuple(works[i] for i in kept), tuple(_core(works[i]) for i in kept), tuple(seconds[i] for i in kept), edges
+        tuple(works[i] for i in kept),
+        tuple(_core(works[i]) for i in kept),
+        tuple(seconds[i] for i in kept),
+        edges,
+        tuple(name_of(graph.operators[i]) for i in kept),
     )
 
 
-def passes_of(layer: Layer, link_bytes_per_s: float, element_bytes: int = 2) -> LayerPasses:
-    """A (fused) layer; parameters are held in ``element_bytes`` each, activations as they are saved."""
+def passes_of(layer: Layer, link_bytes_per_s: float, element_bytes: int = 2, residency: bool = True) -> LayerPasses:
+    """A (fused) layer; parameters are held in ``element_bytes`` each, activations as they are saved.
+
+    Without ``residency`` every operand comes from HBM and every result goes there.
+    """
     return LayerPasses(
         layer.name,
-        pass_of(layer.forward, link_bytes_per_s),
-        pass_of(layer.backward, link_bytes_per_s),
+        pass_of(layer.forward, link_bytes_per_s, residency),
+        pass_of(layer.backward, link_bytes_per_s, residency),
         float(element_bytes * layer.parameter_elements),
         float(layer.none.saved_bytes),
         layer.sharded,
