@@ -6,8 +6,8 @@ r"""Lower bounds on batch time for all chips at once, from arrays, in tightening
     3  batch time is monotone in layer times, so the least batch time over all structures with these times in place of
        the layers' is a lower bound (:mod:`phaze.search.layouts`, :mod:`phaze.search.kernels`)
 
-Layer graphs that are no chain of equal blocks first get a looser step 3: S stages take at least max(C / S, longest
-layer), and a batch at least ceil(M / d) + S - 1 times that; with the dual, the general solver. Bounds are lowered by
+Layer graphs that are no chain of equal blocks first get a looser step 3, by what their first stage takes, and with the
+dual the general solver (:mod:`phaze.search.floors`). Bounds are lowered by
 1e-9 for the rounding of sums. Where energy counts, the least joules of every layer come from the same tables.
 """
 
@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.parts import ChipArrays
-from phaze.evaluate.flow import LayerSeconds, Prepared, Training, graph_of, placement_of
+from phaze.evaluate.flow import Prepared, Training
 from phaze.evaluate.passes import Pass, table_of, times_on
 from phaze.placement.problem import Recompute
-from phaze.placement.solve import fastest_plan
 from phaze.schedule.bounds import Bound, chip_bounds
 from phaze.search.energy import Electricity, dynamic_floors, pass_floors
+from phaze.search.floors import any_floors, solved
 from phaze.search.kernels import least_batches
 from phaze.search.layouts import chain_of, layout_of
 from phaze.search.task import ModelTask
@@ -109,10 +109,11 @@ def batch_bounds(
     """
     chain = chain_of(model)
     if chain is None:
-        floors = _floors(model, times, training)
+        both, job = (times.forward_s, times.backward_s), (recompute, hbm_bytes, training)
+        floors = any_floors(model, both, job, cut_s)
         if general:
-            floors = _solved(model, times, (recompute, hbm_bytes, training), floors, cut_s)
-        return np.minimum(cut_s, floors) * (1 - SLACK)
+            floors = solved(model, both, job, floors, cut_s)
+        return np.asarray(floors * (1 - SLACK))
     layout = layout_of(model, chain, recompute, hbm_bytes, training)
     nothing = np.zeros(times.forward_s.shape[1])
     rows = [
@@ -120,37 +121,6 @@ def batch_bounds(
         for seconds in (times.forward_s, times.backward_s)
     ]
     return np.asarray(least_batches(layout, rows[0], rows[1], cut_s) * (1 - SLACK))
-
-
-def _floors(model: Prepared, times: LayerTimes, training: Training) -> Floats:
-    """What no plan of any layer graph can beat, memory left aside."""
-    seconds = times.forward_s + times.backward_s
-    calls = np.array(model.calls)
-    total = (np.bincount(calls, minlength=len(seconds))[:, None] * seconds).sum(axis=0)
-    longest = seconds[np.unique(calls)].max(axis=0)
-    plain = sum(not model.layers[kind].sharded for kind in model.calls)
-    rounds = training.microbatches(model.microbatch)
-    best = np.full(len(total), np.inf)
-    for stages in range(1, min(len(calls), training.devices) + 1):
-        taken = model.width * max(0, stages - plain) + min(stages, plain)
-        copies = min(training.devices // taken, rounds)
-        if copies:
-            best = np.minimum(best, np.maximum(total / stages, longest) * (-(-rounds // copies) + stages - 1))
-    return best
-
-
-def _solved(
-    model: Prepared, times: LayerTimes, job: tuple[Recompute, float, Training], floors: Floats, cut_s: float
-) -> Floats:
-    """The general solver's batch time on each chip whose floor is below the cut."""
-    recompute, hbm_bytes, training = job
-    found = floors.copy()
-    for chip in np.flatnonzero(floors < cut_s).tolist():
-        pairs = zip(times.forward_s[:, chip].tolist(), times.backward_s[:, chip].tolist(), strict=True)
-        graph = graph_of(model, [LayerSeconds(*pair) for pair in pairs])
-        plan = fastest_plan(placement_of([graph], model.microbatch, recompute, hbm_bytes, training))
-        found[chip] = np.inf if plan is None else plan.batch_s
-    return found
 
 
 def model_bounds(

@@ -97,12 +97,24 @@ def _cuts(state: State) -> list[float]:
 
 
 def _last_times(state: State, index: Integers) -> list[float]:
-    """For each model a batch time with which no chip of ``index`` can win: (rate T) T^p > best, if it is alone."""
-    rate = state.rates.rate[:, index]
-    least = float(rate.min(initial=np.inf))
-    if len(state.job.models) > 1 or not 0 < least < np.inf:
-        return [float("inf")] * len(state.job.models)
-    return [(state.best / least) ** (1 / (1 + state.rates.delays)) * (1 + 1e-6)]
+    """For each model a batch time with which no chip of ``index`` can win: (rate T) T^p above what the best leaves it.
+
+    Among several models, averaged geometrically, the others count with their least bounds on these chips.
+    """
+    models, best = len(state.job.models), state.best
+    rate = float(state.rates.rate[:, index].min(initial=np.inf))
+    if not 0 < rate < np.inf or not best < np.inf or (models > 1 and state.scale.objective.mean == "arithmetic"):
+        return [float("inf")] * models
+    least = [float(state.values(model, index).min(initial=np.inf)) for model in range(models)]
+    found = []
+    for model in range(models):
+        last = best
+        if models > 1:
+            scale = state.scale
+            ratios = [(least[o] / scale.baseline[o]) ** scale.weights[o] for o in range(models) if o != model]
+            last = scale.baseline[model] * (best / float(np.prod(ratios))) ** (1 / scale.weights[model])
+        found.append((last / rate) ** (1 / (1 + state.rates.delays)) * (1 + 1e-6))
+    return found
 
 
 def _layer_times(
