@@ -23,6 +23,7 @@ RANKS = {
     "placement": 4,
     "evaluate": 5,
     "search": 6,
+    "validate": 6,
     "report": 7,
     "study": 7,
     "sweep": 8,
