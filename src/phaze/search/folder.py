@@ -72,7 +72,7 @@ def run_in(folder: Path, study_text: str, job: Job, processes: int = 1, watch: W
             raise nothing_found(state)
         closed = closed_chips(state)
         journal.finish(closed)
-        certificate = certificate_of(closed, best.score, job.gap, state.opened.kept)
+        certificate = certificate_of(closed, list(state.evaluated.values()), best.score, job.gap, state.opened.kept)
         document = result_document(state, best, certificate, code)
         write_whole(folder / RESULT, dumps(document, pretty=True) + "\n")
     return Finished(folder, document, state, best)
