@@ -104,24 +104,25 @@ def _head(run: Run, chip: Chip, stories: Sequence[Story]) -> str:
         *_owned(chip),
         ("proved", proved_words(result["certificate"]["gap"])),
     ]
-    rows = []
-    for model, story in zip(result["models"], stories, strict=True):
-        rows.append(
-            facts(
-                [
-                    ("model", model["name"]),
-                    ("throughput", f"{model['throughput_per_s']:,.5g} sequences/s"),
-                    ("batch", f"{story.batch:,} sequences in {show(model['batch_s'], 's')}"),
-                    ("plan", plan_words(model["plan"], model["microbatch"])),
-                    ("recompute", model["recompute"]),
-                ]
-            )
-        )
+    of_models = [
+        [
+            ("model", model["name"]),
+            ("throughput", f"{model['throughput_per_s']:,.5g} sequences/s"),
+            ("batch", f"{story.batch:,} sequences in {show(model['batch_s'], 's')}"),
+            ("plan", plan_words(model["plan"], model["microbatch"])),
+            ("recompute", model["recompute"]),
+        ]
+        for model, story in zip(result["models"], stories, strict=True)
+    ]
+    if len(of_models) == 1:
+        tiles_of = facts([*of_models[0], *tiles])
+    else:
+        tiles_of = "".join(facts(one) for one in [*of_models, tiles])
     name = escape(str(result["name"]))
     objective = escape(str(result["objective"]["kind"]).replace("_", " "))
     return (
         f'<h1>{escape(answer_sentence(result, run.job.models[0].training.devices))}</h1><p class="soft">Study {name}, '
-        f"objective {objective}.</p>{''.join(rows)}{facts(tiles)}"
+        f"objective {objective}.</p>{tiles_of}"
     )
 
 
