@@ -44,6 +44,7 @@ def _extra(rng: random.Random, layer: Layer, tied: str | None, tied_bytes: float
     return Extra(
         selective_bytes=layer.activation_bytes * rng.uniform(0, 0.8) if selective else None,
         selective_s=layer.forward_s * rng.uniform(0, 0.5) if selective else 0.0,
+        full_s=layer.forward_s * rng.uniform(0, 1) if rng.random() < 0.5 else None,
         tied=tied,
         tied_bytes=tied_bytes,
     )

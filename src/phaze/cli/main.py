@@ -24,6 +24,7 @@ from phaze.cli import (
     search,
     stacks,
     study,
+    sweep,
     validate,
     verify,
 )
@@ -52,6 +53,7 @@ TOUR = """Search the AI accelerator and the way training runs on many of them, t
   phaze search --model bert-large the best chip and placement together, proved
   phaze study check study.toml    what a search would be asked
   phaze compare --model bert-large --chip tpu-v4         chips side by side
+  phaze sweep --model bert-large --over training.devices=64..4096   along a range
 
 [bold]Take along[/bold]
 
@@ -96,6 +98,7 @@ app.command()(export.export)
 app.add_typer(study.app, name="study")
 app.command()(verify.verify)
 app.command()(compare.compare)
+app.command()(sweep.sweep)
 app.command(hidden=True)(kernels.kernels)
 
 

@@ -17,6 +17,7 @@ from phaze.errors import InputError
 from phaze.evaluate.layers import LayerCost, Setting, layer_costs
 from phaze.evaluate.prices import LevelPrices
 from phaze.evaluate.run_file import Job
+from phaze.evaluate.shelf import Shelf
 from phaze.graph.ir import Model
 from phaze.hardware.calibration import Basis
 from phaze.placement.cluster_layout import Shape
@@ -28,11 +29,11 @@ SENT_BYTES = 2.0
 
 
 def placed_layers(model: Model, costs: Sequence[LayerCost]) -> tuple[LayerGraph, tuple[Extra, ...]]:
-    """One layer of a placement for every call of the model."""
+    """One layer of a placement for every call of the model; only repeated layers are computed again."""
     ties = {call: tie for tie in model.ties for call in tie.calls}
     layers, extras = [], []
     for number, call in enumerate(model.calls):
-        cost, tie = costs[call.layer], ties.get(number)
+        cost, tie, again = costs[call.layer], ties.get(number), model.count(call.layer) > 1
         layers.append(
             Layer(
                 id=number,
@@ -46,7 +47,8 @@ def placed_layers(model: Model, costs: Sequence[LayerCost]) -> tuple[LayerGraph,
         extras.append(
             Extra(
                 selective_bytes=min(cost.selective_bytes, cost.saved_bytes),
-                selective_s=cost.selective_s,
+                selective_s=cost.selective_s if again else 0.0,
+                full_s=cost.full_s if again else 0.0,
                 tied=None if tie is None else tie.name,
                 tied_bytes=0.0 if tie is None else SENT_BYTES * tie.elements,
             )
@@ -113,13 +115,15 @@ def cluster_problem(job: Job, setting: Setting, graph: LayerGraph, extras: tuple
     )
 
 
-def fixed_plan(job: Job, basis: Basis = "calibrated") -> tuple[ClusterProblem, Plan]:
-    """The plan of a job with its times and memory."""
+def fixed_plan(job: Job, basis: Basis = "calibrated", shelf: Shelf | None = None) -> tuple[ClusterProblem, Plan]:
+    """The plan of a job with its times and memory; ``shelf`` keeps what jobs share."""
     plan = job.plan
     if plan.zero > 1:
         raise InputError("plan.zero", f"stage {plan.zero} is not priced yet", "use 0 or 1")
     setting = Setting(job.chip, job.cluster, job.stack, basis)
-    graph, extras = placed_layers(job.model, layer_costs(job.model, setting))
+    where = (job.chip.name, job.cluster.name, job.stack.name, basis)
+    costs = (shelf or Shelf()).take(("costs", job.traced, where), lambda: layer_costs(job.model, setting))
+    graph, extras = placed_layers(job.model, costs)
     problem = cluster_problem(job, setting, graph, extras)
     prices = LevelPrices(job.cluster, basis)
     cuts = even_cuts(job.model, plan.pipeline, plan.recompute)

@@ -69,7 +69,7 @@ def _stage_sums(graph: LayerGraph, extras: Sequence[Extra], stage: Mapping[str, 
     for i, layer, extra in own:
         if mode == "full":
             kept.append(fsum(edge.size_bytes for edge in graph.edges if edge.head == i))
-            again.append(layer.forward_s)
+            again.append(extra.full_s if extra.full_s is not None else layer.forward_s)
         elif mode == "selective" and extra.selective_bytes is not None:
             kept.append(extra.selective_bytes)
             again.append(extra.selective_s)

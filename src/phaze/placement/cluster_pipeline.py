@@ -65,7 +65,7 @@ def _sums(graph: LayerGraph, extras: Sequence[Extra], cut: ModeCut) -> _Sums:
         own = layer.activation_bytes
         if cut.mode == "full":
             own = entering[position]
-            again_s += layer.forward_s
+            again_s += layer.forward_s if extra.full_s is None else extra.full_s
         elif cut.mode == "selective" and extra.selective_bytes is not None:
             own = extra.selective_bytes
             again_s += extra.selective_s

@@ -12,7 +12,8 @@ that skips stages is handed on), on the innermost level l whose groups hold both
 
 A stage X of number s (from the end) may save all its activations, only those that are not cheap to compute again, or
 only the inputs of its layers: modes none, selective, full. Layer l then keeps k_l = A_l, its ``selective_bytes``, or
-the bytes of all edges that enter it, and computes again g_l = 0, its ``selective_s``, or f_l. With N(X) parameters,
+the bytes of all edges that enter it, and computes again g_l = 0, its ``selective_s``, or its ``full_s`` (f_l if it has
+none; 0 for what a framework never computes again, as embedding and logits). With N(X) parameters,
 counted once where layers of one stage share them, and bytes of weight, gradient and optimizer a parameter:
 
     time      T(X) = f(X) + b(X) + g(X) + x at its entry + x at its exit
@@ -52,6 +53,7 @@ class Extra:
 
     selective_bytes: float | None = None
     selective_s: float = 0.0
+    full_s: float | None = None
     tied: str | None = None
     tied_bytes: float = 0.0
 
@@ -137,6 +139,8 @@ def _require_extras(graph: LayerGraph, extras: Sequence[Extra]) -> None:
             )
         if not 0 <= extra.selective_s <= layer.forward_s:
             raise InputError(where, f"selective_s {extra.selective_s!r} is out of range", "it is a part of forward_s")
+        if extra.full_s is not None and not 0 <= extra.full_s <= layer.forward_s:
+            raise InputError(where, f"full_s {extra.full_s!r} is out of range", "it is a part of forward_s")
         if extra.tied is not None:
             if not 0 <= extra.tied_bytes <= layer.parameter_bytes:
                 raise InputError(where, f"tied_bytes {extra.tied_bytes!r} is out of range", "they are parameters of it")

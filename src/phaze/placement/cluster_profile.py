@@ -60,7 +60,8 @@ def _extra(row: LayerRow) -> Extra:
     if row.tied_bytes is not None and row.tied is None:
         raise InputError(f"layer {row.id}: tied_bytes", "there is no name in tied", "name what is shared")
     shared = row.parameter_bytes if row.tied_bytes is None else row.tied_bytes
-    return Extra(row.selective_bytes, row.selective_s or 0.0, row.tied, shared if row.tied is not None else 0.0)
+    tied_bytes = shared if row.tied is not None else 0.0
+    return Extra(row.selective_bytes, row.selective_s or 0.0, row.full_s, row.tied, tied_bytes)
 
 
 def _extras(file: ProfileFile, graphs: tuple[LayerGraph, ...]) -> tuple[tuple[Extra, ...], ...]:

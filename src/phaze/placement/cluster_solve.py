@@ -66,7 +66,8 @@ def _kept(graph: LayerGraph, extras: tuple[Extra, ...]) -> kernels.Kept:
     for i, (layer, extra) in enumerate(zip(graph.layers, extras, strict=True)):
         known = extra.selective_bytes is not None
         kept[i] = layer.activation_bytes, extra.selective_bytes if known else layer.activation_bytes, entering[i]
-        again[i] = 0.0, extra.selective_s if known else 0.0, layer.forward_s
+        whole = layer.forward_s if extra.full_s is None else extra.full_s
+        again[i] = 0.0, extra.selective_s if known else 0.0, whole
     names = sorted({extra.tied for extra in extras if extra.tied is not None})
     group = np.array([names.index(e.tied) if e.tied is not None else -1 for e in extras], np.int64)
     sizes = np.array([next(e.tied_bytes for e in extras if e.tied == name) for name in names], np.float64)

@@ -12,7 +12,7 @@ from phaze.placement.problem import Layer, LayerGraph, Problem, layer_graph
 
 Amount = Annotated[NonNegative, Field(lt=1e24)]
 CLUSTER_KEYS = ("cluster", "stack", "precision", "zero", "schedule", "hbm_bytes_per_s")
-LAYER_KEYS = ("selective_bytes", "selective_s", "tied", "tied_bytes")
+LAYER_KEYS = ("selective_bytes", "selective_s", "full_s", "tied", "tied_bytes")
 
 
 class LayerRow(Document):
@@ -29,6 +29,7 @@ class LayerRow(Document):
     sharded: bool
     selective_bytes: Amount | None = None
     selective_s: Amount | None = None
+    full_s: Amount | None = None
     tied: Annotated[str, Field(min_length=1)] | None = None
     tied_bytes: Amount | None = None
 
