@@ -62,6 +62,7 @@ def _split(run: str, model: str | None) -> "Split":
 def _stories(run: str) -> "list[Story]":
     from phaze.cli.report import read_plan, run_of
     from phaze.evaluate.job_file import reopened
+    from phaze.report.page.search_page import tasks_on
     from phaze.report.story import planned, searched
     from phaze.search.chips import open_space
 
@@ -70,9 +71,10 @@ def _stories(run: str) -> "list[Story]":
         found = reopened(document, where)
         return [planned(found.model, found.setting, document, found.job.devices, found.job.batch, where)]
     finished = run_of(Path(run))
-    wanted = finished.result["chip"]
-    chip = open_space(finished.job.space).chip(int(wanted["number"]), int(wanted["hbm_bytes"]))
-    pairs = zip(finished.job.models, finished.result["models"], strict=True)
+    opened, wanted = open_space(finished.job.space), finished.result["chip"]
+    chip = opened.chip(int(wanted["number"]), int(wanted["hbm_bytes"]))
+    tasks = tasks_on(finished.job, opened, int(wanted["number"]))
+    pairs = zip(tasks, finished.result["models"], strict=True)
     return [searched(task, found, chip, run) for task, found in pairs]
 
 

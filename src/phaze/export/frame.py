@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.hardware.ownership import load_terms
 from phaze.search.chips import SpaceChips
 from phaze.search.evaluation import Evaluated
-from phaze.search.factors import factors_of
 from phaze.search.journal import Closed
-from phaze.search.objective import Objective
+from phaze.search.owned import design_watts, making_usd
 
 Frame = dict[str, NDArray[Any]]
 
@@ -27,7 +27,7 @@ def chips_frame(
     opened: SpaceChips, closed: Sequence[Closed], evaluated: Sequence[Evaluated], hbm_bytes: int, best: int
 ) -> Frame:
     """One row for each chip of a space; money is reckoned with ``hbm_bytes`` of HBM."""
-    chips = opened.chips
+    chips, technology = opened.chips, opened.technology
     score = np.full(len(opened), np.nan)
     for one in evaluated:
         if np.isfinite(one.score) and not one.error:
@@ -44,8 +44,11 @@ def chips_frame(
         "hbm_bytes_per_s": chips.hbm_bytes_per_s,
         "clock_hz": chips.clock_hz,
         "area_mm2": chips.area_mm2,
-        "design_w": factors_of(Objective("throughput_per_watt"), opened, [hbm_bytes])[0],
-        "life_usd": factors_of(Objective("throughput_per_usd"), opened, [hbm_bytes])[0],
+        "tensor_buffer_bytes": chips.tensor_buffer_bytes,
+        "vector_buffer_bytes": chips.vector_buffer_bytes,
+        "link_bytes_per_s": chips.link_bytes_per_s,
+        "design_power_w": design_watts(chips, technology),
+        "making_usd": making_usd(chips, opened.base.silicon.dies, technology.fab, load_terms(), hbm_bytes),
         "closed_by": np.array([one.reason for one in closed]),
         "score_bound": np.array([np.nan if one.bound is None else one.bound for one in closed]),
         "score": score,
