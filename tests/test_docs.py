@@ -1,7 +1,7 @@
 """The documents as a reader follows them: every block of a page, in order, in one folder.
 
 ``console``: every command runs. A block under ``<!-- file: NAME -->`` is written to that file first. ``python``: all
-blocks of a page are one program. ``toml`` and ``json`` are read. Blocks under ``<!-- slow -->`` run with the slow tests.
+blocks of a page are one program. ``toml`` and ``json`` are read. ``<!-- slow -->`` blocks run with the slow tests.
 """
 
 import json
