@@ -78,7 +78,8 @@ def layer_schedules(model: Prepared, chip: Chip, limits: Limits | None = None) -
     table, first, found = table_of(model.passes, chip_arrays([chip])), 0, []
     for one in model.passes:
         singles, spreads = times_on(one, table, first)
-        cores = (chip.tensor_cores, chip.vector_cores)
+        # Cores beyond the number of operators make no difference.
+        cores = (min(chip.tensor_cores, len(one.works)), min(chip.vector_cores, len(one.works)))
         found.append(solve(problem_on(one, singles[:, 0].tolist(), spreads[:, 0].tolist(), cores), limits=limits))
         first += len(one.works)
     return tuple(found)

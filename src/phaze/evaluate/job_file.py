@@ -14,12 +14,13 @@ from phaze.documents import Count, Document, check
 from phaze.errors import InputError
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.plan import Request
-from phaze.evaluate.request import Asked, grown
+from phaze.evaluate.request import Asked
 from phaze.evaluate.run_file import Job, Reference, Size
 from phaze.graph.ir import Attention, Model
 from phaze.graph.store import load as load_graph
 from phaze.graph.zoo import load_family, load_model
 from phaze.hardware.calibration import Basis
+from phaze.hardware.cluster import grown
 from phaze.hardware.library import load_chip, load_cluster, load_stack
 from phaze.hardware.stack import Optimizer, Precision
 
@@ -114,5 +115,5 @@ def reopened(document: Mapping[str, Any], where: str) -> Reopened:
         model = load_graph(job.graph)
     else:
         raise InputError(f"{where}: job", "it names no model", "give model, family and sizes, or graph")
-    cluster = grown(load_cluster(job.cluster), job.devices)
+    cluster = grown(load_cluster(job.cluster), job.devices, f"{where}: job.devices")
     return Reopened(job, model, Setting(load_chip(job.chip), cluster, load_stack(job.stack), job.basis))

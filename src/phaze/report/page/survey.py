@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.hardware.ownership import load_terms
 from phaze.report.page.cloud import Cloud, Field, Scale
 from phaze.search.bound import CHEAP, layer_bounds, model_bounds
 from phaze.search.certificate import REASONS
 from phaze.search.chips import SpaceChips
 from phaze.search.evaluation import Evaluated
-from phaze.search.factors import factors_of
 from phaze.search.journal import Closed
-from phaze.search.objective import Objective
+from phaze.search.owned import design_watts, making_usd
 from phaze.search.task import Job
 from phaze.units import Unit, show
 
@@ -35,10 +35,10 @@ def _scores(
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """The least score that each chip can have, and where it is exact; infinite where nothing fits."""
     least = np.array([np.inf if one.bound is None else one.bound for one in closed])
-    if _plain(job):
+    if _plain(job) and job.space.axes.links is None:
         task, arrays = job.models[0], opened.arrays()
         times = [layer_bounds(graph, arrays, CHEAP) for graph in task.graphs]
-        wide = model_bounds(task, times, [job.hbm_bytes[-1]], float("inf")).batch_s.min(axis=(0, 1))
+        wide = model_bounds(task, times, [job.hbm_bytes[-1]], float("inf")).min(axis=(0, 1))
         least = np.where(np.isfinite(least), np.maximum(least, wide), least)
     exact = np.zeros(len(least), bool)
     for one in evaluated:
@@ -65,6 +65,9 @@ def _fields(opened: SpaceChips) -> list[Field]:
         ("global buffer", chips.global_buffer_bytes, "B"),
         ("global buffer bandwidth", chips.global_bytes_per_s, "B/s"),
         ("HBM bandwidth", chips.hbm_bytes_per_s, "B/s"),
+        ("tensor buffer", chips.tensor_buffer_bytes, "B"),
+        ("vector buffer", chips.vector_buffer_bytes, "B"),
+        ("links", chips.link_bytes_per_s, "B/s"),
         ("clock", chips.clock_hz, "Hz"),
     ]
     fields = [_field(*one) for one in every]
@@ -91,12 +94,13 @@ def cloud_of(
         kind = job.objective.kind.replace("_", " ")
         heights = Scale(f"{kind}, % of the answer (points: at most)", "% of the answer", 100 * score / scores[there])
     hbm_bytes = int(result["chip"]["hbm_bytes"])
-    watts = factors_of(Objective("throughput_per_watt"), opened, [hbm_bytes])[0]
-    usd = factors_of(Objective("throughput_per_usd"), opened, [hbm_bytes])[0]
+    technology, dies = opened.technology, opened.base.silicon.dies
+    watts = design_watts(opened.chips, technology)
+    usd = making_usd(opened.chips, dies, technology.fab, load_terms(), hbm_bytes)
     axes = (
         Scale("area", "mm²", opened.chips.area_mm2[there]),
-        Scale("power", "W", watts[there]),
-        Scale("cost", "USD", usd[there]),
+        Scale("design power", "W", watts[there]),
+        Scale("price of making", "USD", usd[there]),
     )
     reasons = np.array([REASONS.index(one.reason) for one in closed])
     return Cloud(
