@@ -52,7 +52,10 @@ class Building(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def forget_values(module: nn.Module) -> None:
-    """Let the series that ``module`` keeps (numbers of positions, frequencies) have shapes only, like all else."""
+    """Let the series that ``module`` keeps (numbers of positions, frequencies) have shapes only, like all else; where
+    tensors have memory, nothing is forgotten."""
+    if not isinstance(torch.empty(0), FakeTensor):
+        return
     known: dict[int, torch.Tensor] = {}
     for part in module.modules():
         for held in (part._buffers, part.__dict__):
