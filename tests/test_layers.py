@@ -23,9 +23,12 @@ RANKS = {
     "placement": 4,
     "evaluate": 5,
     "search": 6,
+    "validate": 6,
     "report": 7,
     "study": 7,
     "bench": 8,
+    "export": 8,
+    "sweep": 8,
     "cli": 9,
     "__init__": 9,
     "__main__": 10,
@@ -36,7 +39,7 @@ ONLY_IN = {
     "transformers": ("graph/torch/",),
     "ortools": ("schedule/cpsat.py", "schedule/ilp.py", "bench/plain_cpsat.py"),
     "ray": ("search/engine_ray.py",),
-    "pyarrow": ("report/parquet.py",),
+    "pyarrow": ("export/parquet.py",),
     "numba": ("kernels.py",),
 }
 MUTABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)

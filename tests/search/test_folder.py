@@ -14,7 +14,8 @@ from phaze.search.folder import JOURNAL, RESULT, run_in
 from phaze.search.journal import SqliteJournal, read_closed
 from phaze.search.objective import scale_of
 from phaze.search.result import code_digest
-from phaze.search.run import State, evaluate_one, search
+from phaze.search.run import evaluate_one, search
+from phaze.search.state import State
 from phaze.search.task import Job
 from tests.search.made import made_job, made_task
 

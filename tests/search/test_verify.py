@@ -103,10 +103,13 @@ def test_a_changed_list_of_closed_chips_is_seen(copy: Path, phaze: Callable[...,
     assert phaze("verify", copy).code in (1, 2)
 
 
-def test_a_list_made_to_fit_is_seen_by_computing_bounds_anew(copy: Path, phaze: Callable[..., Ran]) -> None:
+def test_a_list_made_to_fit_is_seen_by_computing_bounds_anew(run: Path, copy: Path, phaze: Callable[..., Ran]) -> None:
     """The winner struck from the list and the second best made the answer: digests right, the proof wrong."""
+    from phaze import documents
     from phaze.search.certificate import certificate_of
     from phaze.search.journal import read_closed
+    from phaze.search.keep import kept_of
+    from phaze.search.space import SpaceFile
 
     good = json.loads((copy / "result.json").read_text())
     raised = good["objective"]["score"] * 1.5
@@ -118,8 +121,8 @@ def test_a_list_made_to_fit_is_seen_by_computing_bounds_anew(copy: Path, phaze: 
     base.commit()
     base.close()
     closed = read_closed(copy / "journal.sqlite")
-    outside = good["certificate"]["closed"]["area"]
-    good["certificate"] = certificate_of(closed, good["objective"]["score"], 1e-4, outside).document()
+    kept = kept_of(documents.load(SpaceFile, str(run.parent / "space.toml")))
+    good["certificate"] = certificate_of(closed, good["objective"]["score"], 1e-4, kept).document()
     (copy / "result.json").write_text(json.dumps(good))
     ran = phaze("verify", copy, "--all", "--json")
     assert ran.code == 1 and "chip" in json.loads(ran.out)["objections"][0]

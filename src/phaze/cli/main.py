@@ -13,16 +13,19 @@ from phaze.cli import (
     clusters,
     compare,
     estimate,
+    export,
     graph,
     kernels,
     models,
     place,
     plan,
+    report,
     schedule,
     schema,
     search,
     stacks,
     study,
+    sweep,
     validate,
     verify,
 )
@@ -51,6 +54,13 @@ TOUR = """Search the AI accelerator and the way training runs on many of them, t
   phaze search --model bert-large the best chip and placement together, proved
   phaze study check study.toml    what a search would be asked
   phaze compare --model bert-large --chip tpu-v4         chips side by side
+  phaze sweep --model bert-large --over training.devices=64..4096   along a range
+
+[bold]Take along[/bold]
+
+  phaze report runs/bert-large    the page of a run, one HTML file
+  phaze export runs/bert-large --to csv                  every chip as a row
+  phaze export plan.json --to megatron                   launch flags of a plan
 
 [bold]Doubt[/bold]
 
@@ -85,10 +95,13 @@ app.command()(plan.plan)
 app.command()(validate.validate)
 app.command()(calibrate.calibrate)
 app.command()(search.search)
+app.command()(report.report)
+app.command()(export.export)
 app.add_typer(study.app, name="study")
 app.command()(verify.verify)
 app.command()(compare.compare)
 app.command()(bench.bench)
+app.command()(sweep.sweep)
 app.command(hidden=True)(kernels.kernels)
 
 

@@ -5,7 +5,7 @@ For one pass over a layer with operators o (run one after the other) and tensor-
     device   = sum over o of time(o) + sum over c of (time(c) - hidden(c))                       (:func:`pass_seconds`)
     hidden(c) = min(time(c), sum of the products that may run beside c)      backward, if the stack hides collectives
     host     = (operators + collectives) * host time of the stack
-    pass     = (device^4 + host^4)^(1/4)                         the host runs ahead, but not far: a soft maximum
+    pass     = (device^3 + host^3)^(1/3)                         the host runs ahead, but not far: a soft maximum
     backward = pass + 8 N / HBM bandwidth        gradients of N parameters are added to those of earlier microbatches
 
 A product may run beside c if it neither leads to c nor follows from it and reads what the last products before c read:
@@ -29,7 +29,7 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster
 from phaze.hardware.stack import Stack
 
-SOFTNESS = 4
+SOFTNESS = 3
 ACCUMULATED_BYTES = 8.0
 
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from phaze.errors import InputError
 
-Fusion = Literal["none", "elementwise", "full"]
+Fusion = Literal["none", "chains", "elementwise", "full"]
 ScheduleRule = Literal["serial", "icml24", "overlap"]
 Precision = Literal["fp32", "bf16", "fp8"]
 Optimizer = Literal["sgd", "adam"]
@@ -15,7 +15,8 @@ Optimizer = Literal["sgd", "adam"]
 class Stack:
     """Constants of a framework; every share is between 0 (nothing) and 1 (all).
 
-    ``fusion``: none (each operator alone), elementwise (chains become one), full (also epilogues of products).
+    ``fusion``: none (each operator alone), chains (element-wise ones that follow each other become one, as where
+    fused kernels are written by hand), elementwise (also reductions and normalisations), full (also epilogues).
     ``host_s``: host time to launch one operator. ``hides_tensor_collectives``: the backward all-reduce runs behind
     the weight-gradient products. ``hidden_synchronisation``: share of the data-parallel reduction behind the
     backward pass. ``scatter_gather``: a tensor group sends each byte between stages once.

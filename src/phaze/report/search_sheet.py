@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from phaze.report.terminal import facts, table
-from phaze.search.run import Standing
+from phaze.search.state import Standing
 from phaze.units import show
 
 

@@ -13,7 +13,8 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from phaze.search.evaluation import Evaluated, evaluated_from
-from phaze.search.run import Evaluate, State, evaluate_one, in_process
+from phaze.search.run import Evaluate, evaluate_one, in_process
+from phaze.search.state import State
 
 TRIES = 3
 

@@ -13,8 +13,8 @@ from phaze.search.certificate import certificate_of, closed_chips
 from phaze.search.engine import workers
 from phaze.search.journal import SqliteJournal
 from phaze.search.result import code_digest, infeasible, result_document
-from phaze.search.run import State, Watch, search
-from phaze.search.space import combinations_of
+from phaze.search.run import Watch, search
+from phaze.search.state import State
 from phaze.search.task import Job
 
 STUDY, JOURNAL, RESULT = "study.toml", "journal.sqlite", "result.json"
@@ -63,8 +63,7 @@ def run_in(folder: Path, study_text: str, job: Job, processes: int = 1, watch: W
             raise infeasible(job)
         closed = closed_chips(state)
         journal.finish(closed)
-        outside = combinations_of(job.space) - len(state.arrays)
-        certificate = certificate_of(closed, best.score, job.gap, outside)
+        certificate = certificate_of(closed, best.score, job.gap, state.opened.kept)
         document = result_document(state, best, certificate, code)
         write_whole(folder / RESULT, dumps(document, pretty=True) + "\n")
     return Finished(folder, document, state, best)

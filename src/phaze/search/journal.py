@@ -124,3 +124,16 @@ def read_closed(path: Path) -> list[Closed]:
         finally:
             base.close()
     return [Closed(int(chip), str(reason), bound, str(step)) for chip, reason, bound, step in rows]
+
+
+def read_evaluated(path: Path) -> list[Evaluated]:
+    """Every chip that a run has opened."""
+    if not path.exists():
+        raise InputError(str(path), "there is no such file", "give the folder of a run")
+    with _said(path):
+        base = sqlite3.connect(path, timeout=0.2)
+        try:
+            rows = base.execute("SELECT chip, document FROM evaluated ORDER BY chip").fetchall()
+        finally:
+            base.close()
+    return [evaluated_from(int(chip), json.loads(text)) for chip, text in rows]

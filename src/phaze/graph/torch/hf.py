@@ -155,9 +155,21 @@ def hf_source(name: str, config: Any, sequence: int | None = None) -> Source:
         fixed=fixed,
         plan=plan,
         vocabulary=vocabulary,
+        token_modules=_embedding_and_head,
         notes=notes,
         plan_fault=fault,
     )
+
+
+def _embedding_and_head(model: Any) -> list[nn.Module | None]:
+    """Where the library says that tokens come in and go out; a model without either is left whole."""
+    found: list[nn.Module | None] = []
+    for ask in (model.get_input_embeddings, model.get_output_embeddings):
+        try:
+            found.append(ask())
+        except (AttributeError, NotImplementedError):
+            found.append(None)
+    return found
 
 
 def _plan(config: Any, name: str) -> tuple[Plan | None, InputError | None]:

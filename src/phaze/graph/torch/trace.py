@@ -85,8 +85,21 @@ def trace_model(
         calls=calls,
         edges=edges,
         ties=ties,
-        approximations=(*source.notes, *sharding.notes, *_unfused(attention, layers)),
+        approximations=(*source.notes, *sharding.notes, *_kept_by_many(walk), *_unfused(attention, layers)),
     )
+
+
+def _kept_by_many(walk: Walk) -> tuple[str, ...]:
+    """Said when several blocks read one tensor: each of them counts it among what it keeps."""
+    last = len(walk.regions) - 1
+    makers: dict[str, None] = {}
+    for maker in walk.regions:
+        for result in maker.gives:
+            if sum(reader.module is not None for reader in walk.readers(result, maker)) > 1:
+                makers[maker.path or _part_name(maker.number, last)] = None
+    if not makers:
+        return ()
+    return (f"a result of {', '.join(makers)} is read by several blocks; each counts it in what it keeps",)
 
 
 def _unfused(attention: Attention, layers: Sequence[Layer]) -> tuple[str, ...]:
