@@ -15,7 +15,7 @@ from phaze.hardware.calibration import IDEAL
 from phaze.search.baseline import scale_for
 from phaze.search.folder import Finished, run_in
 from phaze.search.kernels import warm
-from phaze.search.run import TIE
+from phaze.search.state import TIE
 from phaze.search.task import Job
 from phaze.search.verify import plain_of
 from phaze.study.load import default_study, job_of, study_of
@@ -34,9 +34,7 @@ def _plain(job: Job, done: Finished, sample: int) -> tuple[float, Took]:
     plain = plain_of(job, scale_for(job.objective, job.models), done.state.opened)
     count = len(done.state.opened)
     chips = np.linspace(0, count - 1, sample).astype(int).tolist()
-    best, spent = clock.once(
-        lambda: min(plain.score(chip, plain.exact(chip), plain.memories, float("inf")) for chip in chips)
-    )
+    best, spent = clock.once(lambda: min(min(plain.exact(chip, plain.memories)) for chip in chips))
     share = count / len(chips)
     return best, took(spent.most_s * share)
 
