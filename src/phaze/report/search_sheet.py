@@ -38,7 +38,7 @@ def _stages(plan: Mapping[str, Any]) -> str:
     return f"{plan['pipeline']} stages ({shown}), {plan['data']} copies, tensor width {plan['tensor']}"
 
 
-def show_result(console: Console, result: Mapping[str, Any], folder: str, work: str) -> None:
+def show_result(console: Console, result: Mapping[str, Any], folder: str, work: str = "") -> None:
     """Print the answer of a search; ``work`` says what it took."""
     chip, proof = result["chip"], result["certificate"]
     console.print(f"[bold]{chip['name']}[/bold]")
@@ -71,5 +71,6 @@ def show_result(console: Console, result: Mapping[str, Any], folder: str, work: 
     rows = [(reason, f"{count:,}") for reason, count in proof["closed"].items() if count]
     console.print(table(("closed by", "chips"), rows))
     console.print(f"Nothing in the space is better by more than {proof['gap']:.2g} of the score.", markup=False)
-    console.print(work, markup=False)
+    if work:
+        console.print(work, markup=False)
     console.print(f"The run: {folder}; its page: {folder}/report.html", markup=False)
