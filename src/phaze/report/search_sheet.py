@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
-from phaze.report.terminal import facts, table
+from phaze.report.terminal import bar, facts, table
 from phaze.search.state import Standing
 from phaze.units import show
 
@@ -38,6 +38,11 @@ def _stages(plan: Mapping[str, Any]) -> str:
     return f"{plan['pipeline']} stages ({shown}), {plan['data']} copies, tensor width {plan['tensor']}"
 
 
+def _fullest(plan: Mapping[str, Any], hbm_bytes: float) -> str:
+    need = max(float(stage["memory_bytes"]) for stage in plan["stages"])
+    return f"{bar(need / hbm_bytes, 20)}| {need / hbm_bytes:.0%} of {show(hbm_bytes, 'B')} in the fullest stage"
+
+
 def show_result(console: Console, result: Mapping[str, Any], folder: str) -> None:
     """Print the answer of a search."""
     chip, proof = result["chip"], result["certificate"]
@@ -63,6 +68,8 @@ def show_result(console: Console, result: Mapping[str, Any], folder: str) -> Non
                     ("batch", show(model["batch_s"], "s")),
                     ("microbatch", f"{model['microbatch']}, recompute {model['recompute']}"),
                     ("plan", _stages(model["plan"])),
+                    ("memory", _fullest(model["plan"], float(chip["hbm_bytes"]))),
+                    ("energy", f"{show(model['energy_j'], 'J')} a batch, {show(model['power_w'], 'W')} a chip"),
                 ]
             )
         )
