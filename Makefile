@@ -1,4 +1,4 @@
-# make setup | demo | test | test-all | bench | tables | graphs | clean
+# make setup | demo | test | test-all | bench | tables | graphs | paper | clean
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   ?= .venv
 EXTRAS ?=
@@ -11,7 +11,7 @@ TEST_EXTRAS := dev,torch
 install = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.$(if $(1),[$(1)])'
 stamp   = $(VENV)/.ready$(if $(1),-$(subst $(comma),-,$(1)))
 
-.PHONY: setup demo test test-all bench tables graphs lint clean
+.PHONY: setup demo test test-all bench tables graphs paper lint clean
 .DEFAULT_GOAL := setup
 
 setup: $(call stamp,$(EXTRAS))
@@ -39,12 +39,21 @@ demo: setup
 lint: $(call stamp,$(TEST_EXTRAS))
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy --strict src tests docs/tables.py
+	$(BIN)/mypy --strict src tests examples docs/tables.py
 
-test: lint
+# Debian's chromium for the tests of the page; where it cannot be installed those tests say that they were not run.
+browser:
+	@command -v chromium > /dev/null 2>&1 || command -v chromium-browser > /dev/null 2>&1 \
+	  || { command -v apt-get > /dev/null 2>&1 && echo "installing chromium for the tests of the page" \
+	  && { DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium > /dev/null 2>&1 \
+	  || { apt-get update -qq > /dev/null 2>&1 \
+	  && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium > /dev/null 2>&1; }; }; } \
+	  || echo "no chromium here: the tests of the page in a browser are NOT RUN"
+
+test: lint browser
 	$(BIN)/pytest
 
-test-all: lint
+test-all: lint browser
 	$(BIN)/pytest -m ''
 
 bench: $(call stamp,$(TEST_EXTRAS))
@@ -54,9 +63,17 @@ bench: $(call stamp,$(TEST_EXTRAS))
 tables: $(call stamp,$(TEST_EXTRAS))
 	$(BIN)/python docs/tables.py
 
+# The picture of the page in README.md, made anew from a search; needs chromium.
+picture: $(call stamp,$(TEST_EXTRAS)) browser
+	$(BIN)/python docs/picture.py
+
 # Traces every named model and family anew and writes src/phaze/graph/data; NAMES="gpt llama2-7b" does some.
 graphs: $(call stamp,$(TEST_EXTRAS))
 	$(BIN)/python -m phaze.graph.torch.rebuild $(NAMES)
+
+# The ICML 2024 paper's experiment: searches in runs/paper (resumed if stopped), tables in docs/paper.md.
+paper: setup
+	$(BIN)/python -m examples.paper.reproduce
 
 clean:
 	rm -rf $(VENV) runs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

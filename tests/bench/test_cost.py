@@ -15,7 +15,8 @@ from phaze.graph.fuse import fuse
 from phaze.graph.zoo import load_model
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.library import load_chip
-from phaze.search.space import chips_of, load_space
+from phaze.search.keep import chips_of
+from phaze.search.space import load_space
 
 
 def paper_chips() -> ChipArrays:

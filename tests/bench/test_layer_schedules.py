@@ -21,7 +21,8 @@ from phaze.schedule.order import contract, series
 from phaze.schedule.part import part_of
 from phaze.schedule.problem import Problem, Rules
 from phaze.schedule.solve import solve
-from phaze.search.space import chips_of, load_space
+from phaze.search.keep import chips_of
+from phaze.search.space import load_space
 
 
 def _blocks() -> ModuleType:

@@ -106,7 +106,7 @@ def test_every_format_has_a_schema(phaze: Phaze) -> None:
         (("chips", "--count"), "add --space"),
         (("chips", "tpu-v4", "--space", "paper", "--count"), "either a chip or a space"),
         (("chips", "missing.toml"), "missing.toml: there is no such file"),
-        (("validate",), "add --silicon"),
+        (("validate", "--silicon", "--operators"), "more than one thing is chosen"),
         (("chip",), "No such command 'chip'"),
         (("chips", "--jso"), "No such option"),
     ],

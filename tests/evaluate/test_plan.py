@@ -9,7 +9,8 @@ from phaze.errors import InputError
 from phaze.evaluate.fixed import even_cuts
 from phaze.evaluate.plan import Request, candidates, closest, rule_of_thumb
 from phaze.evaluate.prices import LevelPrices
-from phaze.evaluate.request import Asked, grown, request_of
+from phaze.evaluate.request import Asked, request_of
+from phaze.hardware.cluster import grown
 from phaze.hardware.library import load_cluster
 from phaze.placement.cluster_layout import Shape
 from phaze.placement.cluster_pipeline import fits, price
@@ -65,9 +66,9 @@ def test_nothing_fits_is_an_answer_with_levers() -> None:
 
 
 def test_a_switched_cluster_grows_and_a_torus_does_not() -> None:
-    assert grown(load_cluster("dgx-h100"), 4096).levels[-1].size == 512
+    assert grown(load_cluster("dgx-h100"), 4096, "--devices").levels[-1].size == 512
     with pytest.raises(InputError, match="at most as many"):
-        grown(load_cluster("tpu-v4-pod"), 5000)
+        grown(load_cluster("tpu-v4-pod"), 5000, "--devices")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,7 @@ def test_a_switched_cluster_grows_and_a_torus_does_not() -> None:
     [
         ({"devices": 0}, "--devices"),
         ({"batch": -1}, "--batch"),
-        ({"zero": 2}, "--zero"),
+        ({"zero": 4}, "--zero"),
         ({"chip": "tpu-v2", "cluster": None}, "names no usual cluster"),
         ({"widths": (16,)}, "none of"),
         ({"model": "bert-larg", "sizes": None, "widths": None}, "did you mean 'bert-large'"),

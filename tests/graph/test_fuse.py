@@ -50,6 +50,34 @@ def test_a_chain_stops_where_a_value_has_two_readers() -> None:
     assert rules.chains(before) is before
 
 
+def test_a_scatter_clears_the_place_it_writes_to() -> None:
+    before = graph(
+        [
+            operator(0, "fill", [], [10]),
+            operator(1, "gelu", [0], [11]),
+            operator(2, "scatter", [10, 2, 11], [12]),
+            operator(3, "add", [12], [13]),
+        ]
+    )
+    assert shown(rules.chains(before)) == ["gelu(0)->11", "fill+scatter(2,11)->12", "add(12)->13"]
+
+
+def test_a_scatter_into_a_part_does_not_clear_the_rest() -> None:
+    before = graph([operator(0, "fill", [], [10], 64), operator(1, "scatter", [10, 2, 3], [12])])
+    assert rules.chains(before) is before
+
+
+def test_values_that_are_a_series_are_made_where_they_are_scattered_and_nothing_else_joins() -> None:
+    before = graph(
+        [
+            operator(0, "gelu", [0], [9]),
+            operator(1, "fill", [], [10], 64),
+            operator(2, "scatter", [2, 9, 10], [12]),
+        ]
+    )
+    assert shown(rules.chains(before)) == ["gelu(0)->9", "fill+scatter(2,9)->12"]
+
+
 def test_a_saved_value_still_leaves_the_chip() -> None:
     before = graph([operator(0, "add", [0], [10]), operator(1, "gelu", [10], [11])], [10, 11])
     assert shown(rules.chains(before)) == ["add+gelu(0)->10,11"]

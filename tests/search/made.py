@@ -3,20 +3,22 @@
 import random
 from typing import Any
 
+import numpy as np
+
 from phaze import documents
 from phaze.cost.mapping import product
 from phaze.cost.vector import Moved, VectorWork
 from phaze.cost.work import Work
-from phaze.evaluate.flow import LayerSeconds, Prepared, Training, graph_of, layer_schedules, placement_of, seconds_of
+from phaze.evaluate.flow import Prepared, Training
 from phaze.evaluate.passes import LayerPasses, Pass
+from phaze.hardware.ownership import load_terms, ownership_of
 from phaze.placement.problem import Recompute
-from phaze.placement.solve import fastest_plan
 from phaze.schedule.problem import Core
 from phaze.search.chips import SpaceChips
-from phaze.search.factors import factors_of
 from phaze.search.objective import Kind, Objective, Scale
+from phaze.search.plain import value_on
 from phaze.search.space import SpaceFile
-from phaze.search.task import Job, ModelTask, Way, ways_of
+from phaze.search.task import Job, ModelTask, networks_of, ways_of
 
 MIB, GIB = 2**20, 2**30
 CHOICES: tuple[Recompute, ...] = ("none", "full")
@@ -96,20 +98,11 @@ def made_job(tasks: tuple[ModelTask, ...], kind: Kind = "throughput", gap: float
 
 
 def exact_score(job: Job, scale: Scale, opened: SpaceChips, chip: int, hbm: int) -> float:
-    """A chip's score by the plain path: every way, no bound, no cache."""
-    import numpy as np
-
-    times = []
-    value = opened.chip(chip, job.hbm_bytes[hbm])
-    for task in job.models:
-        seconds = [seconds_of(layer_schedules(graph, value)) for graph in task.graphs]
-        times.append(min(_batch(task, way, seconds[way.graph], job.hbm_bytes[hbm]) for way in task.ways))
-    factor = float(factors_of(job.objective, opened, [job.hbm_bytes[hbm]])[0, chip])
-    return float(scale.score(np.array(times), factor))
-
-
-def _batch(task: ModelTask, way: Way, seconds: tuple[LayerSeconds, ...], hbm_bytes: int) -> float:
-    graph = task.graphs[way.graph]
-    problem = placement_of([graph_of(graph, seconds)], graph.microbatch, way.recompute, hbm_bytes, task.training)
-    plan = fastest_plan(problem)
-    return float("inf") if plan is None else plan.batch_s
+    """A chip's score by the plain path: every way, no bound, no cache; energy and price by the one-chip formulas."""
+    links = opened.chips.link_bytes_per_s
+    tasks, values = networks_of(job.models, job.space, links).tasks_of(chip), []
+    value, most = opened.chip(chip, job.hbm_bytes[hbm]), job.space.keep.most_usd
+    if most is not None and ownership_of(value, opened.technology, load_terms()).making_usd > most * (1 + 1e-12):
+        return float("inf")
+    values = [value_on(task, value, job.objective) for task in tasks]
+    return float(scale.score(np.array(values)))

@@ -1,6 +1,7 @@
 """Bounds of the search: below the truth on every chip, and for chains of equal blocks the general solver's answer."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -58,9 +59,32 @@ def test_a_cut_hides_nothing_below_it() -> None:
     assert np.allclose(batch_bounds(model, times, "none", 1e10, training, cut), np.minimum(whole, cut), rtol=2e-9)
 
 
-def test_a_model_whose_layers_differ_gets_a_looser_bound() -> None:
-    from dataclasses import replace
+@settings(max_examples=120, deadline=None)
+@given(seed=st.integers(0, 10**6), recompute=st.sampled_from(["none", "full", "best"]))
+def test_layer_graphs_of_any_shape_get_floors_and_then_the_general_solver(seed: int, recompute: Recompute) -> None:
+    rng = random.Random(seed)
+    chain = made_model(seed, rng.choice((1, 2)), 1, rng.randint(2, 6), 1)
+    skip = (0, rng.randint(2, len(chain.calls) - 1), 1.0 * MIB)
+    odd = replace(chain, calls=tuple(rng.choice((0, 1, 2)) for _ in chain.calls))
+    branching = replace(chain, edges=(*tuple(e for e in chain.edges if e[0] != 1 or rng.random() < 0.5), skip))
+    model = rng.choice((odd, branching, replace(chain, edges=(*chain.edges, skip))))
+    if chain_of(model) is not None:
+        return
+    training = Training(rng.choice((1, 3, 8, 64)), rng.choice((1, 7, 64)), 10.0 ** rng.uniform(7, 11))
+    hbm = rng.choice((60, 150, 400, 4000)) * MIB
+    forward, backward = (np.array([[10.0 ** rng.uniform(-4, -1)] for _ in range(3)]) for _ in range(2))
+    times = LayerTimes(forward, backward)
+    seconds = [LayerSeconds(float(f), float(b)) for f, b in zip(forward[:, 0], backward[:, 0], strict=True)]
+    plan = fastest_plan(placement_of([graph_of(model, seconds)], model.microbatch, recompute, hbm, training))
+    truth = np.inf if plan is None else plan.batch_s
+    assert batch_bounds(model, times, recompute, hbm, training)[0] <= truth
+    cut = (1.0 if plan is None else plan.batch_s) * rng.choice((0.5, 1.01, 3.0))
+    for limit in (cut, np.inf):
+        solved = batch_bounds(model, times, recompute, hbm, training, limit, general=True)[0]
+        assert solved == pytest.approx(min(limit, truth), rel=3e-9)
 
+
+def test_a_model_whose_layers_differ_gets_a_looser_bound() -> None:
     chain = made_model(5, blocks=5)
     odd = replace(chain, calls=(0, 1, 2, 1, 2, 1, 0))
     assert chain_of(odd) is None and chain_of(chain) is not None

@@ -13,7 +13,9 @@ from phaze.errors import InputError
 from phaze.hardware.library import load_chip
 from phaze.hardware.technology import chip_areas
 from phaze.hardware.technology_files import load_technology
-from phaze.search.space import RangeTable, SpaceFile, chips_of, load_space
+from phaze.search.axes import RangeTable
+from phaze.search.keep import chips_of
+from phaze.search.space import SpaceFile, load_space
 
 
 def test_the_papers_space_has_the_papers_counts() -> None:
@@ -114,22 +116,100 @@ def test_the_papers_space_with_free_lanes_holds_it() -> None:
     assert (free.area_mm2[free.lanes == free.columns] == tied.area_mm2).all()
 
 
+ALL_AXES: dict[str, Any] = {
+    "tensor_buffer": {"from": "64 KiB", "to": "256 KiB", "times": 4},
+    "vector_buffer": ["1 KiB", "8 KiB"],
+    "global_bandwidth": [2e12, 4e12],
+    "hbm_bandwidth": {"from": "600 GB/s", "to": "1200 GB/s", "step": "600 GB/s"},
+    "links": ["4 GiB/s", "100 GB/s"],
+    "clock": {"from": 7e8, "to": 1.05e9, "step": 3.5e8},
+}
+
+
+@pytest.mark.parametrize("name", [*ALL_AXES, "all"])
+def test_any_field_is_an_axis_and_a_chip_is_its_row(name: str) -> None:
+    from dataclasses import fields
+
+    from phaze.cost.parts import chip_arrays
+    from phaze.search.chips import open_space
+    from phaze.search.space import combinations_of
+
+    axes = _small().axes.model_dump(by_alias=True, exclude_none=True)
+    given_ones = ALL_AXES if name == "all" else {name: ALL_AXES[name]}
+    space = _small(axes=axes | {"global_buffer": ["2 MiB"]} | given_ones)
+    opened, technology = open_space(space), load_technology("paper-22nm")
+    assert combinations_of(space) == len(opened) == 2 ** len(given_ones) * len(chips_of(_small())) // 2
+    assert len({opened.name(i) for i in range(len(opened))}) == len(opened)
+    arrays = opened.arrays()
+    for number in range(0, len(opened), 1 + len(opened) // 7):
+        chip = opened.chip(number, 2**35)
+        row = chip_arrays([chip])
+        assert all(getattr(arrays, f.name)[number] == getattr(row, f.name)[0] for f in fields(arrays))
+        assert float(chip_areas(technology, chip).total()) == pytest.approx(opened.chips.area_mm2[number])
+        assert chip.links.bandwidth_bytes_per_s == opened.chips.link_bytes_per_s[number]
+
+
+def test_vector_cores_may_be_tied_to_tensor_cores() -> None:
+    axes = _small().axes.model_dump(by_alias=True, exclude_none=True)
+    chips = chips_of(_small(axes=axes | {"vector_cores": "tensor_cores"}))
+    assert len(chips) > 0 and (chips.vector_cores == chips.tensor_cores).all()
+
+
+def test_power_and_price_are_constraints_and_every_combination_is_counted() -> None:
+    from phaze.hardware.ownership import load_terms, ownership_of
+    from phaze.hardware.power import full_rate_power
+    from phaze.search.chips import open_space
+    from phaze.search.keep import kept_of
+    from phaze.search.space import combinations_of
+
+    technology, loose = load_technology("paper-22nm"), _small(keep={"most_area": "1000 mm2"})
+    opened = open_space(loose)
+    chips = [opened.chip(i, 2**30) for i in range(len(opened))]
+    watts = [full_rate_power(technology, chip).design_w for chip in chips]
+    hbm_usd = 2**30 / 1e9 * load_terms().hbm_usd_per_gb
+    usd = [ownership_of(chip, technology, load_terms()).making_usd - hbm_usd for chip in chips]
+    most_w, most_usd = float(np.median(watts)), float(np.quantile(usd, 0.7))
+    tight = _small(keep={"most_area": "200 mm2", "most_power": most_w, "most_usd": most_usd})
+    kept = kept_of(tight)
+    expected = [
+        area
+        for area, w, price in zip(opened.chips.area_mm2, watts, usd, strict=True)
+        if area <= 200 and w <= most_w and price <= most_usd
+    ]
+    assert kept.chips.area_mm2.tolist() == expected and 0 < len(expected) < len(chips)
+    assert len(kept.chips) + kept.area + kept.power + kept.cost == combinations_of(tight)
+    assert kept.area and kept.power
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"keep": {}}, "either area_of or most_area"),
+        ({"keep": {"area_of": "tpu-v4-paper", "most_area": 100}}, "either area_of or most_area"),
+        ({"core_buffers": None}, "give core_buffers"),
+    ],
+)
+def test_a_space_without_a_rule_is_refused(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        _small(**changes)
+
+
 def test_rates_are_axes_too_and_a_chip_is_its_row() -> None:
     from dataclasses import fields
 
     from phaze.cost.parts import chip_arrays
     from phaze.hardware.power import full_rate_power
     from phaze.search.chips import open_space
-    from phaze.search.factors import design_watts
+    from phaze.search.owned import design_watts
     from phaze.search.space import combinations_of
 
-    axes = _small().axes.model_dump(by_alias=True)
+    axes = _small().axes.model_dump(by_alias=True, exclude_none=True)
     rates = {"hbm_bandwidth": ["600 GB/s", "1200 GB/s"], "clock": [7e8, 1.05e9], "global_bandwidth": [2e12, 4e12]}
     space = _small(axes=axes | rates)
     opened = open_space(space)
     assert combinations_of(space) == len(opened) == 8 * len(chips_of(_small()))
     arrays, technology = opened.arrays(), load_technology("paper-22nm")
-    watts = design_watts(opened, technology)
+    watts = design_watts(opened.chips, technology)
     assert len({opened.name(i) for i in range(len(opened))}) == len(opened)
     for number in range(0, len(opened), 17):
         chip = opened.chip(number, 2**35)

@@ -36,7 +36,8 @@ def chips(name: Name = None, space: Space = None, count: CountOnly = False, term
 
 
 def _count(space: str) -> Answer:
-    from phaze.search.space import chips_of, load_space
+    from phaze.search.keep import chips_of
+    from phaze.search.space import load_space
 
     found = chips_of(load_space(space))
     document = {"chips": len(found), "tensor_parts": found.tensor_parts(), "vector_parts": found.vector_parts()}

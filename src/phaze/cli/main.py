@@ -7,21 +7,25 @@ import typer
 
 from phaze import __version__
 from phaze.cli import (
+    bench,
     calibrate,
     chips,
     clusters,
     compare,
     estimate,
+    export,
     graph,
     kernels,
     models,
     place,
     plan,
+    report,
     schedule,
     schema,
     search,
     stacks,
     study,
+    sweep,
     validate,
     verify,
 )
@@ -50,6 +54,13 @@ TOUR = """Search the AI accelerator and the way training runs on many of them, t
   phaze search --model bert-large the best chip and placement together, proved
   phaze study check study.toml    what a search would be asked
   phaze compare --model bert-large --chip tpu-v4         chips side by side
+  phaze sweep --model bert-large --over training.devices=64..4096   along a range
+
+[bold]Take along[/bold]
+
+  phaze report runs/bert-large    the page of a run, one HTML file
+  phaze export runs/bert-large --to csv                  every chip as a row
+  phaze export plan.json --to megatron                   launch flags of a plan
 
 [bold]Doubt[/bold]
 
@@ -57,6 +68,7 @@ TOUR = """Search the AI accelerator and the way training runs on many of them, t
   phaze validate --silicon        our area and power against published dies
   phaze validate --operators      our times against measured ones
   phaze calibrate measured.csv --chip a100-80gb          your own constants
+  phaze bench                     our times beside published ones and peers
 
 Every command takes --json (one document on standard output) and --help.
 Exit codes: 0 an answer, 2 bad input, 3 nothing feasible, 1 a fault of phaze.
@@ -83,9 +95,13 @@ app.command()(plan.plan)
 app.command()(validate.validate)
 app.command()(calibrate.calibrate)
 app.command()(search.search)
+app.command()(report.report)
+app.command()(export.export)
 app.add_typer(study.app, name="study")
 app.command()(verify.verify)
 app.command()(compare.compare)
+app.command()(bench.bench)
+app.command()(sweep.sweep)
 app.command(hidden=True)(kernels.kernels)
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from phaze.evaluate.plan import Candidate, Request
+    from phaze.evaluate.request import Asked
     from phaze.hardware.calibration import Basis
 
 Fixed = Annotated[
@@ -28,8 +29,14 @@ Batch = Annotated[int, typer.Option(help="Sequences in a batch.")]
 Sequence = Annotated[int | None, typer.Option(help="Positions of a sequence; without it the model's own.")]
 Microbatch = Annotated[str | None, typer.Option(help="Microbatches to try, such as 1,2,4; without it 1,2,4,8,16.")]
 Tensor = Annotated[str | None, typer.Option(help="Tensor widths to try, such as 1,8; without it those that divide.")]
-Zero = Annotated[int, typer.Option(help="ZeRO stage: 0, or 1 (optimizer state shared by the copies).")]
+Zero = Annotated[
+    int,
+    typer.Option(
+        help="ZeRO stage: 1 shares the optimizer state out over the copies, 2 also gradients, 3 also weights."
+    ),
+]
 Attention = Annotated[str, typer.Option(help="eager, or fused (scores never leave the chip).")]
+Html = Annotated[str | None, typer.Option("--html", help="Write the plan's page to this file as well.")]
 Datasheet = Annotated[bool, typer.Option("--datasheet", help="Use no measured constants, only the data sheet's.")]
 
 
@@ -50,6 +57,7 @@ def plan(
     attention: Attention = "eager",
     datasheet: Datasheet = False,
     fixed: Fixed = None,
+    html: Html = None,
 ) -> Answer:
     """Split a training job over devices: stages, copies, tensor width, microbatch, recompute. Will it fit?
 
@@ -57,10 +65,10 @@ def plan(
     """
     basis: Basis = "datasheet" if datasheet else "calibrated"
     if fixed is not None:
-        return _fixed(fixed, basis)
+        return _paged(_fixed(fixed, basis), html)
     if chip is None or not devices or not batch:
         raise InputError("plan", "a job needs a chip, devices and a batch", "add --chip, --devices and --batch")
-    from phaze.evaluate.request import Asked, request_of
+    from phaze.evaluate.request import Asked
 
     name, sizes = _model(model, gpt, llama, sequence)
     if attention not in ("eager", "fused"):
@@ -80,7 +88,20 @@ def plan(
         attention="fused" if attention == "fused" else "eager",
         basis=basis,
     )
-    return _planned(request_of(asked))
+    return _paged(_planned(asked), html)
+
+
+def _paged(answer: Answer, html: str | None) -> Answer:
+    """The answer, its page written if one was asked for; a plan that is none has no page."""
+    document = answer.documents[0]
+    if html is not None and "batch_s" in document:
+        from pathlib import Path
+
+        from phaze.report.page.plan_page import plan_page
+        from phaze.search.folder import write_whole
+
+        write_whole(Path(html), plan_page(document, "plan"))
+    return answer
 
 
 def _model(
@@ -113,12 +134,14 @@ def _fixed(path: str, basis: "Basis") -> Answer:
     from phaze.documents import notation_of, parse, read_text
     from phaze.evaluate.answer import fixed_document
     from phaze.evaluate.fixed import fixed_plan
+    from phaze.evaluate.job_file import run_job
     from phaze.evaluate.run_file import job_of
 
     text, where = read_text(path)
-    job = job_of(parse(text, notation_of(path, text), where), where)
+    raw = parse(text, notation_of(path, text), where)
+    job = job_of(raw, where)
     problem, found = fixed_plan(job, basis)
-    document = fixed_document(job, problem, found, basis)
+    document = {**fixed_document(job, problem, found, basis), "job": run_job(raw, job, basis)}
 
     def show(console: "Console") -> None:
         from phaze.report.run_sheet import show_run
@@ -128,16 +151,22 @@ def _fixed(path: str, basis: "Basis") -> Answer:
     return Answer((document,), show, 0 if document["feasible"] else 3)
 
 
-def _planned(request: "Request") -> Answer:
+def _planned(asked: "Asked") -> Answer:
     from phaze.evaluate.answer import planned_document, shortage_document
+    from phaze.evaluate.job_file import asked_job
     from phaze.evaluate.plan import closest, rule_of_thumb
+    from phaze.evaluate.request import request_of
 
+    request = request_of(asked)
     found = _tried(request)
     hbm_bytes = request.setting.chip.hbm.size_bytes
     if all(candidate.plan is None for candidate in found):
         document = shortage_document(closest(request, found))
         return Answer((document,), lambda console: console.print(document["shortage"]["sentence"], markup=False), 3)
-    document = planned_document(request, found, rule_of_thumb(request, found))
+    document = {
+        **planned_document(request, found, rule_of_thumb(request, found)),
+        "job": asked_job(asked, request),
+    }
 
     def show(console: "Console") -> None:
         from phaze.report.run_sheet import show_alternatives, show_run

@@ -41,14 +41,6 @@ def settled(study: str | None, models: list[str] | None, settings: list[str]) ->
     return with_settings(raw, settings), where
 
 
-def _write_page(folder: Path, result: dict[str, Any], area_mm2: list[float]) -> None:
-    from phaze.report.page import page_of
-    from phaze.search.folder import JOURNAL, write_whole
-    from phaze.search.journal import read_closed
-
-    write_whole(folder / "report.html", page_of(result, read_closed(folder / JOURNAL), area_mm2))
-
-
 @answering
 def search(
     study: Study = None,
@@ -64,6 +56,7 @@ def search(
     A run that was stopped goes on with the same command. Examples: phaze search --model bert-large ·
     phaze search study.toml --set training.batch=2048 --out runs/half
     """
+    from phaze.cli.report import write_search_page
     from phaze.hardware.write import toml_text
     from phaze.report.search_sheet import live, show_result
     from phaze.search.folder import run_in
@@ -79,9 +72,9 @@ def search(
         sys.stderr.write("\nphaze: stopped; the same command goes on from here\n")
         raise typer.Exit(130) from None
 
-    _write_page(folder, done.document, done.state.opened.chips.area_mm2.tolist())
+    write_search_page(folder)
 
     def show(console: "Console") -> None:
-        show_result(console, done.document, str(folder))
+        show_result(console, done.document, str(folder), done.state.known.sentence)
 
     return Answer((done.document,), show)

@@ -21,7 +21,7 @@ def check(file: File, settings: Settings = None) -> Answer:
 
     Example: phaze study check examples/quickstart.toml --set objective.kind=energy_delay
     """
-    from phaze.search.space import chips_of
+    from phaze.search.keep import chips_of
     from phaze.study.load import job_of, study_of
 
     raw, where = settled(file, None, settings or [])

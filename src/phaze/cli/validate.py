@@ -1,6 +1,7 @@
 """``phaze validate``: our models against what is published of real hardware."""
 
 from dataclasses import asdict
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from phaze.hardware.calibration import Basis
     from phaze.hardware.dies import Comparison
 
 Silicon = Annotated[bool, typer.Option("--silicon", help="Area and power estimates against published dies and chips.")]
@@ -21,19 +23,57 @@ Operators = Annotated[
     bool, typer.Option("--operators", help="Operators, collectives and layers against measured ones.")
 ]
 
-WHOLE = ("total", "design power")
+Rows = Annotated[Path | None, typer.Argument(help="A CSV file of measured runs; without it, those that come along.")]
+Datasheet = Annotated[bool, typer.Option("--datasheet", help="Chips and links from their data sheets, uncalibrated.")]
+Only = Annotated[list[str] | None, typer.Option("--set", help="Only this set of runs; may be given again.")]
+Every = Annotated[bool, typer.Option("--rows", help="Show every run.")]
 
 
 @answering
-def validate(silicon: Silicon = False, operators: Operators = False) -> Answer:
-    """Show how far our estimates are from published figures.
+def validate(
+    rows: Rows = None,
+    silicon: Silicon = False,
+    operators: Operators = False,
+    datasheet: Datasheet = False,
+    only: Only = None,
+    every: Every = False,
+) -> Answer:
+    """Show how far our estimates are from published figures: whole training runs, operators, or silicon.
 
-    Examples: phaze validate --silicon · phaze validate --operators
+    Examples: phaze validate · phaze validate --set sc21 --rows · phaze validate my_runs.csv · phaze validate --silicon
     """
-    if silicon == operators:
-        seen = "both are" if silicon else "nothing is"
-        raise InputError("", f"{seen} chosen to validate", "add --silicon or --operators")
-    return _silicon() if silicon else _operators()
+    if silicon + operators + (rows is not None) > 1 or (only and (rows is not None or silicon or operators)):
+        raise InputError(
+            "", "more than one thing is chosen to validate", "give a file, --set, --operators or --silicon"
+        )
+    if silicon:
+        return _silicon()
+    return _operators() if operators else _runs(rows, only or [], "datasheet" if datasheet else "calibrated", every)
+
+
+def _runs(path: Path | None, only: list[str], basis: "Basis", every: bool) -> Answer:
+    from phaze.documents import read_text
+    from phaze.evaluate.shelf import Shelf
+    from phaze.validate.compare import compare, document_of
+    from phaze.validate.rows import read_rows
+    from phaze.validate.sets import SETS, rows_of, set_named
+
+    shelf = Shelf()
+    if path is not None:
+        text, name = read_text(str(path))
+        compared = [compare(path.name, name, read_rows(text, name), basis, shelf)]
+    else:
+        chosen = [set_named(name) for name in only] or list(SETS)
+        compared = [compare(one.name, one.title, rows_of(one), basis, shelf) for one in chosen]
+
+    def show(console: "Console") -> None:
+        from phaze.report.validation_sheet import show_rows, show_scores
+
+        if every or path is not None:
+            show_rows(console, compared)
+        show_scores(console, compared)
+
+    return Answer((document_of(compared, basis),), show)
 
 
 def _operators() -> Answer:

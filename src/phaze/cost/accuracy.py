@@ -123,23 +123,23 @@ def block_works(sizes: dict[str, int]) -> tuple[tuple[Work, ...], tuple[Work, ..
     model = load_family(
         "gpt", gpt | {"sequence": sizes["sequence"]}, tensor=sizes["tensor"], microbatch=sizes["microbatch"]
     )
-    block = fuse_layer(next(layer for i, layer in enumerate(model.layers) if model.count(i) > 1), "elementwise")
+    block = fuse_layer(next(layer for i, layer in enumerate(model.layers) if model.count(i) > 1), "chains")
     parameters = block.parameter_elements
     summed = VectorWork(parameters, 0, 1.0, 1, (Moved(4.0 * parameters),), (Moved(4.0 * parameters),))
     return works_of(block.forward), (*works_of(block.backward), Work("vector", vector=summed))
 
 
 def pass_s(works: Sequence[Work], chip: Chip, cluster: Cluster, basis: Basis, hidden: bool) -> float:
-    """Seconds of kernels and collectives one after the other; ``hidden``: an all-reduce runs beside the product that
-    stands before it, the weight gradient of the layer whose input gradient it sums."""
+    """Seconds of kernels and collectives one after the other; ``hidden``: an all-reduce runs beside the last product
+    before it, the weight gradient of the layer whose input gradient it sums."""
     times = cost_works(works, chip_arrays([chip]), constants_of(chip.calibration, basis, "training")).times_s()[:, 0]
     total = float(times.sum())
     for i, work in enumerate(works):
         if work.collective is not None:
             asked = work.collective
             waited = collective("all_reduce", asked.bytes, asked.group, cluster, basis).time_s
-            beside = hidden and i > 0 and works[i - 1].core == "tensor"
-            total += max(0.0, waited - float(times[i - 1])) if beside else waited
+            beside = [float(times[j]) for j in range(i) if works[j].core == "tensor"][-1:] if hidden else []
+            total += max(0.0, waited - sum(beside))
     return total
 
 

@@ -11,8 +11,9 @@ ZeRO over d replicas shares out, by stage: 1 the optimizer state, 2 also the gra
 
     held = weight / (d if zero >= 3) + gradient / (d if zero >= 2) + optimizer / (d if zero >= 1)   (:func:`held_bytes`)
 
-A software stack that says how many bytes it holds for a parameter (``state_bytes``) replaces the sum: the difference is
-the optimizer's. Activations are what a trace saved at 16 bits, twice that in fp32 (:func:`activation_bytes`).
+A software stack that says how many bytes it holds for a parameter (``state_bytes``) replaces the sum at its own
+precision and optimizer (:func:`stack_state`): the difference is the optimizer's. Activations are what a trace saved at
+16 bits, twice that in fp32 (:func:`activation_bytes`).
 """
 
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from phaze.errors import InputError
-from phaze.hardware.stack import Optimizer, Precision
+from phaze.hardware.stack import Optimizer, Precision, Stack
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +50,16 @@ STATES: Mapping[tuple[Precision, Optimizer], State] = MappingProxyType(
 ACTIVATION_SCALES: Mapping[Precision, float] = MappingProxyType({"fp32": 2.0, "bf16": 1.0, "fp8": 1.0})
 
 
-def state_of(precision: Precision, optimizer: Optimizer, state_bytes: float | None = None) -> State:
-    """Bytes for one parameter; ``state_bytes``, if given, is the sum that a software stack holds."""
+def state_of(
+    precision: Precision, optimizer: Optimizer, state_bytes: float | None = None, gradient_bytes: float | None = None
+) -> State:
+    """Bytes for one parameter; ``state_bytes``, if given, is the sum that a software stack holds.
+
+    ``gradient_bytes``, if given, are those of the gradient among them.
+    """
     usual = STATES[precision, optimizer]
+    if gradient_bytes is not None:
+        usual = State(usual.weight, gradient_bytes, usual.optimizer)
     if state_bytes is None or state_bytes == usual.total:
         return usual
     if state_bytes >= usual.weight + usual.gradient:
@@ -59,6 +67,14 @@ def state_of(precision: Precision, optimizer: Optimizer, state_bytes: float | No
     if state_bytes < usual.weight:
         raise InputError("state_bytes", f"{state_bytes} do not hold a weight", f"give at least {usual.weight:.0f}")
     return State(usual.weight, state_bytes - usual.weight, 0.0)
+
+
+def stack_state(precision: Precision, optimizer: Optimizer, stack: Stack) -> State:
+    """Bytes for one parameter under a stack; what it says it holds is at its own precision and optimizer."""
+    own = (precision, optimizer) == (stack.precision, stack.optimizer)
+    if not own:
+        return state_of(precision, optimizer)
+    return state_of(precision, optimizer, stack.state_bytes or None, stack.gradient_bytes or None)
 
 
 def held_bytes(parameters: float, state: State, zero: int = 0, replicas: int = 1) -> float:

@@ -1,7 +1,8 @@
 """What a given plan takes (``phaze plan --fixed``): its batch time and the memory of every stage, fitting or not.
 
 The blocks of the model are cut evenly over the stages in their order; what lies before them joins the first stage, what
-lies after them the last (:func:`even_cuts`). The price is that of rules ``cluster``.
+lies after them the last (:func:`even_cuts`); a stack that balances its stages cuts by time (:func:`balanced_cuts`).
+The price is that of rules ``cluster``.
 Interleaving with v chunks a device is evaluated on top of it (:func:`interleaved`):
 
     bubble      / v, as a microbatch passes the pipeline in pieces
@@ -12,27 +13,28 @@ Interleaving with v chunks a device is evaluated on top of it (:func:`interleave
 from collections.abc import Sequence
 from dataclasses import replace
 
-from phaze.cost.memory import state_of
+from phaze.cost.memory import stack_state
 from phaze.errors import InputError
 from phaze.evaluate.layers import LayerCost, Setting, layer_costs
 from phaze.evaluate.prices import LevelPrices
 from phaze.evaluate.run_file import Job
+from phaze.evaluate.shelf import Shelf
 from phaze.graph.ir import Model
 from phaze.hardware.calibration import Basis
 from phaze.placement.cluster_layout import Shape
 from phaze.placement.cluster_pipeline import ModeCut, price
-from phaze.placement.cluster_problem import ClusterProblem, Extra, State
+from phaze.placement.cluster_problem import ClusterProblem, Extra
 from phaze.placement.problem import Layer, LayerGraph, Plan, layer_graph
 
 SENT_BYTES = 2.0
 
 
 def placed_layers(model: Model, costs: Sequence[LayerCost]) -> tuple[LayerGraph, tuple[Extra, ...]]:
-    """One layer of a placement for every call of the model."""
+    """One layer of a placement for every call of the model; only repeated layers are computed again."""
     ties = {call: tie for tie in model.ties for call in tie.calls}
     layers, extras = [], []
     for number, call in enumerate(model.calls):
-        cost, tie = costs[call.layer], ties.get(number)
+        cost, tie, again = costs[call.layer], ties.get(number), model.count(call.layer) > 1
         layers.append(
             Layer(
                 id=number,
@@ -46,7 +48,8 @@ def placed_layers(model: Model, costs: Sequence[LayerCost]) -> tuple[LayerGraph,
         extras.append(
             Extra(
                 selective_bytes=min(cost.selective_bytes, cost.saved_bytes),
-                selective_s=cost.selective_s,
+                selective_s=cost.selective_s if again else 0.0,
+                full_s=cost.full_s if again else 0.0,
                 tied=None if tie is None else tie.name,
                 tied_bytes=0.0 if tie is None else SENT_BYTES * tie.elements,
             )
@@ -75,6 +78,23 @@ def even_cuts(model: Model, stages: int, mode: str) -> tuple[ModeCut, ...]:
     return tuple(ModeCut(tuple(range(a, b + 1)), mode) for a, b in zip(first, last, strict=True))  # type: ignore[arg-type]
 
 
+def balanced_cuts(model: Model, costs: Sequence[LayerCost], stages: int, mode: str) -> tuple[ModeCut, ...]:
+    """Calls in their order; a stage ends with the call that takes the sum of times past its share, i/S of all."""
+    times = [costs[call.layer].forward_s + costs[call.layer].backward_s for call in model.calls]
+    if stages > len(times):
+        raise InputError("plan.pipeline", f"{stages} stages and {len(times)} layers", "use at most as many stages")
+    total, done = sum(times), 0.0
+    cuts: list[list[int]] = [[]]
+    for number, time_s in enumerate(times):
+        cuts[-1].append(number)
+        done += time_s
+        left = len(times) - number - 1
+        past = done > total * len(cuts) / stages or left == stages - len(cuts)
+        if len(cuts) < stages and past:
+            cuts.append([])
+    return tuple(ModeCut(tuple(cut), mode) for cut in cuts)  # type: ignore[arg-type]
+
+
 def interleaved(plan: Plan, chunks: int, rounds: int) -> Plan:
     """The plan with ``chunks`` pieces a device; the formulas stand in the module's docstring."""
     if chunks == 1:
@@ -95,15 +115,14 @@ def interleaved(plan: Plan, chunks: int, rounds: int) -> Plan:
 
 def cluster_problem(job: Job, setting: Setting, graph: LayerGraph, extras: tuple[Extra, ...]) -> ClusterProblem:
     """The placement problem that a job's plan is priced in."""
-    state = state_of(job.precision, job.optimizer, job.stack.state_bytes or None)
     return ClusterProblem(
         devices=job.devices,
         hbm_bytes=job.chip.hbm.size_bytes,
         microbatches=-(-job.batch // job.plan.microbatch),
         recompute=job.plan.recompute,
         schedule="1f1b",
-        zero=min(job.plan.zero, 1),
-        state=State(state.weight, state.gradient, state.optimizer),
+        zero=job.plan.zero,
+        state=stack_state(job.precision, job.optimizer, job.stack),
         sent_bytes=SENT_BYTES,
         hbm_bytes_per_s=setting.hbm_bytes_per_s,
         cluster=job.cluster,
@@ -113,16 +132,18 @@ def cluster_problem(job: Job, setting: Setting, graph: LayerGraph, extras: tuple
     )
 
 
-def fixed_plan(job: Job, basis: Basis = "calibrated") -> tuple[ClusterProblem, Plan]:
-    """The plan of a job with its times and memory."""
+def fixed_plan(job: Job, basis: Basis = "calibrated", shelf: Shelf | None = None) -> tuple[ClusterProblem, Plan]:
+    """The plan of a job with its times and memory; ``shelf`` keeps what jobs share."""
     plan = job.plan
-    if plan.zero > 1:
-        raise InputError("plan.zero", f"stage {plan.zero} is not priced yet", "use 0 or 1")
     setting = Setting(job.chip, job.cluster, job.stack, basis)
-    graph, extras = placed_layers(job.model, layer_costs(job.model, setting))
+    where = (job.chip, job.cluster, job.stack, basis)
+    costs = (shelf or Shelf()).take(("costs", job.traced, where), lambda: layer_costs(job.model, setting))
+    graph, extras = placed_layers(job.model, costs)
     problem = cluster_problem(job, setting, graph, extras)
     prices = LevelPrices(job.cluster, basis)
     cuts = even_cuts(job.model, plan.pipeline, plan.recompute)
+    if job.stack.balances_stages:
+        cuts = balanced_cuts(job.model, costs, plan.pipeline, plan.recompute)
     found = min(
         (
             price(problem, Shape(plan.tensor, plan.pipeline, plan.data, order), cuts, prices)

@@ -67,12 +67,19 @@ def prepare(model: Model, link_bytes_per_s: float, residency: bool = True) -> Pr
     return Prepared(fused.tensor, fused.microbatch, layers, tuple(call.layer for call in fused.calls), edges)
 
 
+def block_of(model: Prepared) -> Prepared:
+    """The most repeated layer of a model as a model of its own, called once; the first of equals."""
+    kind = max(range(len(model.layers)), key=lambda at: (model.calls.count(at), -at))
+    return Prepared(model.width, model.microbatch, (model.layers[kind],), (0,), ())
+
+
 def layer_schedules(model: Prepared, chip: Chip, limits: Limits | None = None) -> tuple[Schedule, ...]:
     """The best schedule of every pass on one chip, in the order of ``model.passes``."""
     table, first, found = table_of(model.passes, chip_arrays([chip])), 0, []
     for one in model.passes:
         singles, spreads = times_on(one, table, first)
-        cores = (chip.tensor_cores, chip.vector_cores)
+        # Cores beyond the number of operators make no difference.
+        cores = (min(chip.tensor_cores, len(one.works)), min(chip.vector_cores, len(one.works)))
         found.append(solve(problem_on(one, singles[:, 0].tolist(), spreads[:, 0].tolist(), cores), limits=limits))
         first += len(one.works)
     return tuple(found)

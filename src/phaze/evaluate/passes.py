@@ -21,6 +21,7 @@ from phaze.cost.parts import ChipArrays
 from phaze.cost.table import CostTable, cost_table
 from phaze.cost.work import Work, works_of
 from phaze.graph.ir import Layer, OperatorGraph
+from phaze.graph.ir import Operator as GraphOperator
 from phaze.hardware.calibration import IDEAL, Constants
 from phaze.schedule.order import Order, contract, series
 from phaze.schedule.problem import Core, Operator, Problem
@@ -30,12 +31,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Pass:
-    """The operators of one pass that cost something, in a runnable order; ``network_s`` is 0 but for collectives."""
+    """The operators of one pass that cost something, in a runnable order; ``network_s`` is 0 but for collectives.
+    ``names`` say to a person what they are: their kind and where in the model they stand."""
 
     works: tuple[Work, ...]
     cores: tuple[Core, ...]
     network_s: tuple[float, ...]
     edges: tuple[tuple[int, int], ...]
+    names: tuple[str, ...] = ()
 
     @cached_property
     def parts(self) -> tuple[Order, ...]:
@@ -54,6 +57,12 @@ class LayerPasses:
     parameter_bytes: float
     activation_bytes: float
     sharded: bool
+
+
+def name_of(operator: GraphOperator) -> str:
+    """Kind and module of an operator, of a fused one the kinds of its members."""
+    kinds = dict.fromkeys(part.kind for part in operator.parts) or {operator.kind: None}
+    return f"{' + '.join(kinds)}{f' ({operator.module})' if operator.module else ''}"
 
 
 def _core(work: Work) -> Core:
@@ -78,7 +87,11 @@ def pass_of(graph: OperatorGraph, link_bytes_per_s: float, residency: bool = Tru
         nearest.append({k for j in before[i] for k in ({j} if j in number else nearest[j])})
     edges = tuple((number[j], number[i]) for i in kept for j in sorted(nearest[i]))
     return Pass(
-        tuple(works[i] for i in kept), tuple(_core(works[i]) for i in kept), tuple(seconds[i] for i in kept), edges
+        tuple(works[i] for i in kept),
+        tuple(_core(works[i]) for i in kept),
+        tuple(seconds[i] for i in kept),
+        edges,
+        tuple(name_of(graph.operators[i]) for i in kept),
     )
 
 

@@ -1,8 +1,7 @@
 """From what a person asks (names, counts) to a job that can be planned."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from math import prod
+from dataclasses import dataclass
 from typing import Any
 
 from phaze.errors import InputError
@@ -12,8 +11,9 @@ from phaze.graph.family import FAMILIES, check_sizes
 from phaze.graph.ir import Attention, Model
 from phaze.graph.zoo import entry_of, load_family, load_model
 from phaze.hardware.calibration import Basis
-from phaze.hardware.cluster import Cluster
+from phaze.hardware.cluster import grown
 from phaze.hardware.library import load_chip, load_cluster, load_stack
+from phaze.placement.cluster_problem import ZEROS
 
 MOST_MICROBATCH = 16
 WIDTHS = (1, 2, 4, 8)
@@ -38,18 +38,6 @@ class Asked:
     basis: Basis = "calibrated"
 
 
-def grown(cluster: Cluster, devices: int) -> Cluster:
-    """The cluster with its outermost level made large enough; a torus keeps its size and is refused beyond it."""
-    if devices <= cluster.devices:
-        return cluster
-    *inner, outer = cluster.levels
-    if outer.kind == "torus":
-        raise InputError("--devices", f"{cluster.name} has {cluster.devices} devices", "ask for at most as many")
-    group = prod(level.size for level in inner)
-    size = -(-devices // group)
-    return replace(cluster, devices=size * group, levels=(*inner, replace(outer, size=size)))
-
-
 def _usual_widths(asked: Asked) -> tuple[int, ...]:
     if asked.sizes is not None:
         values = check_sizes(asked.model, asked.sizes)
@@ -71,9 +59,9 @@ def request_of(asked: Asked) -> Request:
     for what, count in (("--devices", asked.devices), ("--batch", asked.batch)):
         if count < 1:
             raise InputError(what, f"{count} is out of range", "it must be at least 1")
-    if asked.zero not in (0, 1):
-        raise InputError("--zero", f"{asked.zero} is out of range", "a plan is proved for 0 and 1")
-    cluster = grown(load_cluster(name), asked.devices)
+    if asked.zero not in ZEROS:
+        raise InputError("--zero", f"{asked.zero} is out of range", "use 0, 1, 2 or 3")
+    cluster = grown(load_cluster(name), asked.devices, "--devices")
     stack = load_stack(asked.stack or cluster.stack)
     widths = asked.widths or _usual_widths(asked)
     fitting = tuple(width for width in widths if width <= asked.devices)

@@ -12,11 +12,12 @@ from pydantic import Field, model_validator
 
 from phaze.documents import Count, Document, Format, check
 from phaze.errors import InputError
+from phaze.evaluate.shelf import Shelf
 from phaze.graph.ir import Attention, Model
 from phaze.graph.store import load as load_graph
 from phaze.graph.zoo import entry_of, load_family, load_model
 from phaze.hardware.chip import Chip
-from phaze.hardware.cluster import Cluster
+from phaze.hardware.cluster import Cluster, grown
 from phaze.hardware.library import load_chip, load_cluster, load_stack
 from phaze.hardware.stack import Optimizer, Precision, Stack
 
@@ -102,9 +103,10 @@ RUN = Format("phaze.run/1", RunFile, "a model, where it runs, and the plan that 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A run with everything that its names lead to."""
+    """A run with everything that its names lead to; ``traced`` says what the layers of its model depend on."""
 
     model: Model
+    traced: tuple[str, ...]
     chip: Chip
     cluster: Cluster
     stack: Stack
@@ -154,15 +156,33 @@ def _at(path: str, read: Callable[[], T]) -> T:
         raise InputError(f"{path}: {fault.where}" if fault.where else path, fault.problem, fault.remedy) from None
 
 
-def job_of(raw: dict[str, Any], where: str) -> Job:
-    """The job that a document describes, or an InputError with the path."""
-    run = check(RunFile, raw, where)
-    cluster = _at(f"{where}: cluster", lambda: load_cluster(run.cluster))
-    stack = _at(f"{where}: stack", lambda: load_stack(run.stack or cluster.stack))
+def traced_as(run: RunFile) -> tuple[str, ...]:
+    """What the layers of a run's model depend on; runs that agree in it differ at most in how often they are called."""
+    plan, tables = run.plan, [None if t is None else t.model_dump(exclude={"layers"}) for t in (run.gpt, run.llama)]
+    split = (plan.tensor, plan.microbatch, plan.sequence_parallel and plan.tensor > 1, run.attention)
+    return tuple(map(repr, (*tables, run.model, run.graph, run.sequence, *split)))
+
+
+def _depth(run: RunFile) -> int | None:
+    table = run.gpt or run.llama
+    return None if table is None else table.layers
+
+
+def job_of(raw: dict[str, Any], where: str, shelf: Shelf | None = None) -> Job:
+    """The job that a document describes, or an InputError with the path; ``shelf`` keeps what jobs share."""
+    run, kept = check(RunFile, raw, where), shelf or Shelf()
+
+    def preset(kind: str, name: str, load: Callable[[str], T]) -> T:
+        return kept.take((kind, name), lambda: _at(f"{where}: {kind}", lambda: load(name)))
+
+    cluster = preset("cluster", run.cluster, load_cluster)
+    stack = preset("stack", run.stack or cluster.stack, load_stack)
+    traced = traced_as(run)
     return Job(
-        model=_at(where, lambda: _model_of(run)),
-        chip=_at(f"{where}: chip", lambda: load_chip(run.chip)),
-        cluster=cluster,
+        model=kept.take(("model", traced, _depth(run)), lambda: _at(where, lambda: _model_of(run))),
+        traced=traced,
+        chip=preset("chip", run.chip, load_chip),
+        cluster=_at(where, lambda: grown(cluster, run.devices, "devices")),
         stack=stack,
         devices=run.devices,
         batch=run.batch,

@@ -6,7 +6,7 @@ direction, when all devices of its group do so at once; its latency is that of o
 a ring or a hop of a torus. What a collective costs to start is the software's, not the network's.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Literal
 
@@ -66,3 +66,15 @@ class Cluster:
                 f"the levels join {joined} devices and the cluster has {self.devices}",
                 "let the product of the sizes be the number of devices",
             )
+
+
+def grown(cluster: Cluster, devices: int, where: str) -> Cluster:
+    """The cluster with its outermost level made large enough; a torus keeps its size and is refused beyond it."""
+    if devices <= cluster.devices:
+        return cluster
+    *inner, outer = cluster.levels
+    if outer.kind == "torus":
+        raise InputError(where, f"{cluster.name} has {cluster.devices} devices", "ask for at most as many")
+    group = prod(level.size for level in inner)
+    size = -(-devices // group)
+    return replace(cluster, devices=size * group, levels=(*inner, replace(outer, size=size)))

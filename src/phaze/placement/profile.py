@@ -12,7 +12,7 @@ from phaze.placement.problem import Layer, LayerGraph, Problem, layer_graph
 
 Amount = Annotated[NonNegative, Field(lt=1e24)]
 CLUSTER_KEYS = ("cluster", "stack", "precision", "zero", "schedule", "hbm_bytes_per_s")
-LAYER_KEYS = ("selective_bytes", "selective_s", "tied", "tied_bytes")
+LAYER_KEYS = ("selective_bytes", "selective_s", "full_s", "tied", "tied_bytes")
 
 
 class LayerRow(Document):
@@ -29,6 +29,7 @@ class LayerRow(Document):
     sharded: bool
     selective_bytes: Amount | None = None
     selective_s: Amount | None = None
+    full_s: Amount | None = None
     tied: Annotated[str, Field(min_length=1)] | None = None
     tied_bytes: Amount | None = None
 
@@ -65,7 +66,7 @@ class ProfileFile(Document):
     cluster: str | list[LevelTable] | None = None
     stack: str | None = None
     precision: Literal["fp32", "bf16", "fp8"] | None = None
-    zero: Annotated[int, Field(ge=0, le=1)] | None = None
+    zero: Annotated[int, Field(ge=0, le=3)] | None = None
     schedule: Literal["1f1b", "gpipe"] | None = None
     hbm_bytes_per_s: Annotated[Positive, Field(lt=1e24)] | None = None
     widths: dict[str, WidthTable]

@@ -1,7 +1,7 @@
-"""The best chip of a finished search: ties broken, and the least memory that keeps its time.
+"""The best chip of a finished search: ties broken, and the least memory that keeps its score.
 
 Chips whose scores are equal to 1e-9 are ordered by area, then by the HBM that they need, then by number. Under an
-objective that does not count memory a chip was evaluated with the most of it, which never slows; the least HBM is then
+objective that counts time alone a chip was evaluated with the most memory, which never slows; the least HBM is then
 found by evaluating its models again with less.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from phaze.search.evaluation import Evaluated, Opened, Ran
-from phaze.search.run import TIE, State
+from phaze.search.state import TIE, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,26 +23,36 @@ class Best:
     ran: tuple[Ran, ...]
 
 
+def _least(state: State, opened: Opened, model: int, hbm: int, near: float) -> Ran | None:
+    """The best way of a model with that memory, among those that may have a value of ``near``; the first of equals."""
+    at = state.memories.index(hbm) if hbm in state.memories else len(state.memories) - 1
+    bounds = state.values(model, np.array([opened.chip]))[:, at, 0]
+    rates, best = state.rates.at(hbm, opened.chip), None
+    for way in np.argsort(bounds, kind="stable").tolist():
+        if bounds[way] > near or (best is not None and bounds[way] >= best.value):
+            break
+        found = opened.price(model, way, hbm)
+        value = float(rates.value(np.asarray(found.batch_s), found.dynamic_j))
+        if value < (float("inf") if best is None else best.value):
+            best = Ran(way, found.batch_s, found.dynamic_j, value, float(bounds[way]))
+    return best
+
+
 def _with_memory(state: State, found: Evaluated, hbm: int) -> tuple[Ran, ...] | None:
-    """The models' best ways with that memory, as fast as with the most of it, or None."""
-    opened = Opened(state.job, state.scale, found.chip, state.arrays.taken(np.array([found.chip])), state.known)
-    ran = []
+    """The models' best ways with that memory, if their score is as good, or None."""
+    opened, ran = state.open(found.chip), []
     for model, own in enumerate(found.ran):
-        near = own.batch_s * (1 + TIE)
-        bounds = state.bounds[model][:, -1, found.chip]
-        ways = [way for way in np.argsort(bounds, kind="stable").tolist() if bounds[way] <= near]
-        timed = [(opened.batch(model, way, state.job.hbm_bytes[hbm])[0], way) for way in ways]
-        batch_s, way = min(timed, default=(float("inf"), 0))
-        if batch_s > near:
+        near = float("inf") if len(found.ran) > 1 else own.value * (1 + TIE)
+        best = _least(state, opened, model, hbm, near)
+        if best is None:
             return None
-        ran.append(Ran(way, batch_s, own.lower_s))
-    return tuple(ran)
+        ran.append(best)
+    score = float(state.scale.score(np.array([one.value for one in ran])))
+    return tuple(ran) if score <= found.score * (1 + TIE) else None
 
 
 def _lean(state: State, found: Evaluated) -> tuple[int, tuple[Ran, ...]]:
     """The least memory that keeps the score, and the ways with it."""
-    if state.job.objective.needs_hbm:
-        return found.hbm, found.ran
     for hbm in range(found.hbm):
         ran = _with_memory(state, found, hbm)
         if ran is not None:

@@ -6,9 +6,9 @@ r"""Lower bounds on batch time for all chips at once, from arrays, in tightening
     3  batch time is monotone in layer times, so the least batch time over all structures with these times in place of
        the layers' is a lower bound (:mod:`phaze.search.layouts`, :mod:`phaze.search.kernels`)
 
-Layer graphs that are no chain of equal blocks first get a looser step 3: S stages take at least max(C / S, longest
-layer), and a batch at least ceil(M / d) + S - 1 times that; with the dual, the general solver. Bounds are lowered by
-1e-9 for the rounding of sums.
+Layer graphs that are no chain of equal blocks first get a looser step 3, by what their first stage takes, and with the
+dual the general solver (:mod:`phaze.search.floors`). Bounds are lowered by
+1e-9 for the rounding of sums. Where energy counts, the least joules of every layer come from the same tables.
 """
 
 from collections.abc import Sequence
@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.parts import ChipArrays
-from phaze.evaluate.flow import LayerSeconds, Prepared, Training, graph_of, placement_of
+from phaze.evaluate.flow import Prepared, Training
 from phaze.evaluate.passes import Pass, table_of, times_on
 from phaze.placement.problem import Recompute
-from phaze.placement.solve import fastest_plan
 from phaze.schedule.bounds import Bound, chip_bounds
+from phaze.search.energy import Electricity, dynamic_floors, pass_floors
+from phaze.search.floors import any_floors, solved
 from phaze.search.kernels import least_batches
 from phaze.search.layouts import chain_of, layout_of
 from phaze.search.task import ModelTask
@@ -38,10 +39,16 @@ CHUNK = 65_536
 
 @dataclass(frozen=True, slots=True)
 class LayerTimes:
-    """Seconds of the distinct layers of one graph, [layers, chips] for each pass."""
+    """Seconds of the distinct layers of one graph, [layers, chips] for each pass; where it counts, least joules."""
 
     forward_s: Floats
     backward_s: Floats
+    dynamic_j: Floats | None = None
+
+    def taken(self, index: Integers) -> "LayerTimes":
+        """Those of the chips of ``index``."""
+        joules = None if self.dynamic_j is None else self.dynamic_j[:, index]
+        return LayerTimes(self.forward_s[:, index], self.backward_s[:, index], joules)
 
 
 def pass_bound(
@@ -68,9 +75,12 @@ def _safe(use: Sequence[Bound], singles: Floats, spreads: Floats) -> Sequence[Bo
     return use if (singles > 0).all() and (spreads > 0).all() else CHEAP
 
 
-def layer_bounds(model: Prepared, chips: ChipArrays, use: Sequence[Bound]) -> LayerTimes:
-    """Bounds on the schedules of all distinct layers, for each chip, a chunk of chips at a time."""
+def layer_bounds(
+    model: Prepared, chips: ChipArrays, use: Sequence[Bound], electricity: Electricity | None = None
+) -> LayerTimes:
+    """Bounds on the schedules of all distinct layers, for each chip, a chunk of chips at a time; and on joules."""
     found = np.empty((2, len(model.layers), len(chips)))
+    joules = np.zeros((len(model.layers), len(chips)))
     for start in range(0, len(chips), CHUNK):
         index = np.arange(start, min(start + CHUNK, len(chips)))
         some = chips if len(index) == len(chips) else chips.taken(index)
@@ -78,8 +88,10 @@ def layer_bounds(model: Prepared, chips: ChipArrays, use: Sequence[Bound]) -> La
         table, first = table_of(model.passes, some), 0
         for at, one in enumerate(model.passes):
             found[at % 2, at // 2, index] = pass_bound(one, times_on(one, table, first), cores, use)
+            if electricity is not None:
+                joules[at // 2, index] += pass_floors(one, table, first, some, electricity)
             first += len(one.works)
-    return LayerTimes(found[0], found[1])
+    return LayerTimes(found[0], found[1], None if electricity is None else joules)
 
 
 def batch_bounds(
@@ -97,10 +109,11 @@ def batch_bounds(
     """
     chain = chain_of(model)
     if chain is None:
-        floors = _floors(model, times, training)
+        both, job = (times.forward_s, times.backward_s), (recompute, hbm_bytes, training)
+        floors = any_floors(model, both, job, cut_s)
         if general:
-            floors = _solved(model, times, (recompute, hbm_bytes, training), floors, cut_s)
-        return np.minimum(cut_s, floors) * (1 - SLACK)
+            floors = solved(model, both, job, floors, cut_s)
+        return np.asarray(floors * (1 - SLACK))
     layout = layout_of(model, chain, recompute, hbm_bytes, training)
     nothing = np.zeros(times.forward_s.shape[1])
     rows = [
@@ -110,56 +123,14 @@ def batch_bounds(
     return np.asarray(least_batches(layout, rows[0], rows[1], cut_s) * (1 - SLACK))
 
 
-def _floors(model: Prepared, times: LayerTimes, training: Training) -> Floats:
-    """What no plan of any layer graph can beat, memory left aside."""
-    seconds = times.forward_s + times.backward_s
-    calls = np.array(model.calls)
-    total = (np.bincount(calls, minlength=len(seconds))[:, None] * seconds).sum(axis=0)
-    longest = seconds[np.unique(calls)].max(axis=0)
-    plain = sum(not model.layers[kind].sharded for kind in model.calls)
-    rounds = training.microbatches(model.microbatch)
-    best = np.full(len(total), np.inf)
-    for stages in range(1, min(len(calls), training.devices) + 1):
-        taken = model.width * max(0, stages - plain) + min(stages, plain)
-        copies = min(training.devices // taken, rounds)
-        if copies:
-            best = np.minimum(best, np.maximum(total / stages, longest) * (-(-rounds // copies) + stages - 1))
-    return best
-
-
-def _solved(
-    model: Prepared, times: LayerTimes, job: tuple[Recompute, float, Training], floors: Floats, cut_s: float
-) -> Floats:
-    """The general solver's batch time on each chip whose floor is below the cut."""
-    recompute, hbm_bytes, training = job
-    found = floors.copy()
-    for chip in np.flatnonzero(floors < cut_s).tolist():
-        pairs = zip(times.forward_s[:, chip].tolist(), times.backward_s[:, chip].tolist(), strict=True)
-        graph = graph_of(model, [LayerSeconds(*pair) for pair in pairs])
-        plan = fastest_plan(placement_of([graph], model.microbatch, recompute, hbm_bytes, training))
-        found[chip] = np.inf if plan is None else plan.batch_s
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class ModelBounds:
-    """Bounds of one model: batch times [ways, memories, chips]."""
-
-    batch_s: Floats
-
-    def least(self) -> Floats:
-        """Over all ways, [memories, chips]."""
-        return np.asarray(self.batch_s.min(axis=0))
-
-
 def model_bounds(
     task: ModelTask,
     times: Sequence[LayerTimes],
     hbm_bytes: Sequence[int],
     cut_s: float = np.inf,
     general: bool = False,
-) -> ModelBounds:
-    """The bounds of every way with layer times by graph."""
+) -> Floats:
+    """Bounds on the batch time of every way with layer times by graph, [ways, memories, chips]."""
     found = [
         [
             batch_bounds(task.graphs[way.graph], times[way.graph], way.recompute, hbm, task.training, cut_s, general)
@@ -167,4 +138,15 @@ def model_bounds(
         ]
         for way in task.ways
     ]
-    return ModelBounds(np.array(found))
+    return np.array(found)
+
+
+def model_floors(task: ModelTask, times: Sequence[LayerTimes]) -> Floats:
+    """Bounds on the dynamic joules of a batch of every graph, [graphs, chips]; zero where energy does not count."""
+    found = [
+        np.zeros(own.forward_s.shape[1])
+        if own.dynamic_j is None
+        else dynamic_floors(graph, own.dynamic_j, task.training) * (1 - SLACK)
+        for graph, own in zip(task.graphs, times, strict=True)
+    ]
+    return np.array(found)

@@ -1,6 +1,8 @@
 """The certificate: how every chip of a space was closed, the bound of all, and the gap that is left.
 
-memory     no way of running some model fits on any number of its devices: its bound is infinite
+area, power, cost   combinations of the axes that the space's rules leave out
+memory     no way of running some model fits on any number of its devices, or no memory of the study is within the
+           space's price: its bound is infinite
 bound      its lower bound is above the cut-off, best * (1 - gap asked for): steps "cheap" and "dual"
 evaluated  opened: exact schedules and placements; its lower bound is what these proved
 failed     opened, and its evaluation raised an error: its bound stays
@@ -11,15 +13,18 @@ gap         = 1 - lower bound / best score
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
 from phaze.documents import digest
+from phaze.search.evaluation import Evaluated
 from phaze.search.journal import Closed
-from phaze.search.run import State
+from phaze.search.keep import Kept
+from phaze.search.state import State
 
-REASONS = ("area", "memory", "bound", "evaluated", "failed", "open")
+REASONS = ("area", "power", "cost", "memory", "bound", "evaluated", "failed", "open")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +71,21 @@ def _plain(value: float) -> float | None:
     return value if isfinite(value) else None
 
 
-def digest_of(closed: list[Closed]) -> str:
-    """One number for the whole list; nothing in it can change without changing this."""
-    return digest([[one.chip, one.reason, one.bound, one.step] for one in closed])
+def digest_of(closed: Sequence[Closed], evaluated: Sequence[Evaluated]) -> str:
+    """One number for the list of closed chips and for what was found of the opened ones: nothing of it can change."""
+    rows = [[one.chip, one.reason, one.bound, one.step] for one in closed]
+    opened = [[one.chip, one.document()] for one in sorted(evaluated, key=lambda one: one.chip)]
+    return digest([rows, opened])
 
 
-def certificate_of(closed: list[Closed], best: float, asked_gap: float, outside: int) -> Certificate:
-    """The certificate of a list of closed chips; ``outside`` are combinations that the area rule left out."""
+def certificate_of(
+    closed: Sequence[Closed], evaluated: Sequence[Evaluated], best: float, asked_gap: float, kept: Kept
+) -> Certificate:
+    """The certificate of a list of closed chips; ``kept`` knows what the space's rules left out."""
     lower = min((one.bound for one in closed if one.bound is not None), default=best)
     lower = min(lower, best)
     counts = Counter(one.reason for one in closed)
-    by_reason = {reason: outside if reason == "area" else counts.get(reason, 0) for reason in REASONS}
+    counts |= {"area": kept.area, "power": kept.power, "cost": kept.cost}
+    by_reason = {reason: counts.get(reason, 0) for reason in REASONS}
     gap = max(0.0, 1.0 - lower / best)
-    return Certificate(gap, asked_gap, lower, by_reason, len(closed), digest_of(closed))
+    return Certificate(gap, asked_gap, lower, by_reason, len(closed), digest_of(closed, evaluated))

@@ -1,13 +1,14 @@
 """A chip opened: exact schedules and exact placements, as far as its bounds leave a chance.
 
 For each memory size, best bound first, and for each model its ways, best bound first: the layers' exact schedules, then
-the fastest plan. A way is left out when its bound is no better than the best plan of the model so far, or when with it
-the chip's score could not beat the cut-off. What was left out keeps its bound, so that
+the fastest plan, then its value (:mod:`phaze.search.objective`). A way is left out when its bound is no better than the
+best value of the model so far, or when with it the chip's score could not beat the cut-off. What was left out keeps its
+bound, so that
 
-    lower  =  least over memories of score( over models: least over ways of the proved batch time or the bound )
+    lower  =  least over memories of score( over models: least over ways of the proved value or the bound )
 
 is a lower bound on the chip's score whether or not it was evaluated to the end. Schedules that are not proved count
-with their makespan for ``score`` and with their bound for ``lower``.
+with their makespan for ``score``, and for ``lower`` with their bound and the least energy of any schedule.
 """
 
 from collections.abc import MutableMapping
@@ -20,33 +21,45 @@ from numpy.typing import NDArray
 from phaze.cost.parts import ChipArrays
 from phaze.evaluate.flow import LayerSeconds, Prepared, Training, graph_of, placement_of
 from phaze.evaluate.passes import Pass, problem_on, table_of, times_on
-from phaze.placement.problem import Recompute
+from phaze.hardware.technology import EnergyTable
+from phaze.placement.problem import Plan, Recompute
 from phaze.placement.solve import fastest_plan
+from phaze.schedule.problem import ROUNDING
 from phaze.schedule.solve import Limits, solve
-from phaze.search.objective import Scale
-from phaze.search.task import Job
+from phaze.search.energy import Electricity, LayerJoules, layer_joules, plan_joules, spread_of
+from phaze.search.objective import Rates, Scale
+from phaze.search.task import Job, ModelTask
 
 Floats = NDArray[np.float64]
+Found = tuple[float, float, bytes]
 # Within a search schedules are proved by labels alone; what they leave open counts in the gap.
 LIMITS = Limits(cpsat=0.0, label_effort=200_000_000)
 
 
 @dataclass(slots=True)
 class Known:
-    """Schedules solved so far, by all that they depend on, and counts of the work done."""
+    """Schedules solved so far, by all that they depend on: makespan, bound, what is spread; and counts of the work."""
 
-    schedules: MutableMapping[bytes, tuple[float, float]] = field(default_factory=dict)
+    schedules: MutableMapping[bytes, Found] = field(default_factory=dict)
     asked: int = 0
     placements: int = 0
+
+    @property
+    def sentence(self) -> str:
+        """The work done, for people."""
+        schedules = f"{len(self.schedules):,} distinct exact schedules ({self.asked:,} asked for)"
+        return f"It took {schedules} and {self.placements:,} placements."
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """The best plan of a model on a chip: which way, its batch time, and what no plan can undercut."""
+    """The best plan of a model on a chip: which way, its batch, its value, and what no way can undercut."""
 
     way: int
     batch_s: float
-    lower_s: float
+    dynamic_j: float
+    value: float
+    lower: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +75,7 @@ class Evaluated:
 
     def document(self) -> dict[str, Any]:
         """Plain values, for the journal; infinities as null."""
-        ran = [[r.way, r.batch_s, r.lower_s] for r in self.ran]
+        ran = [[r.way, r.batch_s, r.dynamic_j, r.value, r.lower] for r in self.ran]
         return {
             "hbm": self.hbm,
             "score": _plain(self.score),
@@ -78,28 +91,35 @@ def _plain(value: float) -> float | None:
 
 def evaluated_from(chip: int, raw: dict[str, Any]) -> Evaluated:
     """The value of :meth:`Evaluated.document`."""
-    ran = tuple(Ran(int(way), float(batch_s), float(lower_s)) for way, batch_s, lower_s in raw["ran"])
+    ran = tuple(Ran(int(way), *(float(number) for number in rest)) for way, *rest in raw["ran"])
     score, lower = (float("inf") if raw[key] is None else float(raw[key]) for key in ("score", "lower"))
     return Evaluated(chip, int(raw["hbm"]), score, lower, ran, str(raw["error"]))
 
 
-def _schedule(
-    one: Pass, at: bytes, times: tuple[Floats, Floats], cores: tuple[int, int], known: Known
-) -> tuple[float, float]:
-    """Makespan and bound of a pass; cores beyond the number of operators make no difference."""
+def _schedule(one: Pass, at: bytes, times: tuple[Floats, Floats], cores: tuple[int, int], known: Known) -> Found:
+    """Makespan and bound of a pass, and what it spreads; cores beyond the number of operators make no difference."""
     known.asked += 1
     least = (min(cores[0], len(one.works)), min(cores[1], len(one.works)))
     key = b"%s %d %d " % (at, *least) + times[0].tobytes() + times[1].tobytes()
     if key not in known.schedules:
         found = solve(problem_on(one, times[0].tolist(), times[1].tolist(), least), limits=LIMITS)
-        known.schedules[key] = (found.makespan_s, found.lower_bound_s)
+        known.schedules[key] = (found.makespan_s, found.lower_bound_s, spread_of(found))
     return known.schedules[key]
 
 
+@dataclass(frozen=True, slots=True)
+class ExactLayers:
+    """The distinct layers of one graph on one chip: makespans, proved bounds, and where they count joules."""
+
+    seconds: tuple[LayerSeconds, ...]
+    proved: tuple[LayerSeconds, ...]
+    joules: tuple[LayerJoules, ...]
+
+
 def exact_layers(
-    model: Prepared, name: bytes, chip: ChipArrays, known: Known
-) -> tuple[tuple[LayerSeconds, ...], tuple[LayerSeconds, ...]]:
-    """Makespans and proved bounds of all distinct layers of one graph on one chip."""
+    model: Prepared, name: bytes, chip: ChipArrays, known: Known, electricity: Electricity | None = None
+) -> ExactLayers:
+    """All distinct layers of one graph on one chip; ``name`` tells graphs apart."""
     table, first, found = table_of(model.passes, chip), 0, []
     cores = (int(chip.tensor_cores[0]), int(chip.vector_cores[0]))
     for at, one in enumerate(model.passes):
@@ -107,82 +127,119 @@ def exact_layers(
         times = (np.ascontiguousarray(singles[:, 0]), np.ascontiguousarray(spreads[:, 0]))
         found.append(_schedule(one, b"%s %d" % (name, at), times, cores, known))
         first += len(one.works)
+    spread = [flags for _, _, flags in found]
+    joules = () if electricity is None else layer_joules(model, table, chip, electricity, spread)
     pairs = list(zip(found[::2], found[1::2], strict=True))
-    return (
+    return ExactLayers(
         tuple(LayerSeconds(forward[0], backward[0]) for forward, backward in pairs),
         tuple(LayerSeconds(forward[1], backward[1]) for forward, backward in pairs),
+        joules,
     )
 
 
-def _batch(
+def plan_of(
     model: Prepared, seconds: tuple[LayerSeconds, ...], recompute: Recompute, hbm_bytes: float, training: Training
-) -> float:
-    plan = fastest_plan(placement_of([graph_of(model, seconds)], model.microbatch, recompute, hbm_bytes, training))
-    return float("inf") if plan is None else plan.batch_s
+) -> Plan | None:
+    """The fastest plan with these layer times."""
+    return fastest_plan(placement_of([graph_of(model, seconds)], model.microbatch, recompute, hbm_bytes, training))
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """What a batch takes under the fastest plan, and seconds that no plan can undercut."""
+
+    batch_s: float
+    dynamic_j: float
+    lower_s: float
+
+
+NOTHING = Priced(float("inf"), 0.0, float("inf"))
 
 
 @dataclass(slots=True)
 class Opened:
-    """One chip being evaluated: its layer times by (model, graph), found when they are asked for."""
+    """One chip being evaluated: its layers by (model, graph), found when they are asked for."""
 
     job: Job
     scale: Scale
+    rates: Rates
     chip: int
     arrays: ChipArrays
+    tasks: tuple[ModelTask, ...]
+    network: int
     known: Known
-    layers: dict[tuple[int, int], Any] = field(default_factory=dict)
+    energy: EnergyTable | None = None
+    layers: dict[tuple[int, int], ExactLayers] = field(default_factory=dict)
 
-    def batch(self, model: int, way: int, hbm_bytes: int) -> tuple[float, float]:
-        """Batch time of a way, and what no plan of it can undercut."""
-        task = self.job.models[model]
+    def _electricity(self, task: ModelTask) -> Electricity | None:
+        return None if self.energy is None else Electricity(self.energy, task.training.link_bytes_per_s)
+
+    def price(self, model: int, way: int, hbm: int) -> Priced:
+        """A batch of a model run that way, with that memory (its position in the job's list)."""
+        task = self.tasks[model]
         chosen, key = task.ways[way], (model, task.ways[way].graph)
-        graph = task.graphs[chosen.graph]
+        graph, electricity = task.graphs[chosen.graph], self._electricity(task)
         if key not in self.layers:
-            self.layers[key] = exact_layers(graph, b"%d %d" % key, self.arrays, self.known)
-        found, proved = self.layers[key]
+            name = b"%d %d %d" % (self.network, *key)
+            self.layers[key] = exact_layers(graph, name, self.arrays, self.known, electricity)
+        layers, hbm_bytes = self.layers[key], self.job.hbm_bytes[hbm]
         self.known.placements += 1
-        batch_s = _batch(graph, found, chosen.recompute, hbm_bytes, task.training)
-        if found == proved or batch_s == float("inf"):
-            return batch_s, batch_s
-        return batch_s, _batch(graph, proved, chosen.recompute, hbm_bytes, task.training)
+        plan = plan_of(graph, layers.seconds, chosen.recompute, hbm_bytes, task.training)
+        if plan is None:
+            return NOTHING
+        joules = 0.0
+        if electricity is not None:
+            joules = float(plan_joules(graph, plan, layers.joules, electricity, task.training).sum())
+        if layers.seconds == layers.proved:
+            return Priced(plan.batch_s, joules, plan.batch_s)
+        lower = plan_of(graph, layers.proved, chosen.recompute, hbm_bytes, task.training)
+        return Priced(plan.batch_s, joules, 0.0 if lower is None else lower.batch_s)
 
-    def model(self, model: int, hbm: int, bounds: Floats, lowers: Floats, factor: float, cut: float) -> Ran | None:
-        """The best way of one model; ``lowers[model]`` is raised to what was proved. None: the chip cannot win."""
+    def model(self, model: int, hbm: int, bounds: Floats, floors: Floats, lowers: Floats, cut: float) -> Ran | None:
+        """The best way of one model; ``lowers[model]`` is raised to what was proved. None: the chip cannot win.
+
+        ``bounds`` are on the value of each way, ``floors`` on the joules of each graph.
+        """
         best: Ran | None = None
-        lower = float("inf")
+        lower, rates = float("inf"), self.rates.at(hbm, self.chip)
         for way in np.argsort(bounds, kind="stable").tolist():
             bound = float(bounds[way])
-            if bound >= (float("inf") if best is None else best.batch_s):
+            if bound >= (float("inf") if best is None else best.value):
                 break
             lowers[model] = min(lower, bound)
-            if float(self.scale.score(lowers, factor)) > cut:
+            if float(self.scale.score(lowers)) > cut:
                 return best
-            batch_s, proved_s = self.batch(model, way, self.job.hbm_bytes[hbm])
-            lower = min(lower, max(proved_s, bound))
-            if batch_s < (float("inf") if best is None else best.batch_s):
-                best = Ran(way, batch_s, lower)
+            found = self.price(model, way, hbm)
+            value = float(rates.value(np.asarray(found.batch_s), found.dynamic_j))
+            joules = found.dynamic_j
+            if found.lower_s < found.batch_s * (1 - ROUNDING):
+                joules = float(floors[self.tasks[model].ways[way].graph])
+            proved = float(rates.value(np.asarray(found.lower_s), joules))
+            lower = min(lower, max(proved, bound))
+            if value < (float("inf") if best is None else best.value):
+                best = Ran(way, found.batch_s, found.dynamic_j, value, lower)
         lowers[model] = lower
-        return None if best is None else Ran(best.way, best.batch_s, lower)
+        return None if best is None else Ran(best.way, best.batch_s, best.dynamic_j, best.value, lower)
 
 
-def evaluate(opened: Opened, bounds: list[Floats], factors: Floats, memories: list[int], cut: float) -> Evaluated:
-    """The chip of ``opened``; ``bounds`` by model are [ways, memories], ``factors`` [memories]."""
+def evaluate(opened: Opened, bounds: list[Floats], floors: list[Floats], memories: list[int], cut: float) -> Evaluated:
+    """The chip of ``opened``; ``bounds`` on values by model are [ways, memories], ``floors`` on joules [graphs]."""
     best = Evaluated(opened.chip, memories[-1], float("inf"), float("inf"), ())
     lower = float("inf")
     starts = [np.array([b[:, at].min() for b in bounds]) for at in range(len(memories))]
-    scores = [float(opened.scale.score(start, factors[at])) for at, start in enumerate(starts)]
+    scores = [float(opened.scale.score(start)) for start in starts]
     for at in sorted(range(len(memories)), key=lambda i: (scores[i], i)):
         bar, lowers, ran = min(cut, best.score), starts[at].copy(), []
         for model in range(len(bounds)):
-            if float(opened.scale.score(lowers, factors[at])) > bar:
+            if float(opened.scale.score(lowers)) > bar:
                 break
-            found = opened.model(model, memories[at], bounds[model][:, at], lowers, float(factors[at]), bar)
+            found = opened.model(model, memories[at], bounds[model][:, at], floors[model], lowers, bar)
             if found is None:
                 break
             ran.append(found)
-        lower = min(lower, float(opened.scale.score(lowers, factors[at])))
+        lower = min(lower, float(opened.scale.score(lowers)))
         if len(ran) == len(bounds):
-            score = float(opened.scale.score(np.array([r.batch_s for r in ran]), factors[at]))
+            score = float(opened.scale.score(np.array([r.value for r in ran])))
             if score < best.score:
                 best = Evaluated(opened.chip, memories[at], score, lower, tuple(ran))
     return Evaluated(best.chip, best.hbm, best.score, min(lower, best.score), best.ran)

@@ -185,8 +185,60 @@ def least_batches(lay: Layout, forward_s: "Floats", backward_s: "Floats", cut_s:
     return found
 
 
+@njit(cache=True)
+def first_floors(
+    forward_s: "Floats",
+    backward_s: "Floats",
+    counts: "Floats",
+    most_stages: "Ints",
+    sync_s: "Floats",
+    whole: "Flags",
+    copies: "Ints",
+    in_all: "Floats",
+    microbatches: int,
+    again: bool,
+    cut_s: float,
+) -> "Floats":
+    """For each chip the lesser of ``cut_s`` and the floor of :mod:`phaze.search.floors`; seconds are [layers, chips].
+
+    ``counts`` [first stages, layers]; ``copies`` by number of stages, 0 where there is no room for one.
+    """
+    kinds, chips = forward_s.shape
+    found = np.empty(chips)
+    for chip in range(chips):
+        longest = share = total = 0.0
+        for kind in range(kinds):
+            f, b = forward_s[kind, chip], backward_s[kind, chip]
+            if in_all[kind] == 0:
+                continue
+            longest = max(longest, f + b)
+            share = max(share, f / (f + b)) if f + b > 0 else share
+            total += in_all[kind] * (2 * f + b if again else f + b)
+        best = cut_s
+        for k in range(counts.shape[0]):
+            stash = double = 0.0
+            for kind in range(kinds):
+                f, b = forward_s[kind, chip], backward_s[kind, chip]
+                stash += counts[k, kind] * (f + b)
+                double += counts[k, kind] * (2 * f + b)
+            if whole[k]:
+                best = _degree(microbatches, copies[1], max(stash, longest), 1, sync_s[k], best)
+                continue
+            own = double if again else stash
+            for stages in range(2, min(most_stages[k], copies.shape[0] - 1) + 1):
+                if copies[stages] < 1:
+                    continue
+                rest = (total - own) / (stages - 1 + (share if again else 0.0))
+                best = _degree(microbatches, copies[stages], max(own, longest, rest), stages, sync_s[k], best)
+        found[chip] = best
+    return found
+
+
 def warm() -> None:
     """Compile and cache every kernel of the room."""
+    ones, whole = np.ones((1, 2)), np.zeros(1, np.bool_)
+    numbers = np.ones(3, np.int64)
+    first_floors(ones, ones, np.ones((1, 1)), numbers[:1] + 1, np.ones(1), whole, numbers, np.ones(1), 2, True, 1e9)
     cap = np.array([4, 4, 4, 4], np.int64)
     flags = np.ones((4, 5), np.bool_)
     lay = Layout(

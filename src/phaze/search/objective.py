@@ -1,22 +1,29 @@
-r"""What a search minimises: one score for a chip, from the batch times of all models on it.
+r"""What a search minimises: one score for a chip, from what a batch of each model takes on it.
 
-With t_m the batch time of model m, n_m its sequences a batch, w_m its weight (weights sum to 1) and t0_m its batch time
-on the baseline chip,
+For a model on K devices a batch takes T seconds, and D joules beyond static power, which is s watts a chip, always on:
 
-    geometric    tau = prod over m of (t_m / t0_m)^w_m               the default; one model: its batch time itself
-    arithmetic   tau = 1 / sum over m of w_m n_m / t_m               the paper's mean of raw throughput
-    score        = tau^p * factor(chip, HBM)
+    energy of a batch   E = D + K s T
+    throughput              v = T                                          seconds of a batch
+    throughput_per_watt     v = E                                          joules of a batch: sequences per joule
+    throughput_per_usd      v = K m T / life + E price PUE                 dollars of a batch
+    throughput_per_kgco2e   v = K c T / life + E grid PUE                  kilograms of a batch
+    energy_delay            v = E T
 
-    throughput              p = 1   factor 1
-    throughput_per_watt     p = 1   design power of the chip (:mod:`phaze.hardware.power`)
-    throughput_per_usd      p = 1   its price and energy over its life (:mod:`phaze.hardware.ownership`)
-    throughput_per_kgco2e   p = 1   its carbon, made and run
-    energy_delay            p = 2   design power: joules of a batch x seconds of a batch
+with m and c the price and the carbon of making a chip with its HBM, and life the seconds it serves. All are
 
-The score rises with every t_m, so lower bounds on batch times give a lower bound on it.
+    v = (rate T + weight D) T^p
+
+with rate and weight of the chip and its memory (:class:`Rates`), so v rises with T and with D: lower bounds on both
+give a lower bound on v. T and D are those of the fastest plan of a way to run the model; of all ways the one with the
+least v counts. Several models, of weights w_m that sum to 1, n_m sequences a batch and v0_m on the baseline chip:
+
+    geometric    score = prod over m of (v_m / v0_m)^w_m              the default; one model: its v itself
+    arithmetic   score = 1 / sum over m of w_m n_m / v_m              the paper's mean of raw throughput
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal, get_args
 
 import numpy as np
@@ -27,6 +34,15 @@ from phaze.errors import InputError
 Kind = Literal["throughput", "throughput_per_watt", "throughput_per_usd", "throughput_per_kgco2e", "energy_delay"]
 Mean = Literal["geometric", "arithmetic"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+UNITS: Mapping[Kind, str] = MappingProxyType(
+    {
+        "throughput": "s",
+        "throughput_per_watt": "J",
+        "throughput_per_usd": "USD",
+        "throughput_per_kgco2e": "kgCO2e",
+        "energy_delay": "J s",
+    }
+)
 Floats = NDArray[np.float64]
 
 
@@ -39,51 +55,69 @@ class Objective:
     baseline: str = "tpu-v4-paper"
 
     @property
-    def power(self) -> int:
-        """The exponent of time."""
-        return 2 if self.kind == "energy_delay" else 1
+    def delays(self) -> int:
+        """The power p of the extra factor T."""
+        return 1 if self.kind == "energy_delay" else 0
 
     @property
-    def needs_factor(self) -> bool:
+    def needs_energy(self) -> bool:
         """Whether anything but time counts."""
         return self.kind != "throughput"
 
     @property
     def needs_hbm(self) -> bool:
-        """Whether the factor depends on how much HBM a chip has."""
+        """Whether it counts how much HBM a chip has."""
         return self.kind in ("throughput_per_usd", "throughput_per_kgco2e")
 
 
 @dataclass(frozen=True, slots=True)
+class Rates:
+    """``rate`` [memories, chips] for one device count and ``weight``, as the module's docstring has them.
+
+    ``rate`` is infinite where a chip may not have that memory.
+    """
+
+    rate: Floats
+    weight: float
+    delays: int
+
+    def value(self, batch_s: Floats, dynamic_j: Floats | float) -> Floats:
+        """v of batch times [..., memories, chips] and dynamic energies that go with them."""
+        if self.weight == 0.0:
+            return np.asarray(self.rate * batch_s)
+        return np.asarray((self.rate * batch_s + self.weight * dynamic_j) * batch_s**self.delays)
+
+    def at(self, memory: int, chip: int) -> "Rates":
+        """Those of one memory and chip, without axes."""
+        return Rates(np.asarray(self.rate[memory, chip]), self.weight, self.delays)
+
+
+@dataclass(frozen=True, slots=True)
 class Scale:
-    """An objective with its models' numbers in place: weights that sum to 1, sequences, baseline batch times."""
+    """An objective with its models' numbers in place: weights that sum to 1, sequences, values on the baseline chip."""
 
     objective: Objective
     weights: tuple[float, ...]
     batches: tuple[float, ...]
-    baseline_s: tuple[float, ...]
+    baseline: tuple[float, ...]
 
-    def tau(self, batch_s: Floats) -> Floats:
-        """The averaged time of models' batch times [models, ...]."""
+    def score(self, values: Floats) -> Floats:
+        """The score of models' values [models, ...]."""
         if len(self.weights) == 1:
-            return np.asarray(batch_s[0])
-        shape = (-1,) + (1,) * (batch_s.ndim - 1)
+            return np.asarray(values[0])
+        shape = (-1,) + (1,) * (values.ndim - 1)
         weights = np.array(self.weights).reshape(shape)
         with np.errstate(divide="ignore"):
             if self.objective.mean == "arithmetic":
-                rate = (weights * np.array(self.batches).reshape(shape) / batch_s).sum(axis=0)
-                return np.asarray(np.where(np.isinf(batch_s).any(axis=0), np.inf, 1.0 / rate))
-            ratio = batch_s / np.array(self.baseline_s).reshape(shape)
+                rate = (weights * np.array(self.batches).reshape(shape) / values).sum(axis=0)
+                return np.asarray(np.where(np.isinf(values).any(axis=0), np.inf, 1.0 / rate))
+            ratio = values / np.array(self.baseline).reshape(shape)
             return np.asarray(np.exp((weights * np.log(ratio)).sum(axis=0)))
 
-    def score(self, batch_s: Floats, factor: Floats | float) -> Floats:
-        """The score of models' batch times [models, ...] on chips with that factor."""
-        return np.asarray(self.tau(batch_s) ** self.objective.power * factor)
 
-
-def scale_of(objective: Objective, weights: list[float], batches: list[float], baseline_s: list[float]) -> Scale:
+def scale_of(objective: Objective, weights: list[float], batches: list[float], baseline: list[float]) -> Scale:
     """Weights made to sum to 1."""
     total = sum(weights)
     if not total > 0:
         raise InputError("models.weight", "all weights are 0", "give at least one model a positive weight")
-    return Scale(objective, tuple(w / total for w in weights), tuple(batches), tuple(baseline_s))
+    return Scale(objective, tuple(w / total for w in weights), tuple(batches), tuple(baseline))

@@ -10,21 +10,21 @@ from importlib.resources.abc import Traversable
 from typing import Any
 
 from phaze import __version__
-from phaze.errors import InfeasibleError
-from phaze.evaluate.flow import LayerSeconds, graph_of, placement_of, seconds_of
-from phaze.evaluate.flow import layer_schedules as schedules_on
 from phaze.hardware.chip import Chip
+from phaze.hardware.ownership import load_terms, ownership_of
+from phaze.hardware.power import full_rate_power
+from phaze.hardware.technology import chip_areas
 from phaze.placement.answer import document_of
-from phaze.placement.shortage import Shortage, shortage_of
-from phaze.placement.solve import fastest_plan
 from phaze.schedule.problem import Schedule
 from phaze.search.answer import Best
 from phaze.search.certificate import Certificate
 from phaze.search.chips import SpaceChips
-from phaze.search.evaluation import LIMITS, Ran
-from phaze.search.objective import Scale
-from phaze.search.run import State
-from phaze.search.task import Job, ModelTask
+from phaze.search.energy import Electricity
+from phaze.search.evaluation import Ran
+from phaze.search.objective import UNITS, Scale
+from phaze.search.plain import layers_on, planned
+from phaze.search.state import State
+from phaze.search.task import Job, ModelTask, Way
 
 SCHEMA = "phaze.result/1"
 
@@ -51,6 +51,7 @@ def code_digest() -> str:
 def chip_document(opened: SpaceChips, best: Best, hbm_bytes: Sequence[int]) -> dict[str, Any]:
     """The chip, field by field."""
     chip = opened.chip(best.chip, hbm_bytes[best.hbm])
+    owned = ownership_of(chip, opened.technology, load_terms())
     return {
         "number": best.chip,
         "name": chip.name,
@@ -65,8 +66,12 @@ def chip_document(opened: SpaceChips, best: Best, hbm_bytes: Sequence[int]) -> d
         "global_bytes_per_s": chip.global_buffer.bandwidth_bytes_per_s,
         "hbm_bytes": chip.hbm.size_bytes,
         "hbm_bytes_per_s": chip.hbm.bandwidth_bytes_per_s,
+        "link_bytes_per_s": chip.links.bandwidth_bytes_per_s,
         "clock_hz": chip.clock_hz,
         "area_mm2": float(opened.chips.area_mm2[best.chip]),
+        "design_power_w": full_rate_power(opened.technology, chip).design_w,
+        "making_usd": owned.making_usd,
+        "making_kgco2e": owned.embodied_kgco2e,
         "peak_flops": chip.peak_flops,
     }
 
@@ -89,71 +94,63 @@ def layer_documents(task: ModelTask, graph: int, schedules: tuple[Schedule, ...]
     ]
 
 
-def model_document(task: ModelTask, ran: Ran, chip: Chip) -> dict[str, Any]:
-    """One model on the chip: its way, its plan, its layers, its throughput."""
-    way = task.ways[ran.way]
-    prepared = task.graphs[way.graph]
-    schedules = schedules_on(prepared, chip, LIMITS)
-    graph = graph_of(prepared, seconds_of(schedules))
-    plan = fastest_plan(placement_of([graph], prepared.microbatch, way.recompute, chip.hbm.size_bytes, task.training))
-    if plan is None or abs(plan.batch_s - ran.batch_s) > 1e-9 * ran.batch_s:
-        raise AssertionError(f"{task.name}: the plain path and the search disagree")
+def model_document(task: ModelTask, way: Way, chip: Chip, opened: SpaceChips) -> dict[str, Any]:
+    """One model on the chip: its way, its plan, its layers, its throughput, its energy."""
+    technology, prepared, training = opened.technology, task.graphs[way.graph], task.training
+    electricity = Electricity(technology.energy, training.link_bytes_per_s)
+    layers = layers_on(prepared, chip, electricity)
+    found = planned(task, way, layers, chip.hbm.size_bytes, electricity)
+    if found is None:
+        raise AssertionError(f"{task.name}: the answer's plan does not fit")
+    batch_s = found.plan.batch_s
+    static_w = technology.energy.static_w_per_mm2 * float(chip_areas(technology, chip).total())
+    energy_j = found.dynamic_j + training.devices * static_w * batch_s
     return {
         "name": task.name,
         "weight": task.weight,
         "microbatch": prepared.microbatch,
         "tensor": prepared.width,
         "recompute": way.recompute,
-        "batch_s": plan.batch_s,
-        "throughput_per_s": task.training.batch / plan.batch_s,
-        "layers": layer_documents(task, way.graph, schedules),
-        "plan": document_of(plan),
+        "batch_s": batch_s,
+        "throughput_per_s": training.batch / batch_s,
+        "energy_j": energy_j,
+        "power_w": energy_j / batch_s / training.devices,
+        "energy": found.document(static_w, training.devices),
+        "layers": layer_documents(task, way.graph, layers.schedules),
+        "plan": document_of(found.plan),
     }
+
+
+def _checked(task: ModelTask, ran: Ran, chip: Chip, opened: SpaceChips) -> dict[str, Any]:
+    document = model_document(task, task.ways[ran.way], chip, opened)
+    if abs(document["batch_s"] - ran.batch_s) > 1e-9 * ran.batch_s:
+        raise AssertionError(f"{task.name}: the plain path and the search disagree")
+    return document
 
 
 def objective_document(job: Job, scale: Scale, score: float) -> dict[str, Any]:
     """What was minimised, and for several models how they were averaged."""
     found: dict[str, Any] = {"kind": job.objective.kind, "score": score}
-    if len(job.models) > 1:
-        found |= {"mean": job.objective.mean, "baseline": job.objective.baseline}
-        if job.objective.mean == "geometric":
-            found["baseline_batch_s"] = list(scale.baseline_s)
+    if len(job.models) == 1:
+        return {**found, "unit": UNITS[job.objective.kind]}
+    found |= {"mean": job.objective.mean, "baseline": job.objective.baseline}
+    if job.objective.mean == "geometric":
+        found["baseline_values"] = list(scale.baseline)
     return found
 
 
 def result_document(state: State, best: Best, certificate: Certificate, code: str) -> dict[str, Any]:
     """The whole answer."""
-    job, scale = state.job, state.scale
+    job, scale, tasks = state.job, state.scale, state.networks.tasks_of(best.chip)
     chip = state.opened.chip(best.chip, job.hbm_bytes[best.hbm])
     return {
         "schema": SCHEMA,
         "name": job.name,
         "chip": chip_document(state.opened, best, job.hbm_bytes),
-        "models": [model_document(task, ran, chip) for task, ran in zip(job.models, best.ran, strict=True)],
+        "models": [_checked(task, ran, chip, state.opened) for task, ran in zip(tasks, best.ran, strict=True)],
         "objective": objective_document(job, scale, best.score),
         "certificate": certificate.document(),
         "study_digest": job.digest,
         "version": __version__,
         "code_digest": code,
     }
-
-
-def infeasible(job: Job) -> InfeasibleError:
-    """Nothing in the space is feasible: the least shortage over all ways; memory depends on no chip."""
-    found: list[tuple[float, str, Shortage]] = []
-    for task in job.models:
-        own: list[tuple[float, str, Shortage]] = []
-        for way in task.ways:
-            graph = task.graphs[way.graph]
-            layers = graph_of(graph, [LayerSeconds(1.0, 1.0)] * len(graph.layers))
-            problem = placement_of([layers], graph.microbatch, way.recompute, job.hbm_bytes[-1], task.training)
-            if fastest_plan(problem) is not None:
-                own = []
-                break
-            shortage = shortage_of(problem)
-            stage = shortage.tightest
-            own.append((float("inf") if stage is None else stage.memory.total_bytes, task.name, shortage))
-        found += own
-    need, name, shortage = min(found, key=lambda one: one[0])
-    document = {"schema": SCHEMA, "feasible": False, "model": name, "needed_bytes": need if need < 1e30 else None}
-    return InfeasibleError(f"{name}: {shortage.sentence}", {**document, "available_bytes": job.hbm_bytes[-1]})

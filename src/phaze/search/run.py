@@ -13,25 +13,26 @@ whose evaluation fails keeps its bound in the global bound. Best: least score, t
 """
 
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.parts import ChipArrays
-from phaze.search.bound import CHEAP, DUAL, LayerTimes, layer_bounds, model_bounds
+from phaze.schedule.bounds import Bound
+from phaze.search.bound import CHEAP, DUAL, LayerTimes, layer_bounds, model_bounds, model_floors
 from phaze.search.chips import SpaceChips, open_space
-from phaze.search.evaluation import Evaluated, Known, Opened, evaluate
-from phaze.search.factors import factors_of
+from phaze.search.energy import Electricity
+from phaze.search.evaluation import Evaluated, evaluate
 from phaze.search.objective import Scale
-from phaze.search.task import Job
+from phaze.search.rates import rates_of
+from phaze.search.state import Standing, State
+from phaze.search.task import Job, Networks, networks_of
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-TIE = 1e-9
 PILOTS = 600
 # How far above the incumbent's batch time a model's bound is worked out: one model needs less than several.
 REACH, REACH_OF_SEVERAL = 1.25, 6.0
@@ -45,66 +46,6 @@ class Journal(Protocol):
     def add(self, found: Iterable[Evaluated]) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """How far a search is: chips by how they are closed, the best score, the bound, and the gap between them."""
-
-    evaluated: int
-    bound: int
-    memory: int
-    open: int
-    best: float
-    lower: float
-
-    @property
-    def gap(self) -> float:
-        return max(0.0, 1.0 - self.lower / self.best) if 0 < self.best < float("inf") else 1.0
-
-
-@dataclass(slots=True)
-class State:
-    """A search under way."""
-
-    job: Job
-    opened: SpaceChips
-    arrays: ChipArrays
-    scale: Scale
-    memories: list[int]
-    factors: Floats
-    times: list[list[LayerTimes]]
-    bounds: list[Floats]
-    known: Known = field(default_factory=Known)
-    evaluated: dict[int, Evaluated] = field(default_factory=dict)
-    dual: frozenset[int] = frozenset()
-
-    def scores(self) -> Floats:
-        """The bound of every chip."""
-        least = np.stack([bound.min(axis=0) for bound in self.bounds])
-        return np.asarray(self.scale.score(least, self.factors).min(axis=0))
-
-    @property
-    def best(self) -> float:
-        return min((found.score for found in self.evaluated.values()), default=float("inf"))
-
-    @property
-    def cut(self) -> float:
-        """A chip whose bound is above this is closed."""
-        return self.best * (1 - self.job.gap if self.job.gap > 0 else 1 + TIE)
-
-    def standing(self) -> Standing:
-        """Where the search is."""
-        scores = self.scores()
-        for chip, found in self.evaluated.items():
-            scores[chip] = found.lower
-        memory = int(np.isinf(scores).sum())
-        closed = np.zeros(len(scores), np.bool_)
-        closed[list(self.evaluated)] = True
-        above = ~closed & (scores > self.cut) & ~np.isinf(scores)
-        left = len(scores) - memory - int(above.sum()) - int((closed & ~np.isinf(scores)).sum())
-        lower = min(float(scores.min(initial=np.inf)), self.best)
-        return Standing(int((closed & ~np.isinf(scores)).sum()), int(above.sum()), memory, left, self.best, lower)
-
-
 Evaluate = Callable[[State, list[int], float], list[Evaluated]]
 Watch = Callable[[Standing], None]
 
@@ -112,10 +53,10 @@ Watch = Callable[[Standing], None]
 def evaluate_one(state: State, chip: int, cut: float) -> Evaluated:
     """One chip against a cut-off; a failure is an answer that keeps the chip's bound."""
     index = np.array([chip])
-    bounds = [bound[:, :, chip] for bound in state.bounds]
-    opened = Opened(state.job, state.scale, chip, state.arrays.taken(index), state.known)
     try:
-        return evaluate(opened, bounds, state.factors[:, chip], state.memories, cut)
+        bounds = [state.values(model, index)[:, :, 0] for model in range(len(state.bounds))]
+        floors = [floor[:, chip] for floor in state.floors]
+        return evaluate(state.open(chip), bounds, floors, state.memories, cut)
     except Exception as fault:
         bound = float(state.scores()[chip])
         return Evaluated(chip, state.memories[-1], float("inf"), bound, (), f"{type(fault).__name__}: {fault}")
@@ -139,11 +80,11 @@ def _round(state: State, chips: list[int], engine: Evaluate, journal: Journal | 
 
 def _next(state: State, count: int) -> list[int]:
     """The best chips that are still open, in order of bound, area, number."""
-    scores = state.scores()
+    scores, cut = state.scores(), state.cut
     scores[list(state.evaluated)] = np.inf
-    order = np.lexsort((np.arange(len(scores)), state.opened.chips.area_mm2, scores))[:count]
-    cut = state.cut
-    return [int(chip) for chip in order if np.isfinite(scores[chip]) and scores[chip] <= cut]
+    near = np.flatnonzero(np.isfinite(scores) & (scores <= cut))
+    order = np.lexsort((near, state.opened.chips.area_mm2[near], scores[near]))[:count]
+    return [int(chip) for chip in near[order]]
 
 
 def _cuts(state: State) -> list[float]:
@@ -151,43 +92,89 @@ def _cuts(state: State) -> list[float]:
     best = min(state.evaluated.values(), key=lambda one: (one.score, one.chip), default=None)
     if best is None or not best.ran:
         return [float("inf")] * len(state.job.models)
-    reach = REACH if len(state.job.models) == 1 and not state.job.objective.needs_factor else REACH_OF_SEVERAL
+    reach = REACH if len(state.job.models) == 1 and not state.job.objective.needs_energy else REACH_OF_SEVERAL
     return [reach * ran.batch_s for ran in best.ran]
 
 
-def _bounds(state: State, index: Integers, times: list[list[LayerTimes]], cuts: list[float]) -> list[Floats]:
+def _last_times(state: State, index: Integers) -> list[float]:
+    """For each model a batch time with which no chip of ``index`` can win: (rate T) T^p above what the best leaves it.
+
+    Among several models, averaged geometrically, the others count with their least bounds on these chips.
+    """
+    models, best = len(state.job.models), state.best
+    rate = float(state.rates.rate[:, index].min(initial=np.inf))
+    if not 0 < rate < np.inf or not best < np.inf or (models > 1 and state.scale.objective.mean == "arithmetic"):
+        return [float("inf")] * models
+    least = [float(state.values(model, index).min(initial=np.inf)) for model in range(models)]
+    found = []
+    for model in range(models):
+        last = best
+        if models > 1:
+            scale = state.scale
+            ratios = [(least[o] / scale.baseline[o]) ** scale.weights[o] for o in range(models) if o != model]
+            last = scale.baseline[model] * (best / float(np.prod(ratios))) ** (1 / scale.weights[model])
+        found.append((last / rate) ** (1 / (1 + state.rates.delays)) * (1 + 1e-6))
+    return found
+
+
+def _layer_times(
+    job: Job, opened: SpaceChips, networks: Networks, arrays: ChipArrays, index: Integers, use: Sequence[Bound]
+) -> list[list[LayerTimes]]:
+    """Bounds on all layers of all models on the chips of ``index``, by model and graph."""
+    energy = opened.technology.energy if job.objective.needs_energy else None
+    found: list[list[LayerTimes]] = []
+    for model, task in enumerate(job.models):
+        found.append([])
+        for graph, prepared in enumerate(task.graphs):
+            shape = (len(prepared.layers), len(index))
+            whole = LayerTimes(np.empty(shape), np.empty(shape), None if energy is None else np.empty(shape))
+            for own, tasks in networks.groups(index):
+                link = tasks[model].training.link_bytes_per_s
+                some = arrays if len(own) == len(arrays) else arrays.taken(index[own])
+                electricity = None if energy is None else Electricity(energy, link)
+                part = layer_bounds(tasks[model].graphs[graph], some, use, electricity)
+                whole.forward_s[:, own], whole.backward_s[:, own] = part.forward_s, part.backward_s
+                if whole.dynamic_j is not None and part.dynamic_j is not None:
+                    whole.dynamic_j[:, own] = part.dynamic_j
+            found[-1].append(whole)
+    return found
+
+
+def _bounds(
+    state: State, index: Integers, times: list[list[LayerTimes]], cuts: list[float], general: bool = False
+) -> list[Floats]:
+    """Bounds on batch times of the chips of ``index``; ``times`` are theirs, by model and graph."""
     hbm = [state.job.hbm_bytes[at] for at in state.memories]
-    some = [
-        [LayerTimes(t.forward_s[:, index], t.backward_s[:, index]) for t in own]
-        if len(index) < len(state.arrays)
-        else own
-        for own in times
-    ]
-    return [
-        model_bounds(task, own, hbm, cut).batch_s for task, own, cut in zip(state.job.models, some, cuts, strict=True)
-    ]
+    found = []
+    for model, (task, cut) in enumerate(zip(state.job.models, cuts, strict=True)):
+        whole = np.empty((len(task.ways), len(hbm), len(index)))
+        for own, tasks in state.networks.groups(index):
+            some = times[model] if len(own) == len(index) else [t.taken(own) for t in times[model]]
+            whole[:, :, own] = model_bounds(tasks[model], some, hbm, cut, general)
+        found.append(whole)
+    return found
 
 
 def _start(job: Job, opened: SpaceChips, scale: Scale) -> State:
-    arrays = opened.arrays()
-    memories = list(range(len(job.hbm_bytes))) if job.objective.needs_hbm else [len(job.hbm_bytes) - 1]
-    times = [[layer_bounds(graph, arrays, CHEAP) for graph in task.graphs] for task in job.models]
-    factors = factors_of(job.objective, opened, [job.hbm_bytes[at] for at in memories])
-    ways = [len(task.ways) for task in job.models]
-    unknown = [np.zeros((count, len(memories), len(arrays))) for count in ways]
-    return State(job, opened, arrays, scale, memories, factors, times, unknown)
+    arrays, every = opened.arrays(), np.arange(len(opened))
+    networks = networks_of(job.models, job.space, opened.chips.link_bytes_per_s)
+    limited = job.objective.needs_energy or job.space.keep.most_usd is not None
+    memories = list(range(len(job.hbm_bytes))) if limited else [len(job.hbm_bytes) - 1]
+    times = _layer_times(job, opened, networks, arrays, every, CHEAP)
+    rates = rates_of(job.objective, opened, list(job.hbm_bytes), job.models[0].training.devices)
+    nothing = [np.full((len(task.ways), len(memories), len(arrays)), np.inf) for task in job.models]
+    floors = [model_floors(task, own) for task, own in zip(job.models, times, strict=True)]
+    return State(job, opened, arrays, networks, scale, rates, memories, times, nothing, floors)
 
 
 def _pilot(state: State, engine: Evaluate, journal: Journal | None) -> None:
     """Bounds of every k-th chip; the best of them are opened for a first incumbent."""
     index = np.arange(0, len(state.arrays), max(1, len(state.arrays) // PILOTS))
-    unlimited = [float("inf")] * len(state.job.models)
-    whole = [bound.copy() for bound in state.bounds]
-    for bound, found in zip(state.bounds, _bounds(state, index, state.times, unlimited), strict=True):
-        bound[:] = np.inf
+    times = [[own.taken(index) for own in model] for model in state.times]
+    for bound, found in zip(state.bounds, _bounds(state, index, times, [np.inf] * len(times)), strict=True):
         bound[:, :, index] = found
+    state.set_bounds(state.bounds)
     _round(state, _next(state, max(1, state.job.round_size // 4)), engine, journal)
-    state.bounds = whole
 
 
 def _tighten(state: State) -> None:
@@ -198,13 +185,8 @@ def _tighten(state: State) -> None:
     if not len(index):
         return
     state.dual = frozenset(index.tolist())
-    some = state.arrays.taken(index)
-    times = [[layer_bounds(graph, some, DUAL) for graph in task.graphs] for task in state.job.models]
-    hbm = [state.job.hbm_bytes[at] for at in state.memories]
-    alone = len(state.job.models) == 1 and not state.job.objective.needs_factor
-    cut_s = state.best * (1 + 1e-6) if alone else float("inf")
-    for bound, task, own in zip(state.bounds, state.job.models, times, strict=True):
-        bound[:, :, index] = np.maximum(bound[:, :, index], model_bounds(task, own, hbm, cut_s, general=True).batch_s)
+    times = _layer_times(state.job, state.opened, state.networks, state.arrays, index, DUAL)
+    state.raise_bounds(index, _bounds(state, index, times, _last_times(state, index), general=True))
 
 
 def search(
@@ -214,8 +196,7 @@ def search(
     began = time.monotonic()
     state = _start(job, open_space(job.space), scale)
     _pilot(state, engine, journal)
-    every = np.arange(len(state.arrays))
-    state.bounds = _bounds(state, every, state.times, _cuts(state))
+    state.set_bounds(_bounds(state, np.arange(len(state.arrays)), state.times, _cuts(state)))
     tightened = False
     while True:
         if watch is not None:

@@ -1,16 +1,18 @@
-"""A space of chips as arrays: every combination of the axes that fits the area, with no object per chip.
+"""A space of chips as arrays: every combination of the axes that its rules keep, with no object per chip.
 
-A space varies a base chip. With the axes tensor_cores, rows, columns, vector_cores, lanes (or tied to the columns),
-global_buffer and, where they are given, global_bandwidth, hbm_bandwidth and clock (else the base chip's), a core with u
-units (rows * columns, or lanes) has a buffer of max(least, bytes_per_unit * u), and
+A space varies a base chip. The axes are tensor_cores, rows, columns, vector_cores (or tied to the tensor cores), lanes
+(or tied to the columns), global_buffer and, where they are given, tensor_buffer, vector_buffer, global_bandwidth,
+hbm_bandwidth, links and clock. A core with u units (rows * columns, or lanes) whose buffer is no axis has one of
+max(least, bytes_per_unit * u); any other field that is no axis is the base chip's. Kept is a chip with
 
-    kept  =  area <= budget  and  (area >= least_share * budget  or  a single core of either kind, if so asked)
+    area <= budget  and  (area >= least_share * budget  or  a single core of either kind, if so asked)
+    design power <= most_w    and    the price of making it <= most_usd    (:mod:`phaze.search.keep`)
 
-where budget is the area of a named chip in the base chip's technology. Chips stand in the order of the axes, the last
-axis running fastest.
+Chips stand in the order of the axes, the last axis running fastest. Combinations are looked at in chunks, so memory
+grows with the chips that are kept, not with the combinations.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib.resources import files
 from math import prod
 from typing import Annotated, Any, Literal
@@ -20,59 +22,17 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from phaze import documents
-from phaze.documents import Bytes, BytesPerSecond, Document, Format, Hertz, Positive, Share
+from phaze.documents import Bytes, Document, Format, Mm2, Positive, Share, Watts
 from phaze.errors import InputError, unknown_name
 from phaze.hardware.chip import Chip
 from phaze.hardware.files import Name, Sources, Text
 from phaze.hardware.library import is_path, load_chip
-from phaze.hardware.technology import Parts, chip_areas, component_areas
-from phaze.hardware.technology_files import load_technology
+from phaze.search.axes import AxesTable, real_points, whole_points
 
-Whole = Annotated[int, Field(gt=0, le=2**24)]
 Integers = NDArray[np.int64]
-
-
-class RangeTable(Document):
-    """Whole numbers ``from``..``to``, by a factor (``times``) or a ``step``."""
-
-    from_: Annotated[Whole, Field(alias="from")]
-    to: Whole
-    times: Annotated[int, Field(ge=2)] | None = None
-    step: Whole | None = None
-
-    @model_validator(mode="after")
-    def _one_way(self) -> "RangeTable":
-        if (self.times is None) == (self.step is None):
-            raise ValueError("give either times or step")
-        if self.to < self.from_:
-            raise ValueError(f"let to be at least from, {self.from_}")
-        return self
-
-    def points(self) -> list[int]:
-        if self.step is not None:
-            return list(range(self.from_, self.to + 1, self.step))
-        points, value = [], self.from_
-        while value <= self.to:
-            points.append(value)
-            value *= self.times or 2
-        return points
-
-
-Axis = RangeTable | Annotated[list[Whole], Field(min_length=1)]
-
-
-class AxesTable(Document):
-    """The values of each varied field."""
-
-    tensor_cores: Axis
-    rows: Axis
-    columns: Axis
-    vector_cores: Axis
-    lanes: Axis | Literal["columns"]
-    global_buffer: Annotated[list[Bytes], Field(min_length=1)]
-    global_bandwidth: Annotated[list[BytesPerSecond], Field(min_length=1)] | None = None
-    hbm_bandwidth: Annotated[list[BytesPerSecond], Field(min_length=1)] | None = None
-    clock: Annotated[list[Hertz], Field(min_length=1)] | None = None
+Floats = NDArray[np.float64]
+MOST_COMBINATIONS = 2e9
+CHUNK = 1 << 20
 
 
 class CoreBuffersTable(Document):
@@ -83,11 +43,20 @@ class CoreBuffersTable(Document):
 
 
 class KeepTable(Document):
-    """Which combinations are chips of the space."""
+    """Which combinations are chips of the space; an area budget is the area of a chip, or given."""
 
-    area_of: Name
+    area_of: Name | None = None
+    most_area: Mm2 | None = None
     least_share: Share = 0.0
     smaller_with_one_core: bool = False
+    most_power: Watts | None = None
+    most_usd: Positive | None = None
+
+    @model_validator(mode="after")
+    def _one_budget(self) -> "KeepTable":
+        if (self.area_of is None) == (self.most_area is None):
+            raise ValueError("give either area_of or most_area")
+        return self
 
 
 class SpaceFile(Document):
@@ -98,9 +67,15 @@ class SpaceFile(Document):
     title: Text
     base: Name
     axes: AxesTable
-    core_buffers: CoreBuffersTable
+    core_buffers: CoreBuffersTable | None = None
     keep: KeepTable
     sources: Sources = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _every_buffer(self) -> "SpaceFile":
+        if self.core_buffers is None and (self.axes.tensor_buffer is None or self.axes.vector_buffer is None):
+            raise ValueError("give core_buffers, or the axes tensor_buffer and vector_buffer")
+        return self
 
 
 SPACE = Format("phaze.space/1", SpaceFile, "the chips that a search may choose from")
@@ -108,7 +83,7 @@ SPACE = Format("phaze.space/1", SpaceFile, "the chips that a search may choose f
 
 @dataclass(frozen=True, slots=True)
 class Chips:
-    """The chips of a space, one array per varied field."""
+    """Chips of a space, one array per field that may vary."""
 
     tensor_cores: Integers
     rows: Integers
@@ -116,13 +91,20 @@ class Chips:
     vector_cores: Integers
     lanes: Integers
     global_buffer_bytes: Integers
-    global_bytes_per_s: NDArray[np.float64]
-    hbm_bytes_per_s: NDArray[np.float64]
-    clock_hz: NDArray[np.float64]
-    area_mm2: NDArray[np.float64]
+    tensor_buffer_bytes: Integers
+    vector_buffer_bytes: Integers
+    global_bytes_per_s: Floats
+    hbm_bytes_per_s: Floats
+    link_bytes_per_s: Floats
+    clock_hz: Floats
+    area_mm2: Floats
 
     def __len__(self) -> int:
         return len(self.area_mm2)
+
+    def taken(self, index: NDArray[Any]) -> "Chips":
+        """The chips of ``index``, numbers or flags."""
+        return Chips(*(getattr(self, f.name)[index] for f in fields(self)))
 
     def tensor_parts(self) -> int:
         """Different (count, rows, columns, global buffer)."""
@@ -131,6 +113,13 @@ class Chips:
     def vector_parts(self) -> int:
         """Different (count, lanes, global buffer)."""
         return _distinct(self.vector_cores, self.lanes, self.global_buffer_bytes)
+
+
+# The names of the axes, in the order of the fields of :class:`Chips`.
+FIELDS = (
+    "tensor_cores", "rows", "columns", "vector_cores", "lanes", "global_buffer", "tensor_buffer", "vector_buffer",
+    "global_bandwidth", "hbm_bandwidth", "links", "clock", "area",
+)  # fmt: skip
 
 
 def _distinct(*columns: Integers) -> int:
@@ -154,76 +143,62 @@ def load_space(text: str) -> SpaceFile:
     return documents.check(SpaceFile, documents.parse(source.read_text(encoding="utf-8"), "toml", where), where)
 
 
-def _points(axis: Axis) -> Integers:
-    return np.array(axis.points() if isinstance(axis, RangeTable) else sorted(set(axis)), dtype=np.int64)
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The axes of a space laid out: names and values; a combination is one number, the last axis running fastest."""
+
+    space: SpaceFile
+    base: Chip
+    names: tuple[str, ...]
+    values: tuple[NDArray[Any], ...]
+
+    def __len__(self) -> int:
+        return prod(len(axis) for axis in self.values)
+
+    def chips(self, start: int, end: int) -> Chips:
+        """The combinations from ``start`` to before ``end``, their area still zero."""
+        places = np.unravel_index(np.arange(start, end), [len(axis) for axis in self.values])
+        at: dict[str, NDArray[Any]] = {
+            name: axis[place] for name, axis, place in zip(self.names, self.values, places, strict=True)
+        }
+        count = end - start
+        at.setdefault("vector_cores", at["tensor_cores"])
+        at.setdefault("lanes", at["columns"])
+        at.setdefault("tensor_buffer", self._buffers(at["rows"] * at["columns"]))
+        at.setdefault("vector_buffer", self._buffers(at["lanes"]))
+        base = self.base
+        at.setdefault("global_bandwidth", np.full(count, base.global_buffer.bandwidth_bytes_per_s))
+        at.setdefault("hbm_bandwidth", np.full(count, base.hbm.bandwidth_bytes_per_s))
+        at.setdefault("links", np.full(count, base.links.bandwidth_bytes_per_s))
+        at.setdefault("clock", np.full(count, base.clock_hz))
+        at["area"] = np.zeros(count)
+        return Chips(*(at[name] for name in FIELDS))
+
+    def _buffers(self, units: Integers) -> Integers:
+        rule = self.space.core_buffers
+        if rule is None:
+            raise AssertionError("a buffer that is no axis has a rule")
+        return np.asarray(np.maximum(rule.least, rule.bytes_per_unit * units)).astype(np.int64)
 
 
-def _rates(axes: AxesTable, base: Chip) -> list[NDArray[np.float64]]:
-    """The axes of rates: what is given, or else the base chip's one value."""
-    own = (base.global_buffer.bandwidth_bytes_per_s, base.hbm.bandwidth_bytes_per_s, base.clock_hz)
-    given = (axes.global_bandwidth, axes.hbm_bandwidth, axes.clock)
-    return [np.array([one] if some is None else sorted(set(some))) for some, one in zip(given, own, strict=True)]
-
-
-def _combinations(axes: AxesTable, base: Chip) -> list[NDArray[Any]]:
-    tied = axes.lanes == "columns"
-    columns: list[NDArray[Any]] = [_points(a) for a in (axes.tensor_cores, axes.rows, axes.columns, axes.vector_cores)]
-    if axes.lanes != "columns":
-        columns.append(_points(axes.lanes))
-    columns += [_points(axes.global_buffer), *_rates(axes, base)]
-    count = float(np.prod([float(len(c)) for c in columns]))
-    if count > 2e8:
-        raise InputError("axes", f"there are {count:.3g} combinations", "give at most 2e8")
-    flat = [grid.ravel() for grid in np.meshgrid(*columns, indexing="ij")]
-    return [*flat[:4], flat[2], *flat[4:]] if tied else flat
+def grid_of(space: SpaceFile) -> Grid:
+    """The axes of a space, in their fixed order."""
+    axes, found = space.axes, dict[str, NDArray[Any]]()
+    for name in ("tensor_cores", "rows", "columns", "vector_cores", "lanes", "global_buffer"):
+        if not isinstance(getattr(axes, name), str):
+            found[name] = whole_points(getattr(axes, name))
+    for name in ("tensor_buffer", "vector_buffer"):
+        if getattr(axes, name) is not None:
+            found[name] = whole_points(getattr(axes, name))
+    for name in ("global_bandwidth", "hbm_bandwidth", "links", "clock"):
+        if getattr(axes, name) is not None:
+            found[name] = real_points(getattr(axes, name))
+    count = prod(float(len(axis)) for axis in found.values())
+    if count > MOST_COMBINATIONS:
+        raise InputError("axes", f"there are {count:.3g} combinations", f"give at most {MOST_COMBINATIONS:.0e}")
+    return Grid(space, load_chip(space.base), tuple(found), tuple(found.values()))
 
 
 def combinations_of(space: SpaceFile) -> int:
     """How many combinations the axes have, whether or not they are chips of the space."""
-    axes = space.axes
-    sizes = [len(_points(axis)) for axis in (axes.tensor_cores, axes.rows, axes.columns, axes.vector_cores)]
-    sizes += [] if axes.lanes == "columns" else [len(_points(axes.lanes))]
-    rates = [len(set(axis)) for axis in (axes.global_bandwidth, axes.hbm_bandwidth, axes.clock) if axis is not None]
-    return prod([*sizes, len(_points(axes.global_buffer)), *rates])
-
-
-def chips_of(space: SpaceFile) -> Chips:
-    """Every chip of the space."""
-    base = load_chip(space.base)
-    if base.technology is None:
-        raise InputError(f"{space.name}: base", f"the chip '{space.base}' names no technology", "choose one that does")
-    technology = load_technology(base.technology)
-    flat = _combinations(space.axes, base)
-    tensor_cores, rows, columns, vector_cores, lanes, global_buffer, global_rate, hbm_rate, clock = flat
-    least, per_unit = space.core_buffers.least, space.core_buffers.bytes_per_unit
-    parts = Parts(
-        tensor_cores=tensor_cores,
-        macs_per_core=rows * columns,
-        tensor_buffer_bytes=np.maximum(least, per_unit * rows * columns),
-        vector_cores=vector_cores,
-        lanes_per_core=lanes,
-        vector_buffer_bytes=np.maximum(least, per_unit * lanes),
-        global_buffer_bytes=global_buffer,
-        global_bytes_per_cycle=global_rate / clock,
-        hbm_bytes_per_s=hbm_rate,
-        link_bytes_per_s=base.links.bandwidth_bytes_per_s,
-        cache=base.global_buffer.cache,
-        silicon=base.silicon,
-    )
-    area = component_areas(technology, parts).total()
-    budget = float(chip_areas(technology, load_chip(space.keep.area_of)).total())
-    large = area >= space.keep.least_share * budget
-    single = (tensor_cores == 1) | (vector_cores == 1) if space.keep.smaller_with_one_core else False
-    kept = (area <= budget * (1 + 1e-12)) & (large | single)
-    return Chips(
-        tensor_cores=tensor_cores[kept],
-        rows=rows[kept],
-        columns=columns[kept],
-        vector_cores=vector_cores[kept],
-        lanes=lanes[kept],
-        global_buffer_bytes=global_buffer[kept],
-        global_bytes_per_s=global_rate[kept],
-        hbm_bytes_per_s=hbm_rate[kept],
-        clock_hz=clock[kept],
-        area_mm2=area[kept],
-    )
+    return len(grid_of(space))

@@ -1,8 +1,13 @@
 """What is searched, as frozen values: models ready to be scheduled, a space of chips, memories, an objective, a gap."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from phaze.evaluate.flow import Prepared, Training
+from phaze.evaluate.passes import LayerPasses, Pass
 from phaze.placement.problem import Recompute
 from phaze.search.objective import Objective
 from phaze.search.space import SpaceFile
@@ -45,3 +50,47 @@ class Job:
     digest: str
     round_size: int = 16
     limit_s: float | None = None
+
+
+def _pass_at(one: Pass, ratio: float) -> Pass:
+    return replace(one, network_s=tuple(ratio * wait_s for wait_s in one.network_s))
+
+
+def _layer_at(layer: LayerPasses, ratio: float) -> LayerPasses:
+    return replace(layer, forward=_pass_at(layer.forward, ratio), backward=_pass_at(layer.backward, ratio))
+
+
+def at_link(task: ModelTask, link_bytes_per_s: float) -> ModelTask:
+    """The task on another flat link: collectives take so many times longer or shorter."""
+    ratio = task.training.link_bytes_per_s / link_bytes_per_s
+    if ratio == 1.0:
+        return task
+    graphs = tuple(replace(g, layers=tuple(_layer_at(layer, ratio) for layer in g.layers)) for g in task.graphs)
+    return replace(task, training=replace(task.training, link_bytes_per_s=link_bytes_per_s), graphs=graphs)
+
+
+@dataclass(frozen=True, slots=True)
+class Networks:
+    """The job's models on every link of the space: where links are an axis, a chip's own are the job's flat link."""
+
+    tasks: tuple[tuple[ModelTask, ...], ...]
+    of: NDArray[np.int64]
+
+    def tasks_of(self, chip: int) -> tuple[ModelTask, ...]:
+        """The models on that chip's link."""
+        return self.tasks[int(self.of[chip])]
+
+    def groups(self, index: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], tuple[ModelTask, ...]]]:
+        """The positions within ``index`` of the chips of each link, and the models on it."""
+        for at, tasks in enumerate(self.tasks):
+            own = np.flatnonzero(self.of[index] == at)
+            if len(own):
+                yield own, tasks
+
+
+def networks_of(models: tuple[ModelTask, ...], space: SpaceFile, links: NDArray[np.float64]) -> Networks:
+    """The networks of chips with these link bandwidths."""
+    if space.axes.links is None:
+        return Networks((models,), np.zeros(len(links), np.int64))
+    values, of = np.unique(links, return_inverse=True)
+    return Networks(tuple(tuple(at_link(task, float(link)) for task in models) for link in values), of.astype(np.int64))

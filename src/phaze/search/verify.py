@@ -12,29 +12,29 @@ What is found wrong is a sentence each; a good run has none.
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from phaze.cost.parts import chip_arrays
-from phaze.evaluate.flow import LayerSeconds, Prepared, graph_of, layer_schedules, placement_of, seconds_of
+from phaze.cost.parts import ChipArrays, chip_arrays
+from phaze.evaluate.flow import LayerSeconds, Prepared
 from phaze.evaluate.passes import problem_on, table_of, times_on
 from phaze.hardware.chip import Chip
-from phaze.placement.solve import fastest_plan
+from phaze.hardware.ownership import load_terms, ownership_of
 from phaze.schedule.bounds import lower_bound
 from phaze.schedule.order import contract, series
 from phaze.schedule.part import part_of
 from phaze.search.certificate import certificate_of
 from phaze.search.chips import SpaceChips
-from phaze.search.evaluation import LIMITS
-from phaze.search.factors import factors_of
+from phaze.search.energy import Electricity, dynamic_floors, pass_floors
+from phaze.search.evaluation import Evaluated, plan_of
 from phaze.search.journal import Closed
-from phaze.search.objective import Scale
-from phaze.search.run import TIE
-from phaze.search.space import combinations_of
-from phaze.search.task import Job, ModelTask, Way
+from phaze.search.objective import Rates, Scale
+from phaze.search.plain import layers_on, planned
+from phaze.search.rates import chip_rates
+from phaze.search.state import TIE
+from phaze.search.task import Job, ModelTask, Networks, Way, networks_of
 
 Seconds = tuple[LayerSeconds, ...]
 NEAR = 1e-8
@@ -47,46 +47,85 @@ class Plain:
     job: Job
     scale: Scale
     opened: SpaceChips
-    factors: NDArray[np.float64]
+    networks: Networks
 
-    def batch(self, task: ModelTask, way: Way, seconds: Seconds, hbm_bytes: int, cut_s: float = np.inf) -> float:
+    def rates(self, chip: int, hbm: int) -> Rates:
+        """The rates of a chip and memory, by the formulas for one chip; infinite where the memory is too dear."""
+        value, most = self.opened.chip(chip, self.job.hbm_bytes[hbm]), self.job.space.keep.most_usd
+        rates = chip_rates(self.job.objective, value, self.job.models[0].training.devices)
+        if most is None or ownership_of(value, self.opened.technology, load_terms()).making_usd <= most * (1 + 1e-12):
+            return rates
+        return replace(rates, rate=np.asarray(np.inf))
+
+    def electricity(self, chip: int) -> Electricity | None:
+        """What energies depend on, where they count."""
+        if not self.job.objective.needs_energy:
+            return None
+        task = self.networks.tasks_of(chip)[0]
+        return Electricity(self.opened.technology.energy, task.training.link_bytes_per_s)
+
+    def exact(self, chip: int, memories: Sequence[int]) -> list[float]:
+        """The score of a chip with each of some memories: every pass of every graph scheduled, every way placed."""
+        tasks, electricity = self.networks.tasks_of(chip), self.electricity(chip)
+        value = self.opened.chip(chip, self.job.hbm_bytes[-1])
+        layers = [[layers_on(graph, value, electricity) for graph in task.graphs] for task in tasks]
+        scores = []
+        for hbm in memories:
+            rates, values = self.rates(chip, hbm), []
+            for task, own in zip(tasks, layers, strict=True):
+                found = [planned(task, way, own[way.graph], self.job.hbm_bytes[hbm], electricity) for way in task.ways]
+                prices = [float(rates.value(np.asarray(p.plan.batch_s), p.dynamic_j)) for p in found if p is not None]
+                values.append(min(prices, default=float("inf")))
+            scores.append(float(self.scale.score(np.array(values))))
+        return scores
+
+    def bound(self, chip: int, seconds: Sequence[Sequence[Seconds]], cut: float) -> float:
+        """A bound on a chip's score from layer times by model and graph; where it is above ``cut`` it may be lower."""
+        tasks, electricity, best = self.networks.tasks_of(chip), self.electricity(chip), float("inf")
+        arrays = chip_arrays([self.opened.chip(chip, self.job.hbm_bytes[-1])])
+        for hbm in self.memories:
+            rates, values = self.rates(chip, hbm), []
+            rate = float(rates.rate)
+            last = (cut / rate) ** (1 / (1 + rates.delays)) if len(tasks) == 1 and rate < np.inf else np.inf
+            for task, own in zip(tasks, seconds, strict=True):
+                floors = [0.0 if electricity is None else _joules(g, arrays, electricity, task) for g in task.graphs]
+                found = []
+                for way in task.ways if rate < np.inf else ():
+                    batch_s = self.batch(task, way, own[way.graph], self.job.hbm_bytes[hbm], last)
+                    found.append(float(rates.value(np.asarray(batch_s), floors[way.graph])))
+                values.append(min(found, default=float("inf")))
+            best = min(best, float(self.scale.score(np.array(values))))
+        return best
+
+    def batch(self, task: ModelTask, way: Way, seconds: Seconds, hbm_bytes: int, cut_s: float) -> float:
         """The least batch time of a way by the general solver; where even a floor is above ``cut_s``, that floor."""
         graph = task.graphs[way.graph]
         floor = _floor(graph, seconds, task)
         if floor > cut_s:
             return floor
-        layers = graph_of(graph, seconds)
-        plan = fastest_plan(placement_of([layers], graph.microbatch, way.recompute, hbm_bytes, task.training))
+        plan = plan_of(graph, seconds, way.recompute, hbm_bytes, task.training)
         return float("inf") if plan is None else plan.batch_s
-
-    def score(self, chip: int, seconds: Sequence[Sequence[Seconds]], memories: Sequence[int], cut: float) -> float:
-        """The least score over memories with layer times by model and graph; scores above ``cut`` may be floors."""
-        best = float("inf")
-        for hbm in memories:
-            factor = float(self.factors[hbm, chip])
-            single = (cut / factor) ** (1 / self.job.objective.power) if len(self.job.models) == 1 else np.inf
-            times = [
-                min(self.batch(task, way, own[way.graph], self.job.hbm_bytes[hbm], single) for way in task.ways)
-                for task, own in zip(self.job.models, seconds, strict=True)
-            ]
-            best = min(best, float(self.scale.score(np.array(times), factor)))
-        return best
-
-    def exact(self, chip: int) -> list[list[Seconds]]:
-        """Layer times of a chip by scheduling every pass of every graph."""
-        value = self.opened.chip(chip, self.job.hbm_bytes[-1])
-        return [[seconds_of(layer_schedules(g, value, LIMITS)) for g in task.graphs] for task in self.job.models]
 
     @property
     def memories(self) -> list[int]:
         """The memories that count: the most is enough where they are free."""
         count = len(self.job.hbm_bytes)
-        return list(range(count)) if self.job.objective.needs_hbm else [count - 1]
+        limited = self.job.objective.needs_energy or self.job.space.keep.most_usd is not None
+        return list(range(count)) if limited else [count - 1]
 
 
 def plain_of(job: Job, scale: Scale, opened: SpaceChips) -> Plain:
-    """The plain path, with the factor of every memory and chip."""
-    return Plain(job, scale, opened, factors_of(job.objective, opened, list(job.hbm_bytes)))
+    """The plain path, with the models on every link of the space."""
+    return Plain(job, scale, opened, networks_of(job.models, job.space, opened.chips.link_bytes_per_s))
+
+
+def _joules(graph: Prepared, arrays: ChipArrays, electricity: Electricity, task: ModelTask) -> float:
+    """Joules that no plan of a graph undercuts on one chip."""
+    table, first, found = table_of(graph.passes, arrays), 0, np.zeros((len(graph.layers), 1))
+    for at, one in enumerate(graph.passes):
+        found[at // 2] += pass_floors(one, table, first, arrays, electricity)
+        first += len(one.works)
+    return float(dynamic_floors(graph, found, task.training)[0])
 
 
 def _floor(graph: Prepared, seconds: Seconds, task: ModelTask) -> float:
@@ -117,13 +156,26 @@ def bounded_layers(graph: Prepared, chips: Sequence[Chip]) -> list[Seconds]:
     return [tuple(LayerSeconds(*pair) for pair in zip(t[::2], t[1::2], strict=True)) for t in found]
 
 
-def check_list(plain: Plain, result: Mapping[str, Any], closed: Sequence[Closed]) -> list[str]:
+def _bounded(plain: Plain, numbers: Sequence[int], chips: Sequence[Chip]) -> list[list[list[Seconds]]]:
+    """For each chip its bounded layers by model and graph."""
+    found: list[list[list[Seconds]]] = [[[] for _ in plain.job.models] for _ in chips]
+    for own, tasks in plain.networks.groups(np.array(numbers, np.int64)):
+        some = [chips[at] for at in own.tolist()]
+        for model, task in enumerate(tasks):
+            for graph in task.graphs:
+                for at, seconds in zip(own.tolist(), bounded_layers(graph, some), strict=True):
+                    found[at][model].append(seconds)
+    return found
+
+
+def check_list(
+    plain: Plain, result: Mapping[str, Any], closed: Sequence[Closed], evaluated: Sequence[Evaluated]
+) -> list[str]:
     """What is wrong with the list of closed chips and what the certificate says of it."""
     said, best = result["certificate"], float(result["objective"]["score"])
     if [one.chip for one in closed] != list(range(len(plain.opened))):
         return ["the journal does not close every chip of the space once"]
-    outside = combinations_of(plain.job.space) - len(plain.opened)
-    true = certificate_of(list(closed), best, plain.job.gap, outside).document()
+    true = certificate_of(closed, evaluated, best, plain.job.gap, plain.opened.kept).document()
     wrong = [
         f"certificate.{key}: {said.get(key)!r}, but {value!r} by the journal"
         for key, value in true.items()
@@ -133,6 +185,10 @@ def check_list(plain: Plain, result: Mapping[str, Any], closed: Sequence[Closed]
     for one in closed:
         if one.reason == "bound" and (one.bound is None or one.bound <= cut):
             wrong.append(f"chip {one.chip} is closed by a bound of {one.bound!r}, which does not close it")
+    opened = {one.chip: one.bound for one in closed if one.reason in ("evaluated", "failed")}
+    there = {one.chip: one.lower for one in evaluated if np.isfinite(one.lower)}
+    if opened != there:
+        wrong.append("the journal's opened chips are not those that its list closes as evaluated")
     return wrong
 
 
@@ -143,12 +199,12 @@ def check_bounds(plain: Plain, closed: Sequence[Closed], best: float, count: int
         ours = random.Random(seed).sample(ours, count)
     cut = best * (1 - plain.job.gap if plain.job.gap > 0 else 1 + TIE)
     chips = [plain.opened.chip(one.chip, plain.job.hbm_bytes[-1]) for one in ours]
-    layers = [[bounded_layers(graph, chips) for graph in task.graphs] for task in plain.job.models] if ours else []
+    layers = _bounded(plain, [one.chip for one in ours], chips)
     wrong = []
     for at, one in enumerate(ours):
-        seconds = [[own[at] for own in model] for model in layers]
+        seconds = layers[at]
         said = cut if one.bound is None else max(cut, one.bound)
-        bound = plain.score(one.chip, seconds, plain.memories, said * (1 + NEAR))
+        bound = plain.bound(one.chip, seconds, said * (1 + NEAR))
         if bound <= cut * (1 - TIE):
             wrong.append(f"chip {one.chip} may have a score of {bound!r}, which is below the cut-off {cut!r}")
         elif one.reason == "memory" and np.isfinite(bound):
@@ -165,7 +221,7 @@ def check_evaluated(plain: Plain, closed: Sequence[Closed], best: float, count: 
         ours = random.Random(seed).sample(ours, count)
     wrong = []
     for one in ours:
-        score = plain.score(one.chip, plain.exact(one.chip), plain.memories, np.inf)
+        score = min(plain.exact(one.chip, plain.memories))
         if score < best * (1 - TIE):
             wrong.append(f"chip {one.chip} has a score of {score!r}, better than the answer's {best!r}")
         if one.bound is None or one.bound > score * (1 + NEAR):

@@ -4,20 +4,17 @@ from collections.abc import Mapping
 from math import isclose
 from typing import Any
 
-import numpy as np
-
 from phaze import __version__
-from phaze.evaluate.flow import graph_of, layer_schedules, placement_of, seconds_of
+from phaze.evaluate.flow import LayerSeconds, graph_of, placement_of
 from phaze.hardware.chip import Chip
 from phaze.placement.check import objections
 from phaze.search.answer import Best
-from phaze.search.evaluation import LIMITS
-from phaze.search.result import chip_document, layer_documents, objective_document
-from phaze.search.run import TIE
+from phaze.search.result import chip_document, model_document, objective_document
+from phaze.search.state import TIE
 from phaze.search.task import ModelTask
 from phaze.search.verify import NEAR, Plain
 
-CHECKED = ("microbatch", "tensor", "recompute", "layers", "plan")
+CHECKED = ("energy", "layers", "plan")
 
 
 def _same(said: Any, true: Any) -> bool:
@@ -48,27 +45,25 @@ def _check_model(plain: Plain, task: ModelTask, said: Mapping[str, Any], chip: C
         return [f"{where}: the study knows no such microbatch, width and recompute"]
     way = ways[0]
     graph = task.graphs[way.graph]
-    schedules = layer_schedules(graph, chip, LIMITS)
-    seconds = seconds_of(schedules)
-    wrong = []
-    for at, true in enumerate(layer_documents(task, way.graph, schedules)):
+    true = model_document(task, way, chip, plain.opened)
+    wrong = _differences(f"{where}.energy", said["energy"], true["energy"])
+    for at, layer in enumerate(true["layers"]):
         layers = said["layers"]
-        wrong += _differences(f"{where}.layers[{at}]", layers[at] if at < len(layers) else {}, true)
+        wrong += _differences(f"{where}.layers[{at}]", layers[at] if at < len(layers) else {}, layer)
+    seconds = tuple(LayerSeconds(layer["forward_s"], layer["backward_s"]) for layer in true["layers"])
     problem = placement_of(
         [graph_of(graph, seconds)], graph.microbatch, way.recompute, chip.hbm.size_bytes, task.training
     )
     wrong += [f"{where}.plan: {sentence}" for sentence in objections(problem, said["plan"])]
-    batch_s = plain.batch(task, way, seconds, chip.hbm.size_bytes)
-    rate = task.training.batch / batch_s
-    rest = {"name": task.name, "weight": task.weight, "batch_s": batch_s, "throughput_per_s": rate}
     kept = {key: value for key, value in said.items() if key not in CHECKED}
-    wrong += _differences(where, kept, rest)
-    if said["plan"].get("rules") != "icml24":
+    wrong += _differences(where, kept, {key: value for key, value in true.items() if key not in CHECKED})
+    batch_s, plan = true["batch_s"], said["plan"]
+    if plan.get("rules") != "icml24":
         wrong.append(f"{where}.plan.rules: not icml24")
-    if not _same(said["plan"].get("batch_s"), batch_s):
-        wrong.append(f"{where}.plan.batch_s: {said['plan'].get('batch_s')!r}, but the fastest plan takes {batch_s!r}")
-    if not _same(said["plan"].get("lower_bound_s"), batch_s):
-        wrong.append(f"{where}.plan.lower_bound_s: {said['plan'].get('lower_bound_s')!r}, but {batch_s!r} is proved")
+    if not _same(plan.get("batch_s"), batch_s):
+        wrong.append(f"{where}.plan.batch_s: {plan.get('batch_s')!r}, but the fastest plan takes {batch_s!r}")
+    if not _same(plan.get("lower_bound_s"), batch_s):
+        wrong.append(f"{where}.plan.lower_bound_s: {plan.get('lower_bound_s')!r}, but {batch_s!r} is proved")
     return wrong
 
 
@@ -85,14 +80,15 @@ def check_answer(plain: Plain, result: Mapping[str, Any]) -> list[str]:
     wrong = _differences("chip", said, chip_document(plain.opened, Best(number, hbm, 0.0, ()), job.hbm_bytes))
     if [model.get("name") for model in result["models"]] != [task.name for task in job.models]:
         return [*wrong, "models: not those of the study"]
-    for task, model in zip(job.models, result["models"], strict=True):
+    for task, model in zip(plain.networks.tasks_of(number), result["models"], strict=True):
         wrong += _check_model(plain, task, model, chip)
-    seconds = plain.exact(number)
-    score = plain.score(number, seconds, [hbm], np.inf)
+    *leaner, score = plain.exact(number, range(hbm + 1))
     wrong += _differences("objective", result["objective"], objective_document(job, plain.scale, score))
-    for less in [] if job.objective.needs_hbm else range(hbm):
-        if plain.score(number, seconds, [less], np.inf) <= score * (1 + TIE / 2):
-            wrong.append(f"chip.hbm_bytes: {job.hbm_bytes[less]} are enough")
+    wrong += [
+        f"chip.hbm_bytes: {job.hbm_bytes[at]} are enough"
+        for at, other in enumerate(leaner)
+        if other <= score * (1 + TIE / 2)
+    ]
     if result.get("name") != job.name or result.get("version") != __version__:
         wrong.append("name or version: not those of this study and this phaze")
     return wrong

@@ -6,7 +6,7 @@ from typing import Any
 
 from phaze import documents
 from phaze.errors import InputError
-from phaze.evaluate.flow import Prepared, Training, prepare
+from phaze.evaluate.flow import Prepared, Training, block_of, prepare
 from phaze.graph import store
 from phaze.graph.zoo import entry_of, load_model
 from phaze.hardware.library import load_cluster
@@ -14,7 +14,7 @@ from phaze.placement.problem import Recompute
 from phaze.search.objective import Objective
 from phaze.search.space import load_space
 from phaze.search.task import Job, ModelTask, ways_of
-from phaze.study.schema import ModelTable, StudyFile, TrainingTable
+from phaze.study.schema import ClusterTable, ModelTable, StudyFile, TrainingTable
 
 
 def default_study(model: str) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def study_of(raw: Mapping[str, Any], where: str) -> StudyFile:
     return documents.check(StudyFile, raw, where)
 
 
-def _training(table: TrainingTable) -> Training:
+def _training(table: TrainingTable, changed: ClusterTable) -> Training:
     cluster = load_cluster(table.cluster)
     if len(cluster.levels) != 1:
         raise InputError(
@@ -68,7 +68,8 @@ def _training(table: TrainingTable) -> Training:
             "give a cluster of one level, such as paper-flat",
         )
     devices = cluster.devices if table.devices is None else table.devices
-    return Training(devices, table.batch, cluster.levels[0].bandwidth_bytes_per_s, table.optimizer)
+    link = changed.link_bytes_per_s or cluster.levels[0].bandwidth_bytes_per_s
+    return Training(devices, table.batch, link, table.optimizer)
 
 
 def _named(table: ModelTable, training: TrainingTable, link: float, residency: bool) -> list[Prepared]:
@@ -79,7 +80,7 @@ def _named(table: ModelTable, training: TrainingTable, link: float, residency: b
                 table.name,
                 width,
                 microbatch,
-                table.sequence,
+                training.sequence if table.sequence is None else table.sequence,
                 attention=training.attention,
                 sequence_parallel=training.sequence_parallel,
             ),
@@ -98,6 +99,8 @@ def _graphs(table: ModelTable, study: StudyFile, job: Training, where: str) -> t
     else:
         found = [prepare(store.load(path), link, residency) for path in table.graphs]
         found.sort(key=lambda graph: (graph.microbatch, graph.width))
+    if table.part == "block":
+        found = [block_of(graph) for graph in found]
     fitting = [graph for graph in found if graph.width <= job.devices and graph.microbatch <= job.batch]
     if not fitting:
         raise InputError(where, "no width and microbatch fits the devices and the batch", "give smaller ones")
@@ -113,7 +116,13 @@ def _recompute(choices: Sequence[bool | str]) -> tuple[Recompute, ...]:
 
 def job_of(study: StudyFile, limit_s: float | None = None) -> Job:
     """The job of a study, its graphs loaded; nothing is searched yet."""
-    training = _training(study.training)
+    if study.rules == "cluster":
+        raise InputError(
+            "rules",
+            "a search has no proof under rules cluster yet",
+            "search with icml24, and place a chip under rules cluster by phaze plan --chip",
+        )
+    training = _training(study.training, study.cluster)
     choices = _recompute(study.training.recompute)
     tasks = []
     for at, table in enumerate(study.tables()):

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from phaze.documents import Bytes, Count, Document, Format, Positive, Share
+from phaze.documents import Bytes, BytesPerSecond, Count, Document, Format, Positive, Share
 from phaze.hardware.files import Name, Text
 from phaze.search.objective import Kind, Mean
 
@@ -14,20 +14,31 @@ Width = Annotated[int, Field(ge=1, le=1024)]
 
 
 class ModelTable(Document):
-    """A model that comes along by ``name``, or ``graphs``: files of ``phaze.graph/1``, one a width and microbatch."""
+    """A model that comes along by ``name``, or ``graphs``: files of ``phaze.graph/1``, one a width and microbatch.
+
+    ``part`` "block" keeps its most repeated layer alone: what a search sees that knows nothing of placement.
+    """
 
     name: Name
+    part: Literal["model", "block"] = "model"
     weight: Positive = 1.0
     sequence: Count | None = None
     widths: Annotated[list[Width], Field(min_length=1)] | None = None
     graphs: Annotated[list[str], Field(min_length=1)] | None = None
 
 
+class ClusterTable(Document):
+    """Changes of the cluster that ``training.cluster`` names."""
+
+    link_bytes_per_s: BytesPerSecond | None = None
+
+
 class TrainingTable(Document):
-    """The job around each model."""
+    """The job around each model; ``sequence`` holds for every model that does not state its own."""
 
     devices: Count | None = None
     batch: Count = 4096
+    sequence: Count | None = None
     cluster: Place = "paper-flat"
     optimizer: Literal["sgd", "adam"] = "sgd"
     microbatches: Annotated[list[Count], Field(min_length=1, default_factory=lambda: [1, 2, 4, 8])]
@@ -63,12 +74,13 @@ class StudyFile(Document):
     schema_: Annotated[Literal["phaze.study/1"], Field(alias="schema")]
     name: Name
     title: Text | None = None
-    rules: Literal["icml24"] = "icml24"
+    rules: Literal["icml24", "cluster"] = "icml24"
     models: Annotated[list[Name | ModelTable], Field(min_length=1)]
     space: Place = "paper"
     hbm: Annotated[list[Bytes], Field(min_length=1, default_factory=lambda: [32 * GIB, 64 * GIB, 80 * GIB])]
     training: Annotated[TrainingTable, Field(default_factory=lambda: TrainingTable.model_validate({}))]
     cost: CostsTable = CostsTable()
+    cluster: ClusterTable = ClusterTable()
     objective: ObjectiveTable = ObjectiveTable()
     search: SearchTable = SearchTable()
 

@@ -1,9 +1,10 @@
 """Tensor-parallel ranks as threads on real tensors: collectives really exchange, so gradients can be compared."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
 import torch
@@ -76,12 +77,14 @@ class Exchange(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Loss and gradients by parameter name, which of them are of blocks, and how many sums over ranks were made."""
+    """Loss and gradients by parameter name, which of them are of blocks, how many sums over ranks were made, and of
+    which weights the plan sums the gradients itself."""
 
     loss: float
     gradients: dict[str, Tensor]
     inside: frozenset[str]
     sums: int = 0
+    whole: frozenset[str] = frozenset()
 
 
 @contextmanager
@@ -125,6 +128,15 @@ def _outcome(program: Program, kernels: Kernels) -> tuple[float, dict[str, Tenso
 def _inside(module: nn.Module) -> frozenset[str]:
     paths = tuple(f"{path}." for path in find_blocks(module))
     return frozenset(name for name, _ in module.named_parameters() if name.startswith(paths))
+
+
+def _summed(source: Source, names: Iterable[str]) -> frozenset[str]:
+    """Weights whose gradient every rank has in full, also where the sequence is sharded: the plan sums it, or all
+    ranks do the same work (between maps whose outputs are gathered and maps that split their inputs)."""
+    splits = () if source.plan is None else source.plan.splits
+    patterns = [split.pattern for split in splits if split.style == "summed"]
+    patterns += [split.pattern.rpartition(".")[0] + ".*_norm" for split in splits if split.style == "gather"]
+    return frozenset(n for n in names if any(fnmatchcase(n.rpartition(".")[0], p) for p in patterns))
 
 
 def whole(source: Source, shape: Shape) -> tuple[Outcome, dict[str, Tensor]]:
@@ -174,7 +186,9 @@ def ranks(
             mode = Exchange(board, rank)
             with mode:
                 loss, gradients = _outcome(program, Kernels(False, sharding.vocabulary))
-            outcomes[rank] = Outcome(loss, gradients, _inside(program.module), mode.counts["sum"])
+            outcomes[rank] = Outcome(
+                loss, gradients, _inside(program.module), mode.counts["sum"], _summed(source, gradients)
+            )
         except BaseException as fault:
             faults.append(fault)
             board.barrier.abort()
@@ -216,7 +230,7 @@ def gathered(name: str, model: Outcome, parts: list[Outcome], sequence_parallel:
     for dim in range(target.dim()):
         if pieces[0].shape[dim] != target.shape[dim]:
             return _joined(pieces, target, dim)
-    if sequence_parallel and name in model.inside:
+    if sequence_parallel and name in model.inside - parts[0].whole:
         return torch.stack(pieces).sum(0)
     return pieces[0]
 

@@ -266,3 +266,18 @@ def test_experts_are_said_to_be_balanced() -> None:
         if o.kind == "product" and o.size("batch") == 4 and o.module.endswith("experts")
     ]
     assert [o.size("m") for o in grouped] == [2 * 16 * 2 // 4] * 2
+
+
+def test_gradients_of_what_several_blocks_read_are_summed_where_it_was_made() -> None:
+    model = trace_model(small("t5-large", num_layers=4, num_decoder_layers=5), sequence=16)
+    sums = {
+        layer.name: [dict(op.sizes)["elements"] for op in layer.backward.operators if op.kind == "accumulate"]
+        for layer in model.layers
+    }
+    bias, hidden = 4 * 16 * 16, 16 * 32
+    assert {name: found for name, found in sums.items() if found} == {
+        "encoder.block.0": [bias] * 2,  # read by three later blocks
+        "between.8": [hidden] * 4,  # the encoder's result, read by five blocks
+        "decoder.block.0": [bias] * 3,
+    }
+    assert any("encoder.block.0, between.8, decoder.block.0 is read by several" in t for t in model.approximations)

@@ -1,6 +1,7 @@
 """Fusion: operators that a compiler would run as one become one, with their members as ``parts``.
 
-Levels, as a software stack names them: ``none``; ``elementwise`` (chains and clusters of vector operators); ``full``
+Levels, as a software stack names them: ``none``; ``chains`` (element-wise operators with one reader each, as kernels
+that are fused by hand); ``elementwise`` (also clusters of vector operators); ``full``
 (also siblings, epilogues of products, and bias sums).
 """
 
@@ -12,13 +13,14 @@ from typing import Literal
 from phaze.graph.fuse import rules
 from phaze.graph.ir import Layer, Model, OperatorGraph, Recompute
 
-Fusion = Literal["none", "elementwise", "full"]
+Fusion = Literal["none", "chains", "elementwise", "full"]
 Rule = Callable[[OperatorGraph], OperatorGraph]
 
 ELEMENTWISE: tuple[Rule, ...] = (rules.chains, rules.clusters)
 LEVELS: Mapping[Fusion, tuple[Rule, ...]] = MappingProxyType(
     {
         "none": (),
+        "chains": (rules.chains,),
         "elementwise": ELEMENTWISE,
         "full": (*ELEMENTWISE, rules.siblings, rules.clusters, rules.epilogues, rules.bias_sums),
     }

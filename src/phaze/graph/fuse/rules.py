@@ -1,6 +1,6 @@
 """The rules of fusion: each a function from a graph to a graph with fewer operators.
 
-    chains        element-wise a, b with b the only reader of a                          -> one vector operator
+    chains        element-wise a, b with b the only reader of a; a fill, scattered into  -> one vector operator
     clusters      vector a, b with b reading a, nothing between them (reductions too)    -> one vector operator
     siblings      vector a, b that share at least half of what one of them reads         -> one vector operator
     epilogues     a product and an element-wise reader of its result, of the same size   -> one operator of both cores
@@ -16,8 +16,9 @@ from phaze.graph.fuse.contract import contract, leaves, produced
 from phaze.graph.fuse.partition import Partition, bits
 from phaze.graph.ir import Operator, OperatorGraph
 
-ALONE = frozenset({"sort", "scan", "scatter", "embedding_backward", "pool"})
-"""Vector kinds that are kernels of their own: their writes go where their data say, or pass over it in order."""
+ALONE = frozenset({"sort", "scan", "scatter", "embedding_backward", "pool", "accumulate"})
+"""Vector kinds that are kernels of their own: their writes go where their data say, they pass over it in order, or
+(sums of gradients that several layers send) each runs when its gradient arrives."""
 POINTWISE = frozenset({"copy", "fill"})
 
 
@@ -59,18 +60,31 @@ class _Groups:
         return found
 
 
+def _made_inside(fill: Operator, scatter: Operator) -> bool:
+    """Whether ``scatter`` may make what ``fill`` does: its values, or the place it writes to, if it writes all of it
+    (else the clearing of the rest would be left out)."""
+    if fill.kind != "fill" or scatter.kind != "scatter":
+        return False
+    made = {access.tensor: access.bytes for access in fill.writes}
+    if not scatter.reads or scatter.reads[0].tensor not in made:
+        return True
+    return sum(access.bytes for access in scatter.writes) >= sum(made.values())
+
+
 def chains(graph: OperatorGraph) -> OperatorGraph:
-    """Element-wise operators with one reader each become one with it."""
-    groups = _Groups(graph)
-    partition = groups.partition
+    """Element-wise operators with one reader each become one with it; a scatter clears the place it writes to."""
+    partition = Partition.of(graph)
     usable = {place for place, op in enumerate(graph.operators) if is_vector(op) and is_elementwise(op)}
     for place in reversed(range(len(graph.operators))):
         group = partition.group[place]
         readers = partition.after[group]
         if place in usable and readers and not readers & (readers - 1):
             reader = readers.bit_length() - 1
-            if reader in usable and partition.mergeable(group, reader):
+            inside = _made_inside(graph.operators[place], graph.operators[reader])
+            if (reader in usable or inside) and partition.mergeable(group, reader):
                 partition.merge(group, reader)
+                if inside:
+                    usable.discard(place)
     return contract(graph, partition)
 
 

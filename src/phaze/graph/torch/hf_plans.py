@@ -1,8 +1,7 @@
 """Tensor-parallel plans of transformers' models: ours where there is one, else the one that the configuration ships.
 
-Styles are translated: colwise, rowwise, packed_colwise (two stacked matrices), moe_tp_experts. A weight that is
-``replicated_with_grad_allreduce`` stays whole; its gradients are summed once a step. Embedding and head are split over
-the vocabulary, whatever the plan says of them.
+Styles are translated (:data:`STYLES`; packed are two stacked matrices); any other is refused. Embedding and head are
+split over the vocabulary, whatever the plan says of them.
 """
 
 from collections.abc import Mapping
@@ -13,10 +12,18 @@ from phaze.errors import InputError
 from phaze.graph.torch.plans import PLANS, Plan, Split, Style
 
 STYLES: Mapping[str, Style] = MappingProxyType(
-    {"colwise": "column", "rowwise": "row", "packed_colwise": "packed", "moe_tp_experts": "experts"}
+    {
+        "colwise": "column",
+        "rowwise": "row",
+        "packed_colwise": "packed",
+        "moe_tp_experts": "experts",
+        "colwise_gather_output": "gather",
+        "rowwise_split_input": "split",
+        "replicated_with_grad_allreduce": "summed",
+        "mla_kv_a_proj": "tail",
+    }
 )
 HEADS = ("attn", "attention")
-WHOLE = "replicated_with_grad_allreduce"
 VOCABULARY = ("lm_head", "embed_tokens", "embeddings")
 
 
@@ -34,7 +41,7 @@ def translate(shipped: Mapping[str, str], where: str) -> Plan:
     expert_modules = [path for path, style in shipped.items() if style == "moe_tp_experts"]
     splits: list[Split] = []
     for path, style in shipped.items():
-        if style == WHOLE or path.rsplit(".", 1)[-1] in VOCABULARY:
+        if path.rsplit(".", 1)[-1] in VOCABULARY:
             continue
         if style not in STYLES:
             raise InputError(
@@ -48,10 +55,16 @@ def translate(shipped: Mapping[str, str], where: str) -> Plan:
         if style == "moe_tp_experts":
             splits.append(Split(f"*{path}", "experts", weights=_expert_weights(shipped, path, where)))
         else:
-            unit = "head_dim" if any(word in path for word in HEADS) else ""
+            unit = "qk_rope_head_dim" if style == "mla_kv_a_proj" else "head_dim" if _of_heads(path, style) else ""
             parts = 2 if style == "packed_colwise" else 1
             splits.append(Split(f"*{path}", STYLES[style], unit, parts))
     return Plan(tuple(splits))
+
+
+def _of_heads(path: str, style: str) -> bool:
+    """Whether what is cut are heads: then no head is cut in two. What is gathered again may be cut anywhere."""
+    cuts = style in ("colwise", "rowwise", "packed_colwise")
+    return cuts and any(word in path for word in HEADS)
 
 
 def _expert_weights(shipped: Mapping[str, str], module: str, where: str) -> tuple[tuple[str, int, int], ...]:

@@ -9,6 +9,7 @@ Megatron the shard is kept for backward, and gathered again there: :meth:`Group.
 gathered tensor as its shard.
 """
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
@@ -26,9 +27,9 @@ Takes = Literal["same", "shard", "gathered"]
 class Group:
     """The communication of one rank with the others; remembers what it gathered while a block runs."""
 
-    def __init__(self, width: int, rank: int, sequence_parallel: bool, sequence_dim: int) -> None:
+    def __init__(self, width: int, rank: int, sequence_parallel: bool, sequence_dim: int, length: int) -> None:
         self.width, self.rank = width, rank
-        self.sequence_parallel, self.dim = sequence_parallel, sequence_dim
+        self.sequence_parallel, self.dim, self.length = sequence_parallel, sequence_dim, length
         self._copies: dict[int, tuple[Tensor, Tensor]] = {}
         self._gathered: dict[int, tuple[Tensor, Tensor]] = {}
         self._again: dict[int, Tensor] = {}
@@ -69,9 +70,17 @@ class Group:
         """Where the first block begins: this rank's part of the sequence."""
         return collectives.shard_of(x, self._dim(x), self.width)
 
-    def whole(self, x: Tensor, length: int) -> Tensor:
-        """Where the last block ends: the whole sequence of ``length`` on every rank."""
-        return collectives.whole_of(x, self._dim(x), self.width, length)
+    def whole(self, x: Tensor) -> Tensor:
+        """Where the last block ends: the whole sequence on every rank."""
+        return collectives.whole_of(x, self._dim(x), self.width, self.length)
+
+    def is_whole(self, x: Tensor) -> bool:
+        """Whether ``x`` is what blocks exchange: three dimensions, all positions along one of them."""
+        return x.dim() == 3 and x.shape[self._dim(x)] == self.length
+
+    def is_shard(self, x: Tensor) -> bool:
+        """The same, this rank's positions; a table of all positions is none, however wide."""
+        return x.dim() == 3 and x.shape[self._dim(x)] == math.ceil(self.length / self.width)
 
     def _dim(self, x: Tensor) -> int:
         return x.dim() - 2 if self.dim else 0
@@ -123,27 +132,41 @@ class ColumnLinear(nn.Linear):
         return functional.linear(whole, self.weight, self.bias)
 
 
-class RowLinear(nn.Linear):
-    """A linear map whose inputs are this rank's; partial results are summed before the bias."""
+class GatheredLinear(ColumnLinear):
+    """The same, and all ranks' outputs side by side."""
 
-    def __init__(self, weight: Tensor, bias: Tensor | None, group: Group) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None, group: Group, takes: Takes, outputs: int) -> None:
+        super().__init__(weight, bias, group, takes)
+        self.outputs = outputs
+
+    def forward(self, input: Tensor) -> Tensor:
+        own = super().forward(input)
+        return collectives.whole_of(own, own.dim() - 1, self.group.width, self.outputs)
+
+
+class RowLinear(nn.Linear):
+    """A linear map whose inputs are this rank's; partial results are summed before the bias. With ``splits`` it is
+    given the inputs of all ranks, and takes its part."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None, group: Group, splits: bool = False) -> None:
         nn.Module.__init__(self)
         self.out_features, self.in_features = weight.shape
         self.weight = weight
         self.bias = bias  # type: ignore[assignment]
-        self.group = group
+        self.group, self.splits = group, splits
 
     def forward(self, input: Tensor) -> Tensor:
-        summed = self.group.reduce(functional.linear(input, self.weight))
+        own = collectives.shard_of(input, input.dim() - 1, self.group.width) if self.splits else input
+        summed = self.group.reduce(functional.linear(own, self.weight))
         return summed if self.bias is None else summed + self.bias
 
 
-def gather_inputs(parent: nn.Module, group: Group, width: int) -> None:
-    """Let ``parent`` gather its arguments of ``width`` channels before it runs."""
+def gather_inputs(parent: nn.Module, group: Group) -> None:
+    """Let ``parent`` gather those of its arguments that are shards before it runs."""
 
     def whole(value: Any) -> Any:
-        fits = isinstance(value, Tensor) and value.dim() == 3 and value.shape[-1] == width
-        return group.gather(value) if fits and value.is_floating_point() else value
+        fits = isinstance(value, Tensor) and group.is_shard(value) and value.is_floating_point()
+        return group.gather(value) if fits else value
 
     def hook(module: nn.Module, args: Any, kwargs: Any) -> Any:
         return tree_map(whole, args), tree_map(whole, kwargs)
@@ -166,3 +189,35 @@ def copy_inputs(module: nn.Module, group: Group) -> None:
         return tree_map(copied, args), tree_map(copied, kwargs)
 
     module.register_forward_pre_hook(hook, with_kwargs=True)
+
+
+def copy_weights(module: nn.Module, group: Group) -> None:
+    """Let every weight of ``module`` pass f when it is used: the gradients of all ranks are summed."""
+    original = module.forward
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        own = {name: weight for name, weight in module._parameters.items() if weight is not None}
+        try:
+            for name, weight in own.items():
+                del module._parameters[name]
+                module.__dict__[name] = group.copy(weight)
+            return original(*args, **kwargs)
+        finally:
+            for name, weight in own.items():
+                module.__dict__.pop(name, None)
+                module._parameters[name] = weight
+
+    module.forward = forward
+
+
+def copy_tail(module: nn.Module, group: Group, width: int) -> None:
+    """Let the last ``width`` channels of what ``module`` gives pass f. Where the sequence is gathered before, the sum
+    over ranks is made there."""
+    if group.sequence_parallel:
+        return
+
+    def hook(m: nn.Module, args: Any, result: Tensor) -> Tensor:
+        rest = result.shape[-1] - width
+        return torch.cat([result.narrow(-1, 0, rest), group.copy(result.narrow(-1, rest, width))], dim=-1)
+
+    module.register_forward_hook(hook)

@@ -6,10 +6,16 @@ A :class:`Split` names modules by a pattern on their path in the model and says 
     row       by inputs: the input is a shard, partial outputs are summed over ranks (g), then the bias is added
     packed    by outputs, each of ``parts`` stacked matrices on its own (query, key and value in one)
     table     an embedding by columns (a bias of each head): no communication
+    gather    column, and the shards of the output are gathered: what follows is done by every rank
+    split     row, of an input that all ranks hold alike: each takes its part first
+    summed    a weight that every rank holds whole and uses on its part (a norm of its heads): its gradient is summed
+    tail      a map that every rank holds whole; the last ``unit`` channels of its output go into each rank's
+              heads as they are, so their gradient is summed (f)
     experts   a module with weights (expert, out, in): what it takes is the same on all ranks (f), what it gives is
               summed (g); ``weights`` lists its weights as (name, dimension, stacked parts)
 
-``unit`` names an attribute of a module around, whose value must not be cut (the width of a head); ``divide`` lists
+``unit`` names an attribute of a module around, whose value must not be cut (the width of a head), or for ``tail`` is
+its width; ``divide`` lists
 attributes to be divided by the width (numbers of heads).
 """
 
@@ -18,7 +24,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
-Style = Literal["column", "row", "packed", "table", "experts"]
+Style = Literal["column", "row", "packed", "table", "experts", "gather", "split", "summed", "tail"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """What a source of a model hands to the trace: a way to build it, and what is known about its sizes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,8 +35,9 @@ class Source:
 
     ``longest`` is the number of positions it has (None: any); ``fixed`` says that the sequence is the model's own
     (images). ``plan`` splits it over tensor-parallel ranks (None: it cannot be, and
-    ``plan_fault`` may say why). ``vocabulary`` is the number of
-    tokens that embedding and head are split over (0: none). ``notes`` become approximations of the graph.
+    ``plan_fault`` may say why). ``vocabulary`` is the number of tokens that embedding and head are split over
+    (0: none), and ``token_modules`` finds the two in a built module: what has as many rows may be a table of positions.
+    ``notes`` become approximations of the graph.
     """
 
     name: str
@@ -46,5 +47,6 @@ class Source:
     fixed: bool
     plan: Plan | None
     vocabulary: int = 0
+    token_modules: Callable[[nn.Module], Sequence[nn.Module | None]] = lambda module: ()
     notes: tuple[str, ...] = ()
     plan_fault: InputError | None = None

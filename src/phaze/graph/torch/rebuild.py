@@ -1,6 +1,6 @@
 """``make graphs``: trace every named model and family at several points, fit its sizes, write ``graph/data``.
 
-For each case of a model: traces of a shallow copy (two calls of each repeated layer) at enough points for the fit, made
+For each case of a model: traces of a shallow copy (two calls of the repeated layer) at enough points for the fit, made
 as deep as the model (:mod:`phaze.graph.depth`), fitted (:mod:`phaze.graph.template`), and compared, number by number,
 with traces that the fit has not seen, one of them of the whole model.
 """
@@ -28,9 +28,8 @@ from phaze.graph.zoo import ZOO, Entry
 
 DATA = Path(__file__).parent.parent / "data"
 ATTENTIONS: tuple[Attention, ...] = ("eager", "fused")
-SHALLOW: Mapping[str, int] = MappingProxyType(
-    {"num_hidden_layers": 2, "n_layer": 2, "num_layers": 3, "num_decoder_layers": 3}
-)
+SHALLOW: Mapping[str, int] = MappingProxyType({"num_hidden_layers": 2, "n_layer": 2})
+"""Sizes of a shallow copy. Encoder and decoder are traced whole: what all blocks read gets a gradient from each."""
 MICROBATCHES = (2, 4, 6, 64, 3)
 
 
@@ -140,7 +139,8 @@ def rebuild_model(name: str) -> str:
     """The text of the file of a named model."""
     entry, sizes = ZOO[name], NAMED[name].sizes
     whole = named_source(name)
-    shallow = named_source(name, **{key: value for key, value in SHALLOW.items() if key in sizes})
+    fewer = {key: value for key, value in SHALLOW.items() if key in sizes}
+    shallow = named_source(name, **fewer)
     found: dict[tuple[bool, Attention], Discovery] = {}
     for attention in ATTENTIONS:
         found[True, attention] = discover(whole, attention=attention)
@@ -150,7 +150,7 @@ def rebuild_model(name: str) -> str:
 
     def deep(way: _Way, point: Point) -> Model:
         model = _traced(shallow, way, point, found[False, way.attention])
-        return _renamed(depth.deepen(model, lengths), pattern)
+        return _renamed(depth.deepen(model, lengths), pattern) if fewer else model
 
     cases: dict[str, Case] = {}
     checks: list[tuple[_Way, Point, Model]] = []

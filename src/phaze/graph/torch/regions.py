@@ -39,9 +39,22 @@ class Region:
 @dataclass(frozen=True, slots=True)
 class Borders:
     """What tensor parallelism does around blocks: ``region`` is entered while one runs; with ``shards`` the
-    sequence is cut where a block takes from outside, and gathered where others take from a block."""
+    sequence of what ``is_whole`` is cut where a block takes it from outside, and of what ``is_shard`` gathered where
+    others take it from a block."""
 
     region: Callable[[], AbstractContextManager[None]]
     enter: Border
     leave: Border
     shards: bool
+    is_whole: Callable[[torch.Tensor], bool]
+    is_shard: Callable[[torch.Tensor], bool]
+
+
+def same_view(left: torch.Tensor, right: torch.Tensor) -> bool:
+    """Whether two tensors are the same view of the same storage."""
+    return (
+        left.untyped_storage()._cdata == right.untyped_storage()._cdata
+        and left.shape == right.shape
+        and left.stride() == right.stride()
+        and left.storage_offset() == right.storage_offset()
+    )

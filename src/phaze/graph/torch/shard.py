@@ -8,7 +8,7 @@ so rank 0 is the fullest, and it is the one that is traced. Works alike on tenso
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from types import MappingProxyType
@@ -21,17 +21,20 @@ from phaze.errors import InputError
 from phaze.graph.torch.blocks import find_blocks
 from phaze.graph.torch.parallel import (
     ColumnLinear,
+    GatheredLinear,
     Group,
     RowLinear,
     Takes,
     copy_inputs,
+    copy_tail,
+    copy_weights,
     gather_inputs,
     reduce_outputs,
 )
 from phaze.graph.torch.plans import Divide, Plan, Split
 from phaze.graph.torch.program import Source
 from phaze.graph.torch.regions import Borders
-from phaze.graph.torch.vocabulary import ParallelEmbedding, Vocabulary
+from phaze.graph.torch.vocabulary import ParallelEmbedding, Vocabulary, split_lookups
 
 HEAD_WIDTHS: Mapping[str, tuple[str, ...]] = MappingProxyType({"head_dim": ("attention_head_size", "head_size")})
 
@@ -89,6 +92,10 @@ class Surgery:
             "row": self._row,
             "table": self._table,
             "experts": self._experts,
+            "gather": self._column,
+            "split": self._row,
+            "summed": lambda path, module, split: copy_weights(module, self.group),
+            "tail": lambda path, module, split: copy_tail(module, self.group, self._unit(path, split)),
         }
         cuts[split.style](path, module, split)
 
@@ -107,6 +114,10 @@ class Surgery:
                     if isinstance(getattr(module, name, None), int):
                         return int(getattr(module, name))
             parent = parent.rpartition(".")[0]
+        heads = getattr(getattr(self.model, "config", None), "num_attention_heads", 0)
+        rows = self.modules[path].weight.shape[0 if split.style != "row" else 1]
+        if split.unit == "head_dim" and isinstance(heads, int) and heads and rows % heads == 0:
+            return int(rows // heads)
         raise InputError(path, f"the plan asks for an attribute '{split.unit}' and no module around has it")
 
     def _slice(self, weight: Tensor, dim: int, unit: int, parts: int, path: str) -> Tensor:
@@ -148,21 +159,25 @@ class Surgery:
             bias = self._piece(bias, self._slice(bias, 0, unit, split.parts, path))
         gathers = self.group.sequence_parallel and id(parent) not in self.blocks
         takes: Takes = "gathered" if gathers else "shard" if self.group.sequence_parallel else "same"
-        self._replace(path, ColumnLinear(weight, bias, self.group, takes))
+        made = ColumnLinear(weight, bias, self.group, takes)
+        if split.style == "gather":
+            made = GatheredLinear(weight, bias, self.group, takes, module.out_features)
+        self._replace(path, made)
         if gathers:
-            self._gather_at(parent, module.in_features)
+            self._gather_at(parent)
         if split.unit:
             units = module.out_features // unit // split.parts
             self._units.setdefault(path.rpartition(".")[0], {})[path] = units
 
-    def _gather_at(self, parent: nn.Module, width: int) -> None:
+    def _gather_at(self, parent: nn.Module) -> None:
         if id(parent) not in self._gathering:
             self._gathering.add(id(parent))
-            gather_inputs(parent, self.group, width)
+            gather_inputs(parent, self.group)
 
     def _row(self, path: str, module: nn.Linear, split: Split) -> None:
         weight = self._slice(module.weight, 1, self._unit(path, split), 1, path)
-        self._replace(path, RowLinear(self._piece(module.weight, weight), module.bias, self.group))
+        piece = self._piece(module.weight, weight)
+        self._replace(path, RowLinear(piece, module.bias, self.group, split.style == "split"))
 
     def _table(self, path: str, module: nn.Embedding, split: Split) -> None:
         module.weight = self._piece(module.weight, self._slice(module.weight, 1, 1, 1, path))
@@ -175,11 +190,20 @@ class Surgery:
             setattr(module, name, self._piece(whole, self._slice(whole, dim, 1, parts, f"{path}.{name}")))
         if self.group.sequence_parallel:
             parent = self._parent(path)
-            self._gather_at(parent, int(getattr(module, split.weights[-1][0]).shape[1]))
+            self._refuse_neighbours(path)
+            self._gather_at(parent)
             reduce_outputs(parent, self.group)
         else:
             copy_inputs(module, self.group)
             reduce_outputs(module, self.group)
+
+    def _refuse_neighbours(self, path: str) -> None:
+        """Experts whose parent sums other maps too (shared experts) are summed in two places."""
+        around = path.rpartition(".")[0] + "."
+        rows = [split.pattern for split in self.plan.splits if split.style in ("row", "split")]
+        for other in self.modules:
+            if other.startswith(around) and any(fnmatchcase(other, pattern) for pattern in rows):
+                raise InputError(other, "experts beside other split maps know no sequence parallelism", "leave it out")
 
     def _divide(self, module: nn.Module, divide: Divide) -> None:
         unit = int(getattr(module, divide.unit)) if divide.unit else 1
@@ -197,37 +221,34 @@ class Surgery:
                     next(iter(found)), f"{min(counts)} heads do not divide by {self.group.width}", f"widths: {fits}"
                 )
 
-    def vocabulary(self, size: int) -> Vocabulary | None:
-        """Split embedding and head over the vocabulary; a tied weight is cut once."""
-        found = Vocabulary(size, self.group.width, self.group.rank)
-        blocks = tuple(f"{path}." for path in find_blocks(self.model))
-        outside = {p: m for p, m in self.model.named_modules() if not p.startswith(blocks)}
-        holders = {path: module for path, module in outside.items() if _rows(module) == size}
-        special = next((m for m in holders.values() if type(m) not in (nn.Embedding, nn.Linear)), None)
+    def vocabulary(self, size: int, tokens: Sequence[nn.Module | None]) -> Vocabulary | None:
+        """Split embedding and head (``tokens``, and what shares their weight) over the vocabulary; a tied weight is
+        cut once. Returns what the loss has to know: nothing, where no head was split."""
+        weights = {id(p) for module in tokens if module is not None for p in module.parameters() if p.shape[0] == size}
+        holders = {p: m for p, m in self.model.named_modules() if id(getattr(m, "weight", None)) in weights}
+        special = next(
+            (m for m in holders.values() if type(m) is not nn.Linear and not isinstance(m, nn.Embedding)), None
+        )
         if special is not None:
-            self.notes[f"the vocabulary is not split: {type(special).__name__} is no plain embedding or head"] = None
+            self.notes[f"the vocabulary is not split: {type(special).__name__} is no embedding or head"] = None
         if special is not None or not holders:
             return None
+        found = Vocabulary(size, self.group.width, self.group.rank)
         for path, module in holders.items():
             assert isinstance(module, nn.Embedding | nn.Linear)
             for whole in list(module.parameters()):
                 if id(whole) not in self.split:
                     self._replace_tied(whole, self._piece(whole, whole.narrow(0, found.first, found.owned)))
-            if isinstance(module, nn.Embedding):
+            if type(module) is nn.Embedding:
                 self._replace(path, ParallelEmbedding(module, found))
+            elif isinstance(module, nn.Embedding):
+                split_lookups(module, found)
             else:
                 self._replace(path, ColumnLinear(module.weight, module.bias, self.group, "same"))
         if size % self.group.width:
             self._note(f"the vocabulary's {size} tokens", found.local)
         _rename_vocabulary(self.model, size, found.owned)
-        return found
-
-
-def _rows(module: nn.Module) -> int:
-    """Rows of the table that an embedding or a linear map holds."""
-    if isinstance(module, nn.Embedding):
-        return module.num_embeddings
-    return module.out_features if isinstance(module, nn.Linear) else -1
+        return found if any(isinstance(module, nn.Linear) for module in holders.values()) else None
 
 
 def _role(path: str) -> str:
@@ -257,11 +278,11 @@ def shard_model(
     plan = source.plan
     if sequence_parallel and sequence % width and not plan.pads:
         raise InputError(source.name, f"a sequence of {sequence} cannot be sharded over {width} ranks evenly")
-    group = Group(width, rank, sequence_parallel, plan.sequence_dim)
+    group = Group(width, rank, sequence_parallel, plan.sequence_dim, sequence)
     surgery = Surgery(model, plan, group)
     surgery.run()
-    vocabulary = surgery.vocabulary(source.vocabulary) if source.vocabulary else None
-    borders = Borders(group.region, group.shard, lambda x: group.whole(x, sequence), sequence_parallel)
+    vocabulary = surgery.vocabulary(source.vocabulary, source.token_modules(model)) if source.vocabulary else None
+    borders = Borders(group.region, group.shard, group.whole, sequence_parallel, group.is_whole, group.is_shard)
     notes = tuple(surgery.notes)
     if sequence_parallel:
         notes += ("outside the blocks every rank holds the whole sequence",)

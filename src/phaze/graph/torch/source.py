@@ -32,6 +32,10 @@ def _family_program(make: Callable[[Shape], nn.Module], shape: Shape) -> Program
     return Program(module, inputs, lambda: module(*inputs))
 
 
+def _embedding_and_head(module: nn.Module) -> tuple[nn.Module, nn.Module]:
+    return module.get_submodule("embedding"), module.get_submodule("head")
+
+
 def _check_heads(where: str, sizes: Gpt | Llama) -> None:
     for name in sizes.__slots__:
         value = getattr(sizes, name)
@@ -56,6 +60,7 @@ def gpt_source(sizes: Gpt, name: str = "gpt") -> Source:
         fixed=False,
         plan=PLANS["gpt"],
         vocabulary=sizes.vocabulary,
+        token_modules=_embedding_and_head,
     )
 
 
@@ -70,6 +75,7 @@ def llama_source(sizes: Llama, name: str = "llama") -> Source:
         fixed=False,
         plan=PLANS["llama-family"],
         vocabulary=sizes.vocabulary,
+        token_modules=_embedding_and_head,
     )
 
 

@@ -7,6 +7,9 @@ one part between blocks makes and a later one reads (a skip connection around bl
 
     region r:   grad(results_r, leaves into r + parameters read in r, a gradient of the shape of each result)
 
+A result that n regions read gets n gradients: their sum, n - 1 times ``accumulate``, belongs to the region that made
+the result, as autograd does it there.
+
 Without ``classes`` every block runs, forward only: that is how equal blocks are found. With them only the first
 call of every class runs, forward and backward; the others hand out empty results of the same shapes.
 """
@@ -17,60 +20,13 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from phaze.errors import InputError
+from phaze.graph.torch.cut import Cut
 from phaze.graph.torch.record import FROM_DATA, FROM_PARAMETERS, Recorder, hooks, tensors_in
-from phaze.graph.torch.regions import Argument, Borders, Region
-
-QUESTIONS = frozenset(
-    [
-        "__get__",
-        "__set__",
-        "size",
-        "dim",
-        "stride",
-        "numel",
-        "untyped_storage",
-        "storage_offset",
-        "element_size",
-        "is_floating_point",
-    ]
-)
-"""Functions that ask for a tensor's shape or place and read none of its values."""
-
-
-class _Cut(TorchFunctionMode):
-    """Replaces, outside blocks, tensors that an earlier region made by leaves of the current one."""
-
-    def __init__(self, walk: "Walk") -> None:
-        super().__init__()
-        self.walk = walk
-
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        named = kwargs or {}
-        if self.walk.inside or getattr(func, "__name__", "") in QUESTIONS:
-            return func(*args, **named)
-        values, shape = tree_flatten((args, named))
-        local = [self.walk.local(v) if isinstance(v, torch.Tensor) else v for v in values]
-        args, named = tree_unflatten(local, shape)
-        result = func(*args, **named)
-        for tensor in tensors_in(result):
-            self.walk.own(tensor)
-        return result
-
-
-def _same_view(left: torch.Tensor, right: torch.Tensor) -> bool:
-    """Whether two tensors are the same view of the same storage."""
-    return (
-        left.untyped_storage()._cdata == right.untyped_storage()._cdata
-        and left.shape == right.shape
-        and left.stride() == right.stride()
-        and left.storage_offset() == right.storage_offset()
-    )
+from phaze.graph.torch.regions import Argument, Borders, Region, same_view
+from phaze.graph.torch.sums import accumulate
 
 
 class Walk:
@@ -97,6 +53,11 @@ class Walk:
         self._calls = 0
 
     @property
+    def _shards(self) -> Borders | None:
+        """The borders, if the sequence is cut there."""
+        return self.borders if self.borders is not None and self.borders.shards else None
+
+    @property
     def part(self) -> Region:
         """The part between blocks that is running."""
         return self.regions[-1]
@@ -114,7 +75,7 @@ class Walk:
         try:
             for path, module in self.blocks.items():
                 module.forward = self._stand_in(path, module, originals[path])
-            with self.recorder, _Cut(self), torch.enable_grad():
+            with self.recorder, Cut(self), torch.enable_grad():
                 self._begin_part()
                 results = tuple(tensors_in(tree_flatten(step())[0]))
                 if not any(tensor.requires_grad for tensor in results):
@@ -149,8 +110,8 @@ class Walk:
             leaf = tensor.detach().requires_grad_()
             self.inside = False
             self._take(self.part, leaf)
-            if maker.module is not None and self.borders is not None and self.borders.shards and leaf.dim() == 3:
-                leaf = self.borders.leave(leaf)
+            if maker.module is not None and self._shards and self._shards.is_shard(leaf):
+                leaf = self._shards.leave(leaf)
                 self.own(leaf)
             self._leaves[key] = leaf
             self._held.append(tensor)
@@ -229,10 +190,10 @@ class Walk:
         maker = self._maker(value)
         self._use(value)
         outside = maker is None or maker.module is None
-        if self.borders is not None and self.borders.shards and outside and value.requires_grad and value.dim() == 3:
+        if self._shards and outside and value.requires_grad and self._shards.is_whole(value):
             key = id(value), -1
             if key not in self._leaves:
-                self._leaves[key] = self.borders.enter(self.local(value))
+                self._leaves[key] = self._shards.enter(self.local(value))
                 self.own(self._leaves[key])
                 self._held.append(value)
             value = self._leaves[key]
@@ -257,7 +218,7 @@ class Walk:
             return value
         if self.recorder.value(value) in region.inputs:
             for place, leaf in enumerate(region.takes):
-                if _same_view(leaf, value):
+                if same_view(leaf, value):
                     return Argument(place)
         return value
 
@@ -293,6 +254,23 @@ class Walk:
                 handed.append(leaf)
         return tree_unflatten(handed, shape)
 
+    def readers(self, result: torch.Tensor, maker: Region) -> list[Region]:
+        """The regions that read a result of ``maker`` and send a gradient for it."""
+        later = self.regions[maker.number + 1 :]
+        return [r for r in later if any(leaf.requires_grad and same_view(leaf, result) for leaf in r.takes)]
+
+    def _arriving(self, result: torch.Tensor, region: Region) -> torch.Tensor:
+        """The gradient of a result of ``region``: what its readers send, summed."""
+        if result.dim() == 0:
+            arrived = [torch.ones_like(result)]
+        else:
+            arrived = [torch.empty_like(result) for _ in range(max(1, len(self.readers(result, region))))]
+        region.output_gradients.extend(self.recorder.value(tensor) for tensor in arrived)
+        total = arrived[0]
+        for gradient in arrived[1:]:
+            total = accumulate(total, gradient)
+        return total
+
     def _differentiate(self, region: Region) -> None:
         """Run the region's backward pass under the recorder."""
         results = [tensor for tensor in region.gives if tensor.requires_grad and tensor.grad_fn is not None]
@@ -304,8 +282,7 @@ class Walk:
         inside = self.inside
         self.inside, self.recorder.backward, self.recorder.region = True, True, region.number
         try:
-            given = [torch.ones_like(r) if r.dim() == 0 else torch.empty_like(r) for r in results]
-            region.output_gradients = [self.recorder.value(tensor) for tensor in given]
+            given = [self._arriving(result, region) for result in results]
             found = torch.autograd.grad(results, wanted, given, allow_unused=True)
             region.gradients = [self.recorder.value(tensor) for tensor in found if tensor is not None]
         finally:

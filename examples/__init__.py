@@ -1,0 +1,1 @@
+"""Studies and scripts to start from."""

@@ -1,0 +1,145 @@
+"""The ICML 2024 paper's experiment, its faults mended: ``make paper`` runs it and rewrites the tables of docs/paper.md.
+
+For each of the paper's eight models, throughput of
+
+    stand-in          the TPUv4 stand-in under the experts' split (the unit of every ratio) and under the searched one
+    block chip        the chip with the best energy-delay product of one block on one device, under both
+    own chip          the best chip and placement for the model
+    common chip       the best chip for the geometric mean of all eight, with the searched placement
+
+then the same against the real TPU v4 on its own links, and what each part of the space contributes to the gain.
+Every search has its own folder under --out and is resumed from there; --only NAME does one table.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from examples.paper.cases import MODELS, Found, one_block, one_model, rows, searched
+from examples.paper.sheets import Ablation, Line, ablation_table, chip_table, put, ratio_table
+from phaze.hardware.chip import Chip
+from phaze.hardware.library import load_chip
+from phaze.search.compare import Row
+
+GIB = 2**30
+PAGE = Path(__file__).parents[2] / "docs" / "paper.md"
+REAL = ('training.cluster="tpu-v4-pod"', 'objective.baseline="tpu-v4"')
+# What is changed, for the baseline as well as for the search.
+ABLATIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("never recompute", ("training.recompute=[false]",)),
+    ("microbatch 1", ("training.microbatches=[1]",)),
+    ("HBM 32 GiB", ('hbm=["32 GiB"]',)),
+    ("nothing stays in the global buffer", ("cost.residency=false",)),
+    ("vector lanes free", ('space="paper-free-lanes"', "search.gap=0.001")),
+    ("links of 40 GiB/s", (f'training.cluster="{Path(__file__).parent / "fast-flat.toml"}"',)),
+)
+
+
+@contextmanager
+def _said(what: str) -> Iterator[None]:
+    sys.stderr.write(f"{what} ... ")
+    sys.stderr.flush()
+    yield
+    sys.stderr.write("done\n")
+
+
+def _each(out: Path, name: str, settings: Sequence[str] = ()) -> dict[str, Found]:
+    """The best chip and placement of every model."""
+    found = {}
+    for model in MODELS:
+        with _said(f"{name}: {model}"):
+            found[model] = searched(out / name / model, "model.toml", [one_model(model), *settings])
+    return found
+
+
+def _blocks(out: Path) -> dict[str, Chip]:
+    """The chip of every model's block, with the largest HBM."""
+    found = {}
+    for model in MODELS:
+        with _said(f"block: {model}"):
+            found[model] = searched(out / "block" / model, "block.toml", [one_block(model)]).chip
+    return found
+
+
+def _rate(row: Row | None) -> float | None:
+    return None if row is None else row.throughput_per_s
+
+
+def _lines(
+    base: Chip, blocks: dict[str, Chip], own: dict[str, Found], common: Found, settings: Sequence[str]
+) -> list[Line]:
+    lines = []
+    for model in MODELS:
+        block = replace(blocks[model], name="block")
+        chips = [base, block, replace(own[model].chip, name="own"), replace(common.chip, name="common")]
+        found = rows(model, chips, settings)
+        order = [(base.name, "experts"), (base.name, "searched"), ("block", "experts"), ("block", "searched")]
+        order += [("own", "experts"), ("own", "searched"), ("common", "searched")]
+        lines.append(Line(model, tuple(_rate(found.get(key)) for key in order)))
+    return lines
+
+
+def _main_tables(out: Path, name: str, base: Chip, blocks: dict[str, Chip], settings: Sequence[str]) -> dict[str, str]:
+    own = _each(out, name, settings)
+    with _said(f"{name}: common"):
+        common = searched(out / name / "common", "common.toml", settings)
+    lines = _lines(base, blocks, own, common, settings)
+    return {f"{name}-ratios": ratio_table(lines, base.name), f"{name}-chips": chip_table({**own, "common": common})}
+
+
+def _ablations(out: Path, base: Chip) -> str:
+    """What each part of the space is worth: the gain without it, by model."""
+    done = []
+    for name, settings in (("all of it", ()), *ABLATIONS):
+        folder = "paper" if not settings else "without-" + name.split("=")[0].replace(" ", "-").replace("/", "-")
+        own = _each(out, folder, settings)
+        gains: list[tuple[float | None, ...]] = []
+        for model in MODELS:
+            found = rows(model, [base, replace(own[model].chip, name="own")], settings)
+            keys = [(base.name, "experts"), (base.name, "searched"), ("own", "experts"), ("own", "searched")]
+            unit, *others = [_rate(found.get(key)) for key in keys]
+            gains.append(tuple(None if unit is None or rate is None else rate / unit for rate in others))
+        done.append(Ablation(name, tuple(zip(*gains, strict=True))))
+    return ablation_table(done)
+
+
+def _means(out: Path, base: Chip) -> str:
+    """The common chip by the paper's mean of raw throughput."""
+    with _said("common chip by the arithmetic mean"):
+        found = searched(out / "paper" / "common-arithmetic", "common.toml", ['objective.mean="arithmetic"'])
+    gains: list[float | None] = []
+    for model in MODELS:
+        seen = rows(model, [base, replace(found.chip, name="common")])
+        unit, rate = _rate(seen[base.name, "experts"]), _rate(seen["common", "searched"])
+        gains.append(None if unit is None or rate is None else rate / unit)
+    return (
+        chip_table({"common, arithmetic mean": found})
+        + "\n"
+        + ablation_table([Ablation("common, arithmetic mean", (tuple(gains),))], heads=("searched",))
+    )
+
+
+def main() -> None:
+    """Run what is asked for and rewrite its tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("runs") / "paper")
+    parser.add_argument("--page", type=Path, default=PAGE)
+    parser.add_argument("--only", choices=("paper", "real", "ablation", "arithmetic"))
+    said = parser.parse_args()
+    wanted = [said.only] if said.only else ["paper", "real", "ablation", "arithmetic"]
+    base, blocks = load_chip("tpu-v4-paper"), _blocks(said.out) if {"paper", "real"} & set(wanted) else {}
+    if "paper" in wanted:
+        put(said.page, _main_tables(said.out, "paper", base, blocks, ()))
+    if "real" in wanted:
+        put(said.page, _main_tables(said.out, "real", load_chip("tpu-v4"), blocks, REAL))
+    if "ablation" in wanted:
+        put(said.page, {"ablation": _ablations(said.out, base)})
+    if "arithmetic" in wanted:
+        put(said.page, {"arithmetic": _means(said.out, base)})
+
+
+if __name__ == "__main__":
+    main()

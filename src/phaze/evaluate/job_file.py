@@ -1,0 +1,119 @@
+"""The job that a plan answers, as the key ``job`` of ``phaze.plan/1``: what was asked, so that it can be asked again.
+
+A plan's document then suffices to make its page, its launch flags and its trace: :func:`reopened` gives the traced rank
+and the setting that its times came from.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from phaze.documents import Count, Document, check
+from phaze.errors import InputError
+from phaze.evaluate.layers import Setting
+from phaze.evaluate.plan import Request
+from phaze.evaluate.request import Asked
+from phaze.evaluate.run_file import Job, Reference, Size
+from phaze.graph.ir import Attention, Model
+from phaze.graph.store import load as load_graph
+from phaze.graph.zoo import load_family, load_model
+from phaze.hardware.calibration import Basis
+from phaze.hardware.cluster import grown
+from phaze.hardware.library import load_chip, load_cluster, load_stack
+from phaze.hardware.stack import Optimizer, Precision
+
+
+class JobTable(Document):
+    """What was asked: exactly one of ``model``, ``family`` with ``sizes``, ``graph``."""
+
+    model: Reference | None = None
+    family: Literal["gpt", "llama"] | None = None
+    sizes: dict[str, Any] | None = None
+    graph: Reference | None = None
+    sequence: Size | None = None
+    chip: Reference
+    cluster: Reference
+    stack: Reference
+    devices: Count
+    batch: Count
+    precision: Precision
+    optimizer: Optimizer
+    zero: Annotated[int, Field(ge=0, le=3)] = 0
+    attention: Attention = "eager"
+    basis: Basis = "calibrated"
+
+
+@dataclass(frozen=True, slots=True)
+class Reopened:
+    """A plan's job with everything that its names lead to, at the plan's width and microbatch."""
+
+    job: JobTable
+    model: Model
+    setting: Setting
+
+
+def asked_job(asked: Asked, request: Request) -> dict[str, Any]:
+    """The job of a request, as plain values."""
+    named = {"model": asked.model} if asked.sizes is None else {"family": asked.model, "sizes": dict(asked.sizes)}
+    return {
+        **named,
+        "sequence": asked.sequence,
+        "chip": asked.chip,
+        "cluster": asked.cluster or request.setting.chip.cluster,
+        "stack": asked.stack or request.setting.stack.name,
+        "devices": request.devices,
+        "batch": request.batch,
+        "precision": request.precision,
+        "optimizer": request.optimizer,
+        "zero": request.zero,
+        "attention": asked.attention,
+        "basis": asked.basis,
+    }
+
+
+def run_job(raw: Mapping[str, Any], job: Job, basis: Basis) -> dict[str, Any]:
+    """The job of a run (``phaze.run/1``), as plain values."""
+    family = next((name for name in ("gpt", "llama") if name in raw), None)
+    named = {"family": family, "sizes": raw[family]} if family else {k: raw[k] for k in ("model", "graph") if k in raw}
+    return {
+        **named,
+        "sequence": raw.get("sequence"),
+        "chip": raw["chip"],
+        "cluster": raw["cluster"],
+        "stack": raw.get("stack") or job.stack.name,
+        "devices": job.devices,
+        "batch": job.batch,
+        "precision": job.precision,
+        "optimizer": job.optimizer,
+        "zero": job.plan.zero,
+        "attention": raw.get("attention", "eager"),
+        "basis": basis,
+    }
+
+
+def reopened(document: Mapping[str, Any], where: str) -> Reopened:
+    """The job of a plan's document (``phaze.plan/1``)."""
+    needed = ("job", "stages", "breakdown", "batch_s", "tensor", "data", "pipeline", "microbatch")
+    lacking = [key for key in needed if key not in document]
+    if lacking:
+        raise InputError(where, f"the key '{lacking[0]}' is missing", "give what phaze plan ... --json prints")
+    job = check(JobTable, document["job"], f"{where}: job")
+    split: dict[str, Any] = {
+        "tensor": document["tensor"],
+        "microbatch": document["microbatch"],
+        "sequence": job.sequence,
+        "attention": job.attention,
+        "sequence_parallel": bool(document.get("sequence_parallel", False)),
+    }
+    if job.family is not None and job.sizes is not None:
+        model = load_family(job.family, job.sizes, **split)
+    elif job.model is not None:
+        model = load_model(job.model, **split)
+    elif job.graph is not None:
+        model = load_graph(job.graph)
+    else:
+        raise InputError(f"{where}: job", "it names no model", "give model, family and sizes, or graph")
+    cluster = grown(load_cluster(job.cluster), job.devices, f"{where}: job.devices")
+    return Reopened(job, model, Setting(load_chip(job.chip), cluster, load_stack(job.stack), job.basis))

@@ -1,0 +1,21 @@
+"""What several jobs have in common, made once: graphs, layer costs and prices, kept by what they depend on."""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """Values by key. A key must say everything that its value depends on."""
+
+    kept: dict[Hashable, Any] = field(default_factory=dict)
+
+    def take(self, key: Hashable, make: Callable[[], T]) -> T:
+        """The value of ``key``, made if this is the first time."""
+        if key not in self.kept:
+            self.kept[key] = make()
+        found: T = self.kept[key]
+        return found

@@ -1,0 +1,180 @@
+"""The chip drawn to scale by area: every rectangle has the area of its component, a core is one rectangle.
+
+Components are laid out by a squarified treemap: rows of rectangles are filled along the shorter side of what is left as
+long as that brings them nearer to squares (:func:`treemap`). Cores of a kind then share their rectangle in rows whose
+heights go by how many cores a row has, so that all cores have the same area (:func:`cells`). Where components really
+lie is not modelled, and the die is drawn as a square.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from math import sqrt
+
+from phaze.hardware.chip import Chip
+from phaze.hardware.technology import chip_areas
+from phaze.hardware.technology_files import load_technology
+from phaze.report.page.frame import said, swatch, table
+from phaze.units import show
+
+SIDE = 100.0
+MOST_CELLS = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A rectangle of a drawing that is SIDE wide."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def area(self) -> float:
+        return self.width * self.height
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A component: its area, its colour, how many equal cells it has, and what is in one."""
+
+    name: str
+    area_mm2: float
+    colour: str
+    count: int
+    about: str
+
+
+def _worst(row: Sequence[float], side: float) -> float:
+    """The longest aspect of rectangles of these areas in one row along ``side``."""
+    total = sum(row)
+    return max(max(side**2 * area / total**2, total**2 / (side**2 * area)) for area in row)
+
+
+def treemap(areas: Sequence[float], box: Box) -> list[Box]:
+    """A rectangle for each area, in order; the areas, in any unit, fill the box in proportion."""
+    factor = box.area / sum(areas)
+    left = [area * factor for area in areas]
+    found: list[Box] = []
+    while left:
+        side, count = min(box.width, box.height), 1
+        while count < len(left) and _worst(left[: count + 1], side) <= _worst(left[:count], side):
+            count += 1
+        row, left = left[:count], left[count:]
+        depth = sum(row) / side
+        along = 0.0
+        for area in row:
+            length = area / depth
+            upright = box.width >= box.height
+            found.append(
+                Box(box.x, box.y + along, depth, length) if upright else Box(box.x + along, box.y, length, depth)
+            )
+            along += length
+        if box.width >= box.height:
+            box = Box(box.x + depth, box.y, max(0.0, box.width - depth), box.height)
+        else:
+            box = Box(box.x, box.y + depth, box.width, max(0.0, box.height - depth))
+    return found
+
+
+def cells(box: Box, count: int) -> list[Box]:
+    """``count`` rectangles of equal area that fill the box."""
+    rows = max(1, min(count, round(sqrt(count * box.height / max(box.width, 1e-9)))))
+    found, y = [], box.y
+    for row in range(rows):
+        here = count // rows + (row < count % rows)
+        height, width = box.height * here / count, box.width / here
+        found += [Box(box.x + width * at, y, width, height) for at in range(here)]
+        y += height
+    return found
+
+
+def parts_of(chip: Chip) -> list[Part]:
+    """The components of a chip that names a technology, largest first; cores have their buffers with them."""
+    technology = load_technology(str(chip.technology))
+    areas = chip_areas(technology, chip)
+    curve, built = technology.area.core_buffer, chip.silicon.cores_built
+    tensor_buffers = chip.tensor_cores * built * float(curve.at(chip.tensor_core.buffer.size_bytes))
+    vector_buffers = float(areas.core_buffers) - tensor_buffers
+    tensor, vector = chip.tensor_core, chip.vector_core
+    found = [
+        Part(
+            "tensor cores",
+            float(areas.tensor_arrays) + tensor_buffers,
+            "tensor",
+            chip.tensor_cores,
+            f"{tensor.rows} x {tensor.columns}, buffer {show(tensor.buffer.size_bytes, 'B')}",
+        ),
+        Part(
+            "vector cores",
+            float(areas.vector_units) + vector_buffers,
+            "vector",
+            chip.vector_cores,
+            f"{vector.lanes} lanes, buffer {show(vector.buffer.size_bytes, 'B')}",
+        ),
+        Part(
+            "global buffer",
+            float(areas.global_buffer),
+            "buffer",
+            1,
+            f"{show(chip.global_buffer.size_bytes, 'B')} at {show(chip.global_buffer.bandwidth_bytes_per_s, 'B/s')}",
+        ),
+        Part("on-chip network", float(areas.network), "network", 1, "joins cores and global buffer"),
+        Part(
+            "HBM interface",
+            float(areas.hbm_interface),
+            "hbm",
+            1,
+            f"{show(chip.hbm.size_bytes, 'B')} at {show(chip.hbm.bandwidth_bytes_per_s, 'B/s')}",
+        ),
+        Part(
+            "link interface",
+            float(areas.link_interface),
+            "links",
+            1,
+            f"{show(chip.links.bandwidth_bytes_per_s, 'B/s')} one way",
+        ),
+        Part("other", float(areas.other), "other", 1, "control, clocks, test, spare"),
+    ]
+    return sorted((part for part in found if part.area_mm2 > 0), key=lambda part: -part.area_mm2)
+
+
+def _rectangle(box: Box, colour: str, words: str) -> str:
+    gap = min(0.25, box.width / 10, box.height / 10)
+    at = f'x="{box.x + gap / 2:.3f}" y="{box.y + gap / 2:.3f}"'
+    size = f'width="{box.width - gap:.3f}" height="{box.height - gap:.3f}"'
+    return f'<rect {at} {size} style="fill:var(--{colour})" data-say="{escape(words)}"/>'
+
+
+def drawing(parts: Sequence[Part]) -> str:
+    """The SVG of the parts."""
+    shapes = []
+    for part, box in zip(parts, treemap([p.area_mm2 for p in parts], Box(0, 0, SIDE, SIDE)), strict=True):
+        count = part.count if part.count <= MOST_CELLS else 1
+        each = f"{part.area_mm2 / count:.3g} mm² each, " if count > 1 else ""
+        words = f"{part.name}: {each}{part.area_mm2:.4g} mm² in all; {part.about}"
+        shapes += [_rectangle(cell, part.colour, words) for cell in cells(box, count)]
+    label = escape(", ".join(f"{part.name} {part.area_mm2:.3g} mm²" for part in parts))
+    return f'<svg viewBox="0 0 {SIDE:g} {SIDE:g}" role="img" aria-label="{label}">{"".join(shapes)}</svg>'
+
+
+def die(chip: Chip, known: Mapping[str, str]) -> str:
+    """Drawing and table of a chip; ``known`` are more rows for the table. Without a technology only a table."""
+    if chip.technology is None:
+        return table(("part", ""), [(escape(name), escape(fact)) for name, fact in known.items()], left=2)
+    parts = parts_of(chip)
+    total = sum(part.area_mm2 for part in parts)
+    rows = [
+        (
+            f"{swatch(part.colour)}{part.count if part.count > 1 else ''} {escape(part.name)}",
+            escape(part.about),
+            f"{part.area_mm2:.4g}",
+            f"{part.area_mm2 / total:.1%}",
+        )
+        for part in parts
+    ]
+    rows.append(("<b>in all</b>", f"{sqrt(total):.3g} mm a side, were it square", f"<b>{total:.4g}</b>", ""))
+    rows += [(escape(name), escape(fact), "", "") for name, fact in known.items()]
+    listed = table(("component", "one of them", "mm²", "share"), rows, left=2)
+    return f'<div class="die"><div>{drawing(parts)}{said("Point at a part, or tap it.")}</div>{listed}</div>'

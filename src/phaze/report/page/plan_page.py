@@ -1,0 +1,99 @@
+"""The page of a plan on hardware that exists: the same parts as a search's, without a space and its proof."""
+
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+from phaze import __version__
+from phaze.documents import dumps
+from phaze.evaluate.job_file import Reopened, reopened
+from phaze.hardware.chip import Chip
+from phaze.report.page.die import die
+from phaze.report.page.frame import copyable, facts, framed, section, table
+from phaze.report.page.search_page import plan_words, shared_parts
+from phaze.report.story import Story, planned
+from phaze.units import show
+
+
+def sentence(document: Mapping[str, Any], opened: Reopened) -> str:
+    """The plan in one sentence, with what is proved of it."""
+    job, found = opened.job, show(document["batch_s"], "s")
+    what = f"{opened.model.name} on {job.devices:,} {opened.setting.chip.name}"
+    rate = f"{document['tokens_per_s']:,.0f} tokens a second, {document['share_of_peak']:.1%} of peak"
+    if "shortage" in document:
+        lacking = show(document["shortage"]["missing_bytes"], "B")
+        return f"{what}: this plan does not fit; stage {document['shortage']['stage']} lacks {lacking}."
+    said = f"{what}: a batch of {job.batch:,} in {found}, {rate}."
+    if document["lower_bound_s"] > 0:
+        share = document["batch_s"] / document["lower_bound_s"] - 1
+        return f"{said} No split of the job is faster{'' if share <= 1e-9 else f' by more than {share:.2%}'}."
+    return said
+
+
+def _alternatives(document: Mapping[str, Any]) -> str:
+    rows = [
+        (
+            f"tensor {row['tensor']}, pipeline {row['pipeline']}, data {row['data']}, microbatch {row['microbatch']}"
+            + (", sequence parallel" if row["sequence_parallel"] else ""),
+            escape(", ".join(row["recompute"])),
+            escape(row["loses_by"] or "the best"),
+            show(row["batch_s"], "s"),
+            f"{row['slower']:+.1%}",
+        )
+        for row in document["alternatives"]
+    ]
+    usual = document.get("rule_of_thumb")
+    if usual:
+        split = f"rule of thumb: tensor {usual['tensor']}, pipeline {usual['pipeline']}, data {usual['data']}"
+        slower = f"{usual['batch_s'] / document['batch_s'] - 1:+.1%}"
+        rows.append((split, "", "", show(usual["batch_s"], "s"), slower))
+    return table(("plan", "recompute", "loses by", "batch", "slower"), rows, left=3)
+
+
+def _chip_rows(chip: Chip) -> dict[str, str]:
+    return {
+        "tensor cores": f"{chip.tensor_cores} of {chip.tensor_core.rows} x {chip.tensor_core.columns}",
+        "vector cores": f"{chip.vector_cores} of {chip.vector_core.lanes} lanes",
+        "global buffer": show(chip.global_buffer.size_bytes, "B"),
+        "HBM": f"{show(chip.hbm.size_bytes, 'B')} at {show(chip.hbm.bandwidth_bytes_per_s, 'B/s')}",
+        "peak": show(chip.peak_flops, "FLOP/s"),
+        "technology": chip.technology or "none named: no area",
+    }
+
+
+def _notes(document: Mapping[str, Any], story: Story) -> str:
+    trust = document["constants"]
+    band = f"within about {trust['band']:.0%}" if trust["band"] else "as they stand"
+    notes = [f"Times are from {trust['basis']} constants, {band}.", *document["approximations"]]
+    if document.get("chunks", 1) > 1:
+        notes.append(f"Each device holds {document['chunks']} chunks; the timeline is drawn as if it held one.")
+    return "".join(f'<p class="soft">{escape(note)}</p>' for note in notes)
+
+
+def plan_page(document: Mapping[str, Any], where: str) -> str:
+    """The page of a document ``phaze.plan/1`` that carries its job."""
+    opened = reopened(document, where)
+    job, chip = opened.job, opened.setting.chip
+    story = planned(opened.model, opened.setting, document, job.devices, job.batch, where)
+    tiles = facts(
+        [
+            ("batch", f"{job.batch:,} sequences in {show(document['batch_s'], 's')}"),
+            ("tokens", f"{document['tokens_per_s']:,.0f} a second"),
+            ("share of peak", f"{document['share_of_peak']:.1%} on {document['devices_used']:,} devices"),
+            ("plan", plan_words(document, document["microbatch"])),
+            ("cluster, stack", f"{opened.setting.cluster.name}, {opened.setting.stack.name}"),
+            ("precision, optimizer", f"{job.precision}, {job.optimizer}"),
+        ]
+    )
+    head = f"<h1>{escape(sentence(document, opened))}</h1>{tiles}{_notes(document, story)}"
+    known = _chip_rows(chip) if chip.technology is None else {"peak": show(chip.peak_flops, "FLOP/s")}
+    title = "The chip, to scale" if chip.technology else "The chip"
+    sections = [("chip", "chip", section("chip", title, die(chip, known), escape(chip.title)))]
+    sections += shared_parts(story, "", "")
+    if document.get("alternatives"):
+        others = section("plans", "The best different plans", _alternatives(document))
+        sections.append(("plans", "other plans", others))
+    asked = dumps({key: value for key, value in document["job"].items() if value is not None}, pretty=True)
+    sections.append(("study", "job", section("study", "The job, to copy", copyable("study-text", asked))))
+    foot = f"phaze {escape(__version__)}. Times under rules cluster; area, power and cost are estimates."
+    return framed(f"phaze: {opened.model.name} on {chip.name}", head, sections, foot)

@@ -1,0 +1,117 @@
+"""The figures of every chip of a finished search, for the cloud: what is known of its score, area, power and cost.
+
+A search works bounds out only as far as they matter (a quarter above the best, for one model): far chips all stand at
+that edge. For one model and the plain objective the cheap bounds are therefore worked out once more without an edge,
+and the better of both is shown. They are bounds like those of the certificate, which stays as it was.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.hardware.ownership import load_terms
+from phaze.report.page.cloud import Cloud, Field, Scale
+from phaze.search.bound import CHEAP, layer_bounds, model_bounds
+from phaze.search.certificate import REASONS
+from phaze.search.chips import SpaceChips
+from phaze.search.evaluation import Evaluated
+from phaze.search.journal import Closed
+from phaze.search.owned import design_watts, making_usd
+from phaze.search.task import Job
+from phaze.units import Unit, show
+
+Floats = NDArray[np.float64]
+
+
+def _plain(job: Job) -> bool:
+    """Whether the score is the batch time of one model."""
+    return len(job.models) == 1 and job.objective.kind == "throughput"
+
+
+def _scores(
+    job: Job, opened: SpaceChips, closed: Sequence[Closed], evaluated: Sequence[Evaluated]
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """The least score that each chip can have, and where it is exact; infinite where nothing fits."""
+    least = np.array([np.inf if one.bound is None else one.bound for one in closed])
+    if _plain(job) and job.space.axes.links is None:
+        task, arrays = job.models[0], opened.arrays()
+        times = [layer_bounds(graph, arrays, CHEAP) for graph in task.graphs]
+        wide = model_bounds(task, times, [job.hbm_bytes[-1]], float("inf")).min(axis=(0, 1))
+        least = np.where(np.isfinite(least), np.maximum(least, wide), least)
+    exact = np.zeros(len(least), bool)
+    for one in evaluated:
+        if np.isfinite(one.score) and not one.error:
+            least[one.chip], exact[one.chip] = one.score, True
+    return least, exact
+
+
+def _field(name: str, values: NDArray[Any], unit: Unit | None) -> Field:
+    distinct, which = np.unique(values, return_inverse=True)
+    words = tuple(str(value) if unit is None else show(float(value), unit) for value in distinct)
+    return Field(name, words, which.astype(np.int64))
+
+
+def _fields(opened: SpaceChips) -> list[Field]:
+    """Every part that differs between chips."""
+    chips = opened.chips
+    every: list[tuple[str, NDArray[Any], Unit | None]] = [
+        ("tensor cores", chips.tensor_cores, None),
+        ("rows", chips.rows, None),
+        ("columns", chips.columns, None),
+        ("vector cores", chips.vector_cores, None),
+        ("lanes", chips.lanes, None),
+        ("global buffer", chips.global_buffer_bytes, "B"),
+        ("global buffer bandwidth", chips.global_bytes_per_s, "B/s"),
+        ("HBM bandwidth", chips.hbm_bytes_per_s, "B/s"),
+        ("tensor buffer", chips.tensor_buffer_bytes, "B"),
+        ("vector buffer", chips.vector_buffer_bytes, "B"),
+        ("links", chips.link_bytes_per_s, "B/s"),
+        ("clock", chips.clock_hz, "Hz"),
+    ]
+    fields = [_field(*one) for one in every]
+    return [field for field in fields if 1 < len(field.values) < 2**16]
+
+
+def cloud_of(
+    job: Job,
+    opened: SpaceChips,
+    result: Mapping[str, Any],
+    closed: Sequence[Closed],
+    evaluated: Sequence[Evaluated],
+) -> Cloud:
+    """The cloud of a run; money is reckoned with the HBM of the answer."""
+    scores, exact = _scores(job, opened, closed, evaluated)
+    best, score = int(result["chip"]["number"]), float(result["objective"]["score"])
+    scores[best], exact[best] = score, True
+    there = np.flatnonzero(np.isfinite(scores) & (scores > 0))
+    if _plain(job):
+        heights = Scale(
+            "throughput, sequences/s (points: at most)", "sequences/s", job.models[0].training.batch / scores[there]
+        )
+    else:
+        kind = job.objective.kind.replace("_", " ")
+        heights = Scale(f"{kind}, % of the answer (points: at most)", "% of the answer", 100 * score / scores[there])
+    hbm_bytes = int(result["chip"]["hbm_bytes"])
+    technology, dies = opened.technology, opened.base.silicon.dies
+    watts = design_watts(opened.chips, technology)
+    usd = making_usd(opened.chips, dies, technology.fab, load_terms(), hbm_bytes)
+    axes = (
+        Scale("area", "mm²", opened.chips.area_mm2[there]),
+        Scale("design power", "W", watts[there]),
+        Scale("price of making", "USD", usd[there]),
+    )
+    reasons = np.array([REASONS.index(one.reason) for one in closed])
+    return Cloud(
+        height=heights,
+        axes=tuple(axis for axis in axes if np.isfinite(axis.values).all()),
+        fields=tuple(Field(one.name, one.values, one.which[there]) for one in _fields(opened)),
+        numbers=there,
+        closed=reasons[there],
+        reasons=REASONS,
+        exact=exact[there],
+        best=int(np.searchsorted(there, best)),
+        name=lambda at: opened.name(int(there[at])),
+        left_out=len(scores) - len(there),
+    )

@@ -1,0 +1,240 @@
+r"""Where the time of a batch goes, from the peak of all devices to what is reached, in steps that sum to it.
+
+One pass of a layer on its device is taken apart by asking again with one hindrance less (:func:`product_parts`):
+
+    peak        FLOP / peak FLOP/s
+    edges       products on arrays of this shape, memories infinitely fast, minus the above
+    sustained   the same at the share of its peak that the chip was measured to hold, minus the above
+    memory      the same with the memories it has, minus the above
+    starting    start-up of every operator, where it was measured
+    vector      what vector cores do that products do not cover: all operators, each on all cores, minus the above
+    network     tensor-parallel collectives that nothing hides
+    side by side    schedule minus that sum: what cores of both kinds gain by working at once, never above 0
+    host        what the host adds; adding up gradients: what that takes
+
+A stage i has a_i devices; D is their sum, m = ceil(M / d) the microbatches of a copy, A(x) = sum a_i x_i / D the mean
+over the devices of a copy, C_i the seconds of stage i without transfers, j the slowest stage. With W = sum a_i peak_i
+the batch on K devices is (:func:`account`)
+
+    M W / K                     at the peak of all devices
+    + m W / D - M W / K         devices left over, microbatches rounded up
+    + m A(x)                    for each x of the above but the first, and for recomputing
+    + m (C_j - A(C))            stages that are unlike
+    + transfer + bubble + synchronisation + optimizer + tied            as the plan's breakdown has them
+    = batch time
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.cost.collective import collective, kind_named
+from phaze.cost.estimate import part_of
+from phaze.cost.mapping import Product, TensorPart
+from phaze.cost.parts import chip_arrays
+from phaze.cost.products import map_product
+from phaze.cost.table import cost_works
+from phaze.cost.work import Work, works_of
+from phaze.evaluate.fixed import placed_layers
+from phaze.evaluate.flow import Prepared
+from phaze.evaluate.layers import LayerCost, Setting, companions, layer_costs, pass_seconds
+from phaze.evaluate.passes import Pass
+from phaze.graph.fuse import fuse_layer
+from phaze.graph.ir import Model, OperatorGraph
+from phaze.hardware.calibration import IDEAL, Constants
+from phaze.hardware.chip import Chip
+from phaze.schedule.problem import Schedule
+
+Floats = NDArray[np.float64]
+
+CAUSES: Mapping[str, str] = MappingProxyType(
+    {
+        "peak": "matrix products at the peak of every device",
+        "array edges": "tiles that do not fill the arrays, filling and draining them",
+        "sustained rate": "the share of its peak that the chip was measured to hold",
+        "memory": "products that wait for HBM, the global buffer or a core's buffer",
+        "starting operators": "the measured start-up time of every operator",
+        "vector work": "softmax, norms and other work that no product covers",
+        "tensor communication": "collectives inside a layer that nothing hides",
+        "cores side by side": "what tensor and vector cores gain by working at once",
+        "host": "operators that the host cannot launch fast enough",
+        "adding up gradients": "gradients of a microbatch added to those before it",
+    }
+)
+ENDS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "transfer_s": ("handing on", "the slowest stage waits for its neighbours' activations and gradients"),
+        "bubble_s": ("bubble", "stages that wait while the pipeline fills and drains"),
+        "synchronisation_s": ("synchronisation", "gradients summed over the copies, as far as nothing hides it"),
+        "optimizer_s": ("optimizer", "the step that updates the parameters"),
+        "tied_s": ("tied parameters", "gradients of parameters that several stages share"),
+    }
+)
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A part of the batch time; what it means in a few words."""
+
+    name: str
+    seconds: float
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class LayerParts:
+    """One distinct layer: both passes by cause, and the seconds that recomputing it takes."""
+
+    causes: Floats
+    full_s: float
+    selective_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """How a batch lies on the devices: all devices, microbatches of the batch and of one copy."""
+
+    devices: int
+    microbatches: int
+    rounds: int
+
+
+def _fast(part: TensorPart) -> TensorPart:
+    return replace(part, buffer_bytes_per_s=inf, global_bytes_per_s=inf, hbm_bytes_per_s=inf)
+
+
+@dataclass(slots=True)
+class Products:
+    """Products of one chip taken apart, each distinct one once."""
+
+    chip: Chip
+    constants: Constants
+    known: dict[Product, Floats]
+
+    def parts(self, product: Product) -> Floats:
+        """peak, edges, sustained, memory; they sum to the product's time on all cores."""
+        if product not in self.known:
+            held = part_of(self.chip, self.constants)
+            peak_s = 2 * product.macs / self.chip.peak_flops
+            if product.empty:
+                written = product.c_bytes if product.batch * product.m * product.n else 0.0
+                times = [0.0, 0.0, 0.0, written / held.hbm_bytes_per_s]
+            else:
+                ideal_s = map_product(product, _fast(part_of(self.chip, IDEAL))).time_s
+                array_s = map_product(product, _fast(held)).time_s
+                times = [peak_s, ideal_s, array_s, map_product(product, held).time_s]
+            self.known[product] = np.diff(times, prepend=0.0)
+        return self.known[product]
+
+
+def product_parts(works: Sequence[Work], products: Products) -> Floats:
+    """The sum over the products of some works, as the first four causes."""
+    found = np.zeros(len(CAUSES))
+    for work in works:
+        for product in work.products:
+            found[:4] += products.parts(product)
+    return found
+
+
+def _cause(name: str) -> int:
+    return list(CAUSES).index(name)
+
+
+def scheduled_parts(one: Pass, schedule: Schedule, spread_s: Sequence[float], products: Products) -> Floats:
+    """A pass under rules ``icml24``; ``spread_s`` are the operators' times on all cores."""
+    found = product_parts(one.works, products)
+    network_s = sum(one.network_s)
+    found[_cause("tensor communication")] = network_s
+    found[_cause("vector work")] = sum(spread_s) - network_s - found[:4].sum()
+    found[_cause("cores side by side")] = schedule.makespan_s - sum(spread_s)
+    return found
+
+
+def search_parts(
+    prepared: Prepared, chip: Chip, schedules: Sequence[Schedule], spreads: Sequence[Sequence[float]]
+) -> list[LayerParts]:
+    """The layers of a search's answer; schedules and times in the order of ``prepared.passes``."""
+    products = Products(chip, IDEAL, {})
+    causes = [
+        scheduled_parts(one, schedule, spread, products)
+        for one, schedule, spread in zip(prepared.passes, schedules, spreads, strict=True)
+    ]
+    return [
+        LayerParts(forward + backward, schedule.makespan_s, 0.0)
+        for forward, backward, schedule in zip(causes[::2], causes[1::2], schedules[::2], strict=True)
+    ]
+
+
+def _serial_parts(graph: OperatorGraph, setting: Setting, products: Products, hides: bool) -> Floats:
+    """A pass under a stack's rules: operators one after another."""
+    if not graph.operators:
+        return np.zeros(len(CAUSES))
+    works, constants = works_of(graph), setting.constants
+    chips = chip_arrays([setting.chip])
+    times = cost_works(works, chips, constants).times_s()[:, 0]
+    waits = np.zeros(len(works))
+    for at, operator in enumerate(graph.operators):
+        if operator.core == "network":
+            kind, size, group = kind_named(operator.kind), operator.size("bytes"), operator.size("group")
+            waits[at] = collective(kind, size, group, setting.cluster, setting.basis).time_s
+    hidden = 0.0
+    if hides:
+        hidden = sum(min(waits[at], sum(times[i] for i in beside)) for at, beside in companions(graph).items())
+    starts = {"tensor": constants.start_up_s, "both": constants.start_up_s, "vector": constants.vector_start_up_s}
+    found = product_parts(works, products)
+    found[_cause("starting operators")] = sum(starts.get(work.core, 0.0) for work in works)
+    found[_cause("tensor communication")] = waits.sum() - hidden
+    found[_cause("vector work")] = times.sum() - found[: _cause("vector work")].sum()
+    found[_cause("host")] = pass_seconds(graph, setting, chips, hides) - found.sum()
+    return found
+
+
+def plan_parts(model: Model, setting: Setting) -> tuple[list[LayerParts], tuple[LayerCost, ...]]:
+    """The layers of a model planned on hardware that exists, and their costs."""
+    products = Products(setting.chip, setting.constants, {})
+    costs, found = layer_costs(model, setting), []
+    graph, extras = placed_layers(model, costs)
+    own = {model.calls[placed.id].layer: extra for placed, extra in zip(graph.layers, extras, strict=True)}
+    for kind, (layer, cost) in enumerate(zip(model.layers, costs, strict=True)):
+        fused = fuse_layer(layer, setting.stack.fusion)
+        causes = _serial_parts(fused.forward, setting, products, False)
+        causes = causes + _serial_parts(fused.backward, setting, products, setting.stack.hides_tensor_collectives)
+        causes[_cause("adding up gradients")] = cost.forward_s + cost.backward_s - causes.sum()
+        full_s = own[kind].full_s
+        found.append(LayerParts(causes, cost.forward_s if full_s is None else full_s, own[kind].selective_s))
+    return found, costs
+
+
+def _again(stage: Mapping[str, Any], layers: Sequence[LayerParts]) -> float:
+    mode = stage["recompute"]
+    return sum(one.full_s if mode == "full" else one.selective_s if mode == "selective" else 0.0 for one in layers)
+
+
+def account(plan: Mapping[str, Any], parts: Sequence[LayerParts], calls: Sequence[int], split: Split) -> list[Step]:
+    """The steps of a plan (``phaze.plan/1``); ``calls`` say which of ``parts`` each layer number is."""
+    stages = plan["stages"]
+    own = [[parts[calls[layer]] for layer in stage["layers"]] for stage in stages]
+    devices = np.array([float(stage["devices"]) for stage in stages])
+    causes = np.array([np.sum([one.causes for one in layers], axis=0) for layers in own])
+    again = np.array([_again(stage, layers) for stage, layers in zip(stages, own, strict=True)])
+    times, mean = causes.sum(axis=1) + again, devices / devices.sum()
+    slowest = int(np.argmax([stage["time_s"] for stage in stages]))
+    work = float(devices @ causes[:, 0])
+    at_peak, used = split.microbatches * work / split.devices, split.rounds * work / float(devices.sum())
+    steps = [
+        Step("at peak", at_peak, CAUSES["peak"]),
+        Step("left over", used - at_peak, "devices without work, microbatches rounded up"),
+    ]
+    means = split.rounds * (mean @ causes)
+    steps += [Step(name, float(means[at]), CAUSES[name]) for at, name in enumerate(CAUSES) if at]
+    steps.append(Step("recomputing", float(split.rounds * (mean @ again)), "forward passes run a second time"))
+    unlike = float(split.rounds * (times[slowest] - mean @ times))
+    steps.append(Step("unlike stages", unlike, "devices that wait for the slowest stage, microbatch by microbatch"))
+    steps += [Step(name, plan["breakdown"].get(key, 0.0), meaning) for key, (name, meaning) in ENDS.items()]
+    return [step for step in steps if abs(step.seconds) > ROUNDING * plan["batch_s"]]

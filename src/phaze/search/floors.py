@@ -1,0 +1,153 @@
+r"""Layer graphs of any shape: what no plan can beat, by its first stage, and the general solver for what is left.
+
+Every plan has a first stage X, one of the sets that can be cut off at the front. With c = f + b the seconds of a layer
+(with recompute "full" c' = 2 f + b in every stage but the last), C the sum over all layers, and S stages on at most
+K / d devices a copy, the longest stage takes at least
+
+    tau >= max( c(X), longest layer, (C - c(X)) / (S - 1) )                       stashing
+    tau >= max( c'(X), longest layer, (C' - c'(X)) / (S - 1 + rho) )              recomputing
+
+rho being the greatest f / c of a layer: the last stage's layers take no longer than tau, and save a share rho of it at
+the most. A batch then takes at least  tau (ceil(M / d) + S - 1) + 4 (d - 1)/d w(X) / B  (:func:`first_floors`). What
+fits of X in memory depends on no chip and is tabled once (:class:`FirstStages`).
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.evaluate.flow import LayerSeconds, Prepared, Training, graph_of, placement_of
+from phaze.placement import kernels as placement_kernels
+from phaze.placement.charts import Chart, chart_of
+from phaze.placement.problem import ROUNDING, Recompute
+from phaze.placement.solve import Width, fastest_plan, limits, ready, require_room, rules_of
+from phaze.search.kernels import first_floors
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+def _counts(model: Prepared, chart: Chart) -> Floats:
+    """How many layers of each kind every closed set holds, [sets, kinds]."""
+    found = np.zeros((len(chart.size), len(model.layers)))
+    for top in range(1, len(chart.size)):
+        step = chart.step_start[top]
+        found[top] = found[chart.step_set[step]]
+        found[top, model.calls[int(chart.step_layer[step])]] += 1
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class FirstStages:
+    """The first stages that a pipeline of a graph may have: layers of each kind, most stages, synchronisation."""
+
+    counts: Floats
+    most_stages: Integers
+    sync_s: Floats
+    whole: NDArray[np.bool_]
+
+
+def first_stages(model: Prepared, recompute: Recompute, hbm_bytes: float, training: Training) -> FirstStages:
+    """Those of one graph that fit into memory."""
+    chart = chart_of(graph_of(model, [LayerSeconds(1.0, 1.0)] * len(model.layers)))
+    left = _counts(model, chart)
+    counts = left[-1] - left[:-1]
+    weights = counts @ np.array([layer.parameter_bytes for layer in model.layers])
+    kept = counts @ np.array([layer.activation_bytes for layer in model.layers])
+    room = hbm_bytes * (1 + ROUNDING) - (3.0 if training.optimizer == "adam" else 2.0) * weights - kept
+    most = np.full(len(counts), min(len(model.calls), training.devices))
+    if recompute == "none":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            behind = np.where(kept > 0, np.floor(room / kept * (1 + 1e-9)), len(model.calls))
+        most = np.minimum(most, 1 + np.maximum(behind, 0)).astype(np.int64)
+    fits = room >= -1e-9 * hbm_bytes
+    sync_s = 4 * weights / training.link_bytes_per_s
+    return FirstStages(counts[fits], most[fits].astype(np.int64), sync_s[fits], (left[:-1].sum(axis=1) == 0)[fits])
+
+
+def plain_floors(model: Prepared, forward_s: Floats, backward_s: Floats, training: Training) -> Floats:
+    """The loosest floor, for all chips at once: S stages take max(C / S, longest layer), memory and links aside."""
+    seconds = forward_s + backward_s
+    calls = np.array(model.calls)
+    total = (np.bincount(calls, minlength=len(seconds))[:, None] * seconds).sum(axis=0)
+    longest = seconds[np.unique(calls)].max(axis=0)
+    rounds, best = training.microbatches(model.microbatch), np.full(len(total), np.inf)
+    for stages, copies in _copies(model, training):
+        best = np.minimum(best, np.maximum(total / stages, longest) * (-(-rounds // copies) + stages - 1))
+    return best
+
+
+def _copies(model: Prepared, training: Training) -> list[tuple[int, int]]:
+    """For every number of stages the most copies of a pipeline, where there is room for one."""
+    plain = sum(not model.layers[kind].sharded for kind in model.calls)
+    rounds, found = training.microbatches(model.microbatch), []
+    for stages in range(1, min(len(model.calls), training.devices) + 1):
+        taken = model.width * max(0, stages - plain) + min(stages, plain)
+        copies = min(training.devices // taken, rounds)
+        if copies:
+            found.append((stages, copies))
+    return found
+
+
+def any_floors(
+    model: Prepared,
+    times: tuple[Floats, Floats],
+    job: tuple[Recompute, float, Training],
+    cut_s: float,
+) -> Floats:
+    """The lesser of ``cut_s`` and what no plan beats, for each chip; times of both passes are [layers, chips]."""
+    (forward_s, backward_s), (recompute, hbm_bytes, training) = times, job
+    found = plain_floors(model, forward_s, backward_s, training)
+    index = np.flatnonzero(found < cut_s)
+    stages = first_stages(model, recompute, hbm_bytes, training)
+    copies = np.zeros(min(len(model.calls), training.devices) + 1, np.int64)
+    for number, most in _copies(model, training):
+        copies[number] = most
+    rounds = training.microbatches(model.microbatch)
+    in_all = np.bincount(model.calls, minlength=len(model.layers)).astype(np.float64)
+    finer = first_floors(
+        np.ascontiguousarray(forward_s[:, index]), np.ascontiguousarray(backward_s[:, index]), stages.counts,
+        stages.most_stages, stages.sync_s, stages.whole, copies, in_all,
+        rounds, recompute == "full", cut_s,
+    )  # fmt: skip
+    found[index] = np.maximum(found[index], finer)
+    return np.minimum(found, cut_s)
+
+
+def solved(
+    model: Prepared,
+    times: tuple[Floats, Floats],
+    job: tuple[Recompute, float, Training],
+    floors: Floats,
+    cut_s: float,
+) -> Floats:
+    """The lesser of ``cut_s`` and the general solver's batch time, on each chip whose floor is below the cut."""
+    (forward_s, backward_s), (recompute, hbm_bytes, training) = times, job
+    found, calls = floors.copy(), np.array(model.calls)
+    pattern = graph_of(model, [LayerSeconds(1.0, 1.0)] * len(model.layers))
+    problem = placement_of([pattern], model.microbatch, recompute, hbm_bytes, training)
+    width = ready(problem, pattern, rules_of(problem))
+    for chip in np.flatnonzero(floors < cut_s).tolist():
+        if np.isfinite(cut_s):
+            found[chip] = _below(width, forward_s[calls, chip], backward_s[calls, chip], cut_s)
+            continue
+        pairs = zip(forward_s[:, chip].tolist(), backward_s[:, chip].tolist(), strict=True)
+        graph = graph_of(model, [LayerSeconds(*pair) for pair in pairs])
+        plan = fastest_plan(placement_of([graph], model.microbatch, recompute, hbm_bytes, training))
+        found[chip] = np.inf if plan is None else plan.batch_s
+    return found
+
+
+def _below(width: Width, forward_s: Floats, backward_s: Floats, cut_s: float) -> float:
+    """The least batch time with these layer times, or ``cut_s`` if there is none below it."""
+    seconds, stages = forward_s + backward_s, np.arange(1, len(width.rounds) + 1)
+    chart = width.case.chart._replace(forward_s=forward_s, backward_s=backward_s)
+    least_s = np.maximum(seconds.sum() / stages, seconds.max())
+    own = replace(width, case=width.case._replace(chart=chart), least_s=least_s)
+    limit_s = limits(own, cut_s)
+    if len(limit_s) <= 2:
+        return cut_s
+    require_room(own, len(limit_s) - 2)
+    table = placement_kernels.table(own.case, own.kinds, limit_s)
+    return float(placement_kernels.fastest(own.case, table, limit_s, cut_s)[0])

@@ -1,0 +1,99 @@
+"""Which combinations of the axes are chips of the space: area, design power, and the price of making one.
+
+Each rule is a whole-array formula over a chunk of combinations. A combination that breaks several rules counts under
+the first of area, power and cost. The price of a chip's HBM is not in the space's rule, for HBM is chosen by the study;
+the search holds chip and memory together against ``most_usd``.
+"""
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.errors import InputError
+from phaze.hardware.library import load_chip
+from phaze.hardware.ownership import load_terms
+from phaze.hardware.technology import Parts, Technology, chip_areas, component_areas
+from phaze.hardware.technology_files import load_technology
+from phaze.search.owned import design_watts, making_usd
+from phaze.search.space import CHUNK, Chips, Grid, SpaceFile, grid_of
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The chips of a space, and how many combinations each rule left out."""
+
+    chips: Chips
+    area: int
+    power: int
+    cost: int
+
+
+def technology_of(space: SpaceFile) -> Technology:
+    """The technology of the base chip."""
+    base = load_chip(space.base)
+    if base.technology is None:
+        raise InputError(f"{space.name}: base", f"the chip '{space.base}' names no technology", "choose one that does")
+    return load_technology(base.technology)
+
+
+def _areas(grid: Grid, technology: Technology, chips: Chips) -> Floats:
+    parts = Parts(
+        tensor_cores=chips.tensor_cores,
+        macs_per_core=chips.rows * chips.columns,
+        tensor_buffer_bytes=chips.tensor_buffer_bytes,
+        vector_cores=chips.vector_cores,
+        lanes_per_core=chips.lanes,
+        vector_buffer_bytes=chips.vector_buffer_bytes,
+        global_buffer_bytes=chips.global_buffer_bytes,
+        global_bytes_per_cycle=chips.global_bytes_per_s / chips.clock_hz,
+        hbm_bytes_per_s=chips.hbm_bytes_per_s,
+        link_bytes_per_s=chips.link_bytes_per_s,
+        cache=grid.base.global_buffer.cache,
+        silicon=grid.base.silicon,
+    )
+    return component_areas(technology, parts).total()
+
+
+def _in_area(space: SpaceFile, chips: Chips, budget: float) -> Flags:
+    large = chips.area_mm2 >= space.keep.least_share * budget
+    if space.keep.smaller_with_one_core:
+        large = large | (chips.tensor_cores == 1) | (chips.vector_cores == 1)
+    return np.asarray((chips.area_mm2 <= budget * (1 + 1e-12)) & large)
+
+
+def _budget(space: SpaceFile, technology: Technology) -> float:
+    if space.keep.area_of is None:
+        return float(space.keep.most_area or 0.0)
+    return float(chip_areas(technology, load_chip(space.keep.area_of)).total())
+
+
+def kept_of(space: SpaceFile) -> Kept:
+    """Every chip of the space, and what was left out."""
+    technology, grid = technology_of(space), grid_of(space)
+    budget, most_w, most_usd = _budget(space, technology), space.keep.most_power, space.keep.most_usd
+    terms, dies = load_terms(), grid.base.silicon.dies
+    pieces, counts = [], np.zeros(3, np.int64)
+    for start in range(0, len(grid), CHUNK):
+        some = grid.chips(start, min(start + CHUNK, len(grid)))
+        some = replace(some, area_mm2=_areas(grid, technology, some))
+        for at in range(3):
+            before = len(some)
+            if at == 0:
+                some = some.taken(_in_area(space, some, budget))
+            elif at == 1 and most_w is not None:
+                some = some.taken(design_watts(some, technology) <= most_w * (1 + 1e-12))
+            elif at == 2 and most_usd is not None:
+                some = some.taken(making_usd(some, dies, technology.fab, terms, 0) <= most_usd * (1 + 1e-12))
+            counts[at] += before - len(some)
+        pieces.append(some)
+    columns = [np.concatenate([getattr(piece, f.name) for piece in pieces]) for f in fields(Chips)]
+    return Kept(Chips(*columns), *counts.tolist())
+
+
+def chips_of(space: SpaceFile) -> Chips:
+    """Every chip of the space."""
+    return kept_of(space).chips

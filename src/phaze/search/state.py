@@ -1,0 +1,123 @@
+"""A search under way: the bounds of every chip, what was opened, and how far the proof is."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.cost.parts import ChipArrays
+from phaze.hardware.technology import EnergyTable
+from phaze.search.bound import LayerTimes
+from phaze.search.chips import SpaceChips
+from phaze.search.evaluation import Evaluated, Known, Opened
+from phaze.search.objective import Rates, Scale
+from phaze.search.task import Job, Networks
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+TIE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far a search is: chips by how they are closed, the best score, the bound, and the gap between them."""
+
+    evaluated: int
+    bound: int
+    memory: int
+    open: int
+    best: float
+    lower: float
+
+    @property
+    def gap(self) -> float:
+        return max(0.0, 1.0 - self.lower / self.best) if 0 < self.best < float("inf") else 1.0
+
+
+@dataclass(slots=True)
+class State:
+    """A search under way.
+
+    ``rates`` are those of all memories of the job; ``memories`` are the ones that chips are opened with. ``times`` by
+    model and graph, ``bounds`` on batch times by model [ways, memories, chips], ``floors`` on joules [graphs, chips].
+    """
+
+    job: Job
+    opened: SpaceChips
+    arrays: ChipArrays
+    networks: Networks
+    scale: Scale
+    rates: Rates
+    memories: list[int]
+    times: list[list[LayerTimes]]
+    bounds: list[Floats]
+    floors: list[Floats]
+    known: Known = field(default_factory=Known)
+    evaluated: dict[int, Evaluated] = field(default_factory=dict)
+    dual: frozenset[int] = frozenset()
+    cached: Floats | None = None
+
+    @property
+    def energy(self) -> EnergyTable | None:
+        """The table of energies, where they count."""
+        return self.opened.technology.energy if self.job.objective.needs_energy else None
+
+    def values(self, model: int, index: Integers | slice) -> Floats:
+        """Bounds on a model's value on some chips, [ways, memories, chips]."""
+        graphs = [way.graph for way in self.job.models[model].ways]
+        rates = Rates(self.rates.rate[self.memories][:, index], self.rates.weight, self.rates.delays)
+        floors = self.floors[model][graphs][:, index] if self.rates.weight else np.zeros((1, 1))
+        return rates.value(self.bounds[model][:, :, index], floors[:, None, :])
+
+    def scores(self) -> Floats:
+        """The bound of every chip; a fresh array."""
+        if self.cached is None:
+            least = [self.values(model, slice(None)).min(axis=0) for model in range(len(self.bounds))]
+            self.cached = np.asarray(self.scale.score(np.stack(least)).min(axis=0, initial=np.inf))
+        return self.cached.copy()
+
+    def set_bounds(self, bounds: list[Floats]) -> None:
+        """Other bounds on batch times."""
+        self.bounds, self.cached = bounds, None
+
+    def raise_bounds(self, index: Integers, bounds: list[Floats]) -> None:
+        """The greater of old and new bounds on some chips."""
+        for old, new in zip(self.bounds, bounds, strict=True):
+            old[:, :, index] = np.maximum(old[:, :, index], new)
+        self.cached = None
+
+    def open(self, chip: int) -> Opened:
+        """One chip, to be evaluated."""
+        return Opened(
+            self.job,
+            self.scale,
+            self.rates,
+            chip,
+            self.arrays.taken(np.array([chip])),
+            self.networks.tasks_of(chip),
+            int(self.networks.of[chip]),
+            self.known,
+            self.energy,
+        )
+
+    @property
+    def best(self) -> float:
+        return min((found.score for found in self.evaluated.values()), default=float("inf"))
+
+    @property
+    def cut(self) -> float:
+        """A chip whose bound is above this is closed."""
+        return self.best * (1 - self.job.gap if self.job.gap > 0 else 1 + TIE)
+
+    def standing(self) -> Standing:
+        """Where the search is."""
+        scores = self.scores()
+        for chip, found in self.evaluated.items():
+            scores[chip] = found.lower
+        memory = int(np.isinf(scores).sum())
+        closed = np.zeros(len(scores), np.bool_)
+        closed[list(self.evaluated)] = True
+        above = ~closed & (scores > self.cut) & ~np.isinf(scores)
+        left = len(scores) - memory - int(above.sum()) - int((closed & ~np.isinf(scores)).sum())
+        lower = min(float(scores.min(initial=np.inf)), self.best)
+        return Standing(int((closed & ~np.isinf(scores)).sum()), int(above.sum()), memory, left, self.best, lower)

@@ -1,0 +1,142 @@
+"""A sweep: one certified search for each value of a key, each in its own folder, so that a stopped sweep goes on.
+
+A point is exactly what ``phaze search STUDY --set KEY=VALUE`` gives: the same study, the same digests, the same bytes.
+Points next to each other whose best chip (or plan) is the same form a region; regions are named A, B, C ... along the
+range, and a chip that comes back keeps its name.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from phaze.documents import dumps
+from phaze.errors import InfeasibleError
+from phaze.hardware.write import toml_text
+from phaze.search.folder import run_in, write_whole
+from phaze.study.load import job_of, study_of, with_settings
+from phaze.sweep.over import Over
+
+SCHEMA, SWEEP = "phaze.sweep/1", "sweep.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One model at one point: how fast, and by which plan."""
+
+    name: str
+    throughput_per_s: float
+    pipeline: int
+    data: int
+    tensor: int
+    microbatch: int
+    recompute: str
+
+    @property
+    def plan(self) -> str:
+        return (
+            f"{self.pipeline} x {self.data} x {self.tensor}, microbatch {self.microbatch}, recompute {self.recompute}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The answer at one point; ``problem`` says why there is none."""
+
+    value: float
+    shown: str
+    chip: str | None
+    area_mm2: float | None
+    hbm_bytes: int | None
+    score: float | None
+    gap: float | None
+    models: tuple[Model, ...]
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Points ``first`` to ``last`` that share their best chip, or their best plans."""
+
+    name: str
+    what: str
+    first: int
+    last: int
+
+
+def _best(value: float, shown: str, document: Mapping[str, Any]) -> Best:
+    models = tuple(
+        Model(
+            one["name"],
+            one["throughput_per_s"],
+            one["plan"]["pipeline"],
+            one["plan"]["data"],
+            one["plan"]["tensor"],
+            one["microbatch"],
+            one["recompute"],
+        )
+        for one in document["models"]
+    )
+    chip, score = document["chip"], document["objective"]["score"]
+    gap = document["certificate"]["gap"]
+    return Best(value, shown, chip["name"], chip["area_mm2"], chip["hbm_bytes"], score, gap, models, None)
+
+
+def regions(marks: Sequence[str | None]) -> tuple[Region, ...]:
+    """Runs of equal marks; None marks no region. Names go by first appearance: A .. Z, AA .."""
+    names: dict[str, str] = {}
+    found: list[Region] = []
+    for at, mark in enumerate(marks):
+        if mark is None:
+            continue
+        if mark not in names:
+            number, name = len(names), ""
+            while number >= 0:
+                number, letter = number // 26 - 1, number % 26
+                name = chr(ord("A") + letter) + name
+            names[mark] = name
+        if found and found[-1].last == at - 1 and found[-1].what == mark:
+            found[-1] = Region(names[mark], mark, found[-1].first, at)
+        else:
+            found.append(Region(names[mark], mark, at, at))
+    return tuple(found)
+
+
+def _plans(best: Best) -> str | None:
+    return "; ".join(f"{model.name}: {model.plan}" for model in best.models) if best.models else None
+
+
+def document_of(name: str, key: str, points: Sequence[Best]) -> dict[str, Any]:
+    """``phaze.sweep/1``."""
+    return {
+        "schema": SCHEMA,
+        "name": name,
+        "over": key,
+        "points": [asdict(point) for point in points],
+        "chips": [asdict(region) for region in regions([point.chip for point in points])],
+        "plans": [asdict(region) for region in regions([_plans(point) for point in points])],
+    }
+
+
+Tell = Callable[[int, int, str], None]
+
+
+def sweep(
+    folder: Path, raw: Mapping[str, Any], where: str, over: Over, processes: int = 1, tell: Tell | None = None
+) -> dict[str, Any]:
+    """The certified best at every point of ``over``; a point where nothing is feasible says so and the rest go on."""
+    found: list[Best] = []
+    for at, point in enumerate(over.points):
+        if tell is not None:
+            tell(at, len(over.points), point.shown)
+        own = with_settings(raw, [point.setting])
+        try:
+            done = run_in(folder / "points" / f"{at:03d}", toml_text(own), job_of(study_of(own, where)), processes)
+            found.append(_best(point.number, point.shown, done.document))
+        except InfeasibleError as fault:
+            found.append(Best(point.number, point.shown, None, None, None, None, None, (), str(fault)))
+    if all(best.chip is None for best in found):
+        raise InfeasibleError(f"nothing is feasible at any point: {found[-1].problem}", {"schema": SCHEMA})
+    document = document_of(str(raw.get("name", "sweep")), over.key, found)
+    write_whole(folder / SWEEP, dumps(document, pretty=True) + "\n")
+    return document

@@ -1,0 +1,1 @@
+"""Published runs of real clusters beside ours: rows, predictions, statistics."""

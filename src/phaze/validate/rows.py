@@ -1,0 +1,161 @@
+"""Measured runs as lines of a CSV file: a model, where it ran, how it was split, and what was measured.
+
+One line is one run. ``phaze validate ROWS.csv`` and the runs that come along are read by the same code. Columns
+(docs/formats.md has them in full), in any order, unknown ones refused:
+
+    what            model (gpt, llama or a named one); hidden, layers, heads, vocabulary, sequence, ... for a family
+    where           chip, cluster, stack, devices          cluster and stack: the usual ones of chip and cluster
+    how             batch, tensor, pipeline, data, microbatch, chunks, recompute, sequence_parallel, zero,
+                    attention, precision, optimizer
+    measured        seconds of one iteration, memory_gib of the fullest device: one of them or both
+    beside          id, source
+
+An empty microbatch, chunks or recompute is not stated: it is free, and :mod:`phaze.validate.predict` takes the best.
+"""
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from io import StringIO
+from types import MappingProxyType
+from typing import Any
+
+from phaze.errors import InputError, unknown_name
+from phaze.graph.family import FAMILIES
+from phaze.hardware.library import load_chip
+
+GIB = 2**30
+SIZES = ("hidden", "layers", "heads", "kv_heads", "head_dim", "mlp", "vocabulary", "sequence")
+WHERE = ("chip", "cluster", "stack", "attention", "precision", "optimizer")
+COUNTS = ("devices", "batch")
+DEGREES = ("tensor", "pipeline", "data", "microbatch", "chunks", "zero")
+MEASURED = ("seconds", "memory_gib")
+COLUMNS = (
+    *("id", "model", *SIZES, "tied", *WHERE, *COUNTS, *DEGREES),
+    *("recompute", "sequence_parallel", *MEASURED, "source"),
+)
+NEEDED = ("model", "chip", "devices", "batch", "tensor", "pipeline", "data")
+FREE = ("microbatch", "chunks", "recompute")
+USUAL_VOCABULARY = 51200
+"""Of a gpt that does not say: GPT-2's 50257 padded to what Megatron-LM's runs use."""
+WORDS: Mapping[str, bool] = MappingProxyType({"yes": True, "true": True, "no": False, "false": False})
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRun:
+    """One line: a ``phaze.run/1`` document without the keys of its plan that are ``free``, and what was measured."""
+
+    id: str
+    where: str
+    run: Mapping[str, Any]
+    free: tuple[str, ...]
+    seconds: float | None
+    memory_bytes: float | None
+    source: str
+
+    @property
+    def group(self) -> tuple[Any, ...]:
+        """Runs of the same model, devices and batch on the same machine are alternatives of each other."""
+        rest = {key: value for key, value in self.run.items() if key not in ("schema", "plan")}
+        return tuple(sorted((key, str(value)) for key, value in rest.items()))
+
+
+def _whole(text: str, where: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError(where, f"{text!r} is not a whole number") from None
+
+
+def _positive(text: str, where: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < float("inf"):
+        raise InputError(where, f"{text!r} is out of range", "give a number above 0")
+    return value
+
+
+def _word(text: str, where: str) -> bool:
+    if text.lower() not in WORDS:
+        raise InputError(where, f"{text!r} is neither yes nor no")
+    return WORDS[text.lower()]
+
+
+def _run(cells: Mapping[str, str], where: str) -> dict[str, Any]:
+    """The ``phaze.run/1`` document of a line."""
+    whole = {key: _whole(cells[key], f"{where}: {key}") for key in (*SIZES, *COUNTS, *DEGREES) if key in cells}
+    run: dict[str, Any] = {"schema": "phaze.run/1", "devices": whole["devices"], "batch": whole["batch"]}
+    run |= {key: cells[key] for key in WHERE if key in cells}
+    if "cluster" not in cells:
+        usual = load_chip(cells["chip"]).cluster
+        if usual is None:
+            raise InputError(f"{where}: cluster", f"the chip '{cells['chip']}' names no usual cluster", "give one")
+        run["cluster"] = usual
+    sizes: dict[str, Any] = {key: whole[key] for key in SIZES if key in whole}
+    name = cells["model"]
+    if name in FAMILIES:
+        if name == "gpt":
+            sizes.setdefault("vocabulary", USUAL_VOCABULARY)
+        if "tied" in cells:
+            sizes["tied"] = _word(cells["tied"], f"{where}: tied")
+        run[name] = sizes
+    else:
+        others = [key for key in sizes if key != "sequence"]
+        if others:
+            raise InputError(f"{where}: {others[0]}", f"the sizes of '{name}' are known", "leave the cell empty")
+        run |= {"model": name} | sizes
+    plan: dict[str, Any] = {key: whole[key] for key in DEGREES if key in whole}
+    if "recompute" in cells:
+        plan["recompute"] = cells["recompute"]
+    if "sequence_parallel" in cells:
+        plan["sequence_parallel"] = _word(cells["sequence_parallel"], f"{where}: sequence_parallel")
+    if plan["pipeline"] == 1:
+        plan.setdefault("chunks", 1)
+    return run | {"plan": plan}
+
+
+def _row(cells: Mapping[str, str], where: str, number: int) -> MeasuredRun:
+    for key in NEEDED:
+        if key not in cells:
+            raise InputError(f"{where}: {key}", "it is missing", f"every line has {', '.join(NEEDED)}")
+    seconds, memory = (_positive(cells[key], f"{where}: {key}") if key in cells else None for key in MEASURED)
+    if seconds is None and memory is None:
+        raise InputError(where, "nothing was measured", "give seconds, memory_gib or both")
+    run = _run(cells, where)
+    return MeasuredRun(
+        cells.get("id", f"line {number}"),
+        where,
+        run,
+        tuple(key for key in FREE if key not in run["plan"]),
+        seconds,
+        None if memory is None else memory * GIB,
+        cells.get("source", ""),
+    )
+
+
+def read_rows(text: str, where: str) -> tuple[MeasuredRun, ...]:
+    """The runs of a CSV file with a header; ``where`` names it in faults."""
+    lines = csv.reader(StringIO(text), strict=True)
+    try:
+        header = [cell.strip() for cell in next(lines, [])]
+        for column in header:
+            if column not in COLUMNS:
+                raise unknown_name(where, "column", column, COLUMNS)
+        if len(set(header)) < len(header) or not header:
+            raise InputError(where, "the first line must name columns, each once", f"columns: {', '.join(COLUMNS)}")
+        found = []
+        for line in lines:
+            place = f"{where}: line {lines.line_num}"
+            if not any(cell.strip() for cell in line):
+                continue
+            if len(line) != len(header):
+                raise InputError(place, f"it has {len(line)} cells and the header {len(header)}")
+            pairs = zip(header, (cell.strip() for cell in line), strict=True)
+            found.append(_row({key: cell for key, cell in pairs if cell}, place, lines.line_num))
+    except csv.Error as fault:
+        raise InputError(f"{where}: line {lines.line_num}", str(fault)) from None
+    if not found:
+        raise InputError(where, "there is no run", "give one line for each")
+    return tuple(found)

@@ -1,0 +1,43 @@
+"""The measured runs that come along, by where they were published."""
+
+from dataclasses import dataclass
+from importlib.resources import files
+
+from phaze.errors import unknown_name
+from phaze.validate.rows import MeasuredRun, read_rows
+
+
+@dataclass(frozen=True, slots=True)
+class RunSet:
+    """Runs of one publication on one kind of machine."""
+
+    name: str
+    title: str
+
+
+SETS: tuple[RunSet, ...] = (
+    RunSet("sc21", "Megatron-LM, SC 2021, Tables 1 and 2: A100, Selene"),
+    RunSet("korthikanti", "Korthikanti et al. 2022, Table 5: A100, Selene"),
+    RunSet("vtrain-multi", "vTrain, 64 to 512 A100"),
+    RunSet("vtrain-single", "vTrain, 2 to 8 A100 of one node"),
+    RunSet("mt-nlg", "MT-NLG 530B: 2240 A100, Selene"),
+    RunSet("megatron-core-h100", "Megatron-Core, 48 to 6144 H100"),
+    RunSet("nanotron-h100", "nanotron, 8 to 128 H100"),
+    RunSet("torchtitan", "torchtitan, 8 and 256 H100 capped at 500 W"),
+    RunSet("maxtext-v5e", "MaxText, 256 to 8192 TPU v5e"),
+    RunSet("maxtext-v5p", "MaxText, 64 to 1024 TPU v5p"),
+)
+
+
+def set_named(name: str) -> RunSet:
+    """The set of that name, or an InputError with the nearest one."""
+    for one in SETS:
+        if one.name == name:
+            return one
+    raise unknown_name("--set", "set", name, [one.name for one in SETS])
+
+
+def rows_of(one: RunSet) -> tuple[MeasuredRun, ...]:
+    """Its rows."""
+    file = files("phaze.validate") / "data" / f"{one.name}.csv"
+    return read_rows(file.read_text(encoding="utf-8"), f"{one.name}.csv")

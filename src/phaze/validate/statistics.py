@@ -1,0 +1,81 @@
+"""How far predictions are from measurements, in one line of figures.
+
+With e_i = predicted_i / measured_i - 1 over the rows i of a set:
+
+    median      of |e_i|            nine_tenths   their 90th percentile (linear between ranks)
+    bias        mean of e_i         worst         the e_i that is farthest from 0
+    rank        mean over groups of at least three rows of Spearman's rank correlation of predicted and measured
+    regret      mean over groups of at least two rows of measured(the row predicted best) / min measured - 1
+
+A group holds the runs of one model, number of devices and batch. Equal values share the mean of their ranks; a group
+whose rows all measured or all predicted the same has no correlation.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from statistics import mean, median
+
+import numpy as np
+from numpy.typing import NDArray
+
+LEAST_RANKED = 3
+LEAST_CHOSEN = 2
+WIDE = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The figures of a set; ``rank`` and ``regret`` are None where no group is large enough."""
+
+    rows: int
+    median: float
+    nine_tenths: float
+    bias: float
+    worst: float
+    groups: int
+    rank: float | None
+    regret: float | None
+
+
+def ranks(values: Sequence[float]) -> NDArray[np.float64]:
+    """The place of every value in ascending order, from 0; equal ones share the mean of their places."""
+    given = np.asarray(values, dtype=np.float64)
+    below = (given[None, :] < given[:, None]).sum(axis=1)
+    same = (given[None, :] == given[:, None]).sum(axis=1)
+    found: NDArray[np.float64] = below + (same - 1) / 2
+    return found
+
+
+def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Spearman's: the correlation of the ranks; None where one side is constant."""
+    a, b = (ranks(values) - (len(first) - 1) / 2 for values in (first, second))
+    spread = float(np.sqrt((a @ a) * (b @ b)))
+    return float(a @ b) / spread if spread else None
+
+
+def regret(measured: Sequence[float], predicted: Sequence[float]) -> float:
+    """What is lost by running the row that is predicted best; of equals the first."""
+    chosen = min(range(len(predicted)), key=lambda i: predicted[i])
+    return measured[chosen] / min(measured) - 1
+
+
+def score(measured: Sequence[float], predicted: Sequence[float], groups: Sequence[Hashable]) -> Score:
+    """The figures of some rows; ``groups`` says which are alternatives of each other."""
+    errors = [p / m - 1 for m, p in zip(measured, predicted, strict=True)]
+    members: dict[Hashable, list[int]] = {}
+    for place, group in enumerate(groups):
+        members.setdefault(group, []).append(place)
+    pairs = [([measured[i] for i in own], [predicted[i] for i in own]) for own in members.values()]
+    related = [rank_correlation(m, p) for m, p in pairs if len(m) >= LEAST_RANKED]
+    known = [value for value in related if value is not None]
+    lost = [regret(m, p) for m, p in pairs if len(m) >= LEAST_CHOSEN]
+    return Score(
+        rows=len(errors),
+        median=median(map(abs, errors)),
+        nine_tenths=float(np.quantile(np.abs(errors), WIDE)),
+        bias=mean(errors),
+        worst=max(errors, key=abs),
+        groups=len(members),
+        rank=mean(known) if known else None,
+        regret=mean(lost) if lost else None,
+    )

@@ -1,0 +1,1 @@
+"""The ICML 2024 paper reproduced."""

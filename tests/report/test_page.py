@@ -1,0 +1,199 @@
+"""The page: complete, one file, small, the same bytes twice, and text stays text."""
+
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from phaze.hardware.library import load_chip
+from phaze.report.page.cloud import MOST, Cloud, Field, Scale, cloud_part, front, kept, numbers
+from phaze.report.page.die import Box, cells, parts_of, treemap
+from phaze.report.page.search_page import search_page
+from tests.report.runs import HOSTILE, PLAN, made_run, named, small_run
+from tests.search.made import made_task
+
+PARTS = ("chip", "time", "pipeline", "memory", "operators", "space", "certificate", "study")
+
+
+class Structure(HTMLParser):
+    """Ids of elements, and what a browser would load."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.ids: set[str] = set()
+        self.loads: list[str] = []
+        self.scripts = 0
+        self.open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        known = dict(attrs)
+        self.ids.add(known.get("id") or "")
+        self.scripts += tag == "script"
+        self.loads += [v for k, v in attrs if k in ("src", "srcset", "data", "poster") and v]
+        self.loads += [v for k, v in attrs if k == "href" and v and not v.startswith("#")]
+        if tag not in ("meta", "rect", "path"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        known = dict(attrs)
+        self.ids.add(known.get("id") or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag, tag
+
+
+def test_a_search_page_has_every_part_and_loads_nothing(tmp_path: Path) -> None:
+    text = search_page(made_run(tmp_path, (made_task(3, widths=(1, 2)),)))
+    found = Structure(text)
+    assert set(PARTS) <= found.ids
+    assert found.loads == []
+    assert found.open == []
+    assert "http" not in re.sub(r"http-equiv", "", text)
+
+
+def test_two_pages_of_one_run_have_the_same_bytes(tmp_path: Path) -> None:
+    run = made_run(tmp_path, (made_task(3, widths=(1, 2)),))
+    assert search_page(run) == search_page(run)
+
+
+def test_names_stay_text(tmp_path: Path) -> None:
+    run = made_run(tmp_path, (named(5, HOSTILE), named(6, "plain")), HOSTILE)
+    plain = made_run(tmp_path / "plain", (named(5, "first"), named(6, "plain")), "study")
+    text, usual = search_page(run), search_page(plain)
+    assert HOSTILE not in text
+    assert Structure(text).scripts == Structure(usual).scripts
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#x27;&amp;" in text
+
+
+def test_every_model_of_a_run_has_its_parts(tmp_path: Path) -> None:
+    run = made_run(tmp_path, (named(5, "first"), named(6, "second")))
+    found = Structure(search_page(run))
+    for part in ("time", "pipeline", "memory", "operators"):
+        assert {f"{part}-0", f"{part}-1"} <= found.ids
+
+
+def test_the_command_makes_the_page_again(phaze: Callable[..., Any], tmp_path: Path) -> None:
+    run = small_run(tmp_path)
+    page = run / "report.html"
+    first = page.read_bytes()
+    page.unlink()
+    ran = phaze("report", run, "--json")
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out) == {"page": str(page), "bytes": len(first)}
+    assert page.read_bytes() == first
+    assert phaze("report", run, "--out", tmp_path / "other.html").code == 0
+    assert (tmp_path / "other.html").read_bytes() == first
+
+
+@pytest.mark.parametrize("given", ["nothing-here", "."])
+def test_a_folder_without_a_run_is_refused(given: str, phaze: Callable[..., Any], tmp_path: Path) -> None:
+    ran = phaze("report", tmp_path / given)
+    assert ran.code == 2
+    assert "there is no finished run here" in ran.err
+
+
+def test_a_result_that_was_changed_is_refused(phaze: Callable[..., Any], tmp_path: Path) -> None:
+    run = small_run(tmp_path)
+    result = json.loads((run / "result.json").read_text())
+    result["models"][0]["plan"]["batch_s"] *= 1.01
+    (run / "result.json").write_text(json.dumps(result))
+    ran = phaze("report", run)
+    assert ran.code == 2
+    assert "make it again with this version" in ran.err
+
+
+def test_a_plan_has_the_same_page_by_both_ways(phaze: Callable[..., Any], tmp_path: Path) -> None:
+    ran = phaze(*PLAN.split(), "--json", "--html", tmp_path / "first.html")
+    assert ran.code == 0, ran.err
+    (tmp_path / "plan.json").write_text(ran.out)
+    assert phaze("report", tmp_path / "plan.json").code == 0
+    text = (tmp_path / "plan.html").read_text()
+    assert text == (tmp_path / "first.html").read_text()
+    found = Structure(text)
+    assert {"chip", "time", "pipeline", "memory", "operators", "plans", "study"} <= found.ids
+    assert found.loads == []
+    assert found.open == []
+
+
+def test_a_given_plan_that_does_not_fit_has_a_page_too(phaze: Callable[..., Any], tmp_path: Path) -> None:
+    run = {
+        "schema": "phaze.run/1",
+        "gpt": {"hidden": 4096, "layers": 24, "heads": 32, "vocabulary": 51200, "sequence": 2048},
+        "chip": "a100-40gb", "cluster": "selene", "devices": 2, "batch": 8,
+        "plan": {"tensor": 1, "pipeline": 1, "data": 2, "microbatch": 1},
+    }  # fmt: skip
+    (tmp_path / "run.json").write_text(json.dumps(run))
+    ran = phaze("plan", "--fixed", tmp_path / "run.json", "--html", tmp_path / "plan.html")
+    assert ran.code == 3
+    assert "does not fit" in (tmp_path / "plan.html").read_text()
+
+
+@pytest.mark.parametrize("wrong", ["[]", "{}", '{"schema": "phaze.plan/1", "batch_s": 1.0}'])
+def test_what_is_no_plan_is_refused(wrong: str, phaze: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text(wrong)
+    assert phaze("report", tmp_path / "plan.json").code == 2
+
+
+def test_every_rectangle_of_a_die_has_its_area() -> None:
+    parts = parts_of(load_chip("a100-80gb"))
+    boxes = treemap([part.area_mm2 for part in parts], Box(0, 0, 100, 100))
+    total = sum(part.area_mm2 for part in parts)
+    for part, box in zip(parts, boxes, strict=True):
+        assert box.area == pytest.approx(1e4 * part.area_mm2 / total)
+        inner = cells(box, part.count)
+        assert [cell.area for cell in inner] == pytest.approx([box.area / part.count] * part.count)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 64, 433])
+def test_cells_lie_inside_their_box_and_do_not_overlap(count: int) -> None:
+    box = Box(3, 5, 20, 60)
+    found = cells(box, count)
+    assert len(found) == count
+    assert all(cell.x + cell.width <= 23 + 1e-9 and cell.y + cell.height <= 65 + 1e-9 for cell in found)
+    assert sum(cell.area for cell in found) == pytest.approx(box.area)
+
+
+def made_cloud(count: int) -> Cloud:
+    rng = np.random.default_rng(1)
+    area, height = rng.uniform(5, 300, count), rng.uniform(1, 1000, count)
+    axes = (Scale("area", "mm²", area), Scale("power", "W", area * 2), Scale("cost", "USD", rng.uniform(1, 9, count)))
+    which = rng.integers(0, 8, count)
+    fields = tuple(Field(f"field {at}", tuple("abcdefgh"), which) for at in range(6))
+    exact = np.zeros(count, bool)
+    exact[::5000] = True
+    best = int(np.argmax(height))
+    return Cloud(
+        Scale("throughput", "1/s", height), axes, fields, np.arange(count), which, tuple("abcdefgh"), exact, best,
+        lambda at: f"chip {at}", 0,
+    )  # fmt: skip
+
+
+def test_the_numbers_of_30_000_chips_stay_small() -> None:
+    cloud = made_cloud(30_000)
+    assert len(json.dumps(numbers(cloud))) + len(cloud_part(cloud)) < 1_000_000
+
+
+def test_more_chips_are_drawn_as_fewer_and_nothing_that_matters_is_lost() -> None:
+    cloud = made_cloud(200_000)
+    index, stands = kept(cloud)
+    assert len(index) <= MOST
+    assert stands.sum() >= 200_000
+    shown = set(index.tolist())
+    assert set(np.flatnonzero(cloud.exact).tolist()) <= shown
+    for axis in cloud.axes:
+        assert set(front(axis.values, cloud.height.values).tolist()) <= shown
+    assert len(json.dumps(numbers(cloud))) < 1_400_000
+
+
+def test_no_chip_beats_the_front() -> None:
+    cloud = made_cloud(2_000)
+    area, height = cloud.axes[0].values, cloud.height.values
+    line = front(area, height)
+    for chip in range(2_000):
+        assert any(area[f] <= area[chip] and height[f] >= height[chip] for f in line)

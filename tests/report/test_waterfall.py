@@ -1,0 +1,93 @@
+"""The waterfall: its steps sum to the batch, and each says what it claims to."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from phaze.cost.mapping import product
+from phaze.evaluate.layers import Setting
+from phaze.graph.zoo import load_family
+from phaze.hardware.calibration import IDEAL
+from phaze.hardware.library import load_chip, load_cluster, load_stack
+from phaze.report.story import searched
+from phaze.report.waterfall import CAUSES, Products, plan_parts
+from phaze.search.chips import open_space
+from tests.report.runs import made_run
+from tests.search.made import made_task
+
+GPT = {"hidden": 1024, "layers": 4, "heads": 16, "vocabulary": 51200, "sequence": 512}
+NAMES = list(CAUSES)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_steps_of_a_search_sum_to_the_batch(seed: int, tmp_path: Path) -> None:
+    run = made_run(tmp_path, (made_task(seed, widths=(1, 2)),))
+    chip = open_space(run.job.space).chip(run.result["chip"]["number"], run.result["chip"]["hbm_bytes"])
+    story = searched(run.job.models[0], run.result["models"][0], chip, "made")
+    assert sum(step.seconds for step in story.steps) == pytest.approx(story.plan["batch_s"], rel=1e-12)
+    for step in story.steps:
+        if step.name == "cores side by side":
+            assert step.seconds <= 0
+        elif step.name != "unlike stages":
+            assert step.seconds >= -1e-12 * story.plan["batch_s"], step
+
+
+@settings(max_examples=40)
+@given(
+    sizes=st.tuples(*[st.integers(1, 5000)] * 3),
+    batch=st.integers(1, 64),
+    name=st.sampled_from(["tpu-v4", "a100-80gb", "tpu-v4-paper"]),
+)
+def test_no_hindrance_of_a_product_is_negative(sizes: tuple[int, int, int], batch: int, name: str) -> None:
+    parts = Products(load_chip(name), IDEAL, {}).parts(product(batch, *sizes))
+    assert (parts >= 0).all()
+    assert parts[2] == 0, "an ideal chip sustains its peak"
+
+
+def test_infinitely_fast_memory_leaves_no_memory_step() -> None:
+    chip = load_chip("tpu-v4-paper")
+    fast = replace(
+        chip,
+        hbm=replace(chip.hbm, bandwidth_bytes_per_s=1e30),
+        global_buffer=replace(chip.global_buffer, bandwidth_bytes_per_s=1e30),
+        tensor_core=replace(chip.tensor_core, buffer=replace(chip.tensor_core.buffer, bandwidth_bytes_per_s=1e30)),
+    )
+    wanted = product(1, 4096, 4096, 16)
+    slow_parts, fast_parts = (Products(one, IDEAL, {}).parts(wanted) for one in (chip, fast))
+    assert fast_parts[3] == pytest.approx(0, abs=1e-15)
+    assert slow_parts[3] > 0
+    assert slow_parts[:3] == pytest.approx(fast_parts[:3])
+
+
+def test_a_perfect_host_adds_nothing_and_a_slow_one_does() -> None:
+    model = load_family("gpt", GPT, tensor=2, microbatch=2)
+    setting = Setting(load_chip("a100-80gb"), load_cluster("selene"), load_stack("ideal"))
+    host = NAMES.index("host")
+    parts, costs = plan_parts(model, setting)
+    for one, cost in zip(parts, costs, strict=True):
+        assert one.causes[host] == pytest.approx(0, abs=1e-12)
+        assert one.causes.sum() == pytest.approx(cost.forward_s + cost.backward_s, rel=1e-12)
+        assert (one.causes >= -1e-15).all()
+    slow = replace(setting, stack=replace(setting.stack, host_s=1e-3))
+    assert all(one.causes[host] > 0 for one in plan_parts(model, slow)[0])
+
+
+def test_only_a_measured_chip_has_a_sustained_rate() -> None:
+    model = load_family("gpt", GPT, tensor=1, microbatch=2)
+    chip, cluster, stack = load_chip("a100-80gb"), load_cluster("selene"), load_stack("ideal")
+    sustained = NAMES.index("sustained rate")
+    measured = plan_parts(model, Setting(chip, cluster, stack))[0]
+    ideal = plan_parts(model, Setting(chip, cluster, stack, "ideal"))[0]
+    assert sum(one.causes[sustained] for one in measured) > 0
+    assert sum(one.causes[sustained] for one in ideal) == 0
+
+
+def test_tensor_parallel_layers_communicate() -> None:
+    setting = Setting(load_chip("a100-80gb"), load_cluster("selene"), load_stack("ideal"))
+    at = NAMES.index("tensor communication")
+    alone, wide = (plan_parts(load_family("gpt", GPT, tensor=t, microbatch=2), setting)[0] for t in (1, 2))
+    assert sum(one.causes[at] for one in alone) == 0
+    assert sum(one.causes[at] for one in wide) > 0

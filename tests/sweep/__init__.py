@@ -1,0 +1,1 @@
+"""Sweeps along one value of a study."""

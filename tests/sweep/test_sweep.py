@@ -1,0 +1,133 @@
+"""Sweeps: the values of a range, points that equal separate searches, regions, bad ranges, the page."""
+
+import json
+import math
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from phaze.errors import InfeasibleError, InputError
+from phaze.report.sweep_page import sweep_page
+from phaze.search.folder import RESULT
+from phaze.study.load import default_study
+from phaze.sweep.over import over_of
+from phaze.sweep.run import regions, sweep
+from tests.conftest import Ran
+
+STUDY = default_study("bert-large") | {
+    "space": str(Path(__file__).parent / "small-space.toml"),
+    "training": {"microbatches": [1, 2], "recompute": [False]},
+}
+
+
+def _settings(text: str, count: int = 9) -> list[str]:
+    return [point.setting for point in over_of(text, STUDY, "study", count).points]
+
+
+def test_a_range_is_even_by_ratio_and_whole_where_its_ends_are() -> None:
+    assert _settings("training.devices=64..1024", 5) == [f"training.devices={n}" for n in (64, 128, 256, 512, 1024)]
+    assert _settings("training.batch=4,16,8") == ["training.batch=4", "training.batch=8", "training.batch=16"]
+    assert _settings("training.devices=2..4", 9) == [f"training.devices={n}" for n in (2, 3, 4)]
+
+
+def test_units_and_lists() -> None:
+    assert _settings("hbm=16 GiB..64 GiB", 3) == ['hbm=["16 GiB"]', 'hbm=["32 GiB"]', 'hbm=["64 GiB"]']
+    assert _settings("cluster.link_bytes_per_s=1 GB/s..10 GB/s", 2)[1] == 'cluster.link_bytes_per_s="10 GB/s"'
+    assert _settings("training.sequence=128,512") == ["training.sequence=128", "training.sequence=512"]
+
+
+@given(low=st.floats(1e-3, 1e6), factor=st.floats(1.5, 1e6), count=st.integers(2, 40))
+def test_ratios_between_neighbours_are_equal(low: float, factor: float, count: int) -> None:
+    text = f"cluster.link_bytes_per_s={low + 0.00012345!r}..{(low + 0.00012345) * factor!r}"
+    values = [point.number for point in over_of(text, STUDY, "study", count).points]
+    steps = [b / a for a, b in pairwise(values)]
+    assert all(math.isclose(step, factor ** (1 / (count - 1)), rel_tol=1e-6) for step in steps) or len(values) < count
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("training.devices", "key=low..high"),
+        ("training.devices=a..b", "'a' is not a number"),
+        ("training.devices=8..2", "a positive number upwards"),
+        ("training.devices=0..8", "a positive number upwards"),
+        ("training.nothing=1..8", "training: unknown key 'nothing'"),
+        ("nothing=1..8", "nothing"),
+        ("hbm=1 GiB..8 GB", "units GiB and GB"),
+        ("training.devices=1.5,2", "training.devices"),
+    ],
+)
+def test_bad_ranges_are_one_sentence(text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        _settings(text)
+
+
+def test_points_equal_separate_searches_and_the_page_shows_them(tmp_path: Path, phaze: Callable[..., Ran]) -> None:
+    over = over_of("training.devices=16..1024", STUDY, "study", 3)
+    document = sweep(tmp_path / "sweep", STUDY, "study", over)
+    again = sweep(tmp_path / "sweep", STUDY, "study", over)
+    assert document == again
+    for at, devices in enumerate((16, 128, 1024)):
+        study = tmp_path / f"{devices}.json"
+        study.write_text(json.dumps(STUDY), encoding="utf-8")
+        arguments = ["search", study, "--set", f"training.devices={devices}", "--out", tmp_path / str(at)]
+        assert phaze(*arguments, "--workers", "1").code == 0
+        folder = tmp_path / "sweep" / "points" / f"{at:03d}"
+        assert (folder / RESULT).read_bytes() == (tmp_path / str(at) / RESULT).read_bytes()
+    rates = [point["models"][0]["throughput_per_s"] for point in document["points"]]
+    assert rates == sorted(rates)
+    page = sweep_page(document)
+    assert "training.devices" in page
+    assert page.count("<circle") == 3
+
+
+def test_a_point_where_nothing_fits_says_so_and_the_rest_go_on(tmp_path: Path) -> None:
+    over = over_of("hbm=64 MiB,32 GiB", STUDY | {"training": {"devices": 2, "batch": 8}}, "study")
+    document = sweep(tmp_path, STUDY | {"training": {"devices": 2, "batch": 8}}, "study", over)
+    assert document["points"][0]["chip"] is None
+    assert document["points"][0]["problem"]
+    assert document["points"][1]["chip"]
+    assert "<td colspan=5>" in sweep_page(document)
+    with pytest.raises(InfeasibleError, match="nothing is feasible at any point"):
+        sweep(tmp_path / "none", STUDY, "study", over_of("hbm=1 MiB,2 MiB", STUDY, "study"))
+
+
+def test_regions_are_runs_and_a_chip_that_comes_back_keeps_its_name() -> None:
+    found = [(r.name, r.first, r.last) for r in regions(["x", "x", None, "y", "x", "x"])]
+    assert found == [("A", 0, 1), ("B", 3, 3), ("A", 4, 5)]
+    assert regions([str(n) for n in range(28)])[-1].name == "AB"
+
+
+def test_names_stay_text() -> None:
+    document = {
+        "name": "<script>",
+        "over": "a&b",
+        "points": [
+            {"value": v, "shown": str(v), "chip": "<b>", "gap": 0.0, "models": [_model("<i>")]} for v in (1.0, 2.0)
+        ],
+        "chips": [{"name": "A", "what": "<b>", "first": 0, "last": 1}],
+    }
+    page = sweep_page(document)
+    assert not any(bad in page for bad in ("<script>", "<i>", "<b>", "a&b"))
+
+
+def _model(name: str) -> dict[str, object]:
+    plan = {"pipeline": 1, "data": 1, "tensor": 1, "microbatch": 1, "recompute": "none"}
+    return {"name": name, "throughput_per_s": 1.0, **plan}
+
+
+def test_the_command(tmp_path: Path, phaze: Callable[..., Ran]) -> None:
+    study, out = tmp_path / "study.json", tmp_path / "out"
+    study.write_text(json.dumps(STUDY), encoding="utf-8")
+    arguments = ["sweep", study, "--over", "training.devices=16,64", "--out", out, "--workers", "1"]
+    said = phaze(*arguments, "--json")
+    assert said.code == 0, said.err
+    assert json.loads(said.out)["schema"] == "phaze.sweep/1"
+    assert "p x d x t" in phaze(*arguments).out
+    assert (out / "sweep.html").is_file()
+    bad = phaze("sweep", study, "--over", "training.nothing=1,2", "--out", out)
+    assert (bad.code, bad.err.count("\n")) == (2, 1)
