@@ -43,8 +43,8 @@ def _fullest(plan: Mapping[str, Any], hbm_bytes: float) -> str:
     return f"{bar(need / hbm_bytes, 20)}| {need / hbm_bytes:.0%} of {show(hbm_bytes, 'B')} in the fullest stage"
 
 
-def show_result(console: Console, result: Mapping[str, Any], folder: str) -> None:
-    """Print the answer of a search."""
+def show_result(console: Console, result: Mapping[str, Any], folder: str, work: str = "") -> None:
+    """Print the answer of a search; ``work`` says what it took."""
     chip, proof = result["chip"], result["certificate"]
     console.print(f"[bold]{chip['name']}[/bold]")
     console.print(
@@ -54,7 +54,7 @@ def show_result(console: Console, result: Mapping[str, Any], folder: str) -> Non
                 ("vector cores", f"{chip['vector_cores']} of {chip['lanes']} lanes"),
                 ("global buffer", show(chip["global_buffer_bytes"], "B")),
                 ("HBM", show(chip["hbm_bytes"], "B")),
-                ("area", show(chip["area_mm2"], "mm2")),
+                ("area", f"{show(chip['area_mm2'], 'mm2')}, made for {show(chip['making_usd'], 'USD')} with its HBM"),
                 ("peak", show(chip["peak_flops"], "FLOP/s")),
             ]
         )
@@ -66,10 +66,10 @@ def show_result(console: Console, result: Mapping[str, Any], folder: str) -> Non
                 [
                     ("throughput", f"{model['throughput_per_s']:,.6g} sequences/s"),
                     ("batch", show(model["batch_s"], "s")),
+                    ("energy", f"{show(model['energy_j'], 'J')} a batch, {show(model['power_w'], 'W')} a device"),
                     ("microbatch", f"{model['microbatch']}, recompute {model['recompute']}"),
                     ("plan", _stages(model["plan"])),
                     ("memory", _fullest(model["plan"], float(chip["hbm_bytes"]))),
-                    ("energy", f"{show(model['energy_j'], 'J')} a batch, {show(model['power_w'], 'W')} a chip"),
                 ]
             )
         )
@@ -77,4 +77,6 @@ def show_result(console: Console, result: Mapping[str, Any], folder: str) -> Non
     rows = [(reason, f"{count:,}") for reason, count in proof["closed"].items() if count]
     console.print(table(("closed by", "chips"), rows))
     console.print(f"Nothing in the space is better by more than {proof['gap']:.2g} of the score.", markup=False)
+    if work:
+        console.print(work, markup=False)
     console.print(f"The run: {folder}; its page: {folder}/report.html", markup=False)
