@@ -31,6 +31,7 @@ from phaze.placement.cluster_problem import MODES, ORDERS, ClusterProblem, Extra
 from phaze.placement.problem import ROUNDING, LayerGraph, Plan
 
 MOST_PAIRS = 4_000_000
+MOST_KEPT = 10_000_000
 AGREEMENT = 1e-9
 
 Floats = npt.NDArray[np.float64]
@@ -43,7 +44,7 @@ class Width:
 
     ``sizes_bytes`` are the different parameter bytes of stages and ``size_of`` tells which a stage has. ``fitting``
     remembers, by copies and microbatches, which depths fit; ``gathered``, by members, the seconds of a gather of the
-    layers of each closed set.
+    layers of each closed set; ``least`` the tables of completions.
     """
 
     graph: LayerGraph
@@ -59,6 +60,7 @@ class Width:
     size_of: Ints
     fitting: dict[tuple[int, int], Ints] = field(default_factory=dict, compare=False)
     gathered: dict[tuple[int, ...], Floats] = field(default_factory=dict, compare=False)
+    least: dict[tuple[int, ...], Floats] = field(default_factory=dict, compare=False)
 
 
 def _kept(graph: LayerGraph, extras: tuple[Extra, ...]) -> kernels.Kept:
@@ -147,13 +149,35 @@ def _shapes(problem: ClusterProblem, widths: list[Width]) -> tuple[list[Ints], F
     return [table[0], table[1], table[2]], np.concatenate(bounds)
 
 
+def _fewest_rounds(problem: ClusterProblem, width: Width, stages: int) -> int:
+    """The least microbatches that a copy of so many stages can run."""
+    return problem.rounds(max(1, min(problem.microbatches, problem.devices // (width.graph.width * stages))))
+
+
 def _paces(problem: ClusterProblem, width: Width) -> Floats:
-    """P(S) for every depth."""
+    """P(S) for every depth, with no more microbatches in flight than a copy of that depth must have."""
     depth = min(len(width.graph.layers), problem.devices // width.graph.width)
     copies = max(1, min(problem.microbatches, problem.devices // width.graph.width))
-    room, rounds = _room(problem, copies), problem.rounds(copies)
-    found: Floats = kernels.paces(width.pairs, room, rounds, problem.schedule == "gpipe", depth)
+    room, gpipe = _room(problem, copies), problem.schedule == "gpipe"
+    found: Floats = kernels.paces(width.pairs, room, problem.rounds(copies), gpipe, depth)
+    full = [s for s in range(2, depth + 1) if not gpipe and _fewest_rounds(problem, width, s) >= s]
+    if full and problem.rounds(copies) < depth:
+        found[full] = kernels.paces(width.pairs, room, depth, gpipe, depth)[full]
     return found
+
+
+def _completions(problem: ClusterProblem, width: Width, shape: Shape, job: cut_kernels.Job, best_s: float) -> Floats:
+    """The table of completions that serves a shape; what it leaves out could not beat the best plan at any copies."""
+    flying = job.rounds if job.gpipe else min(job.rounds, job.stages)
+    members = copies_by_level(problem.cluster, shape) if problem.zero >= 2 else ()
+    key = (job.stages, flying, shape.data if problem.zero >= 1 else 1, *members)
+    if key not in width.least:
+        laps = _fewest_rounds(problem, width, shape.stages) - 1
+        limit_s = (best_s - job.least_s) / laps * (1 + AGREEMENT) if laps else inf
+        while width.least and sum(table.size for table in width.least.values()) > MOST_KEPT:
+            del width.least[next(iter(width.least))]
+        width.least[key] = cut_kernels.completions(width.pairs, job, limit_s)
+    return width.least[key]
 
 
 def _fits(problem: ClusterProblem, width: Width, stages: int) -> bool:
@@ -161,7 +185,7 @@ def _fits(problem: ClusterProblem, width: Width, stages: int) -> bool:
     copies = min(problem.microbatches, problem.devices // (width.graph.width * stages))
     depth = min(len(width.graph.layers), problem.devices // width.graph.width)
     rounds = problem.rounds(copies)
-    flying = rounds if problem.schedule == "gpipe" else min(rounds, depth)
+    flying = depth if problem.schedule == "1f1b" and rounds >= stages else rounds
     key = (flying, copies if problem.zero >= 1 else 1)
     if key not in width.fitting:
         room = _room(problem, copies)
@@ -203,11 +227,12 @@ def _job(problem: ClusterProblem, width: Width, shape: Shape, prices: Prices) ->
         ahead_s=ahead * gathered,
         behind_s=behind * gathered,
         shown=1 - problem.stack.hidden_synchronisation,
-        end_s=sync_s[width.size_of],
+        end_s=sync_s,
         tied_s=pairs.tied @ tied,
         room=_room(problem, shape.data),
         least_s=_least_seconds(problem, width, gathered),
         size=width.chart.size,
+        size_of=width.size_of,
     )
 
 
@@ -273,7 +298,9 @@ def _search(problem: ClusterProblem, widths: list[Width], prices: Prices) -> _Be
         _, row, which = heapq.heappop(heap)
         width = widths[indices[row]]
         shape = Shape(width.graph.width, int(depths[row]), int(copies[row]), ORDERS[which])
-        cost_s, path, modes = cut_kernels.best_cut(width.pairs, _job(problem, width, shape, prices), best.cost_s)
+        job = _job(problem, width, shape, prices)
+        least = _completions(problem, width, shape, job, best.cost_s)
+        cost_s, path, modes = cut_kernels.best_cut(width.pairs, job, least, best.cost_s)
         if cost_s < best.cost_s:
             best = _Best(cost_s, shape, width, (path, modes))
 
