@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from phaze.cli.answer import Answer, answering
+from phaze.cli.place import Perfetto, write_trace
 from phaze.errors import InputError
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def plan(
     datasheet: Datasheet = False,
     fixed: Fixed = None,
     html: Html = None,
+    perfetto: Perfetto = None,
 ) -> Answer:
     """Split a training job over devices: stages, copies, tensor width, microbatch, recompute. Will it fit?
 
@@ -65,7 +67,7 @@ def plan(
     """
     basis: Basis = "datasheet" if datasheet else "calibrated"
     if fixed is not None:
-        return _paged(_fixed(fixed, basis), html)
+        return _paged(_fixed(fixed, basis, perfetto), html)
     if chip is None or not devices or not batch:
         raise InputError("plan", "a job needs a chip, devices and a batch", "add --chip, --devices and --batch")
     from phaze.evaluate.request import Asked
@@ -88,7 +90,7 @@ def plan(
         attention="fused" if attention == "fused" else "eager",
         basis=basis,
     )
-    return _paged(_planned(asked), html)
+    return _paged(_planned(asked, perfetto), html)
 
 
 def _paged(answer: Answer, html: str | None) -> Answer:
@@ -130,7 +132,7 @@ def _numbers(option: str, text: str | None) -> tuple[int, ...] | None:
     return numbers
 
 
-def _fixed(path: str, basis: "Basis") -> Answer:
+def _fixed(path: str, basis: "Basis", perfetto: str | None) -> Answer:
     from phaze.documents import notation_of, parse, read_text
     from phaze.evaluate.answer import fixed_document
     from phaze.evaluate.fixed import fixed_plan
@@ -141,6 +143,10 @@ def _fixed(path: str, basis: "Basis") -> Answer:
     raw = parse(text, notation_of(path, text), where)
     job = job_of(raw, where)
     problem, found = fixed_plan(job, basis)
+    if perfetto is not None:
+        if job.plan.chunks > 1:
+            raise InputError("--perfetto", f"{job.plan.chunks} chunks are evaluated, not simulated", "use chunks 1")
+        write_trace(perfetto, [(path, problem, found)])
     document = {**fixed_document(job, problem, found, basis), "job": run_job(raw, job, basis)}
 
     def show(console: "Console") -> None:
@@ -151,7 +157,7 @@ def _fixed(path: str, basis: "Basis") -> Answer:
     return Answer((document,), show, 0 if document["feasible"] else 3)
 
 
-def _planned(asked: "Asked") -> Answer:
+def _planned(asked: "Asked", perfetto: str | None) -> Answer:
     from phaze.evaluate.answer import planned_document, shortage_document
     from phaze.evaluate.job_file import asked_job
     from phaze.evaluate.plan import closest, rule_of_thumb
@@ -163,6 +169,9 @@ def _planned(asked: "Asked") -> Answer:
     if all(candidate.plan is None for candidate in found):
         document = shortage_document(closest(request, found))
         return Answer((document,), lambda console: console.print(document["shortage"]["sentence"], markup=False), 3)
+    best = found[0]
+    if perfetto is not None and best.plan is not None:
+        write_trace(perfetto, [(asked.model, best.problem, best.plan)])
     document = {
         **planned_document(request, found, rule_of_thumb(request, found)),
         "job": asked_job(asked, request),

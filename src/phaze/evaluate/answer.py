@@ -10,12 +10,13 @@ from types import MappingProxyType
 from typing import Any
 
 from phaze.evaluate.plan import Candidate, Request
+from phaze.evaluate.prices import LevelPrices
 from phaze.evaluate.run_file import Job
 from phaze.graph.ir import Model
 from phaze.graph.opset import flops
 from phaze.hardware.calibration import Basis, constants_of
 from phaze.hardware.chip import Chip
-from phaze.placement.answer import document_of
+from phaze.placement.answer import document_of, require_true
 from phaze.placement.cluster_problem import ClusterProblem
 from phaze.placement.problem import Breakdown, Plan
 from phaze.placement.shortage import Shortage
@@ -115,6 +116,8 @@ def planned_document(request: Request, found: Sequence[Candidate], thumb: Plan |
     assert best.plan is not None
     facts = Facts(best.model, request.setting.chip, request.batch, 1, request.setting.basis)
     fitting = [candidate for candidate in found if candidate.plan is not None]
+    prices = LevelPrices(request.setting.cluster, request.setting.basis)
+    require_true(best.problem, document_of(best.plan), prices)
     usual = None
     if thumb is not None:
         usual = {"tensor": thumb.tensor, "pipeline": len(thumb.stages), "data": thumb.data, "batch_s": thumb.batch_s}
