@@ -110,7 +110,17 @@ def _brief(candidate: Candidate, best: Plan) -> dict[str, Any]:
     }
 
 
-def planned_document(request: Request, found: Sequence[Candidate], thumb: Plan | None) -> dict[str, Any]:
+def _baseline(plan: Plan | None, best: Plan) -> dict[str, Any] | None:
+    """A split that people choose, beside the best one."""
+    if plan is None:
+        return None
+    split = {"tensor": plan.tensor, "pipeline": len(plan.stages), "data": plan.data}
+    return {**split, "batch_s": plan.batch_s, "slower": plan.batch_s / best.batch_s - 1}
+
+
+def planned_document(
+    request: Request, found: Sequence[Candidate], thumb: Plan | None, experts: Plan | None = None
+) -> dict[str, Any]:
     """The document of the best plan, with the five best different ones and the rule of thumb beside it."""
     best = found[0]
     assert best.plan is not None
@@ -118,14 +128,12 @@ def planned_document(request: Request, found: Sequence[Candidate], thumb: Plan |
     fitting = [candidate for candidate in found if candidate.plan is not None]
     prices = LevelPrices(request.setting.cluster, request.setting.basis)
     require_true(best.problem, document_of(best.plan), prices)
-    usual = None
-    if thumb is not None:
-        usual = {"tensor": thumb.tensor, "pipeline": len(thumb.stages), "data": thumb.data, "batch_s": thumb.batch_s}
     return {
         **_document(facts, best.problem, best.plan),
         "alternatives": [_brief(candidate, best.plan) for candidate in fitting[:SHOWN]],
         "choices": {"tried": len(found), "fitting": len(fitting)},
-        "rule_of_thumb": usual,
+        "rule_of_thumb": _baseline(thumb, best.plan),
+        "experts": _baseline(experts, best.plan),
     }
 
 
