@@ -87,6 +87,15 @@ class Rates:
             return np.asarray(self.rate * batch_s)
         return np.asarray((self.rate * batch_s + self.weight * dynamic_j) * batch_s**self.delays)
 
+    def last_s(self, value: float, dynamic_j: float) -> float:
+        """The batch time whose v is ``value``, for one memory and chip: none above it has less."""
+        rate, rest = float(self.rate), self.weight * dynamic_j
+        if not rate < np.inf:
+            return 0.0
+        if self.delays:
+            return float((np.sqrt(rest * rest + 4 * rate * value) - rest) / (2 * rate))
+        return max(0.0, (value - rest) / rate)
+
     def at(self, memory: int, chip: int) -> "Rates":
         """Those of one memory and chip, without axes."""
         return Rates(np.asarray(self.rate[memory, chip]), self.weight, self.delays)

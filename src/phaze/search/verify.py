@@ -83,17 +83,19 @@ class Plain:
         """A bound on a chip's score from layer times by model and graph; where it is above ``cut`` it may be lower."""
         tasks, electricity, best = self.networks.tasks_of(chip), self.electricity(chip), float("inf")
         arrays = chip_arrays([self.opened.chip(chip, self.job.hbm_bytes[-1])])
+        floors = [
+            [0.0 if electricity is None else _joules(graph, arrays, electricity, task) for graph in task.graphs]
+            for task in tasks
+        ]
         for hbm in self.memories:
             rates, values = self.rates(chip, hbm), []
-            rate = float(rates.rate)
-            last = (cut / rate) ** (1 / (1 + rates.delays)) if len(tasks) == 1 and rate < np.inf else np.inf
-            for task, own in zip(tasks, seconds, strict=True):
-                floors = [0.0 if electricity is None else _joules(g, arrays, electricity, task) for g in task.graphs]
-                found = []
-                for way in task.ways if rate < np.inf else ():
-                    batch_s = self.batch(task, way, own[way.graph], self.job.hbm_bytes[hbm], last)
-                    found.append(float(rates.value(np.asarray(batch_s), floors[way.graph])))
-                values.append(min(found, default=float("inf")))
+            for task, own, joules in zip(tasks, seconds, floors, strict=True):
+                found = [float("inf")]
+                for way in task.ways if float(rates.rate) < np.inf else ():
+                    last_s = rates.last_s(min(cut, *found), joules[way.graph]) if len(tasks) == 1 else np.inf
+                    batch_s = self.batch(task, way, own[way.graph], self.job.hbm_bytes[hbm], last_s)
+                    found.append(float(rates.value(np.asarray(batch_s), joules[way.graph])))
+                values.append(min(found))
             best = min(best, float(self.scale.score(np.array(values))))
         return best
 
