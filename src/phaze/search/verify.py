@@ -79,14 +79,11 @@ class Plain:
             scores.append(float(self.scale.score(np.array(values))))
         return scores
 
-    def bound(self, chip: int, seconds: Sequence[Sequence[Seconds]], cut: float) -> float:
-        """A bound on a chip's score from layer times by model and graph; where it is above ``cut`` it may be lower."""
-        tasks, electricity, best = self.networks.tasks_of(chip), self.electricity(chip), float("inf")
-        arrays = chip_arrays([self.opened.chip(chip, self.job.hbm_bytes[-1])])
-        floors = [
-            [0.0 if electricity is None else _joules(graph, arrays, electricity, task) for graph in task.graphs]
-            for task in tasks
-        ]
+    def bound(
+        self, chip: int, seconds: Sequence[Sequence[Seconds]], floors: Sequence[Sequence[float]], cut: float
+    ) -> float:
+        """A bound on a chip's score from layer times and joules by model and graph; above ``cut`` it may be lower."""
+        tasks, best = self.networks.tasks_of(chip), float("inf")
         for hbm in self.memories:
             rates, values = self.rates(chip, hbm), []
             for task, own, joules in zip(tasks, seconds, floors, strict=True):
@@ -121,13 +118,15 @@ def plain_of(job: Job, scale: Scale, opened: SpaceChips) -> Plain:
     return Plain(job, scale, opened, networks_of(job.models, job.space, opened.chips.link_bytes_per_s))
 
 
-def _joules(graph: Prepared, arrays: ChipArrays, electricity: Electricity, task: ModelTask) -> float:
-    """Joules that no plan of a graph undercuts on one chip."""
-    table, first, found = table_of(graph.passes, arrays), 0, np.zeros((len(graph.layers), 1))
-    for at, one in enumerate(graph.passes):
-        found[at // 2] += pass_floors(one, table, first, arrays, electricity)
-        first += len(one.works)
-    return float(dynamic_floors(graph, found, task.training)[0])
+def _joules(graph: Prepared, arrays: ChipArrays, electricity: Electricity | None, task: ModelTask) -> list[float]:
+    """Joules that no plan of a graph undercuts on each chip; zero where they do not count."""
+    found = np.zeros((len(graph.layers), len(arrays)))
+    if electricity is not None:
+        table, first = table_of(graph.passes, arrays), 0
+        for at, one in enumerate(graph.passes):
+            found[at // 2] += pass_floors(one, table, first, arrays, electricity)
+            first += len(one.works)
+    return [float(joules) for joules in dynamic_floors(graph, found, task.training)]
 
 
 def _floor(graph: Prepared, seconds: Seconds, task: ModelTask) -> float:
@@ -158,15 +157,27 @@ def bounded_layers(graph: Prepared, chips: Sequence[Chip]) -> list[Seconds]:
     return [tuple(LayerSeconds(*pair) for pair in zip(t[::2], t[1::2], strict=True)) for t in found]
 
 
-def _bounded(plain: Plain, numbers: Sequence[int], chips: Sequence[Chip]) -> list[list[list[Seconds]]]:
-    """For each chip its bounded layers by model and graph."""
-    found: list[list[list[Seconds]]] = [[[] for _ in plain.job.models] for _ in chips]
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """One chip's bounds by model and graph: seconds of its layers, and joules of a batch."""
+
+    seconds: list[list[Seconds]]
+    joules: list[list[float]]
+
+
+def _bounded(plain: Plain, numbers: Sequence[int], chips: Sequence[Chip]) -> list[Bounded]:
+    """For each chip its bounds."""
+    models = len(plain.job.models)
+    found = [Bounded([[] for _ in range(models)], [[] for _ in range(models)]) for _ in chips]
     for own, tasks in plain.networks.groups(np.array(numbers, np.int64)):
         some = [chips[at] for at in own.tolist()]
+        electricity = plain.electricity(numbers[int(own[0])])
         for model, task in enumerate(tasks):
             for graph in task.graphs:
-                for at, seconds in zip(own.tolist(), bounded_layers(graph, some), strict=True):
-                    found[at][model].append(seconds)
+                seconds, joules = bounded_layers(graph, some), _joules(graph, chip_arrays(some), electricity, task)
+                for at, time, energy in zip(own.tolist(), seconds, joules, strict=True):
+                    found[at].seconds[model].append(time)
+                    found[at].joules[model].append(energy)
     return found
 
 
@@ -204,9 +215,8 @@ def check_bounds(plain: Plain, closed: Sequence[Closed], best: float, count: int
     layers = _bounded(plain, [one.chip for one in ours], chips)
     wrong = []
     for at, one in enumerate(ours):
-        seconds = layers[at]
         said = cut if one.bound is None else max(cut, one.bound)
-        bound = plain.bound(one.chip, seconds, said * (1 + NEAR))
+        bound = plain.bound(one.chip, layers[at].seconds, layers[at].joules, said * (1 + NEAR))
         if bound <= cut * (1 - TIE):
             wrong.append(f"chip {one.chip} may have a score of {bound!r}, which is below the cut-off {cut!r}")
         elif one.reason == "memory" and np.isfinite(bound):
