@@ -27,6 +27,7 @@ RANKS = {
     "report": 7,
     "study": 7,
     "sweep": 8,
+    "explain": 8,
     "cli": 9,
     "__init__": 9,
     "__main__": 10,

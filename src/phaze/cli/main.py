@@ -12,6 +12,7 @@ from phaze.cli import (
     clusters,
     compare,
     estimate,
+    explain,
     graph,
     kernels,
     models,
@@ -56,6 +57,7 @@ TOUR = """Search the AI accelerator and the way training runs on many of them, t
 
 [bold]Doubt[/bold]
 
+  phaze explain runs/bert-large   why this chip, and what more would buy
   phaze verify runs/bert-large    a search, checked again by the plain path
   phaze validate --silicon        our area and power against published dies
   phaze validate --operators      our times against measured ones
@@ -91,6 +93,7 @@ app.add_typer(study.app, name="study")
 app.command()(verify.verify)
 app.command()(compare.compare)
 app.command()(sweep.sweep)
+app.command()(explain.explain)
 app.command(hidden=True)(kernels.kernels)
 
 
