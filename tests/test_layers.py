@@ -26,6 +26,7 @@ RANKS = {
     "validate": 6,
     "report": 7,
     "study": 7,
+    "export": 8,
     "sweep": 8,
     "explain": 8,
     "cli": 9,
@@ -38,7 +39,7 @@ ONLY_IN = {
     "transformers": ("graph/torch/",),
     "ortools": ("schedule/cpsat.py", "schedule/ilp.py"),
     "ray": ("search/engine_ray.py",),
-    "pyarrow": ("report/parquet.py",),
+    "pyarrow": ("export/parquet.py",),
     "numba": ("kernels.py",),
 }
 MUTABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)

@@ -5,10 +5,11 @@ import time
 
 import pytest
 
+from phaze.cost.memory import State
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.placement import cluster_solve
 from phaze.placement.cluster_prices import RingPrices
-from phaze.placement.cluster_problem import Choice, ClusterProblem, Extra, State
+from phaze.placement.cluster_problem import Choice, ClusterProblem, Extra
 from phaze.placement.kernels import warm
 from phaze.placement.problem import Problem
 from phaze.placement.solve import fastest_plan

@@ -70,7 +70,7 @@ def test_the_cloud_is_drawn_and_follows_its_buttons(pages: dict[str, Path], open
     first = page.evaluate(drawn)
     assert first > 3000, "the canvas is empty"
     pictures = set()
-    for name in ("area", "power", "cost"):
+    for name in ("area", "design power", "price of making"):
         page.get_by_role("button", name=name, exact=True).click()
         assert page.locator("button[aria-pressed=true]").inner_text() == name
         pictures.add(page.evaluate("document.getElementById('cloud').toDataURL()"))

@@ -4,13 +4,14 @@ import random
 from collections.abc import Iterator
 from itertools import product
 
+from phaze.cost.memory import State
 from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.stack import Stack
 from phaze.placement.cluster_layout import Shape
 from phaze.placement.cluster_pipeline import ModeCut, fits, price
 from phaze.placement.cluster_prices import RingPrices
-from phaze.placement.cluster_problem import ORDERS, ClusterProblem, Extra, State
+from phaze.placement.cluster_problem import ORDERS, ClusterProblem, Extra
 from phaze.placement.problem import Layer, Plan, layer_graph
 from tests.placement.placement_cases import cuts_of_graph, random_edges
 
@@ -79,7 +80,7 @@ def random_cluster_problem(seed: int, chain: bool, most_layers: int = 5) -> Clus
         microbatches=rng.randint(1, 9),
         recompute=rng.choice(["none", "selective", "full", "best", "best"]),
         schedule=rng.choice(["1f1b", "1f1b", "gpipe"]),
-        zero=rng.choice([0, 1]),
+        zero=rng.choice([0, 1, 2, 3]),
         state=State(2.0, rng.choice([2.0, 4.0]), rng.choice([0.0, 12.0])),
         sent_bytes=2.0,
         hbm_bytes_per_s=rng.choice([None, 20.0]),

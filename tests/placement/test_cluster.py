@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from phaze.cost.memory import State
 from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.library import load_cluster
@@ -18,8 +19,9 @@ from phaze.placement.cluster_check import objections
 from phaze.placement.cluster_layout import Shape, boundary_levels, copies_by_level
 from phaze.placement.cluster_pipeline import ModeCut, price
 from phaze.placement.cluster_prices import RingPrices
-from phaze.placement.cluster_problem import ClusterProblem, Extra, State
+from phaze.placement.cluster_problem import ClusterProblem, Extra, batch_seconds
 from phaze.placement.cluster_solve import fastest_plan
+from phaze.placement.kernels import events, gpipe_events
 from phaze.placement.problem import Layer, layer_graph
 from phaze.placement.shortage import Shortage
 from tests.placement.cluster_cases import cluster_brute_force, every_cluster_plan, random_cluster_problem, random_stack
@@ -183,6 +185,72 @@ def test_events_meet_the_formula_when_stages_take_equal_time() -> None:
     assert plan.simulated_s == pytest.approx(plan.batch_s, rel=1e-12)
 
 
+def test_zero_2_scatters_gradients_after_every_microbatch_and_gathers_weights_once() -> None:
+    plan = price(_tied_problem(2), Shape(2, 1, 2, "pipeline"), [ModeCut((0, 1, 2), "none")], RingPrices(TWO))
+    memory, (stage,) = plan.stages[0].memory, plan.stages
+    # 64 bytes are 32 parameters, the largest layer has 20 of them; two copies.
+    assert memory.parameters == 2 * 32
+    assert memory.gradients == 4 * (20 + (32 - 20) / 2)
+    assert memory.optimizer == 12 * 32 / 2
+    # A ring of two inside a node: one step of 0.5 s, half of the bytes at 10 a second, for each of three layers.
+    scattered = 3 * 0.5 + (20 + 40 + 20) / 2 / 10
+    assert stage.forward_s == 7.0
+    assert stage.backward_s == pytest.approx(8 + 0.75 * scattered)
+    gathered, step = 0.75 * (0.5 + 64 / 2 / 10), 32 * 30.0 / 2 / 100.0
+    assert plan.batch_s == pytest.approx(5 * stage.time_s + gathered + step)
+    assert plan.breakdown.synchronisation_s == pytest.approx(5 * 0.75 * scattered + gathered)
+
+
+def test_zero_3_gathers_weights_for_each_pass_and_cannot_hide_more_than_there_is_to_do() -> None:
+    problem = _tied_problem(3)
+    cut, shape = [ModeCut((0, 1, 2), "full")], Shape(2, 1, 2, "pipeline")
+    plan = price(problem, shape, cut, RingPrices(TWO))
+    memory, (stage,) = plan.stages[0].memory, plan.stages
+    assert memory.parameters == 2 * (20 + (32 - 20) / 2)
+    gathered = 3 * 0.5 + (20 + 40 + 20) / 2 / 10
+    assert stage.forward_s == pytest.approx(7 + 0.75 * gathered)
+    assert stage.backward_s == pytest.approx(7 + 8 + 0.75 * 2 * gathered)
+    assert plan.batch_s == pytest.approx(5 * stage.time_s + 32 * 30.0 / 2 / 100.0)
+    eager = replace(problem, stack=replace(problem.stack, hidden_synchronisation=1.0))
+    slow = Cluster("slow", "one level", 32, (Level("all", "switch", 32, 0.1, 0.0),))
+    plan = price(replace(eager, cluster=slow), shape, cut, RingPrices(slow))
+    assert plan.stages[0].forward_s == pytest.approx(400.0)
+    assert plan.stages[0].backward_s == pytest.approx(800.0)
+
+
+@given(SEEDS, st.booleans(), st.integers(1, 3))
+def test_every_stage_of_zero_needs_less_memory(seed: int, chain: bool, zero: int) -> None:
+    problem = replace(random_cluster_problem(seed, chain, 3), zero=zero)
+    less = replace(problem, zero=zero - 1)
+    for count, (lean, full) in enumerate(zip(every_cluster_plan(problem), every_cluster_plan(less), strict=True)):
+        for one, other in zip(lean.stages, full.stages, strict=True):
+            assert one.memory.total_bytes <= other.memory.total_bytes * (1 + 1e-12)
+        if count > 20:
+            break
+
+
+PASSES = st.lists(st.tuples(st.floats(0.0, 9.0), st.floats(0.0, 9.0)), min_size=1, max_size=7)
+
+
+@given(PASSES, st.integers(1, 30))
+def test_events_of_gpipe_are_the_formula(passes: list[tuple[float, float]], rounds: int) -> None:
+    forward, backward = np.array(passes).T.copy()
+    starts = np.empty((2, len(passes), rounds))
+    end_s = gpipe_events(forward, backward, rounds, starts)
+    assert end_s == pytest.approx(batch_seconds(passes, rounds, "gpipe", 0.0), rel=1e-12, abs=1e-12)
+    assert end_s == pytest.approx((starts[1] + backward[:, None]).max(), abs=1e-12)
+
+
+@given(PASSES, st.integers(1, 30))
+def test_events_of_1f1b_end_between_what_is_proved(passes: list[tuple[float, float]], rounds: int) -> None:
+    forward, backward = np.array(passes).T.copy()
+    end_s, times = events(forward, backward, rounds, np.empty((2, 0, 0))), forward + backward
+    assert end_s <= (times[0] + (rounds + len(passes) - 2) * times.max()) * (1 + 1e-12)
+    slowest = int(times.argmax())
+    assert end_s >= (rounds * times.max() + times[:slowest].sum()) * (1 - 1e-12)
+    assert end_s >= times.sum() * (1 - 1e-12)
+
+
 @given(SEEDS)
 def test_the_breakdown_sums_to_the_batch_time(seed: int) -> None:
     problem = random_cluster_problem(seed, seed % 2 == 0, 3)
@@ -233,8 +301,10 @@ def test_a_shortage_names_the_least_memory_and_the_fewest_devices() -> None:
             n for n in range(problem.devices + 1, 13) if fastest_plan(replace(problem, devices=n), prices(problem))
         )
         assert found.levers.devices == next(helps, None)
-        zero = problem.zero == 0 and fastest_plan(replace(problem, zero=1), prices(problem)) is not None
-        assert found.levers.zero == (1 if zero else None)
+        stages = range(problem.zero + 1, 4)
+        assert found.levers.zero == next(
+            (z for z in stages if fastest_plan(replace(problem, zero=z), prices(problem))), None
+        )
         assert document_of(found)["rules"] == "cluster"
     assert seen > 5
 
@@ -246,8 +316,8 @@ def prices(problem: ClusterProblem) -> RingPrices:
 def test_a_problem_beyond_the_cluster_is_refused() -> None:
     with pytest.raises(InputError, match="devices: the cluster has 32 and 33 are asked for"):
         replace(_tied_problem(), devices=33)
-    with pytest.raises(InputError, match="zero: 2 is not placed"):
-        replace(_tied_problem(), zero=2)
+    with pytest.raises(InputError, match="zero: 4 is out of range"):
+        replace(_tied_problem(), zero=4)
 
 
 def test_a_named_cluster_serves_its_devices() -> None:

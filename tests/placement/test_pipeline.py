@@ -129,8 +129,8 @@ def test_a_timeline_runs_every_event_once_and_in_order() -> None:
     problem = replace(published()[9].problem, microbatches=640)
     plan = fastest_plan(problem)
     assert plan is not None
-    line = timeline(problem, plan)
     rounds = -(-problem.microbatches // plan.data)
+    line = timeline(plan, rounds)
     assert line.forward_s.shape == line.backward_s.shape == (len(plan.stages), rounds)
     ahead = np.array([stage.forward_s for stage in plan.stages])[:, None]
     behind = np.array([stage.backward_s for stage in plan.stages])[:, None]

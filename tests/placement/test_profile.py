@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from phaze.cost.memory import State
 from phaze.errors import InputError
-from phaze.placement.cluster_problem import ClusterProblem, State
+from phaze.placement.cluster_problem import ClusterProblem
 from phaze.placement.cluster_profile import any_problem_of
 from phaze.placement.profile import problem_of
 
@@ -216,7 +217,7 @@ def test_a_cluster_that_does_not_fit_is_a_shortage(phaze: Any, write: Callable[[
         ({"cluster": "selena"}, "unknown cluster 'selena'; did you mean 'selene'"),
         ({"cluster": []}, "there is no level"),
         ({"stack": "megatron"}, "unknown stack 'megatron'"),
-        ({"zero": 3}, "p: zero: 3 is out of range"),
+        ({"zero": 4}, "p: zero: 4 is out of range"),
         ({"precision": "int4"}, "p: precision: 'int4' is not known here"),
         ({"schedule": "zigzag"}, "p: schedule: 'zigzag' is not known here"),
         ({"devices": 9}, "p: devices: the cluster has 8 and 9 are asked for"),

@@ -13,6 +13,7 @@ from phaze.cli import (
     compare,
     estimate,
     explain,
+    export,
     graph,
     kernels,
     models,
@@ -55,6 +56,12 @@ TOUR = """Search the AI accelerator and the way training runs on many of them, t
   phaze compare --model bert-large --chip tpu-v4         chips side by side
   phaze sweep --model bert-large --over training.devices=64..4096   along a range
 
+[bold]Take along[/bold]
+
+  phaze report runs/bert-large    the page of a run, one HTML file
+  phaze export runs/bert-large --to csv                  every chip as a row
+  phaze export plan.json --to megatron                   launch flags of a plan
+
 [bold]Doubt[/bold]
 
   phaze explain runs/bert-large   why this chip, and what more would buy
@@ -89,6 +96,7 @@ app.command()(validate.validate)
 app.command()(calibrate.calibrate)
 app.command()(search.search)
 app.command()(report.report)
+app.command()(export.export)
 app.add_typer(study.app, name="study")
 app.command()(verify.verify)
 app.command()(compare.compare)

@@ -29,7 +29,12 @@ Batch = Annotated[int, typer.Option(help="Sequences in a batch.")]
 Sequence = Annotated[int | None, typer.Option(help="Positions of a sequence; without it the model's own.")]
 Microbatch = Annotated[str | None, typer.Option(help="Microbatches to try, such as 1,2,4; without it 1,2,4,8,16.")]
 Tensor = Annotated[str | None, typer.Option(help="Tensor widths to try, such as 1,8; without it those that divide.")]
-Zero = Annotated[int, typer.Option(help="ZeRO stage: 0, or 1 (optimizer state shared by the copies).")]
+Zero = Annotated[
+    int,
+    typer.Option(
+        help="ZeRO stage: 1 shares the optimizer state out over the copies, 2 also gradients, 3 also weights."
+    ),
+]
 Attention = Annotated[str, typer.Option(help="eager, or fused (scores never leave the chip).")]
 Html = Annotated[str | None, typer.Option("--html", help="Write the plan's page to this file as well.")]
 Datasheet = Annotated[bool, typer.Option("--datasheet", help="Use no measured constants, only the data sheet's.")]

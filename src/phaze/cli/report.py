@@ -46,7 +46,7 @@ def run_of(folder: Path) -> "Run":
     raw, where = read_study(str(folder / STUDY))
     job = job_of(study_of(raw, where))
     if job.digest != result["study_digest"]:
-        raise InputError(where, "this is not the study of the result beside it", "search again")
+        raise InputError(where, "the result beside it is of another study or another phaze", "search again")
     journal = folder / JOURNAL
     study, _ = read_text(str(folder / STUDY))
     return Run(job, result, read_closed(journal), read_evaluated(journal), study, str(folder))

@@ -11,8 +11,9 @@ ZeRO over d replicas shares out, by stage: 1 the optimizer state, 2 also the gra
 
     held = weight / (d if zero >= 3) + gradient / (d if zero >= 2) + optimizer / (d if zero >= 1)   (:func:`held_bytes`)
 
-A software stack that says how many bytes it holds for a parameter (``state_bytes``) replaces the sum: the difference is
-the optimizer's. Activations are what a trace saved at 16 bits, twice that in fp32 (:func:`activation_bytes`).
+A software stack that says how many bytes it holds for a parameter (``state_bytes``) replaces the sum at its own
+precision and optimizer (:func:`stack_state`): the difference is the optimizer's. Activations are what a trace saved at
+16 bits, twice that in fp32 (:func:`activation_bytes`).
 """
 
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from phaze.errors import InputError
-from phaze.hardware.stack import Optimizer, Precision
+from phaze.hardware.stack import Optimizer, Precision, Stack
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,12 @@ def state_of(precision: Precision, optimizer: Optimizer, state_bytes: float | No
     if state_bytes < usual.weight:
         raise InputError("state_bytes", f"{state_bytes} do not hold a weight", f"give at least {usual.weight:.0f}")
     return State(usual.weight, state_bytes - usual.weight, 0.0)
+
+
+def stack_state(precision: Precision, optimizer: Optimizer, stack: Stack) -> State:
+    """Bytes for one parameter under a stack; what it says it holds is at its own precision and optimizer."""
+    own = (precision, optimizer) == (stack.precision, stack.optimizer)
+    return state_of(precision, optimizer, stack.state_bytes if own and stack.state_bytes else None)
 
 
 def held_bytes(parameters: float, state: State, zero: int = 0, replicas: int = 1) -> float:

@@ -12,7 +12,7 @@ Interleaving with v chunks a device is evaluated on top of it (:func:`interleave
 from collections.abc import Sequence
 from dataclasses import replace
 
-from phaze.cost.memory import state_of
+from phaze.cost.memory import stack_state
 from phaze.errors import InputError
 from phaze.evaluate.layers import LayerCost, Setting, layer_costs
 from phaze.evaluate.prices import LevelPrices
@@ -22,7 +22,7 @@ from phaze.graph.ir import Model
 from phaze.hardware.calibration import Basis
 from phaze.placement.cluster_layout import Shape
 from phaze.placement.cluster_pipeline import ModeCut, price
-from phaze.placement.cluster_problem import ClusterProblem, Extra, State
+from phaze.placement.cluster_problem import ClusterProblem, Extra
 from phaze.placement.problem import Layer, LayerGraph, Plan, layer_graph
 
 SENT_BYTES = 2.0
@@ -97,15 +97,14 @@ def interleaved(plan: Plan, chunks: int, rounds: int) -> Plan:
 
 def cluster_problem(job: Job, setting: Setting, graph: LayerGraph, extras: tuple[Extra, ...]) -> ClusterProblem:
     """The placement problem that a job's plan is priced in."""
-    state = state_of(job.precision, job.optimizer, job.stack.state_bytes or None)
     return ClusterProblem(
         devices=job.devices,
         hbm_bytes=job.chip.hbm.size_bytes,
         microbatches=-(-job.batch // job.plan.microbatch),
         recompute=job.plan.recompute,
         schedule="1f1b",
-        zero=min(job.plan.zero, 1),
-        state=State(state.weight, state.gradient, state.optimizer),
+        zero=job.plan.zero,
+        state=stack_state(job.precision, job.optimizer, job.stack),
         sent_bytes=SENT_BYTES,
         hbm_bytes_per_s=setting.hbm_bytes_per_s,
         cluster=job.cluster,
@@ -118,8 +117,6 @@ def cluster_problem(job: Job, setting: Setting, graph: LayerGraph, extras: tuple
 def fixed_plan(job: Job, basis: Basis = "calibrated", shelf: Shelf | None = None) -> tuple[ClusterProblem, Plan]:
     """The plan of a job with its times and memory; ``shelf`` keeps what jobs share."""
     plan = job.plan
-    if plan.zero > 1:
-        raise InputError("plan.zero", f"stage {plan.zero} is not priced yet", "use 0 or 1")
     setting = Setting(job.chip, job.cluster, job.stack, basis)
     where = (job.chip.name, job.cluster.name, job.stack.name, basis)
     costs = (shelf or Shelf()).take(("costs", job.traced, where), lambda: layer_costs(job.model, setting))

@@ -12,7 +12,7 @@ go to the smaller width, then the larger microbatch, then without sequence paral
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from phaze.cost.memory import state_of
+from phaze.cost.memory import stack_state
 from phaze.errors import InputError
 from phaze.evaluate.fixed import SENT_BYTES, even_cuts, placed_layers
 from phaze.evaluate.layers import Setting, layer_costs
@@ -21,7 +21,7 @@ from phaze.graph.ir import Model
 from phaze.hardware.stack import Optimizer, Precision
 from phaze.placement.cluster_layout import Shape
 from phaze.placement.cluster_pipeline import fits, price
-from phaze.placement.cluster_problem import MODES, ClusterProblem, State
+from phaze.placement.cluster_problem import MODES, ClusterProblem
 from phaze.placement.cluster_shortage import shortage_of
 from phaze.placement.cluster_solve import fastest_plan
 from phaze.placement.problem import Plan
@@ -66,7 +66,6 @@ class Candidate:
 def problem_at(request: Request, model: Model) -> ClusterProblem:
     """The placement problem of a traced rank."""
     setting = request.setting
-    state = state_of(request.precision, request.optimizer, setting.stack.state_bytes or None)
     graph, extras = placed_layers(model, layer_costs(model, setting))
     return ClusterProblem(
         devices=request.devices,
@@ -75,7 +74,7 @@ def problem_at(request: Request, model: Model) -> ClusterProblem:
         recompute="best",
         schedule="1f1b",
         zero=request.zero,
-        state=State(state.weight, state.gradient, state.optimizer),
+        state=stack_state(request.precision, request.optimizer, setting.stack),
         sent_bytes=SENT_BYTES,
         hbm_bytes_per_s=setting.hbm_bytes_per_s,
         cluster=setting.cluster,

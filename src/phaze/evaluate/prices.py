@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.collective import collective
+from phaze.cost.collective import Kind, collective
 from phaze.hardware.calibration import Basis, link_constants_of
 from phaze.hardware.cluster import Cluster
 
@@ -31,11 +31,18 @@ class LevelPrices:
 
     def all_reduce_s(self, members: tuple[int, ...], sizes_bytes: Floats) -> Floats:
         """An all-reduce of each size."""
+        return self._collective_s("all_reduce", members, sizes_bytes)
+
+    def gather_s(self, members: tuple[int, ...], sizes_bytes: Floats) -> Floats:
+        """A gather of each size in all."""
+        return self._collective_s("all_gather", members, sizes_bytes)
+
+    def _collective_s(self, kind: Kind, members: tuple[int, ...], sizes_bytes: Floats) -> Floats:
         ranks = prod(members)
         if ranks == 1:
             return np.zeros_like(sizes_bytes)
         seen = self._seen_by(members)
-        return _each(sizes_bytes, lambda size: collective("all_reduce", size, ranks, seen, self.basis).time_s)
+        return _each(sizes_bytes, lambda size: collective(kind, size, ranks, seen, self.basis).time_s)
 
     def transfer_s(self, level: int, sizes_bytes: Floats) -> Floats:
         """A message of each size from one device to another across a level: start / 2 + latency + size / B."""

@@ -13,6 +13,7 @@ from phaze.graph.zoo import entry_of, load_family, load_model
 from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import grown
 from phaze.hardware.library import load_chip, load_cluster, load_stack
+from phaze.placement.cluster_problem import ZEROS
 
 MOST_MICROBATCH = 16
 WIDTHS = (1, 2, 4, 8)
@@ -58,8 +59,8 @@ def request_of(asked: Asked) -> Request:
     for what, count in (("--devices", asked.devices), ("--batch", asked.batch)):
         if count < 1:
             raise InputError(what, f"{count} is out of range", "it must be at least 1")
-    if asked.zero not in (0, 1):
-        raise InputError("--zero", f"{asked.zero} is out of range", "a plan is proved for 0 and 1")
+    if asked.zero not in ZEROS:
+        raise InputError("--zero", f"{asked.zero} is out of range", "use 0, 1, 2 or 3")
     cluster = grown(load_cluster(name), asked.devices, "--devices")
     stack = load_stack(asked.stack or cluster.stack)
     widths = asked.widths or _usual_widths(asked)

@@ -1,7 +1,8 @@
 """What more of a resource buys: the answer computed again with the next unit of it, and with a tenth more.
 
-HBM, its bandwidth and the global buffer's act on the chip that was found; links and devices on the job; area, and
-power and price where the space limits them, on the space, in which the best chip is searched again. Each number is a difference of two exact scores; none is a derivative.
+HBM, its bandwidth and the global buffer's act on the chip that was found; links and devices on the job; area, and power
+and price where the space limits them, on the space, in which the best chip is searched again. Each number is a
+difference of two exact scores; none is a derivative.
 """
 
 from collections.abc import Callable

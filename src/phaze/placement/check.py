@@ -61,12 +61,13 @@ def _truth(problem: Problem, graph: LayerGraph, ids: set[int], again: bool, numb
     )
 
 
-def run_events(stages: Sequence[tuple[float, float]], rounds: int) -> float:
-    """End of 1F1B by running whatever is ready: each stage (forward, backward) has a fixed list of what it runs."""
+def run_events(stages: Sequence[tuple[float, float]], rounds: int, all_ahead: bool = False) -> float:
+    """End of 1F1B, or with all forwards ahead of GPipe, by running whatever is ready: each stage (forward, backward)
+    has a fixed list of what it runs."""
     count = len(stages)
     lists = []
     for i in range(count):
-        ahead = min(rounds, count - i)
+        ahead = rounds if all_ahead else min(rounds, count - i)
         work = [(0, k) for k in range(ahead)]
         for k in range(rounds):
             work.append((1, k))

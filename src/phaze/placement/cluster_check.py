@@ -27,6 +27,9 @@ class Priced(Protocol):
     def all_reduce_s(self, members: tuple[int, ...], sizes_bytes: Floats) -> Floats:
         """An all-reduce, of each size."""
 
+    def gather_s(self, members: tuple[int, ...], sizes_bytes: Floats) -> Floats:
+        """A gather, of each size in all."""
+
     def transfer_s(self, level: int, sizes_bytes: Floats) -> Floats:
         """A message across a level, of each size."""
 
@@ -83,6 +86,7 @@ def _stage_sums(graph: LayerGraph, extras: Sequence[Extra], stage: Mapping[str, 
         "backward": fsum(layer.backward_s for _, layer, _ in own),
         "again": fsum(again),
         "parameters": fsum(layer.parameter_bytes for _, layer, _ in own) - twice + once,
+        "largest": max(layer.parameter_bytes for _, layer, _ in own),
         "kept": fsum(kept),
         "live": max([0.0, *(la.activation_bytes - k for (_, la, _), k in zip(own, kept, strict=True))]),
     }
@@ -103,9 +107,8 @@ def _moves(problem: ClusterProblem, graph: LayerGraph, document: Mapping[str, An
     return found
 
 
-def _ends(
-    problem: ClusterProblem, document: Mapping[str, Any], weights: Sequence[float], prices: Priced
-) -> list[list[float]]:
+def _copies(problem: ClusterProblem, document: Mapping[str, Any]) -> tuple[int, ...]:
+    """How many copies of a stage meet at each level."""
     data = document["data"]
     stride = document["tensor"] * (len(document["stages"]) if document["order"] == "pipeline" else 1)
     members, met = [], 1
@@ -113,7 +116,33 @@ def _ends(
         inside = max(met, min(data, size // stride))
         members.append((inside + met - 1) // met)
         met = inside
-    shown = (1 - problem.stack.hidden_synchronisation) * prices.all_reduce_s(tuple(members), np.array(weights))
+    return tuple(members)
+
+
+def _waits(
+    problem: ClusterProblem, document: Mapping[str, Any], stage: Mapping[str, Any], prices: Priced
+) -> tuple[float, float]:
+    """Collectives over copies for each microbatch of a stage, forward and backward."""
+    if problem.zero < 2:
+        return 0.0, 0.0
+    graph, ids = problem.graph(document["tensor"])[0], set(stage["layers"])
+    sizes = np.array([layer.parameter_bytes for layer in graph.layers if layer.id in ids])
+    one = fsum(prices.gather_s(_copies(problem, document), sizes).tolist())
+    return (0.0, one) if problem.zero == 2 else (one, one + one)
+
+
+def _with_waits(problem: ClusterProblem, work: float, wait: float) -> float:
+    """Work with what it does not hide of the collectives beside it."""
+    return work + wait - min(problem.stack.hidden_synchronisation * wait, work)
+
+
+def _ends(
+    problem: ClusterProblem, document: Mapping[str, Any], weights: Sequence[float], prices: Priced
+) -> list[list[float]]:
+    data = document["data"]
+    collective = prices.gather_s if problem.zero == 2 else prices.all_reduce_s
+    share = 0.0 if problem.zero == 3 else 1 - problem.stack.hidden_synchronisation
+    shown = share * collective(_copies(problem, document), np.array(weights))
     ends = []
     for sync_s, weight in zip(shown.tolist(), weights, strict=True):
         step_s = 0.0
@@ -159,15 +188,21 @@ def _structure(problem: ClusterProblem, graph: LayerGraph, document: Mapping[str
     return found
 
 
+def _sharded(size: float, counts: tuple[float, float], data: int) -> float:
+    """Bytes of all but the largest layer over so many copies, and of the largest in full."""
+    parameters, largest = counts
+    return size * ((parameters - largest) / data + largest) if data > 1 else size * parameters
+
+
 def _stage(
     problem: ClusterProblem, said: Mapping[str, Any], true: Mapping[str, float], place: tuple[int, int, int]
 ) -> list[str]:
     number, rounds, data = place
     flying = rounds if problem.schedule == "gpipe" else min(number, rounds)
-    count = true["parameters"] / problem.sent_bytes
+    count, largest = true["parameters"] / problem.sent_bytes, true["largest"] / problem.sent_bytes
     terms = {
-        "parameters": count * problem.state.weight,
-        "gradients": count * problem.state.gradient,
+        "parameters": _sharded(problem.state.weight, (count, largest), data if problem.zero > 2 else 1),
+        "gradients": _sharded(problem.state.gradient, (count, largest), data if problem.zero > 1 else 1),
         "optimizer": count * problem.state.optimizer / (data if problem.zero else 1),
         "activations": true["kept"] + true["live"],
         "in_flight": (flying - 1) * true["kept"],
@@ -195,17 +230,23 @@ def _whole(
     prices: Priced,
 ) -> list[str]:
     graph, rounds, found = problem.graph(document["tensor"])[0], -(-problem.microbatches // document["data"]), []
-    times = [sums["forward_s"] + sums["backward_s"] for sums in true]
+    passes = [(sums["forward_s"], sums["backward_s"]) for sums in true]
+    times = [forward + backward for forward, backward in passes]
     sync_s, step_s = max(_ends(problem, document, [sums["parameters"] for sums in true], prices), key=sum)
     tied_s, longest = _tied(problem, graph, document, prices), times.index(max(times))
-    batch_s = (rounds - 1) * max(times) + fsum([*times, sync_s, step_s, tied_s])
+    pace_s, all_ahead = max(times), problem.schedule == "gpipe"
+    if all_ahead:
+        pace_s = max(forward for forward, _ in passes) + max(backward for _, backward in passes)
+    batch_s = (rounds - 1) * pace_s + fsum([*times, sync_s, step_s, tied_s])
+    parts = [true[longest][name] for name in ("forward", "backward", "again")]
+    waited_s = times[longest] - fsum([*parts, moves[longest], moves[longest + 1]])
     expected = {
         "forward_s": rounds * true[longest]["forward"],
         "backward_s": rounds * true[longest]["backward"],
         "recompute_s": rounds * true[longest]["again"],
         "transfer_s": rounds * (moves[longest] + moves[longest + 1]),
-        "bubble_s": fsum(times) - times[longest],
-        "synchronisation_s": sync_s,
+        "bubble_s": fsum(times) - times[longest] + (rounds - 1) * (pace_s - times[longest]),
+        "synchronisation_s": sync_s + rounds * waited_s,
         "optimizer_s": step_s,
         "tied_s": tied_s,
     }
@@ -220,9 +261,7 @@ def _whole(
     if not 0 <= document["lower_bound_s"] <= batch_s * (1 + TOLERANCE):
         found.append("lower_bound_s exceeds the batch time")
     if 2 * rounds * len(times) <= MOST_EVENTS:
-        end_s = (
-            run_events([(sums["forward_s"], sums["backward_s"]) for sums in true], rounds) + sync_s + step_s + tied_s
-        )
+        end_s = run_events(passes, rounds, all_ahead) + sync_s + step_s + tied_s
         if not _same(document["simulated_s"], end_s):
             found.append(f"simulated_s should be {end_s!r}")
     return found
@@ -246,8 +285,9 @@ def objections(problem: ClusterProblem, document: Mapping[str, Any], prices: Pri
     moves, rounds = [0.0, *_moves(problem, graph, document, prices), 0.0], -(-problem.microbatches // data)
     true = [_stage_sums(graph, extras, stage) for stage in stages]
     for i, sums in enumerate(true):
-        sums["forward_s"] = sums["forward"] + moves[i]
-        sums["backward_s"] = sums["again"] + sums["backward"] + moves[i + 1]
+        ahead, behind = _waits(problem, document, stages[i], prices)
+        sums["forward_s"] = _with_waits(problem, sums["forward"], ahead) + moves[i]
+        sums["backward_s"] = _with_waits(problem, sums["again"] + sums["backward"], behind) + moves[i + 1]
         place = (len(stages) - i, rounds, data)
         found += [f"stages[{i}]: {text}" for text in _stage(problem, stages[i], sums, place)]
         if stages[i]["devices"] != tensor:

@@ -1,11 +1,4 @@
-"""Compiled, for rules ``cluster``: every stage of every closed set, which depths fit, and the best cut of one shape.
-
-A *shape* fixes width, stages S, copies and order. Then the cost (m - 1) max T + sum T + max E + Y is minimised by
-labels over (number s, closed set U): a label holds the greatest T, the sum of T and of the tied reductions, and the
-greatest E of a cut of U into s stages; it is dropped if another of the same (s, U) is no worse in all three, or if even
-the best completion, (m - 1) max(T, P/(S - s)) + sum + P + E with P the time of the layers before U, does not beat what
-is known. Both keep an optimal plan, as the cost rises with each of the three.
-"""
+"""Compiled, for rules ``cluster``: every stage of every closed set, and which depths fit at what pace."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,35 +25,30 @@ class Kept(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Every stage of every closed set u, at ``start[u]`` .. ``start[u + 1]``: what is left, and its sums by mode."""
+    """Every stage of every closed set u, at ``start[u]`` .. ``start[u + 1]``: what is left, and its sums by mode.
+
+    ``backward_s`` holds what is computed again; ``largest_bytes`` are the parameters of the largest layer.
+    """
 
     start: "Ints"
     rest: "Ints"
-    time_s: "Floats"
+    forward_s: "Floats"
+    backward_s: "Floats"
     parameter_bytes: "Floats"
+    largest_bytes: "Floats"
     kept_bytes: "Floats"
     live_bytes: "Floats"
     tied: "Floats"
 
 
-class Job(NamedTuple):
-    """One shape: stages, microbatches, whether all are in flight, the level below each number, and its stages' costs.
+class Room(NamedTuple):
+    """What stages must fit into: bytes of memory, bytes held for a byte of parameters, bytes more for each of the
+    largest layer, and which modes are allowed."""
 
-    ``most`` is the greatest number of microbatches in flight at which a stage fits, by mode; -1 where a mode is not
-    allowed. ``moves_s`` are transfers by level and closed set, its last row no transfer at all, as before the first and
-    after the last stage; ``before_s`` is the time of the layers before each closed set, ``size`` its layers.
-    """
-
-    stages: int
-    rounds: int
-    gpipe: bool
-    level: "Ints"
-    moves_s: "Floats"
-    end_s: "Floats"
-    tied_s: "Floats"
-    most: "Ints"
-    before_s: "Floats"
-    size: "Ints"
+    hbm_bytes: float
+    state: float
+    working: float
+    allowed: "Ints"
 
 
 @njit(cache=True)
@@ -70,14 +58,16 @@ def pairs_of(chart: "Chart", kept: Kept, most_parameter_bytes: float, room: int)
     pairs = Pairs(
         np.zeros(sets + 1, np.int64),
         np.empty(room, np.int64),
+        np.empty(room),
         np.empty((room, 3)),
+        np.empty(room),
         np.empty(room),
         np.empty((room, 3)),
         np.empty((room, 3)),
         np.zeros((room, groups)),
     )
     place, taken, step = np.empty(n + 1, np.int64), np.full(n + 1, -1), np.empty(n + 1, np.int64)
-    sums, seen, count = np.zeros((n + 1, 10)), np.zeros((n + 1, groups), np.int64), 0
+    sums, seen, count = np.zeros((n + 1, 12)), np.zeros((n + 1, groups), np.int64), 0
     for top in range(sets):
         pairs.start[top] = count
         place[0], step[0], depth = top, chart.step_start[top], 0
@@ -100,15 +90,18 @@ def pairs_of(chart: "Chart", kept: Kept, most_parameter_bytes: float, room: int)
             if group >= 0:
                 seen[depth, group] += 1
             sums[depth, 0] = parameters
-            both_s = chart.forward_s[layer] + chart.backward_s[layer]
+            sums[depth, 10] = sums[depth - 1, 10] + chart.forward_s[layer]
+            sums[depth, 11] = max(sums[depth - 1, 11], chart.parameter_bytes[layer])
             for mode in range(3):
                 own = kept.kept_bytes[layer, mode]
-                sums[depth, 1 + mode] = sums[depth - 1, 1 + mode] + both_s + kept.again_s[layer, mode]
+                again_s = chart.backward_s[layer] + kept.again_s[layer, mode]
+                sums[depth, 1 + mode] = sums[depth - 1, 1 + mode] + again_s
                 sums[depth, 4 + mode] = sums[depth - 1, 4 + mode] + own
                 sums[depth, 7 + mode] = max(sums[depth - 1, 7 + mode], chart.activation_bytes[layer] - own)
             if count < room:
                 pairs.rest[count], pairs.parameter_bytes[count] = rest, parameters
-                pairs.time_s[count], pairs.kept_bytes[count] = sums[depth, 1:4], sums[depth, 4:7]
+                pairs.forward_s[count], pairs.largest_bytes[count] = sums[depth, 10], sums[depth, 11]
+                pairs.backward_s[count], pairs.kept_bytes[count] = sums[depth, 1:4], sums[depth, 4:7]
                 pairs.live_bytes[count] = sums[depth, 7:10]
                 for g in range(groups):
                     last = (taken[1 : depth + 1] == kept.group_last[g]).any()
@@ -139,29 +132,18 @@ def cut_bytes(chart: "Chart") -> "Floats":
 
 
 @njit(cache=True)
-def most_in_flight(pairs: Pairs, state_factor: float, hbm: float, cap: int, allowed: "Ints") -> "Ints":
-    """By stage and mode: how many microbatches may be in flight, at most ``cap``; -1 where the mode is not allowed."""
-    count = pairs.rest.shape[0]
-    most = np.full((count, 3), -1)
-    for pair in range(count):
-        held = state_factor * pairs.parameter_bytes[pair]
-        for mode in range(3):
-            kept, live = pairs.kept_bytes[pair, mode], pairs.live_bytes[pair, mode]
-            if allowed[mode] == 0 or held + live > hbm:
-                continue
-            number = cap
-            if held + live + cap * kept > hbm:
-                number = int((hbm - held - live) / kept)
-                while held + live + (number + 1) * kept <= hbm:
-                    number += 1
-                while number > 0 and held + live + number * kept > hbm:
-                    number -= 1
-            most[pair, mode] = number
-    return most
+def mode_of(pairs: Pairs, room: Room, pair: int, flying: int) -> int:
+    """The first, fastest mode in which a stage fits with so many microbatches in flight; 3 if there is none."""
+    held = room.state * pairs.parameter_bytes[pair] + room.working * pairs.largest_bytes[pair]
+    for mode in range(3):
+        need = held + pairs.live_bytes[pair, mode] + flying * pairs.kept_bytes[pair, mode]
+        if room.allowed[mode] and need <= room.hbm_bytes:
+            return mode
+    return 3
 
 
 @njit(cache=True)
-def depths_that_fit(pairs: Pairs, most: "Ints", rounds: int, gpipe: bool, depth: int) -> "Ints":
+def depths_that_fit(pairs: Pairs, room: Room, rounds: int, gpipe: bool, depth: int) -> "Ints":
     """For S = 0 .. ``depth``: 1 if some cut into S stages fits."""
     sets = pairs.start.shape[0] - 1
     fits, found = np.zeros((depth + 1, sets), np.bool_), np.zeros(depth + 1, np.int64)
@@ -170,7 +152,7 @@ def depths_that_fit(pairs: Pairs, most: "Ints", rounds: int, gpipe: bool, depth:
         flying = rounds if gpipe else min(rounds, s)
         for top in range(1, sets):
             for pair in range(pairs.start[top], pairs.start[top + 1]):
-                if fits[s - 1, pairs.rest[pair]] and most[pair].max() >= flying:
+                if fits[s - 1, pairs.rest[pair]] and mode_of(pairs, room, pair, flying) < 3:
                     fits[s, top] = True
                     break
         found[s] = fits[s, sets - 1]
@@ -178,7 +160,25 @@ def depths_that_fit(pairs: Pairs, most: "Ints", rounds: int, gpipe: bool, depth:
 
 
 @njit(cache=True)
-def paces(pairs: Pairs, most: "Ints", rounds: int, gpipe: bool, depth: int) -> "Floats":
+def most_in_flight(pairs: Pairs, room: Room, pair: int, mode: int, cap: int) -> int:
+    """How many microbatches may be in flight in a stage, at most ``cap``; 0 if not even one may."""
+    held = room.state * pairs.parameter_bytes[pair] + room.working * pairs.largest_bytes[pair]
+    held += pairs.live_bytes[pair, mode]
+    kept, hbm = pairs.kept_bytes[pair, mode], room.hbm_bytes
+    if room.allowed[mode] == 0 or held > hbm:
+        return 0
+    if held + cap * kept <= hbm:
+        return cap
+    number = int((hbm - held) / kept)
+    while held + (number + 1) * kept <= hbm:
+        number += 1
+    while number > 0 and held + number * kept > hbm:
+        number -= 1
+    return number
+
+
+@njit(cache=True)
+def paces(pairs: Pairs, room: Room, rounds: int, gpipe: bool, depth: int) -> "Floats":
     """For S = 0 .. ``depth``: the least greatest stage time of a cut into S stages, transfers left out."""
     sets = pairs.start.shape[0] - 1
     g = np.full((sets, depth + 1), np.inf)
@@ -188,103 +188,11 @@ def paces(pairs: Pairs, most: "Ints", rounds: int, gpipe: bool, depth: int) -> "
         for pair in range(pairs.start[top], pairs.start[top + 1]):
             below, begin = g[pairs.rest[pair]], 1
             for mode in range(3):
-                up_to = depth if rounds <= most[pair, mode] else (0 if gpipe else min(depth, most[pair, mode]))
-                own_s = pairs.time_s[pair, mode]
+                most = most_in_flight(pairs, room, pair, mode, rounds)
+                up_to = depth if rounds <= most else (0 if gpipe else min(depth, most))
+                own_s = pairs.forward_s[pair] + pairs.backward_s[pair, mode]
                 for s in range(begin, up_to + 1):
                     row[s] = min(row[s], max(own_s, below[s - 1]))
                 begin = max(begin, up_to + 1)
     whole: Floats = g[sets - 1]
     return whole
-
-
-@njit(cache=True)
-def _grown(values: "Floats") -> "Floats":
-    larger = np.empty((2 * values.shape[0], values.shape[1]))
-    larger[: values.shape[0]] = values
-    return larger
-
-
-@njit(cache=True)
-def _insert(labels: "Floats", begin: int, count: int, new: tuple[float, float, float, float, float]) -> int:
-    """Put a label among those from ``begin`` on unless one is no worse; drop those that it is no worse than."""
-    at = begin
-    while at < count:
-        row = labels[at]
-        if row[0] <= new[0] and row[1] <= new[1] and row[2] <= new[2]:
-            return count
-        if new[0] <= row[0] and new[1] <= row[1] and new[2] <= row[2]:
-            count -= 1
-            labels[at] = labels[count]
-            continue
-        at += 1
-    labels[count, 0], labels[count, 1], labels[count, 2], labels[count, 3], labels[count, 4] = new
-    return count + 1
-
-
-@njit(cache=True)
-def _mode_of(most: "Ints", pair: int, flying: int) -> int:
-    """The first, fastest mode in which the stage fits; 3 if there is none."""
-    for mode in range(3):
-        if most[pair, mode] >= flying:
-            return mode
-    return 3
-
-
-@njit(cache=True)
-def best_cut(pairs: Pairs, job: Job, best: float) -> tuple[float, "Ints", "Ints"]:
-    """The cheapest cut of a shape below ``best``: its cost, its stages as pairs first to last, and their modes."""
-    depth, laps, sets = job.stages, job.rounds - 1, pairs.start.shape[0] - 1
-    before_s, whole_s, size = job.before_s, job.before_s[0], job.size
-    labels, count = np.zeros((4096, 5)), 1
-    begin = np.ones((depth + 1, sets + 1), np.int64)
-    begin[0, 0] = 0
-    for s in range(1, depth + 1):
-        flying = job.rounds if job.gpipe else min(job.rounds, s)
-        begin[s, 0] = count
-        for top in range(1, sets):
-            begin[s, top] = count
-            pace_s = before_s[top] / max(1, depth - s)
-            least_s = max(pace_s, (whole_s - before_s[top]) / s)
-            possible = size[top] >= s and size[sets - 1] - size[top] >= depth - s and (top < sets - 1 or s == depth)
-            if not possible or (s == depth and top < sets - 1) or laps * least_s + whole_s >= best:
-                continue
-            entry_s = job.moves_s[job.level[s], top]
-            for pair in range(pairs.start[top], pairs.start[top + 1]):
-                rest = pairs.rest[pair]
-                mode = 3 if begin[s - 1, rest] == begin[s - 1, rest + 1] else _mode_of(job.most, pair, flying)
-                if mode == 3:
-                    continue
-                own_s = pairs.time_s[pair, mode] + entry_s + job.moves_s[job.level[s - 1], rest]
-                if laps * max(own_s, pace_s) + whole_s >= best:
-                    continue
-                for label in range(begin[s - 1, rest], begin[s - 1, rest + 1]):
-                    longest, total = max(own_s, labels[label, 0]), own_s + job.tied_s[pair] + labels[label, 1]
-                    end = max(job.end_s[pair], labels[label, 2])
-                    if laps * max(longest, pace_s) + total + before_s[top] + end >= best:
-                        continue
-                    if count == labels.shape[0]:
-                        labels = _grown(labels)
-                    new = (longest, total, end, float(pair), float(label))
-                    count = _insert(labels, begin[s, top], count, new)
-                    if s == depth:
-                        best = min(best, laps * longest + total + end)
-        begin[s, sets] = count
-    return _path(job, labels, begin[depth, sets - 1], count)
-
-
-@njit(cache=True)
-def _path(job: Job, labels: "Floats", begin: int, end: int) -> tuple[float, "Ints", "Ints"]:
-    """Follow the cheapest of the labels of the whole graph back; nothing and an infinite cost if there is none."""
-    cost, chosen = np.inf, -1
-    for label in range(begin, end):
-        value = (job.rounds - 1) * labels[label, 0] + labels[label, 1] + labels[label, 2]
-        if value < cost:
-            cost, chosen = value, label
-    path, modes = np.empty(job.stages, np.int64), np.empty(job.stages, np.int64)
-    if chosen >= 0:
-        for i in range(job.stages):
-            s = job.stages - i
-            path[i] = int(labels[chosen, 3])
-            modes[i] = _mode_of(job.most, path[i], job.rounds if job.gpipe else min(job.rounds, s))
-            chosen = int(labels[chosen, 4])
-    return cost, path, modes

@@ -4,13 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from phaze.errors import InputError
 from phaze.placement.cluster_layout import Shape, boundary_levels, copies_by_level
 from phaze.placement.cluster_prices import Prices
-from phaze.placement.cluster_problem import ClusterProblem, Extra, Mode, batch_seconds
+from phaze.placement.cluster_problem import ClusterProblem, Extra, Mode, batch_seconds, beside, pace_seconds
 from phaze.placement.problem import Breakdown, LayerGraph, Memory, Plan, Stage
 from phaze.placement.simulate import one_copy_seconds
+
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +32,10 @@ class _Sums:
     backward_s: float
     again_s: float
     parameter_bytes: float
+    largest_bytes: float
     kept_bytes: float
     live_bytes: float
+    layer_bytes: tuple[float, ...]
 
 
 def _require_structure(problem: ClusterProblem, graph: LayerGraph, shape: Shape, cuts: Sequence[ModeCut]) -> None:
@@ -50,6 +55,7 @@ def _require_structure(problem: ClusterProblem, graph: LayerGraph, shape: Shape,
 def _sums(graph: LayerGraph, extras: Sequence[Extra], cut: ModeCut) -> _Sums:
     forward_s = backward_s = again_s = parameters = kept = live = 0.0
     seen: set[str] = set()
+    sizes: list[float] = []
     entering = [0.0] * len(graph.layers)
     for edge in graph.edges:
         entering[edge.head] += edge.size_bytes
@@ -59,6 +65,7 @@ def _sums(graph: LayerGraph, extras: Sequence[Extra], cut: ModeCut) -> _Sums:
         forward_s += layer.forward_s
         backward_s += layer.backward_s
         parameters += layer.parameter_bytes
+        sizes.append(layer.parameter_bytes)
         if extra.tied is not None:
             parameters -= extra.tied_bytes if extra.tied in seen else 0.0
             seen.add(extra.tied)
@@ -71,16 +78,16 @@ def _sums(graph: LayerGraph, extras: Sequence[Extra], cut: ModeCut) -> _Sums:
             again_s += extra.selective_s
         kept += own
         live = max(live, layer.activation_bytes - own)
-    return _Sums(forward_s, backward_s, again_s, parameters, kept, live)
+    return _Sums(forward_s, backward_s, again_s, parameters, max(sizes), kept, live, tuple(sizes))
 
 
 def _memory(problem: ClusterProblem, sums: _Sums, data: int, in_flight: int) -> Memory:
-    parameters = sums.parameter_bytes / problem.sent_bytes
-    shared = data if problem.zero >= 1 else 1
+    parameters, largest = sums.parameter_bytes / problem.sent_bytes, sums.largest_bytes / problem.sent_bytes
+    held, working = problem.held(data), problem.working(data)
     return Memory(
-        parameters=parameters * problem.state.weight,
-        gradients=parameters * problem.state.gradient,
-        optimizer=parameters * problem.state.optimizer / shared,
+        parameters=parameters * held.weight + largest * working.weight,
+        gradients=parameters * held.gradient + largest * working.gradient,
+        optimizer=parameters * held.optimizer,
         activations=sums.kept_bytes + sums.live_bytes,
         in_flight=(in_flight - 1) * sums.kept_bytes,
         reserve=problem.stack.reserve_bytes,
@@ -124,13 +131,32 @@ def tied_seconds(problem: ClusterProblem, shape: Shape, owner: dict[int, int], p
 
 def end_seconds(problem: ClusterProblem, shape: Shape, prices: Prices, parameter_bytes: float) -> tuple[float, float]:
     """E of a stage: its synchronisation in the open, and its optimizer step."""
-    sync_s = float(prices.all_reduce_s(copies_by_level(problem.cluster, shape), np.array([parameter_bytes]))[0])
+    sync_s = float(synchronisation_s(problem, shape, prices, np.array([parameter_bytes]))[0])
     step_s = 0.0
     if problem.hbm_bytes_per_s is not None:
         shared = shape.data if problem.zero >= 1 else 1
         traffic = parameter_bytes / problem.sent_bytes * problem.stack.optimizer_traffic_bytes
         step_s = traffic / shared / problem.hbm_bytes_per_s
-    return (1 - problem.stack.hidden_synchronisation) * sync_s, step_s
+    return sync_s, step_s
+
+
+def synchronisation_s(problem: ClusterProblem, shape: Shape, prices: Prices, parameter_bytes: Floats) -> Floats:
+    """(1 - h) sync_d of stages with so many bytes of parameters."""
+    members, shown = copies_by_level(problem.cluster, shape), 1 - problem.stack.hidden_synchronisation
+    if problem.zero == 3:
+        return np.zeros_like(parameter_bytes)
+    collective = prices.gather_s if problem.zero == 2 else prices.all_reduce_s
+    return shown * collective(members, parameter_bytes)
+
+
+def _gathered(problem: ClusterProblem, shape: Shape, prices: Prices, sums: _Sums) -> tuple[float, float]:
+    """v and u: the collectives of ZeRO 2 and 3 that a microbatch takes, forward and backward."""
+    ahead, behind = problem.gathers
+    if not behind:
+        return 0.0, 0.0
+    members = copies_by_level(problem.cluster, shape)
+    once_s = float(prices.gather_s(members, np.array(sums.layer_bytes)).sum())
+    return ahead * once_s, behind * once_s
 
 
 def price(problem: ClusterProblem, shape: Shape, cuts: Sequence[ModeCut], prices: Prices) -> Plan:
@@ -143,9 +169,11 @@ def price(problem: ClusterProblem, shape: Shape, cuts: Sequence[ModeCut], prices
     moves = _transfers(problem, graph, shape, cuts, prices)
     sums = [_sums(graph, extras, cut) for cut in cuts]
     stages = []
+    hidden, waits = problem.stack.hidden_synchronisation, [_gathered(problem, shape, prices, own) for own in sums]
     for i, (cut, own) in enumerate(zip(cuts, sums, strict=True)):
-        forward_s = own.forward_s + (moves[i - 1] if i > 0 else 0.0)
-        backward_s = own.again_s + own.backward_s + (moves[i] if i < len(moves) else 0.0)
+        forward_s = beside(own.forward_s, waits[i][0], hidden) + (moves[i - 1] if i > 0 else 0.0)
+        backward_s = beside(own.again_s + own.backward_s, waits[i][1], hidden)
+        backward_s += moves[i] if i < len(moves) else 0.0
         memory = _memory(problem, own, shape.data, problem.in_flight(rounds, len(cuts) - i))
         ordered = tuple(layer.id for layer in graph.layers if layer.id in cut.layers)
         stages.append(Stage(ordered, shape.tensor, cut.mode, forward_s, backward_s, forward_s + backward_s, memory))
@@ -153,23 +181,27 @@ def price(problem: ClusterProblem, shape: Shape, cuts: Sequence[ModeCut], prices
     sync_s, step_s = max(ends, key=sum)
     owner = {id_: index for index, cut in enumerate(cuts) for id_ in cut.layers}
     tied_s = tied_seconds(problem, shape, owner, prices)
-    times = [stage.time_s for stage in stages]
-    slowest = times.index(max(times))
-    own = sums[slowest]
-    batch_s = batch_seconds(times, rounds, sync_s + step_s, tied_s)
+    passes = [(stage.forward_s, stage.backward_s) for stage in stages]
+    batch_s = batch_seconds(passes, rounds, problem.schedule, sync_s + step_s + tied_s)
+    slowest = max(range(len(stages)), key=lambda i: (stages[i].time_s, -i))
+    own, time_s = sums[slowest], stages[slowest].time_s
+    moved_s = (moves[slowest - 1] if slowest else 0.0) + (moves[slowest] if slowest < len(moves) else 0.0)
+    waited_s = time_s - moved_s - own.forward_s - own.backward_s - own.again_s if problem.zero >= 2 else 0.0
     breakdown = Breakdown(
         forward_s=rounds * own.forward_s,
         backward_s=rounds * own.backward_s,
         recompute_s=rounds * own.again_s,
-        transfer_s=rounds
-        * ((moves[slowest - 1] if slowest else 0.0) + (moves[slowest] if slowest < len(moves) else 0.0)),
-        bubble_s=sum(times) - times[slowest],
-        synchronisation_s=sync_s,
+        transfer_s=rounds * moved_s,
+        bubble_s=sum(stage.time_s for stage in stages)
+        - time_s
+        + (rounds - 1) * (pace_seconds(passes, problem.schedule) - time_s),
+        synchronisation_s=rounds * max(0.0, waited_s) + sync_s,
         optimizer_s=step_s,
         tied_s=tied_s,
     )
     plan = Plan(shape.tensor, shape.data, tuple(stages), batch_s, 0.0, 0.0, breakdown, shape.order)
-    return replace(plan, simulated_s=one_copy_seconds(plan, rounds) + sync_s + step_s + tied_s)
+    end_s = one_copy_seconds(plan, rounds, problem.schedule == "gpipe")
+    return replace(plan, simulated_s=end_s + sync_s + step_s + tied_s)
 
 
 def fits(problem: ClusterProblem, plan: Plan) -> bool:

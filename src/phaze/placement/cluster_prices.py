@@ -6,7 +6,8 @@ each, so
 
     all-reduce  2 (n - 1) latency + 2 (n - 1)/n size / B,   B = min over levels l with members of B_l (members below l)
 
-with the latency of the outermost level that has members. Prices must not fall with size.
+with the latency of the outermost level that has members; a gather, or a reduce-scatter, takes half of it. Prices must
+not fall with size.
 """
 
 from dataclasses import dataclass
@@ -26,6 +27,9 @@ class Prices(Protocol):
 
     def all_reduce_s(self, members: tuple[int, ...], sizes_bytes: Floats) -> Floats:
         """An all-reduce over a group, of each size."""
+
+    def gather_s(self, members: tuple[int, ...], sizes_bytes: Floats) -> Floats:
+        """A gather (or reduce-scatter) over a group of what has each size in all."""
 
     def transfer_s(self, level: int, sizes_bytes: Floats) -> Floats:
         """A message from one device to another across a level, of each size."""
@@ -48,6 +52,10 @@ class RingPrices:
             below *= count
         seconds = 2 * (n - 1) * latency_s + 2 * (n - 1) / n * sizes_bytes / slowest
         return np.where(sizes_bytes > 0, seconds, 0.0)
+
+    def gather_s(self, members: tuple[int, ...], sizes_bytes: Floats) -> Floats:
+        """Half of an all-reduce."""
+        return self.all_reduce_s(members, sizes_bytes) / 2
 
     def transfer_s(self, level: int, sizes_bytes: Floats) -> Floats:
         """latency + size / B of the level."""

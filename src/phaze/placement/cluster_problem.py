@@ -16,17 +16,32 @@ the bytes of all edges that enter it, and computes again g_l = 0, its ``selectiv
 none; 0 for what a framework never computes again, as embedding and logits). With N(X) parameters,
 counted once where layers of one stage share them, and bytes of weight, gradient and optimizer a parameter:
 
-    time      T(X) = f(X) + b(X) + g(X) + x at its entry + x at its exit
-    memory    N (weight + gradient + optimizer / (d if ZeRO 1, else 1)) + reserve + q k(X) + max over l of (A_l - k_l)
-              q = min(m, s) microbatches in flight under 1F1B, m under GPipe;          memory <= H
-    end       E(X) = (1 - hidden) * sync_d(w(X)) + N * traffic / (d if ZeRO 1, else 1) / HBM bandwidth
+    forward   F(X) = max( f(X) + (1 - h) v, v ) + x at its entry                                           (beside)
+    backward  R(X) = max( b(X) + g(X) + (1 - h) u, u ) + x at its exit
+    time      T(X) = F(X) + R(X)
+    memory    N (weight/d3 + gradient/d2 + optimizer/d1) + n (weight (1 - 1/d3) + gradient (1 - 1/d2))        (State)
+              + reserve + q k(X) + max over l of (A_l - k_l)  <= H
+              q = min(m, s) microbatches in flight under 1F1B, m under GPipe
+    end       E(X) = (1 - h) sync_d(w(X)) + N traffic / d1 / HBM bandwidth
 
-where sync_d is the all-reduce of the stage's gradients over its copies (of reduce-scatter and gather with ZeRO 1, which
-moves as much), hidden the share that the stack hides. Layers that share parameters but lie in different stages reduce
-their gradients too, in the open: Y, the sum of an all-reduce for each such group over the outermost level that the
-pipeline crosses. Then, for 1F1B and for GPipe alike,
+ZeRO z shares state out over the copies: d1, d2, d3 are d where z is at least 1, 2, 3, else 1. Under ZeRO 2 and 3 the
+n parameters of the largest layer are there in full while it runs. h is the share of collectives that the stack hides,
+as far as there is work to hide them behind. With reduce_d an all-reduce over the copies of a stage and gather_d a
+gather, which costs as much as a reduce-scatter,
 
-    batch time = (m - 1) max_i T(X_i) + sum_i T(X_i) + max_i E(X_i) + Y                                 (batch_seconds)
+    z = 0, 1   v = 0                     u = 0                           sync = reduce_d(w(X))
+    z = 2      v = 0                     u = sum over l of gather_d(w_l)   sync = gather_d(w(X))
+    z = 3      v = sum of gather_d(w_l)  u = 2 v                           sync = 0
+
+as gradients are scattered after every microbatch (z >= 2), and weights gathered for each pass (z = 3). Layers that
+share parameters but lie in different stages reduce their gradients too, in the open: Y, the sum of an all-reduce for
+each such group over the outermost level that the pipeline crosses. Then
+
+    1F1B    batch time = (m - 1) max_i T(X_i) + sum_i T(X_i) + max_i E(X_i) + Y                          (batch_seconds)
+    GPipe   batch time = (m - 1) (max_i F(X_i) + max_i R(X_i)) + sum_i T(X_i) + max_i E(X_i) + Y
+
+GPipe's is exact: all forwards pass the stages as items pass a line, then all backwards. 1F1B's is exact when all stages
+take equal time; its events end by T(X_1) + (m + S - 2) max T at the latest (docs/placement.md).
 """
 
 from collections.abc import Sequence
@@ -34,6 +49,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Literal
 
+from phaze.cost.memory import State
 from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster
 from phaze.hardware.stack import Stack
@@ -45,6 +61,7 @@ Mode = Literal["none", "selective", "full"]
 Choice = Literal["none", "selective", "full", "best"]
 ORDERS: tuple[Order, ...] = ("pipeline", "data")
 MODES: tuple[Mode, ...] = ("none", "selective", "full")
+ZEROS = (0, 1, 2, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +73,6 @@ class Extra:
     full_s: float | None = None
     tied: str | None = None
     tied_bytes: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """Bytes held for one parameter."""
-
-    weight: float
-    gradient: float
-    optimizer: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +106,8 @@ class ClusterProblem:
             raise InputError(
                 "devices", f"the cluster has {self.cluster.devices} and {self.devices} are asked for", "ask for fewer"
             )
-        if self.zero not in (0, 1):
-            raise InputError("zero", f"{self.zero} is not placed", "use 0 or 1")
+        if self.zero not in ZEROS:
+            raise InputError("zero", f"{self.zero} is out of range", "use 0, 1, 2 or 3")
         require_same_layers(self.graphs)
         for graph, extras in zip(self.graphs, self.extras, strict=True):
             _require_extras(graph, extras)
@@ -118,6 +126,21 @@ class ClusterProblem:
     def in_flight(self, rounds: int, number: int) -> int:
         """Microbatches that the stage of that number holds at once, q."""
         return rounds if self.schedule == "gpipe" else min(rounds, number)
+
+    def held(self, data: int) -> State:
+        """Bytes that a device holds for a parameter of its stage when there are so many copies."""
+        d1, d2, d3 = (data if self.zero >= stage else 1 for stage in (1, 2, 3))
+        return State(self.state.weight / d3, self.state.gradient / d2, self.state.optimizer / d1)
+
+    def working(self, data: int) -> State:
+        """Bytes that it holds beyond that for a parameter of the largest layer, while that layer runs."""
+        held = self.held(data)
+        return State(self.state.weight - held.weight, self.state.gradient - held.gradient, 0.0)
+
+    @property
+    def gathers(self) -> tuple[int, int]:
+        """How many gathers or scatters of a layer's parameters a microbatch takes, forward and backward."""
+        return {2: (0, 1), 3: (1, 2)}.get(self.zero, (0, 0))
 
     def fits(self, need_bytes: float) -> bool:
         """Whether a device has that much memory."""
@@ -148,6 +171,18 @@ def _require_extras(graph: LayerGraph, extras: Sequence[Extra]) -> None:
                 raise InputError(where, f"'{extra.tied}' has other tied_bytes elsewhere", "give the same everywhere")
 
 
-def batch_seconds(times_s: Sequence[float], rounds: int, end_s: float, tied_s: float) -> float:
-    """(m - 1) max T + sum T + max E + Y."""
-    return (rounds - 1) * max(times_s) + sum(times_s) + end_s + tied_s
+def beside(work_s: float, collectives_s: float, hidden: float) -> float:
+    """Work and collectives side by side, of which at most the share ``hidden`` is not seen: max(w + (1 - h) c, c)."""
+    return max(work_s + (1 - hidden) * collectives_s, collectives_s)
+
+
+def pace_seconds(stages_s: Sequence[tuple[float, float]], schedule: Schedule) -> float:
+    """What one more microbatch takes: max T under 1F1B, max F + max R under GPipe; stages as (forward, backward)."""
+    if schedule == "gpipe":
+        return max(forward_s for forward_s, _ in stages_s) + max(backward_s for _, backward_s in stages_s)
+    return max(sum(stage_s) for stage_s in stages_s)
+
+
+def batch_seconds(stages_s: Sequence[tuple[float, float]], rounds: int, schedule: Schedule, end_s: float) -> float:
+    """(m - 1) pace + sum T + max E + Y, the last two together in ``end_s``."""
+    return (rounds - 1) * pace_seconds(stages_s, schedule) + sum(map(sum, stages_s)) + end_s

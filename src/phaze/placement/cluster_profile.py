@@ -1,48 +1,20 @@
 """A profile with rules ``cluster`` as a problem: the cluster and stack it names, and bytes held for a parameter.
 
-    precision   weight                gradient   optimizer: sgd, adam (two moments)
-    fp32        4                     4          0, 8
-    bf16        2                     4          4, 12     a master weight of 4 beside the moments
-    fp8         3 (16 bits and 8)     4          4, 12
-
-A stack that says how many bytes it holds replaces the sum at its own precision and optimizer: the difference is the
-optimizer's. ``parameter_bytes`` of a layer are 2 a parameter, 4 in fp32.
+``parameter_bytes`` of a layer are 2 a parameter, 4 in fp32; :mod:`phaze.cost.memory` has what is held for one.
 """
 
 from collections.abc import Mapping
 from math import prod
-from types import MappingProxyType
 from typing import Any, Literal
 
+from phaze.cost.memory import stack_state
 from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.library import load_cluster, load_stack
-from phaze.hardware.stack import Optimizer, Precision, Stack
-from phaze.placement.cluster_problem import Choice, ClusterProblem, Extra, State
+from phaze.hardware.stack import Precision
+from phaze.placement.cluster_problem import Choice, ClusterProblem, Extra
 from phaze.placement.problem import LayerGraph, Problem
 from phaze.placement.profile import LayerRow, ProfileFile, graphs_of, icml24_problem, read_profile
-
-STATES: Mapping[tuple[Precision, Optimizer], State] = MappingProxyType(
-    {
-        ("fp32", "sgd"): State(4.0, 4.0, 0.0),
-        ("fp32", "adam"): State(4.0, 4.0, 8.0),
-        ("bf16", "sgd"): State(2.0, 4.0, 4.0),
-        ("bf16", "adam"): State(2.0, 4.0, 12.0),
-        ("fp8", "sgd"): State(3.0, 4.0, 4.0),
-        ("fp8", "adam"): State(3.0, 4.0, 12.0),
-    }
-)
-
-
-def state_of(precision: Precision, optimizer: Optimizer, stack: Stack) -> State:
-    """Bytes held for one parameter."""
-    usual = STATES[precision, optimizer]
-    own = (precision, optimizer) == (stack.precision, stack.optimizer)
-    if not own or not stack.state_bytes:
-        return usual
-    left = stack.state_bytes - usual.weight
-    gradient = max(0.0, min(usual.gradient, left))
-    return State(min(usual.weight, stack.state_bytes), gradient, max(0.0, left - gradient))
 
 
 def _cluster(file: ProfileFile) -> Cluster:
@@ -91,7 +63,7 @@ def cluster_problem(file: ProfileFile) -> ClusterProblem:
         recompute=_choice(file.recompute),
         schedule=file.schedule or "1f1b",
         zero=file.zero or 0,
-        state=state_of(precision, file.optimizer, stack),
+        state=stack_state(precision, file.optimizer, stack),
         sent_bytes=4.0 if precision == "fp32" else 2.0,
         hbm_bytes_per_s=file.hbm_bytes_per_s,
         cluster=cluster,

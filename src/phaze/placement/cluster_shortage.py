@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import inf
 
 from phaze.placement.cluster_prices import Prices
-from phaze.placement.cluster_problem import ClusterProblem
+from phaze.placement.cluster_problem import ZEROS, ClusterProblem
 from phaze.placement.cluster_solve import fastest_plan, something_fits
 from phaze.placement.problem import Plan
 from phaze.placement.shortage import Levers, Shortage, first_power, smaller_microbatch, wider
@@ -85,7 +85,7 @@ def shortage_of(problem: ClusterProblem, prices: Prices) -> Shortage:
     need = inf if plan is None else max(stage.memory.total_bytes for stage in plan.stages)
     factor = first_power(lambda f: _widened(problem, f))
     best = problem.recompute != "best" and something_fits(replace(problem, recompute="best"))
-    zero = problem.zero == 0 and something_fits(replace(problem, zero=1))
+    stages = (zero for zero in ZEROS if zero > problem.zero)
     levers = Levers(
         hbm_bytes=None if plan is None else need,
         devices=_fewest_devices(problem),
@@ -93,6 +93,6 @@ def shortage_of(problem: ClusterProblem, prices: Prices) -> Shortage:
         microbatch_divisor=first_power(lambda divisor: something_fits(_divided(problem, divisor))),
         recompute="best" if best else None,
         optimizer=None,
-        zero=1 if zero else None,
+        zero=next((zero for zero in stages if something_fits(replace(problem, zero=zero))), None),
     )
     return Shortage(plan, problem.hbm_bytes, problem.devices, levers, "cluster")

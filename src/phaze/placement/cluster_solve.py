@@ -6,8 +6,9 @@ Best first over shapes (t, S, d, order). No plan of a shape is faster than
                                         into S stages with free transfers, in the memory that the most copies leave
       + E of max(W / S, largest layer)  W all parameters, as prices do not fall with size
 
-so shapes are taken by that bound, and each is solved exactly (:func:`phaze.placement.cluster_kernels.best_cut`) until
-the next bound is no less than the best plan. A depth at which nothing fits is left out at once: more copies never need
+so shapes are taken by that bound, and each is solved exactly (:func:`phaze.placement.cut_kernels.best_cut`) until the
+next bound is no less than the best plan. Under ZeRO 2 and 3 what is not hidden of their collectives joins C, and P(S)
+is at least C / S. A depth at which nothing fits is left out at once: more copies never need
 more memory, so it is enough to try the most copies. What the labels promise is priced anew by
 :mod:`phaze.placement.cluster_pipeline`, and the two must agree; the answer is its own lower bound.
 """
@@ -21,9 +22,10 @@ import numpy.typing as npt
 
 from phaze.errors import InputError, PhazeError
 from phaze.placement import cluster_kernels as kernels
+from phaze.placement import cut_kernels
 from phaze.placement.charts import Chart, chart_of
 from phaze.placement.cluster_layout import Shape, boundary_levels, copies_by_level
-from phaze.placement.cluster_pipeline import ModeCut, end_seconds, price
+from phaze.placement.cluster_pipeline import ModeCut, end_seconds, price, synchronisation_s
 from phaze.placement.cluster_prices import Prices, RingPrices
 from phaze.placement.cluster_problem import MODES, ORDERS, ClusterProblem, Extra
 from phaze.placement.problem import ROUNDING, LayerGraph, Plan
@@ -39,15 +41,16 @@ Ints = npt.NDArray[np.int64]
 class Width:
     """One width made ready: every stage of every closed set, transfers by level and set, and sums for bounds.
 
-    ``sizes_bytes`` are the different parameter bytes of stages and ``size_of`` tells which a stage has. ``fitting`` and
-    ``most`` remember, by copies and microbatches, which depths fit and how many microbatches a stage can hold.
+    ``sizes_bytes`` are the different parameter bytes of stages and ``size_of`` tells which a stage has. ``fitting``
+    remembers, by copies and microbatches, which depths fit; ``gathered``, by members, the seconds of a gather of the
+    layers of each closed set.
     """
 
     graph: LayerGraph
     chart: Chart
     pairs: kernels.Pairs
     moves_s: Floats
-    before_s: Floats
+    seconds: float
     tied_bytes: Floats
     tied_members: Ints
     parameter_bytes: float
@@ -55,7 +58,7 @@ class Width:
     sizes_bytes: Floats
     size_of: Ints
     fitting: dict[tuple[int, int], Ints] = field(default_factory=dict, compare=False)
-    most: dict[int, Ints] = field(default_factory=dict, compare=False)
+    gathered: dict[tuple[int, ...], Floats] = field(default_factory=dict, compare=False)
 
 
 def _kept(graph: LayerGraph, extras: tuple[Extra, ...]) -> kernels.Kept:
@@ -76,21 +79,20 @@ def _kept(graph: LayerGraph, extras: tuple[Extra, ...]) -> kernels.Kept:
     return kernels.Kept(kept, again, group, sizes, members, last)
 
 
-def _least_state(problem: ClusterProblem, data: int) -> float:
-    """Bytes held for a byte of parameters."""
-    state, shared = problem.state, data if problem.zero >= 1 else 1
-    return (state.weight + state.gradient + state.optimizer / shared) / problem.sent_bytes
-
-
-def _room(problem: ClusterProblem) -> float:
-    return problem.hbm_bytes * (1 + ROUNDING) - problem.stack.reserve_bytes
+def _room(problem: ClusterProblem, copies: int) -> kernels.Room:
+    """What a stage must fit into when there are so many copies."""
+    there = problem.hbm_bytes * (1 + ROUNDING) - problem.stack.reserve_bytes
+    allowed = np.array([mode in problem.modes for mode in MODES], np.int64)
+    sent = problem.sent_bytes
+    return kernels.Room(there, problem.held(copies).total / sent, problem.working(copies).total / sent, allowed)
 
 
 def ready(problem: ClusterProblem, graph: LayerGraph, extras: tuple[Extra, ...], prices: Prices) -> Width:
     """The arrays of one width."""
     chart = chart_of(graph)
     kept = _kept(graph, extras)
-    most = max(0.0, _room(problem)) / max(_least_state(problem, problem.devices), 1e-30) * (1 + ROUNDING)
+    room = _room(problem, problem.devices)
+    most = max(0.0, room.hbm_bytes) / max(room.state, 1e-30) * (1 + ROUNDING)
     count, pairs = kernels.pairs_of(chart, kept, most, len(graph.layers) * (len(graph.layers) + 1) // 2)
     if count > len(pairs.rest):
         if count > MOST_PAIRS:
@@ -109,7 +111,7 @@ def ready(problem: ClusterProblem, graph: LayerGraph, extras: tuple[Extra, ...],
         chart,
         pairs,
         np.vstack([*moves, np.zeros_like(carried)]),
-        _before(chart, seconds),
+        float(seconds.sum()),
         kept.group_bytes,
         kept.group_size,
         float(chart.parameter_bytes.sum()) - shared,
@@ -118,13 +120,13 @@ def ready(problem: ClusterProblem, graph: LayerGraph, extras: tuple[Extra, ...],
     )
 
 
-def _before(chart: Chart, seconds: Floats) -> Floats:
-    """The time of the layers outside each closed set."""
+def _inside(chart: Chart, amounts: Floats) -> Floats:
+    """The sum of an amount of each layer over the layers of every closed set."""
     inside = np.zeros(len(chart.size))
     for place in range(1, len(chart.size)):
         step = chart.step_start[place]
-        inside[place] = inside[chart.step_set[step]] + seconds[chart.step_layer[step]]
-    return np.asarray(np.maximum(inside[-1] - inside, 0.0), np.float64)
+        inside[place] = inside[chart.step_set[step]] + amounts[chart.step_layer[step]]
+    return inside
 
 
 def _shapes(problem: ClusterProblem, widths: list[Width]) -> tuple[list[Ints], Floats]:
@@ -137,7 +139,7 @@ def _shapes(problem: ClusterProblem, widths: list[Width]) -> tuple[list[Ints], F
                 continue
             copies = np.arange(1, min(problem.microbatches, problem.devices // (width.graph.width * stages)) + 1)
             laps = -(-problem.microbatches // copies) - 1
-            bounds.append(laps * pace_s[stages] + max(width.before_s[0], pace_s[stages]))
+            bounds.append(laps * pace_s[stages] + np.maximum(width.seconds, pace_s[stages]))
             rows.append(np.stack([np.full_like(copies, index), np.full_like(copies, stages), copies]))
     if not rows:
         return [np.empty(0, np.int64)] * 3, np.empty(0)
@@ -149,13 +151,9 @@ def _paces(problem: ClusterProblem, width: Width) -> Floats:
     """P(S) for every depth."""
     depth = min(len(width.graph.layers), problem.devices // width.graph.width)
     copies = max(1, min(problem.microbatches, problem.devices // width.graph.width))
-    most, rounds = _most(problem, width, copies), problem.rounds(copies)
-    found: Floats = kernels.paces(width.pairs, most, rounds, problem.schedule == "gpipe", depth)
+    room, rounds = _room(problem, copies), problem.rounds(copies)
+    found: Floats = kernels.paces(width.pairs, room, rounds, problem.schedule == "gpipe", depth)
     return found
-
-
-def _allowed(problem: ClusterProblem) -> Ints:
-    return np.array([mode in problem.modes for mode in MODES], np.int64)
 
 
 def _fits(problem: ClusterProblem, width: Width, stages: int) -> bool:
@@ -166,24 +164,25 @@ def _fits(problem: ClusterProblem, width: Width, stages: int) -> bool:
     flying = rounds if problem.schedule == "gpipe" else min(rounds, depth)
     key = (flying, copies if problem.zero >= 1 else 1)
     if key not in width.fitting:
-        most = _most(problem, width, copies)
-        width.fitting[key] = kernels.depths_that_fit(width.pairs, most, flying, problem.schedule == "gpipe", depth)
+        room = _room(problem, copies)
+        width.fitting[key] = kernels.depths_that_fit(width.pairs, room, flying, problem.schedule == "gpipe", depth)
     return bool(width.fitting[key][stages])
 
 
-def _most(problem: ClusterProblem, width: Width, copies: int) -> Ints:
-    key = copies if problem.zero >= 1 else 1
-    if key not in width.most:
-        factor, cap = _least_state(problem, copies), problem.microbatches
-        width.most[key] = kernels.most_in_flight(width.pairs, factor, _room(problem), cap, _allowed(problem))
-    return width.most[key]
+def _gathered(problem: ClusterProblem, width: Width, shape: Shape, prices: Prices) -> Floats:
+    """Seconds of one gather of the layers of every closed set; empty where there is none."""
+    if problem.zero < 2:
+        return np.empty(0)
+    members = copies_by_level(problem.cluster, shape)
+    if members not in width.gathered:
+        width.gathered[members] = _inside(width.chart, prices.gather_s(members, width.chart.parameter_bytes))
+    return width.gathered[members]
 
 
-def _job(problem: ClusterProblem, width: Width, shape: Shape, prices: Prices) -> kernels.Job:
+def _job(problem: ClusterProblem, width: Width, shape: Shape, prices: Prices) -> cut_kernels.Job:
     pairs, levels = width.pairs, boundary_levels(problem.cluster, shape)
-    rounds, none = problem.rounds(shape.data), len(problem.cluster.levels)
-    sizes, copies = width.sizes_bytes, copies_by_level(problem.cluster, shape)
-    sync_s = (1 - problem.stack.hidden_synchronisation) * prices.all_reduce_s(copies, sizes)
+    none, sizes = len(problem.cluster.levels), width.sizes_bytes
+    sync_s = synchronisation_s(problem, shape, prices, sizes)
     if problem.hbm_bytes_per_s is not None:
         shared = shape.data if problem.zero >= 1 else 1
         traffic = sizes / problem.sent_bytes * problem.stack.optimizer_traffic_bytes
@@ -194,23 +193,36 @@ def _job(problem: ClusterProblem, width: Width, shape: Shape, prices: Prices) ->
             members = [1] * none
             members[int(levels.max())] = count
             tied[g] = prices.all_reduce_s(tuple(members), width.tied_bytes[g : g + 1])[0]
-    return kernels.Job(
+    gathered, (ahead, behind) = _gathered(problem, width, shape, prices), problem.gathers
+    return cut_kernels.Job(
         stages=shape.stages,
-        rounds=rounds,
+        rounds=problem.rounds(shape.data),
         gpipe=problem.schedule == "gpipe",
         level=np.array([none, *levels[::-1], none], np.int64),
         moves_s=width.moves_s,
+        ahead_s=ahead * gathered,
+        behind_s=behind * gathered,
+        shown=1 - problem.stack.hidden_synchronisation,
         end_s=sync_s[width.size_of],
         tied_s=pairs.tied @ tied,
-        most=_most(problem, width, shape.data),
-        before_s=width.before_s,
+        room=_room(problem, shape.data),
+        least_s=_least_seconds(problem, width, gathered),
         size=width.chart.size,
     )
+
+
+def _least_seconds(problem: ClusterProblem, width: Width, gathered: Floats) -> float:
+    """C: all layers, and what is not hidden of their collectives, whose sums are rounded apart from those of stages."""
+    waits = sum(problem.gathers) * float(gathered[-1]) if len(gathered) else 0.0
+    return (width.seconds + (1 - problem.stack.hidden_synchronisation) * waits) * (1 - ROUNDING)
 
 
 def _bound(problem: ClusterProblem, width: Width, shape: Shape, first_s: float, prices: Prices) -> float:
     """The bound of a shape with the least that its end can take."""
     least = max(width.parameter_bytes / shape.stages, width.largest_bytes)
+    if problem.zero >= 2:
+        whole_s = _least_seconds(problem, width, _gathered(problem, width, shape, prices))
+        first_s = max(first_s, (problem.rounds(shape.data) - 1) * whole_s / shape.stages + whole_s)
     return first_s + sum(end_seconds(problem, shape, prices, least))
 
 
@@ -261,7 +273,7 @@ def _search(problem: ClusterProblem, widths: list[Width], prices: Prices) -> _Be
         _, row, which = heapq.heappop(heap)
         width = widths[indices[row]]
         shape = Shape(width.graph.width, int(depths[row]), int(copies[row]), ORDERS[which])
-        cost_s, path, modes = kernels.best_cut(width.pairs, _job(problem, width, shape, prices), best.cost_s)
+        cost_s, path, modes = cut_kernels.best_cut(width.pairs, _job(problem, width, shape, prices), best.cost_s)
         if cost_s < best.cost_s:
             best = _Best(cost_s, shape, width, (path, modes))
 

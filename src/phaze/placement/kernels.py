@@ -274,6 +274,28 @@ def events(forward_s: "Floats", backward_s: "Floats", rounds: int, starts_s: "Fl
     return float(free.max())
 
 
+@njit(cache=True)
+def gpipe_events(forward_s: "Floats", backward_s: "Floats", rounds: int, starts_s: "Floats") -> float:
+    """End of the last event of GPipe: all forwards of a stage, then all its backwards; ``starts_s`` as in events."""
+    stages, keep = forward_s.shape[0], starts_s.shape[2] == rounds
+    free = np.zeros(stages)
+    for one in range(rounds):
+        done = 0.0
+        for i in range(stages):
+            start = max(free[i], done)
+            free[i] = done = start + forward_s[i]
+            if keep:
+                starts_s[0, i, one] = start
+    for one in range(rounds):
+        done = 0.0
+        for i in range(stages - 1, -1, -1):
+            start = max(free[i], done)
+            free[i] = done = start + backward_s[i]
+            if keep:
+                starts_s[1, i, one] = start
+    return float(free.max())
+
+
 def warm() -> None:
     """Compile and cache every kernel of the room."""
     from phaze.placement.answer import place
@@ -287,4 +309,6 @@ def warm() -> None:
     level = {"name": "all", "kind": "switch", "size": 4, "bandwidth": 1.0, "latency": 0.0}
     for memory in (100.0, 0.5):
         place(any_problem_of({**raw, "rules": "icml24", "hbm_bytes": memory, "link_bytes_per_s": 1.0}, "warm"))
-        place(any_problem_of({**raw, "rules": "cluster", "hbm_bytes": memory, "cluster": [level]}, "warm"))
+        cluster = {**raw, "rules": "cluster", "hbm_bytes": memory, "cluster": [level]}
+        place(any_problem_of({**cluster, "zero": 3}, "warm"))
+        place(any_problem_of({**cluster, "schedule": "gpipe"}, "warm"))

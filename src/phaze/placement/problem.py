@@ -154,7 +154,8 @@ class Breakdown:
     """Where the batch time goes; the terms sum to it.
 
     Per-microbatch terms are those of the slowest stage, times the microbatches of a copy; ``bubble_s`` is S - 1 times
-    that stage's time, under rules ``cluster`` the time of the other stages. The last two are of rules ``cluster``.
+    that stage's time, under rules ``cluster`` the time of the other stages and of waiting. ``synchronisation_s`` holds
+    what is not hidden of all collectives over copies. The last two are of rules ``cluster``.
     """
 
     forward_s: float

@@ -66,7 +66,7 @@ class ProfileFile(Document):
     cluster: str | list[LevelTable] | None = None
     stack: str | None = None
     precision: Literal["fp32", "bf16", "fp8"] | None = None
-    zero: Annotated[int, Field(ge=0, le=1)] | None = None
+    zero: Annotated[int, Field(ge=0, le=3)] | None = None
     schedule: Literal["1f1b", "gpipe"] | None = None
     hbm_bytes_per_s: Annotated[Positive, Field(lt=1e24)] | None = None
     widths: dict[str, WidthTable]

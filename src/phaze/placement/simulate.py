@@ -5,6 +5,9 @@ Events of 1F1B with a flush. Stage i of S holds a forward (seconds F_i, waiting 
 turn, each when it is free and the neighbour has delivered. With T = max(F_i + R_i) the last event ends at
 (m + S - 1) T at the latest, and exactly then if all stages take T; docs/placement.md has the proof. The gradients are
 synchronised after it, as the rules say.
+
+Under GPipe every stage runs all its forwards and then all its backwards; the last event ends at
+(m - 1) (max F + max R) + the sum of all F and R, as in a line where items wait for their turn at every station.
 """
 
 from dataclasses import dataclass
@@ -12,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from phaze.placement.kernels import events
+from phaze.placement.kernels import events, gpipe_events
 from phaze.placement.problem import Plan, Problem
 
 # Beyond so many events one more microbatch every T seconds is reckoned, the pace that the slowest stage keeps.
@@ -37,11 +40,13 @@ def _durations(plan: Plan) -> tuple[Floats, Floats]:
     )
 
 
-def one_copy_seconds(plan: Plan, rounds: int) -> float:
+def one_copy_seconds(plan: Plan, rounds: int, gpipe: bool = False) -> float:
     """End of the last event of one copy that runs ``rounds`` microbatches."""
     watched = min(rounds, max(MOST_EVENTS // len(plan.stages), 4 * len(plan.stages)))
-    end_s = float(events(*_durations(plan), watched, np.empty((2, 0, 0))))
-    return end_s + (rounds - watched) * max(stage.time_s for stage in plan.stages)
+    run, ahead_s, behind_s = gpipe_events if gpipe else events, *_durations(plan)
+    end_s = float(run(ahead_s, behind_s, watched, np.empty((2, 0, 0))))
+    pace_s = ahead_s.max() + behind_s.max() if gpipe else (ahead_s + behind_s).max()
+    return end_s + (rounds - watched) * float(pace_s)
 
 
 def simulated_seconds(problem: Problem, plan: Plan, synchronisation_s: float) -> float:
@@ -50,9 +55,8 @@ def simulated_seconds(problem: Problem, plan: Plan, synchronisation_s: float) ->
     return min(plan.batch_s, end_s + synchronisation_s)
 
 
-def timeline(problem: Problem, plan: Plan) -> Timeline:
-    """When every event of one copy starts, for a drawing."""
-    rounds = -(-problem.microbatches // plan.data)
+def timeline(plan: Plan, rounds: int, gpipe: bool = False) -> Timeline:
+    """When every event of one copy of ``rounds`` microbatches starts, for a drawing."""
     starts_s = np.empty((2, len(plan.stages), rounds))
-    end_s = float(events(*_durations(plan), rounds, starts_s))
+    end_s = float((gpipe_events if gpipe else events)(*_durations(plan), rounds, starts_s))
     return Timeline(starts_s[0], starts_s[1], end_s)

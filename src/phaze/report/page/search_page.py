@@ -6,9 +6,6 @@ from html import escape
 from typing import Any
 
 from phaze.hardware.chip import Chip
-from phaze.hardware.ownership import load_terms, ownership_of
-from phaze.hardware.power import full_rate_power
-from phaze.hardware.technology_files import load_technology
 from phaze.report.page.certificate import better_words, certificate, proved_words
 from phaze.report.page.cloud import Cloud, cloud_part, numbers
 from phaze.report.page.die import die
@@ -18,10 +15,10 @@ from phaze.report.page.stages import memory
 from phaze.report.page.survey import cloud_of
 from phaze.report.page.times import pipeline, waterfall
 from phaze.report.story import Story, searched
-from phaze.search.chips import open_space
+from phaze.search.chips import SpaceChips, open_space
 from phaze.search.evaluation import Evaluated
 from phaze.search.journal import Closed
-from phaze.search.task import Job
+from phaze.search.task import Job, ModelTask, networks_of
 from phaze.units import show
 
 
@@ -35,6 +32,11 @@ class Run:
     evaluated: Sequence[Evaluated]
     study: str
     where: str
+
+
+def tasks_on(job: Job, opened: SpaceChips, number: int) -> tuple[ModelTask, ...]:
+    """The models of a job on the links of one chip of its space."""
+    return networks_of(job.models, job.space, opened.chips.link_bytes_per_s).tasks_of(number)
 
 
 def answer_sentence(result: Mapping[str, Any], devices: int) -> str:
@@ -85,43 +87,38 @@ def shared_parts(story: Story, key: str, label: str) -> list[tuple[str, str, str
     ]
 
 
-def _owned(chip: Chip) -> list[tuple[str, str]]:
-    technology = load_technology(str(chip.technology))
-    owned = ownership_of(chip, technology, load_terms())
-    return [
-        ("design power, estimate", show(full_rate_power(technology, chip).design_w, "W")),
-        ("cost over its life, estimate", f"{owned.total_usd:,.0f} USD"),
-        ("carbon over its life, estimate", f"{owned.total_kgco2e:,.0f} kgCO2e"),
-    ]
-
-
 def _head(run: Run, chip: Chip, stories: Sequence[Story]) -> str:
     result = run.result
     tiles = [
         ("chip area", show(result["chip"]["area_mm2"], "mm2")),
         ("peak", show(chip.peak_flops, "FLOP/s")),
         ("HBM", show(chip.hbm.size_bytes, "B")),
-        *_owned(chip),
+        ("design power, estimate", show(result["chip"]["design_power_w"], "W")),
+        ("price of making, estimate", f"{result['chip']['making_usd']:,.0f} USD"),
+        ("carbon of making, estimate", f"{result['chip']['making_kgco2e']:,.0f} kgCO2e"),
         ("proved", proved_words(result["certificate"]["gap"])),
     ]
-    rows = []
-    for model, story in zip(result["models"], stories, strict=True):
-        rows.append(
-            facts(
-                [
-                    ("model", model["name"]),
-                    ("throughput", f"{model['throughput_per_s']:,.5g} sequences/s"),
-                    ("batch", f"{story.batch:,} sequences in {show(model['batch_s'], 's')}"),
-                    ("plan", plan_words(model["plan"], model["microbatch"])),
-                    ("recompute", model["recompute"]),
-                ]
-            )
-        )
+    of_models = [
+        [
+            ("model", model["name"]),
+            ("throughput", f"{model['throughput_per_s']:,.5g} sequences/s"),
+            ("batch", f"{story.batch:,} sequences in {show(model['batch_s'], 's')}"),
+            ("plan", plan_words(model["plan"], model["microbatch"])),
+            ("recompute", model["recompute"]),
+            ("energy", f"{show(model['energy_j'] / story.batch, 'J')} a sequence"),
+            ("power in use", f"{show(model['power_w'], 'W')} a chip"),
+        ]
+        for model, story in zip(result["models"], stories, strict=True)
+    ]
+    if len(of_models) == 1:
+        tiles_of = facts([*of_models[0], *tiles])
+    else:
+        tiles_of = "".join(facts(one) for one in [*of_models, tiles])
     name = escape(str(result["name"]))
     objective = escape(str(result["objective"]["kind"]).replace("_", " "))
     return (
         f'<h1>{escape(answer_sentence(result, run.job.models[0].training.devices))}</h1><p class="soft">Study {name}, '
-        f"objective {objective}.</p>{''.join(rows)}{facts(tiles)}"
+        f"objective {objective}.</p>{tiles_of}"
     )
 
 
@@ -150,7 +147,8 @@ def search_page(run: Run) -> str:
     number, hbm_bytes = int(run.result["chip"]["number"]), int(run.result["chip"]["hbm_bytes"])
     chip = opened.chip(number, hbm_bytes)
     stories = [
-        searched(task, found, chip, run.where) for task, found in zip(run.job.models, run.result["models"], strict=True)
+        searched(task, found, chip, run.where)
+        for task, found in zip(tasks_on(run.job, opened, number), run.result["models"], strict=True)
     ]
     cloud = cloud_of(run.job, opened, run.result, run.closed, run.evaluated)
     result = run.result

@@ -1,0 +1,153 @@
+"""``phaze export``: a run or a plan in the forms that other tools read."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from phaze.cli.answer import Answer, answering
+from phaze.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from phaze.export.frame import Frame
+    from phaze.export.source import Split
+    from phaze.report.story import Story
+
+TARGETS = ("megatron", "torchtitan", "perfetto", "csv", "parquet")
+LAUNCH = ("megatron", "torchtitan")
+RunOrPlan = Annotated[str, typer.Argument(help="The folder of a run, or a plan (phaze plan ... --json).")]
+To = Annotated[str, typer.Option("--to", help="megatron, torchtitan, perfetto, csv or parquet.")]
+Out = Annotated[str | None, typer.Option("--out", help="The file to write; without it standard output.")]
+ModelName = Annotated[str | None, typer.Option("--model", help="Which model, where a run has several.")]
+
+
+def _is_plan(run: str) -> bool:
+    return run == "-" or Path(run).is_file()
+
+
+def _chosen(names: Sequence[str], model: str | None, where: str) -> int:
+    if model is None and len(names) == 1:
+        return 0
+    if model is None:
+        raise InputError(where, f"this run has {len(names)} models", f"say which: --model {names[0]}")
+    if model not in names:
+        raise unknown_name("--model", "model of this run", model, names)
+    return names.index(model)
+
+
+def _split(run: str, model: str | None) -> "Split":
+    from phaze.cli.report import read_plan, run_of
+    from phaze.evaluate.job_file import reopened
+    from phaze.export.source import planned_split, searched_split
+    from phaze.search.folder import STUDY
+    from phaze.study.load import read_study, study_of
+
+    if _is_plan(run):
+        document, where = read_plan(run)
+        return planned_split(document, reopened(document, where))
+    finished = run_of(Path(run))
+    names = [task.name for task in finished.job.models]
+    at = _chosen(names, model, run)
+    raw, where = read_study(str(Path(run) / STUDY))
+    result = finished.result
+    return searched_split(
+        finished.job.models[at], result["models"][at], study_of(raw, where), str(result["chip"]["name"])
+    )
+
+
+def _stories(run: str) -> "list[Story]":
+    from phaze.cli.report import read_plan, run_of
+    from phaze.evaluate.job_file import reopened
+    from phaze.report.page.search_page import tasks_on
+    from phaze.report.story import planned, searched
+    from phaze.search.chips import open_space
+
+    if _is_plan(run):
+        document, where = read_plan(run)
+        found = reopened(document, where)
+        return [planned(found.model, found.setting, document, found.job.devices, found.job.batch, where)]
+    finished = run_of(Path(run))
+    opened, wanted = open_space(finished.job.space), finished.result["chip"]
+    chip = opened.chip(int(wanted["number"]), int(wanted["hbm_bytes"]))
+    tasks = tasks_on(finished.job, opened, int(wanted["number"]))
+    pairs = zip(tasks, finished.result["models"], strict=True)
+    return [searched(task, found, chip, run) for task, found in pairs]
+
+
+def _frame(run: str) -> "Frame":
+    from phaze.cli.report import read_plan, run_of
+    from phaze.export.frame import chips_frame, stages_frame
+    from phaze.search.chips import open_space
+
+    if _is_plan(run):
+        return stages_frame(read_plan(run)[0])
+    finished = run_of(Path(run))
+    chip = finished.result["chip"]
+    opened = open_space(finished.job.space)
+    return chips_frame(opened, finished.closed, finished.evaluated, int(chip["hbm_bytes"]), int(chip["number"]))
+
+
+def _text(run: str, to: str, model: str | None) -> str:
+    if to == "megatron":
+        from phaze.export.megatron import megatron
+
+        return megatron(_split(run, model))
+    if to == "torchtitan":
+        from phaze.export.torchtitan import torchtitan
+
+        return torchtitan(_split(run, model))
+    if to == "perfetto":
+        from phaze.documents import dumps
+        from phaze.export.perfetto import trace
+
+        return dumps(trace(_stories(run))) + "\n"
+    from phaze.export.frame import csv_text
+
+    return csv_text(_frame(run))
+
+
+@answering
+def export(run: RunOrPlan, to: To, out: Out = None, model: ModelName = None) -> Answer:
+    """Write launch flags (Megatron-LM, torchtitan), a trace (Perfetto), or all chips as a table (CSV, Parquet).
+
+    Examples: phaze export plan.json --to megatron · phaze export runs/bert-large --to parquet --out chips.parquet
+    """
+    if to not in TARGETS:
+        raise unknown_name("--to", "form", to, TARGETS)
+    document: dict[str, Any] = {"to": to, "out": out}
+    if to == "parquet":
+        from phaze.export.parquet import parquet_bytes
+
+        if out is None:
+            raise InputError("--to parquet", "this is no text", "name a file with --out")
+        content = parquet_bytes(_frame(run))
+        _write(Path(out), content)
+        document["bytes"] = len(content)
+    else:
+        text = _text(run, to, model)
+        document["bytes"] = len(text.encode())
+        if out is None:
+            document["text"] = text
+        else:
+            from phaze.search.folder import write_whole
+
+            write_whole(Path(out), text)
+
+    def show(console: "Console") -> None:
+        if out is None:
+            sys.stdout.write(text)
+        else:
+            console.print(f"Written: {out}", markup=False)
+
+    return Answer((document,), show)
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except OSError as fault:
+        raise InputError(str(path), f"the file cannot be written ({fault.strerror})", "name another --out") from None

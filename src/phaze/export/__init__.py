@@ -1,0 +1,1 @@
+"""Export: plans and searches in the forms that other tools read."""

@@ -1,0 +1,62 @@
+"""A plan as a trace for ui.perfetto.dev: the pipeline of one copy, and the passes of its most repeated layer.
+
+The Chrome trace event format: one process for each picture, one thread for each stage or row of cores, complete events
+(``ph`` X) with microseconds. Beyond ``MOST`` events the microbatches in the middle are left out and said to be.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from phaze.report.story import Gantt, Pipeline, Story
+
+MICRO = 1e6
+MOST = 40_000
+
+
+def _named(process: int, name: str, threads: Sequence[str]) -> Iterator[dict[str, Any]]:
+    yield {"ph": "M", "name": "process_name", "pid": process, "args": {"name": name}}
+    for at, thread in enumerate(threads, start=1):
+        yield {"ph": "M", "name": "thread_name", "pid": process, "tid": at, "args": {"name": thread}}
+        yield {"ph": "M", "name": "thread_sort_index", "pid": process, "tid": at, "args": {"sort_index": at}}
+
+
+def _event(process: int, thread: int, name: str, kind: str, start_s: float, length_s: float) -> dict[str, Any]:
+    return {
+        "ph": "X", "name": name, "cat": kind, "pid": process, "tid": thread,
+        "ts": start_s * MICRO, "dur": length_s * MICRO,
+    }  # fmt: skip
+
+
+def _pipeline(process: int, name: str, flow: Pipeline) -> Iterator[dict[str, Any]]:
+    stages, rounds = flow.forward_s.shape
+    shown = max(1, MOST // (2 * stages) // 2)
+    kept = [k for k in range(rounds) if k < shown or k >= rounds - shown]
+    left = "" if len(kept) == rounds else f", {rounds - len(kept)} microbatches in the middle left out"
+    yield from _named(process, f"{name}: pipeline of one copy{left}", [f"stage {at}" for at in range(stages)])
+    passes = (("forward", flow.forward_s, flow.forward_length_s), ("backward", flow.backward_s, flow.backward_length_s))
+    for kind, starts, lengths in passes:
+        for stage in range(stages):
+            for number in kept:
+                start, length = float(starts[stage, number]), float(lengths[stage])
+                yield _event(process, stage + 1, f"{kind} {number}", kind, start, length)
+
+
+def _gantt(process: int, name: str, gantt: Gantt) -> Iterator[dict[str, Any]]:
+    yield from _named(process, f"{name}, {gantt.title}", [lane for lane, _ in gantt.rows])
+    for thread, (_, bars) in enumerate(gantt.rows, start=1):
+        for bar in bars:
+            yield _event(process, thread, bar.name, bar.core, bar.start_s, bar.end_s - bar.start_s)
+
+
+def trace(stories: Sequence[Story]) -> dict[str, Any]:
+    """The trace of all models."""
+    events: list[dict[str, Any]] = []
+    process = 0
+    for story in stories:
+        if story.pipeline is not None:
+            process += 1
+            events += _pipeline(process, story.name, story.pipeline)
+        for gantt in story.gantts:
+            process += 1
+            events += _gantt(process, f"{story.name}: {story.layer}", gantt)
+    return {"displayTimeUnit": "ns", "traceEvents": events}

@@ -1,0 +1,168 @@
+"""What can be exported, from either a search's run or a plan's document: a split of a model, in plain words.
+
+The layers of a model are told apart by their part in a decoder: what lies before its blocks, the blocks, what lies
+after them. Frameworks cut pipelines by blocks, so a plan whose layers are no such chain cannot be told to them.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from phaze.errors import InputError
+from phaze.evaluate.job_file import Reopened
+from phaze.graph.family import check_sizes
+from phaze.graph.zoo import ZOO
+from phaze.search.task import ModelTask
+from phaze.study.schema import StudyFile
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A planned job: ``stages`` as (blocks, has what lies before, has what lies after), first to last."""
+
+    model: str
+    chip: str
+    tensor: int
+    pipeline: int
+    data: int
+    chunks: int
+    microbatch: int
+    batch: int
+    sequence: int | None
+    sequence_parallel: bool
+    optimizer: str
+    precision: str
+    zero: int
+    order: str
+    attention: str
+    hides_synchronisation: bool
+    recompute: tuple[str, ...]
+    devices: tuple[int, ...]
+    stages: tuple[tuple[int, bool, bool], ...]
+    sizes: Mapping[str, int]
+
+    @property
+    def blocks(self) -> int:
+        return sum(blocks for blocks, _, _ in self.stages)
+
+    @property
+    def rounds(self) -> int:
+        """Microbatches of one copy."""
+        return -(-self.batch // (self.microbatch * self.data))
+
+
+def cut(calls: Sequence[int], stages: Sequence[Mapping[str, Any]], model: str) -> tuple[tuple[int, bool, bool], ...]:
+    """The stages by blocks; refuses layers that are no chain of before, equal blocks, after."""
+    block = Counter(calls).most_common(1)[0][0]
+    places = [at for at, kind in enumerate(calls) if kind == block]
+    first, last = places[0], places[-1]
+    if places != list(range(first, last + 1)):
+        raise InputError(
+            model,
+            "its layers are no chain of equal blocks",
+            "launch files need one; export to csv or perfetto",
+        )
+    found = []
+    for stage in stages:
+        own = stage["layers"]
+        blocks = sum(first <= layer <= last for layer in own)
+        found.append((blocks, any(layer < first for layer in own), any(layer > last for layer in own)))
+    for what, at, wanted in (("before", 1, 0), ("after", 2, len(stages) - 1)):
+        holders = [number for number, stage in enumerate(found) if stage[at]]
+        if holders and holders != [wanted]:
+            raise InputError(
+                model,
+                f"what lies {what} its blocks is spread over the stages {', '.join(map(str, holders))}",
+                "plan with fewer stages: a launch file keeps it in one",
+            )
+    return tuple(found)
+
+
+def _known(model: str) -> dict[str, int]:
+    if model not in ZOO:
+        return {}
+    entry = ZOO[model]
+    return {"layers": entry.layers, "hidden": entry.hidden, "heads": entry.heads, "sequence": entry.sequence}
+
+
+def searched_split(task: ModelTask, found: Mapping[str, Any], study: StudyFile, chip: str) -> Split:
+    """A model of a search's answer (its table in ``phaze.result/1``)."""
+    plan = found["plan"]
+    graph = next(g for g in task.graphs if (g.width, g.microbatch) == (found["tensor"], found["microbatch"]))
+    table = next(one for one in study.tables() if one.name == task.name)
+    known = _known(task.name)
+    return Split(
+        model=task.name,
+        chip=chip,
+        tensor=plan["tensor"],
+        pipeline=plan["pipeline"],
+        data=plan["data"],
+        chunks=1,
+        microbatch=found["microbatch"],
+        batch=task.training.batch,
+        sequence=table.sequence or known.get("sequence"),
+        sequence_parallel=study.training.sequence_parallel,
+        optimizer=task.training.optimizer,
+        precision="bf16",
+        zero=0,
+        order="",
+        attention=study.training.attention,
+        hides_synchronisation=False,
+        recompute=tuple(stage["recompute"] for stage in plan["stages"]),
+        devices=tuple(stage["devices"] for stage in plan["stages"]),
+        stages=cut(graph.calls, plan["stages"], task.name),
+        sizes=known,
+    )
+
+
+def planned_split(document: Mapping[str, Any], opened: Reopened) -> Split:
+    """A plan's document (``phaze.plan/1``) with its job."""
+    job, model = opened.job, opened.model
+    sizes = _known(model.name)
+    if job.family is not None and job.sizes is not None:
+        sizes = {key: int(value) for key, value in check_sizes(job.family, job.sizes).items()}
+    return Split(
+        model=job.family or model.name,
+        chip=opened.setting.chip.name,
+        tensor=document["tensor"],
+        pipeline=document["pipeline"],
+        data=document["data"],
+        chunks=int(document.get("chunks", 1)),
+        microbatch=document["microbatch"],
+        batch=job.batch,
+        sequence=model.sequence,
+        sequence_parallel=bool(document.get("sequence_parallel", False)),
+        optimizer=job.optimizer,
+        precision=job.precision,
+        zero=job.zero,
+        order=str(document.get("order", "")),
+        attention=job.attention,
+        hides_synchronisation=opened.setting.stack.hidden_synchronisation > 0,
+        recompute=tuple(stage["recompute"] for stage in document["stages"]),
+        devices=tuple(stage["devices"] for stage in document["stages"]),
+        stages=cut([call.layer for call in model.calls], document["stages"], model.name),
+        sizes=sizes,
+    )
+
+
+def require_launchable(split: Split, framework: str) -> None:
+    """Refuse what no framework of these can run, with the reason."""
+    if len(set(split.devices)) > 1:
+        raise InputError(
+            split.model,
+            f"its stages have {min(split.devices)} to {max(split.devices)} devices each",
+            f"{framework} gives every stage the same; search with one width, widths = [1]",
+        )
+    if split.batch % (split.microbatch * split.data):
+        raise InputError(
+            split.model,
+            f"a batch of {split.batch} is not a multiple of microbatch {split.microbatch} x {split.data} copies",
+            f"{framework} needs one; plan with another batch or microbatch",
+        )
+    if len(set(split.recompute)) > 1:
+        raise InputError(
+            split.model,
+            f"its stages recompute differently ({', '.join(sorted(set(split.recompute)))})",
+            f"{framework} recomputes alike on every stage; plan with one choice for all",
+        )

@@ -1,0 +1,148 @@
+"""A plan as torchtitan's job file: TOML as release 0.2.2 reads it, the last one with TOML files.
+
+Release 0.3.0 has Python configurations and takes the same choices on its command line; where a name differs the comment
+says so. torchtitan shards with FSDP, which knows no ZeRO 1 alone, and its replication stands alone; what it cannot
+express is refused with the reason.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from phaze import __version__
+from phaze.errors import InputError
+from phaze.export.flags import Choice, aligned
+from phaze.export.source import Split, require_launchable
+
+VERSION = "torchtitan 0.2.2"
+FLAVOURS: Mapping[str, str] = MappingProxyType({"llama3-8b": "8B", "llama3-70b": "70B"})
+LLAMAS = frozenset({"llama", "llama2-7b", *FLAVOURS})
+
+
+def _require(split: Split) -> None:
+    if split.model not in LLAMAS:
+        raise InputError(
+            split.model, f"{VERSION} has no such model", "its own are of the llama kind: plan llama3-8b, or --llama"
+        )
+    require_launchable(split, "torchtitan")
+    alone = split.tensor == 1 and split.pipeline == 1
+    if split.zero == 0 and split.data > 1 and not alone:
+        raise InputError(
+            split.model,
+            "the copies keep whole optimizer states beside tensor or pipeline parallelism",
+            "torchtitan's replication stands alone; plan with --zero 1",
+        )
+    if split.tensor > 1 and not split.sequence_parallel:
+        raise InputError(
+            split.model,
+            "tensor parallelism without sequence parallelism",
+            f"{VERSION} has none; choose a plan with sequence parallelism",
+        )
+    if split.chunks > 1 and any(blocks % split.chunks for blocks, _, _ in split.stages):
+        raise InputError(split.model, "chunks that do not divide the blocks of a stage", "plan with other chunks")
+
+
+def module_names(split: Split) -> list[list[str]]:
+    """The modules of every stage (with chunks: of every virtual stage, the first of all ranks first)."""
+    parts: list[list[str]] = []
+    block = 0
+    order = [(rank, chunk) for chunk in range(split.chunks) for rank in range(split.pipeline)]
+    for rank, chunk in order:
+        blocks, before, after = split.stages[rank]
+        own = blocks // split.chunks
+        names = ["tok_embeddings"] if before and chunk == 0 else []
+        names += [f"layers.{block + at}" for at in range(own)]
+        names += ["norm", "output"] if after and chunk == split.chunks - 1 else []
+        block += own
+        parts.append(names)
+    return parts
+
+
+def _quoted(parts: list[list[str]]) -> str:
+    rows = ",\n".join("    [" + ", ".join(f'"{name}"' for name in part) + "]" for part in parts)
+    return f"[\n{rows},\n]"
+
+
+def _training(split: Split) -> list[Choice]:
+    local = split.batch // split.data if split.pipeline > 1 else split.microbatch
+    why = f"{split.rounds} microbatches of {split.microbatch}" if split.pipeline > 1 else "one microbatch at a time"
+    found = [
+        Choice("local_batch_size", str(local), why),
+        Choice("global_batch_size", str(split.batch), "sequences in a batch"),
+    ]
+    if split.sequence is not None:
+        found.append(Choice("seq_len", str(split.sequence), "positions of a sequence"))
+    return found
+
+
+def _parallelism(split: Split) -> list[Choice]:
+    found = [Choice("tensor_parallel_degree", str(split.tensor), "width of a tensor group, sequence parallel")]
+    if split.zero == 0:
+        found += [
+            Choice("data_parallel_replicate_degree", str(split.data), "copies, each with the whole state"),
+            Choice("data_parallel_shard_degree", "1", "no sharding"),
+        ]
+    else:
+        kept = "never" if split.zero < 3 else "always"
+        why = "parameters stay gathered; gradients are sharded too, below the planned memory"
+        found += [
+            Choice("data_parallel_replicate_degree", "1", "no replication"),
+            Choice("data_parallel_shard_degree", str(split.data), f"copies, nearest to ZeRO {split.zero}"),
+            Choice("fsdp_reshard_after_forward", f'"{kept}"', why if split.zero < 3 else "as ZeRO 3"),
+        ]
+    found.append(Choice("pipeline_parallel_degree", str(split.pipeline), "stages of a copy"))
+    if split.pipeline > 1:
+        kind = "1F1B" if split.chunks == 1 else "Interleaved1F1B"
+        found += [
+            Choice("pipeline_parallel_schedule", f'"{kind}"', "one forward and one backward in turn"),
+            Choice(
+                "pipeline_parallel_microbatch_size",
+                str(split.microbatch),
+                f"0.3.0: --parallelism.num_pp_microbatches {split.rounds}",
+            ),
+            Choice(
+                "module_fqns_per_model_part",
+                _quoted(module_names(split)),
+                "the stages; 0.3.0: pipeline_parallel_module_fqns_per_model_part",
+            ),
+        ]
+    return found
+
+
+def tables(split: Split) -> dict[str, list[Choice]]:
+    """Every table of the job file, or an InputError that says why there is none."""
+    _require(split)
+    flavour = FLAVOURS.get(split.model)
+    model = [Choice("name", '"llama3"', "its model of the llama kind")]
+    if flavour:
+        model.append(Choice("flavor", f'"{flavour}"', f"{split.model}'s sizes"))
+    else:
+        model.append(Choice("flavor", '"your-flavor"', f"register one with the sizes of {split.model}"))
+    mode = split.recompute[0]
+    again = [Choice("mode", f'"{mode}"', "what is computed again in the backward pass")]
+    if mode == "selective":
+        again.append(Choice("selective_ac_option", '"op"', "the nearest: products are kept, the rest runs again"))
+    name = {"adam": "AdamW"}.get(split.optimizer)
+    if name is None:
+        raise InputError(split.model, f"{VERSION} has no optimizer {split.optimizer}", "plan with adam")
+    return {
+        "model": model,
+        "training": _training(split),
+        "parallelism": _parallelism(split),
+        "activation_checkpoint": again,
+        "optimizer": [Choice("name", f'"{name}"', "as planned")],
+    }
+
+
+def torchtitan(split: Split) -> str:
+    """The job file."""
+    used = split.tensor * split.pipeline * split.data
+    text = (
+        f"# {split.model} on {used} x {split.chip}: a job for {VERSION}, by phaze {__version__}.\n"
+        "# Release 0.3.0 reads no TOML: give the same as --table.key value on its command line.\n"
+    )
+    for name, rows in tables(split).items():
+        lines = [(f"{row.name} = {row.value}", row.why) for row in rows]
+        short = [line for line in lines if "\n" not in line[0]]
+        long = [line for line in lines if "\n" in line[0]]
+        text += f"\n[{name}]\n{aligned(short)}\n" + "".join(f"# {why}\n{line}\n" for line, why in long)
+    return text
