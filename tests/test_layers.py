@@ -12,6 +12,7 @@ NAMES = [str(path.relative_to(SOURCE)) for path in FILES]
 
 # A room may import rooms of a lower rank, and itself.
 RANKS = {
+    "askable": 0,
     "errors": 0,
     "units": 0,
     "document_faults": 0,
@@ -29,9 +30,10 @@ RANKS = {
     "export": 8,
     "sweep": 8,
     "explain": 8,
+    "api": 9,
     "cli": 9,
-    "__init__": 9,
-    "__main__": 10,
+    "__init__": 10,
+    "__main__": 11,
 }
 # A third-party module and the files that alone may import it.
 ONLY_IN = {

@@ -35,19 +35,6 @@ def test_the_readme_has_the_two_commands_and_five_more() -> None:
     assert sum(command.startswith("phaze ") for command in commands) >= 5
 
 
-@pytest.mark.parametrize("command", sorted(set(_commands())))
-def test_a_shown_command_runs(command: str, tmp_path: Path) -> None:
-    program, *arguments = command.split()
-    if program == "make":
-        run, where = ["make", "--dry-run", *arguments], ROOT
-    else:
-        assert program == "phaze", command
-        run, where = [sys.executable, "-m", "phaze", *arguments], tmp_path
-    done = subprocess.run(run, capture_output=True, text=True, check=False, cwd=where)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_what_a_page_shows_is_what_is_printed(page: Path) -> None:
     text = page.read_text(encoding="utf-8")

@@ -1,5 +1,31 @@
-"""phaze: the AI accelerator and the way training runs on many of them, searched together, with a proof."""
+"""phaze: the AI accelerator and the way training runs on many of them, searched together, with a proof.
+
+    import phaze
+    run = phaze.search("bert-large")        the best chip and placement, as phaze search finds it
+    run                                     prints as the command does; a table in a notebook
+    run.frame()                             every chip, as columns for pandas or polars
+
+The functions are in :mod:`phaze.api`; nothing is imported before one is asked for.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from phaze.api import chip, estimate, load, place, plan, price
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__"]
+__all__ = ["__version__", "chip", "estimate", "graph", "load", "place", "plan", "price", "schedule", "search"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("search", "graph", "schedule"):
+        return import_module(f"phaze.{name}")
+    if name in __all__:
+        return getattr(import_module("phaze.api"), name)
+    raise AttributeError(f"module 'phaze' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

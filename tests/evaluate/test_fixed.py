@@ -3,16 +3,18 @@
 import copy
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
 import pytest
 
+from phaze.cost.collective import collective, kind_named
 from phaze.cost.parts import chip_arrays
 from phaze.errors import InputError
-from phaze.evaluate.fixed import block_calls, even_cuts, fixed_plan, interleaved
-from phaze.evaluate.layers import Setting, companions, layer_cost, layer_costs
+from phaze.evaluate.fixed import balanced_cuts, block_calls, even_cuts, fixed_plan, interleaved
+from phaze.evaluate.layers import Setting, companions, layer_cost, layer_costs, needed_again, pass_seconds
 from phaze.evaluate.run_file import job_of
 from phaze.graph.zoo import load_family
 from phaze.hardware.library import load_chip, load_cluster, load_stack
@@ -132,3 +134,52 @@ def test_a_collective_hides_behind_the_weight_gradient_of_its_own_map() -> None:
     chips = chip_arrays([setting.chip])
     assert layer_cost(block, hiding, chips).backward_s < layer_cost(block, setting, chips).backward_s
     assert layer_cost(block, hiding, chips).forward_s == layer_cost(block, setting, chips).forward_s
+
+
+def test_collectives_cut_into_pieces_hide_behind_their_neighbours_all_but_one_piece() -> None:
+    model = load_family("gpt", SMALL, tensor=4, microbatch=2, sequence_parallel=True)
+    block = model.layers[model.calls[block_calls(model)[0]].layer]
+    beside = companions(block.forward, pieces=True, weights=False)
+    assert len(beside) == 4
+    assert all(beside.values())
+    whole = load_stack("ideal")
+    chip, cluster = load_chip("a100-80gb"), load_cluster("selene")
+    chips = chip_arrays([chip])
+    open_s, hidden_s = (
+        pass_seconds(block.forward, Setting(chip, cluster, stack), chips)
+        for stack in (whole, replace(whole, piecewise_collectives=True))
+    )
+    sent = [op for op in block.forward.operators if op.core == "network"]
+    waits = [collective(kind_named(op.kind), op.size("bytes"), 4, cluster).time_s for op in sent]
+    assert open_s - hidden_s <= 0.75 * sum(waits) * (1 + 1e-12)
+    assert hidden_s < open_s
+
+
+def test_a_second_forward_pass_is_trimmed_to_what_backward_reads() -> None:
+    model = load_family("llama", {**SMALL, "mlp": 4096}, tensor=1, microbatch=2)
+    block = model.layers[model.calls[block_calls(model)[0]].layer]
+    again = needed_again(block)
+    read = {access.tensor for op in block.backward.operators for access in op.reads}
+    made = {access.tensor for op in again.operators for access in op.writes}
+    lost = [op for op in block.forward.operators if op.id not in {kept.id for kept in again.operators}]
+    assert any(op.kind == "product" for op in lost)  # the map back from the MLP: nothing reads its result
+    assert not read & {access.tensor for op in lost for access in op.writes}
+    assert read & made
+
+
+def test_balanced_stages_hold_every_layer_and_beat_even_ones_beside_a_large_vocabulary() -> None:
+    sizes = {**SMALL, "layers": 16, "vocabulary": 131072, "mlp": 4096}
+    model = load_family("llama", sizes, tensor=1, microbatch=1)
+    setting = Setting(load_chip("h100"), load_cluster("dgx-h100"), load_stack("nanotron"))
+    costs = layer_costs(model, setting)
+    times = [costs[call.layer].forward_s + costs[call.layer].backward_s for call in model.calls]
+    for stages in range(1, 9):
+        cuts = balanced_cuts(model, costs, stages, "none")
+        assert len(cuts) == stages
+        assert all(cut.layers for cut in cuts)
+        assert [layer for cut in cuts for layer in cut.layers] == list(range(len(model.calls)))
+    worst = [
+        max(sum(times[i] for i in cut.layers) for cut in cuts)
+        for cuts in (balanced_cuts(model, costs, 4, "none"), even_cuts(model, 4, "none"))
+    ]
+    assert worst[0] < worst[1]

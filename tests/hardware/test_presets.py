@@ -46,7 +46,9 @@ STACKS = (
     "megatron-deepspeed",
     "megatron-core",
     "torchtitan",
+    "torchtitan-eager",
     "maxtext",
+    "nanotron",
     "ideal",
 )
 TECHNOLOGIES = ("n7", "n5", "paper-22nm")

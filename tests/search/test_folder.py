@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from phaze.errors import InfeasibleError, InputError
+from phaze.errors import InfeasibleError, InputError, PhazeError
 from phaze.search import run
 from phaze.search.engine import workers
 from phaze.search.evaluation import Evaluated
@@ -122,3 +122,25 @@ def test_nothing_feasible_says_the_least_shortage(tmp_path: Path) -> None:
     with pytest.raises(InfeasibleError, match="nothing fits") as caught:
         run_in(tmp_path, "", tight)
     assert caught.value.document["needed_bytes"] > 2**20
+
+
+def test_a_space_without_a_chip_and_a_price_that_none_meets_are_said(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    from phaze import documents
+    from phaze.search.space import SpaceFile
+
+    job = _job()
+    for keep, match in (({"most_area": 0.5}, "no chip"), ({"area_of": "tpu-v4-paper", "most_usd": 301.0}, "cheapest")):
+        space = documents.check(SpaceFile, job.space.model_dump(by_alias=True) | {"keep": keep}, "made")
+        with pytest.raises(InfeasibleError, match=match):
+            run_in(tmp_path / match, "", replace(job, space=space, hbm_bytes=(2**34,)))
+
+
+def test_when_every_chip_fails_the_fault_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*anything: object) -> Evaluated:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(run, "evaluate", failing)
+    with pytest.raises(PhazeError, match="broken"):
+        run_in(tmp_path, "", _job())

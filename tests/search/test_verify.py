@@ -93,6 +93,11 @@ def test_every_field_of_the_result_is_checked(copy: Path, phaze: Callable[..., R
         "DELETE FROM closed WHERE chip = 0",
         "DELETE FROM closed",
         "DROP TABLE closed",
+        "DELETE FROM evaluated",
+        'UPDATE evaluated SET document = replace(document, \'"error":""\', \'"error":"x"\')',
+        "UPDATE evaluated SET document = replace(document, '\"score\":', '\"score\":1')",
+        "UPDATE evaluated SET document = replace(document, '\"ran\":[[', '\"ran\":[[1')",
+        "UPDATE evaluated SET document = 'x'",
     ],
 )
 def test_a_changed_list_of_closed_chips_is_seen(copy: Path, phaze: Callable[..., Ran], change: str) -> None:
@@ -107,7 +112,7 @@ def test_a_list_made_to_fit_is_seen_by_computing_bounds_anew(run: Path, copy: Pa
     """The winner struck from the list and the second best made the answer: digests right, the proof wrong."""
     from phaze import documents
     from phaze.search.certificate import certificate_of
-    from phaze.search.journal import read_closed
+    from phaze.search.journal import read_closed, read_evaluated
     from phaze.search.keep import kept_of
     from phaze.search.space import SpaceFile
 
@@ -120,9 +125,9 @@ def test_a_list_made_to_fit_is_seen_by_computing_bounds_anew(run: Path, copy: Pa
     )
     base.commit()
     base.close()
-    closed = read_closed(copy / "journal.sqlite")
+    closed, opened = read_closed(copy / "journal.sqlite"), read_evaluated(copy / "journal.sqlite")
     kept = kept_of(documents.load(SpaceFile, str(run.parent / "space.toml")))
-    good["certificate"] = certificate_of(closed, good["objective"]["score"], 1e-4, kept).document()
+    good["certificate"] = certificate_of(closed, opened, good["objective"]["score"], 1e-4, kept).document()
     (copy / "result.json").write_text(json.dumps(good))
     ran = phaze("verify", copy, "--all", "--json")
     assert ran.code == 1 and "chip" in json.loads(ran.out)["objections"][0]

@@ -48,6 +48,21 @@ def test_vtrain_inside_a_node(shelf: Shelf) -> None:
     assert found.rank is not None and found.rank > 0.9
 
 
+def test_h100_with_the_best_of_what_the_rows_leave_open(shelf: Shelf) -> None:
+    assert scored("megatron-core-h100", shelf).scores["seconds", True].median < 0.08
+
+
+@pytest.mark.parametrize("name", ["maxtext-v5e", "maxtext-v5p"])
+def test_tpus(name: str, shelf: Shelf) -> None:
+    assert stated(name, shelf).median < 0.10
+
+
+def test_memory_of_the_h100_sweep(shelf: Shelf) -> None:
+    found = scored("nanotron-h100", shelf).scores["memory_bytes", False]
+    assert found.median < 0.12
+    assert found.rank is not None and found.rank > 0.9
+
+
 def test_a_data_sheet_is_worse_and_still_of_use(shelf: Shelf) -> None:
     plain = scored("sc21", shelf, "datasheet").scores["seconds", False]
     assert stated("sc21", shelf).median < plain.median < 0.25

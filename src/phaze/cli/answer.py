@@ -42,6 +42,17 @@ def terminal() -> "Console":
     return Console(highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else 80)
 
 
+def _print(show: "Callable[[Console], None]") -> None:
+    """Show on a terminal; elsewhere without the blanks that tables leave at the end of a line."""
+    if sys.stdout.isatty():
+        show(terminal())
+        return
+    console = terminal()
+    with console.capture() as captured:
+        show(console)
+    sys.stdout.write("".join(line.rstrip() + "\n" for line in captured.get().splitlines()))
+
+
 def answering(command: Callable[P, Answer]) -> Callable[..., None]:
     """Give ``command`` the shared options and print what it returns."""
 
@@ -55,7 +66,7 @@ def answering(command: Callable[P, Answer]) -> Callable[..., None]:
             for document in answer.documents:
                 sys.stdout.write(dumps(document, pretty) + "\n")
         else:
-            answer.show(terminal())
+            _print(answer.show)
         sys.stdout.flush()
         raise typer.Exit(answer.exit_code)
 

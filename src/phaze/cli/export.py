@@ -40,8 +40,8 @@ def _chosen(names: Sequence[str], model: str | None, where: str) -> int:
 
 
 def _split(run: str, model: str | None) -> "Split":
-    from phaze.cli.report import read_plan, run_of
     from phaze.evaluate.job_file import reopened
+    from phaze.export.opened import read_plan, run_of
     from phaze.export.source import planned_split, searched_split
     from phaze.search.folder import STUDY
     from phaze.study.load import read_study, study_of
@@ -60,8 +60,8 @@ def _split(run: str, model: str | None) -> "Split":
 
 
 def _stories(run: str) -> "list[Story]":
-    from phaze.cli.report import read_plan, run_of
     from phaze.evaluate.job_file import reopened
+    from phaze.export.opened import read_plan, run_of
     from phaze.report.page.search_page import tasks_on
     from phaze.report.story import planned, searched
     from phaze.search.chips import open_space
@@ -79,8 +79,8 @@ def _stories(run: str) -> "list[Story]":
 
 
 def _frame(run: str) -> "Frame":
-    from phaze.cli.report import read_plan, run_of
     from phaze.export.frame import chips_frame, stages_frame
+    from phaze.export.opened import read_plan, run_of
     from phaze.search.chips import open_space
 
     if _is_plan(run):

@@ -34,7 +34,7 @@ def _objections(folder: Path, result: dict[str, Any], count: int | None, seed: i
     from phaze.search.baseline import scale_for
     from phaze.search.chips import open_space
     from phaze.search.folder import JOURNAL, STUDY
-    from phaze.search.journal import read_closed
+    from phaze.search.journal import read_closed, read_evaluated
     from phaze.search.result import code_digest
     from phaze.search.verify import check_bounds, check_evaluated, check_list, plain_of
     from phaze.search.verify_answer import check_answer
@@ -49,7 +49,7 @@ def _objections(folder: Path, result: dict[str, Any], count: int | None, seed: i
     try:
         closed = read_closed(folder / JOURNAL)
         wrong += check_answer(plain, result)
-        wrong += check_list(plain, result, closed)
+        wrong += check_list(plain, result, closed, read_evaluated(folder / JOURNAL))
         best = float(result["objective"]["score"])
         wrong += check_evaluated(plain, closed, best, None if count is None else max(1, count // 20), seed)
         wrong += check_bounds(plain, closed, best, count, seed)

@@ -50,9 +50,16 @@ STATES: Mapping[tuple[Precision, Optimizer], State] = MappingProxyType(
 ACTIVATION_SCALES: Mapping[Precision, float] = MappingProxyType({"fp32": 2.0, "bf16": 1.0, "fp8": 1.0})
 
 
-def state_of(precision: Precision, optimizer: Optimizer, state_bytes: float | None = None) -> State:
-    """Bytes for one parameter; ``state_bytes``, if given, is the sum that a software stack holds."""
+def state_of(
+    precision: Precision, optimizer: Optimizer, state_bytes: float | None = None, gradient_bytes: float | None = None
+) -> State:
+    """Bytes for one parameter; ``state_bytes``, if given, is the sum that a software stack holds.
+
+    ``gradient_bytes``, if given, are those of the gradient among them.
+    """
     usual = STATES[precision, optimizer]
+    if gradient_bytes is not None:
+        usual = State(usual.weight, gradient_bytes, usual.optimizer)
     if state_bytes is None or state_bytes == usual.total:
         return usual
     if state_bytes >= usual.weight + usual.gradient:
@@ -65,7 +72,9 @@ def state_of(precision: Precision, optimizer: Optimizer, state_bytes: float | No
 def stack_state(precision: Precision, optimizer: Optimizer, stack: Stack) -> State:
     """Bytes for one parameter under a stack; what it says it holds is at its own precision and optimizer."""
     own = (precision, optimizer) == (stack.precision, stack.optimizer)
-    return state_of(precision, optimizer, stack.state_bytes if own and stack.state_bytes else None)
+    if not own:
+        return state_of(precision, optimizer)
+    return state_of(precision, optimizer, stack.state_bytes or None, stack.gradient_bytes or None)
 
 
 def held_bytes(parameters: float, state: State, zero: int = 0, replicas: int = 1) -> float:

@@ -1,7 +1,8 @@
 """What a given plan takes (``phaze plan --fixed``): its batch time and the memory of every stage, fitting or not.
 
 The blocks of the model are cut evenly over the stages in their order; what lies before them joins the first stage, what
-lies after them the last (:func:`even_cuts`). The price is that of rules ``cluster``.
+lies after them the last (:func:`even_cuts`); a stack that balances its stages cuts by time (:func:`balanced_cuts`).
+The price is that of rules ``cluster``.
 Interleaving with v chunks a device is evaluated on top of it (:func:`interleaved`):
 
     bubble      / v, as a microbatch passes the pipeline in pieces
@@ -77,6 +78,23 @@ def even_cuts(model: Model, stages: int, mode: str) -> tuple[ModeCut, ...]:
     return tuple(ModeCut(tuple(range(a, b + 1)), mode) for a, b in zip(first, last, strict=True))  # type: ignore[arg-type]
 
 
+def balanced_cuts(model: Model, costs: Sequence[LayerCost], stages: int, mode: str) -> tuple[ModeCut, ...]:
+    """Calls in their order; a stage ends with the call that takes the sum of times past its share, i/S of all."""
+    times = [costs[call.layer].forward_s + costs[call.layer].backward_s for call in model.calls]
+    if stages > len(times):
+        raise InputError("plan.pipeline", f"{stages} stages and {len(times)} layers", "use at most as many stages")
+    total, done = sum(times), 0.0
+    cuts: list[list[int]] = [[]]
+    for number, time_s in enumerate(times):
+        cuts[-1].append(number)
+        done += time_s
+        left = len(times) - number - 1
+        past = done > total * len(cuts) / stages or left == stages - len(cuts)
+        if len(cuts) < stages and past:
+            cuts.append([])
+    return tuple(ModeCut(tuple(cut), mode) for cut in cuts)  # type: ignore[arg-type]
+
+
 def interleaved(plan: Plan, chunks: int, rounds: int) -> Plan:
     """The plan with ``chunks`` pieces a device; the formulas stand in the module's docstring."""
     if chunks == 1:
@@ -118,12 +136,14 @@ def fixed_plan(job: Job, basis: Basis = "calibrated", shelf: Shelf | None = None
     """The plan of a job with its times and memory; ``shelf`` keeps what jobs share."""
     plan = job.plan
     setting = Setting(job.chip, job.cluster, job.stack, basis)
-    where = (job.chip.name, job.cluster.name, job.stack.name, basis)
+    where = (job.chip, job.cluster, job.stack, basis)
     costs = (shelf or Shelf()).take(("costs", job.traced, where), lambda: layer_costs(job.model, setting))
     graph, extras = placed_layers(job.model, costs)
     problem = cluster_problem(job, setting, graph, extras)
     prices = LevelPrices(job.cluster, basis)
     cuts = even_cuts(job.model, plan.pipeline, plan.recompute)
+    if job.stack.balances_stages:
+        cuts = balanced_cuts(job.model, costs, plan.pipeline, plan.recompute)
     found = min(
         (
             price(problem, Shape(plan.tensor, plan.pipeline, plan.data, order), cuts, prices)

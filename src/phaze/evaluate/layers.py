@@ -4,12 +4,14 @@ For one pass over a layer with operators o (run one after the other) and tensor-
 
     device   = sum over o of time(o) + sum over c of (time(c) - hidden(c))                       (:func:`pass_seconds`)
     hidden(c) = min(time(c), sum of the products that may run beside c)      backward, if the stack hides collectives
+              = (1 - 1/n) of that     a gather or scatter over n ranks that the stack runs piece by piece, in any pass
     host     = (operators + collectives) * host time of the stack
     pass     = (device^3 + host^3)^(1/3)                         the host runs ahead, but not far: a soft maximum
     backward = pass + 8 N / HBM bandwidth        gradients of N parameters are added to those of earlier microbatches
 
 A product may run beside c if it neither leads to c nor follows from it and reads what the last products before c read:
-the weight gradient of the same map.
+the weight gradient of the same map. Piece by piece, also the products that a scatter waits for or that wait for a
+gather: while a piece is on its way, the product works on the next.
 """
 
 from collections.abc import Sequence
@@ -22,7 +24,7 @@ from phaze.cost.collective import collective, kind_named
 from phaze.cost.parts import ChipArrays, chip_arrays
 from phaze.cost.table import cost_works
 from phaze.cost.work import works_of
-from phaze.graph.fuse import fuse_layer
+from phaze.graph.fuse import fuse_graph, fuse_layer
 from phaze.graph.ir import Layer, Model, OperatorGraph
 from phaze.hardware.calibration import Basis, Constants, constants_of
 from phaze.hardware.chip import Chip
@@ -83,8 +85,11 @@ def _closure(edges: Sequence[tuple[int, int]], start: set[int], forward: bool) -
     return seen
 
 
-def companions(graph: OperatorGraph) -> dict[int, tuple[int, ...]]:
-    """For the place of every collective, the places of the products that may run beside it."""
+def companions(graph: OperatorGraph, pieces: bool = False, weights: bool = True) -> dict[int, tuple[int, ...]]:
+    """For the place of every collective, the places of the products that may run beside it.
+
+    ``weights``: products of weight gradients; ``pieces``: also those after a gather and before a scatter.
+    """
     edges = list(graph.edges())
     place = {operator.id: index for index, operator in enumerate(graph.operators)}
     products = [operator for operator in graph.operators if operator.core in ("tensor", "both")]
@@ -95,13 +100,21 @@ def companions(graph: OperatorGraph) -> dict[int, tuple[int, ...]]:
         if operator.core != "network":
             continue
         before, after = (_closure(edges, {operator.id}, forward) for forward in (False, True))
-        open_edges = [(tail, head) for tail, head in edges if head not in matrix]
-        last = _closure(open_edges, {operator.id}, False) & matrix
-        inputs = {access.tensor for product in products if product.id in last for access in product.reads}
+        last = _closure([edge for edge in edges if edge[1] not in matrix], {operator.id}, False) & matrix
+        near: set[int] = set()
+        if pieces and operator.kind == "reduce_scatter":
+            near = last
+        elif pieces and operator.kind == "all_gather":
+            near = _closure([edge for edge in edges if edge[0] not in matrix], {operator.id}, True) & matrix
+        inputs = {a.tensor for product in products if weights and product.id in last for a in product.reads}
         beside = [
             product.id
             for product in products
-            if product.id not in before | after | taken and inputs & {access.tensor for access in product.reads}
+            if product.id not in taken
+            and (
+                product.id in near
+                or (product.id not in before | after and inputs & {access.tensor for access in product.reads})
+            )
         ]
         taken.update(beside)
         found[place[operator.id]] = tuple(place[id_] for id_ in beside)
@@ -123,18 +136,40 @@ def pass_seconds(graph: OperatorGraph, setting: Setting, chips: ChipArrays, hide
         return 0.0
     times = cost_works(works_of(graph), chips, setting.constants).times_s()[:, 0]
     waits = _collective_seconds(graph, setting)
-    hidden = 0.0
-    if hides:
-        hidden = sum(min(waits[at], sum(times[i] for i in beside)) for at, beside in companions(graph).items())
+    hidden, pieces = 0.0, setting.stack.piecewise_collectives
+    if hides or pieces:
+        for at, beside in companions(graph, pieces, hides).items():
+            group = graph.operators[at].size("group") if pieces else 0
+            hidden += (1 - 1 / group if group else 1.0) * min(waits[at], sum(times[i] for i in beside))
     device = float(times.sum() + waits.sum()) - hidden
     host = sum(operator.core != "none" for operator in graph.operators) * setting.stack.host_s
     return float((device**SOFTNESS + host**SOFTNESS) ** (1 / SOFTNESS))
+
+
+def needed_again(layer: Layer) -> OperatorGraph:
+    """The forward pass without operators that lead to nothing the backward pass reads."""
+    read = {access.tensor for operator in layer.backward.operators for access in operator.reads}
+    start = {op.id for op in layer.forward.operators if read & {access.tensor for access in op.writes}}
+    kept = _closure(list(layer.forward.edges()), start, False)
+    operators = tuple(op for op in layer.forward.operators if op.id in kept)
+    taken = {access.tensor for op in operators for access in op.reads}
+    made = {access.tensor for op in operators for access in op.writes}
+    return OperatorGraph(
+        tensors=tuple(tensor for tensor in layer.forward.tensors if tensor.id in taken | made),
+        operators=operators,
+        inputs=tuple(id_ for id_ in layer.forward.inputs if id_ in taken),
+        outputs=tuple(sorted(made & read)),
+    )
 
 
 def layer_cost(layer: Layer, setting: Setting, chips: ChipArrays) -> LayerCost:
     """What one layer takes in a setting."""
     fused = fuse_layer(layer, setting.stack.fusion)
     forward_s = pass_seconds(fused.forward, setting, chips)
+    full_s = forward_s
+    if setting.stack.trims_recompute:
+        rerun = fuse_graph(needed_again(layer), setting.stack.fusion)
+        full_s = min(forward_s, pass_seconds(rerun, setting, chips))
     again = ACCUMULATED_BYTES * layer.parameter_elements / setting.hbm_bytes_per_s
     hides = setting.stack.hides_tensor_collectives
     return LayerCost(
@@ -142,7 +177,7 @@ def layer_cost(layer: Layer, setting: Setting, chips: ChipArrays) -> LayerCost:
         forward_s=forward_s,
         backward_s=pass_seconds(fused.backward, setting, chips, hides) + again,
         selective_s=min(forward_s, pass_seconds(fused.selective.rerun, setting, chips)),
-        full_s=forward_s,
+        full_s=full_s,
         parameters=layer.parameter_elements,
         saved_bytes=layer.none.saved_bytes,
         selective_bytes=layer.selective.saved_bytes,

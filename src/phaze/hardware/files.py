@@ -249,6 +249,10 @@ class StackFile(Document):
     schedule: ScheduleRule = "serial"
     precision: Precision = "bf16"
     optimizer: Optimizer = "adam"
+    piecewise_collectives: bool = False
+    trims_recompute: bool = False
+    balances_stages: bool = False
+    gradient_bytes: NonNegative = 0.0
     notes: Text | None = None
     sources: Sources = Field(default_factory=dict)
 
@@ -273,6 +277,10 @@ class StackFile(Document):
             schedule=self.schedule,
             precision=self.precision,
             optimizer=self.optimizer,
+            piecewise_collectives=self.piecewise_collectives,
+            trims_recompute=self.trims_recompute,
+            balances_stages=self.balances_stages,
+            gradient_bytes=self.gradient_bytes,
         )
 
 

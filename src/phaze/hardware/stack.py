@@ -18,10 +18,14 @@ class Stack:
     ``fusion``: none (each operator alone), chains (element-wise ones that follow each other become one, as where
     fused kernels are written by hand), elementwise (also reductions and normalisations), full (also epilogues).
     ``host_s``: host time to launch one operator. ``hides_tensor_collectives``: the backward all-reduce runs behind
-    the weight-gradient products. ``hidden_synchronisation``: share of the data-parallel reduction behind the
-    backward pass. ``scatter_gather``: a tensor group sends each byte between stages once.
+    the weight-gradient products. ``piecewise_collectives``: gathers and scatters of a tensor group are cut into pieces
+    that run behind the products next to them. ``hidden_synchronisation``: share of the data-parallel reduction behind
+    the backward pass. ``scatter_gather``: a tensor group sends each byte between stages once.
     ``optimizer_traffic_bytes``: HBM bytes that one update moves for a parameter. ``state_bytes``: bytes held for a
     parameter (weight, gradient, master weight, moments). ``reserve_bytes``: memory the framework keeps for itself.
+    ``trims_recompute``: a compiler leaves out of a second forward pass what the backward pass does not read.
+    ``balances_stages``: it cuts a model into stages of equal work, not of as many blocks.
+    ``gradient_bytes``: of ``state_bytes``, those of the gradient; 0: as the precision says.
     """
 
     name: str
@@ -37,9 +41,13 @@ class Stack:
     schedule: ScheduleRule = "serial"
     precision: Precision = "bf16"
     optimizer: Optimizer = "adam"
+    piecewise_collectives: bool = False
+    trims_recompute: bool = False
+    balances_stages: bool = False
+    gradient_bytes: float = 0.0
 
     def __post_init__(self) -> None:
-        for field in ("host_s", "optimizer_traffic_bytes", "state_bytes", "reserve_bytes"):
+        for field in ("host_s", "optimizer_traffic_bytes", "state_bytes", "reserve_bytes", "gradient_bytes"):
             if not 0 <= getattr(self, field) < float("inf"):
                 raise InputError(
                     f"{self.name}.{field}", f"{getattr(self, field)!r} is out of range", "it must be at least 0"

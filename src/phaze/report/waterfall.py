@@ -40,6 +40,7 @@ from phaze.cost.parts import chip_arrays
 from phaze.cost.products import map_product
 from phaze.cost.table import cost_works
 from phaze.cost.work import Work, works_of
+from phaze.evaluate.fixed import placed_layers
 from phaze.evaluate.flow import Prepared
 from phaze.evaluate.layers import LayerCost, Setting, companions, layer_costs, pass_seconds
 from phaze.evaluate.passes import Pass
@@ -198,12 +199,15 @@ def plan_parts(model: Model, setting: Setting) -> tuple[list[LayerParts], tuple[
     """The layers of a model planned on hardware that exists, and their costs."""
     products = Products(setting.chip, setting.constants, {})
     costs, found = layer_costs(model, setting), []
-    for layer, cost in zip(model.layers, costs, strict=True):
+    graph, extras = placed_layers(model, costs)
+    own = {model.calls[placed.id].layer: extra for placed, extra in zip(graph.layers, extras, strict=True)}
+    for kind, (layer, cost) in enumerate(zip(model.layers, costs, strict=True)):
         fused = fuse_layer(layer, setting.stack.fusion)
         causes = _serial_parts(fused.forward, setting, products, False)
         causes = causes + _serial_parts(fused.backward, setting, products, setting.stack.hides_tensor_collectives)
         causes[_cause("adding up gradients")] = cost.forward_s + cost.backward_s - causes.sum()
-        found.append(LayerParts(causes, cost.full_s, cost.selective_s))
+        full_s = own[kind].full_s
+        found.append(LayerParts(causes, cost.forward_s if full_s is None else full_s, own[kind].selective_s))
     return found, costs
 
 

@@ -13,11 +13,13 @@ gap         = 1 - lower bound / best score
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
 from phaze.documents import digest
+from phaze.search.evaluation import Evaluated
 from phaze.search.journal import Closed
 from phaze.search.keep import Kept
 from phaze.search.state import State
@@ -69,12 +71,16 @@ def _plain(value: float) -> float | None:
     return value if isfinite(value) else None
 
 
-def digest_of(closed: list[Closed]) -> str:
-    """One number for the whole list; nothing in it can change without changing this."""
-    return digest([[one.chip, one.reason, one.bound, one.step] for one in closed])
+def digest_of(closed: Sequence[Closed], evaluated: Sequence[Evaluated]) -> str:
+    """One number for the list of closed chips and for what was found of the opened ones: nothing of it can change."""
+    rows = [[one.chip, one.reason, one.bound, one.step] for one in closed]
+    opened = [[one.chip, one.document()] for one in sorted(evaluated, key=lambda one: one.chip)]
+    return digest([rows, opened])
 
 
-def certificate_of(closed: list[Closed], best: float, asked_gap: float, kept: Kept) -> Certificate:
+def certificate_of(
+    closed: Sequence[Closed], evaluated: Sequence[Evaluated], best: float, asked_gap: float, kept: Kept
+) -> Certificate:
     """The certificate of a list of closed chips; ``kept`` knows what the space's rules left out."""
     lower = min((one.bound for one in closed if one.bound is not None), default=best)
     lower = min(lower, best)
@@ -82,4 +88,4 @@ def certificate_of(closed: list[Closed], best: float, asked_gap: float, kept: Ke
     counts |= {"area": kept.area, "power": kept.power, "cost": kept.cost}
     by_reason = {reason: counts.get(reason, 0) for reason in REASONS}
     gap = max(0.0, 1.0 - lower / best)
-    return Certificate(gap, asked_gap, lower, by_reason, len(closed), digest_of(closed))
+    return Certificate(gap, asked_gap, lower, by_reason, len(closed), digest_of(closed, evaluated))

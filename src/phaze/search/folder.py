@@ -1,6 +1,8 @@
 """A run is a folder: the study as it was run, the journal, the result. The same command in it goes on where it was."""
 
+import errno
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,9 @@ from phaze.search.baseline import scale_for
 from phaze.search.certificate import certificate_of, closed_chips
 from phaze.search.engine import workers
 from phaze.search.journal import SqliteJournal
-from phaze.search.result import code_digest, infeasible, result_document
+from phaze.search.result import code_digest, result_document
 from phaze.search.run import Watch, search
+from phaze.search.shortage import nothing_found
 from phaze.search.state import State
 from phaze.search.task import Job
 
@@ -40,7 +43,11 @@ def write_whole(path: Path, text: str) -> None:
             os.fsync(file.fileno())
         beside.replace(path)
     except OSError as fault:
-        raise InputError(str(path), f"the file cannot be written ({fault.strerror})", "make room") from None
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        full = fault.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        change = "make room; the same command goes on" if full else "write elsewhere"
+        raise InputError(str(path), f"the file cannot be written ({fault.strerror})", change) from None
 
 
 def _made(folder: Path) -> Path:
@@ -48,6 +55,8 @@ def _made(folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as fault:
         raise InputError(str(folder), f"the folder cannot be made ({fault.strerror})", "give another --out") from None
+    if not os.access(folder, os.W_OK):
+        raise InputError(str(folder), "the folder cannot be written", "give another --out")
     return folder
 
 
@@ -60,10 +69,10 @@ def run_in(folder: Path, study_text: str, job: Job, processes: int = 1, watch: W
         state = search(job, scale, workers(processes), journal, watch)
         best = best_of(state)
         if best is None:
-            raise infeasible(job)
+            raise nothing_found(state)
         closed = closed_chips(state)
         journal.finish(closed)
-        certificate = certificate_of(closed, best.score, job.gap, state.opened.kept)
+        certificate = certificate_of(closed, list(state.evaluated.values()), best.score, job.gap, state.opened.kept)
         document = result_document(state, best, certificate, code)
         write_whole(folder / RESULT, dumps(document, pretty=True) + "\n")
     return Finished(folder, document, state, best)

@@ -11,11 +11,21 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 from phaze.errors import InputError
 from phaze.search.evaluation import Evaluated, evaluated_from
 
 FORMAT = "phaze.journal/1"
+# What SQLite says, what it means here, and what to do.
+FAULTS = (
+    ("locked", "another search is writing here", "wait, or give another --out"),
+    ("full", "the disk is full", "make room; the same command goes on"),
+    ("disk I/O", "the disk cannot be written (disk I/O error)", "make room, or look at it; the same command goes on"),
+    ("readonly", "the folder cannot be written", "give another --out"),
+    ("unable to open", "the folder cannot be written", "give another --out"),
+)
 TABLES = (
     "CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS evaluated (chip INTEGER PRIMARY KEY, document TEXT NOT NULL)",
@@ -40,10 +50,9 @@ def _said(path: Path) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as fault:
         text = str(fault)
-        if "locked" in text:
-            raise InputError(str(path), "another search is writing here", "wait, or give another --out") from None
-        if "full" in text:
-            raise InputError(str(path), "the disk is full", "make room; the same command goes on") from None
+        for sign, seen, change in FAULTS:
+            if sign in text:
+                raise InputError(str(path), seen, change) from None
         raise InputError(str(path), f"the journal cannot be used ({text})", "check the folder's rights") from None
     except sqlite3.DatabaseError as fault:
         raise InputError(
@@ -113,27 +122,27 @@ class SqliteJournal:
         self.close()
 
 
-def read_closed(path: Path) -> list[Closed]:
-    """The certificate of a finished run, chip by chip."""
+def _read(path: Path, query: str) -> list[Any]:
+    """The rows of a query of a journal that nobody writes; the folder may be read-only."""
     if not path.exists():
         raise InputError(str(path), "there is no such file", "give the folder of a run")
+    unwritten = path.with_name(path.name + "-wal").exists()
+    place = f"file:{quote(str(path.absolute()))}?mode=ro" + ("" if unwritten else "&immutable=1")
     with _said(path):
-        base = sqlite3.connect(path, timeout=0.2)
+        base = sqlite3.connect(place, timeout=0.2, uri=True)
         try:
-            rows = base.execute("SELECT chip, reason, bound, step FROM closed ORDER BY chip").fetchall()
+            return base.execute(query).fetchall()
         finally:
             base.close()
+
+
+def read_closed(path: Path) -> list[Closed]:
+    """The certificate of a finished run, chip by chip."""
+    rows = _read(path, "SELECT chip, reason, bound, step FROM closed ORDER BY chip")
     return [Closed(int(chip), str(reason), bound, str(step)) for chip, reason, bound, step in rows]
 
 
 def read_evaluated(path: Path) -> list[Evaluated]:
     """Every chip that a run has opened."""
-    if not path.exists():
-        raise InputError(str(path), "there is no such file", "give the folder of a run")
-    with _said(path):
-        base = sqlite3.connect(path, timeout=0.2)
-        try:
-            rows = base.execute("SELECT chip, document FROM evaluated ORDER BY chip").fetchall()
-        finally:
-            base.close()
+    rows = _read(path, "SELECT chip, document FROM evaluated ORDER BY chip")
     return [evaluated_from(int(chip), json.loads(text)) for chip, text in rows]

@@ -10,15 +10,11 @@ from importlib.resources.abc import Traversable
 from typing import Any
 
 from phaze import __version__
-from phaze.errors import InfeasibleError
-from phaze.evaluate.flow import LayerSeconds, graph_of, placement_of
 from phaze.hardware.chip import Chip
 from phaze.hardware.ownership import load_terms, ownership_of
 from phaze.hardware.power import full_rate_power
 from phaze.hardware.technology import chip_areas
 from phaze.placement.answer import document_of
-from phaze.placement.shortage import Shortage, shortage_of
-from phaze.placement.solve import fastest_plan
 from phaze.schedule.problem import Schedule
 from phaze.search.answer import Best
 from phaze.search.certificate import Certificate
@@ -161,24 +157,3 @@ def result_document(state: State, best: Best, certificate: Certificate, code: st
         "version": __version__,
         "code_digest": code,
     }
-
-
-def infeasible(job: Job) -> InfeasibleError:
-    """Nothing in the space is feasible: the least shortage over all ways; memory depends on no chip."""
-    found: list[tuple[float, str, Shortage]] = []
-    for task in job.models:
-        own: list[tuple[float, str, Shortage]] = []
-        for way in task.ways:
-            graph = task.graphs[way.graph]
-            layers = graph_of(graph, [LayerSeconds(1.0, 1.0)] * len(graph.layers))
-            problem = placement_of([layers], graph.microbatch, way.recompute, job.hbm_bytes[-1], task.training)
-            if fastest_plan(problem) is not None:
-                own = []
-                break
-            shortage = shortage_of(problem)
-            stage = shortage.tightest
-            own.append((float("inf") if stage is None else stage.memory.total_bytes, task.name, shortage))
-        found += own
-    need, name, shortage = min(found, key=lambda one: one[0])
-    document = {"schema": SCHEMA, "feasible": False, "model": name, "needed_bytes": need if need < 1e30 else None}
-    return InfeasibleError(f"{name}: {shortage.sentence}", {**document, "available_bytes": job.hbm_bytes[-1]})

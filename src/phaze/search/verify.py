@@ -28,7 +28,7 @@ from phaze.schedule.part import part_of
 from phaze.search.certificate import certificate_of
 from phaze.search.chips import SpaceChips
 from phaze.search.energy import Electricity, dynamic_floors, pass_floors
-from phaze.search.evaluation import plan_of
+from phaze.search.evaluation import Evaluated, plan_of
 from phaze.search.journal import Closed
 from phaze.search.objective import Rates, Scale
 from phaze.search.plain import layers_on, planned
@@ -172,12 +172,14 @@ def _bounded(plain: Plain, numbers: Sequence[int], chips: Sequence[Chip]) -> lis
     return found
 
 
-def check_list(plain: Plain, result: Mapping[str, Any], closed: Sequence[Closed]) -> list[str]:
+def check_list(
+    plain: Plain, result: Mapping[str, Any], closed: Sequence[Closed], evaluated: Sequence[Evaluated]
+) -> list[str]:
     """What is wrong with the list of closed chips and what the certificate says of it."""
     said, best = result["certificate"], float(result["objective"]["score"])
     if [one.chip for one in closed] != list(range(len(plain.opened))):
         return ["the journal does not close every chip of the space once"]
-    true = certificate_of(list(closed), best, plain.job.gap, plain.opened.kept).document()
+    true = certificate_of(closed, evaluated, best, plain.job.gap, plain.opened.kept).document()
     wrong = [
         f"certificate.{key}: {said.get(key)!r}, but {value!r} by the journal"
         for key, value in true.items()
@@ -187,6 +189,10 @@ def check_list(plain: Plain, result: Mapping[str, Any], closed: Sequence[Closed]
     for one in closed:
         if one.reason == "bound" and (one.bound is None or one.bound <= cut):
             wrong.append(f"chip {one.chip} is closed by a bound of {one.bound!r}, which does not close it")
+    opened = {one.chip: one.bound for one in closed if one.reason in ("evaluated", "failed")}
+    there = {one.chip: one.lower for one in evaluated if np.isfinite(one.lower)}
+    if opened != there:
+        wrong.append("the journal's opened chips are not those that its list closes as evaluated")
     return wrong
 
 

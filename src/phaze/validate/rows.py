@@ -5,7 +5,7 @@ One line is one run. ``phaze validate ROWS.csv`` and the runs that come along ar
 
     what            model (gpt, llama or a named one); hidden, layers, heads, vocabulary, sequence, ... for a family
     where           chip, cluster, stack, devices          cluster and stack: the usual ones of chip and cluster
-    how             batch, tensor, pipeline, data, microbatch, chunks, recompute, sequence_parallel, zero, shards,
+    how             batch, tensor, pipeline, data, microbatch, chunks, recompute, sequence_parallel, zero,
                     attention, precision, optimizer
     measured        seconds of one iteration, memory_gib of the fullest device: one of them or both
     beside          id, source
@@ -28,7 +28,7 @@ GIB = 2**30
 SIZES = ("hidden", "layers", "heads", "kv_heads", "head_dim", "mlp", "vocabulary", "sequence")
 WHERE = ("chip", "cluster", "stack", "attention", "precision", "optimizer")
 COUNTS = ("devices", "batch")
-DEGREES = ("tensor", "pipeline", "data", "microbatch", "chunks", "zero", "shards")
+DEGREES = ("tensor", "pipeline", "data", "microbatch", "chunks", "zero")
 MEASURED = ("seconds", "memory_gib")
 COLUMNS = (
     *("id", "model", *SIZES, "tied", *WHERE, *COUNTS, *DEGREES),

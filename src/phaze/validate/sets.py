@@ -22,6 +22,10 @@ SETS: tuple[RunSet, ...] = (
     RunSet("vtrain-single", "vTrain, 2 to 8 A100 of one node"),
     RunSet("mt-nlg", "MT-NLG 530B: 2240 A100, Selene"),
     RunSet("megatron-core-h100", "Megatron-Core, 48 to 6144 H100"),
+    RunSet("nanotron-h100", "nanotron, 8 to 128 H100"),
+    RunSet("torchtitan", "torchtitan, 8 and 256 H100 capped at 500 W"),
+    RunSet("maxtext-v5e", "MaxText, 256 to 8192 TPU v5e"),
+    RunSet("maxtext-v5p", "MaxText, 64 to 1024 TPU v5p"),
 )
 
 

@@ -1,0 +1,29 @@
+"""The Python API: the commands as functions. Each takes what its command takes and returns a value that prints as the
+command prints, shows as tables in a notebook, and has the command's JSON document as ``document``.
+
+Bad input raises :class:`phaze.errors.InputError`, nothing feasible :class:`phaze.errors.InfeasibleError`, each with the
+sentence that the command would print.
+"""
+
+from phaze.api.ask import chip, estimate, graph, load, place, plan, price, schedule, search
+from phaze.api.values import Estimated, Graphed, Placed, Planned, Scheduled, Searched, Sheeted, Shown
+
+__all__ = [
+    "Estimated",
+    "Graphed",
+    "Placed",
+    "Planned",
+    "Scheduled",
+    "Searched",
+    "Sheeted",
+    "Shown",
+    "chip",
+    "estimate",
+    "graph",
+    "load",
+    "place",
+    "plan",
+    "price",
+    "schedule",
+    "search",
+]

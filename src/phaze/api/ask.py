@@ -1,0 +1,216 @@
+"""The commands as functions."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal
+
+from phaze.api.values import Estimated, Graphed, Placed, Planned, Scheduled, Searched, Sheeted, searched
+from phaze.cost.estimate import estimate_document, estimate_product, estimate_work, vector_work
+from phaze.cost.mapping import product
+from phaze.cost.work import Work
+from phaze.documents import check, notation_of, parse, read_text
+from phaze.errors import InfeasibleError, InputError
+from phaze.evaluate.answer import fixed_document, planned_document, shortage_document
+from phaze.evaluate.fixed import fixed_plan
+from phaze.evaluate.job_file import asked_job, reopened, run_job
+from phaze.evaluate.plan import candidates, closest, rule_of_thumb
+from phaze.evaluate.request import Asked, request_of
+from phaze.evaluate.run_file import job_of as run_job_of
+from phaze.export.opened import read_plan, read_result
+from phaze.graph import store
+from phaze.graph.ir import Attention
+from phaze.graph.zoo import load_family, load_model
+from phaze.hardware.calibration import Basis
+from phaze.hardware.library import is_path, load_chip
+from phaze.hardware.ownership import load_terms
+from phaze.hardware.sheet import sheet_document, sheet_of
+from phaze.hardware.write import toml_text
+from phaze.placement.answer import document_of
+from phaze.placement.answer import place as place_problem
+from phaze.placement.cluster_profile import any_problem_of
+from phaze.placement.shortage import Shortage
+from phaze.report.chip_sheet import show_sheet
+from phaze.report.estimate_sheet import show_product, show_vector
+from phaze.report.gantt import show_schedule
+from phaze.report.graph_sheet import show_graph
+from phaze.report.plan_sheet import show_answer
+from phaze.report.run_sheet import show_alternatives, show_run
+from phaze.schedule.files import OperatorsFile, load_problem
+from phaze.schedule.solve import solve
+from phaze.search.folder import run_in
+from phaze.study.load import default_study, job_of, read_study, study_of, with_settings
+
+Source = str | Path | Mapping[str, Any]
+
+
+def _raw(source: Source, name: str) -> tuple[Mapping[str, Any], str]:
+    """Plain values of a file or of a mapping, and what to call them."""
+    if isinstance(source, Mapping):
+        return source, name
+    text, where = read_text(str(source))
+    return parse(text, notation_of(str(source), text), where), where
+
+
+def search(
+    study: Source,
+    *,
+    out: str | Path | None = None,
+    settings: Sequence[str] = (),
+    workers: int = 1,
+    time_s: float | None = None,
+) -> Searched:
+    """Search a study: a file, its values, or the name of a model with everything at its default.
+
+    Without ``out`` the run lies in a folder that goes with the value. ``settings`` are ``"training.batch=2048"``.
+    """
+    if isinstance(study, str) and not is_path(study):
+        raw: Mapping[str, Any] = default_study(study)
+        where = study
+    elif isinstance(study, Mapping):
+        raw, where = study, "study"
+    else:
+        raw, where = read_study(str(study))
+    plain = with_settings(raw, settings)
+    job = job_of(study_of(plain, where), time_s)
+    kept = TemporaryDirectory(prefix="phaze-") if out is None else None
+    folder = Path(out) if out is not None else Path(str(kept and kept.name)) / job.name
+    return searched(run_in(folder, toml_text(plain), job, workers).document, folder, kept)
+
+
+def _planned(document: Mapping[str, Any], hbm_bytes: int) -> Planned:
+    def draw(console: Any) -> None:
+        show_run(console, document, hbm_bytes)
+        if document.get("alternatives"):
+            show_alternatives(console, document)
+
+    return Planned(document, draw)
+
+
+def plan(
+    model: str | None = None,
+    *,
+    chip: str,
+    devices: int,
+    batch: int,
+    gpt: Mapping[str, Any] | None = None,
+    llama: Mapping[str, Any] | None = None,
+    cluster: str | None = None,
+    stack: str | None = None,
+    sequence: int | None = None,
+    microbatches: Sequence[int] | None = None,
+    widths: Sequence[int] | None = None,
+    zero: int = 0,
+    attention: Attention = "eager",
+    basis: Basis = "calibrated",
+) -> Planned:
+    """The fastest split of a job over devices that exist."""
+    given = [(name, sizes) for name, sizes in (("gpt", gpt), ("llama", llama)) if sizes is not None]
+    if (model is not None) + len(given) != 1:
+        raise InputError("plan", "there must be one model", "give one of model, gpt, llama")
+    name, sizes = (model, None) if model is not None else given[0]
+    asked = Asked(
+        str(name), sizes, chip, devices, batch, cluster, stack, sequence,
+        None if microbatches is None else tuple(microbatches), None if widths is None else tuple(widths),
+        zero, attention, basis,
+    )  # fmt: skip
+    request = request_of(asked)
+    found = sorted(candidates(request), key=lambda candidate: candidate.rank)
+    if found[0].plan is None:
+        document = shortage_document(closest(request, found))
+        raise InfeasibleError(document["shortage"]["sentence"], document)
+    document = {**planned_document(request, found, rule_of_thumb(request, found)), "job": asked_job(asked, request)}
+    return _planned(document, request.setting.chip.hbm.size_bytes)
+
+
+def price(run: Source, basis: Basis = "calibrated") -> Planned:
+    """What a given plan takes (``phaze.run/1``), fitting or not."""
+    raw, where = _raw(run, "run")
+    job = run_job_of(dict(raw), where)
+    problem, found = fixed_plan(job, basis)
+    document = {**fixed_document(job, problem, found, basis), "job": run_job(raw, job, basis)}
+    return _planned(document, job.chip.hbm.size_bytes)
+
+
+def place(profile: Source) -> Placed:
+    """The fastest split of measured layers (``phaze.profile/1``)."""
+    raw, where = _raw(profile, "profile")
+    problem = any_problem_of(dict(raw), where)
+    found = place_problem(problem)
+    if isinstance(found, Shortage):
+        raise InfeasibleError(found.sentence, dict(document_of(found)))
+    return Placed(document_of(found), lambda console: show_answer(console, where, problem, found))
+
+
+def schedule(operators: Source) -> Scheduled:
+    """The least makespan of operators on one chip (``phaze.operators/1``)."""
+    where = "operators" if isinstance(operators, Mapping) else str(operators)
+    problem = check(OperatorsFile, operators, where).value() if isinstance(operators, Mapping) else load_problem(where)
+    found = solve(problem)
+    return Scheduled(found.document(), lambda console: show_schedule(console, where, problem, found))
+
+
+def estimate(
+    *,
+    chip: str,
+    gemm: Sequence[int] | None = None,
+    vector: tuple[str, int] | tuple[str, int, int] | None = None,
+    basis: Basis = "calibrated",
+    load: Literal["alone", "training"] = "alone",
+) -> Estimated:
+    """What one product (batch, m, n, k) or one vector operator (kind, elements, rows) takes on a chip."""
+    if (gemm is None) == (vector is None):
+        raise InputError("estimate", "there must be one operator", "give gemm=(1, 4096, 4096, 4096) or vector")
+    device = load_chip(chip)
+    if gemm is not None:
+        if len(gemm) not in (3, 4):
+            raise InputError("gemm", f"{len(gemm)} sizes", "give (batch, m, n, k) or (m, n, k)")
+        p = product(*(gemm if len(gemm) == 4 else (1, *gemm)))
+        found = estimate_product(p, device, basis, load)
+        return Estimated(estimate_document(found), lambda console: show_product(console, p, found, device))
+    assert vector is not None
+    kind, *counts = vector
+    found = estimate_work(Work("vector", vector=vector_work(kind, *counts)), device, basis, load)
+    title = f"{kind} of {counts[0]:,} elements"
+    return Estimated(estimate_document(found), lambda console: show_vector(console, title, found, device))
+
+
+def graph(
+    model: str,
+    *,
+    tensor: int = 1,
+    microbatch: int = 1,
+    sequence: int | None = None,
+    attention: Attention = "eager",
+    sequence_parallel: bool = False,
+    sizes: Mapping[str, Any] | None = None,
+) -> Graphed:
+    """The operators of a named model, of a family by its sizes, or of a graph's file."""
+    split: dict[str, Any] = {
+        "tensor": tensor,
+        "microbatch": microbatch,
+        "sequence": sequence,
+        "attention": attention,
+        "sequence_parallel": sequence_parallel,
+    }
+    if sizes is not None:
+        found = load_family(model, sizes, **split)
+    else:
+        found = store.load(model) if is_path(model) else load_model(model, **split)
+    document = store.document_of(found)
+    return Graphed(document, lambda console: show_graph(console, document), found)
+
+
+def chip(name: str, **changes: Any) -> Sheeted:
+    """A chip by preset name or path, with its area, power and cost; ``changes`` replace fields of it."""
+    found = sheet_of(replace(load_chip(name), **changes), load_terms())
+    return Sheeted(sheet_document(found), lambda console: show_sheet(console, found, None, {}), found.chip)
+
+
+def load(path: str | Path) -> Searched | Planned:
+    """A finished run from its folder, or a plan from what ``phaze plan ... --json`` printed."""
+    if Path(path).is_dir():
+        return searched(read_result(Path(path)), Path(path))
+    document, where = read_plan(str(path))
+    return _planned(document, reopened(document, where).setting.chip.hbm.size_bytes)

@@ -1,0 +1,190 @@
+"""What the functions of the API return: a document with a printed form, a table for notebooks, and what can be done."""
+
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from rich.console import Console
+
+from phaze.errors import unknown_name
+from phaze.evaluate.job_file import reopened
+from phaze.export.frame import Frame, chips_frame, csv_text, stages_frame
+from phaze.export.megatron import megatron
+from phaze.export.opened import run_of
+from phaze.export.source import planned_split
+from phaze.export.torchtitan import torchtitan
+from phaze.graph.ir import Model
+from phaze.hardware.chip import Chip
+from phaze.report.page.plan_page import plan_page
+from phaze.report.page.search_page import search_page
+from phaze.report.search_sheet import show_result
+from phaze.search.chips import open_space
+from phaze.search.folder import write_whole
+from phaze.units import show
+
+Show = Callable[[Console], None]
+
+
+def printed(draw: Show) -> str:
+    """What a command would print, 80 columns wide, without colours or trailing blanks."""
+    out = io.StringIO()
+    draw(Console(file=out, width=80, color_system=None, highlight=False))
+    return "\n".join(line.rstrip() for line in out.getvalue().rstrip().splitlines())
+
+
+def html_table(rows: Mapping[str, str], title: str) -> str:
+    """Names and what there is to say of each, as a table for a notebook."""
+    cells = "".join(
+        f"<tr><th style='text-align:left'>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows.items()
+    )
+    return f"<table><caption><b>{escape(title)}</b></caption>{cells}</table>"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A document that prints as its command does."""
+
+    document: Mapping[str, Any]
+    draw: Show = field(repr=False)
+
+    def __repr__(self) -> str:
+        return printed(self.draw)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(printed(self.draw))}</pre>"
+
+    def __getitem__(self, key: str) -> Any:
+        return self.document[key]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Graphed(Shown):
+    """A model's operators; ``model`` is the graph itself."""
+
+    model: Model
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Sheeted(Shown):
+    """A chip with its estimates; ``chip`` is the chip itself."""
+
+    chip: Chip
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Estimated(Shown):
+    """What an operator takes."""
+
+    @property
+    def time_s(self) -> float:
+        return float(self.document["time_s"])
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Scheduled(Shown):
+    """The best order of operators."""
+
+    @property
+    def makespan_s(self) -> float:
+        return float(self.document["makespan_s"])
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Placed(Shown):
+    """The fastest split of layers over devices."""
+
+    @property
+    def batch_s(self) -> float:
+        return float(self.document["batch_s"])
+
+    def frame(self) -> Frame:
+        """Every stage, as columns."""
+        return stages_frame(self.document)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Planned(Placed):
+    """A plan on hardware that exists."""
+
+    def _repr_html_(self) -> str:
+        found = self.document
+        rows = {
+            "batch": show(found["batch_s"], "s"),
+            "tokens a second": f"{found['tokens_per_s']:,.0f}",
+            "share of peak": f"{found['share_of_peak']:.1%}",
+            "split": f"tensor {found['tensor']}, pipeline {found['pipeline']}, data {found['data']}",
+            "microbatch": str(found["microbatch"]),
+            "fits": "yes" if found["feasible"] else "no",
+        }
+        return html_table(rows, f"{found['job'].get('model') or found['job'].get('family')} on {found['job']['chip']}")
+
+    def page(self, path: str | Path) -> Path:
+        """Write the plan's page; its path."""
+        write_whole(Path(path), plan_page(self.document, "plan"))
+        return Path(path)
+
+    def export(self, to: str) -> str:
+        """Launch flags (``megatron``, ``torchtitan``) or a table (``csv``), as text."""
+        if to == "csv":
+            return csv_text(self.frame())
+        forms = {"megatron": megatron, "torchtitan": torchtitan}
+        if to not in forms:
+            raise unknown_name("to", "form", to, [*forms, "csv"])
+        return forms[to](planned_split(self.document, reopened(self.document, "plan")))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Searched(Shown):
+    """A finished search in its folder, which may be one that goes with this value."""
+
+    folder: Path
+    kept: TemporaryDirectory[str] | None = None
+
+    @property
+    def chip(self) -> Mapping[str, Any]:
+        return self.document["chip"]  # type: ignore[no-any-return]
+
+    @property
+    def models(self) -> list[Mapping[str, Any]]:
+        return self.document["models"]  # type: ignore[no-any-return]
+
+    @property
+    def gap(self) -> float:
+        """How far the best may be from this answer, proved."""
+        return float(self.document["certificate"]["gap"])
+
+    def frame(self) -> Frame:
+        """Every chip of the space, as columns: ``pandas.DataFrame(run.frame())``, ``polars.DataFrame(run.frame())``."""
+        run = run_of(self.folder)
+        opened, chip = open_space(run.job.space), self.chip
+        return chips_frame(opened, run.closed, run.evaluated, int(chip["hbm_bytes"]), int(chip["number"]))
+
+    def page(self, path: str | Path | None = None) -> Path:
+        """Write the page of the run, report.html in its folder if not said otherwise; its path."""
+        where = self.folder / "report.html" if path is None else Path(path)
+        write_whole(where, search_page(run_of(self.folder)))
+        return where
+
+    def _repr_html_(self) -> str:
+        chip, proof = self.chip, self.document["certificate"]
+        rows = {
+            "chip": str(chip["name"]),
+            "area": show(chip["area_mm2"], "mm2"),
+            "peak": show(chip["peak_flops"], "FLOP/s"),
+            "HBM": show(chip["hbm_bytes"], "B"),
+        }
+        for model in self.models:
+            plan = model["plan"]
+            split = f"{plan['pipeline']} stages, {plan['data']} copies, width {plan['tensor']}"
+            rows[str(model["name"])] = f"{model['throughput_per_s']:,.5g} sequences/s: {split}"
+        rows["certificate"] = f"gap {proof['gap']:.2g} over {proof['chips']:,} chips"
+        return html_table(rows, f"search {self.document['name']}")
+
+
+def searched(document: Mapping[str, Any], folder: Path, kept: "TemporaryDirectory[str] | None" = None) -> Searched:
+    """The value of a finished run."""
+    return Searched(document, lambda console: show_result(console, document, str(folder)), folder, kept)

@@ -1,0 +1,68 @@
+"""Why a search has no answer: no chip, no memory within the price, too little memory, or chips that failed."""
+
+import numpy as np
+
+from phaze.errors import InfeasibleError, PhazeError
+from phaze.evaluate.flow import LayerSeconds, graph_of, placement_of
+from phaze.hardware.ownership import load_terms
+from phaze.placement.shortage import Shortage, shortage_of
+from phaze.placement.solve import fastest_plan
+from phaze.search.owned import making_usd
+from phaze.search.result import SCHEMA
+from phaze.search.state import State
+from phaze.search.task import Job
+
+
+def nothing_found(state: State) -> PhazeError:
+    """What to say when no chip of the space was found feasible."""
+    if not len(state.opened):
+        return _no_chip(state)
+    faults = [found.error for found in state.evaluated.values() if found.error]
+    if faults:
+        return PhazeError(f"every chip that was opened failed, the first with {faults[0]}")
+    if not np.isfinite(state.rates.rate).any():
+        return _too_dear(state)
+    return _no_room(state.job)
+
+
+def _no_chip(state: State) -> InfeasibleError:
+    kept = state.opened.kept
+    out = {"area": kept.area, "power": kept.power, "cost": kept.cost}
+    said = ", ".join(f"{rule} {count:,}" for rule, count in out.items() if count)
+    sentence = (
+        f"The space {state.job.space.name} has no chip: its rules leave out every combination ({said}); widen them."
+    )
+    return InfeasibleError(sentence, {"schema": SCHEMA, "feasible": False, "left_out": out})
+
+
+def _too_dear(state: State) -> InfeasibleError:
+    opened, most = state.opened, state.job.space.keep.most_usd
+    fab, dies = opened.technology.fab, opened.base.silicon.dies
+    least = float(making_usd(opened.chips, dies, fab, load_terms(), state.job.hbm_bytes[0]).min())
+    sentence = (
+        f"No chip with its HBM costs at most {most:g} USD; the cheapest costs {least:.2f} USD with the least HBM."
+    )
+    return InfeasibleError(sentence, {"schema": SCHEMA, "feasible": False, "needed_usd": least, "available_usd": most})
+
+
+def _no_room(job: Job) -> InfeasibleError:
+    """The least shortage over all ways and the most HBM; memory depends on no chip."""
+    found: list[tuple[float, str, Shortage]] = []
+    for task in job.models:
+        own: list[tuple[float, str, Shortage]] = []
+        for way in task.ways:
+            graph = task.graphs[way.graph]
+            layers = graph_of(graph, [LayerSeconds(1.0, 1.0)] * len(graph.layers))
+            problem = placement_of([layers], graph.microbatch, way.recompute, job.hbm_bytes[-1], task.training)
+            if fastest_plan(problem) is not None:
+                own = []
+                break
+            shortage = shortage_of(problem)
+            stage = shortage.tightest
+            own.append((float("inf") if stage is None else stage.memory.total_bytes, task.name, shortage))
+        found += own
+    if not found:
+        return InfeasibleError("Nothing fits.", {"schema": SCHEMA, "feasible": False})
+    need, name, shortage = min(found, key=lambda one: one[0])
+    document = {"schema": SCHEMA, "feasible": False, "model": name, "needed_bytes": need if need < 1e30 else None}
+    return InfeasibleError(f"{name}: {shortage.sentence}", {**document, "available_bytes": job.hbm_bytes[-1]})

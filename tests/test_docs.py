@@ -1,0 +1,123 @@
+"""The documents as a reader follows them: every block of a page, in order, in one folder.
+
+``console``: every command runs. A block under ``<!-- file: NAME -->`` is written to that file first. ``python``: all
+blocks of a page are one program. ``toml`` and ``json`` are read. ``<!-- slow -->`` blocks run with the slow tests.
+"""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"(?:<!-- (?P<mark>[^>]*?) -->\n)?```(?P<kind>\w*)\n(?P<text>.*?)```", re.DOTALL)
+KINDS = {"console", "text", "toml", "json", "python", "sh", "csv"}
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block and what stands above it."""
+
+    kind: str
+    text: str
+    mark: str
+
+    @property
+    def slow(self) -> bool:
+        return self.mark == "slow"
+
+
+def blocks(page: Path) -> list[Block]:
+    """The blocks of a page, in order."""
+    found = BLOCK.finditer(page.read_text(encoding="utf-8"))
+    return [Block(one["kind"], one["text"], one["mark"] or "") for one in found]
+
+
+def followed(page: Path, folder: Path, slow: bool) -> list[str]:
+    """Do what the page says; the commands that were run."""
+    (folder / "examples").symlink_to(ROOT / "examples")
+    program, ran = [], []
+    for block in blocks(page):
+        if block.slow and not slow:
+            continue
+        if block.mark.startswith("file: "):
+            (folder / block.mark.removeprefix("file: ")).write_text(block.text)
+        if block.kind == "toml":
+            tomllib.loads(block.text)
+        elif block.kind == "json":
+            json.loads(block.text)
+        elif block.kind == "python":
+            program.append(block.text)
+        elif block.kind == "console":
+            ran += [line.removeprefix("$ ") for line in block.text.splitlines() if line.startswith("$ ")]
+            for line in block.text.splitlines():
+                if line.startswith("$ "):
+                    _run(line.removeprefix("$ "), folder)
+    if program:
+        done = subprocess.run(
+            [sys.executable, "-c", "\n".join(program)], capture_output=True, text=True, check=False, cwd=folder
+        )
+        assert done.returncode == 0, done.stderr
+    return ran
+
+
+def _run(line: str, folder: Path) -> None:
+    command, _, out = line.partition(" > ")
+    program, *arguments = shlex.split(command)
+    if program == "make":
+        run, where = ["make", "--dry-run", *arguments], ROOT
+    else:
+        assert program == "phaze", line
+        run, where = [sys.executable, "-m", "phaze", *arguments], folder
+    done = subprocess.run(run, capture_output=True, text=True, check=False, cwd=where)
+    assert done.returncode == 0, f"{line}: {done.stderr}"
+    assert done.stdout, line
+    if out:
+        (folder / out.strip()).write_text(done.stdout)
+
+
+def _runs(page: Path, slow: bool) -> bool:
+    return any(block.kind in ("console", "python", "toml", "json") and block.slow is slow for block in blocks(page))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if _runs(page, False)], ids=lambda page: page.name)
+def test_a_page_can_be_followed(page: Path, tmp_path: Path) -> None:
+    followed(page, tmp_path, False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in PAGES if _runs(page, True)], ids=lambda page: page.name)
+def test_a_page_can_be_followed_with_its_slow_parts(page: Path, tmp_path: Path) -> None:
+    assert followed(page, tmp_path, True)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_block_says_what_it_is(page: Path) -> None:
+    for block in blocks(page):
+        assert block.kind in KINDS, block.text[:60]
+
+
+def test_every_command_has_its_place_in_the_list() -> None:
+    from typer.main import get_command
+
+    from phaze.cli.main import app
+
+    text = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    found = get_command(app)
+    names = [name for name, command in found.commands.items() if not command.hidden]  # type: ignore[attr-defined]
+    assert len(names) > 15
+    for name in names:
+        assert f"<!-- shows: phaze {name}" in text, name
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    for page in (ROOT / "docs").glob("*.md"):
+        assert page.name == "index.md" or f"({page.name})" in index, page.name
