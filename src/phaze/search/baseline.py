@@ -6,8 +6,8 @@ from phaze.errors import InputError
 from phaze.hardware.library import load_chip
 from phaze.search.objective import Scale, scale_of
 from phaze.search.plain import value_on
-from phaze.search.result import infeasible
 from phaze.search.run import search
+from phaze.search.shortage import nothing_found
 from phaze.search.task import Job
 
 
@@ -18,7 +18,7 @@ def own_bests(job: Job) -> list[float]:
         alone = replace(job, models=(task,), limit_s=None)
         state = search(alone, scale_of(job.objective, [1.0], [float(task.training.batch)], [1.0]))
         if state.best == float("inf"):
-            raise infeasible(alone)
+            raise nothing_found(state)
         found.append(state.best)
     return found
 
