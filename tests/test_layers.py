@@ -27,6 +27,7 @@ RANKS = {
     "validate": 6,
     "report": 7,
     "study": 7,
+    "bench": 8,
     "export": 8,
     "sweep": 8,
     "explain": 8,
@@ -39,7 +40,7 @@ RANKS = {
 ONLY_IN = {
     "torch": ("graph/torch/",),
     "transformers": ("graph/torch/",),
-    "ortools": ("schedule/cpsat.py", "schedule/ilp.py"),
+    "ortools": ("schedule/cpsat.py", "schedule/ilp.py", "bench/plain_cpsat.py"),
     "ray": ("search/engine_ray.py",),
     "pyarrow": ("export/parquet.py",),
     "numba": ("kernels.py",),

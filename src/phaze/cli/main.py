@@ -7,6 +7,7 @@ import typer
 
 from phaze import __version__
 from phaze.cli import (
+    bench,
     calibrate,
     chips,
     clusters,
@@ -69,6 +70,7 @@ TOUR = """Search the AI accelerator and the way training runs on many of them, t
   phaze validate --silicon        our area and power against published dies
   phaze validate --operators      our times against measured ones
   phaze calibrate measured.csv --chip a100-80gb          your own constants
+  phaze bench                     our times beside published ones and peers
 
 Every command takes --json (one document on standard output) and --help.
 Exit codes: 0 an answer, 2 bad input, 3 nothing feasible, 1 a fault of phaze.
@@ -100,6 +102,7 @@ app.command()(export.export)
 app.add_typer(study.app, name="study")
 app.command()(verify.verify)
 app.command()(compare.compare)
+app.command()(bench.bench)
 app.command()(sweep.sweep)
 app.command()(explain.explain)
 app.command(hidden=True)(kernels.kernels)

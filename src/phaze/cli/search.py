@@ -75,6 +75,6 @@ def search(
     write_search_page(folder)
 
     def show(console: "Console") -> None:
-        show_result(console, done.document, str(folder))
+        show_result(console, done.document, str(folder), done.state.known.sentence)
 
     return Answer((done.document,), show)

@@ -38,8 +38,8 @@ def _stages(plan: Mapping[str, Any]) -> str:
     return f"{plan['pipeline']} stages ({shown}), {plan['data']} copies, tensor width {plan['tensor']}"
 
 
-def show_result(console: Console, result: Mapping[str, Any], folder: str) -> None:
-    """Print the answer of a search."""
+def show_result(console: Console, result: Mapping[str, Any], folder: str, work: str = "") -> None:
+    """Print the answer of a search; ``work`` says what it took."""
     chip, proof = result["chip"], result["certificate"]
     console.print(f"[bold]{chip['name']}[/bold]")
     console.print(
@@ -49,7 +49,7 @@ def show_result(console: Console, result: Mapping[str, Any], folder: str) -> Non
                 ("vector cores", f"{chip['vector_cores']} of {chip['lanes']} lanes"),
                 ("global buffer", show(chip["global_buffer_bytes"], "B")),
                 ("HBM", show(chip["hbm_bytes"], "B")),
-                ("area", show(chip["area_mm2"], "mm2")),
+                ("area", f"{show(chip['area_mm2'], 'mm2')}, made for {show(chip['making_usd'], 'USD')} with its HBM"),
                 ("peak", show(chip["peak_flops"], "FLOP/s")),
             ]
         )
@@ -61,6 +61,7 @@ def show_result(console: Console, result: Mapping[str, Any], folder: str) -> Non
                 [
                     ("throughput", f"{model['throughput_per_s']:,.6g} sequences/s"),
                     ("batch", show(model["batch_s"], "s")),
+                    ("energy", f"{show(model['energy_j'], 'J')} a batch, {show(model['power_w'], 'W')} a device"),
                     ("microbatch", f"{model['microbatch']}, recompute {model['recompute']}"),
                     ("plan", _stages(model["plan"])),
                 ]
@@ -75,4 +76,6 @@ def show_result(console: Console, result: Mapping[str, Any], folder: str) -> Non
     rows = [(reason, f"{count:,}") for reason, count in proof["closed"].items() if count]
     console.print(table(("closed by", "chips"), rows))
     console.print(f"Nothing in the space is better by more than {proof['gap']:.2g} of the score.", markup=False)
+    if work:
+        console.print(work, markup=False)
     console.print(f"The run: {folder}; its page: {folder}/report.html", markup=False)

@@ -24,6 +24,7 @@ has a schedule of 14.25 s. Instead the k-th operator of a kind may only use the 
 alike.
 """
 
+import time
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import combinations, permutations
@@ -138,19 +139,20 @@ def _overused(part: Part, steps: list[tuple[int, int, float]], kind: int, slack:
     return False
 
 
-def solve_ilp(part: Part, limit_s: float = 3600.0) -> Solved:
-    """Solve the program, with core flags where they are needed; the answer is the solver's within 1e-9."""
+def solve_ilp(part: Part, limit_s: float = 3600.0, gap: float = GAP) -> Solved:
+    """Solve the program, with core flags where they are needed; the answer is the solver's within ``gap``."""
     program = _base(part)
     _orders(program)
     _exclusions(program)
-    parameters = mathopt.SolveParameters(
-        relative_gap_tolerance=GAP,
-        absolute_gap_tolerance=0.0,
-        time_limit=timedelta(seconds=limit_s),
-        highs=highs_pb2.HighsOptionsProto(bool_options={"mip_detect_symmetry": False}),
-    )
     added: set[int] = set()
+    end_s = time.monotonic() + limit_s
     while True:
+        parameters = mathopt.SolveParameters(
+            relative_gap_tolerance=gap,
+            absolute_gap_tolerance=0.0,
+            time_limit=timedelta(seconds=max(0.1, end_s - time.monotonic())),
+            highs=highs_pb2.HighsOptionsProto(bool_options={"mip_detect_symmetry": False}),
+        )
         result = mathopt.solve(program.model, mathopt.SolverType.HIGHS, params=parameters)
         if not result.has_primal_feasible_solution():
             return Solved(None, 0)

@@ -23,10 +23,11 @@ def _work(state: State, cut: float, pipe: Connection) -> None:
     """Answer chips until the pipe closes."""
     try:
         while (chip := pipe.recv()) is not None:
-            before = len(state.known.schedules)
+            known = state.known
+            before, asked, placements = len(known.schedules), known.asked, known.placements
             found = evaluate_one(state, chip, cut)
-            fresh = list(state.known.schedules.items())[before:]
-            pipe.send((found.document(), fresh))
+            fresh = list(known.schedules.items())[before:]
+            pipe.send((found.document(), fresh, known.asked - asked, known.placements - placements))
     except (EOFError, KeyboardInterrupt):
         return
 
@@ -83,7 +84,7 @@ def _collect(crew: _Crew, waiting: deque[int], tries: dict[int, int], found: dic
     for pipe in ready:
         chip = crew.busy[pipe]
         try:
-            raw, fresh = pipe.recv()
+            raw, fresh, asked, placements = pipe.recv()
         except (EOFError, OSError):
             crew.dismiss(pipe)
             crew.hire()
@@ -99,6 +100,8 @@ def _collect(crew: _Crew, waiting: deque[int], tries: dict[int, int], found: dic
         if chip is not None:
             found[chip] = evaluated_from(chip, raw)
             crew.state.known.schedules.update(fresh)
+            crew.state.known.asked += asked
+            crew.state.known.placements += placements
             crew.busy[pipe] = None
 
 

@@ -44,6 +44,12 @@ class Known:
     asked: int = 0
     placements: int = 0
 
+    @property
+    def sentence(self) -> str:
+        """The work done, for people."""
+        schedules = f"{len(self.schedules):,} distinct exact schedules ({self.asked:,} asked for)"
+        return f"It took {schedules} and {self.placements:,} placements."
+
 
 @dataclass(frozen=True, slots=True)
 class Ran:

@@ -129,6 +129,12 @@ def _recompute(choices: Sequence[bool | str]) -> tuple[Recompute, ...]:
 
 def job_of(study: StudyFile, limit_s: float | None = None) -> Job:
     """The job of a study, its graphs loaded; nothing is searched yet."""
+    if study.rules == "cluster":
+        raise InputError(
+            "rules",
+            "a search has no proof under rules cluster yet",
+            "search with icml24, and place a chip under rules cluster by phaze plan --chip",
+        )
     training = _training(study.training, study.cluster)
     choices = _recompute(study.training.recompute)
     tasks = []

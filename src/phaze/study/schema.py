@@ -82,7 +82,7 @@ class StudyFile(Document):
     schema_: Annotated[Literal["phaze.study/1"], Field(alias="schema")]
     name: Name
     title: Text | None = None
-    rules: Literal["icml24"] = "icml24"
+    rules: Literal["icml24", "cluster"] = "icml24"
     models: Annotated[list[Name | ModelTable], Field(min_length=1)]
     space: Place = "paper"
     hbm: Annotated[list[Bytes], Field(min_length=1, default_factory=lambda: [32 * GIB, 64 * GIB, 80 * GIB])]

@@ -1,0 +1,41 @@
+"""Placement: 26, 50 and 98 layers on 1024 devices, against the published solver's times and its method in numpy."""
+
+from phaze.bench import clock
+from phaze.bench.device_table import least_batch_s
+from phaze.bench.inputs import CHIP, PLACEMENTS, PlacementInput, placement_problem
+from phaze.bench.line import Line, Section, same
+from phaze.bench.published import PLACEMENT, SOURCE
+from phaze.placement.kernels import warm
+from phaze.placement.solve import fastest_plan
+
+AGREE = 1e-9
+NOTES = (
+    f"Published: the ICML 2024 paper's C++ solver, {SOURCE}, on layers of these sizes; no answer to compare.",
+    f"Inputs: bert-large (microbatch 4), a GPT of 48 blocks (hidden 1600, 20 heads) and gpt3-175b (microbatch 1) on "
+    f"1024 x {CHIP}, batch 4096, link 4 GiB/s; times of layers are our schedules on that chip.",
+    "Its method: a table over (layers left, stages, devices) in numpy, written anew; 'same' is the same batch time "
+    f"to {AGREE:g}.",
+)
+
+
+def _lines(asked: PlacementInput) -> list[Line]:
+    problem = placement_problem(asked)
+    layers = len(problem.graphs[0].layers)
+    plan, ours = clock.warm(lambda: fastest_plan(problem))
+    theirs_s, theirs = clock.once(lambda: least_batch_s(problem))
+    widths = "width 1" if asked.widths == (1,) else f"{len(asked.widths)} widths"
+    called = f"{layers} layers, {widths}"
+    ours_s = float("inf") if plan is None else plan.batch_s
+    answers, agree = same(ours_s, theirs_s, AGREE)
+    built, fast = PLACEMENT[layers, len(asked.widths)]
+    return [
+        Line(called, "published, as built", "published", ours, built),
+        Line(called, "published, -O3", "published", ours, fast),
+        Line(called, "its method in numpy", "measured", ours, theirs, answers, agree, (ours_s, theirs_s), "s a batch"),
+    ]
+
+
+def section(inputs: tuple[PlacementInput, ...] = PLACEMENTS) -> Section:
+    """All lines, ours warm."""
+    warm()
+    return Section("placement", tuple(line for asked in inputs for line in _lines(asked)), NOTES)

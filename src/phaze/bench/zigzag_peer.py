@@ -1,0 +1,123 @@
+"""ZigZag (zigzag-dse) on products: run by :func:`phaze.bench.peer.ask`, in a folder of its own.
+
+The machine is the same core and the same memories at the same rates, told in ZigZag's words, in bits a cycle:
+
+    array      R x C units; n runs along the columns, k along the rows; operands move through it (systolic)
+    register   one weight in each unit and the next one behind it, so that a load hides behind a stream
+    core       the core's buffer: 16 R bits of inputs and 16 C of weights out, 32 C of sums out and 32 C in, each cycle;
+               filled at the global buffer's rate
+    chip       what the core has of the global buffer: one port towards the core, one towards HBM at HBM's rate
+    hbm        the core's share of HBM, one port
+
+Its search of loop orders has its default effort, and least latency is asked for. Files are JSON, which is YAML too.
+"""
+
+import importlib
+import json
+import logging
+import time
+from pathlib import Path
+from typing import Any
+
+from phaze.bench.peer import answer, question
+
+INWARD = ("I1, tl", "I2, tl", "O, tl", "O, fl")
+OUTWARD = ("I1, fh", "I2, fh", "O, fh", "O, th")
+EFFORT = 6
+
+
+def _port(name: str, kind: str, bits: int, of: tuple[str, ...]) -> dict[str, Any]:
+    return {"name": name, "type": kind, "bandwidth_min": 16, "bandwidth_max": bits, "allocation": list(of)}
+
+
+def _memory(bits: int, operands: tuple[str, ...], ports: list[dict[str, Any]], inside: bool) -> dict[str, Any]:
+    return {
+        "size": bits,
+        "r_cost": 1.0,
+        "w_cost": 1.0,
+        "area": 0.0,
+        "latency": 1,
+        "operands": list(operands),
+        "ports": ports,
+        "served_dimensions": [] if inside else ["D1", "D2"],
+        "force_double_buffering": inside,
+    }
+
+
+def machine(part: dict[str, float]) -> dict[str, Any]:
+    """The accelerator file of a core with its share of the memories (:class:`phaze.cost.mapping.TensorPart`)."""
+    rows, columns, clock = int(part["rows"]), int(part["columns"]), part["clock_hz"]
+    shared = int(8 * part["global_bytes_per_s"] / clock)
+    hbm = int(8 * part["hbm_bytes_per_s"] / clock)
+    everyone = ("I1", "I2", "O")
+    register = [_port("r_port_1", "read", 16, ("I2, tl",)), _port("w_port_1", "write", 16, ("I2, fh",))]
+    core = [
+        _port("r_port_1", "read", 16 * rows, ("I1, tl",)),
+        _port("r_port_2", "read", 16 * columns, ("I2, tl",)),
+        _port("r_port_3", "read", 32 * columns, ("O, tl",)),
+        _port("w_port_1", "write", 32 * columns, ("O, fl",)),
+        _port("rw_port_1", "read_write", shared, OUTWARD),
+    ]
+    chip = [_port("rw_port_1", "read_write", shared, INWARD), _port("rw_port_2", "read_write", hbm, OUTWARD)]
+    memory = [_port("rw_port_1", "read_write", hbm, (*INWARD, *OUTWARD))]
+    return {
+        "name": "core",
+        "memories": {
+            "register": _memory(32, ("I2",), register, True),
+            "core": _memory(int(8 * part["buffer_bytes"]), everyone, core, False),
+            "chip": _memory(int(8 * part["global_bytes"]), everyone, chip, False),
+            "hbm": _memory(2**40, everyone, memory, False),
+        },
+        "operational_array": {
+            "unit_energy": 0.0,
+            "unit_area": 0.0,
+            "dimensions": ["D1", "D2"],
+            "sizes": [columns, rows],
+            "systolic_dimensions": ["D1", "D2"],
+        },
+    }
+
+
+def mapping(part: dict[str, float]) -> list[dict[str, Any]]:
+    """Columns of the result along the array's columns, the inner dimension along its rows; memories search free."""
+    unrolled = {"D1": [f"K, {int(part['columns'])}"], "D2": [f"C, {int(part['rows'])}"]}
+    links = {"O": "O", "W": "I2", "I": "I1"}
+    return [{"name": "default", "spatial_mapping": unrolled, "memory_operand_links": links}]
+
+
+def workload(shape: list[int]) -> list[dict[str, Any]]:
+    """One product m x n x k, 16-bit operands and result, 32-bit sums."""
+    m, n, k = shape
+    return [
+        {
+            "id": 0,
+            "name": "product",
+            "operator_type": "Gemm",
+            "equation": "O[d][k]+=I[d][c]*W[c][k]",
+            "loop_dims": ["D", "C", "K"],
+            "loop_sizes": [m, k, n],
+            "operand_precision": {"W": 16, "I": 16, "O": 32, "O_final": 16},
+            "operand_source": {"I": 0, "W": 0},
+        }
+    ]
+
+
+def main() -> None:
+    """Answer every case of the question, a part and a shape each."""
+    run = importlib.import_module("zigzag.api").get_hardware_performance_zigzag
+    logging.disable(logging.CRITICAL)
+    rows = []
+    for case in question()["cases"]:
+        Path("machine.yaml").write_text(json.dumps(machine(case["part"])), encoding="utf-8")
+        Path("mapping.yaml").write_text(json.dumps(mapping(case["part"])), encoding="utf-8")
+        start, busy = time.perf_counter(), time.process_time()
+        found = run(
+            workload(case["shape"]), "machine.yaml", "mapping.yaml",
+            opt="latency", dump_folder="out", lpf_limit=EFFORT, loma_show_progress_bar=False,
+        )  # fmt: skip
+        rows.append([float(found[1]), time.process_time() - busy, time.perf_counter() - start])
+    answer({"rows": rows})
+
+
+if __name__ == "__main__":
+    main()
