@@ -116,8 +116,8 @@ def test_an_answer_without_effort_still_has_a_schedule_and_a_bound() -> None:
     problem = problem_of(case["operators"])
     for limits in (
         Limits(most_ideals=100, list_work=1, cpsat=0.0),
-        Limits(label_effort=10, list_work=1, cpsat=0.0),
-        Limits(most_labels=100, list_work=1, cpsat=0.0),
+        Limits(label_effort=10, most_paired=0, list_work=1, cpsat=0.0),
+        Limits(most_labels=100, most_paired=0, list_work=1, cpsat=0.0),
     ):
         found = solve(problem, limits=limits)
         assert not faults(problem, found)

@@ -2,10 +2,13 @@
 
 Of each component, in this order, until upper and lower bound meet (``solve_part``):
 
-1.  critical path and load, and a quick list schedule; 2.  the antichain dual; 3.  all order ideals, the backward sweep
-g, and labels with deepening goals; 4.  where there are more ideals than ``most_ideals``, more than 63 operators, or
-the labels' effort is used up: a longer
-    local search, and CP-SAT within its deterministic time.
+1. critical path and load, and a quick list schedule;
+2. the antichain dual;
+3. all order ideals, the backward sweep g, and labels with deepening goals (``labels.py``);
+4. where a first effort was not enough and spread operators run alone: phases (``phases.py``), then labels again with
+   all their effort;
+5. where there are more ideals than ``most_ideals``, more than 63 operators, or all effort is used up: a longer local
+   search, and CP-SAT within its deterministic time.
 
 Whatever happens there is an answer: the best schedule found and the greatest bound proved. The bound of the whole is
 the sum over components (``order.py``), and it uses no schedule."""
@@ -22,6 +25,7 @@ from phaze.schedule.labels import deepen
 from phaze.schedule.list_schedule import QUICK, THOROUGH, Decisions, list_schedule
 from phaze.schedule.order import contract, series, topological
 from phaze.schedule.part import Part, part_of
+from phaze.schedule.phases import by_phases
 from phaze.schedule.problem import Effort, Problem, Schedule, Slot
 from phaze.schedule.replay import complete, replay
 
@@ -29,7 +33,9 @@ Scheduler = Literal["exact", "list", "cpsat", "ilp"]
 # Components with equal keys have equal times to 1e-12, so their makespans are equal to this.
 SAME = 1e-11
 MANY_IDEALS = 20_000
-METHODS = ("none", "serial", "bounds", "labels", "list", "cpsat", "ilp")
+# Comparisons that labels get before phases are tried, and again after them.
+FIRST_LABELS = 2_000_000
+METHODS = ("none", "serial", "bounds", "labels", "phases", "list", "cpsat", "ilp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,8 @@ class Limits:
     most_ideals: int = 300_000
     most_labels: int = 2_000_000
     label_effort: int = 300_000_000
+    most_paired: int = 60_000
+    phase_effort: int = 20_000_000
     list_work: int = THOROUGH
     cpsat: float = 0.2
     bounds: tuple[Bound, ...] = BOUNDS
@@ -176,10 +184,20 @@ def _exact(part: Part, best: Decisions, bounds: Bounds, limits: Limits) -> PartA
         best = min(best, list_schedule(part, tables, bound, work), key=lambda decisions: decisions.makespan)
     if ideals is not None and bound < best.makespan:
         ideal_count = len(ideals)
-        deep = deepen(part, tables, ideals, bounds.credits, best, bound, limits.most_labels, limits.label_effort)
+        paired = part.alone and ideal_count <= limits.most_paired
+        effort = min(limits.label_effort, FIRST_LABELS) if paired else limits.label_effort
+        deep = deepen(part, tables, ideals, bounds.credits, best, bound, limits.most_labels, effort)
         best, bound, labels = deep.best, deep.bound, deep.labels
-        if deep.proved:
-            return PartAnswer(best, bound, "labels", ideal_count, labels)
+        if paired and not deep.proved:
+            phased = by_phases(part, tables, ideals, best, bound, limits.phase_effort)
+            best, bound = phased.best, phased.bound
+            if bound < best.makespan and effort < limits.label_effort:
+                deep = deepen(
+                    part, tables, ideals, bounds.credits, best, bound, limits.most_labels, limits.label_effort
+                )
+                best, bound, labels = deep.best, deep.bound, max(labels, deep.labels)
+        if bound >= best.makespan:
+            return PartAnswer(best, bound, "labels" if deep.proved else "phases", ideal_count, labels)
     if bound >= best.makespan:
         return PartAnswer(best, bound, "bounds", ideal_count, labels)
     return _cpsat(part, best, bound, limits, ideal_count, labels)

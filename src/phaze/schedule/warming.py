@@ -3,8 +3,11 @@
 import numpy as np
 
 from phaze.schedule.bounds import chip_bounds
+from phaze.schedule.ideals import ideals_of
+from phaze.schedule.list_schedule import Decisions
 from phaze.schedule.order import contract, series
-from phaze.schedule.part import part_of
+from phaze.schedule.part import Part, part_of
+from phaze.schedule.phases import by_phases
 from phaze.schedule.problem import Operator, Problem, Rules
 from phaze.schedule.solve import Limits, solve_part
 
@@ -18,13 +21,23 @@ def small_problem(rules: Rules) -> Problem:
     return Problem(rules, 2, 1, operators, ((0, 3), (1, 4)))
 
 
+def _warm_phases(part: Part) -> None:
+    tables, everything = part.tables(), Decisions((), 2**40)
+    ideals = ideals_of(part, tables, 1000)
+    assert ideals is not None
+    by_phases(part, tables, ideals, everything, 0, 1000)
+
+
 def warm_all() -> None:
     """Compile and cache every kernel of this room."""
     rules: tuple[Rules, ...] = ("icml24", "overlap")
     for rule in rules:
         problem = small_problem(rule)
         for order in series(contract(problem)):
-            solve_part(part_of(problem, order), limits=Limits(list_work=1, cpsat=0.0))
+            part = part_of(problem, order)
+            solve_part(part, limits=Limits(list_work=1, cpsat=0.0))
+            if part.alone:
+                _warm_phases(part)
     ones = np.ones((2, 3))
     cores = np.ones(3, np.int64)
     chip_bounds("icml24", ["tensor", "vector"], [0, 0], ones, ones, cores, cores)

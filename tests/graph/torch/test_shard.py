@@ -122,10 +122,27 @@ def test_a_plan_that_fits_no_module_is_refused() -> None:
         trace_model(wrong, tensor=2)
 
 
-def test_an_embedding_that_does_more_than_look_up_stays_whole() -> None:
+def test_an_embedding_that_scales_what_it_looks_up_is_split_too() -> None:
     model = trace_model(of_type("gemma2", "Gemma2ForCausalLM"), sequence=16, tensor=2)
-    assert any("vocabulary is not split" in text for text in model.approximations)
-    assert not model.layers[0].sharded
+    assert model.approximations == ()
+    assert model.layers[0].sharded
+    kinds = [op.kind for op in model.layers[0].forward.operators]
+    assert kinds.count("all_reduce") == 1 and kinds.index("all_reduce") < kinds.index("multiply")
+
+
+def test_an_embedding_with_a_look_up_of_its_own_is_refused() -> None:
+    class Own(nn.Embedding):
+        def forward(self, input: torch.Tensor) -> torch.Tensor:
+            return self.weight[input]
+
+    def build(shape: Shape) -> Program:
+        program = source.build(shape)
+        program.module.embedding = Own(48, 32)
+        return program
+
+    source = small("llama")
+    with pytest.raises(InputError, match="in a way of its own"):
+        trace_model(replace(source, build=build), tensor=2)
 
 
 def test_a_sequence_that_cannot_be_sharded_is_refused() -> None:

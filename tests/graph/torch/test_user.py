@@ -183,6 +183,22 @@ def test_rates_from_a_series_and_truncated_weights_do_not_stop_a_build(tmp_path:
     assert sorted(op.kind for layer in model.layers for op in layer.forward.operators).count("dropout") == 3
 
 
+def test_a_table_of_positions_that_a_module_keeps_costs_no_more_than_one_that_it_makes(tmp_path: Path) -> None:
+    body = """
+    class Net(Mixer):
+        def __init__(self):
+            super().__init__(16)
+            self.register_buffer("places", torch.arange(32))
+            self.table = nn.Embedding(32, 16)
+        def forward(self, x):
+            return super().forward(x + self.table(self.places[: x.shape[1]]))
+    def make():
+        return Net(), torch.randn(2, 8, 16), lambda y: y.sum()
+    """
+    kinds = [op.kind for op in traced(tmp_path, body).layers[0].forward.operators]
+    assert kinds[:2] == ["embedding", "add"]
+
+
 def test_a_large_module_takes_no_memory(tmp_path: Path) -> None:
     body = "def make():\n    return nn.Linear(10**6, 10**6), torch.randn(2, 10**6)\n"
     assert traced(tmp_path, body).parameters == 10**12 + 10**6
@@ -276,3 +292,59 @@ def test_a_configuration_on_disk_is_a_source(tmp_path: Path) -> None:
     path.write_text('{"model_type": "llama"}')
     with pytest.raises(InputError, match="architectures"):
         source_of(str(path))
+
+
+def test_a_weight_that_is_handed_to_blocks_and_one_whose_result_is_dropped_count_once(tmp_path: Path) -> None:
+    body = """
+    class Block(Mixer):
+        def forward(self, x, table):
+            return super().forward(x) + table.sum(0)
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Embedding(7, 16)
+            self.spare = nn.Linear(16, 5)
+            self.blocks = nn.ModuleList(Block(16) for _ in range(4))
+        def forward(self, x):
+            for block in self.blocks:
+                x = block(x, self.table.weight)
+            self.spare(x)
+            return x
+    def make():
+        return Net(), torch.randn(2, 8, 16), lambda y: y.sum()
+    """
+    model = traced(tmp_path, body)
+    assert model.parameters == 4 * (2 * 16 + 8 * 16 * 16 + 80) + 7 * 16 + 17 * 5
+    tie = next(tie for tie in model.ties if tie.name == "table.weight")
+    assert len(tie.calls) == 4
+
+
+def test_lists_of_lists_and_a_list_of_one_are_gone_through(tmp_path: Path) -> None:
+    body = """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.stages = nn.ModuleList(nn.ModuleList(Mixer(16) for _ in range(2)) for _ in range(2))
+        def forward(self, x):
+            for stage in self.stages:
+                for block in stage:
+                    x = block(x)
+            return x
+    class Shared(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.blocks = nn.ModuleList([Mixer(16)])
+        def forward(self, x):
+            for _ in range(4):
+                x = self.blocks[0](x)
+            return x
+    def make():
+        return Net(), torch.randn(2, 8, 16), lambda y: y.sum()
+    def shared():
+        return Shared(), torch.randn(2, 8, 16), lambda y: y.sum()
+    """
+    model = traced(tmp_path, body)
+    assert [call.module for call in model.calls][:4] == ["stages.0.0", "stages.0.1", "stages.1.0", "stages.1.1"]
+    again = trace_model(source_of(written(tmp_path, body).replace(":make", ":shared")), microbatch=2)
+    assert [again.count(i) for i, layer in enumerate(again.layers) if layer.name == "blocks.0"] == [1, 3]
+    assert again.parameters == 2 * 16 + 8 * 16 * 16 + 80

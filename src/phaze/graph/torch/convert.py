@@ -47,6 +47,9 @@ def _product(batch: int, m: int, n: int, k: int) -> Sizes:
 
 
 def _matrix_sizes(step: Step) -> Sizes:
+    if step.name.split(".")[1] in ("mv", "addmv", "dot", "vdot"):
+        left, _ = [o.shape for o in step.reads][-2:]
+        return _product(1, math.prod(left[:-1]), 1, left[-1])
     left, right = [o.shape for o in step.reads if len(o.shape) > 1 or step.name.startswith("aten._grouped")][-2:]
     if step.name.startswith("aten._grouped_mm"):
         left, right = step.reads[0].shape, step.reads[1].shape

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch import nn
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -48,3 +49,16 @@ class Building(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if name == "aten._local_scalar_dense.default":
             return False if args[0].dtype == torch.bool else 1
         return func(*args, **named)
+
+
+def forget_values(module: nn.Module) -> None:
+    """Let the series that ``module`` keeps (numbers of positions, frequencies) have shapes only, like all else; where
+    tensors have memory, nothing is forgotten."""
+    if not isinstance(torch.empty(0), FakeTensor):
+        return
+    known: dict[int, torch.Tensor] = {}
+    for part in module.modules():
+        for held in (part._buffers, part.__dict__):
+            for name, value in held.items():
+                if isinstance(value, torch.Tensor) and not isinstance(value, FakeTensor):
+                    held[name] = known.setdefault(id(value), torch.empty_like(value))

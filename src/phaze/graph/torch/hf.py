@@ -1,7 +1,6 @@
 """Models of the transformers library, from a configuration, as sources of a trace."""
 
 import copy
-import inspect
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,11 +15,16 @@ from transformers.models.megatron_bert.modeling_megatron_bert import MegatronBer
 from transformers.pytorch_utils import Conv1D
 
 from phaze.errors import InputError
+from phaze.graph.torch.fake import Building, forget_values
+from phaze.graph.torch.hf_inputs import model_inputs
 from phaze.graph.torch.hf_plans import plan_of
 from phaze.graph.torch.plans import Plan
 from phaze.graph.torch.program import Program, Shape, Source
 
 BALANCED = "experts are taken as equally loaded: each of the E experts gets 1/E of the routed tokens"
+
+
+POSITIONS = ("max_position_embeddings", "max_target_positions")
 
 
 def _as_linear(whole: Conv1D) -> nn.Linear:
@@ -76,25 +80,6 @@ def _class_of(config: Any, where: str) -> type[nn.Module]:
     return found
 
 
-def model_inputs(model: Any, config: Any, shape: Shape) -> dict[str, torch.Tensor]:
-    """Inputs and labels of one microbatch, by what the model's forward takes."""
-    b, s = shape.microbatch, shape.sequence
-    takes = inspect.signature(model.forward).parameters
-    kind = type(model).__name__
-    given: dict[str, torch.Tensor] = {}
-    if model.main_input_name == "pixel_values":
-        size = config.image_size if isinstance(config.image_size, int) else config.image_size[0]
-        given["pixel_values"] = torch.randn(b, config.num_channels, size, size)
-    else:
-        given[model.main_input_name] = torch.zeros(b, s, dtype=torch.long)
-    if "labels" in takes:
-        classified = kind.endswith(("ForSequenceClassification", "ForImageClassification"))
-        given["labels"] = torch.zeros((b,) if classified else (b, s), dtype=torch.long)
-    if "next_sentence_label" in takes:
-        given["next_sentence_label"] = torch.zeros(b, dtype=torch.long)
-    return given
-
-
 @contextmanager
 def _quiet() -> Iterator[None]:
     """The library's advice is for those who run its models."""
@@ -110,8 +95,9 @@ def _build(config: Any, kind: type[nn.Module], shape: Shape) -> Program:
     config = copy.deepcopy(config)
     fused = shape.attention == "fused" and getattr(kind, "_supports_sdpa", False)
     config._attn_implementation = "sdpa" if fused else "eager"
-    with initialization.no_init_weights(), _quiet():
+    with initialization.no_init_weights(), _quiet(), Building():
         model: Any = kind(config)
+    forget_values(model)
     model.tie_weights()
     if getattr(model, "loss_type", "") is None:
         model.loss_type = "ForCausalLM"
@@ -132,11 +118,11 @@ def _build(config: Any, kind: type[nn.Module], shape: Shape) -> Program:
 
 def _positions(config: Any) -> tuple[int, int | None, bool]:
     """Usual sequence, longest sequence, and whether it is the model's own."""
-    if hasattr(config, "patch_size") and hasattr(config, "image_size"):
-        patches = (config.image_size // config.patch_size) ** 2 + 1
+    pixels = getattr(config, "image_size", None)
+    if isinstance(pixels, int) and isinstance(getattr(config, "patch_size", None), int):
+        patches = (pixels // config.patch_size) ** 2 + 1
         return patches, patches, True
-    relative = not hasattr(config, "max_position_embeddings")
-    longest = None if relative else int(config.max_position_embeddings)
+    longest = next((n for name in POSITIONS if isinstance(n := getattr(config, name, None), int) and n > 0), None)
     return longest or 512, longest, False
 
 

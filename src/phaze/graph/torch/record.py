@@ -17,8 +17,11 @@ from torch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from phaze.errors import InputError
+from phaze.graph import opset
 
-FROM_PARAMETERS, FROM_DATA = 1, 2
+FROM_PARAMETERS, FROM_DATA, FROM_CHANCE = 1, 2, 4
+RESHAPES = frozenset(f"aten.{name}_" for name in ("as_strided", "t", "transpose", "squeeze", "unsqueeze", "detach"))
+"""Operators that change how a tensor is seen and none of its values, though they count as changing it."""
 _TORCH = str(Path(torch.__file__).parent)
 _HERE = str(Path(__file__).parent)
 
@@ -112,7 +115,7 @@ def _line() -> str:
 def _changed(func: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[torch.Tensor, ...]:
     """The arguments that an operator writes to, by its schema."""
     schema = getattr(func, "_schema", None)
-    if schema is None or not schema.is_mutable:
+    if schema is None or not schema.is_mutable or str(func).rsplit(".", 1)[0] in RESHAPES:
         return ()
     found: list[torch.Tensor] = []
     for place, argument in enumerate(schema.arguments):
@@ -198,7 +201,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         outputs = (*results, *(tensor for tensor in changed if self.number(tensor) not in returned))
         writes = tuple(map(self._operand, outputs))
         fresh = tuple(operand for operand in writes if operand.storage not in known or operand.storage in mutated)
-        origin = 0
+        origin = FROM_CHANCE if opset.kind_of(name) == "random" else 0
         for operand in reads:
             origin |= self.log.origin.get(operand.storage, 0)
         for operand in fresh:
@@ -219,11 +222,15 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return place
 
     def _scalar(self, tensor: torch.Tensor) -> Any:
-        """A number asked of a tensor without values. Chance (layer drop) gets an answer, data does not."""
-        if not isinstance(tensor, FakeTensor):
+        """A number asked of a tensor without values. Chance (layer drop) and questions about constants get an answer,
+        data does not."""
+        known = tensor.constant if isinstance(tensor, FakeTensor) else tensor
+        if known is not None:
             with unset_fake_temporarily():
-                return tensor.item()
-        if self.origin(tensor):
+                return known.item()
+        origin = self.origin(tensor)
+        answered = origin == FROM_CHANCE or (origin == 0 and tensor.dtype == torch.bool)
+        if not answered:
             module, line = self._place()
             raise InputError(
                 module or "the model",

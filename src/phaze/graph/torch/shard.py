@@ -34,7 +34,7 @@ from phaze.graph.torch.parallel import (
 from phaze.graph.torch.plans import Divide, Plan, Split
 from phaze.graph.torch.program import Source
 from phaze.graph.torch.regions import Borders
-from phaze.graph.torch.vocabulary import ParallelEmbedding, Vocabulary
+from phaze.graph.torch.vocabulary import ParallelEmbedding, Vocabulary, split_lookups
 
 HEAD_WIDTHS: Mapping[str, tuple[str, ...]] = MappingProxyType({"head_dim": ("attention_head_size", "head_size")})
 
@@ -226,9 +226,11 @@ class Surgery:
         cut once. Returns what the loss has to know: nothing, where no head was split."""
         weights = {id(p) for module in tokens if module is not None for p in module.parameters() if p.shape[0] == size}
         holders = {p: m for p, m in self.model.named_modules() if id(getattr(m, "weight", None)) in weights}
-        special = next((m for m in holders.values() if type(m) not in (nn.Embedding, nn.Linear)), None)
+        special = next(
+            (m for m in holders.values() if type(m) is not nn.Linear and not isinstance(m, nn.Embedding)), None
+        )
         if special is not None:
-            self.notes[f"the vocabulary is not split: {type(special).__name__} is no plain embedding or head"] = None
+            self.notes[f"the vocabulary is not split: {type(special).__name__} is no embedding or head"] = None
         if special is not None or not holders:
             return None
         found = Vocabulary(size, self.group.width, self.group.rank)
@@ -237,8 +239,10 @@ class Surgery:
             for whole in list(module.parameters()):
                 if id(whole) not in self.split:
                     self._replace_tied(whole, self._piece(whole, whole.narrow(0, found.first, found.owned)))
-            if isinstance(module, nn.Embedding):
+            if type(module) is nn.Embedding:
                 self._replace(path, ParallelEmbedding(module, found))
+            elif isinstance(module, nn.Embedding):
+                split_lookups(module, found)
             else:
                 self._replace(path, ColumnLinear(module.weight, module.bias, self.group, "same"))
         if size % self.group.width:

@@ -12,11 +12,11 @@ from phaze.graph import opset
 from phaze.graph.ir import Attention, Call, Edge, Layer, Model, Tie
 from phaze.graph.torch import faults
 from phaze.graph.torch.blocks import find_blocks
-from phaze.graph.torch.convert import live
+from phaze.graph.torch.convert import live, real_reads
 from phaze.graph.torch.fake import without_weights
 from phaze.graph.torch.layers import Weights, layer_of
 from phaze.graph.torch.program import Program, Shape, Source
-from phaze.graph.torch.record import FROM_PARAMETERS
+from phaze.graph.torch.record import FROM_PARAMETERS, Step
 from phaze.graph.torch.regions import Region
 from phaze.graph.torch.replacements import Kernels
 from phaze.graph.torch.shard import Sharding, shard_model
@@ -124,14 +124,19 @@ def unknown_operators(
 def _unknown(walk: Walk) -> dict[str, tuple[str, str]]:
     """Operators without a row that something depends on: name, and module and line of its first use."""
     found: dict[str, tuple[str, str]] = {}
-    log = walk.recorder.log
     for region in walk.regions:
-        back = live(log.backward.get(region.number, ()), set(region.gradients))
-        needed = set(region.outputs) | {operand.value for step in back for operand in step.reads}
-        for step in (*live(log.forward.get(region.number, ()), needed), *back):
+        for step in _running(walk, region):
             if opset.kind_of(step.name) is None:
                 found.setdefault(step.name, (step.module, step.line))
     return found
+
+
+def _running(walk: Walk, region: Region) -> list[Step]:
+    """The steps of a region, forward and backward, that something depends on."""
+    log = walk.recorder.log
+    back = live(log.backward.get(region.number, ()), set(region.gradients))
+    needed = set(region.outputs) | {operand.value for step in back for operand in step.reads}
+    return [*live(log.forward.get(region.number, ()), needed), *back]
 
 
 def _sequence(source: Source, asked: int | None) -> int:
@@ -199,8 +204,8 @@ def _weights(walk: Walk, sharding: Sharding) -> Weights:
 
 
 def _unread(walk: Walk, weights: Weights) -> frozenset[int]:
-    """Parameters outside blocks that no operator reads: they lie in memory all the same."""
-    steps = (step for each in walk.recorder.log.forward.values() for step in each)
+    """Parameters outside blocks that nothing reads whose result is used: they lie in memory all the same."""
+    steps = (step for region in walk.regions for step in _running(walk, region))
     read = {operand.storage for step in steps for operand in step.reads}
     held = {id(parameter) for module in walk.blocks.values() for parameter in module.parameters()}
     return frozenset(n for n, p in weights.by_storage.items() if n not in read and id(p) not in held)
@@ -226,18 +231,24 @@ def _edges(walk: Walk, call_of: dict[int, int]) -> tuple[Edge, ...]:
 
 
 def _ties(walk: Walk, weights: Weights, call_of: dict[int, int]) -> tuple[Tie, ...]:
-    """Parameters that several calls use."""
+    """Parameters that several calls hold: blocks their own, and what others read or are given and read."""
     users: dict[int, list[int]] = {}
     numbers = {id(parameter): number for number, parameter in weights.by_storage.items()}
-    first = {region.folds: region.number for region in reversed(walk.regions)}
+    first = {region.folds: region for region in reversed(walk.regions)}
+    read: dict[int, set[int]] = {}
     for region in walk.regions:
         if region.number not in call_of:
             continue
-        if region.module is not None and region.number != first[region.folds]:
-            used = {numbers[id(parameter)] for parameter in region.module.parameters()}
+        like = region if region.module is None else first[region.folds]
+        if like.number not in read:
+            operands = (operand for step in _running(walk, like) for operand in real_reads(step))
+            read[like.number] = {o.storage for o in operands if o.storage in weights.by_storage}
+        if region.module is None:
+            used = read[like.number]
         else:
-            steps = walk.recorder.log.forward.get(region.number, ())
-            used = {o.storage for s in steps for o in s.reads if o.storage in weights.by_storage}
+            given = zip(like.takes, region.takes, strict=True)
+            used = {numbers[id(parameter)] for parameter in region.module.parameters()}
+            used |= {walk.recorder.number(b) for a, b in given if walk.recorder.number(a) in read[like.number]}
         for number in sorted(used):
             users.setdefault(number, []).append(call_of[region.number])
     return tuple(

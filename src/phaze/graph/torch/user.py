@@ -14,7 +14,7 @@ from torch import nn
 from torch.utils._pytree import tree_flatten
 
 from phaze.errors import InputError, PhazeError
-from phaze.graph.torch.fake import Building, without_weights
+from phaze.graph.torch.fake import Building, forget_values, without_weights
 from phaze.graph.torch.hf_plans import translate
 from phaze.graph.torch.plans import Plan
 from phaze.graph.torch.program import Program, Shape, Source
@@ -75,6 +75,7 @@ def _called(text: str, function: Callable[[], Any]) -> tuple[nn.Module, Any, Any
     module, inputs, loss, plan = (*made, None, None)[:4]
     if not isinstance(module, nn.Module):
         raise InputError(text, f"the first thing returned is {type(module).__name__}, no nn.Module", RETURNS)
+    forget_values(module)
     if not any(isinstance(value, torch.Tensor) for value in tree_flatten(inputs)[0]):
         raise InputError(text, "the inputs hold no tensor", RETURNS)
     if loss is not None and not callable(loss):

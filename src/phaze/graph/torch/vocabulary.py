@@ -13,7 +13,9 @@ from typing import Any
 
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.overrides import TorchFunctionMode
 
+from phaze.errors import InputError
 from phaze.graph.torch.collectives import all_reduce_max, reduce_from
 
 
@@ -43,6 +45,19 @@ class Vocabulary:
         return isinstance(logits, Tensor) and logits.dim() == 2 and logits.shape[-1] == self.owned
 
 
+def lookup(vocabulary: Vocabulary, tokens: Tensor, weight: Tensor, padding: int | None) -> Tensor:
+    """Rows of a table of which this rank has a part: other ranks' are zero here, and summed."""
+    local = tokens - vocabulary.first
+    elsewhere = (local < 0) | (local >= vocabulary.owned)
+    rows = functional.embedding(local.masked_fill(elsewhere, 0), weight, padding)
+    return reduce_from(rows.masked_fill(elsewhere.unsqueeze(-1), 0.0), vocabulary.group)
+
+
+def _padding(whole: nn.Embedding, vocabulary: Vocabulary) -> int | None:
+    place = -1 if whole.padding_idx is None else whole.padding_idx - vocabulary.first
+    return place if 0 <= place < vocabulary.owned else None
+
+
 class ParallelEmbedding(nn.Module):
     """An embedding whose table is already this rank's rows."""
 
@@ -50,14 +65,44 @@ class ParallelEmbedding(nn.Module):
         super().__init__()
         self.weight, self.vocabulary = whole.weight, vocabulary
         self.num_embeddings, self.embedding_dim = vocabulary.owned, whole.embedding_dim
-        padding = -1 if whole.padding_idx is None else whole.padding_idx - vocabulary.first
-        self.padding_idx = padding if 0 <= padding < vocabulary.owned else None
+        self.padding_idx = _padding(whole, vocabulary)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        local = tokens - self.vocabulary.first
-        elsewhere = (local < 0) | (local >= self.vocabulary.owned)
-        rows = functional.embedding(local.masked_fill(elsewhere, 0), self.weight, self.padding_idx)
-        return reduce_from(rows.masked_fill(elsewhere.unsqueeze(-1), 0.0), self.vocabulary.group)
+        return lookup(self.vocabulary, tokens, self.weight, self.padding_idx)
+
+
+class _Lookups(TorchFunctionMode):
+    """While it is active, look-ups in one table are this rank's."""
+
+    def __init__(self, whole: nn.Embedding, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self.whole, self.vocabulary, self.found = whole, vocabulary, False
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if func is functional.embedding and args[1] is self.whole.weight:
+            self.found = True
+            return lookup(self.vocabulary, args[0], args[1], _padding(self.whole, self.vocabulary))
+        return func(*args, **(kwargs or {}))
+
+
+def split_lookups(whole: nn.Embedding, vocabulary: Vocabulary) -> None:
+    """Let an embedding that does more than look up (it scales, say) look up in this rank's rows."""
+    original = whole.forward
+
+    def forward(tokens: Tensor) -> Tensor:
+        with _Lookups(whole, vocabulary) as lookups:
+            result: Tensor = original(tokens)
+        if not lookups.found:
+            name = type(whole).__name__
+            raise InputError(
+                name, "it looks tokens up in a way of its own and cannot be split over ranks", "use width 1"
+            )
+        return result
+
+    whole.__dict__["forward"] = forward
+    whole.num_embeddings = vocabulary.owned
 
 
 def parallel_cross_entropy(

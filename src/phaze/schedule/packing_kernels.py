@@ -1,0 +1,328 @@
+"""Compiled search for the least makespan of a phase: some operators, each on one core, alone on the chip.
+
+The mathematics stands in ``phases.py``.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from phaze.schedule.part import Ints, Masks, Tables
+
+FAR = 2**62
+ONE = np.uint64(1)
+MOST_ROUNDED = 12
+MOST_MULTISETS = 4096
+# Running operators that a remembered state has room for, and states that are remembered.
+ROOM = 8
+REMEMBERED = 2**14
+FEW_NODES = 500
+
+
+class Inside(NamedTuple):
+    """The operators of a phase by position: who must end before, who must start before, path to the end, kinds."""
+
+    ops: Ints
+    time: Ints
+    below: Masks
+    above: Masks
+    first: Masks
+    tail: Ints
+    kinds: Ints
+
+
+class Tree(NamedTuple):
+    """A depth-first search, by depth: choices and their starts, ends, work left by kind, who started, the moment.
+
+    ``at`` of ``choices`` were taken; ``keys`` and ``place`` are for the states ``seen``, all of whose choices
+    were taken in vain.
+    """
+
+    who: Ints
+    when: Ints
+    ends: Ints
+    left: Ints
+    started: Masks
+    now: Ints
+    at: Ints
+    choices: Ints
+    keys: Ints
+    place: Ints
+    seen: Ints
+    release: Ints
+
+
+@njit(cache=True)
+def _inside(tables: Tables, inside: int) -> Inside:
+    n = len(tables.below)
+    ops = np.array([j for j in range(n) if inside >> np.uint64(j) & ONE])
+    m = len(ops)
+    time, below, above = np.zeros(m, np.int64), np.zeros(m, np.uint64), np.zeros(m, np.uint64)
+    first, tail, kinds = np.zeros(m, np.uint64), np.zeros(m, np.int64), np.zeros((m, 2), np.int64)
+    for a in range(m):
+        time[a] = tables.time[ops[a], 0]
+        for kind in range(2):
+            kinds[a, kind] = tables.holds[ops[a], 0, kind]
+        for b in range(m):
+            if tables.below[ops[a]] >> np.uint64(ops[b]) & ONE:
+                below[a] |= ONE << np.uint64(b)
+                above[b] |= ONE << np.uint64(a)
+    for a in range(m - 1, -1, -1):
+        for b in range(a + 1, m):
+            if above[a] >> np.uint64(b) & ONE:
+                tail[a] = max(tail[a], tail[b])
+        tail[a] += time[a]
+        for b in range(m):
+            same = time[a] == time[b] and kinds[a, 0] == kinds[b, 0] and kinds[a, 1] == kinds[b, 1]
+            if a == b or not same or below[b] & ~below[a] or above[a] & ~above[b]:
+                continue
+            if below[a] != below[b] or above[a] != above[b] or b < a:
+                first[a] |= ONE << np.uint64(b)
+    return Inside(ops, time, below, above, first, tail, kinds)
+
+
+@njit(cache=True)
+def _least(phase: Inside, cores: Ints) -> int:
+    """The longest path, and the load of each kind."""
+    m = len(phase.ops)
+    found, head, work = np.int64(0), np.zeros(m, np.int64), np.zeros(2, np.int64)
+    for a in range(m):
+        for b in range(a):
+            if phase.below[a] >> np.uint64(b) & ONE:
+                head[a] = max(head[a], head[b] + phase.time[b])
+        found = max(found, head[a] + phase.tail[a])
+        work += phase.kinds[a] * phase.time[a]
+    for kind in range(2):
+        found = max(found, -(-work[kind] // max(1, cores[kind])))
+    return int(found)
+
+
+@njit(cache=True)
+def _overfull(phase: Inside, kind: int, cores: int, length: int) -> bool:
+    """Whether some dual feasible function shows that the operators of a kind do not fit into ``length`` on its cores.
+
+    First those of Martello and Toth for each threshold p, then the rounding ones of Fekete and Schepers.
+    """
+    m = len(phase.ops)
+    for a in range(m):
+        p = phase.time[a]
+        if not phase.kinds[a, kind] or 2 * p > length:
+            continue
+        total = np.int64(0)
+        for b in range(m):
+            if phase.kinds[b, kind] and phase.time[b] >= p:
+                total += length if phase.time[b] > length - p else phase.time[b]
+        if total > cores * length:
+            return True
+    for k in range(1, MOST_ROUNDED + 1):
+        total = np.int64(0)
+        for b in range(m):
+            if phase.kinds[b, kind]:
+                parts = (k + 1) * phase.time[b]
+                total += k * phase.time[b] if parts % length == 0 else parts // length * length
+        if total > cores * k * length:
+            return True
+    return False
+
+
+@njit(cache=True)
+def _spills(phase: Inside, kind: int, cores: int, length: int) -> bool:
+    """Whether the operators of a kind, of few different times, need more than ``cores`` bins of ``length``.
+
+    Over all multisets of times: the least (bins, fill of the last bin), each time added last in turn.
+    """
+    m = len(phase.ops)
+    sizes, counts, strides = np.zeros(m, np.int64), np.zeros(m, np.int64), np.ones(m, np.int64)
+    different, states = 0, 1
+    for a in range(m):
+        if phase.kinds[a, kind]:
+            k = 0
+            while k < different and sizes[k] != phase.time[a]:
+                k += 1
+            sizes[k], counts[k] = phase.time[a], counts[k] + 1
+            different = max(different, k + 1)
+    for k in range(different):
+        strides[k] = states
+        states *= counts[k] + 1
+        if states > MOST_MULTISETS:
+            return False
+    bins, fill = np.full(states, m + 1, np.int64), np.full(states, length, np.int64)
+    bins[0] = 0
+    for state in range(1, states):
+        for k in range(different):
+            if state // strides[k] % (counts[k] + 1) == 0:
+                continue
+            before = state - strides[k]
+            fits = fill[before] + sizes[k] <= length
+            used, full = bins[before] + (0 if fits else 1), (fill[before] if fits else 0) + sizes[k]
+            if used < bins[state] or (used == bins[state] and full < fill[state]):
+                bins[state], fill[state] = used, full
+    return bool(bins[states - 1] > cores)
+
+
+@njit(cache=True)
+def _releases(phase: Inside, cores: Ints, started: int, ends: Ints, left: Ints, now: int, release: Ints) -> int:
+    """``release[kind]``: when a core can be had; the least makespan by what is left for each kind."""
+    bound = np.int64(0)
+    for kind in range(2):
+        running, soonest, area = 0, FAR, np.int64(0)
+        for a in range(len(ends)):
+            if started >> np.uint64(a) & ONE:
+                bound = max(bound, ends[a])
+                if phase.kinds[a, kind] and ends[a] > now:
+                    running += 1
+                    soonest = min(soonest, ends[a])
+                    area += ends[a] - now
+        release[kind] = now if running < cores[kind] else soonest
+        if left[kind] > 0:
+            bound = max(bound, now - (-(area + left[kind]) // cores[kind]))
+    return int(bound)
+
+
+@njit(cache=True)
+def _choices(
+    phase: Inside, started: int, ends: Ints, now: int, release: Ints, who: Ints, when: Ints
+) -> tuple[int, int]:
+    """The operators that may start next, soonest first, then longest path; how many, and a bound on the makespan."""
+    count, bound, soonest, second, best = 0, np.int64(0), FAR, FAR, -1
+    for a in range(len(ends)):
+        if started >> np.uint64(a) & ONE or phase.below[a] & ~started:
+            continue
+        start = now
+        for b in range(a):
+            if phase.below[a] >> np.uint64(b) & ONE:
+                start = max(start, ends[b])
+        for kind in range(2):
+            if phase.kinds[a, kind]:
+                start = max(start, release[kind])
+        bound = max(bound, start + phase.tail[a])
+        if phase.first[a] & ~started:
+            continue
+        end = start + phase.time[a]
+        if end < soonest:
+            soonest, second, best = end, soonest, a
+        elif end < second:
+            second = end
+        place = count
+        while place > 0 and (
+            when[place - 1] > start or (when[place - 1] == start and phase.tail[who[place - 1]] < phase.tail[a])
+        ):
+            who[place], when[place] = who[place - 1], when[place - 1]
+            place -= 1
+        who[place], when[place] = a, start
+        count += 1
+    kept = 0
+    for k in range(count):
+        if when[k] < (second if who[k] == best else soonest):
+            who[kept], when[kept] = who[k], when[k]
+            kept += 1
+    return kept, int(bound)
+
+
+@njit(cache=True)
+def _state(phase: Inside, started: int, ends: Ints, now: int, key: Ints) -> np.int64:
+    """What the rest depends on: all that started, the moment, and what still runs; its place in memory, -1: too much.
+
+    Running operators that nothing waits for are told apart by their kinds alone.
+    """
+    key[:] = 0
+    key[0], key[1] = started, now
+    count = 2
+    for a in range(len(ends)):
+        if not started >> np.uint64(a) & ONE or ends[a] <= now:
+            continue
+        if count == len(key):
+            return np.int64(-1)
+        code = a if phase.above[a] & ~started else 64 + 2 * phase.kinds[a, 0] + phase.kinds[a, 1]
+        value, place = 128 * ends[a] + code, count
+        while place > 2 and key[place - 1] > value:
+            key[place] = key[place - 1]
+            place -= 1
+        key[place] = value
+        count += 1
+    mixed = np.uint64(0)
+    for value in key:
+        mixed = (mixed ^ np.uint64(value)) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    return np.int64(mixed & np.uint64(REMEMBERED - 1))
+
+
+@njit(cache=True)
+def _tree(phase: Inside, states: int) -> Tree:
+    m = len(phase.ops)
+    tree = Tree(
+        np.zeros((m + 1, m), np.int64), np.zeros((m + 1, m), np.int64), np.zeros((m + 1, m), np.int64),
+        np.zeros((m + 1, 2), np.int64), np.zeros(m + 1, np.uint64), np.zeros(m + 1, np.int64),
+        np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.zeros((m + 1, ROOM + 2), np.int64),
+        np.full(m + 1, -1), np.full((states, ROOM + 2), -1), np.zeros(2, np.int64),
+    )  # fmt: skip
+    for a in range(m):
+        tree.left[0] += phase.kinds[a] * phase.time[a]
+    return tree
+
+
+@njit(cache=True)
+def _open(phase: Inside, cores: Ints, tree: Tree, depth: int, best: int) -> int:
+    """Find the choices of a new node, none where it cannot lead below ``best``; a bound on its makespan."""
+    started, ends, now = tree.started[depth], tree.ends[depth], tree.now[depth]
+    bound = _releases(phase, cores, started, ends, tree.left[depth], now, tree.release)
+    count, more = _choices(phase, started, ends, now, tree.release, tree.who[depth], tree.when[depth])
+    bound = max(bound, more)
+    tree.at[depth], tree.choices[depth], tree.place[depth] = 0, count, -1
+    if bound >= best:
+        tree.choices[depth] = 0
+    elif len(tree.seen) > 1:
+        place = _state(phase, started, ends, now, tree.keys[depth])
+        if place >= 0 and (tree.seen[place] == tree.keys[depth]).all():
+            tree.choices[depth] = 0
+        else:
+            tree.place[depth] = place
+    return int(bound)
+
+
+@njit(cache=True)
+def _descend(phase: Inside, tree: Tree, depth: int, best: int) -> bool:
+    """Take the next choice of a node; False where it cannot lead below ``best``."""
+    a, start = tree.who[depth, tree.at[depth]], tree.when[depth, tree.at[depth]]
+    tree.at[depth] += 1
+    if start + phase.tail[a] >= best:
+        return False
+    tree.ends[depth + 1] = tree.ends[depth]
+    tree.ends[depth + 1, a] = start + phase.time[a]
+    tree.started[depth + 1] = tree.started[depth] | ONE << np.uint64(a)
+    tree.left[depth + 1] = tree.left[depth] - phase.kinds[a] * phase.time[a]
+    tree.now[depth + 1] = start
+    return True
+
+
+@njit(cache=True)
+def pack(tables: Tables, inside: int, limit: int, nodes: int, order: Ints) -> tuple[int, int, int]:
+    """(lower bound, makespan found or FAR, nodes visited) of a phase, as far as it may be shorter than ``limit``.
+
+    ``order`` gets the operators of the best phase in order of start. Depth first, at most about ``nodes`` nodes.
+    """
+    phase, cores = _inside(tables, inside), tables.cores
+    m, low = len(phase.ops), _least(phase, cores)
+    if low >= limit:
+        return low, FAR, 0
+    for kind in range(2):
+        if _overfull(phase, kind, cores[kind], limit - 1) or _spills(phase, kind, cores[kind], limit - 1):
+            return limit, FAR, 0
+    tree = _tree(phase, REMEMBERED if nodes > FEW_NODES else 1)
+    depth, visited, best, found = 0, 1, limit, FAR
+    _open(phase, cores, tree, 0, best)
+    while depth >= 0 and visited <= nodes and best > low:
+        if tree.at[depth] == tree.choices[depth]:
+            if tree.place[depth] >= 0:
+                tree.seen[tree.place[depth]] = tree.keys[depth]
+            depth -= 1
+        elif _descend(phase, tree, depth, best):
+            depth += 1
+            visited += 1
+            bound = _open(phase, cores, tree, depth, best)
+            if depth == m and bound < best:
+                best = found = bound
+                for d in range(m):
+                    order[d] = phase.ops[tree.who[d, tree.at[d] - 1]]
+    return best if depth < 0 else low, found, visited
