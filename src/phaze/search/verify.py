@@ -64,20 +64,24 @@ class Plain:
         task = self.networks.tasks_of(chip)[0]
         return Electricity(self.opened.technology.energy, task.training.link_bytes_per_s)
 
-    def exact(self, chip: int, memories: Sequence[int]) -> list[float]:
-        """The score of a chip with each of some memories: every pass of every graph scheduled, every way placed."""
+    def values(self, chip: int, memories: Sequence[int]) -> list[list[float]]:
+        """The models' values on a chip with each of some memories: every pass scheduled, every way placed."""
         tasks, electricity = self.networks.tasks_of(chip), self.electricity(chip)
         value = self.opened.chip(chip, self.job.hbm_bytes[-1])
         layers = [[layers_on(graph, value, electricity) for graph in task.graphs] for task in tasks]
-        scores = []
+        every = []
         for hbm in memories:
             rates, values = self.rates(chip, hbm), []
             for task, own in zip(tasks, layers, strict=True):
                 found = [planned(task, way, own[way.graph], self.job.hbm_bytes[hbm], electricity) for way in task.ways]
                 prices = [float(rates.value(np.asarray(p.plan.batch_s), p.dynamic_j)) for p in found if p is not None]
                 values.append(min(prices, default=float("inf")))
-            scores.append(float(self.scale.score(np.array(values))))
-        return scores
+            every.append(values)
+        return every
+
+    def exact(self, chip: int, memories: Sequence[int]) -> list[float]:
+        """The score of a chip with each of some memories."""
+        return [float(self.scale.score(np.array(values))) for values in self.values(chip, memories)]
 
     def bound(
         self, chip: int, seconds: Sequence[Sequence[Seconds]], floors: Sequence[Sequence[float]], cut: float
