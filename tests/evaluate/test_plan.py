@@ -6,10 +6,12 @@ from itertools import product
 import pytest
 
 from phaze.errors import InputError
-from phaze.evaluate.fixed import even_cuts
-from phaze.evaluate.plan import Request, candidates, closest, rule_of_thumb
+from phaze.evaluate.fixed import even_cuts, fixed_plan
+from phaze.evaluate.levers import fixed_levers, sought_levers
+from phaze.evaluate.plan import Request, candidates, experts_plan, rule_of_thumb
 from phaze.evaluate.prices import LevelPrices
 from phaze.evaluate.request import Asked, request_of
+from phaze.evaluate.run_file import job_of
 from phaze.hardware.cluster import grown
 from phaze.hardware.library import load_cluster
 from phaze.placement.cluster_layout import Shape
@@ -58,7 +60,7 @@ def test_nothing_fits_is_an_answer_with_levers() -> None:
     small = replace(job, setting=replace(job.setting, chip=chip))
     found = list(candidates(small))
     assert all(candidate.plan is None for candidate in found)
-    shortage = closest(small, found)
+    shortage = sought_levers(small, found)
     assert shortage.tightest is not None
     assert shortage.tightest.memory.total_bytes > 2**30
     assert shortage.levers.hbm_bytes is not None
@@ -86,3 +88,68 @@ def test_a_wrong_request_is_one_sentence(changes: dict[str, object], said: str) 
     with pytest.raises(InputError) as caught:
         list(candidates(request(**changes)))
     assert said in str(caught.value)
+
+
+def test_each_lever_of_a_given_plan_helps_and_a_smaller_change_does_not() -> None:
+    sizes = {"hidden": 4096, "layers": 24, "heads": 32, "vocabulary": 51200, "sequence": 2048}
+    plan = {"tensor": 1, "pipeline": 2, "data": 4, "microbatch": 8, "recompute": "none"}
+    raw = {"schema": "phaze.run/1", "gpt": sizes, "chip": "a100-80gb", "cluster": "selene", "devices": 8, "batch": 128}
+
+    def need(**change: object) -> float:
+        asked = {**plan, **change}
+        used = asked["tensor"] * asked["pipeline"] * asked["data"]  # type: ignore[operator]
+        job = job_of({**raw, "devices": max(8, used), "plan": asked}, "run")
+        return max(stage.memory.total_bytes for stage in fixed_plan(job)[1].stages)
+
+    there = 80 * 2**30
+    assert need() > there
+    levers = fixed_levers({**raw, "plan": plan}, need(), "calibrated")
+    assert levers["hbm_bytes"] == need()
+    for name, before in (("microbatch", 2), ("recompute", {"selective": "none", "full": "selective"})):
+        chosen = levers[name]
+        if chosen is not None:
+            assert need(**{name: chosen}) <= there
+            less = chosen * before if isinstance(before, int) else before[chosen]
+            assert need(**{name: less}) > there
+    for zero in range(1, levers["zero"] or 4):
+        assert (need(zero=zero) <= there) == (zero == levers["zero"])
+    if levers["devices"] is not None:
+        stages = levers["devices"] // 4
+        assert need(pipeline=stages) <= there < need(pipeline=stages - 1)
+    assert levers["recompute"] == "full"
+
+
+def test_the_levers_of_a_job_are_the_smallest_changes_that_let_some_plan_fit() -> None:
+    job = request(devices=2, widths=(1,), microbatches=(4,))
+    chip = replace(job.setting.chip, hbm=replace(job.setting.chip.hbm, size_bytes=int(1.9 * 2**30)))
+    small = replace(job, setting=replace(job.setting, chip=chip))
+    shortage = sought_levers(small, list(candidates(small)))
+    levers = shortage.levers
+
+    def fits_with(**change: object) -> bool:
+        return any(one.plan is not None for one in candidates(replace(small, **change)))  # type: ignore[arg-type]
+
+    assert levers.hbm_bytes is not None
+    enough = replace(chip, hbm=replace(chip.hbm, size_bytes=int(levers.hbm_bytes) + 1))
+    assert fits_with(setting=replace(small.setting, chip=enough))
+    short = replace(chip, hbm=replace(chip.hbm, size_bytes=int(levers.hbm_bytes * (1 - 1e-6))))
+    assert not fits_with(setting=replace(small.setting, chip=short))
+    if levers.devices is not None:
+        assert fits_with(devices=levers.devices)
+        assert not fits_with(devices=levers.devices - 1)
+    for zero in (1, 2, 3):
+        if levers.zero is None or zero < levers.zero:
+            assert not fits_with(zero=zero)
+    if levers.zero is not None:
+        assert fits_with(zero=levers.zero)
+
+
+def test_the_experts_split_is_cut_evenly_and_never_beats_the_plan() -> None:
+    job = request_of(Asked("bert-large", None, "a100-80gb", devices=64, batch=64, microbatches=(1,), widths=(1,)))
+    found = list(candidates(job))
+    plan = experts_plan(job, found)
+    assert plan is not None
+    assert (len(plan.stages), plan.data, plan.tensor) == (8, 8, 1)
+    assert sum(len(stage.layers) for stage in plan.stages) == len(found[0].model.calls)
+    assert {len(stage.layers) for stage in plan.stages[1:-1]} == {3}
+    assert plan.batch_s >= min(c.plan.batch_s for c in found if c.plan is not None) * (1 - 1e-9)

@@ -15,7 +15,8 @@ from phaze.errors import InfeasibleError, InputError
 from phaze.evaluate.answer import fixed_document, planned_document, shortage_document
 from phaze.evaluate.fixed import fixed_plan
 from phaze.evaluate.job_file import asked_job, reopened, run_job
-from phaze.evaluate.plan import candidates, closest, rule_of_thumb
+from phaze.evaluate.levers import sought_levers
+from phaze.evaluate.plan import candidates, experts_plan, rule_of_thumb
 from phaze.evaluate.request import Asked, request_of
 from phaze.evaluate.run_file import job_of as run_job_of
 from phaze.export.opened import read_plan, read_result
@@ -118,9 +119,12 @@ def plan(
     request = request_of(asked)
     found = sorted(candidates(request), key=lambda candidate: candidate.rank)
     if found[0].plan is None:
-        document = shortage_document(closest(request, found))
+        document = shortage_document(sought_levers(request, found))
         raise InfeasibleError(document["shortage"]["sentence"], document)
-    document = {**planned_document(request, found, rule_of_thumb(request, found)), "job": asked_job(asked, request)}
+    document = {
+        **planned_document(request, found, rule_of_thumb(request, found), experts_plan(request, found)),
+        "job": asked_job(asked, request),
+    }
     return _planned(document, request.setting.chip.hbm.size_bytes)
 
 

@@ -8,23 +8,27 @@ import typer
 from phaze.cli.answer import Answer, answering
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
 
     from phaze.placement.cluster_problem import ClusterProblem
     from phaze.placement.problem import Plan, Problem
     from phaze.placement.shortage import Shortage
 
+Perfetto = Annotated[str | None, typer.Option(help="Write the timeline to this file, for ui.perfetto.dev.")]
 Files = Annotated[list[str], typer.Argument(help="Profiles (phaze.profile/1); - reads one from standard input.")]
 
 
 @answering
-def place(files: Files) -> Answer:
+def place(files: Files, perfetto: Perfetto = None) -> Answer:
     """Place layers on devices: stages, data and tensor degrees, recompute, proved to be the fastest.
 
-    One line for each file with --json, in order. Examples: phaze place profile.json · phaze place *.json --json
+    One line for each file with --json, in order. Examples: phaze place profile.json · phaze place *.json --json ·
+    phaze place profile.json --perfetto trace.json
     """
     from phaze.errors import PhazeError, one_line
-    from phaze.placement.answer import document_of
+    from phaze.placement.answer import checked_document
 
     documents: list[Any] = []
     answers: list[tuple[str, Problem | ClusterProblem, Plan | Shortage]] = []
@@ -32,6 +36,7 @@ def place(files: Files) -> Answer:
     for path in files:
         try:
             problem, found = _answer(path)
+            document = checked_document(problem, found)
         except PhazeError as fault:
             if fault.exit_code != 2:
                 raise
@@ -40,8 +45,15 @@ def place(files: Files) -> Answer:
             documents.append({"error": sentence})
             bad = True
             continue
-        documents.append(document_of(found))
+        documents.append(document)
         answers.append((path, problem, found))
+
+    if perfetto is not None:
+        from phaze.placement.shortage import Shortage as Short
+
+        write_trace(
+            perfetto, [(path, problem, found) for path, problem, found in answers if not isinstance(found, Short)]
+        )
 
     def show(console: "Console") -> None:
         from phaze.report.plan_sheet import show_answer
@@ -53,6 +65,20 @@ def place(files: Files) -> Answer:
 
     infeasible = any(not document.get("feasible", True) for document in documents)
     return Answer(tuple(documents), show, 2 if bad else 3 if infeasible else 0)
+
+
+def write_trace(path: str, plans: "Sequence[tuple[str, Problem | ClusterProblem, Plan]]") -> None:
+    """Write the timelines of plans to a file for ui.perfetto.dev."""
+    from pathlib import Path
+
+    from phaze.documents import dumps
+    from phaze.errors import InputError
+    from phaze.report.plan_trace import plan_trace
+
+    try:
+        Path(path).write_text(dumps(plan_trace(plans)) + "\n", encoding="utf-8")
+    except OSError as fault:
+        raise InputError("--perfetto", f"'{path}' cannot be written ({fault.strerror})", "give another path") from None
 
 
 def _answer(path: str) -> "tuple[Problem | ClusterProblem, Plan | Shortage]":

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from phaze.cli.answer import Answer, answering
+from phaze.cli.place import Perfetto, write_trace
 from phaze.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ Llama = Annotated[str | None, typer.Option(help="A llama by sizes: hidden=4096,l
 ChipName = Annotated[str | None, typer.Option("--chip", help="A chip: a preset or a file.")]
 ClusterName = Annotated[str | None, typer.Option("--cluster", help="A cluster; without it the chip's usual one.")]
 StackName = Annotated[str | None, typer.Option("--stack", help="A software stack; without it the cluster's usual one.")]
-Devices = Annotated[int, typer.Option(help="How many devices there are.")]
-Batch = Annotated[int, typer.Option(help="Sequences in a batch.")]
+Devices = Annotated[int | None, typer.Option(help="How many devices there are.")]
+Batch = Annotated[int | None, typer.Option(help="Sequences in a batch.")]
 Sequence = Annotated[int | None, typer.Option(help="Positions of a sequence; without it the model's own.")]
 Microbatch = Annotated[str | None, typer.Option(help="Microbatches to try, such as 1,2,4; without it 1,2,4,8,16.")]
 Tensor = Annotated[str | None, typer.Option(help="Tensor widths to try, such as 1,8; without it those that divide.")]
@@ -46,8 +47,8 @@ def plan(
     gpt: Gpt = None,
     llama: Llama = None,
     chip: ChipName = None,
-    devices: Devices = 0,
-    batch: Batch = 0,
+    devices: Devices = None,
+    batch: Batch = None,
     cluster: ClusterName = None,
     stack: StackName = None,
     sequence: Sequence = None,
@@ -58,6 +59,7 @@ def plan(
     datasheet: Datasheet = False,
     fixed: Fixed = None,
     html: Html = None,
+    perfetto: Perfetto = None,
 ) -> Answer:
     """Split a training job over devices: stages, copies, tensor width, microbatch, recompute. Will it fit?
 
@@ -65,8 +67,8 @@ def plan(
     """
     basis: Basis = "datasheet" if datasheet else "calibrated"
     if fixed is not None:
-        return _paged(_fixed(fixed, basis), html)
-    if chip is None or not devices or not batch:
+        return _paged(_fixed(fixed, basis, perfetto), html)
+    if chip is None or devices is None or batch is None:
         raise InputError("plan", "a job needs a chip, devices and a batch", "add --chip, --devices and --batch")
     from phaze.evaluate.request import Asked
 
@@ -88,7 +90,7 @@ def plan(
         attention="fused" if attention == "fused" else "eager",
         basis=basis,
     )
-    return _paged(_planned(asked), html)
+    return _paged(_planned(asked, perfetto), html)
 
 
 def _paged(answer: Answer, html: str | None) -> Answer:
@@ -130,7 +132,7 @@ def _numbers(option: str, text: str | None) -> tuple[int, ...] | None:
     return numbers
 
 
-def _fixed(path: str, basis: "Basis") -> Answer:
+def _fixed(path: str, basis: "Basis", perfetto: str | None) -> Answer:
     from phaze.documents import notation_of, parse, read_text
     from phaze.evaluate.answer import fixed_document
     from phaze.evaluate.fixed import fixed_plan
@@ -141,7 +143,16 @@ def _fixed(path: str, basis: "Basis") -> Answer:
     raw = parse(text, notation_of(path, text), where)
     job = job_of(raw, where)
     problem, found = fixed_plan(job, basis)
+    if perfetto is not None:
+        if job.plan.chunks > 1:
+            raise InputError("--perfetto", f"{job.plan.chunks} chunks are evaluated, not simulated", "use chunks 1")
+        write_trace(perfetto, [(path, problem, found)])
     document = {**fixed_document(job, problem, found, basis), "job": run_job(raw, job, basis)}
+    if "shortage" in document:
+        from phaze.evaluate.levers import fixed_levers
+
+        levers = fixed_levers(raw, document["shortage"]["needed_bytes"], basis)
+        document["shortage"] = {**document["shortage"], "levers": levers}
 
     def show(console: "Console") -> None:
         from phaze.report.run_sheet import show_run
@@ -151,20 +162,30 @@ def _fixed(path: str, basis: "Basis") -> Answer:
     return Answer((document,), show, 0 if document["feasible"] else 3)
 
 
-def _planned(asked: "Asked") -> Answer:
+def _planned(asked: "Asked", perfetto: str | None) -> Answer:
     from phaze.evaluate.answer import planned_document, shortage_document
     from phaze.evaluate.job_file import asked_job
-    from phaze.evaluate.plan import closest, rule_of_thumb
+    from phaze.evaluate.levers import sought_levers
+    from phaze.evaluate.plan import experts_plan, rule_of_thumb
     from phaze.evaluate.request import request_of
 
     request = request_of(asked)
     found = _tried(request)
     hbm_bytes = request.setting.chip.hbm.size_bytes
     if all(candidate.plan is None for candidate in found):
-        document = shortage_document(closest(request, found))
-        return Answer((document,), lambda console: console.print(document["shortage"]["sentence"], markup=False), 3)
+        short = sought_levers(request, found)
+
+        def explain(console: "Console") -> None:
+            from phaze.report.plan_sheet import show_shortage
+
+            show_shortage(console, f"{asked.model} on {asked.devices:,} x {asked.chip}", short)
+
+        return Answer((shortage_document(short),), explain, 3)
+    best = found[0]
+    if perfetto is not None and best.plan is not None:
+        write_trace(perfetto, [(asked.model, best.problem, best.plan)])
     document = {
-        **planned_document(request, found, rule_of_thumb(request, found)),
+        **planned_document(request, found, rule_of_thumb(request, found), experts_plan(request, found)),
         "job": asked_job(asked, request),
     }
 

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from phaze.hardware.calibration import Basis
     from phaze.hardware.dies import Comparison
+    from phaze.validate.rows import MeasuredRun
+
+    Sets = list[tuple[str, str, tuple[MeasuredRun, ...]]]
 
 Silicon = Annotated[bool, typer.Option("--silicon", help="Area and power estimates against published dies and chips.")]
 Operators = Annotated[
@@ -26,6 +29,7 @@ Operators = Annotated[
 Rows = Annotated[Path | None, typer.Argument(help="A CSV file of measured runs; without it, those that come along.")]
 Datasheet = Annotated[bool, typer.Option("--datasheet", help="Chips and links from their data sheets, uncalibrated.")]
 Only = Annotated[list[str] | None, typer.Option("--set", help="Only this set of runs; may be given again.")]
+Best = Annotated[bool, typer.Option("--best", help="The best plan for each job beside the one that was run.")]
 Every = Annotated[bool, typer.Option("--rows", help="Show every run.")]
 
 
@@ -37,10 +41,11 @@ def validate(
     datasheet: Datasheet = False,
     only: Only = None,
     every: Every = False,
+    best: Best = False,
 ) -> Answer:
     """Show how far our estimates are from published figures: whole training runs, operators, or silicon.
 
-    Examples: phaze validate · phaze validate --set sc21 --rows · phaze validate my_runs.csv · phaze validate --silicon
+    Examples: phaze validate · phaze validate --set sc21 --rows · phaze validate my_runs.csv · phaze validate --best
     """
     if silicon + operators + (rows is not None) > 1 or (only and (rows is not None or silicon or operators)):
         raise InputError(
@@ -48,32 +53,65 @@ def validate(
         )
     if silicon:
         return _silicon()
-    return _operators() if operators else _runs(rows, only or [], "datasheet" if datasheet else "calibrated", every)
+    if operators:
+        return _operators()
+    basis: Basis = "datasheet" if datasheet else "calibrated"
+    sets = _sets(rows, only or [])
+    return _best(sets, basis) if best else _runs(sets, basis, every or rows is not None)
 
 
-def _runs(path: Path | None, only: list[str], basis: "Basis", every: bool) -> Answer:
+def _sets(path: Path | None, only: list[str]) -> "Sets":
+    """Name, title and rows of what is asked about."""
     from phaze.documents import read_text
-    from phaze.evaluate.shelf import Shelf
-    from phaze.validate.compare import compare, document_of
     from phaze.validate.rows import read_rows
     from phaze.validate.sets import SETS, rows_of, set_named
 
-    shelf = Shelf()
     if path is not None:
         text, name = read_text(str(path))
-        compared = [compare(path.name, name, read_rows(text, name), basis, shelf)]
-    else:
-        chosen = [set_named(name) for name in only] or list(SETS)
-        compared = [compare(one.name, one.title, rows_of(one), basis, shelf) for one in chosen]
+        return [(path.name, name, read_rows(text, name))]
+    chosen = [set_named(name) for name in only] or list(SETS)
+    return [(one.name, one.title, rows_of(one)) for one in chosen]
+
+
+def _runs(sets: "Sets", basis: "Basis", every: bool) -> Answer:
+    from phaze.evaluate.shelf import Shelf
+    from phaze.validate.compare import compare, document_of
+
+    shelf = Shelf()
+    compared = [compare(name, title, rows, basis, shelf) for name, title, rows in sets]
 
     def show(console: "Console") -> None:
         from phaze.report.validation_sheet import show_rows, show_scores
 
-        if every or path is not None:
+        if every:
             show_rows(console, compared)
         show_scores(console, compared)
 
     return Answer((document_of(compared, basis),), show)
+
+
+def _best(sets: "Sets", basis: "Basis") -> Answer:
+    from rich.console import Console
+    from rich.progress import track
+
+    from phaze.evaluate.shelf import Shelf
+    from phaze.validate.best import beside, best_document, jobs_of
+
+    shelf = Shelf()
+    jobs = [(name, row) for name, _, rows in sets for row in jobs_of(rows)]
+    bar = track(jobs, "Planning", console=Console(stderr=True), transient=True)
+    found = [(name, beside(row, basis, shelf)) for name, row in bar]
+    titles = {name: title for name, title, _ in sets}
+    by_set = {name: [one for own, one in found if own == name] for name in titles}
+    document = {"basis": basis, "sets": [{"name": n, "jobs": best_document(ones)} for n, ones in by_set.items()]}
+
+    def show(console: "Console") -> None:
+        from phaze.report.validation_sheet import show_best
+
+        for name, ones in by_set.items():
+            show_best(console, titles[name], ones)
+
+    return Answer((document,), show)
 
 
 def _operators() -> Answer:

@@ -10,12 +10,13 @@ from types import MappingProxyType
 from typing import Any
 
 from phaze.evaluate.plan import Candidate, Request
+from phaze.evaluate.prices import LevelPrices
 from phaze.evaluate.run_file import Job
 from phaze.graph.ir import Model
 from phaze.graph.opset import flops
 from phaze.hardware.calibration import Basis, constants_of
 from phaze.hardware.chip import Chip
-from phaze.placement.answer import document_of
+from phaze.placement.answer import document_of, require_true
 from phaze.placement.cluster_problem import ClusterProblem
 from phaze.placement.problem import Breakdown, Plan
 from phaze.placement.shortage import Shortage
@@ -109,20 +110,30 @@ def _brief(candidate: Candidate, best: Plan) -> dict[str, Any]:
     }
 
 
-def planned_document(request: Request, found: Sequence[Candidate], thumb: Plan | None) -> dict[str, Any]:
+def _baseline(plan: Plan | None, best: Plan) -> dict[str, Any] | None:
+    """A split that people choose, beside the best one."""
+    if plan is None:
+        return None
+    split = {"tensor": plan.tensor, "pipeline": len(plan.stages), "data": plan.data}
+    return {**split, "batch_s": plan.batch_s, "slower": plan.batch_s / best.batch_s - 1}
+
+
+def planned_document(
+    request: Request, found: Sequence[Candidate], thumb: Plan | None, experts: Plan | None = None
+) -> dict[str, Any]:
     """The document of the best plan, with the five best different ones and the rule of thumb beside it."""
     best = found[0]
     assert best.plan is not None
     facts = Facts(best.model, request.setting.chip, request.batch, 1, request.setting.basis)
     fitting = [candidate for candidate in found if candidate.plan is not None]
-    usual = None
-    if thumb is not None:
-        usual = {"tensor": thumb.tensor, "pipeline": len(thumb.stages), "data": thumb.data, "batch_s": thumb.batch_s}
+    prices = LevelPrices(request.setting.cluster, request.setting.basis)
+    require_true(best.problem, document_of(best.plan), prices)
     return {
         **_document(facts, best.problem, best.plan),
         "alternatives": [_brief(candidate, best.plan) for candidate in fitting[:SHOWN]],
         "choices": {"tried": len(found), "fitting": len(fitting)},
-        "rule_of_thumb": usual,
+        "rule_of_thumb": _baseline(thumb, best.plan),
+        "experts": _baseline(experts, best.plan),
     }
 
 

@@ -22,17 +22,16 @@ from phaze.hardware.stack import Optimizer, Precision
 from phaze.placement.cluster_layout import Shape
 from phaze.placement.cluster_pipeline import fits, price
 from phaze.placement.cluster_problem import MODES, ClusterProblem
-from phaze.placement.cluster_shortage import shortage_of
 from phaze.placement.cluster_solve import fastest_plan
 from phaze.placement.problem import Plan
-from phaze.placement.shortage import Shortage
 
 ModelAt = Callable[[int, int, bool], Model]
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A job to plan: ``model_at`` gives the trace of one rank at (width, microbatch, sequence parallel)."""
+    """A job to plan: ``model_at`` gives the trace of one rank at (width, microbatch, sequence parallel); ``experts`` is
+    the published split (pipeline, data, tensor) of 1024 devices, where there is one."""
 
     model_at: ModelAt
     setting: Setting
@@ -44,6 +43,7 @@ class Request:
     precision: Precision
     optimizer: Optimizer
     zero: int
+    experts: tuple[int, int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,18 +101,6 @@ def candidates(request: Request) -> Iterator[Candidate]:
         yield Candidate(microbatch, spread, model, problem, fastest_plan(problem, prices))
 
 
-def closest(request: Request, found: list[Candidate]) -> Shortage:
-    """Why nothing fits: the shortage of the choice that comes nearest."""
-    prices = LevelPrices(request.setting.cluster, request.setting.basis)
-    short = [shortage_of(candidate.problem, prices) for candidate in found]
-    known = [one for one in short if one.tightest is not None]
-
-    def needed(one: Shortage) -> float:
-        return float("inf") if one.tightest is None else one.tightest.memory.total_bytes
-
-    return min(known or short, key=needed)
-
-
 def rule_of_thumb(request: Request, found: list[Candidate]) -> Plan | None:
     """Tensor groups as wide as a node, the fewest stages that fit, copies with the rest; recompute only if it must."""
     node = request.setting.cluster.levels[0].size
@@ -128,6 +116,27 @@ def rule_of_thumb(request: Request, found: list[Candidate]) -> Plan | None:
             if plan is not None:
                 return plan
     return None
+
+
+def experts_plan(request: Request, found: list[Candidate]) -> Plan | None:
+    """The experts' split of a named model: its pipeline and width, as many copies as the devices allow, blocks cut
+    evenly; the best microbatch and the best one mode of recompute that fit. None if there is none or none fits."""
+    if request.experts is None:
+        return None
+    pipeline, _, tensor = request.experts
+    prices = LevelPrices(request.setting.cluster, request.setting.basis)
+    best: Plan | None = None
+    for candidate in found:
+        data = min(request.devices // (pipeline * tensor), candidate.problem.microbatches)
+        if candidate.model.tensor != tensor or data < 1:
+            continue
+        for mode in MODES:
+            problem = replace(candidate.problem, recompute=mode)
+            shape = Shape(tensor, pipeline, data, "pipeline")
+            plan = price(problem, shape, even_cuts(candidate.model, pipeline, mode), prices)
+            if fits(problem, plan) and (best is None or plan.batch_s < best.batch_s):
+                best = plan
+    return best
 
 
 def _shallowest(problem: ClusterProblem, model: Model, mode: str, prices: LevelPrices) -> Plan | None:

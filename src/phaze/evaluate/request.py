@@ -91,4 +91,5 @@ def request_of(asked: Asked) -> Request:
         precision=stack.precision,
         optimizer=stack.optimizer,
         zero=asked.zero,
+        experts=None if asked.sizes is not None else entry_of(asked.model).experts,
     )

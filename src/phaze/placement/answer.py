@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from phaze.placement import cluster_shortage, cluster_solve
+from phaze.errors import PhazeError
+from phaze.placement import check, cluster_check, cluster_shortage, cluster_solve
 from phaze.placement.cluster_prices import Prices, RingPrices
 from phaze.placement.cluster_problem import ClusterProblem
 from phaze.placement.problem import Plan, Problem, Stage
@@ -18,6 +19,26 @@ def place(problem: Problem | ClusterProblem, prices: Prices | None = None) -> Pl
         return fastest_plan(problem) or shortage_of(problem)
     priced = RingPrices(problem.cluster) if prices is None else prices
     return cluster_solve.fastest_plan(problem, priced) or cluster_shortage.shortage_of(problem, priced)
+
+
+def checked_document(
+    problem: Problem | ClusterProblem, found: Plan | Shortage, prices: Prices | None = None
+) -> Mapping[str, Any]:
+    """The document of what was found; a plan that the checker objects to is never handed out."""
+    document = document_of(found)
+    if isinstance(found, Plan):
+        require_true(problem, document, prices)
+    return document
+
+
+def require_true(problem: Problem | ClusterProblem, document: Mapping[str, Any], prices: Prices | None = None) -> None:
+    """Let the checker of its rules look at a feasible plan."""
+    if isinstance(problem, Problem):
+        wrong = check.objections(problem, document)
+    else:
+        wrong = cluster_check.objections(problem, document, prices or RingPrices(problem.cluster))
+    if wrong:
+        raise PhazeError(f"the plan does not pass its check: {wrong[0]}")
 
 
 def _stage(stage: Stage) -> dict[str, Any]:

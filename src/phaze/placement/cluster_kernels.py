@@ -133,13 +133,15 @@ def cut_bytes(chart: "Chart") -> "Floats":
 
 @njit(cache=True)
 def mode_of(pairs: Pairs, room: Room, pair: int, flying: int) -> int:
-    """The first, fastest mode in which a stage fits with so many microbatches in flight; 3 if there is none."""
+    """The fastest mode in which a stage fits with so many microbatches in flight, of equals the first; 3 if none."""
     held = room.state * pairs.parameter_bytes[pair] + room.working * pairs.largest_bytes[pair]
+    chosen = 3
     for mode in range(3):
         need = held + pairs.live_bytes[pair, mode] + flying * pairs.kept_bytes[pair, mode]
-        if room.allowed[mode] and need <= room.hbm_bytes:
-            return mode
-    return 3
+        faster = chosen == 3 or pairs.backward_s[pair, mode] < pairs.backward_s[pair, chosen]
+        if room.allowed[mode] and need <= room.hbm_bytes and faster:
+            chosen = mode
+    return chosen
 
 
 @njit(cache=True)
@@ -186,13 +188,14 @@ def paces(pairs: Pairs, room: Room, rounds: int, gpipe: bool, depth: int) -> "Fl
     for top in range(1, sets):
         row = g[top]
         for pair in range(pairs.start[top], pairs.start[top + 1]):
-            below, begin = g[pairs.rest[pair]], 1
+            below, covered, slowest_s = g[pairs.rest[pair]], 0, 0.0
             for mode in range(3):
                 most = most_in_flight(pairs, room, pair, mode, rounds)
                 up_to = depth if rounds <= most else (0 if gpipe else min(depth, most))
                 own_s = pairs.forward_s[pair] + pairs.backward_s[pair, mode]
-                for s in range(begin, up_to + 1):
+                for s in range(covered + 1 if own_s >= slowest_s else 1, up_to + 1):
                     row[s] = min(row[s], max(own_s, below[s - 1]))
-                begin = max(begin, up_to + 1)
+                if up_to > 0:
+                    covered, slowest_s = max(covered, up_to), max(slowest_s, own_s)
     whole: Floats = g[sets - 1]
     return whole

@@ -16,7 +16,7 @@ from phaze.placement.shortage import Levers, Shortage, first_power, smaller_micr
 HALVINGS = 60
 
 
-def _least_hbm(problem: ClusterProblem) -> float | None:
+def least_hbm(problem: ClusterProblem) -> float | None:
     """A memory at which something fits, above the least by rounding only; None if devices are short."""
     short, enough = problem.hbm_bytes, problem.hbm_bytes
     while not something_fits(replace(problem, hbm_bytes=enough)):
@@ -78,7 +78,7 @@ def _widened(problem: ClusterProblem, factor: int) -> bool:
 
 def shortage_of(problem: ClusterProblem, prices: Prices) -> Shortage:
     """The shortage of a problem for which there is no plan."""
-    least = _least_hbm(problem)
+    least = least_hbm(problem)
     plan: Plan | None = None
     if least is not None:
         plan = fastest_plan(replace(problem, hbm_bytes=least), prices)

@@ -14,119 +14,28 @@ more memory, so it is enough to try the most copies. What the labels promise is 
 """
 
 import heapq
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
 import numpy.typing as npt
 
-from phaze.errors import InputError, PhazeError
+from phaze.errors import PhazeError
 from phaze.placement import cluster_kernels as kernels
 from phaze.placement import cut_kernels
-from phaze.placement.charts import Chart, chart_of
+from phaze.placement.charts import Chart
 from phaze.placement.cluster_layout import Shape, boundary_levels, copies_by_level
 from phaze.placement.cluster_pipeline import ModeCut, end_seconds, price, synchronisation_s
 from phaze.placement.cluster_prices import Prices, RingPrices
-from phaze.placement.cluster_problem import MODES, ORDERS, ClusterProblem, Extra
-from phaze.placement.problem import ROUNDING, LayerGraph, Plan
+from phaze.placement.cluster_problem import MODES, ORDERS, ClusterProblem
+from phaze.placement.cluster_ready import Width, inside, ready, room_of
+from phaze.placement.problem import ROUNDING, Plan
 
-MOST_PAIRS = 4_000_000
+MOST_KEPT = 10_000_000
 AGREEMENT = 1e-9
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Width:
-    """One width made ready: every stage of every closed set, transfers by level and set, and sums for bounds.
-
-    ``sizes_bytes`` are the different parameter bytes of stages and ``size_of`` tells which a stage has. ``fitting``
-    remembers, by copies and microbatches, which depths fit; ``gathered``, by members, the seconds of a gather of the
-    layers of each closed set.
-    """
-
-    graph: LayerGraph
-    chart: Chart
-    pairs: kernels.Pairs
-    moves_s: Floats
-    seconds: float
-    tied_bytes: Floats
-    tied_members: Ints
-    parameter_bytes: float
-    largest_bytes: float
-    sizes_bytes: Floats
-    size_of: Ints
-    fitting: dict[tuple[int, int], Ints] = field(default_factory=dict, compare=False)
-    gathered: dict[tuple[int, ...], Floats] = field(default_factory=dict, compare=False)
-
-
-def _kept(graph: LayerGraph, extras: tuple[Extra, ...]) -> kernels.Kept:
-    entering = np.zeros(len(graph.layers))
-    for edge in graph.edges:
-        entering[edge.head] += edge.size_bytes
-    kept, again = np.zeros((len(graph.layers), 3)), np.zeros((len(graph.layers), 3))
-    for i, (layer, extra) in enumerate(zip(graph.layers, extras, strict=True)):
-        known = extra.selective_bytes is not None
-        kept[i] = layer.activation_bytes, extra.selective_bytes if known else layer.activation_bytes, entering[i]
-        whole = layer.forward_s if extra.full_s is None else extra.full_s
-        again[i] = 0.0, extra.selective_s if known else 0.0, whole
-    names = sorted({extra.tied for extra in extras if extra.tied is not None})
-    group = np.array([names.index(e.tied) if e.tied is not None else -1 for e in extras], np.int64)
-    sizes = np.array([next(e.tied_bytes for e in extras if e.tied == name) for name in names], np.float64)
-    members = np.array([int((group == g).sum()) for g in range(len(names))], np.int64)
-    last = np.array([int(np.flatnonzero(group == g)[-1]) for g in range(len(names))], np.int64)
-    return kernels.Kept(kept, again, group, sizes, members, last)
-
-
-def _room(problem: ClusterProblem, copies: int) -> kernels.Room:
-    """What a stage must fit into when there are so many copies."""
-    there = problem.hbm_bytes * (1 + ROUNDING) - problem.stack.reserve_bytes
-    allowed = np.array([mode in problem.modes for mode in MODES], np.int64)
-    sent = problem.sent_bytes
-    return kernels.Room(there, problem.held(copies).total / sent, problem.working(copies).total / sent, allowed)
-
-
-def ready(problem: ClusterProblem, graph: LayerGraph, extras: tuple[Extra, ...], prices: Prices) -> Width:
-    """The arrays of one width."""
-    chart = chart_of(graph)
-    kept = _kept(graph, extras)
-    room = _room(problem, problem.devices)
-    most = max(0.0, room.hbm_bytes) / max(room.state, 1e-30) * (1 + ROUNDING)
-    count, pairs = kernels.pairs_of(chart, kept, most, len(graph.layers) * (len(graph.layers) + 1) // 2)
-    if count > len(pairs.rest):
-        if count > MOST_PAIRS:
-            raise InputError(
-                f"widths.{graph.width}.edges", f"the layers branch into {count:,} possible stages", "merge layers"
-            )
-        count, pairs = kernels.pairs_of(chart, kept, most, count)
-    pairs = pairs._replace(**{n: getattr(pairs, n)[:count] for n in pairs._fields if n != "start"})
-    lanes = graph.width if problem.stack.scatter_gather else 1
-    carried = kernels.cut_bytes(chart) / lanes
-    moves = [prices.transfer_s(level, carried) for level in range(len(problem.cluster.levels))]
-    seconds = chart.forward_s + chart.backward_s
-    shared = float((kept.group_bytes * (kept.group_size - 1)).sum())
-    return Width(
-        graph,
-        chart,
-        pairs,
-        np.vstack([*moves, np.zeros_like(carried)]),
-        float(seconds.sum()),
-        kept.group_bytes,
-        kept.group_size,
-        float(chart.parameter_bytes.sum()) - shared,
-        float(chart.parameter_bytes.max()),
-        *np.unique(pairs.parameter_bytes, return_inverse=True),
-    )
-
-
-def _inside(chart: Chart, amounts: Floats) -> Floats:
-    """The sum of an amount of each layer over the layers of every closed set."""
-    inside = np.zeros(len(chart.size))
-    for place in range(1, len(chart.size)):
-        step = chart.step_start[place]
-        inside[place] = inside[chart.step_set[step]] + amounts[chart.step_layer[step]]
-    return inside
 
 
 def _shapes(problem: ClusterProblem, widths: list[Width]) -> tuple[list[Ints], Floats]:
@@ -147,13 +56,35 @@ def _shapes(problem: ClusterProblem, widths: list[Width]) -> tuple[list[Ints], F
     return [table[0], table[1], table[2]], np.concatenate(bounds)
 
 
+def _fewest_rounds(problem: ClusterProblem, width: Width, stages: int) -> int:
+    """The least microbatches that a copy of so many stages can run."""
+    return problem.rounds(max(1, min(problem.microbatches, problem.devices // (width.graph.width * stages))))
+
+
 def _paces(problem: ClusterProblem, width: Width) -> Floats:
-    """P(S) for every depth."""
+    """P(S) for every depth, with no more microbatches in flight than a copy of that depth must have."""
     depth = min(len(width.graph.layers), problem.devices // width.graph.width)
     copies = max(1, min(problem.microbatches, problem.devices // width.graph.width))
-    room, rounds = _room(problem, copies), problem.rounds(copies)
-    found: Floats = kernels.paces(width.pairs, room, rounds, problem.schedule == "gpipe", depth)
+    room, gpipe = room_of(problem, copies), problem.schedule == "gpipe"
+    found: Floats = kernels.paces(width.pairs, room, problem.rounds(copies), gpipe, depth)
+    full = [s for s in range(2, depth + 1) if not gpipe and _fewest_rounds(problem, width, s) >= s]
+    if full and problem.rounds(copies) < depth:
+        found[full] = kernels.paces(width.pairs, room, depth, gpipe, depth)[full]
     return found
+
+
+def _completions(problem: ClusterProblem, width: Width, shape: Shape, job: cut_kernels.Job, best_s: float) -> Floats:
+    """The table of completions that serves a shape; what it leaves out could not beat the best plan at any copies."""
+    flying = job.rounds if job.gpipe else min(job.rounds, job.stages)
+    members = copies_by_level(problem.cluster, shape) if problem.zero >= 2 else ()
+    key = (job.stages, flying, shape.data if problem.zero >= 1 else 1, *members)
+    if key not in width.least:
+        laps = _fewest_rounds(problem, width, shape.stages) - 1
+        limit_s = (best_s - job.least_s) / laps * (1 + AGREEMENT) if laps else inf
+        while width.least and sum(table.size for table in width.least.values()) > MOST_KEPT:
+            del width.least[next(iter(width.least))]
+        width.least[key] = cut_kernels.completions(width.pairs, job, limit_s)
+    return width.least[key]
 
 
 def _fits(problem: ClusterProblem, width: Width, stages: int) -> bool:
@@ -161,10 +92,10 @@ def _fits(problem: ClusterProblem, width: Width, stages: int) -> bool:
     copies = min(problem.microbatches, problem.devices // (width.graph.width * stages))
     depth = min(len(width.graph.layers), problem.devices // width.graph.width)
     rounds = problem.rounds(copies)
-    flying = rounds if problem.schedule == "gpipe" else min(rounds, depth)
+    flying = depth if problem.schedule == "1f1b" and rounds >= stages else rounds
     key = (flying, copies if problem.zero >= 1 else 1)
     if key not in width.fitting:
-        room = _room(problem, copies)
+        room = room_of(problem, copies)
         width.fitting[key] = kernels.depths_that_fit(width.pairs, room, flying, problem.schedule == "gpipe", depth)
     return bool(width.fitting[key][stages])
 
@@ -175,7 +106,7 @@ def _gathered(problem: ClusterProblem, width: Width, shape: Shape, prices: Price
         return np.empty(0)
     members = copies_by_level(problem.cluster, shape)
     if members not in width.gathered:
-        width.gathered[members] = _inside(width.chart, prices.gather_s(members, width.chart.parameter_bytes))
+        width.gathered[members] = inside(width.chart, prices.gather_s(members, width.chart.parameter_bytes))
     return width.gathered[members]
 
 
@@ -203,11 +134,12 @@ def _job(problem: ClusterProblem, width: Width, shape: Shape, prices: Prices) ->
         ahead_s=ahead * gathered,
         behind_s=behind * gathered,
         shown=1 - problem.stack.hidden_synchronisation,
-        end_s=sync_s[width.size_of],
+        end_s=sync_s,
         tied_s=pairs.tied @ tied,
-        room=_room(problem, shape.data),
+        room=room_of(problem, shape.data),
         least_s=_least_seconds(problem, width, gathered),
         size=width.chart.size,
+        size_of=width.size_of,
     )
 
 
@@ -273,7 +205,9 @@ def _search(problem: ClusterProblem, widths: list[Width], prices: Prices) -> _Be
         _, row, which = heapq.heappop(heap)
         width = widths[indices[row]]
         shape = Shape(width.graph.width, int(depths[row]), int(copies[row]), ORDERS[which])
-        cost_s, path, modes = cut_kernels.best_cut(width.pairs, _job(problem, width, shape, prices), best.cost_s)
+        job = _job(problem, width, shape, prices)
+        least = _completions(problem, width, shape, job, best.cost_s)
+        cost_s, path, modes = cut_kernels.best_cut(width.pairs, job, least, best.cost_s)
         if cost_s < best.cost_s:
             best = _Best(cost_s, shape, width, (path, modes))
 

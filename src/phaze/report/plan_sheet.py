@@ -92,13 +92,14 @@ def _lever_rows(levers: Levers) -> Iterator[tuple[str, str]]:
         and f"{levers.microbatch_divisor} times smaller (estimated: activations shrink with it)",
         "recompute": levers.recompute and 'true or "best", instead of as given',
         "optimizer": levers.optimizer and f"{levers.optimizer}",
-        "zero": levers.zero and f"stage {levers.zero}: the optimizer's state shared out over the copies",
+        "zero": levers.zero and f"stage {levers.zero}: state shared out over the copies",
     }
     for name, text in texts.items():
         yield name.removesuffix("_bytes"), text if isinstance(text, str) else "does not help alone"
 
 
-def _show_shortage(console: Console, path: str, shortage: Shortage) -> None:
+def show_shortage(console: Console, path: str, shortage: Shortage) -> None:
+    """Print why nothing fits and what would."""
     console.print(f"[bold]{escape(path)}[/bold]")
     paragraph(console, f"{shortage.sentence}.")
     stage = shortage.tightest
@@ -113,6 +114,6 @@ def _show_shortage(console: Console, path: str, shortage: Shortage) -> None:
 def show_answer(console: Console, path: str, problem: Problem | ClusterProblem, found: Plan | Shortage) -> None:
     """Print a plan or a shortage."""
     if isinstance(found, Shortage):
-        _show_shortage(console, path, found)
+        show_shortage(console, path, found)
     else:
         _show_plan(console, path, problem, found)

@@ -65,8 +65,26 @@ def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> N
         terms = ", ".join(f"{name.replace('_', ' ')} {show(shortage['terms'][name], 'B')}" for name in TERMS)
         missing = show(shortage["missing_bytes"], "B")
         paragraph(console, f"It does not fit: stage {shortage['stage']} lacks {missing}. It needs {terms}.")
+        _show_levers(console, shortage.get("levers") or {})
     for note in document["approximations"]:
         paragraph(console, f"approximation: {note}", indent="  ")
+
+
+def _show_levers(console: Console, levers: Mapping[str, Any]) -> None:
+    """What would make a given plan fit, each change alone."""
+    texts = {
+        "hbm_bytes": lambda value: f"at least {show(value, 'B')} a device",
+        "devices": lambda value: f"{value:,}, the pipeline deeper, as many copies",
+        "tensor": lambda value: f"width {value}, as many copies as there are devices for",
+        "zero": lambda value: f"stage {value}",
+    }
+    rows = [
+        (name.removesuffix("_bytes"), "does not help alone" if value is None else texts.get(name, str)(value))
+        for name, value in levers.items()
+    ]
+    if rows:
+        console.print("\n[bold]What would make it fit, each alone[/bold]")
+        console.print(facts(rows))
 
 
 def show_alternatives(console: Console, document: Mapping[str, Any]) -> None:
@@ -84,10 +102,10 @@ def show_alternatives(console: Console, document: Mapping[str, Any]) -> None:
         for row in document["alternatives"]
     ]
     console.print(table(("plan", "recompute", "loses by", "batch", "slower"), rows, left=3))
-    usual = document["rule_of_thumb"]
-    if usual is not None:
-        share = usual["batch_s"] / document["batch_s"] - 1
-        split = f"tensor {usual['tensor']}, pipeline {usual['pipeline']}, data {usual['data']}"
-        console.print(f"rule of thumb ({split}): {show(usual['batch_s'], 's')}, {share:+.1%}", markup=False)
+    for name, key in (("rule of thumb", "rule_of_thumb"), ("experts' split", "experts")):
+        usual = document.get(key)
+        if usual is not None:
+            split = f"tensor {usual['tensor']}, pipeline {usual['pipeline']}, data {usual['data']}"
+            console.print(f"{name} ({split}): {show(usual['batch_s'], 's')}, {usual['slower']:+.1%}", markup=False)
     tried = document["choices"]
     console.print(f"{tried['tried']} choices of width, microbatch and sequence parallelism, {tried['fitting']} fit")

@@ -1,14 +1,16 @@
 """Published runs beside ours in the terminal: a line for every set, or for every row of some."""
 
 from collections.abc import Mapping, Sequence
+from statistics import median
 from types import MappingProxyType
+from typing import Any
 
 from rich.console import Console
 
 from phaze.report.terminal import table
 from phaze.units import Unit, show
+from phaze.validate.best import Beside, plan_of
 from phaze.validate.compare import Compared, Quantity
-from phaze.validate.predict import Prediction
 from phaze.validate.statistics import Score
 
 NAMES: Mapping[Quantity, str] = MappingProxyType(
@@ -53,14 +55,14 @@ def show_scores(console: Console, compared: Sequence[Compared]) -> None:
                 console.print()
 
 
-def _plan(one: Prediction) -> str:
+def _plan(plan: Mapping[str, Any], free: Sequence[str] = ()) -> str:
     """Tensor x pipeline x data, and the microbatch; choices that were free are marked."""
-    plan = {**one.row.run["plan"], **one.chosen}
-    marks = {key: "*" if key in one.row.free else "" for key in plan}
+    marks = {key: "*" if key in free else "" for key in plan}
     text = f"{plan['tensor']}x{plan['pipeline']}x{plan['data']} b{plan['microbatch']}{marks['microbatch']}"
     if plan.get("chunks", 1) > 1:
         text += f" v{plan['chunks']}{marks['chunks']}"
-    return f"{text} {plan.get('recompute', 'none')}{marks.get('recompute', '')}"
+    spread = " sp" if plan.get("sequence_parallel") else ""
+    return f"{text} {plan.get('recompute', 'none')}{marks.get('recompute', '')}{spread}"
 
 
 def show_rows(console: Console, compared: Sequence[Compared]) -> None:
@@ -75,7 +77,7 @@ def show_rows(console: Console, compared: Sequence[Compared]) -> None:
             cells = [
                 (
                     found.row.id,
-                    _plan(found),
+                    _plan({**found.row.run["plan"], **found.chosen}, found.row.free),
                     show(getattr(found.row, quantity), unit),
                     show(getattr(found, quantity), unit),
                     _signed(found.error if quantity == "seconds" else found.memory_error),
@@ -84,3 +86,21 @@ def show_rows(console: Console, compared: Sequence[Compared]) -> None:
             ]
             console.print(table(("", "plan", "measured", "ours", "error"), cells, left=2))
         console.print()
+
+
+def show_best(console: Console, title: str, found: Sequence[Beside]) -> None:
+    """The plan that was run and the best one, job by job."""
+    cells = []
+    for one in found:
+        run, free = {**one.run.row.run["plan"], **one.run.chosen}, one.run.row.free
+        best = "nothing fits" if one.best is None else _plan(plan_of(one.best))
+        best_s = "" if one.best_s is None else show(one.best_s, "s")
+        measured = "" if one.run.row.seconds is None else show(one.run.row.seconds, "s")
+        job = f"{one.run.row.run['devices']} devices, batch {one.run.row.run['batch']}"
+        cells.append((one.run.row.id, f"run  {_plan(run, free)}", measured, show(one.run.seconds, "s"), ""))
+        cells.append((job, f"best {best}", "", best_s, _signed(one.gain)))
+    console.print(f"[bold]{title}[/bold]")
+    console.print(table(("", "plan", "measured", "ours", "gain"), cells, left=2))
+    gains = [one.gain for one in found if one.gain is not None]
+    if gains:
+        console.print(f"median gain {median(gains):.1%} over {len(gains)} jobs\n", markup=False)

@@ -83,13 +83,20 @@ def _word(text: str, where: str) -> bool:
     return WORDS[text.lower()]
 
 
+def _usual_cluster(chip: str, where: str) -> str | None:
+    try:
+        return load_chip(chip).cluster
+    except InputError as fault:
+        raise InputError(f"{where}: {fault.where}" if fault.where else where, fault.problem, fault.remedy) from None
+
+
 def _run(cells: Mapping[str, str], where: str) -> dict[str, Any]:
     """The ``phaze.run/1`` document of a line."""
     whole = {key: _whole(cells[key], f"{where}: {key}") for key in (*SIZES, *COUNTS, *DEGREES) if key in cells}
     run: dict[str, Any] = {"schema": "phaze.run/1", "devices": whole["devices"], "batch": whole["batch"]}
     run |= {key: cells[key] for key in WHERE if key in cells}
     if "cluster" not in cells:
-        usual = load_chip(cells["chip"]).cluster
+        usual = _usual_cluster(cells["chip"], f"{where}: chip")
         if usual is None:
             raise InputError(f"{where}: cluster", f"the chip '{cells['chip']}' names no usual cluster", "give one")
         run["cluster"] = usual

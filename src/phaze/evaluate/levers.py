@@ -1,0 +1,141 @@
+"""What would make a job fit: the smallest change of each lever alone, every one tried out and none of them guessed.
+
+For a given plan (:func:`fixed_levers`) the rest of the plan stays: more HBM; a wider tensor split, with as many
+copies as the devices then allow; more devices by a deeper pipeline of as many copies; a smaller microbatch; the next
+mode of recompute; the next stage of ZeRO. For a job whose plan is sought (:func:`sought_levers`) everything that is
+sought stays open: the least HBM, the fewest devices, the first wider split, the first smaller microbatch and the first
+stage of ZeRO at which some plan fits.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from math import inf
+from typing import Any, TypeVar
+
+from phaze.errors import InputError
+from phaze.evaluate.fixed import fixed_plan
+from phaze.evaluate.plan import Candidate, Request, choices, problem_at
+from phaze.evaluate.prices import LevelPrices
+from phaze.evaluate.run_file import job_of
+from phaze.evaluate.shelf import Shelf
+from phaze.hardware.calibration import Basis
+from phaze.hardware.cluster import grown
+from phaze.placement.cluster_problem import MODES, ZEROS, ClusterProblem
+from phaze.placement.cluster_shortage import least_hbm
+from phaze.placement.cluster_solve import fastest_plan, something_fits
+from phaze.placement.shortage import Levers, Shortage
+
+T = TypeVar("T")
+WIDEST = 64
+MOST_DEVICES = 2**20
+
+
+def _first(values: Iterable[T], helps: Callable[[T], bool]) -> T | None:
+    return next((value for value in values if helps(value)), None)
+
+
+def fixed_levers(raw: Mapping[str, Any], needed_bytes: float, basis: Basis) -> dict[str, Any]:
+    """The levers of a run (``phaze.run/1``) that does not fit, as plain values; None where none helps alone."""
+    shelf, plan = Shelf(), dict(raw["plan"])
+    tensor, pipeline, data = plan["tensor"], plan["pipeline"], plan["data"]
+
+    def helps(devices: int, **change: Any) -> bool:
+        try:
+            job = job_of({**raw, "devices": devices, "plan": {**plan, **change}}, "run", shelf)
+            problem, priced = fixed_plan(job, basis, shelf)
+        except InputError:
+            return False
+        return all(problem.fits(stage.memory.total_bytes) for stage in priced.stages)
+
+    def deeper(stages: int) -> bool:
+        return helps(max(raw["devices"], tensor * stages * data), pipeline=stages)
+
+    here = raw["devices"]
+    widths = [tensor * 2**k for k in range(1, 7) if tensor * 2**k <= min(WIDEST, here // pipeline)]
+    mode, zero = plan.get("recompute", "none"), plan.get("zero", 0)
+    stages = _first(range(pipeline + 1, _most_stages(raw) + 1), deeper)
+    return {
+        "hbm_bytes": needed_bytes,
+        "devices": None if stages is None else tensor * stages * data,
+        "tensor": _first(widths, lambda width: helps(here, tensor=width, data=max(1, here // (width * pipeline)))),
+        "microbatch": _first(
+            [size for size in range(plan["microbatch"] - 1, 0, -1) if plan["microbatch"] % size == 0],
+            lambda size: helps(here, microbatch=size),
+        ),
+        "recompute": _first(MODES[MODES.index(mode) + 1 :], lambda other: helps(here, recompute=other)),
+        "zero": _first(ZEROS[zero + 1 :], lambda stage: helps(here, zero=stage)),
+    }
+
+
+def _most_stages(raw: Mapping[str, Any]) -> int:
+    sizes = raw.get("gpt") or raw.get("llama")
+    return int(sizes["layers"]) if sizes else 256
+
+
+def _least_hbm(problems: Sequence[ClusterProblem]) -> tuple[float, ClusterProblem] | None:
+    """The least memory at which a plan of one of the problems fits, and that problem."""
+    best: tuple[float, ClusterProblem] | None = None
+    for problem in problems:
+        if best is not None and not something_fits(replace(problem, hbm_bytes=best[0] * (1 - 1e-9))):
+            continue
+        least = least_hbm(problem)
+        if least is not None:
+            best = (least, problem)
+    return best
+
+
+def _fewest_devices(problems: Sequence[ClusterProblem]) -> int | None:
+    def enough(devices: int) -> bool:
+        found = []
+        for problem in problems:
+            try:
+                found.append(replace(problem, devices=devices, cluster=grown(problem.cluster, devices, "devices")))
+            except InputError:
+                return False
+        return any(something_fits(problem) for problem in found)
+
+    short, many = problems[0].devices, 2 * problems[0].devices
+    while not enough(many):
+        short, many = many, 2 * many
+        if many > MOST_DEVICES:
+            return None
+    while many - short > 1:
+        middle = (short + many) // 2
+        short, many = (short, middle) if enough(middle) else (middle, many)
+    return many
+
+
+def sought_levers(request: Request, found: Sequence[Candidate]) -> Shortage:
+    """Why nothing fits: the plan that would in the least memory, and the levers of the whole job."""
+    problems = [candidate.problem for candidate in found]
+
+    def anything(changed: Request) -> bool:
+        try:
+            tried = [problem_at(changed, changed.model_at(*choice)) for choice in choices(changed)]
+        except InputError:
+            return False
+        return any(something_fits(problem) for problem in tried)
+
+    least = _least_hbm(problems)
+    plan = None
+    if least is not None:
+        prices = LevelPrices(request.setting.cluster, request.setting.basis)
+        plan = fastest_plan(replace(least[1], hbm_bytes=least[0]), prices)
+    smallest, widest = min(request.microbatches), max(request.widths)
+    widths = [widest * 2**k for k in range(1, 7) if widest * 2**k <= min(WIDEST, request.devices)]
+    sizes = [size for size in range(smallest - 1, 0, -1) if smallest % size == 0]
+    size = _first(sizes, lambda size: anything(replace(request, microbatches=(size,))))
+    need = inf if plan is None else max(stage.memory.total_bytes for stage in plan.stages)
+    levers = Levers(
+        hbm_bytes=None if plan is None else need,
+        devices=_fewest_devices(problems),
+        tensor=_first(widths, lambda width: anything(replace(request, widths=(width,)))),
+        microbatch_divisor=None if size is None else smallest // size,
+        recompute=None,
+        optimizer=None,
+        zero=_first(
+            ZEROS[request.zero + 1 :],
+            lambda zero: any(something_fits(replace(problem, zero=zero)) for problem in problems),
+        ),
+    )
+    return Shortage(plan, problems[0].hbm_bytes, request.devices, levers, "cluster")

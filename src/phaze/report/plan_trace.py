@@ -1,0 +1,67 @@
+"""Plans as a trace for ui.perfetto.dev: one process for each plan, one thread for each stage of one of its copies.
+
+The events are those of :mod:`phaze.placement.simulate`: every forward and backward of every microbatch, then what the
+copies do together at the end. Times in the Chrome trace event format are microseconds. Beyond ``MOST`` events the
+microbatches in the middle are left out, and the name of the process says how many.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from phaze.placement.cluster_problem import ClusterProblem
+from phaze.placement.problem import Plan, Problem
+from phaze.placement.simulate import timeline
+
+MICRO = 1e6
+MOST = 40_000
+# A timeline of more microbatches than this is not worked out in full: the pace of the middle is known.
+MOST_ROUNDS = 100_000
+
+Answer = tuple[str, Problem | ClusterProblem, Plan]
+
+
+def _named(process: int, name: str, stages: int) -> Iterator[dict[str, Any]]:
+    yield {"ph": "M", "name": "process_name", "pid": process, "args": {"name": name}}
+    for at in range(1, stages + 1):
+        yield {"ph": "M", "name": "thread_name", "pid": process, "tid": at, "args": {"name": f"stage {at}"}}
+        yield {"ph": "M", "name": "thread_sort_index", "pid": process, "tid": at, "args": {"sort_index": at}}
+
+
+def _event(process: int, thread: int, name: str, start_s: float, length_s: float) -> dict[str, Any]:
+    times = {"ts": start_s * MICRO, "dur": length_s * MICRO}
+    return {"ph": "X", "name": name, "cat": name.split(maxsplit=1)[0], "pid": process, "tid": thread, **times}
+
+
+def _endings(plan: Plan, paced_s: float) -> list[tuple[str, float]]:
+    """What follows the last backward pass: seconds of the breakdown that no microbatch has."""
+    parts = plan.breakdown
+    end_s = plan.simulated_s - paced_s
+    after = [("optimizer", parts.optimizer_s), ("tied gradients", parts.tied_s)]
+    sync_s = max(0.0, end_s - sum(seconds for _, seconds in after))
+    return [(name, seconds) for name, seconds in [("synchronisation", sync_s), *after] if seconds > 1e-9 * end_s]
+
+
+def _events(process: int, name: str, problem: Problem | ClusterProblem, plan: Plan) -> Iterator[dict[str, Any]]:
+    count, rounds = len(plan.stages), -(-problem.microbatches // plan.data)
+    drawn = min(rounds, MOST_ROUNDS)
+    line = timeline(plan, drawn, isinstance(problem, ClusterProblem) and problem.schedule == "gpipe")
+    shown = max(1, MOST // (4 * count))
+    kept = [k for k in range(drawn) if k < shown or k >= drawn - shown]
+    left = "" if len(kept) == rounds else f", {rounds - len(kept):,} microbatches in the middle left out"
+    yield from _named(process, f"{name}: one of {plan.data} copies{left}", count)
+    for at, stage in enumerate(plan.stages):
+        passes = (("forward", line.forward_s, stage.forward_s), ("backward", line.backward_s, stage.backward_s))
+        for kind, starts, length_s in passes:
+            for k in kept:
+                yield _event(process, at + 1, f"{kind} {k}", float(starts[at, k]), length_s)
+    start_s = line.end_s
+    for kind, seconds in _endings(plan, line.end_s) if drawn == rounds else ():
+        for at in range(count):
+            yield _event(process, at + 1, kind, start_s, seconds)
+        start_s += seconds
+
+
+def plan_trace(answers: Sequence[Answer]) -> dict[str, Any]:
+    """The plans, each under its name, as one trace."""
+    events = [event for at, answer in enumerate(answers) for event in _events(at + 1, *answer)]
+    return {"displayTimeUnit": "ns", "traceEvents": events}

@@ -1,0 +1,106 @@
+"""The best plan of ``phaze plan`` for each measured job, beside the plan that was run.
+
+A job is a model, a machine, a number of devices and a batch; of the runs of one job the one that was measured fastest
+stands for it. The search is that of :mod:`phaze.evaluate.plan`: widths 1, 2, 4, 8, microbatches up to 16, any stages,
+copies, cuts and recompute, with and without sequence parallelism, ZeRO as in the run, no interleaving. Both plans are
+priced by the same formula, so that
+
+    gain = predicted seconds of the run / predicted seconds of the best - 1
+
+is below 0 only where the run did what is not searched: interleaving, or larger microbatches or widths.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from phaze.evaluate.plan import Candidate, candidates
+from phaze.evaluate.request import Asked, request_of
+from phaze.evaluate.shelf import Shelf
+from phaze.hardware.calibration import Basis
+from phaze.validate.predict import Prediction, predict
+from phaze.validate.rows import MeasuredRun
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The run of a job as it was, and the best plan; ``best`` is None where nothing that is searched fits."""
+
+    run: Prediction
+    best: Candidate | None
+
+    @property
+    def best_s(self) -> float | None:
+        return None if self.best is None or self.best.plan is None else self.best.plan.batch_s
+
+    @property
+    def gain(self) -> float | None:
+        return None if self.best_s is None else self.run.seconds / self.best_s - 1
+
+
+def jobs_of(rows: Iterable[MeasuredRun]) -> tuple[MeasuredRun, ...]:
+    """The fastest run of every job, in the order in which jobs first appear."""
+    found: dict[tuple[Any, ...], MeasuredRun] = {}
+    for row in rows:
+        if row.seconds is None:
+            continue
+        known = found.get(row.group)
+        if known is None or known.seconds is None or row.seconds < known.seconds:
+            found[row.group] = row
+    return tuple(found.values())
+
+
+def _asked(row: MeasuredRun, basis: Basis) -> Asked:
+    run = row.run
+    family = next((name for name in ("gpt", "llama") if name in run), None)
+    return Asked(
+        model=family or run["model"],
+        sizes=run[family] if family else None,
+        chip=run["chip"],
+        devices=run["devices"],
+        batch=run["batch"],
+        cluster=run["cluster"],
+        stack=run.get("stack"),
+        sequence=run.get("sequence"),
+        zero=run["plan"].get("zero", 0),
+        attention=run.get("attention", "eager"),
+        basis=basis,
+    )
+
+
+def beside(row: MeasuredRun, basis: Basis, shelf: Shelf) -> Beside:
+    """A job's run and its best plan."""
+    found = [one for one in candidates(request_of(_asked(row, basis))) if one.plan is not None]
+    return Beside(predict(row, basis, shelf), min(found, key=lambda one: one.rank, default=None))
+
+
+def best_document(found: Sequence[Beside]) -> list[dict[str, Any]]:
+    """The jobs as plain values."""
+    return [
+        {
+            "id": one.run.row.id,
+            "run": {**one.run.row.run["plan"], **one.run.chosen},
+            "measured_s": one.run.row.seconds,
+            "predicted_s": one.run.seconds,
+            "best": None if one.best is None else plan_of(one.best),
+            "best_s": one.best_s,
+            "gain": one.gain,
+        }
+        for one in found
+    ]
+
+
+def plan_of(one: Candidate) -> dict[str, Any]:
+    """The degrees of a candidate's plan; ``recompute`` by stage, equal ones once."""
+    if one.plan is None:
+        return {}
+    modes = list(dict.fromkeys(stage.recompute for stage in one.plan.stages))
+    return {
+        "tensor": one.model.tensor,
+        "pipeline": len(one.plan.stages),
+        "data": one.plan.data,
+        "microbatch": one.microbatch,
+        "chunks": 1,
+        "recompute": "/".join(map(str, modes)),
+        "sequence_parallel": one.sequence_parallel,
+    }
