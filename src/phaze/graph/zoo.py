@@ -157,7 +157,10 @@ def load_family(
     values = check_sizes(family, sizes)
     length = values["sequence"] if sequence is None else sequence
     called = name or family
-    if not 2 <= length <= values["sequence"]:
+    if length == 1 or (family == "gpt" and values["hidden"] == values["heads"]):
+        what = "a sequence of 1" if length == 1 else "heads of width 1"
+        raise InputError(called, f"no graphs of {what} come along", "trace it, with --fresh")
+    if not 1 <= length <= values["sequence"]:
         raise InputError("--sequence", f"{called} has {values['sequence']} positions, {length} were asked for")
     if microbatch < 1:
         raise InputError("--microbatch", f"{microbatch} is not a positive number")

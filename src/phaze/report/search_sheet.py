@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
-from phaze.report.terminal import facts, table
+from phaze.report.terminal import bar, facts, table
 from phaze.search.state import Standing
 from phaze.units import show
 
@@ -38,6 +38,11 @@ def _stages(plan: Mapping[str, Any]) -> str:
     return f"{plan['pipeline']} stages ({shown}), {plan['data']} copies, tensor width {plan['tensor']}"
 
 
+def _fullest(plan: Mapping[str, Any], hbm_bytes: float) -> str:
+    need = max(float(stage["memory_bytes"]) for stage in plan["stages"])
+    return f"{bar(need / hbm_bytes, 20)}| {need / hbm_bytes:.0%} of {show(hbm_bytes, 'B')} in the fullest stage"
+
+
 def show_result(console: Console, result: Mapping[str, Any], folder: str, work: str = "") -> None:
     """Print the answer of a search; ``work`` says what it took."""
     chip, proof = result["chip"], result["certificate"]
@@ -64,6 +69,7 @@ def show_result(console: Console, result: Mapping[str, Any], folder: str, work: 
                     ("energy", f"{show(model['energy_j'], 'J')} a batch, {show(model['power_w'], 'W')} a device"),
                     ("microbatch", f"{model['microbatch']}, recompute {model['recompute']}"),
                     ("plan", _stages(model["plan"])),
+                    ("memory", _fullest(model["plan"], float(chip["hbm_bytes"]))),
                 ]
             )
         )

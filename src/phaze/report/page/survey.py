@@ -1,8 +1,8 @@
 """The figures of every chip of a finished search, for the cloud: what is known of its score, area, power and cost.
 
 A search works bounds out only as far as they matter (a quarter above the best, for one model): far chips all stand at
-that edge. For one model and the plain objective the cheap bounds are therefore worked out once more without an edge,
-and the better of both is shown. They are bounds like those of the certificate, which stays as it was.
+that edge. For one model and the plain objective a quick floor (:mod:`phaze.report.page.floors`) is therefore worked out
+for every chip, and the better of both is shown. It is a bound like those of the certificate, which stays as it was.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from phaze.hardware.ownership import load_terms
 from phaze.report.page.cloud import Cloud, Field, Scale
-from phaze.search.bound import CHEAP, layer_bounds, model_bounds
+from phaze.report.page.floors import floors
+from phaze.search.bound import CHEAP, layer_bounds
 from phaze.search.certificate import REASONS
 from phaze.search.chips import SpaceChips
 from phaze.search.evaluation import Evaluated
@@ -38,7 +39,8 @@ def _scores(
     if _plain(job) and job.space.axes.links is None:
         task, arrays = job.models[0], opened.arrays()
         times = [layer_bounds(graph, arrays, CHEAP) for graph in task.graphs]
-        wide = model_bounds(task, times, [job.hbm_bytes[-1]], float("inf")).min(axis=(0, 1))
+        both = [one.forward_s + one.backward_s for one in times]
+        wide = np.min([floors(g, task.training, own) for g, own in zip(task.graphs, both, strict=True)], axis=0)
         least = np.where(np.isfinite(least), np.maximum(least, wide), least)
     exact = np.zeros(len(least), bool)
     for one in evaluated:

@@ -52,7 +52,8 @@ def waterfall(steps: Sequence[Step], batch_s: float) -> str:
     for step in steps:
         start, end = end, end + step.seconds
         left, width = min(start, end) / most, abs(step.seconds) / most
-        share = f"{step.seconds / batch_s:+.1%}" if step.name != "at peak" else f"{step.seconds / batch_s:.1%}"
+        share = f"{step.seconds / batch_s:+.1%}" if abs(step.seconds) >= 5e-4 * batch_s else "0.0%"
+        share = share.removeprefix("+") if step.name == "at peak" else share
         colour = COLOURS.get(step.name, "tensor")
         value = show(step.seconds, "s")
         rows.append(_row(step.name, step.meaning, left, width, colour, value, share, False))
