@@ -1,4 +1,4 @@
-# make setup | demo | test | test-all | bench | tables | graphs | paper | clean
+# make setup | demo | test | test-all | bench | benchmarks | tables | graphs | paper | clean
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   ?= .venv
 EXTRAS ?=
@@ -11,7 +11,7 @@ TEST_EXTRAS := dev,torch
 install = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.$(if $(1),[$(1)])'
 stamp   = $(VENV)/.ready$(if $(1),-$(subst $(comma),-,$(1)))
 
-.PHONY: setup demo test test-all bench tables graphs paper lint clean
+.PHONY: setup demo test test-all bench benchmarks tables graphs paper lint clean
 .DEFAULT_GOAL := setup
 
 setup: $(call stamp,$(EXTRAS))
@@ -58,6 +58,11 @@ test-all: lint browser
 
 bench: $(call stamp,$(TEST_EXTRAS))
 	$(BIN)/pytest tests/bench -n 0 -m '' --override-ini addopts=-q -s
+
+# Measures docs/benchmarks.md anew, with the peers installed: about two minutes on a quiet machine.
+benchmarks: $(call stamp,$(TEST_EXTRAS))
+	$(call install,$(TEST_EXTRAS)$(comma)peers)
+	$(BIN)/python docs/tables.py --measured
 
 # Rewrites the tables between markers in docs/ from the commands that the markers name.
 tables: $(call stamp,$(TEST_EXTRAS))

@@ -1,7 +1,9 @@
 """Rewrite the outputs shown in README.md and docs/: a block under ``<!-- shows: COMMAND -->`` is what COMMAND prints.
 
-python docs/tables.py            rewrite them
-python docs/tables.py --check    exit 1 and name the files that are not current
+python docs/tables.py             rewrite them
+python docs/tables.py --check     exit 1 and name the files that are not current
+python docs/tables.py --measured  rewrite what stands under ``<!-- measured: COMMAND -->`` instead: times, which differ
+                                  from run to run and so are not checked
 """
 
 import re
@@ -12,6 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"(<!-- shows: phaze (?P<arguments>.+?) -->\n```text\n)(?P<shown>.*?)(```\n)", re.DOTALL)
+MEASURED = re.compile(BLOCK.pattern.replace("shows", "measured"), re.DOTALL)
 
 
 def documents() -> list[Path]:
@@ -28,17 +31,17 @@ def printed(arguments: str) -> str:
     return "".join(line.rstrip() + "\n" for line in done.stdout.rstrip().splitlines())
 
 
-def current(text: str) -> str:
+def current(text: str, block: re.Pattern[str] = BLOCK) -> str:
     """``text`` with every shown output made anew."""
-    return BLOCK.sub(lambda block: f"{block[1]}{printed(block['arguments'])}{block[4]}", text)
+    return block.sub(lambda found: f"{found[1]}{printed(found['arguments'])}{found[4]}", text)
 
 
 def main() -> None:
-    """Rewrite, or with ``--check`` only compare."""
+    """Rewrite, or with ``--check`` only compare; with ``--measured`` measure."""
     stale = []
     for path in documents():
         text = path.read_text(encoding="utf-8")
-        new = current(text)
+        new = current(text, MEASURED if "--measured" in sys.argv else BLOCK)
         if new != text:
             stale.append(str(path.relative_to(ROOT)))
             if "--check" not in sys.argv:

@@ -30,6 +30,7 @@ RANKS = {
     "bench": 8,
     "export": 8,
     "sweep": 8,
+    "explain": 8,
     "api": 9,
     "cli": 9,
     "__init__": 10,

@@ -68,8 +68,8 @@ def test_several_models_too() -> None:
     tasks = tuple(made_task(seed, microbatches=(1,)) for seed in (21, 22))
     _check_against_exhaustive(made_job(tasks, rows=[64]))
     job = made_job(tasks, rows=[64])
-    mean = Objective("throughput", "arithmetic")
-    _check_against_exhaustive(Job(job.name, tasks, job.space, job.hbm_bytes, mean, 0.0, "made", 4))
+    for mean in ("arithmetic", "regret"):
+        _check_against_exhaustive(replace(job, objective=Objective("throughput", mean)))
 
 
 def test_models_that_are_no_chain_of_equal_blocks_too() -> None:
@@ -148,7 +148,7 @@ def _jobs(draw: st.DrawFn) -> Job:
     tasks = tuple(made_task(seed, widths, draw(st.sampled_from([(1,), (1, 2)]))) for seed in seeds)
     keep = {"area_of": "tpu-v4-paper"} | draw(st.sampled_from([{}, {"most_usd": 350.0}, {"most_power": 60.0}]))
     job = made_job(tasks, draw(st.sampled_from(KINDS)), draw(st.sampled_from([0.0, 0.0, 0.01])), **axes)
-    objective = replace(job.objective, mean=draw(st.sampled_from(["geometric", "arithmetic"])))
+    objective = replace(job.objective, mean=draw(st.sampled_from(["geometric", "arithmetic", "regret"])))
     memories = draw(st.sampled_from([(128 * MIB, GIB), (96 * MIB, 8 * GIB, 16 * GIB)]))
     space = documents.check(SpaceFile, job.space.model_dump(by_alias=True) | {"keep": keep}, "made")
     return replace(job, objective=objective, hbm_bytes=memories, space=space, round_size=draw(st.integers(1, 8)))

@@ -149,6 +149,14 @@ def test_any_field_is_an_axis_and_a_chip_is_its_row(name: str) -> None:
         assert chip.links.bandwidth_bytes_per_s == opened.chips.link_bytes_per_s[number]
 
 
+def test_with_both_buffers_as_axes_no_rule_is_needed() -> None:
+    axes = _small().axes.model_dump(by_alias=True, exclude_none=True)
+    buffers = {"tensor_buffer": ["64 KiB", "256 KiB"], "vector_buffer": ["2 KiB"]}
+    chips = chips_of(_small(axes=axes | buffers, core_buffers=None))
+    assert set(chips.tensor_buffer_bytes.tolist()) == {2**16, 2**18}
+    assert set(chips.vector_buffer_bytes.tolist()) == {2**11}
+
+
 def test_vector_cores_may_be_tied_to_tensor_cores() -> None:
     axes = _small().axes.model_dump(by_alias=True, exclude_none=True)
     chips = chips_of(_small(axes=axes | {"vector_cores": "tensor_cores"}))

@@ -64,6 +64,16 @@ def test_a_search_writes_its_folder_and_says_the_same_again(study: Path, phaze: 
     assert shown.code == 0 and "Certificate" in shown.out
 
 
+def test_a_space_with_every_rule_is_searched_shown_and_verified(study: Path, phaze: Callable[..., Ran]) -> None:
+    (study.parent / "space.toml").write_text(SPACE + "most_power = 100\nmost_usd = 800\n")
+    ran = phaze("search", study, "--out", study.parent / "run", "--set", "objective.kind=throughput_per_usd", "--json")
+    assert ran.code == 0, ran.err
+    closed = json.loads(ran.out)["certificate"]["closed"]
+    assert closed["power"] > 0 and closed["power"] + closed["cost"] + closed["area"] < 16
+    assert "design power" in (study.parent / "run" / "report.html").read_text()
+    assert phaze("verify", study.parent / "run", "--all").code == 0
+
+
 def test_another_study_in_the_folder_is_refused(study: Path, phaze: Callable[..., Ran]) -> None:
     assert phaze("search", study, "--out", study.parent / "run").code == 0
     other = phaze("search", study, "--out", study.parent / "run", "--set", "training.batch=8")

@@ -17,7 +17,7 @@ PLACEMENT: Mapping[tuple[int, int], tuple[Took, Took]] = MappingProxyType(
 )
 # Operators of a layer schedule: the published integer program by a solver.
 SCHEDULE: Mapping[int, tuple[str, Took]] = MappingProxyType(
-    {12: ("published, Gurobi", Took(0.07, 0.07)), 36: ("published, HiGHS", Took(2.8, 4.1))}
+    {12: ("published Gurobi", Took(0.07, 0.07)), 36: ("published HiGHS", Took(2.8, 4.1))}
 )
 # One tensor operator on one chip by the published mapper: the median; the longest took 3 s.
 MAPPER = Took(0.25, 0.25)

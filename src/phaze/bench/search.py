@@ -31,7 +31,7 @@ def _search(job: Job) -> Finished:
 
 def _plain(job: Job, done: Finished, sample: int) -> tuple[float, Took]:
     """The best score of a few chips, evenly spaced, by the plain path, and what all chips would take at that pace."""
-    plain = plain_of(job, scale_for(job.objective, job.models), done.state.opened)
+    plain = plain_of(job, scale_for(job), done.state.opened)
     count = len(done.state.opened)
     chips = np.linspace(0, count - 1, sample).astype(int).tolist()
     best, spent = clock.once(lambda: min(min(plain.exact(chip, plain.memories)) for chip in chips))

@@ -23,12 +23,11 @@ def _found_chip(folder: str) -> "Chip":
     """The chip that a search found."""
     from phaze.search.chips import open_space
     from phaze.search.folder import RESULT, STUDY
-    from phaze.search.space import load_space
-    from phaze.study.load import read_study, study_of
+    from phaze.study.load import read_study, space_of, study_of
 
     raw, where = read_study(str(Path(folder) / STUDY))
     said = json.loads((Path(folder) / RESULT).read_text(encoding="utf-8"))["chip"]
-    return open_space(load_space(study_of(raw, where).space)).chip(int(said["number"]), int(said["hbm_bytes"]))
+    return open_space(space_of(study_of(raw, where))).chip(int(said["number"]), int(said["hbm_bytes"]))
 
 
 def _experts(job: "Job") -> dict[str, tuple[int, int, int]]:

@@ -13,6 +13,7 @@ from phaze.cli import (
     clusters,
     compare,
     estimate,
+    explain,
     export,
     graph,
     kernels,
@@ -64,6 +65,7 @@ TOUR = """Search the AI accelerator and the way training runs on many of them, t
 
 [bold]Doubt[/bold]
 
+  phaze explain runs/bert-large   why this chip, and what more would buy
   phaze verify runs/bert-large    a search, checked again by the plain path
   phaze validate --silicon        our area and power against published dies
   phaze validate --operators      our times against measured ones
@@ -102,6 +104,7 @@ app.command()(verify.verify)
 app.command()(compare.compare)
 app.command()(bench.bench)
 app.command()(sweep.sweep)
+app.command()(explain.explain)
 app.command(hidden=True)(kernels.kernels)
 
 

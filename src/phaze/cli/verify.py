@@ -45,7 +45,7 @@ def _objections(folder: Path, result: dict[str, Any], count: int | None, seed: i
     if job.digest != result["study_digest"]:
         return [f"{STUDY} is not the study of this result"]
     wrong = [] if code_digest() == result["code_digest"] else ["the result was made by another version of phaze"]
-    plain = plain_of(job, scale_for(job.objective, job.models), open_space(job.space))
+    plain = plain_of(job, scale_for(job), open_space(job.space))
     try:
         closed = read_closed(folder / JOURNAL)
         wrong += check_answer(plain, result)

@@ -31,9 +31,9 @@ def _theirs(line: Mapping[str, Any]) -> str:
     if least == most:
         mark = "> " if line["theirs"]["stopped"] else MARKS[line["basis"]]
         return f"{mark}{seconds(least)}"
-    low, unit = seconds(least).split()
-    high, last = seconds(most).split()
-    return f"{low}-{high} {last}" if unit == last else f"{low} {unit}-{high} {last}"
+    high, unit = seconds(most).split()
+    factor = next(factor for _, factor, name in STEPS if name == unit)
+    return f"{_digits(least * factor)}-{high} {unit}"
 
 
 def ratio(line: Mapping[str, Any]) -> str:

@@ -73,6 +73,11 @@ def show_result(console: Console, result: Mapping[str, Any], folder: str, work: 
                 ]
             )
         )
+    if "regrets" in result["objective"]:
+        console.print("\n[bold]Regret[/bold] against each model's own best chip")
+        names = [model["name"] for model in result["models"]]
+        regrets = zip(names, result["objective"]["regrets"], strict=True)
+        console.print(facts([(name, f"{regret:.2%}") for name, regret in regrets]))
     console.print("\n[bold]Certificate[/bold]")
     rows = [(reason, f"{count:,}") for reason, count in proof["closed"].items() if count]
     console.print(table(("closed by", "chips"), rows))

@@ -9,27 +9,13 @@ import numpy as np
 from numba import njit
 
 from phaze.schedule.part import Ints, Masks, Tables
+from phaze.schedule.phase_bound_kernels import ONE, Inside, inside_of, least, overfull, spills
 
 FAR = 2**62
-ONE = np.uint64(1)
-MOST_ROUNDED = 12
-MOST_MULTISETS = 4096
 # Running operators that a remembered state has room for, and states that are remembered.
 ROOM = 8
 REMEMBERED = 2**14
 FEW_NODES = 500
-
-
-class Inside(NamedTuple):
-    """The operators of a phase by position: who must end before, who must start before, path to the end, kinds."""
-
-    ops: Ints
-    time: Ints
-    below: Masks
-    above: Masks
-    first: Masks
-    tail: Ints
-    kinds: Ints
 
 
 class Tree(NamedTuple):
@@ -51,114 +37,6 @@ class Tree(NamedTuple):
     place: Ints
     seen: Ints
     release: Ints
-
-
-@njit(cache=True)
-def _inside(tables: Tables, inside: int) -> Inside:
-    n = len(tables.below)
-    ops = np.array([j for j in range(n) if inside >> np.uint64(j) & ONE])
-    m = len(ops)
-    time, below, above = np.zeros(m, np.int64), np.zeros(m, np.uint64), np.zeros(m, np.uint64)
-    first, tail, kinds = np.zeros(m, np.uint64), np.zeros(m, np.int64), np.zeros((m, 2), np.int64)
-    for a in range(m):
-        time[a] = tables.time[ops[a], 0]
-        for kind in range(2):
-            kinds[a, kind] = tables.holds[ops[a], 0, kind]
-        for b in range(m):
-            if tables.below[ops[a]] >> np.uint64(ops[b]) & ONE:
-                below[a] |= ONE << np.uint64(b)
-                above[b] |= ONE << np.uint64(a)
-    for a in range(m - 1, -1, -1):
-        for b in range(a + 1, m):
-            if above[a] >> np.uint64(b) & ONE:
-                tail[a] = max(tail[a], tail[b])
-        tail[a] += time[a]
-        for b in range(m):
-            same = time[a] == time[b] and kinds[a, 0] == kinds[b, 0] and kinds[a, 1] == kinds[b, 1]
-            if a == b or not same or below[b] & ~below[a] or above[a] & ~above[b]:
-                continue
-            if below[a] != below[b] or above[a] != above[b] or b < a:
-                first[a] |= ONE << np.uint64(b)
-    return Inside(ops, time, below, above, first, tail, kinds)
-
-
-@njit(cache=True)
-def _least(phase: Inside, cores: Ints) -> int:
-    """The longest path, and the load of each kind."""
-    m = len(phase.ops)
-    found, head, work = np.int64(0), np.zeros(m, np.int64), np.zeros(2, np.int64)
-    for a in range(m):
-        for b in range(a):
-            if phase.below[a] >> np.uint64(b) & ONE:
-                head[a] = max(head[a], head[b] + phase.time[b])
-        found = max(found, head[a] + phase.tail[a])
-        work += phase.kinds[a] * phase.time[a]
-    for kind in range(2):
-        found = max(found, -(-work[kind] // max(1, cores[kind])))
-    return int(found)
-
-
-@njit(cache=True)
-def _overfull(phase: Inside, kind: int, cores: int, length: int) -> bool:
-    """Whether some dual feasible function shows that the operators of a kind do not fit into ``length`` on its cores.
-
-    First those of Martello and Toth for each threshold p, then the rounding ones of Fekete and Schepers.
-    """
-    m = len(phase.ops)
-    for a in range(m):
-        p = phase.time[a]
-        if not phase.kinds[a, kind] or 2 * p > length:
-            continue
-        total = np.int64(0)
-        for b in range(m):
-            if phase.kinds[b, kind] and phase.time[b] >= p:
-                total += length if phase.time[b] > length - p else phase.time[b]
-        if total > cores * length:
-            return True
-    for k in range(1, MOST_ROUNDED + 1):
-        total = np.int64(0)
-        for b in range(m):
-            if phase.kinds[b, kind]:
-                parts = (k + 1) * phase.time[b]
-                total += k * phase.time[b] if parts % length == 0 else parts // length * length
-        if total > cores * k * length:
-            return True
-    return False
-
-
-@njit(cache=True)
-def _spills(phase: Inside, kind: int, cores: int, length: int) -> bool:
-    """Whether the operators of a kind, of few different times, need more than ``cores`` bins of ``length``.
-
-    Over all multisets of times: the least (bins, fill of the last bin), each time added last in turn.
-    """
-    m = len(phase.ops)
-    sizes, counts, strides = np.zeros(m, np.int64), np.zeros(m, np.int64), np.ones(m, np.int64)
-    different, states = 0, 1
-    for a in range(m):
-        if phase.kinds[a, kind]:
-            k = 0
-            while k < different and sizes[k] != phase.time[a]:
-                k += 1
-            sizes[k], counts[k] = phase.time[a], counts[k] + 1
-            different = max(different, k + 1)
-    for k in range(different):
-        strides[k] = states
-        states *= counts[k] + 1
-        if states > MOST_MULTISETS:
-            return False
-    bins, fill = np.full(states, m + 1, np.int64), np.full(states, length, np.int64)
-    bins[0] = 0
-    for state in range(1, states):
-        for k in range(different):
-            if state // strides[k] % (counts[k] + 1) == 0:
-                continue
-            before = state - strides[k]
-            fits = fill[before] + sizes[k] <= length
-            used, full = bins[before] + (0 if fits else 1), (fill[before] if fits else 0) + sizes[k]
-            if used < bins[state] or (used == bins[state] and full < fill[state]):
-                bins[state], fill[state] = used, full
-    return bool(bins[states - 1] > cores)
 
 
 @njit(cache=True)
@@ -302,12 +180,12 @@ def pack(tables: Tables, inside: int, limit: int, nodes: int, order: Ints) -> tu
 
     ``order`` gets the operators of the best phase in order of start. Depth first, at most about ``nodes`` nodes.
     """
-    phase, cores = _inside(tables, inside), tables.cores
-    m, low = len(phase.ops), _least(phase, cores)
+    phase, cores = inside_of(tables, inside), tables.cores
+    m, low = len(phase.ops), least(phase, cores)
     if low >= limit:
         return low, FAR, 0
     for kind in range(2):
-        if _overfull(phase, kind, cores[kind], limit - 1) or _spills(phase, kind, cores[kind], limit - 1):
+        if overfull(phase, kind, cores[kind], limit - 1) or spills(phase, kind, cores[kind], limit - 1):
             return limit, FAR, 0
     tree = _tree(phase, REMEMBERED if nodes > FEW_NODES else 1)
     depth, visited, best, found = 0, 1, limit, FAR

@@ -1,18 +1,37 @@
-"""Several models are compared by what they reach relative to a baseline chip: its values, by the plain path."""
+"""Several models are compared by what they reach relative to a baseline: a chip's values, or each model's own best."""
+
+from dataclasses import replace
 
 from phaze.errors import InputError
 from phaze.hardware.library import load_chip
-from phaze.search.objective import Objective, Scale, scale_of
+from phaze.search.objective import Scale, scale_of
 from phaze.search.plain import value_on
-from phaze.search.task import ModelTask
+from phaze.search.run import search
+from phaze.search.shortage import nothing_found
+from phaze.search.task import Job
 
 
-def scale_for(objective: Objective, models: tuple[ModelTask, ...]) -> Scale:
-    """The objective with its models' weights, sequences, and where it needs them their values on the baseline chip."""
+def own_bests(job: Job) -> list[float]:
+    """The best value of each model alone in the job's space, to the job's gap."""
+    found = []
+    for task in job.models:
+        alone = replace(job, models=(task,), limit_s=None)
+        state = search(alone, scale_of(job.objective, [1.0], [float(task.training.batch)], [1.0]))
+        if state.best == float("inf"):
+            raise nothing_found(state)
+        found.append(state.best)
+    return found
+
+
+def scale_for(job: Job) -> Scale:
+    """The objective with its models' weights, sequences, and where it needs them their values on the baseline."""
+    objective, models = job.objective, job.models
     weights = [task.weight for task in models]
     sequences = [float(task.training.batch) for task in models]
     if len(models) == 1 or objective.mean == "arithmetic":
         return scale_of(objective, weights, sequences, [1.0] * len(models))
+    if objective.mean == "regret":
+        return scale_of(objective, weights, sequences, own_bests(job))
     chip = load_chip(objective.baseline)
     values = [value_on(task, chip, objective) for task in models]
     for task, value in zip(models, values, strict=True):

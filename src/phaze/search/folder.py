@@ -65,7 +65,7 @@ def run_in(folder: Path, study_text: str, job: Job, processes: int = 1, watch: W
     code = code_digest()
     with SqliteJournal(_made(folder) / JOURNAL, job.digest, code) as journal:
         write_whole(folder / STUDY, study_text)
-        scale = scale_for(job.objective, job.models)
+        scale = scale_for(job)
         state = search(job, scale, workers(processes), journal, watch)
         best = best_of(state)
         if best is None:

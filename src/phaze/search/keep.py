@@ -5,6 +5,7 @@ the first of area, power and cost. The price of a chip's HBM is not in the space
 the search holds chip and memory together against ``most_usd``.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -97,3 +98,37 @@ def kept_of(space: SpaceFile) -> Kept:
 def chips_of(space: SpaceFile) -> Chips:
     """Every chip of the space."""
     return kept_of(space).chips
+
+
+def area_budget(space: SpaceFile) -> float:
+    """The area that a chip of the space may have, mm2."""
+    return _budget(space, technology_of(space))
+
+
+def combinations_at(space: SpaceFile, numbers: Sequence[int]) -> Chips:
+    """Combinations of the axes by number, whether or not the space keeps them, with their areas."""
+    technology, grid = technology_of(space), grid_of(space)
+    pieces = [grid.chips(number, number + 1) for number in numbers]
+    some = Chips(*(np.concatenate([getattr(piece, f.name) for piece in pieces]) for f in fields(Chips)))
+    return replace(some, area_mm2=_areas(grid, technology, some))
+
+
+def refusals(space: SpaceFile, chips: Chips) -> list[str | None]:
+    """Why the space does not keep each of these combinations, or None where it does."""
+    technology, terms = technology_of(space), load_terms()
+    budget, most_w, most_usd = _budget(space, technology), space.keep.most_power, space.keep.most_usd
+    inside, watts = _in_area(space, chips, budget), design_watts(chips, technology)
+    usd = making_usd(chips, load_chip(space.base).silicon.dies, technology.fab, terms, 0)
+    found: list[str | None] = []
+    for at in range(len(chips)):
+        area = float(chips.area_mm2[at])
+        if not inside[at]:
+            least = space.keep.least_share * budget
+            found.append(f"{area:.1f} of {budget:.1f} mm2" if area > budget else f"{area:.1f} mm2, below {least:.1f}")
+        elif most_w is not None and watts[at] > most_w * (1 + 1e-12):
+            found.append(f"{watts[at]:.0f} of {most_w:.0f} W")
+        elif most_usd is not None and usd[at] > most_usd * (1 + 1e-12):
+            found.append(f"{usd[at]:,.0f} of {most_usd:,.0f} USD without HBM")
+        else:
+            found.append(None)
+    return found

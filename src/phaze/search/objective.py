@@ -19,6 +19,7 @@ least v counts. Several models, of weights w_m that sum to 1, n_m sequences a ba
 
     geometric    score = prod over m of (v_m / v0_m)^w_m              the default; one model: its v itself
     arithmetic   score = 1 / sum over m of w_m n_m / v_m              the paper's mean of raw throughput
+    regret       score = max over m of v_m / v1_m                     v1_m the best of the space for m alone
 """
 
 from collections.abc import Mapping
@@ -32,7 +33,7 @@ from numpy.typing import NDArray
 from phaze.errors import InputError
 
 Kind = Literal["throughput", "throughput_per_watt", "throughput_per_usd", "throughput_per_kgco2e", "energy_delay"]
-Mean = Literal["geometric", "arithmetic"]
+Mean = Literal["geometric", "arithmetic", "regret"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 UNITS: Mapping[Kind, str] = MappingProxyType(
     {
@@ -87,6 +88,15 @@ class Rates:
             return np.asarray(self.rate * batch_s)
         return np.asarray((self.rate * batch_s + self.weight * dynamic_j) * batch_s**self.delays)
 
+    def last_s(self, value: float, dynamic_j: float) -> float:
+        """The batch time whose v is ``value``, for one memory and chip: none above it has less."""
+        rate, rest = float(self.rate), self.weight * dynamic_j
+        if not rate < np.inf:
+            return 0.0
+        if self.delays:
+            return float((np.sqrt(rest * rest + 4 * rate * value) - rest) / (2 * rate))
+        return max(0.0, (value - rest) / rate)
+
     def at(self, memory: int, chip: int) -> "Rates":
         """Those of one memory and chip, without axes."""
         return Rates(np.asarray(self.rate[memory, chip]), self.weight, self.delays)
@@ -94,7 +104,10 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """An objective with its models' numbers in place: weights that sum to 1, sequences, values on the baseline chip."""
+    """An objective with its models' numbers in place: weights that sum to 1, sequences, values on the baseline chip.
+
+    For least regret the baseline of a model is its own best in the space.
+    """
 
     objective: Objective
     weights: tuple[float, ...]
@@ -112,6 +125,8 @@ class Scale:
                 rate = (weights * np.array(self.batches).reshape(shape) / values).sum(axis=0)
                 return np.asarray(np.where(np.isinf(values).any(axis=0), np.inf, 1.0 / rate))
             ratio = values / np.array(self.baseline).reshape(shape)
+            if self.objective.mean == "regret":
+                return np.asarray(ratio.max(axis=0))
             return np.asarray(np.exp((weights * np.log(ratio)).sum(axis=0)))
 
 

@@ -128,14 +128,17 @@ def _checked(task: ModelTask, ran: Ran, chip: Chip, opened: SpaceChips) -> dict[
     return document
 
 
-def objective_document(job: Job, scale: Scale, score: float) -> dict[str, Any]:
-    """What was minimised, and for several models how they were averaged."""
+def objective_document(job: Job, scale: Scale, score: float, values: Sequence[float]) -> dict[str, Any]:
+    """What was minimised, and for several models how they were averaged; ``values`` are theirs on the chip."""
     found: dict[str, Any] = {"kind": job.objective.kind, "score": score}
     if len(job.models) == 1:
         return {**found, "unit": UNITS[job.objective.kind]}
     found |= {"mean": job.objective.mean, "baseline": job.objective.baseline}
-    if job.objective.mean == "geometric":
+    if job.objective.mean != "arithmetic":
         found["baseline_values"] = list(scale.baseline)
+    if job.objective.mean == "regret":
+        del found["baseline"]
+        found["regrets"] = [value / own - 1.0 for value, own in zip(values, scale.baseline, strict=True)]
     return found
 
 
@@ -148,7 +151,7 @@ def result_document(state: State, best: Best, certificate: Certificate, code: st
         "name": job.name,
         "chip": chip_document(state.opened, best, job.hbm_bytes),
         "models": [_checked(task, ran, chip, state.opened) for task, ran in zip(tasks, best.ran, strict=True)],
-        "objective": objective_document(job, scale, best.score),
+        "objective": objective_document(job, scale, best.score, [ran.value for ran in best.ran]),
         "certificate": certificate.document(),
         "study_digest": job.digest,
         "version": __version__,

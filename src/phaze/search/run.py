@@ -103,7 +103,7 @@ def _last_times(state: State, index: Integers) -> list[float]:
     """
     models, best = len(state.job.models), state.best
     rate = float(state.rates.rate[:, index].min(initial=np.inf))
-    if not 0 < rate < np.inf or not best < np.inf or (models > 1 and state.scale.objective.mean == "arithmetic"):
+    if not 0 < rate < np.inf or not best < np.inf or (models > 1 and state.scale.objective.mean != "geometric"):
         return [float("inf")] * models
     least = [float(state.values(model, index).min(initial=np.inf)) for model in range(models)]
     found = []

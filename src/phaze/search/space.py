@@ -164,8 +164,10 @@ class Grid:
         count = end - start
         at.setdefault("vector_cores", at["tensor_cores"])
         at.setdefault("lanes", at["columns"])
-        at.setdefault("tensor_buffer", self._buffers(at["rows"] * at["columns"]))
-        at.setdefault("vector_buffer", self._buffers(at["lanes"]))
+        if "tensor_buffer" not in at:
+            at["tensor_buffer"] = self._buffers(at["rows"] * at["columns"])
+        if "vector_buffer" not in at:
+            at["vector_buffer"] = self._buffers(at["lanes"])
         base = self.base
         at.setdefault("global_bandwidth", np.full(count, base.global_buffer.bandwidth_bytes_per_s))
         at.setdefault("hbm_bandwidth", np.full(count, base.hbm.bandwidth_bytes_per_s))

@@ -64,36 +64,39 @@ class Plain:
         task = self.networks.tasks_of(chip)[0]
         return Electricity(self.opened.technology.energy, task.training.link_bytes_per_s)
 
-    def exact(self, chip: int, memories: Sequence[int]) -> list[float]:
-        """The score of a chip with each of some memories: every pass of every graph scheduled, every way placed."""
+    def values(self, chip: int, memories: Sequence[int]) -> list[list[float]]:
+        """The models' values on a chip with each of some memories: every pass scheduled, every way placed."""
         tasks, electricity = self.networks.tasks_of(chip), self.electricity(chip)
         value = self.opened.chip(chip, self.job.hbm_bytes[-1])
         layers = [[layers_on(graph, value, electricity) for graph in task.graphs] for task in tasks]
-        scores = []
+        every = []
         for hbm in memories:
             rates, values = self.rates(chip, hbm), []
             for task, own in zip(tasks, layers, strict=True):
                 found = [planned(task, way, own[way.graph], self.job.hbm_bytes[hbm], electricity) for way in task.ways]
                 prices = [float(rates.value(np.asarray(p.plan.batch_s), p.dynamic_j)) for p in found if p is not None]
                 values.append(min(prices, default=float("inf")))
-            scores.append(float(self.scale.score(np.array(values))))
-        return scores
+            every.append(values)
+        return every
 
-    def bound(self, chip: int, seconds: Sequence[Sequence[Seconds]], cut: float) -> float:
-        """A bound on a chip's score from layer times by model and graph; where it is above ``cut`` it may be lower."""
-        tasks, electricity, best = self.networks.tasks_of(chip), self.electricity(chip), float("inf")
-        arrays = chip_arrays([self.opened.chip(chip, self.job.hbm_bytes[-1])])
+    def exact(self, chip: int, memories: Sequence[int]) -> list[float]:
+        """The score of a chip with each of some memories."""
+        return [float(self.scale.score(np.array(values))) for values in self.values(chip, memories)]
+
+    def bound(
+        self, chip: int, seconds: Sequence[Sequence[Seconds]], floors: Sequence[Sequence[float]], cut: float
+    ) -> float:
+        """A bound on a chip's score from layer times and joules by model and graph; above ``cut`` it may be lower."""
+        tasks, best = self.networks.tasks_of(chip), float("inf")
         for hbm in self.memories:
             rates, values = self.rates(chip, hbm), []
-            rate = float(rates.rate)
-            last = (cut / rate) ** (1 / (1 + rates.delays)) if len(tasks) == 1 and rate < np.inf else np.inf
-            for task, own in zip(tasks, seconds, strict=True):
-                floors = [0.0 if electricity is None else _joules(g, arrays, electricity, task) for g in task.graphs]
-                found = []
-                for way in task.ways if rate < np.inf else ():
-                    batch_s = self.batch(task, way, own[way.graph], self.job.hbm_bytes[hbm], last)
-                    found.append(float(rates.value(np.asarray(batch_s), floors[way.graph])))
-                values.append(min(found, default=float("inf")))
+            for task, own, joules in zip(tasks, seconds, floors, strict=True):
+                found = [float("inf")]
+                for way in task.ways if float(rates.rate) < np.inf else ():
+                    last_s = rates.last_s(min(cut, *found), joules[way.graph]) if len(tasks) == 1 else np.inf
+                    batch_s = self.batch(task, way, own[way.graph], self.job.hbm_bytes[hbm], last_s)
+                    found.append(float(rates.value(np.asarray(batch_s), joules[way.graph])))
+                values.append(min(found))
             best = min(best, float(self.scale.score(np.array(values))))
         return best
 
@@ -119,13 +122,15 @@ def plain_of(job: Job, scale: Scale, opened: SpaceChips) -> Plain:
     return Plain(job, scale, opened, networks_of(job.models, job.space, opened.chips.link_bytes_per_s))
 
 
-def _joules(graph: Prepared, arrays: ChipArrays, electricity: Electricity, task: ModelTask) -> float:
-    """Joules that no plan of a graph undercuts on one chip."""
-    table, first, found = table_of(graph.passes, arrays), 0, np.zeros((len(graph.layers), 1))
-    for at, one in enumerate(graph.passes):
-        found[at // 2] += pass_floors(one, table, first, arrays, electricity)
-        first += len(one.works)
-    return float(dynamic_floors(graph, found, task.training)[0])
+def _joules(graph: Prepared, arrays: ChipArrays, electricity: Electricity | None, task: ModelTask) -> list[float]:
+    """Joules that no plan of a graph undercuts on each chip; zero where they do not count."""
+    found = np.zeros((len(graph.layers), len(arrays)))
+    if electricity is not None:
+        table, first = table_of(graph.passes, arrays), 0
+        for at, one in enumerate(graph.passes):
+            found[at // 2] += pass_floors(one, table, first, arrays, electricity)
+            first += len(one.works)
+    return [float(joules) for joules in dynamic_floors(graph, found, task.training)]
 
 
 def _floor(graph: Prepared, seconds: Seconds, task: ModelTask) -> float:
@@ -156,15 +161,27 @@ def bounded_layers(graph: Prepared, chips: Sequence[Chip]) -> list[Seconds]:
     return [tuple(LayerSeconds(*pair) for pair in zip(t[::2], t[1::2], strict=True)) for t in found]
 
 
-def _bounded(plain: Plain, numbers: Sequence[int], chips: Sequence[Chip]) -> list[list[list[Seconds]]]:
-    """For each chip its bounded layers by model and graph."""
-    found: list[list[list[Seconds]]] = [[[] for _ in plain.job.models] for _ in chips]
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """One chip's bounds by model and graph: seconds of its layers, and joules of a batch."""
+
+    seconds: list[list[Seconds]]
+    joules: list[list[float]]
+
+
+def _bounded(plain: Plain, numbers: Sequence[int], chips: Sequence[Chip]) -> list[Bounded]:
+    """For each chip its bounds."""
+    models = len(plain.job.models)
+    found = [Bounded([[] for _ in range(models)], [[] for _ in range(models)]) for _ in chips]
     for own, tasks in plain.networks.groups(np.array(numbers, np.int64)):
         some = [chips[at] for at in own.tolist()]
+        electricity = plain.electricity(numbers[int(own[0])])
         for model, task in enumerate(tasks):
             for graph in task.graphs:
-                for at, seconds in zip(own.tolist(), bounded_layers(graph, some), strict=True):
-                    found[at][model].append(seconds)
+                seconds, joules = bounded_layers(graph, some), _joules(graph, chip_arrays(some), electricity, task)
+                for at, time, energy in zip(own.tolist(), seconds, joules, strict=True):
+                    found[at].seconds[model].append(time)
+                    found[at].joules[model].append(energy)
     return found
 
 
@@ -202,9 +219,8 @@ def check_bounds(plain: Plain, closed: Sequence[Closed], best: float, count: int
     layers = _bounded(plain, [one.chip for one in ours], chips)
     wrong = []
     for at, one in enumerate(ours):
-        seconds = layers[at]
         said = cut if one.bound is None else max(cut, one.bound)
-        bound = plain.bound(one.chip, seconds, said * (1 + NEAR))
+        bound = plain.bound(one.chip, layers[at].seconds, layers[at].joules, said * (1 + NEAR))
         if bound <= cut * (1 - TIE):
             wrong.append(f"chip {one.chip} may have a score of {bound!r}, which is below the cut-off {cut!r}")
         elif one.reason == "memory" and np.isfinite(bound):

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from math import isclose
 from typing import Any
 
+import numpy as np
+
 from phaze import __version__
 from phaze.evaluate.flow import LayerSeconds, graph_of, placement_of
 from phaze.hardware.chip import Chip
@@ -82,8 +84,9 @@ def check_answer(plain: Plain, result: Mapping[str, Any]) -> list[str]:
         return [*wrong, "models: not those of the study"]
     for task, model in zip(plain.networks.tasks_of(number), result["models"], strict=True):
         wrong += _check_model(plain, task, model, chip)
-    *leaner, score = plain.exact(number, range(hbm + 1))
-    wrong += _differences("objective", result["objective"], objective_document(job, plain.scale, score))
+    values = plain.values(number, range(hbm + 1))
+    *leaner, score = (float(plain.scale.score(np.array(own))) for own in values)
+    wrong += _differences("objective", result["objective"], objective_document(job, plain.scale, score, values[-1]))
     wrong += [
         f"chip.hbm_bytes: {job.hbm_bytes[at]} are enough"
         for at, other in enumerate(leaner)

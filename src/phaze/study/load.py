@@ -12,7 +12,7 @@ from phaze.graph.zoo import entry_of, load_model
 from phaze.hardware.library import load_cluster
 from phaze.placement.problem import Recompute
 from phaze.search.objective import Objective
-from phaze.search.space import load_space
+from phaze.search.space import SpaceFile, load_space
 from phaze.search.task import Job, ModelTask, ways_of
 from phaze.study.schema import ClusterTable, ModelTable, StudyFile, TrainingTable
 
@@ -57,6 +57,19 @@ def read_study(path: str) -> tuple[dict[str, Any], str]:
 def study_of(raw: Mapping[str, Any], where: str) -> StudyFile:
     """The study that plain values state, checked."""
     return documents.check(StudyFile, raw, where)
+
+
+def space_of(study: StudyFile) -> SpaceFile:
+    """The space of a study, within its budget."""
+    space, budget = load_space(study.space), study.budget
+    changed: dict[str, Any] = {}
+    if budget.area is not None:
+        changed |= {"area_of": None, "most_area": budget.area}
+    if budget.power is not None:
+        changed["most_power"] = budget.power
+    if budget.usd is not None:
+        changed["most_usd"] = budget.usd
+    return space.model_copy(update={"keep": space.keep.model_copy(update=changed)})
 
 
 def _training(table: TrainingTable, changed: ClusterTable) -> Training:
@@ -130,7 +143,7 @@ def job_of(study: StudyFile, limit_s: float | None = None) -> Job:
         tasks.append(ModelTask(table.name, table.weight, training, graphs, ways_of(graphs, choices)))
     goal = study.objective
     files = [documents.read_text(path)[0] for table in study.tables() for path in table.graphs or ()]
-    space = load_space(study.space)
+    space = space_of(study)
     said = [value.model_dump(mode="json", by_alias=True) for value in (study, space)]
     return Job(
         study.name,

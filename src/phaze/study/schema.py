@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from phaze.documents import Bytes, BytesPerSecond, Count, Document, Format, Positive, Share
+from phaze.documents import Bytes, BytesPerSecond, Count, Document, Format, Mm2, Positive, Share, Watts
 from phaze.hardware.files import Name, Text
 from phaze.search.objective import Kind, Mean
 
@@ -31,6 +31,14 @@ class ClusterTable(Document):
     """Changes of the cluster that ``training.cluster`` names."""
 
     link_bytes_per_s: BytesPerSecond | None = None
+
+
+class BudgetTable(Document):
+    """What a chip may take at most; each one that is given stands for the space's own rule."""
+
+    area: Mm2 | None = None
+    power: Watts | None = None
+    usd: Positive | None = None
 
 
 class TrainingTable(Document):
@@ -81,6 +89,7 @@ class StudyFile(Document):
     training: Annotated[TrainingTable, Field(default_factory=lambda: TrainingTable.model_validate({}))]
     cost: CostsTable = CostsTable()
     cluster: ClusterTable = ClusterTable()
+    budget: BudgetTable = BudgetTable()
     objective: ObjectiveTable = ObjectiveTable()
     search: SearchTable = SearchTable()
 

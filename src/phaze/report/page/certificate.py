@@ -10,6 +10,8 @@ from phaze.report.page.frame import swatch, table
 MEANING: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "area": ("other", "combinations outside of the area that the space allows"),
+        "power": ("other", "combinations above the design power that the space allows"),
+        "cost": ("other", "combinations above the price that the space allows"),
         "memory": ("hbm", "no plan fits into its memory"),
         "bound": ("tensor", "a lower bound on its time proves that it cannot be better"),
         "evaluated": ("good", "opened: exact schedules and placements"),

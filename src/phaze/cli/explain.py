@@ -1,0 +1,52 @@
+"""``phaze explain``: why this chip, what more of each resource would buy, and how wrong constants may be."""
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from phaze.cli.answer import Answer, answering
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Run = Annotated[str, typer.Argument(help="The folder of a finished search.")]
+Ranges = Annotated[bool, typer.Option("--ranges", help="Also how wrong each constant may be; searches many times.")]
+Error = Annotated[float | None, typer.Option("--error", help="Also the best when every constant is so much lower: 0.2")]
+Workers = Annotated[int, typer.Option("--workers", help="Processes; 0 takes one for each core.")]
+
+
+def _tell(what: str) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\x1b[2K{what}")
+        sys.stderr.flush()
+
+
+def _show(console: "Console", said: dict[str, Any]) -> None:
+    from phaze.explain.sheet import show_explanation
+
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[2K")
+    show_explanation(console, said)
+
+
+@answering
+def explain(run: Run, ranges: Ranges = False, error: Error = None, workers: Workers = 0) -> Answer:
+    """Explain the answer of a search: its neighbours, what the next mm2, GiB, GB/s or device would buy.
+
+    Every number is computed, by the plain path or by another certified search. Examples: phaze explain runs/demo ·
+    phaze explain runs/demo --ranges --error 0.2
+    """
+    from phaze.errors import InputError
+    from phaze.explain.question import question_of
+    from phaze.explain.run import explanation
+
+    if error is not None and not 0 < error < 1:
+        raise InputError("--error", f"{error} is no share", "give a number above 0 and below 1, such as 0.2")
+    said = explanation(question_of(run), error, ranges, workers or os.cpu_count() or 1, _tell)
+
+    def show(console: "Console") -> None:
+        _show(console, said)
+
+    return Answer((said,), show)

@@ -1,0 +1,110 @@
+"""A finished run, opened again to be asked about: its job, its chip, and the score of any other chip or job.
+
+Scores are those of the search (:mod:`phaze.search.objective`): the less the better. A gain is old score / new - 1: what
+a change buys, in throughput where throughput is the objective. Every score here is exact: the plain path schedules and
+places anew (``score_on``), or a search proves the best of a space (``best_with``).
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from phaze.errors import InfeasibleError, InputError
+from phaze.hardware.chip import Chip
+from phaze.search.answer import best_of
+from phaze.search.baseline import scale_for
+from phaze.search.chips import SpaceChips, open_space
+from phaze.search.engine import workers
+from phaze.search.folder import RESULT, STUDY
+from phaze.search.objective import Scale
+from phaze.search.plain import value_on
+from phaze.search.run import search
+from phaze.search.task import Job, at_link
+from phaze.study.load import job_of, read_study, study_of
+
+# What names a chip whatever its constants are: two chips with these fields equal are the same choice.
+IDENTITY = ("tensor_cores", "rows", "columns", "vector_cores", "lanes", "global_buffer_bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A run to be explained."""
+
+    raw: Mapping[str, Any]
+    job: Job
+    scale: Scale
+    opened: SpaceChips
+    number: int
+    chip: Chip
+    score: float
+
+    @property
+    def identity(self) -> tuple[int, ...]:
+        """The fields that make the chip this one."""
+        return identity_of(self.opened, self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The best of a changed space: which chip, its identity, its score and how far it is proved."""
+
+    name: str
+    identity: tuple[int, ...]
+    chip: Chip
+    score: float
+    gap: float
+
+
+def identity_of(opened: SpaceChips, number: int) -> tuple[int, ...]:
+    """The fields of ``IDENTITY`` of one chip."""
+    return tuple(int(getattr(opened.chips, name)[number]) for name in IDENTITY)
+
+
+def question_of(folder: str) -> Question:
+    """The run in a folder."""
+    if not (Path(folder) / RESULT).is_file():
+        raise InputError(folder, f"there is no {RESULT}", "give the folder of a finished phaze search")
+    raw, where = read_study(str(Path(folder) / STUDY))
+    said = json.loads((Path(folder) / RESULT).read_text(encoding="utf-8"))
+    job = job_of(study_of(raw, where))
+    if said["study_digest"] != job.digest:
+        raise InputError(folder, "result and study do not belong together", "search again")
+    opened, number = open_space(job.space), int(said["chip"]["number"])
+    chip = opened.chip(number, int(said["chip"]["hbm_bytes"]))
+    scale = scale_for(job)
+    return Question(raw, job, scale, opened, number, chip, score_on(job, scale, chip))
+
+
+def score_on(job: Job, scale: Scale, chip: Chip) -> float:
+    """The score of a chip by the plain path; infinite where a model does not fit."""
+    tasks = job.models
+    if job.space.axes.links is not None:
+        tasks = tuple(at_link(task, chip.links.bandwidth_bytes_per_s) for task in tasks)
+    return float(scale.score(np.array([value_on(task, chip, job.objective) for task in tasks])))
+
+
+def best_with(job: Job, scale: Scale, processes: int) -> Found:
+    """The certified best of a changed job, measured by the scale of the run."""
+    state = search(job, scale, workers(processes))
+    best = best_of(state)
+    if best is None:
+        raise InfeasibleError("nothing in the changed space is feasible", {})
+    chip = state.opened.chip(best.chip, job.hbm_bytes[best.hbm])
+    gap = state.standing().gap
+    return Found(chip.name, identity_of(state.opened, best.chip), chip, best.score, gap)
+
+
+def with_budget(job: Job, rule: str, most: float) -> Job:
+    """The job with another ``most_area``, ``most_power`` or ``most_usd``."""
+    update = {rule: most} | ({"area_of": None} if rule == "most_area" else {})
+    keep = job.space.keep.model_copy(update=update)
+    return replace(job, space=job.space.model_copy(update={"keep": keep}))
+
+
+def gain(old: float, new: float) -> float:
+    """What a change from one score to another buys."""
+    return old / new - 1.0 if new < float("inf") else -1.0

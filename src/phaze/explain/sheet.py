@@ -1,0 +1,81 @@
+"""An explanation for the terminal."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+
+from phaze.report.terminal import table
+
+
+def _gain(gain: float) -> str:
+    return "does not fit" if gain <= -1 else f"{gain:+.2%}"
+
+
+def _value(axis: str, value: float) -> str:
+    if axis.endswith("buffer"):
+        return f"{value / 2**20:.9g} MiB"
+    if axis.endswith("bandwidth") or axis == "links":
+        return f"{value / 1e9:.9g} GB/s"
+    return f"{value / 1e9:.9g} GHz" if axis == "clock" else f"{value:.9g}"
+
+
+def _neighbours(console: Console, said: Mapping[str, Any]) -> None:
+    console.print("\n[bold]Why not its neighbours[/bold] (one axis one step, all else equal)")
+    cells = [
+        (
+            one["axis"].replace("_", " "),
+            _value(one["axis"], one["value"]),
+            f"{one['area_mm2']:.1f}",
+            _gain(one["gain"]),
+            "" if one["refused"] is None else f"not in the space: {one['refused']}",
+        )
+        for one in said["neighbours"]
+    ]
+    console.print(table(("axis", "value", "mm2", said["objective"], ""), cells, left=1))
+
+
+def _marginals(console: Console, said: Mapping[str, Any]) -> None:
+    console.print("\n[bold]What more would buy[/bold]")
+    cells = [
+        (
+            one["resource"],
+            f"{one['now']:.5g} {one['unit']}".strip(),
+            f"+{one['more']:.4g}",
+            _gain(one["gain"]),
+            "" if one["chip"] == said["chip"] else one["chip"],
+        )
+        for one in said["marginals"]
+    ]
+    console.print(table(("resource", "there is", "more", said["objective"], "then best"), cells, left=1))
+
+
+def _ranges(console: Console, said: Mapping[str, Any]) -> None:
+    console.print("\n[bold]How wrong constants may be[/bold] before another chip is best")
+    cells = [
+        (
+            one["constant"],
+            f"{one['low']:.3g}" + ("" if one["below"] else " or less"),
+            f"{one['high']:.3g}" + ("" if one["above"] else " or more"),
+            one["below"] or "",
+            one["above"] or "",
+        )
+        for one in said["ranges"]
+    ]
+    console.print(table(("constant", "from", "to times", "below", "above"), cells, left=1))
+
+
+def show_explanation(console: Console, said: Mapping[str, Any]) -> None:
+    """Print a ``phaze.explanation/1``."""
+    console.print(f"[bold]{said['chip']}[/bold], the best of {said['name']} for {said['objective']}")
+    _neighbours(console, said)
+    _marginals(console, said)
+    if "ranges" in said:
+        _ranges(console, said)
+    if "worst_case" in said:
+        worst = said["worst_case"]
+        console.print(
+            f"\nWith every constant {worst['error']:.0%} lower, {worst['chip']} is best, proved to {worst['gap']:.1e}; "
+            f"the answer of this run reaches {worst['relative']:.2%} of it.",
+            markup=False,
+        )

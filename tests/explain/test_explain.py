@@ -1,0 +1,134 @@
+"""Explanations: every gain is the difference of two answers made anew; borders are where the best chip changes."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from phaze.explain.neighbours import neighbours
+from phaze.explain.question import Question, gain, question_of, with_budget
+from phaze.explain.ranges import Stays, ranges, scaled, worst_case
+from phaze.search.keep import area_budget
+from phaze.search.plain import value_on
+from phaze.study.load import default_study
+from tests.conftest import Ran
+
+SPACE = Path(__file__).parent.parent / "sweep" / "small-space.toml"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished search of a few chips."""
+    from phaze.cli.answer import exit_code_of
+    from phaze.cli.main import app
+
+    where = tmp_path_factory.mktemp("explained")
+    study = default_study("bert-large") | {
+        "space": str(SPACE),
+        "training": {"microbatches": [1], "recompute": [False], "devices": 64, "batch": 256},
+        "budget": {"area": "200 mm2", "power": "400 W"},
+    }
+    (where / "study.json").write_text(json.dumps(study), encoding="utf-8")
+    arguments = ["search", str(where / "study.json"), "--out", str(where / "run"), "--workers", "1"]
+    assert exit_code_of(app, arguments) == 0
+    return where / "run"
+
+
+@pytest.fixture(scope="module")
+def question(folder: Path) -> Question:
+    return question_of(str(folder))
+
+
+def _tell(what: str) -> None:
+    assert what
+
+
+def test_the_run_is_opened_as_it_was(question: Question, folder: Path) -> None:
+    said = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    assert question.chip.name == said["chip"]["name"]
+    assert question.score == pytest.approx(said["models"][0]["batch_s"], rel=1e-12)
+    assert area_budget(question.job.space) == 200.0
+
+
+def test_neighbours_differ_in_one_axis_and_are_judged(question: Question) -> None:
+    found = neighbours(question)
+    assert found
+    for one in found:
+        assert one.gain <= 1e-9 or one.refused is not None
+        assert one.refused is not None or one.area_mm2 <= 200.0
+    assert len({(one.axis, one.value) for one in found}) == len(found)
+
+
+def _searched(folder: Path, phaze: Callable[..., Ran], out: Path, *settings: str) -> dict[str, Any]:
+    chosen = [part for setting in settings for part in ("--set", setting)]
+    ran = phaze("search", folder / "study.toml", "--out", out, "--workers", "1", "--json", *chosen)
+    assert ran.code == 0, ran.err
+    document: dict[str, Any] = json.loads(ran.out)
+    return document
+
+
+def test_the_command_and_its_gains_made_anew(folder: Path, phaze: Callable[..., Ran], tmp_path: Path) -> None:
+    ran = phaze("explain", folder, "--workers", "1", "--json", "--error", "0.2")
+    assert ran.code == 0, ran.err
+    said = json.loads(ran.out)
+    assert said["schema"] == "phaze.explanation/1"
+    base = json.loads((folder / "result.json").read_text(encoding="utf-8"))["models"][0]["batch_s"]
+    by = {(one["resource"], one["more"]): one for one in said["marginals"]}
+    area = _searched(folder, phaze, tmp_path / "area", 'budget.area="220 mm2"')
+    assert by["area", 20.0]["gain"] == pytest.approx(base / area["models"][0]["batch_s"] - 1, abs=1e-9)
+    assert by["area", 20.0]["chip"] == area["chip"]["name"]
+    assert {"HBM", "HBM bandwidth", "buffer bandwidth", "link", "devices", "power"} <= {key[0] for key in by}
+    assert all(one["gain"] >= -1e-9 for one in by.values())
+    shown = phaze("explain", folder, "--workers", "1")
+    assert "What more would buy" in shown.out
+    assert max(map(len, shown.out.splitlines())) <= 80
+
+
+def test_a_marginal_value_is_a_difference_of_plain_answers(question: Question, folder: Path) -> None:
+    from dataclasses import replace
+
+    from phaze.explain.marginal import marginals
+
+    chip = question.chip
+    faster = replace(chip, hbm=replace(chip.hbm, bandwidth_bytes_per_s=chip.hbm.bandwidth_bytes_per_s + 1e9))
+    expected = question.score / value_on(question.job.models[0], faster, question.job.objective) - 1
+    found = {(one.resource, one.more): one.gain for one in marginals(question, 1, _tell)}
+    assert found["HBM bandwidth", 1.0] == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_range_ends_where_another_chip_is_best(question: Question) -> None:
+    from phaze.explain.question import best_with
+
+    found = {one.constant: one for one in ranges(question, 1, _tell)}
+    assert set(found) == {"clock", "HBM bandwidth", "buffer bandwidth", "link"}
+    for one in found.values():
+        assert isinstance(one, Stays)
+        assert one.low <= 1 <= one.high
+        for factor in (one.low, one.high):
+            best = best_with(scaled(question, {one.constant: factor}), question.scale, 1)
+            assert best.identity == question.identity
+        if one.above is not None:
+            beyond = best_with(scaled(question, {one.constant: one.high * 1.05}), question.scale, 1)
+            assert beyond.identity != question.identity
+
+
+def test_the_worst_case_is_a_search_with_every_constant_lower(question: Question) -> None:
+    found = worst_case(question, 0.2, 1)
+    assert found.error == 0.2
+    assert 0 < found.relative <= 1 + 1e-9
+    assert found.gap <= question.job.gap
+
+
+def test_gains_and_larger_budgets(question: Question) -> None:
+    assert gain(2.0, 1.0) == 1.0
+    assert gain(2.0, float("inf")) == -1.0
+    assert area_budget(with_budget(question.job, "most_area", 321.0).space) == 321.0
+
+
+@pytest.mark.parametrize("arguments", [("nowhere",), ("RUN", "--error", "1.5"), ("RUN", "--error", "nan")])
+def test_bad_questions_are_one_sentence(folder: Path, phaze: Callable[..., Ran], arguments: tuple[str, ...]) -> None:
+    ran = phaze("explain", *(str(folder) if one == "RUN" else one for one in arguments))
+    assert ran.code == 2
+    assert ran.err.count("\n") == 1
