@@ -1,7 +1,8 @@
 """How long schedules take, how many ideals they have, and how far the bounds are; printed, not judged.
 
 :func:`measure` takes any list of named problems: real traced layers on chips of a space go in the same way as the
-hand-made blocks here.
+hand-made blocks here. ``pytest tests/bench/test_layer_schedules.py -n 0 -m '' -s -k traced`` prints the table of the
+document.
 """
 
 import importlib.util
@@ -16,13 +17,18 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from phaze.cost.parts import ChipArrays
+from phaze.evaluate.flow import prepare
+from phaze.evaluate.passes import Pass, problem_on, table_of, times_on
+from phaze.graph.zoo import entry_of, load_model
 from phaze.schedule.bounds import chip_bounds, lower_bound
 from phaze.schedule.order import contract, series
 from phaze.schedule.part import part_of
-from phaze.schedule.problem import Problem, Rules
+from phaze.schedule.problem import Core, Operator, Problem, Rules
 from phaze.schedule.solve import solve
 from phaze.search.keep import chips_of
 from phaze.search.space import load_space
+from tests.bench.test_cost import paper_chips
 
 
 def _blocks() -> ModuleType:
@@ -64,16 +70,17 @@ def measure(problems: Sequence[tuple[str, Problem]]) -> list[Row]:
 
 
 def show(title: str, rows: Sequence[Row]) -> None:
-    """One line: how many were proved, times, ideals, and optimum / bound."""
+    """One line: how many were proved, times, ideals, and median, 95th percentile and most of optimum / bound."""
     times = sorted(row.seconds * 1e3 for row in rows)
     shares = sorted(row.bound_share for row in rows)
-    late = times[int(0.95 * (len(times) - 1))]
+    late, high = (found[int(0.95 * (len(found) - 1))] for found in (times, shares))
     proved = sum(row.optimal for row in rows)
     print(
-        f"{title:30} {proved:4} of {len(rows):4} proved, worst gap {max(r.gap for r in rows):.0e}"
-        f"  median {statistics.median(times):7.1f} ms  95 % {late:8.1f} ms"
-        f"  ideals <= {max(row.ideals for row in rows):6}  labels <= {max(row.labels for row in rows):7}"
-        f"  optimum / bound {statistics.median(shares):.3f} (most {shares[-1]:.3f})"
+        f"{title:45} {proved:4} of {len(rows):4} proved, worst gap {max(r.gap for r in rows):.0e}"
+        f"  median {statistics.median(times):6.1f} ms  95 % {late:7.1f}  most {times[-1]:7.1f}"
+        f"  ideals <= {max(row.ideals for row in rows):6}  labels <= {max(row.labels for row in rows):6}"
+        f"  optimum / bound {statistics.median(shares):.3f} {high:.3f} {shares[-1]:.3f}",
+        flush=True,
     )
 
 
@@ -83,6 +90,87 @@ def _paper_chips(count: int) -> list[tuple[int, int, int, int]]:
     parts = zip(found.tensor_cores, found.columns, found.vector_cores, found.lanes, strict=True)
     everything = [(int(t), int(c), int(v), int(lanes)) for t, c, v, lanes in parts]
     return [everything[i] for i in pick]
+
+
+MODELS = (
+    "bert-large", "gpt2-xl", "opt-350m", "llama2-7b", "megatron-bert-large", "megatron-gpt2-54", "megatron-gpt2-72",
+    "gpt3-175b", "llama3-8b", "llama3-70b", "mixtral-8x7b", "t5-large", "vit-large",
+)  # fmt: skip
+LINK = 4.0 * 2**30
+CHIPS = 200
+
+
+def _drawn_chips(count: int) -> ChipArrays:
+    """Some chips of the paper's space, drawn with a fixed seed, in the order of the space."""
+    everything = paper_chips()
+    return everything.taken(np.sort(np.random.default_rng(2024).choice(len(everything), count, replace=False)))
+
+
+def traced_passes(name: str, width: int) -> list[tuple[str, Pass]]:
+    """Forward and backward of every layer of a model that stands in it more than once."""
+    model = prepare(load_model(name, width, 1), LINK)
+    found = []
+    for at, layer in enumerate(model.layers):
+        if model.calls.count(at) > 1:
+            found += [(f"{layer.name} forward", layer.forward), (f"{layer.name} backward", layer.backward)]
+    return found
+
+
+def problems_on(one: Pass, chips: ChipArrays) -> list[tuple[str, Problem]]:
+    """A pass on every chip."""
+    singles, spreads = times_on(one, table_of([one], chips), 0)
+    cores = [(int(t), int(v)) for t, v in zip(chips.tensor_cores, chips.vector_cores, strict=True)]
+    times = zip(singles.T.tolist(), spreads.T.tolist(), cores, strict=True)
+    return [(str(at), problem_on(one, single, spread, both)) for at, (single, spread, both) in enumerate(times)]
+
+
+def test_traced_layers_on_chips_of_the_paper() -> None:
+    chips, everything = _drawn_chips(CHIPS), []
+    measure(problems_on(traced_passes("t5-large", 1)[-1][1], chips)[:40])
+    for name in MODELS:
+        for width in (1, 4) if 4 in entry_of(name).shipped else (1,):
+            for layer, one in traced_passes(name, width):
+                rows = measure(problems_on(one, chips))
+                show(f"{name} {width} {layer} ({len(one.works)})", rows)
+                everything += rows
+    show("all", everything)
+
+
+def test_bounds_of_traced_layers_on_all_chips_of_the_paper() -> None:
+    chips = paper_chips()
+    for name in ("llama2-7b", "mixtral-8x7b", "t5-large"):
+        layer, one = traced_passes(name, 4)[-1]
+        singles, spreads = times_on(one, table_of([one], chips), 0)
+        tensor, vector = (np.asarray(c, np.int64) for c in (chips.tensor_cores, chips.vector_cores))
+        order = contract(problem_on(one, singles[:, 0].tolist(), spreads[:, 0].tolist(), (1, 1)))
+        of = list(order.operators)
+        kinds = [one.cores[i] for i in of]
+        chip_bounds("icml24", kinds, order.below, singles[of, :2], spreads[of, :2], tensor[:2], vector[:2])
+        start = time.process_time()
+        chip_bounds("icml24", kinds, order.below, singles[of], spreads[of], tensor, vector)
+        seconds = time.process_time() - start
+        print(f"bounds of {name} 4 {layer} ({len(of)}) on {len(chips):,} chips: {seconds:.2f} s   budget 1")
+
+
+@pytest.mark.parametrize("rules", ["icml24", "overlap"])
+@pytest.mark.parametrize("shape", ["chain", "parallel", "layers", "random"])
+def test_500_operators(rules: Rules, shape: str) -> None:
+    dice = np.random.default_rng(7)
+    kinds: tuple[Core, ...] = ("tensor", "vector", "both")
+    operators = []
+    for i in range(500):
+        one = float(dice.integers(1, 10_000)) * 1e-6
+        operators.append(Operator(f"o{i}", kinds[int(dice.integers(3))], one, one * float(dice.uniform(0.2, 1.0))))
+    edges = {
+        "chain": [(i, i + 1) for i in range(499)],
+        "parallel": [],
+        "layers": [(i, j) for j in range(10, 500) for i in range(j - j % 10 - 10, j - j % 10) if (i + j) % 3 == 0],
+        "random": [(int(dice.integers(j)), j) for j in range(1, 500) for _ in range(2)],
+    }[shape]
+    problem = Problem(rules, 8, 4, tuple(operators), tuple(edges))
+    start = time.process_time()
+    found = solve(problem)
+    print(f"500 operators, {shape}, {rules}: gap {found.gap:.1e} in {time.process_time() - start:.1f} s of processors")
 
 
 @pytest.mark.parametrize("rules", ["icml24", "overlap"])

@@ -145,3 +145,9 @@ def test_components_in_series_add_up() -> None:
     joined = Problem("icml24", 2, 2, both, tuple(edges))
     parts = [Problem("icml24", 2, 2, p.operators, p.edges) for p in (one, two)]
     assert solve(joined).makespan_s == pytest.approx(sum(solve(part).makespan_s for part in parts), rel=1e-9)
+
+
+def test_the_published_program_proves_what_it_finds_where_times_are_round() -> None:
+    operators = (Operator("a", "tensor", 1.0, 0.6), Operator("b", "vector", 2.0, 1.5), Operator("c", "both", 1.0, 0.6))
+    found = solve(Problem("icml24", 2, 1, operators, ((0, 1),)), "ilp")
+    assert found.makespan_s == 2.5 and found.optimal

@@ -24,6 +24,7 @@ has a schedule of 14.25 s. Instead the k-th operator of a kind may only use the 
 alike.
 """
 
+import math
 import time
 from dataclasses import dataclass
 from datetime import timedelta
@@ -169,5 +170,6 @@ def solve_ilp(part: Part, limit_s: float = 3600.0, gap: float = GAP) -> Solved:
             added.add(kind)
     steps.sort(key=lambda step: (step[2], step[0]))
     makespan = round(result.objective_value() / program.unit)
-    bound = int(result.best_objective_bound() / program.unit * (1 - 1e-9))
+    # Makespans in units are whole, so the bound may be rounded up.
+    bound = min(makespan, math.ceil(result.best_objective_bound() / program.unit * (1 - GAP)))
     return Solved(Decisions(tuple((i, mode) for i, mode, _ in steps), makespan), bound)

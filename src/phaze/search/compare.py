@@ -1,7 +1,8 @@
 """Chips side by side: each model under the experts' split and under the best one, as ratios to the baseline chip.
 
 The experts' split (pipeline, data, tensor) cuts the layers into stages of equal numbers of blocks, the prologue with
-the first and the epilogue with the last; its microbatch and recompute choice are the best that fit. A ratio is
+the first and the epilogue with the last; its microbatch and recompute choice are the best that fit. The rule of thumb
+takes the widest tensor split, the fewest such stages that fit, doubled each time, and copies with the rest. A ratio is
 throughput over that of the baseline chip under the same kind of placement.
 """
 
@@ -19,6 +20,7 @@ from phaze.search.evaluation import LIMITS
 from phaze.search.task import Job, ModelTask
 
 Split = tuple[int, int, int]
+KINDS = ("experts", "rule of thumb", "searched")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +62,21 @@ def _experts_plan(problem: Problem, graph: Prepared, split: Split, again: bool) 
     return plan if fits(problem, plan) else None
 
 
-def _best(task: ModelTask, chip: Chip, split: Split | None) -> tuple[Plan, int, str] | None:
+def _thumb_plan(problem: Problem, graph: Prepared, again: bool) -> Plan | None:
+    """The rule of thumb: the fewest stages, doubled until they fit, and copies with the rest."""
+    pipeline = 1
+    while pipeline <= len(graph.calls) - 2 and graph.width * pipeline <= problem.devices:
+        data = min(problem.devices // (graph.width * pipeline), problem.microbatches)
+        plan = price(problem, graph.width, data, even_cuts(len(graph.calls), pipeline, again))
+        if fits(problem, plan):
+            return plan
+        pipeline *= 2
+    return None
+
+
+def _best(task: ModelTask, chip: Chip, kind: str, split: Split | None) -> tuple[Plan, int, str] | None:
     """The fastest plan of a model on a chip, its microbatch and recompute choice."""
+    widest = max(graph.width for graph in task.graphs)
     schedules = [layer_schedules(graph, chip, LIMITS) for graph in task.graphs]
     found: list[tuple[Plan, int, str]] = []
     for way in task.ways:
@@ -69,7 +84,13 @@ def _best(task: ModelTask, chip: Chip, split: Split | None) -> tuple[Plan, int, 
         layers = graph_of(graph, seconds_of(schedules[way.graph]))
         problem = placement_of([layers], graph.microbatch, way.recompute, chip.hbm.size_bytes, task.training)
         again = way.recompute == "full"
-        plan = fastest_plan(problem) if split is None else _experts_plan(problem, graph, split, again)
+        plan: Plan | None = None
+        if kind == "searched":
+            plan = fastest_plan(problem)
+        elif kind == "experts" and split is not None:
+            plan = _experts_plan(problem, graph, split, again)
+        elif kind == "rule of thumb" and graph.width == widest:
+            plan = _thumb_plan(problem, graph, again)
         if plan is not None:
             found.append((plan, graph.microbatch, way.recompute))
     return min(found, key=lambda one: one[0].batch_s, default=None)
@@ -79,10 +100,10 @@ def compare(job: Job, chips: Sequence[Chip], experts: Mapping[str, Split]) -> li
     """Every model on every chip; the first chip is the baseline."""
     rows: list[Row] = []
     for task in job.models:
-        for kind in ("experts", "searched") if task.name in experts else ("searched",):
+        for kind in KINDS if task.name in experts else KINDS[1:]:
             base: float | None = None
             for chip in chips:
-                best = _best(task, chip, experts[task.name] if kind == "experts" else None)
+                best = _best(task, chip, kind, experts.get(task.name))
                 if best is None:
                     rows.append(Row(task.name, chip.name, kind, *(None,) * 7))
                     continue
