@@ -43,13 +43,3 @@ def test_the_chip_of_a_run_joins_the_table(run: Path, phaze: Callable[..., Ran])
     again = json.loads(phaze("compare", run / "study.toml", "--run", run, "--json").out)["rows"][-1]
     assert again["chip"] == result["chip"]["name"]
     assert again["throughput_per_s"] == pytest.approx(result["models"][0]["throughput_per_s"])
-
-
-def test_the_page_needs_nothing_else(run: Path) -> None:
-    page = (run / "report.html").read_text()
-    result = json.loads((run / "result.json").read_text())
-    assert result["chip"]["name"] in page and "Certificate" in page
-    assert "http" not in page and "src=" not in page
-    points = json.loads(page.split('id="points">')[1].split("</script>")[0])
-    drawn = sum(len(xy) // 2 for xy in points["points"].values())
-    assert drawn == result["certificate"]["chips"] - result["certificate"]["closed"]["memory"]

@@ -178,7 +178,7 @@ def _planned(asked: "Asked", perfetto: str | None) -> Answer:
         def explain(console: "Console") -> None:
             from phaze.report.plan_sheet import show_shortage
 
-            show_shortage(console, f"{asked.model} on {asked.devices:,} x {asked.chip}", short)
+            show_shortage(console, f"{asked.model} on {asked.devices:,} x {asked.chip}", short, tried=True)
 
         return Answer((shortage_document(short),), explain, 3)
     best = found[0]

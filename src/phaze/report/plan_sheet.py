@@ -83,13 +83,14 @@ def _show_plan(console: Console, path: str, problem: Problem | ClusterProblem, p
     _show_breakdown(console, plan)
 
 
-def _lever_rows(levers: Levers) -> Iterator[tuple[str, str]]:
+def _lever_rows(levers: Levers, tried: bool) -> Iterator[tuple[str, str]]:
+    shrinks = "" if tried else " (estimated: {} shrink with it)"
     texts = {
         "hbm_bytes": levers.hbm_bytes and f"at least {show(levers.hbm_bytes, 'B')} a device",
         "devices": levers.devices and f"at least {levers.devices:,}",
-        "tensor": levers.tensor and f"width {levers.tensor} (estimated: sharded layers shrink with it)",
+        "tensor": levers.tensor and f"width {levers.tensor}{shrinks.format('sharded layers')}",
         "microbatch": levers.microbatch_divisor
-        and f"{levers.microbatch_divisor} times smaller (estimated: activations shrink with it)",
+        and f"{levers.microbatch_divisor} times smaller{shrinks.format('activations')}",
         "recompute": levers.recompute and 'true or "best", instead of as given',
         "optimizer": levers.optimizer and f"{levers.optimizer}",
         "zero": levers.zero and f"stage {levers.zero}: state shared out over the copies",
@@ -98,8 +99,8 @@ def _lever_rows(levers: Levers) -> Iterator[tuple[str, str]]:
         yield name.removesuffix("_bytes"), text if isinstance(text, str) else "does not help alone"
 
 
-def show_shortage(console: Console, path: str, shortage: Shortage) -> None:
-    """Print why nothing fits and what would."""
+def show_shortage(console: Console, path: str, shortage: Shortage, tried: bool = False) -> None:
+    """Print why nothing fits and what would; ``tried``: every lever was tried out on traced layers."""
     console.print(f"[bold]{escape(path)}[/bold]")
     paragraph(console, f"{shortage.sentence}.")
     stage = shortage.tightest
@@ -108,7 +109,7 @@ def show_shortage(console: Console, path: str, shortage: Shortage) -> None:
         console.print(f"\n[bold]Its fullest stage[/bold], layers {_span(stage.layers)}")
         console.print(facts(rows))
     console.print("\n[bold]What would make it fit, each alone[/bold]")
-    console.print(facts(_lever_rows(shortage.levers)))
+    console.print(facts(_lever_rows(shortage.levers, tried)))
 
 
 def show_answer(console: Console, path: str, problem: Problem | ClusterProblem, found: Plan | Shortage) -> None:
