@@ -66,8 +66,8 @@ def copyable(key: str, text: str) -> str:
 
 
 def framed(title: str, head: str, sections: Sequence[tuple[str, str, str]], foot: str, chips: Any = None) -> str:
-    """The whole page from (key, name in the menu, HTML) of its sections and the numbers of all chips."""
-    menu = "".join(f'<a href="#{escape(key)}">{escape(name)}</a>' for key, name, _ in sections)
+    """The whole page from (key, name in the menu if any, HTML) of its sections and the numbers of all chips."""
+    menu = "".join(f'<a href="#{escape(key)}">{escape(name)}</a>' for key, name, _ in sections if name)
     numbers = ""
     if chips is not None:
         numbers = f'<script type="application/json" id="chips">{in_script(chips)}</script>'

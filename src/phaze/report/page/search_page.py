@@ -9,7 +9,7 @@ from phaze.hardware.chip import Chip
 from phaze.report.page.certificate import better_words, certificate, proved_words
 from phaze.report.page.cloud import Cloud, cloud_part, numbers
 from phaze.report.page.die import die
-from phaze.report.page.frame import copyable, counted, facts, framed, section
+from phaze.report.page.frame import copyable, counted, facts, framed, section, table
 from phaze.report.page.operators import operators
 from phaze.report.page.stages import memory
 from phaze.report.page.survey import cloud_of
@@ -87,6 +87,35 @@ def shared_parts(story: Story, key: str, label: str) -> list[tuple[str, str, str
     ]
 
 
+def _models_table(models: Sequence[Mapping[str, Any]], batches: Sequence[int]) -> str:
+    """Several models side by side."""
+    heads = (
+        "model",
+        "sequences/s",
+        "batch",
+        "stages x copies x width",
+        "microbatch",
+        "recompute",
+        "a sequence",
+        "a chip",
+    )
+    rows = []
+    for model, batch in zip(models, batches, strict=True):
+        plan = model["plan"]
+        cells = (
+            model["name"],
+            f"{model['throughput_per_s']:,.5g}",
+            show(model["batch_s"], "s"),
+            f"{plan['pipeline']} x {plan['data']} x {plan['tensor']}",
+            str(model["microbatch"]),
+            model["recompute"],
+            show(model["energy_j"] / batch, "J"),
+            show(model["power_w"], "W"),
+        )
+        rows.append([escape(cell) for cell in cells])
+    return table(heads, rows)
+
+
 def _head(run: Run, chip: Chip, stories: Sequence[Story]) -> str:
     result = run.result
     tiles = [
@@ -113,7 +142,7 @@ def _head(run: Run, chip: Chip, stories: Sequence[Story]) -> str:
     if len(of_models) == 1:
         tiles_of = facts([*of_models[0], *tiles])
     else:
-        tiles_of = "".join(facts(one) for one in [*of_models, tiles])
+        tiles_of = facts(tiles) + _models_table(result["models"], [story.batch for story in stories])
     name = escape(str(result["name"]))
     objective = escape(str(result["objective"]["kind"]).replace("_", " "))
     return (
@@ -131,7 +160,10 @@ def _sections(run: Run, chip: Chip, stories: Sequence[Story], cloud: Cloud) -> l
     found = [("chip", "chip", section("chip", "The chip, to scale", die(chip, known), escape(chip.name)))]
     for at, story in enumerate(stories):
         several = len(stories) > 1
-        found += shared_parts(story, f"-{at}" if several else "", f" {story.name}" if several else "")
+        parts = shared_parts(story, f"-{at}" if several else "", f" {story.name}" if several else "")
+        if several:  # one way in for each model
+            parts = [(key, "" if place else story.name, body) for place, (key, _, body) in enumerate(parts)]
+        found += parts
     proof = certificate(run.result["certificate"], run.where)
     found += [
         ("space", "all chips", section("space", "All chips", cloud_part(cloud))),
