@@ -54,7 +54,9 @@ class Shortage:
         """What to tell a person."""
         stage = self.tightest
         if self.plan is None or stage is None:
-            return f"every width needs more than the {self.available_devices} device(s) there are"
+            count = self.available_devices
+            more = "device that there is" if count == 1 else "devices there are"
+            return f"every width needs more than the {count} {more}"
         there, needed = show(self.available_bytes, "B"), show(stage.memory.total_bytes, "B")
         depth = len(self.plan.stages)
         shape = f"{depth} stage{'s' if depth > 1 else ''}, tensor width {self.plan.tensor}"
