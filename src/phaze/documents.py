@@ -18,7 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from phaze import units
 from phaze.document_faults import first_fault
-from phaze.errors import InputError, unknown_name
+from phaze.errors import InputError
 
 Notation = Literal["json", "toml"]
 
@@ -140,16 +140,6 @@ def load(model: type[M], path: str) -> M:
     """Read, parse and check the file at ``path``."""
     text, where = read_text(path)
     return check(model, parse(text, notation_of(path, text), where), where)
-
-
-def expect_schema(raw: Mapping[str, Any], formats: Mapping[str, Format], where: str) -> Format:
-    """The format that a document names in its ``schema`` key."""
-    name = raw.get("schema")
-    if not isinstance(name, str):
-        raise InputError(where, "the key 'schema' is missing", f"give one of {', '.join(sorted(formats))}")
-    if name not in formats:
-        raise unknown_name(f"{where}: schema", "format", name, formats)
-    return formats[name]
 
 
 def dumps(value: Any, pretty: bool = False) -> str:

@@ -43,9 +43,7 @@ def parse(text: str, unit: Unit) -> float:
     """The value of ``text`` in ``unit``; raises ValueError with what would be right."""
     match = _QUANTITY.fullmatch(text)
     spellings = _spellings(unit)
-    example = {"B": "32 GiB", "B/s": "1200 GB/s", "Hz": "1.05 GHz", "s": "2 us", "mm2": "814 mm2"}.get(
-        unit, f"1 {unit}"
-    )
+    example = EXAMPLES.get(unit, f"1 {unit}")
     if match is None:
         raise ValueError(f"give a number in {unit} or a text such as '{example}'")
     number, suffix = match.groups()

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from phaze.report.story import Story
 
 TARGETS = ("megatron", "torchtitan", "perfetto", "csv", "parquet")
-LAUNCH = ("megatron", "torchtitan")
 RunOrPlan = Annotated[str, typer.Argument(help="The folder of a run, or a plan (phaze plan ... --json).")]
 To = Annotated[str, typer.Option("--to", help="megatron, torchtitan, perfetto, csv or parquet.")]
 Out = Annotated[str | None, typer.Option("--out", help="The file to write; without it standard output.")]

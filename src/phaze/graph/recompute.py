@@ -9,7 +9,7 @@ operators among them a softmax, to another product of two activations (probabili
 
 from collections.abc import Callable, Iterable, Mapping
 
-from phaze.graph.ir import Operator, OperatorGraph, Recompute, Tensor
+from phaze.graph.ir import Operator, OperatorGraph, Recompute
 
 
 def _activations_only(operator: Operator, roles: Mapping[int, str]) -> bool:
@@ -72,8 +72,3 @@ def selective(forward: OperatorGraph, none: Recompute, bytes_kept: Callable[[Ite
             wanted.update(access.tensor for access in operator.reads if access.tensor in made)
     kept = tuple(tensor for tensor in none.saved if tensor not in dropped)
     return Recompute(kept, bytes_kept(kept), part_of(forward, rerun[::-1], dropped))
-
-
-def tensors_by_number(graphs: Iterable[OperatorGraph]) -> dict[int, Tensor]:
-    """All tensors of a layer's graphs."""
-    return {tensor.id: tensor for graph in graphs for tensor in graph.tensors}
