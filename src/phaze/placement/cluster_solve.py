@@ -188,9 +188,9 @@ class _Best:
     path: tuple[Ints, Ints] | None = None
 
 
-def _search(problem: ClusterProblem, widths: list[Width], prices: Prices) -> _Best:
+def _search(problem: ClusterProblem, widths: list[Width], prices: Prices, below_s: float) -> _Best:
     (indices, depths, copies), first = _shapes(problem, widths)
-    order, at, heap, best = np.argsort(first, kind="stable"), 0, list[tuple[float, int, int]](), _Best()
+    order, at, heap, best = np.argsort(first, kind="stable"), 0, list[tuple[float, int, int]](), _Best(below_s)
     while True:
         while at < len(order) and first[order[at]] < best.cost_s and (not heap or first[order[at]] <= heap[0][0]):
             row = int(order[at])
@@ -223,12 +223,12 @@ def something_fits(problem: ClusterProblem) -> bool:
     return False
 
 
-def fastest_plan(problem: ClusterProblem, prices: Prices) -> Plan | None:
-    """The plan with the least batch time, or None when nothing fits."""
+def fastest_plan(problem: ClusterProblem, prices: Prices, below_s: float = inf) -> Plan | None:
+    """The plan with the least batch time, or None when nothing fits, or nothing that takes less than ``below_s``."""
     widths = [
         ready(problem, graph, extras, prices) for graph, extras in zip(problem.graphs, problem.extras, strict=True)
     ]
-    best = _search(problem, widths, prices)
+    best = _search(problem, widths, prices, below_s)
     if best.shape is None or best.width is None or best.path is None:
         return None
     plan = price(problem, best.shape, _cuts(best.width, *best.path), prices)

@@ -17,8 +17,9 @@ from phaze.cost.table import cost_works
 from phaze.cost.work import works_of
 from phaze.errors import InputError
 from phaze.evaluate.flow import layer_schedules
-from phaze.evaluate.layers import Setting, companions
+from phaze.evaluate.layers import Setting
 from phaze.evaluate.passes import Pass, name_of, problem_on, table_of, times_on
+from phaze.evaluate.serial import companions
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model, OperatorGraph
 from phaze.hardware.chip import Chip

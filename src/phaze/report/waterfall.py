@@ -42,8 +42,9 @@ from phaze.cost.table import cost_works
 from phaze.cost.work import Work, works_of
 from phaze.evaluate.fixed import placed_layers
 from phaze.evaluate.flow import Prepared
-from phaze.evaluate.layers import LayerCost, Setting, companions, layer_costs, pass_seconds
+from phaze.evaluate.layers import LayerCost, Setting, layer_costs, pass_seconds
 from phaze.evaluate.passes import Pass
+from phaze.evaluate.serial import companions
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model, OperatorGraph
 from phaze.hardware.calibration import IDEAL, Constants
