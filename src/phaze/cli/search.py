@@ -18,6 +18,7 @@ Out = Annotated[str | None, typer.Option("--out", help="The folder of the run; r
 Gap = Annotated[float | None, typer.Option("--gap", help="How near to the best the proof must come: 0.0001.")]
 Time = Annotated[float | None, typer.Option("--time", help="Stop after the round that passes so many seconds.")]
 Workers = Annotated[int, typer.Option("--workers", help="Processes; 0 takes one for each core.")]
+Rules = Annotated[str | None, typer.Option("--rules", help="icml24 or cluster, as in the study.")]
 Settings = Annotated[list[str] | None, typer.Option("--set", help="a.b=c: change a value of the study.")]
 
 
@@ -49,6 +50,7 @@ def search(
     gap: Gap = None,
     time: Time = None,
     workers: Workers = 0,
+    rules: Rules = None,
     settings: Settings = None,
 ) -> Answer:
     """Search the best chip and the best placement on it, together, to a proven gap.
@@ -63,6 +65,7 @@ def search(
     from phaze.study.load import job_of, study_of
 
     chosen = [*(settings or []), *([f"search.gap={gap!r}"] if gap is not None else [])]
+    chosen += [f'rules="{rules}"'] if rules is not None else []
     raw, where = settled(study, model, chosen)
     checked = study_of(raw, where)
     folder = Path(out) if out is not None else Path("runs") / checked.name

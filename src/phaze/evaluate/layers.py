@@ -70,10 +70,10 @@ def layer_cost(layer: Layer, setting: Setting, chips: ChipArrays) -> LayerCost:
     times = [cost_works(one.works, chips, setting.constants).times_s() for one in serial.passes]
     found = layer_seconds(serial, times, np.array([setting.hbm_bytes_per_s]))
     return LayerCost(
-        name=layer.name,
-        forward_s=float(found.forward_s[0]),
-        backward_s=float(found.backward_s[0]),
-        selective_s=float(found.selective_s[0]),
+        layer.name,
+        float(found.forward_s[0]),
+        float(found.backward_s[0]),
+        float(found.selective_s[0]),
         full_s=float(found.full_s[0]),
         parameters=serial.parameters,
         saved_bytes=serial.saved_bytes,

@@ -100,6 +100,11 @@ class SerialLayer:
     sharded: bool
 
     @property
+    def sizes(self) -> tuple[int, int, int, int, bool]:
+        """Parameters, bytes saved without recomputing, selectively and fully, and whether it is sharded."""
+        return self.parameters, self.saved_bytes, self.selective_bytes, self.kept_bytes, self.sharded
+
+    @property
     def passes(self) -> tuple[SerialPass, ...]:
         """All of them, in a fixed order."""
         own = (self.forward, self.backward, self.selective)

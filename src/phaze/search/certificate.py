@@ -3,7 +3,8 @@
 area, power, cost   combinations of the axes that the space's rules leave out
 memory     no way of running some model fits on any number of its devices, or no memory of the study is within the
            space's price: its bound is infinite
-bound      its lower bound is above the cut-off, best * (1 - gap asked for): steps "cheap" and "dual"
+bound      its lower bound is above the cut-off, best * (1 - gap asked for): steps "cheap" and "dual" (under
+           rules cluster "cut")
 evaluated  opened: exact schedules and placements; its lower bound is what these proved
 failed     opened, and its evaluation raised an error: its bound stays
 open       only in a run that was stopped early
@@ -52,10 +53,11 @@ class Certificate:
 def closed_chips(state: State) -> list[Closed]:
     """Every chip of the space, in order."""
     scores, cut = state.scores(), state.cut
+    second = "cut" if state.job.rules == "cluster" else "dual"
     found = []
     for chip, bound in enumerate(scores.tolist()):
         opened = state.evaluated.get(chip)
-        step = "dual" if chip in state.dual else "cheap"
+        step = second if chip in state.dual else "cheap"
         if opened is not None and opened.error:
             found.append(Closed(chip, "failed", _plain(opened.lower), step))
         elif not isfinite(bound if opened is None else opened.lower):

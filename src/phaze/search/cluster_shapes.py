@@ -51,13 +51,7 @@ class Tables:
 
 def _unit_costs(graph: SerialGraph) -> tuple[LayerCost, ...]:
     """Every layer a second forward and a second to compute again: sums are counts."""
-    return tuple(
-        LayerCost(
-            own.name, 1.0, 0.0, 1.0, 1.0, own.parameters, own.saved_bytes, own.selective_bytes, own.kept_bytes,
-            own.sharded,
-        )
-        for own in graph.serial
-    )  # fmt: skip
+    return tuple(LayerCost(own.name, 1.0, 0.0, 1.0, 1.0, *own.sizes) for own in graph.serial)
 
 
 def _most_copies(problem: ClusterProblem, width: int, stages: int) -> int:
@@ -198,8 +192,9 @@ def tables_of(task: ClusterTask, graph: SerialGraph, choice: Recompute, hbm_byte
     for stages in range(1, depth + 1):
         rows.append(_rows(task, graph, problem, width, stages, least) if again[stages] >= 0 else nothing)
     start, table = np.cumsum([0, *(len(own) for own in rows)]).astype(np.int64), np.concatenate(rows)
-    plain, ends = np.ascontiguousarray(table[:, :PLAIN].T), PLAIN + len(least)
+    (laps, moves_s, move_s, waits_s), ends = np.ascontiguousarray(table[:, :PLAIN].T), PLAIN + len(least)
     counted = again if choice == "best" else np.zeros_like(again)
-    shapes = Shapes(start, *plain, table[:, PLAIN:ends].copy(), table[:, ends:].copy(), counted)
+    by_class = (table[:, PLAIN:ends].copy(), table[:, ends:].copy())
+    shapes = Shapes(start, laps, moves_s, move_s, waits_s, *by_class, counted)
     numbers = np.array([graph.calls.count(kind) for kind in range(len(graph.serial))], np.int64)
     return Tables(shapes, _stages(graph, problem, width, depth, most_bytes), numbers, _repeated(graph))

@@ -7,7 +7,8 @@ cross. A layer's seconds on a chip are a closed formula, so they are exact for a
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +22,15 @@ from phaze.evaluate.layers import LayerCost, Setting
 from phaze.evaluate.passes import LayerPasses, Pass
 from phaze.evaluate.prices import KnownPrices
 from phaze.evaluate.serial import Machine, SerialLayer, SerialPass, layer_seconds, serial_layer, times_of
+from phaze.evaluate.shelf import Shelf
 from phaze.graph.ir import Model
 from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
 from phaze.hardware.stack import Precision
 from phaze.placement.cluster_problem import ClusterProblem
 from phaze.placement.problem import Recompute
-from phaze.search.task import ModelTask
+from phaze.search.bound import LayerTimes
+from phaze.search.task import ModelTask, Rules
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -66,9 +69,11 @@ class SerialGraph(Prepared):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterTask(ModelTask):
-    """A model under rules ``cluster``; ``prices`` remember what collectives and transfers take."""
+    """A model under rules ``cluster``; ``prices`` remember what collectives and transfers take, ``shelf`` shapes."""
 
+    rules: ClassVar[Rules] = "cluster"
     prices: KnownPrices
+    shelf: Shelf = field(default_factory=Shelf, compare=False)
 
     @property
     def job(self) -> ClusterTraining:
@@ -107,39 +112,40 @@ def serial_graph(model: Model, machine: Machine) -> SerialGraph:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class SerialTimes:
-    """Seconds of the distinct layers of one graph, [layers, chips]; the HBM bandwidth that vector work reaches by chip;
-    where it counts, the joules of both passes of each layer on one device, [layers, chips]."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SerialTimes(LayerTimes):
+    """Exact seconds of the distinct layers of one graph, [layers, chips], with those of what either mode of recomputing
+    runs again, and by chip the HBM bandwidth that vector work reaches. ``dynamic_j`` are of both passes, on one device.
+    """
 
-    forward_s: Floats
-    backward_s: Floats
     selective_s: Floats
     full_s: Floats
     hbm_bytes_per_s: Floats
-    joules: Floats | None = None
 
     def taken(self, index: Integers) -> "SerialTimes":
         """Those of the chips of ``index``."""
         return SerialTimes(
             self.forward_s[:, index],
             self.backward_s[:, index],
-            self.selective_s[:, index],
-            self.full_s[:, index],
-            self.hbm_bytes_per_s[index],
-            None if self.joules is None else self.joules[:, index],
+            None if self.dynamic_j is None else self.dynamic_j[:, index],
+            selective_s=self.selective_s[:, index],
+            full_s=self.full_s[:, index],
+            hbm_bytes_per_s=self.hbm_bytes_per_s[index],
         )
 
     def costs(self, graph: SerialGraph, chip: int) -> tuple[LayerCost, ...]:
         """The layers on one of the chips."""
-        rows = (self.forward_s, self.backward_s, self.selective_s, self.full_s)
         return tuple(
             LayerCost(
-                own.name, *(float(row[kind, chip]) for row in rows), own.parameters, own.saved_bytes,
-                own.selective_bytes, own.kept_bytes, own.sharded,
+                own.name,
+                float(self.forward_s[kind, chip]),
+                float(self.backward_s[kind, chip]),
+                float(self.selective_s[kind, chip]),
+                float(self.full_s[kind, chip]),
+                *own.sizes,
             )
             for kind, own in enumerate(graph.serial)
-        )  # fmt: skip
+        )
 
 
 def costed(graph: SerialGraph, chips: ChipArrays, constants: Constants) -> Column:
@@ -163,7 +169,7 @@ def serial_times(graph: SerialGraph, chips: ChipArrays, constants: Constants) ->
             own = layer_seconds(layer, times, rates[index])
             for at, row in enumerate((own.forward_s, own.backward_s, own.selective_s, own.full_s)):
                 found[at, kind, index] = row
-    return SerialTimes(found[0], found[1], found[2], found[3], rates)
+    return SerialTimes(found[0], found[1], selective_s=found[2], full_s=found[3], hbm_bytes_per_s=rates)
 
 
 def problem_of(

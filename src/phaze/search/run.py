@@ -23,6 +23,7 @@ from phaze.cost.parts import ChipArrays
 from phaze.schedule.bounds import Bound
 from phaze.search.bound import CHEAP, DUAL, LayerTimes, layer_bounds, model_bounds, model_floors
 from phaze.search.chips import SpaceChips, open_space
+from phaze.search.cluster_open import cluster_bounds, cluster_floors, cluster_times
 from phaze.search.energy import Electricity
 from phaze.search.evaluation import Evaluated
 from phaze.search.objective import Scale
@@ -116,6 +117,8 @@ def _layer_times(
 ) -> list[list[LayerTimes]]:
     """Bounds on all layers of all models on the chips of ``index``, by model and graph."""
     energy = opened.technology.energy if job.objective.needs_energy else None
+    if job.rules == "cluster":
+        return cluster_times(job, arrays if len(index) == len(arrays) else arrays.taken(index), energy)
     found: list[list[LayerTimes]] = []
     for model, task in enumerate(job.models):
         found.append([])
@@ -141,6 +144,9 @@ def _bounds(
     hbm = [state.job.hbm_bytes[at] for at in state.memories]
     found = []
     for model, (task, cut) in enumerate(zip(state.job.models, cuts, strict=True)):
+        if task.rules == "cluster":
+            found.append(cluster_bounds(task, times[model], hbm, cut, general))
+            continue
         whole = np.empty((len(task.ways), len(hbm), len(index)))
         for own, tasks in state.networks.groups(index):
             some = times[model] if len(own) == len(index) else [t.taken(own) for t in times[model]]
@@ -157,7 +163,8 @@ def _start(job: Job, opened: SpaceChips, scale: Scale) -> State:
     times = _layer_times(job, opened, networks, arrays, every, CHEAP)
     rates = rates_of(job.objective, opened, list(job.hbm_bytes), job.models[0].training.devices)
     nothing = [np.full((len(task.ways), len(memories), len(arrays)), np.inf) for task in job.models]
-    floors = [model_floors(task, own) for task, own in zip(job.models, times, strict=True)]
+    floors_of = cluster_floors if job.rules == "cluster" else model_floors
+    floors = [floors_of(task, own) for task, own in zip(job.models, times, strict=True)]
     return State(job, opened, arrays, networks, scale, rates, memories, times, nothing, floors)
 
 
@@ -172,7 +179,7 @@ def _pilot(state: State, engine: Evaluate, journal: Journal | None) -> None:
 
 
 def _tighten(state: State) -> None:
-    """The antichain dual for all chips that may still win; the better of both bounds is kept."""
+    """The rules' finer bound (icml24: the antichain dual) for all chips that may still win; the better one is kept."""
     scores = state.scores()
     scores[list(state.evaluated)] = np.inf
     index = np.flatnonzero(scores <= state.cut)
