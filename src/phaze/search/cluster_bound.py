@@ -38,13 +38,14 @@ def cheap_floors(tables: Tables, times: SerialTimes, choice: str) -> Floats:
         layer_s = layer_s + tables.repeated[:, None] * times.full_s
     elif choice == "best" and repeated.any():
         again_s = np.minimum(times.selective_s, times.full_s)[repeated].min(axis=0)
+    layer_s = np.ascontiguousarray(layer_s)
     found = shape_floors(tables.shapes, tables.numbers, layer_s, again_s, 1.0 / times.hbm_bytes_per_s)
     return np.asarray(found * (1 - SLACK))
 
 
 def cut_bounds(tables: Tables, times: SerialTimes, cut_s: float) -> Floats:
     """The same by the best cuts of every depth, or ``cut_s`` if that is less."""
-    layer_s = times.forward_s + times.backward_s
+    layer_s = np.ascontiguousarray(times.forward_s + times.backward_s)
     mode_s = np.stack([np.zeros_like(layer_s), times.selective_s, times.full_s])
     below = np.full(layer_s.shape[1], cut_s)
     found = cut_floors(tables.shapes, tables.stages, layer_s, mode_s, 1.0 / times.hbm_bytes_per_s, below)

@@ -49,6 +49,8 @@ class Known:
     @property
     def sentence(self) -> str:
         """The work done, for people."""
+        if not self.asked:
+            return f"It took {self.placements:,} placements."
         schedules = f"{len(self.schedules):,} distinct exact schedules ({self.asked:,} asked for)"
         return f"It took {schedules} and {self.placements:,} placements."
 
