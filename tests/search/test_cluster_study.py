@@ -81,7 +81,7 @@ def test_the_plan_is_that_of_phaze_plan(phaze: Callable[..., Ran], tmp_path: Pat
     rows = json.loads(ran.out)["rows"]
     searched = next(row for row in rows if row["placement"] == "searched" and row["chip"] == "tpu-v4")
     arguments = ["--model", "bert-large", "--chip", "tpu-v4", "--cluster", "paper-flat", "--devices", "16"]
-    arguments += ["--batch", "32", "--sequence", "64", "--widths", "1,2", "--microbatches", "1,2"]
+    arguments += ["--batch", "32", "--sequence", "64", "--tensor", "1,2", "--microbatch", "1,2"]
     plan = json.loads(phaze("plan", *arguments, "--json").out)
     assert searched["throughput_per_s"] == pytest.approx(32 / plan["batch_s"], rel=1e-12)
     for row in rows:
@@ -114,7 +114,7 @@ def test_what_the_rules_do_not_know_is_refused(run: Path, phaze: Callable[..., R
 
 def test_links_as_an_axis_are_refused(run: Path, phaze: Callable[..., Ran]) -> None:
     space = run.parent / "links.toml"
-    space.write_text(SPACE.replace("[keep]", 'links = ["1 GB/s"]\n[keep]'))
+    space.write_text(SPACE.replace("[axes]", '[axes]\nlinks = ["1 GB/s"]'))
     ran = phaze("study", "check", run.parent / "study.toml", "--set", f'space="{space}"')
     assert ran.code == 2 and "under rules cluster the cluster's levels are the links" in ran.err
 
