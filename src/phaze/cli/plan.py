@@ -36,6 +36,10 @@ Zero = Annotated[
         help="ZeRO stage: 1 shares the optimizer state out over the copies, 2 also gradients, 3 also weights."
     ),
 ]
+Chunks = Annotated[
+    str | None,
+    typer.Option(help="Chunks a stage to evaluate beside 1, such as 2,4; without it those that divide; 1: none."),
+]
 Attention = Annotated[str, typer.Option(help="eager, or fused (scores never leave the chip).")]
 Html = Annotated[str | None, typer.Option("--html", help="Write the plan's page to this file as well.")]
 Datasheet = Annotated[bool, typer.Option("--datasheet", help="Use no measured constants, only the data sheet's.")]
@@ -54,6 +58,7 @@ def plan(
     sequence: Sequence = None,
     microbatch: Microbatch = None,
     tensor: Tensor = None,
+    chunks: Chunks = None,
     zero: Zero = 0,
     attention: Attention = "eager",
     datasheet: Datasheet = False,
@@ -89,6 +94,7 @@ def plan(
         zero=zero,
         attention="fused" if attention == "fused" else "eager",
         basis=basis,
+        chunks=_numbers("--chunks", chunks),
     )
     return _paged(_planned(asked, perfetto), html)
 
@@ -144,8 +150,6 @@ def _fixed(path: str, basis: "Basis", perfetto: str | None) -> Answer:
     job = job_of(raw, where)
     problem, found = fixed_plan(job, basis)
     if perfetto is not None:
-        if job.plan.chunks > 1:
-            raise InputError("--perfetto", f"{job.plan.chunks} chunks are evaluated, not simulated", "use chunks 1")
         write_trace(perfetto, [(path, problem, found)])
     document = {**fixed_document(job, problem, found, basis), "job": run_job(raw, job, basis)}
     if "shortage" in document:
@@ -200,6 +204,7 @@ def _planned(asked: "Asked", perfetto: str | None) -> Answer:
 
 def _tried(request: "Request") -> "list[Candidate]":
     """All candidates, best first, with a line of progress on a terminal."""
+    from phaze.evaluate.interleave import with_chunks
     from phaze.evaluate.plan import candidates, choices
 
     total, found = sum(1 for _ in choices(request)), []
@@ -209,4 +214,4 @@ def _tried(request: "Request") -> "list[Candidate]":
             sys.stderr.write(f"\r{len(found)} of {total} choices planned")
     if sys.stderr.isatty():
         sys.stderr.write("\r" + " " * 40 + "\r")
-    return sorted(found, key=lambda candidate: candidate.rank)
+    return with_chunks(request, found)

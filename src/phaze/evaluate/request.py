@@ -36,6 +36,7 @@ class Asked:
     zero: int = 0
     attention: Attention = "eager"
     basis: Basis = "calibrated"
+    chunks: tuple[int, ...] | None = None
 
 
 def _usual_widths(asked: Asked) -> tuple[int, ...]:
@@ -66,7 +67,7 @@ def request_of(asked: Asked) -> Request:
     widths = asked.widths or _usual_widths(asked)
     fitting = tuple(width for width in widths if width <= asked.devices)
     if not fitting:
-        raise InputError("--widths", f"none of {list(widths)} fits {asked.devices} devices", "give a smaller width")
+        raise InputError("--tensor", f"none of {list(widths)} fits {asked.devices} devices", "give a smaller width")
 
     def model_at(width: int, microbatch: int, spread: bool) -> Model:
         split: dict[str, Any] = {
@@ -92,4 +93,5 @@ def request_of(asked: Asked) -> Request:
         optimizer=stack.optimizer,
         zero=asked.zero,
         experts=None if asked.sizes is not None else entry_of(asked.model).experts,
+        chunks=asked.chunks,
     )
