@@ -165,5 +165,5 @@ def require_launchable(split: Split, framework: str) -> None:
         raise InputError(
             split.model,
             f"its stages recompute differently ({', '.join(sorted(set(split.recompute)))})",
-            f"{framework} recomputes alike on every stage; phaze plan --recompute full, or training.recompute = [true] in a study",
+            f"{framework} recomputes alike on every stage: phaze plan --recompute full, in a study recompute = [true]",
         )
