@@ -24,9 +24,10 @@ from phaze.schedule.bounds import Bound
 from phaze.search.bound import CHEAP, DUAL, LayerTimes, layer_bounds, model_bounds, model_floors
 from phaze.search.chips import SpaceChips, open_space
 from phaze.search.energy import Electricity
-from phaze.search.evaluation import Evaluated, evaluate
+from phaze.search.evaluation import Evaluated
 from phaze.search.objective import Scale
 from phaze.search.rates import rates_of
+from phaze.search.slip import open_slip
 from phaze.search.state import Standing, State
 from phaze.search.task import Job, Networks, networks_of
 
@@ -52,14 +53,7 @@ Watch = Callable[[Standing], None]
 
 def evaluate_one(state: State, chip: int, cut: float) -> Evaluated:
     """One chip against a cut-off; a failure is an answer that keeps the chip's bound."""
-    index = np.array([chip])
-    try:
-        bounds = [state.values(model, index)[:, :, 0] for model in range(len(state.bounds))]
-        floors = [floor[:, chip] for floor in state.floors]
-        return evaluate(state.open(chip), bounds, floors, state.memories, cut)
-    except Exception as fault:
-        bound = float(state.scores()[chip])
-        return Evaluated(chip, state.memories[-1], float("inf"), bound, (), f"{type(fault).__name__}: {fault}")
+    return open_slip(state.common(), state.slip(chip), cut, state.known)
 
 
 def in_process(state: State, chips: list[int], cut: float) -> list[Evaluated]:

@@ -11,6 +11,7 @@ from phaze.search.bound import LayerTimes
 from phaze.search.chips import SpaceChips
 from phaze.search.evaluation import Evaluated, Known, Opened
 from phaze.search.objective import Rates, Scale
+from phaze.search.slip import Common, Slip, opened
 from phaze.search.task import Job, Networks
 
 Floats = NDArray[np.float64]
@@ -69,12 +70,16 @@ class State:
         floors = self.floors[model][graphs][:, index] if self.rates.weight else np.zeros((1, 1))
         return rates.value(self.bounds[model][:, :, index], floors[:, None, :])
 
-    def scores(self) -> Floats:
-        """The bound of every chip; a fresh array."""
+    def scored(self) -> Floats:
+        """The bound of every chip, not to be changed."""
         if self.cached is None:
             least = [self.values(model, slice(None)).min(axis=0) for model in range(len(self.bounds))]
             self.cached = np.asarray(self.scale.score(np.stack(least)).min(axis=0, initial=np.inf))
-        return self.cached.copy()
+        return self.cached
+
+    def scores(self) -> Floats:
+        """The bound of every chip; a fresh array."""
+        return self.scored().copy()
 
     def set_bounds(self, bounds: list[Floats]) -> None:
         """Other bounds on batch times."""
@@ -86,19 +91,22 @@ class State:
             old[:, :, index] = np.maximum(old[:, :, index], new)
         self.cached = None
 
+    def common(self) -> Common:
+        """What opening any chip needs."""
+        return Common(self.job, self.scale, self.networks.tasks, tuple(self.memories), self.energy)
+
+    def slip(self, chip: int) -> Slip:
+        """What opening one chip needs beside that."""
+        index = np.array([chip])
+        rates = Rates(self.rates.rate[:, index], self.rates.weight, self.rates.delays)
+        bounds = tuple(self.values(model, index)[:, :, 0] for model in range(len(self.bounds)))
+        floors = tuple(floor[:, chip] for floor in self.floors)
+        own = (self.arrays.taken(index), rates, bounds, floors)
+        return Slip(chip, int(self.networks.of[chip]), *own, float(self.scored()[chip]))
+
     def open(self, chip: int) -> Opened:
         """One chip, to be evaluated."""
-        return Opened(
-            self.job,
-            self.scale,
-            self.rates,
-            chip,
-            self.arrays.taken(np.array([chip])),
-            self.networks.tasks_of(chip),
-            int(self.networks.of[chip]),
-            self.known,
-            self.energy,
-        )
+        return opened(self.common(), self.slip(chip), self.known)
 
     @property
     def best(self) -> float:
