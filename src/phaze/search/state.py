@@ -9,7 +9,7 @@ from phaze.cost.parts import ChipArrays
 from phaze.hardware.technology import EnergyTable
 from phaze.search.bound import LayerTimes
 from phaze.search.chips import SpaceChips
-from phaze.search.evaluation import Evaluated, Known, Opened
+from phaze.search.evaluation import Evaluated, Known, Opened, evaluate
 from phaze.search.objective import Rates, Scale
 from phaze.search.task import Job, Networks
 
@@ -99,6 +99,12 @@ class State:
             self.known,
             self.energy,
         )
+
+    def evaluate(self, chip: int, cut: float) -> Evaluated:
+        """A chip opened, against a cut-off."""
+        index = np.array([chip])
+        bounds = [self.values(model, index)[:, :, 0] for model in range(len(self.bounds))]
+        return evaluate(self.open(chip), bounds, [floor[:, chip] for floor in self.floors], self.memories, cut)
 
     @property
     def best(self) -> float:
