@@ -141,6 +141,6 @@ def test_when_every_chip_fails_the_fault_is_said(tmp_path: Path, monkeypatch: py
     def failing(*anything: object) -> Evaluated:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(run, "evaluate", failing)
+    monkeypatch.setattr("phaze.search.state.evaluate", failing)
     with pytest.raises(PhazeError, match="broken"):
         run_in(tmp_path, "", _job())
