@@ -54,6 +54,24 @@ def test_more_devices_never_slow_the_plan() -> None:
     assert times == sorted(times, reverse=True)
 
 
+@pytest.mark.parametrize("mode", ["none", "selective", "full"])
+def test_one_way_to_recompute_for_all_stages_is_never_faster_than_the_best_for_each(mode: str) -> None:
+    best, alike = (min(candidates(request(recompute=r)), key=lambda c: c.rank).plan for r in ("best", mode))
+    assert best is not None
+    assert alike is not None
+    assert {stage.recompute for stage in alike.stages} == {mode}
+    assert alike.batch_s >= best.batch_s
+
+
+def test_recomputing_is_a_lever_where_it_was_held_fixed() -> None:
+    large = {"hidden": 4096, "layers": 24, "heads": 32, "vocabulary": 51200, "sequence": 2048}
+    sizes = {"sizes": large, "chip": "a100-40gb", "batch": 64, "microbatches": (16,), "widths": (4,)}
+    held = request(recompute="none", **sizes)
+    found = list(candidates(held))
+    assert all(candidate.plan is None for candidate in found)
+    assert sought_levers(held, found).levers.recompute == "selective"
+
+
 def test_nothing_fits_is_an_answer_with_levers() -> None:
     job = request(devices=1, widths=(1,), microbatches=(1,))
     chip = replace(job.setting.chip, hbm=replace(job.setting.chip.hbm, size_bytes=2**30))
@@ -76,6 +94,7 @@ def test_a_switched_cluster_grows_and_a_torus_does_not() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
+        ({"recompute": "some"}, "allowed"),
         ({"devices": 0}, "--devices"),
         ({"batch": -1}, "--batch"),
         ({"zero": 4}, "--zero"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from phaze.errors import InfeasibleError, InputError, PhazeError
-from phaze.search import run
+from phaze.search import run, slip
 from phaze.search.engine import workers
 from phaze.search.evaluation import Evaluated
 from phaze.search.folder import JOURNAL, RESULT, run_in
@@ -141,6 +141,6 @@ def test_when_every_chip_fails_the_fault_is_said(tmp_path: Path, monkeypatch: py
     def failing(*anything: object) -> Evaluated:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr("phaze.search.state.evaluate", failing)
+    monkeypatch.setattr(slip, "evaluate", failing)
     with pytest.raises(PhazeError, match="broken"):
         run_in(tmp_path, "", _job())

@@ -96,20 +96,20 @@ def test_a_wider_gap_opens_no_more_chips_and_keeps_its_word() -> None:
 
 
 def test_a_chip_that_fails_keeps_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    from phaze.search import state as states
+    from phaze.search import slip
 
     job = made_job((made_task(51),))
     whole = search(job, _scale(job))
     winner = best_of(whole)
     assert winner is not None
-    plain = vars(states)["evaluate"]
+    plain = vars(slip)["evaluate"]
 
     def failing(opened, *rest):  # type: ignore[no-untyped-def]
         if opened.chip == winner.chip:
             raise RuntimeError("broken")
         return plain(opened, *rest)
 
-    monkeypatch.setattr(states, "evaluate", failing)
+    monkeypatch.setattr(slip, "evaluate", failing)
     state = search(job, _scale(job))
     found = best_of(state)
     assert found is not None and found.chip != winner.chip

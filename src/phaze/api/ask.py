@@ -30,6 +30,7 @@ from phaze.hardware.sheet import sheet_document, sheet_of
 from phaze.hardware.write import toml_text
 from phaze.placement.answer import document_of
 from phaze.placement.answer import place as place_problem
+from phaze.placement.cluster_problem import Choice as Recompute
 from phaze.placement.cluster_profile import any_problem_of
 from phaze.placement.shortage import Shortage
 from phaze.report.chip_sheet import show_sheet
@@ -103,6 +104,7 @@ def plan(
     microbatches: Sequence[int] | None = None,
     widths: Sequence[int] | None = None,
     zero: int = 0,
+    recompute: Recompute = "best",
     attention: Attention = "eager",
     basis: Basis = "calibrated",
 ) -> Planned:
@@ -114,7 +116,7 @@ def plan(
     asked = Asked(
         str(name), sizes, chip, devices, batch, cluster, stack, sequence,
         None if microbatches is None else tuple(microbatches), None if widths is None else tuple(widths),
-        zero, attention, basis,
+        zero, recompute, attention, basis,
     )  # fmt: skip
     request = request_of(asked)
     found = sorted(candidates(request), key=lambda candidate: candidate.rank)

@@ -1,7 +1,7 @@
 """``phaze plan``: how to split a training job over devices, or what a given split takes."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from phaze.evaluate.plan import Candidate, Request
     from phaze.evaluate.request import Asked
     from phaze.hardware.calibration import Basis
+    from phaze.placement.cluster_problem import Choice
 
 Fixed = Annotated[
     str | None, typer.Option("--fixed", help="A run (phaze.run/1) whose plan is priced; - for standard input.")
@@ -36,6 +37,9 @@ Zero = Annotated[
         help="ZeRO stage: 1 shares the optimizer state out over the copies, 2 also gradients, 3 also weights."
     ),
 ]
+Recompute = Annotated[
+    str, typer.Option(help="none, selective or full on every stage; best chooses stage by stage.", show_default=True)
+]
 Attention = Annotated[str, typer.Option(help="eager, or fused (scores never leave the chip).")]
 Html = Annotated[str | None, typer.Option("--html", help="Write the plan's page to this file as well.")]
 Datasheet = Annotated[bool, typer.Option("--datasheet", help="Use no measured constants, only the data sheet's.")]
@@ -55,6 +59,7 @@ def plan(
     microbatch: Microbatch = None,
     tensor: Tensor = None,
     zero: Zero = 0,
+    recompute: Recompute = "best",
     attention: Attention = "eager",
     datasheet: Datasheet = False,
     fixed: Fixed = None,
@@ -87,6 +92,7 @@ def plan(
         microbatches=_numbers("--microbatch", microbatch),
         widths=_numbers("--tensor", tensor),
         zero=zero,
+        recompute=cast("Choice", recompute),
         attention="fused" if attention == "fused" else "eager",
         basis=basis,
     )

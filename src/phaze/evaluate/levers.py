@@ -131,7 +131,10 @@ def sought_levers(request: Request, found: Sequence[Candidate]) -> Shortage:
         devices=_fewest_devices(problems),
         tensor=_first(widths, lambda width: anything(replace(request, widths=(width,)))),
         microbatch_divisor=None if size is None else smallest // size,
-        recompute=None,
+        recompute=_first(
+            MODES[MODES.index(request.recompute) + 1 :] if request.recompute != "best" else (),
+            lambda mode: any(something_fits(replace(problem, recompute=mode)) for problem in problems),
+        ),
         optimizer=None,
         zero=_first(
             ZEROS[request.zero + 1 :],

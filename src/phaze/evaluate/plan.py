@@ -21,7 +21,7 @@ from phaze.graph.ir import Model
 from phaze.hardware.stack import Optimizer, Precision
 from phaze.placement.cluster_layout import Shape
 from phaze.placement.cluster_pipeline import fits, price
-from phaze.placement.cluster_problem import MODES, ClusterProblem
+from phaze.placement.cluster_problem import MODES, Choice, ClusterProblem
 from phaze.placement.cluster_solve import fastest_plan
 from phaze.placement.problem import Plan
 
@@ -43,6 +43,7 @@ class Request:
     precision: Precision
     optimizer: Optimizer
     zero: int
+    recompute: Choice = "best"
     experts: tuple[int, int, int] | None = None
 
 
@@ -71,7 +72,7 @@ def problem_at(request: Request, model: Model) -> ClusterProblem:
         devices=request.devices,
         hbm_bytes=setting.chip.hbm.size_bytes,
         microbatches=-(-request.batch // model.microbatch),
-        recompute="best",
+        recompute=request.recompute,
         schedule="1f1b",
         zero=request.zero,
         state=stack_state(request.precision, request.optimizer, setting.stack),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from phaze.errors import InputError
+from phaze.errors import InputError, unknown_name
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.plan import Request
 from phaze.graph.family import FAMILIES, check_sizes
@@ -13,10 +13,11 @@ from phaze.graph.zoo import entry_of, load_family, load_model
 from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import grown
 from phaze.hardware.library import load_chip, load_cluster, load_stack
-from phaze.placement.cluster_problem import ZEROS
+from phaze.placement.cluster_problem import MODES, ZEROS, Choice
 
 MOST_MICROBATCH = 16
 WIDTHS = (1, 2, 4, 8)
+RECOMPUTES = (*MODES, "best")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class Asked:
     microbatches: tuple[int, ...] | None = None
     widths: tuple[int, ...] | None = None
     zero: int = 0
+    recompute: Choice = "best"
     attention: Attention = "eager"
     basis: Basis = "calibrated"
 
@@ -61,6 +63,8 @@ def request_of(asked: Asked) -> Request:
             raise InputError(what, f"{count} is out of range", "it must be at least 1")
     if asked.zero not in ZEROS:
         raise InputError("--zero", f"{asked.zero} is out of range", "use 0, 1, 2 or 3")
+    if asked.recompute not in RECOMPUTES:
+        raise unknown_name("--recompute", "way to recompute", asked.recompute, RECOMPUTES)
     cluster = grown(load_cluster(name), asked.devices, "--devices")
     stack = load_stack(asked.stack or cluster.stack)
     widths = asked.widths or _usual_widths(asked)
@@ -91,5 +95,6 @@ def request_of(asked: Asked) -> Request:
         precision=stack.precision,
         optimizer=stack.optimizer,
         zero=asked.zero,
+        recompute=asked.recompute,
         experts=None if asked.sizes is not None else entry_of(asked.model).experts,
     )

@@ -91,7 +91,8 @@ def _lever_rows(levers: Levers, tried: bool) -> Iterator[tuple[str, str]]:
         "tensor": levers.tensor and f"width {levers.tensor}{shrinks.format('sharded layers')}",
         "microbatch": levers.microbatch_divisor
         and f"{levers.microbatch_divisor} times smaller{shrinks.format('activations')}",
-        "recompute": levers.recompute and 'true or "best", instead of as given',
+        "recompute": levers.recompute
+        and (f"{levers.recompute}, on every stage" if tried else 'true or "best", instead of as given'),
         "optimizer": levers.optimizer and f"{levers.optimizer}",
         "zero": levers.zero and f"stage {levers.zero}: state shared out over the copies",
     }

@@ -14,6 +14,7 @@ from typing import Any
 
 from phaze.search.evaluation import Evaluated, evaluated_from
 from phaze.search.run import Evaluate, evaluate_one, in_process
+from phaze.search.slip import failed
 from phaze.search.state import State
 
 TRIES = 3
@@ -93,9 +94,8 @@ def _collect(crew: _Crew, waiting: deque[int], tries: dict[int, int], found: dic
                 if tries[chip] < TRIES:
                     waiting.appendleft(chip)
                 else:
-                    bound = float(crew.state.scores()[chip])
-                    memory = crew.state.memories[-1]
-                    found[chip] = Evaluated(chip, memory, float("inf"), bound, (), "its worker died")
+                    bound = float(crew.state.scored()[chip])
+                    found[chip] = failed(chip, crew.state.memories[-1], bound, "its worker died")
             continue
         if chip is not None:
             found[chip] = evaluated_from(chip, raw)

@@ -158,7 +158,7 @@ NOTHING = Priced(float("inf"), 0.0, float("inf"))
 
 @dataclass(slots=True)
 class Opened:
-    """One chip being evaluated: its layers by (model, graph), found when they are asked for."""
+    """One chip being evaluated: its layers by (model, graph), found when they are asked for; ``rates`` are its own."""
 
     job: Job
     scale: Scale
@@ -201,7 +201,7 @@ class Opened:
         ``bounds`` are on the value of each way, ``floors`` on the joules of each graph.
         """
         best: Ran | None = None
-        lower, rates = float("inf"), self.rates.at(hbm, self.chip)
+        lower, rates = float("inf"), self.rates.at(hbm, 0)
         for way in np.argsort(bounds, kind="stable").tolist():
             bound = float(bounds[way])
             if bound >= (float("inf") if best is None else best.value):

@@ -52,11 +52,7 @@ Watch = Callable[[Standing], None]
 
 def evaluate_one(state: State, chip: int, cut: float) -> Evaluated:
     """One chip against a cut-off; a failure is an answer that keeps the chip's bound."""
-    try:
-        return state.evaluate(chip, cut)
-    except Exception as fault:
-        bound = float(state.scores()[chip])
-        return Evaluated(chip, state.memories[-1], float("inf"), bound, (), f"{type(fault).__name__}: {fault}")
+    return state.evaluate(chip, cut)
 
 
 def in_process(state: State, chips: list[int], cut: float) -> list[Evaluated]:

@@ -9,8 +9,9 @@ from phaze.cost.parts import ChipArrays
 from phaze.hardware.technology import EnergyTable
 from phaze.search.bound import LayerTimes
 from phaze.search.chips import SpaceChips
-from phaze.search.evaluation import Evaluated, Known, Opened, evaluate
+from phaze.search.evaluation import Evaluated, Known, Opened
 from phaze.search.objective import Rates, Scale
+from phaze.search.slip import Common, Slip, open_slip, opened
 from phaze.search.task import Job, Networks
 
 Floats = NDArray[np.float64]
@@ -69,12 +70,16 @@ class State:
         floors = self.floors[model][graphs][:, index] if self.rates.weight else np.zeros((1, 1))
         return rates.value(self.bounds[model][:, :, index], floors[:, None, :])
 
-    def scores(self) -> Floats:
-        """The bound of every chip; a fresh array."""
+    def scored(self) -> Floats:
+        """The bound of every chip, not to be changed."""
         if self.cached is None:
             least = [self.values(model, slice(None)).min(axis=0) for model in range(len(self.bounds))]
             self.cached = np.asarray(self.scale.score(np.stack(least)).min(axis=0, initial=np.inf))
-        return self.cached.copy()
+        return self.cached
+
+    def scores(self) -> Floats:
+        """The bound of every chip; a fresh array."""
+        return self.scored().copy()
 
     def set_bounds(self, bounds: list[Floats]) -> None:
         """Other bounds on batch times."""
@@ -86,25 +91,26 @@ class State:
             old[:, :, index] = np.maximum(old[:, :, index], new)
         self.cached = None
 
+    def common(self) -> Common:
+        """What opening any chip needs."""
+        return Common(self.job, self.scale, self.networks.tasks, tuple(self.memories), self.energy)
+
+    def slip(self, chip: int) -> Slip:
+        """What opening one chip needs beside that."""
+        index = np.array([chip])
+        rates = Rates(self.rates.rate[:, index], self.rates.weight, self.rates.delays)
+        bounds = tuple(self.values(model, index)[:, :, 0] for model in range(len(self.bounds)))
+        floors = tuple(floor[:, chip] for floor in self.floors)
+        own = (self.arrays.taken(index), rates, bounds, floors)
+        return Slip(chip, int(self.networks.of[chip]), *own, float(self.scored()[chip]))
+
     def open(self, chip: int) -> Opened:
         """One chip, to be evaluated."""
-        return Opened(
-            self.job,
-            self.scale,
-            self.rates,
-            chip,
-            self.arrays.taken(np.array([chip])),
-            self.networks.tasks_of(chip),
-            int(self.networks.of[chip]),
-            self.known,
-            self.energy,
-        )
+        return opened(self.common(), self.slip(chip), self.known)
 
     def evaluate(self, chip: int, cut: float) -> Evaluated:
         """A chip opened, against a cut-off."""
-        index = np.array([chip])
-        bounds = [self.values(model, index)[:, :, 0] for model in range(len(self.bounds))]
-        return evaluate(self.open(chip), bounds, [floor[:, chip] for floor in self.floors], self.memories, cut)
+        return open_slip(self.common(), self.slip(chip), cut, self.known)
 
     @property
     def best(self) -> float:

@@ -1,0 +1,63 @@
+"""What it takes to open a chip, and nothing else: so it can be done anywhere, in this process or on another machine.
+
+:class:`Common` is the same for all chips of a search and travels once; a :class:`Slip` is one chip's own numbers: its
+fields, its rates, its bounds by model [ways, memories] and its floors on joules by model [graphs].
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.cost.parts import ChipArrays
+from phaze.hardware.technology import EnergyTable
+from phaze.search.evaluation import Evaluated, Known, Opened, evaluate
+from phaze.search.objective import Rates, Scale
+from phaze.search.task import Job, ModelTask
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """The search itself: its models on every network of the space, and the memories that chips are opened with."""
+
+    job: Job
+    scale: Scale
+    networks: tuple[tuple[ModelTask, ...], ...]
+    memories: tuple[int, ...]
+    energy: EnergyTable | None
+
+
+@dataclass(frozen=True, slots=True)
+class Slip:
+    """One chip: ``arrays`` of length one, ``rates`` [memories of the job, 1], and ``bound``, the bound on its score."""
+
+    chip: int
+    network: int
+    arrays: ChipArrays
+    rates: Rates
+    bounds: tuple[Floats, ...]
+    floors: tuple[Floats, ...]
+    bound: float
+
+
+def failed(chip: int, memory: int, bound: float, why: str) -> Evaluated:
+    """A chip that could not be opened: it keeps its bound."""
+    return Evaluated(chip, memory, float("inf"), bound, (), why)
+
+
+def opened(common: Common, slip: Slip, known: Known) -> Opened:
+    """The chip, to be evaluated."""
+    tasks = common.networks[slip.network]
+    own = (slip.rates, slip.chip, slip.arrays, tasks, slip.network)
+    return Opened(common.job, common.scale, *own, known, common.energy)
+
+
+def open_slip(common: Common, slip: Slip, cut: float, known: Known) -> Evaluated:
+    """One chip against a cut-off; a failure is an answer that keeps the chip's bound."""
+    try:
+        chip = opened(common, slip, known)
+        return evaluate(chip, list(slip.bounds), list(slip.floors), list(common.memories), cut)
+    except Exception as fault:
+        return failed(slip.chip, common.memories[-1], slip.bound, f"{type(fault).__name__}: {fault}")
