@@ -6,6 +6,7 @@ The formulas are those of :mod:`phaze.evaluate.serial`, for one chip.
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from phaze.cost.parts import ChipArrays, chip_arrays
 from phaze.cost.table import cost_works
@@ -15,6 +16,8 @@ from phaze.hardware.calibration import Basis, Constants, constants_of
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster
 from phaze.hardware.stack import Stack
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,19 @@ class LayerCost:
     selective_bytes: int
     kept_bytes: int
     sharded: bool
+
+
+def collective_seconds(graph: OperatorGraph, setting: Setting) -> Floats:
+    """Seconds of every operator that is a collective, before anything hides it; 0 of all others."""
+    return serial_pass(graph, setting.machine).waits_s
+
+
+def hidden_seconds(
+    graph: OperatorGraph, setting: Setting, times: Floats, waits: Floats, hides: bool
+) -> dict[int, float]:
+    """By the place of a collective, how much of it products run beside; ``times`` and ``waits`` of all operators."""
+    found = serial_pass(graph, setting.machine, hides).hidden_s(times[:, None], waits)
+    return {at: float(hidden[0]) for at, hidden in found.items()}
 
 
 def pass_seconds(graph: OperatorGraph, setting: Setting, chips: ChipArrays, hides: bool = False) -> float:

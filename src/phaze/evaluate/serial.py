@@ -67,17 +67,23 @@ class SerialPass:
         """Bytes that one device sends."""
         return sum(cost.sent_bytes for cost in self.collectives if cost is not None)
 
-    def on(self, times_s: Floats) -> Floats:
-        """Seconds on every chip, from those of its operators, [operators, chips]."""
-        if not self.works:
-            return np.zeros(times_s.shape[1])
-        waits, hidden = self.waits_s, np.zeros(times_s.shape[1])
+    def hidden_s(self, times_s: Floats, waits_s: Floats) -> dict[int, Floats]:
+        """By the place of a collective, how much of it products run beside on every chip."""
+        found = {}
         for at, places, share in self.beside:
             covered = np.zeros(times_s.shape[1])
             for place in places:
                 covered = covered + times_s[place]
-            hidden = hidden + share * np.minimum(waits[at], covered)
-        device = (times_s.sum(axis=0) + waits.sum()) - hidden
+            found[at] = share * np.minimum(waits_s[at], covered)
+        return found
+
+    def on(self, times_s: Floats) -> Floats:
+        """Seconds on every chip, from those of its operators, [operators, chips]."""
+        if not self.works:
+            return np.zeros(times_s.shape[1])
+        waits = self.waits_s
+        device = times_s.sum(axis=0) + waits.sum()
+        device = device - sum(self.hidden_s(times_s, waits).values(), start=np.zeros(times_s.shape[1]))
         return np.asarray((device**SOFTNESS + self.host_s**SOFTNESS) ** (1 / SOFTNESS))
 
 
