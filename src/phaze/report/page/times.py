@@ -135,7 +135,9 @@ def pipeline(story: Story) -> str:
     if flow is None:
         return "<p>One copy has too many events to be drawn.</p>"
     stages, rounds = flow.forward_s.shape
-    tail_s = sum(float(plan["breakdown"].get(key, 0.0)) for key in TAIL)
+    tail_s = max(0.0, float(plan["simulated_s"]) - flow.end_s)
+    ends_s = sum(float(plan["breakdown"].get(key, 0.0)) for key in TAIL)
+    inside = " Collectives of ZeRO lie inside the passes." if ends_s - tail_s > 1e-9 * plan["batch_s"] else ""
     windows = _windows(flow, tail_s)
     row_px = max(4.0, min(22.0, 520.0 / stages))
     svg = (
@@ -152,9 +154,11 @@ def pipeline(story: Story) -> str:
     about = (
         f"<p>{copy}: {counted(stages, 'stage')}, {counted(rounds, 'microbatch', 'microbatches')}, one forward and one "
         f"backward in turn. Of the time before synchronisation {idle:.1%} is idle. As events it takes "
-        f"{show(plan['simulated_s'], 's')}; the plan is judged by its formula, {show(plan['batch_s'], 's')}.</p>"
+        f"{show(plan['simulated_s'], 's')}; the plan is judged by its formula, {show(plan['batch_s'], 's')}."
+        f"{inside}</p>"
     )
-    colours = [("forward", "forward"), ("backward", "backward, recomputing with it")]
+    again = any(stage["recompute"] != "none" for stage in plan["stages"])
+    colours = [("forward", "forward"), ("backward", "backward, recomputing with it" if again else "backward")]
     colours += [("sync", "synchronisation, optimizer")] if tail_s else []
     hint = said("Point at a block, or tap it.") if "data-say" in svg else ""
     names = f'<div class="names">{_names(plan["stages"], row_px)}</div>'
