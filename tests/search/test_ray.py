@@ -28,7 +28,6 @@ from tests.search.made import made_job, made_task
 from tests.search.test_study import SPACE
 from tests.search.test_verify import STUDY
 
-
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed; make test does")
 
 

@@ -27,54 +27,15 @@ from typing import Any
 
 from phaze.errors import InputError
 from phaze.search.engine import TRIES
-from phaze.search.evaluation import Evaluated, Found, Known, evaluated_from
-from phaze.search.slip import Common, Slip, failed, open_slip
+from phaze.search.evaluation import Evaluated, evaluated_from
+from phaze.search.ray_worker import Answered, Worker
+from phaze.search.slip import Common, Slip, failed
 from phaze.search.state import State
 
 WHERE = "--engine ray"
 START_S, PATIENCE_S, END_S = 90.0, 60.0, 20.0
-Answered = tuple[dict[str, Any], list[tuple[bytes, Found]], int, int]
 PROGRAM = "from phaze.search.engine_ray import bridge; bridge()"
 LOST = "the Ray cluster was lost", "start it again; the same command goes on from here"
-
-
-class Worker:
-    """What runs on a machine of the cluster."""
-
-    def __init__(self) -> None:
-        from phaze.cost import kernels as cost
-        from phaze.placement import kernels as placement
-        from phaze.schedule import kernels as schedule
-
-        for module in (cost, placement, schedule):
-            module.warm()
-        self.common: Common | None = None
-        self.known = Known()
-
-    def about(self) -> tuple[str, int, str]:
-        """The machine, the process, the code."""
-        from phaze.search.result import code_digest
-
-        return socket.gethostname(), os.getpid(), code_digest()
-
-    def begin(self, common: Common) -> None:
-        """Another search."""
-        self.common, self.known = common, Known()
-
-    def learn(self, *news: list[tuple[bytes, Found]]) -> None:
-        """Schedules that others have found."""
-        for some in news:
-            self.known.schedules.update(some)
-
-    def open(self, slip: Slip, cut: float) -> Answered:
-        """One chip: its document, its fresh schedules, and counts of the work."""
-        if self.common is None:
-            raise AssertionError("a search begins first")
-        known = self.known
-        before, asked, placements = len(known.schedules), known.asked, known.placements
-        found = open_slip(self.common, slip, cut, known)
-        fresh = list(known.schedules.items())[before:]
-        return found.document(), fresh, known.asked - asked, known.placements - placements
 
 
 class _Crew:
