@@ -278,6 +278,45 @@ def test_an_unknown_operator_is_named_with_its_place_and_all_can_be_listed(tmp_p
     assert {"aten.special_bessel_j0.default"} < {name for name, _, _ in listed}
 
 
+CROSSING = """
+class Block(Mixer):
+    box = ()
+    def forward(self, x):
+        return super().forward(x) * self.box[0] if self.box else super().forward(x)
+class Net(nn.Module):
+    def __init__(self, way):
+        super().__init__()
+        self.way, self.first = way, nn.Linear(16, 16)
+        self.blocks = nn.ModuleList(Block(16) for _ in range(3))
+    def forward(self, x):
+        mask, total = torch.special.bessel_j0(torch.arange(16.0)), torch.zeros(16)
+        for block in self.blocks:
+            block.box = (mask,) if self.way == "held" else ()
+            x = block(self.first(x))
+            if self.way == "changed":
+                total.add_(mask)
+        return (x * {"late": mask, "changed": total, "held": 1}[self.way]).sum()
+def late(): return Net("late"), torch.randn(2, 8, 16)
+def held(): return Net("held"), torch.randn(2, 8, 16)
+def changed(): return Net("changed"), torch.randn(2, 8, 16)
+"""
+
+
+@pytest.mark.parametrize("way", ["late", "held", "changed"])
+def test_what_has_no_gradient_counts_where_it_is_made_whoever_reads_it(tmp_path: Path, way: str) -> None:
+    place = written(tmp_path, CROSSING).replace(":make", f":{way}")
+    listed = unknown_operators(source_of(place))
+    assert [name for name, _, _ in listed] == ["aten.special_bessel_j0.default"]
+    known = written(tmp_path, CROSSING.replace("special.bessel_j0", "exp")).replace(":make", f":{way}")
+    model = trace_model(source_of(known))
+    makers = [layer.name for layer in model.layers for op in layer.forward.operators if op.kind == "exp"]
+    assert makers == ["prologue"]
+    sums = [call.module for call in model.calls if call.module.startswith("between")]
+    assert len(sums) == 2  # each has its linear map; with the third sum, in the epilogue, they change the total
+    adds = [op.kind for layer in model.layers for op in layer.forward.operators if op.sizes == (("elements", 16),)]
+    assert adds.count("add") == (3 if way == "changed" else 0)
+
+
 def test_a_configuration_on_disk_is_a_source(tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text(

@@ -13,10 +13,11 @@ from phaze.graph.ir import Attention, Call, Edge, Layer, Model, Tie
 from phaze.graph.torch import faults
 from phaze.graph.torch.blocks import find_blocks
 from phaze.graph.torch.convert import live, real_reads
+from phaze.graph.torch.crossing import note_crossings, running
 from phaze.graph.torch.fake import without_weights
 from phaze.graph.torch.layers import Weights, layer_of
 from phaze.graph.torch.program import Program, Shape, Source
-from phaze.graph.torch.record import FROM_PARAMETERS, Step
+from phaze.graph.torch.record import FROM_PARAMETERS
 from phaze.graph.torch.regions import Region
 from phaze.graph.torch.replacements import Kernels
 from phaze.graph.torch.shard import Sharding, shard_model
@@ -125,18 +126,10 @@ def _unknown(walk: Walk) -> dict[str, tuple[str, str]]:
     """Operators without a row that something depends on: name, and module and line of its first use."""
     found: dict[str, tuple[str, str]] = {}
     for region in walk.regions:
-        for step in _running(walk, region):
+        for step in running(walk.recorder.log, region):
             if opset.kind_of(step.name) is None:
                 found.setdefault(step.name, (step.module, step.line))
     return found
-
-
-def _running(walk: Walk, region: Region) -> list[Step]:
-    """The steps of a region, forward and backward, that something depends on."""
-    log = walk.recorder.log
-    back = live(log.backward.get(region.number, ()), set(region.gradients))
-    needed = set(region.outputs) | {operand.value for step in back for operand in step.reads}
-    return [*live(log.forward.get(region.number, ()), needed), *back]
 
 
 def _sequence(source: Source, asked: int | None) -> int:
@@ -155,6 +148,8 @@ def _walk(program: Program, classes: Sequence[int] | None, kernels: Kernels, sha
     with kernels:
         walk.run(program.step, program.inputs)
     faults.check_called(blocks, [region.path for region in walk.regions])
+    if walk.backward:
+        note_crossings(walk.regions, walk.recorder)
     return walk
 
 
@@ -205,7 +200,7 @@ def _weights(walk: Walk, sharding: Sharding) -> Weights:
 
 def _unread(walk: Walk, weights: Weights) -> frozenset[int]:
     """Parameters outside blocks that nothing reads whose result is used: they lie in memory all the same."""
-    steps = (step for region in walk.regions for step in _running(walk, region))
+    steps = (step for region in walk.regions for step in running(walk.recorder.log, region))
     read = {operand.storage for step in steps for operand in step.reads}
     held = {id(parameter) for module in walk.blocks.values() for parameter in module.parameters()}
     return frozenset(n for n, p in weights.by_storage.items() if n not in read and id(p) not in held)
@@ -241,7 +236,7 @@ def _ties(walk: Walk, weights: Weights, call_of: dict[int, int]) -> tuple[Tie, .
             continue
         like = region if region.module is None else first[region.folds]
         if like.number not in read:
-            operands = (operand for step in _running(walk, like) for operand in real_reads(step))
+            operands = (operand for step in running(walk.recorder.log, like) for operand in real_reads(step))
             read[like.number] = {o.storage for o in operands if o.storage in weights.by_storage}
         if region.module is None:
             used = read[like.number]

@@ -225,6 +225,7 @@ class Walk:
     def _repeat(self, region: Region, first: Region) -> Any:
         assert first.pattern is not None
         shape, values = first.pattern
+        self.recorder.region = region.number
         made: list[Any] = []
         for value in values:
             if isinstance(value, Argument):

@@ -1,0 +1,55 @@
+"""Values that one region makes and another reads, however it came by them: as an argument, held by a module, or by
+name. A value with a gradient is cut where it crosses (:mod:`phaze.graph.torch.walk`); masks, position tables and
+whatever else has none is only seen in the log, once the pass is over.
+
+    needed(r)  = results of r, what its backward reads, and what the live steps of other regions read and r wrote
+    live(r)    = steps of r that needed(r) depends on, forward and backward
+
+The least solution is reached from below: a region that turns out to be needed may need more of earlier ones.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from phaze.graph.torch.convert import live, real_reads
+from phaze.graph.torch.record import Log, Recorder, Step
+from phaze.graph.torch.regions import Region, Value
+
+
+def running(log: Log, region: Region) -> list[Step]:
+    """The steps of a region, forward and backward, that something depends on."""
+    back = live(log.backward.get(region.number, ()), set(region.gradients))
+    needed = set(region.outputs) | {operand.value for step in back for operand in step.reads}
+    return [*live(log.forward.get(region.number, ()), needed), *back]
+
+
+def _as_given(first: Region, region: Region, recorder: Recorder) -> Mapping[Value, Value]:
+    """What a repeat of ``first`` is given in the place of what ``first`` was given."""
+    pairs = zip(first.takes, region.takes, strict=True)
+    return {recorder.value(theirs): recorder.value(own) for theirs, own in pairs}
+
+
+def _crossing(region: Region, like: Region, recorder: Recorder) -> set[Value]:
+    """The values that ``region``, which runs what ``like`` ran, reads and does not make."""
+    log = recorder.log
+    own = {operand.value for step in log.forward.get(like.number, ()) for operand in step.writes}
+    read = {operand.value for step in running(log, like) for operand in real_reads(step)} - own
+    given = {} if like is region else _as_given(like, region, recorder)
+    return {given.get(value, value) for value in read}
+
+
+def note_crossings(regions: Sequence[Region], recorder: Recorder) -> None:
+    """Add to the inputs and outputs of ``regions`` the values without gradient that cross from one to another."""
+    forward = recorder.log.forward
+    writer = {o.value: number for number, steps in forward.items() for step in steps for o in step.writes}
+    first_of = {region.folds: region for region in reversed(regions) if region.folds is not None}
+    grown = True
+    while grown:
+        grown = False
+        for region in reversed(regions):
+            like = region if region.folds is None else first_of[region.folds]
+            for value in sorted(_crossing(region, like, recorder)):
+                maker = writer.get(value, region.number)
+                if maker < region.number:
+                    region.inputs.setdefault(value, False)
+                    grown |= value not in regions[maker].outputs
+                    regions[maker].outputs.setdefault(value, False)
