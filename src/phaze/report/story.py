@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.collective import collective, kind_named
 from phaze.cost.parts import chip_arrays
 from phaze.cost.table import cost_works
 from phaze.cost.work import works_of
 from phaze.errors import InputError
 from phaze.evaluate.flow import layer_schedules
-from phaze.evaluate.layers import Setting, companions
+from phaze.evaluate.layers import Setting, collective_seconds, hidden_seconds
 from phaze.evaluate.passes import Pass, name_of, problem_on, table_of, times_on
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model, OperatorGraph
@@ -152,21 +151,17 @@ def searched(task: ModelTask, found: Mapping[str, Any], chip: Chip, where: str) 
 def _serial(title: str, graph: OperatorGraph, setting: Setting, hides: bool) -> Gantt:
     """Operators one after another; a collective that is hidden runs on beside what follows."""
     times = cost_works(works_of(graph), chip_arrays([setting.chip]), setting.constants).times_s()[:, 0]
-    beside = companions(graph) if hides else {}
+    waits = collective_seconds(graph, setting)
+    hidden_s = hidden_seconds(graph, setting, times, waits, hides)
     rows: dict[str, list[Bar]] = {"tensor": [], "vector": [], "network": []}
     now = 0.0
     for at, operator in enumerate(graph.operators):
         if operator.core == "none":
             continue
-        length = float(times[at])
-        hidden = 0.0
-        if operator.core == "network":
-            kind, size, group = kind_named(operator.kind), operator.size("bytes"), operator.size("group")
-            length = collective(kind, size, group, setting.cluster, setting.basis).time_s
-            hidden = min(length, float(sum(times[i] for i in beside.get(at, ()))))
+        length = float(waits[at] if operator.core == "network" else times[at])
         for row in ("tensor", "vector") if operator.core == "both" else (operator.core,):
             rows[row].append(Bar(name_of(operator), operator.core, now, now + length))
-        now += length - hidden
+        now += length - hidden_s.get(at, 0.0)
     names = {"tensor": "tensor cores", "vector": "vector cores", "network": "network"}
     kept = tuple((names[row], tuple(bars)) for row, bars in rows.items() if bars)
     end_s = max([now, *(bar.end_s for _, bars in kept for bar in bars)])

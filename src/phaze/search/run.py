@@ -27,7 +27,6 @@ from phaze.search.energy import Electricity
 from phaze.search.evaluation import Evaluated
 from phaze.search.objective import Scale
 from phaze.search.rates import rates_of
-from phaze.search.slip import open_slip
 from phaze.search.state import Standing, State
 from phaze.search.task import Job, Networks, networks_of
 
@@ -53,7 +52,7 @@ Watch = Callable[[Standing], None]
 
 def evaluate_one(state: State, chip: int, cut: float) -> Evaluated:
     """One chip against a cut-off; a failure is an answer that keeps the chip's bound."""
-    return open_slip(state.common(), state.slip(chip), cut, state.known)
+    return state.evaluate(chip, cut)
 
 
 def in_process(state: State, chips: list[int], cut: float) -> list[Evaluated]:
@@ -61,7 +60,7 @@ def in_process(state: State, chips: list[int], cut: float) -> list[Evaluated]:
     return [evaluate_one(state, chip, cut) for chip in chips]
 
 
-def _round(state: State, chips: list[int], engine: Evaluate, journal: Journal | None) -> None:
+def open_round(state: State, chips: list[int], engine: Evaluate, journal: Journal | None) -> None:
     """Open the chips of a round; what the journal has is not done again."""
     kept = journal.known() if journal is not None else {}
     wanted = [chip for chip in chips if chip not in kept]
@@ -111,7 +110,7 @@ def _last_times(state: State, index: Integers) -> list[float]:
     return found
 
 
-def _layer_times(
+def layer_times_on(
     job: Job, opened: SpaceChips, networks: Networks, arrays: ChipArrays, index: Integers, use: Sequence[Bound]
 ) -> list[list[LayerTimes]]:
     """Bounds on all layers of all models on the chips of ``index``, by model and graph."""
@@ -134,7 +133,7 @@ def _layer_times(
     return found
 
 
-def _bounds(
+def bounds_on(
     state: State, index: Integers, times: list[list[LayerTimes]], cuts: list[float], general: bool = False
 ) -> list[Floats]:
     """Bounds on batch times of the chips of ``index``; ``times`` are theirs, by model and graph."""
@@ -149,12 +148,14 @@ def _bounds(
     return found
 
 
-def _start(job: Job, opened: SpaceChips, scale: Scale) -> State:
+def begin(job: Job, opened: SpaceChips, scale: Scale, memories: list[int] | None = None) -> State:
+    """A search before its first bound on batch times; ``memories`` are those that chips are opened with."""
     arrays, every = opened.arrays(), np.arange(len(opened))
     networks = networks_of(job.models, job.space, opened.chips.link_bytes_per_s)
     limited = job.objective.needs_energy or job.space.keep.most_usd is not None
-    memories = list(range(len(job.hbm_bytes))) if limited else [len(job.hbm_bytes) - 1]
-    times = _layer_times(job, opened, networks, arrays, every, CHEAP)
+    if memories is None:
+        memories = list(range(len(job.hbm_bytes))) if limited else [len(job.hbm_bytes) - 1]
+    times = layer_times_on(job, opened, networks, arrays, every, CHEAP)
     rates = rates_of(job.objective, opened, list(job.hbm_bytes), job.models[0].training.devices)
     nothing = [np.full((len(task.ways), len(memories), len(arrays)), np.inf) for task in job.models]
     floors = [model_floors(task, own) for task, own in zip(job.models, times, strict=True)]
@@ -165,10 +166,10 @@ def _pilot(state: State, engine: Evaluate, journal: Journal | None) -> None:
     """Bounds of every k-th chip; the best of them are opened for a first incumbent."""
     index = np.arange(0, len(state.arrays), max(1, len(state.arrays) // PILOTS))
     times = [[own.taken(index) for own in model] for model in state.times]
-    for bound, found in zip(state.bounds, _bounds(state, index, times, [np.inf] * len(times)), strict=True):
+    for bound, found in zip(state.bounds, bounds_on(state, index, times, [np.inf] * len(times)), strict=True):
         bound[:, :, index] = found
     state.set_bounds(state.bounds)
-    _round(state, _next(state, max(1, state.job.round_size // 4)), engine, journal)
+    open_round(state, _next(state, max(1, state.job.round_size // 4)), engine, journal)
 
 
 def _tighten(state: State) -> None:
@@ -179,8 +180,8 @@ def _tighten(state: State) -> None:
     if not len(index):
         return
     state.dual = frozenset(index.tolist())
-    times = _layer_times(state.job, state.opened, state.networks, state.arrays, index, DUAL)
-    state.raise_bounds(index, _bounds(state, index, times, _last_times(state, index), general=True))
+    times = layer_times_on(state.job, state.opened, state.networks, state.arrays, index, DUAL)
+    state.raise_bounds(index, bounds_on(state, index, times, _last_times(state, index), general=True))
 
 
 def search(
@@ -188,9 +189,9 @@ def search(
 ) -> State:
     """Run a search to its gap, or to its time limit; the state holds what was found and proved."""
     began = time.monotonic()
-    state = _start(job, open_space(job.space), scale)
+    state = begin(job, open_space(job.space), scale)
     _pilot(state, engine, journal)
-    state.set_bounds(_bounds(state, np.arange(len(state.arrays)), state.times, _cuts(state)))
+    state.set_bounds(bounds_on(state, np.arange(len(state.arrays)), state.times, _cuts(state)))
     tightened = False
     while True:
         if watch is not None:
@@ -201,8 +202,8 @@ def search(
         if not chips:
             return state
         if tightened:
-            _round(state, chips, engine, journal)
+            open_round(state, chips, engine, journal)
             continue
-        _round(state, chips[: max(1, job.round_size // 4)], engine, journal)
+        open_round(state, chips[: max(1, job.round_size // 4)], engine, journal)
         _tighten(state)
         tightened = True

@@ -11,7 +11,7 @@ from phaze.search.bound import LayerTimes
 from phaze.search.chips import SpaceChips
 from phaze.search.evaluation import Evaluated, Known, Opened
 from phaze.search.objective import Rates, Scale
-from phaze.search.slip import Common, Slip, opened
+from phaze.search.slip import Common, Slip, open_slip, opened
 from phaze.search.task import Job, Networks
 
 Floats = NDArray[np.float64]
@@ -107,6 +107,10 @@ class State:
     def open(self, chip: int) -> Opened:
         """One chip, to be evaluated."""
         return opened(self.common(), self.slip(chip), self.known)
+
+    def evaluate(self, chip: int, cut: float) -> Evaluated:
+        """A chip opened, against a cut-off."""
+        return open_slip(self.common(), self.slip(chip), cut, self.known)
 
     @property
     def best(self) -> float:

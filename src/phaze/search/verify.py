@@ -169,7 +169,7 @@ class Bounded:
     joules: list[list[float]]
 
 
-def _bounded(plain: Plain, numbers: Sequence[int], chips: Sequence[Chip]) -> list[Bounded]:
+def bounded(plain: Plain, numbers: Sequence[int], chips: Sequence[Chip]) -> list[Bounded]:
     """For each chip its bounds."""
     models = len(plain.job.models)
     found = [Bounded([[] for _ in range(models)], [[] for _ in range(models)]) for _ in chips]
@@ -216,7 +216,7 @@ def check_bounds(plain: Plain, closed: Sequence[Closed], best: float, count: int
         ours = random.Random(seed).sample(ours, count)
     cut = best * (1 - plain.job.gap if plain.job.gap > 0 else 1 + TIE)
     chips = [plain.opened.chip(one.chip, plain.job.hbm_bytes[-1]) for one in ours]
-    layers = _bounded(plain, [one.chip for one in ours], chips)
+    layers = bounded(plain, [one.chip for one in ours], chips)
     wrong = []
     for at, one in enumerate(ours):
         said = cut if one.bound is None else max(cut, one.bound)
