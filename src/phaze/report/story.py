@@ -21,7 +21,7 @@ from phaze.evaluate.passes import Pass, name_of, problem_on, table_of, times_on
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model, OperatorGraph
 from phaze.hardware.chip import Chip
-from phaze.placement.kernels import events
+from phaze.placement.event_kernels import events, interleaved_events
 from phaze.report.trace import lane_order, lanes
 from phaze.report.waterfall import Split, Step, account, plan_parts, search_parts
 from phaze.schedule.problem import Schedule
@@ -55,13 +55,24 @@ class Gantt:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Starts of every forward and backward of one copy, [stages, microbatches], and their lengths by stage."""
+    """Starts of every forward and backward of one copy, [stages, microbatches], and their lengths by stage; with
+    chunks [stages, microbatches x chunks], and lengths of one piece."""
 
     forward_s: Floats
     backward_s: Floats
     forward_length_s: Floats
     backward_length_s: Floats
     end_s: float
+    chunks: int = 1
+
+    @property
+    def rounds(self) -> int:
+        """Microbatches."""
+        return int(self.forward_s.shape[1]) // self.chunks
+
+    def numbered(self, piece: int) -> str:
+        """A microbatch by its number, and where there are chunks which of them."""
+        return str(piece) if self.chunks == 1 else f"{piece // self.chunks}, chunk {piece % self.chunks}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +93,16 @@ class Story:
 
 def pipeline_of(plan: Mapping[str, Any], rounds: int) -> Pipeline | None:
     """The events of one copy, or None where they are too many to be kept."""
-    stages = plan["stages"]
-    if len(stages) * rounds > MOST_ROUNDS * 8:
+    stages, chunks = plan["stages"], int(plan.get("chunks", 1))
+    if len(stages) * rounds * chunks > MOST_ROUNDS * 8:
         return None
     forward, backward = (np.array([float(stage[key]) for stage in stages]) for key in ("forward_s", "backward_s"))
-    starts = np.empty((2, len(stages), rounds))
-    end_s = float(events(forward, backward, rounds, starts))
-    return Pipeline(starts[0], starts[1], forward, backward, end_s)
+    starts = np.empty((2, len(stages), rounds * chunks))
+    if chunks == 1:
+        end_s = float(events(forward, backward, rounds, starts))
+    else:
+        end_s = float(interleaved_events(forward, backward, rounds, chunks, starts))
+    return Pipeline(starts[0], starts[1], forward / chunks, backward / chunks, end_s, chunks)
 
 
 def _verdict(schedule: Schedule) -> str:

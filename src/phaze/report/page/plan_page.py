@@ -11,6 +11,7 @@ from phaze.hardware.chip import Chip
 from phaze.report.page.die import die
 from phaze.report.page.frame import copyable, facts, framed, section, table
 from phaze.report.page.search_page import plan_words, shared_parts
+from phaze.report.run_sheet import proof
 from phaze.report.story import Story, planned
 from phaze.units import show
 
@@ -24,6 +25,8 @@ def sentence(document: Mapping[str, Any], opened: Reopened) -> str:
         lacking = show(document["shortage"]["missing_bytes"], "B")
         return f"{what}: this plan does not fit; stage {document['shortage']['stage']} lacks {lacking}."
     said = f"{what}: a batch of {job.batch:,} in {found}, {rate}."
+    if "proved" in document:
+        return f"{said} {proof(document).capitalize()}."
     if document["lower_bound_s"] > 0:
         share = document["batch_s"] / document["lower_bound_s"] - 1
         return f"{said} No split of the job is faster{'' if share <= 1e-9 else f' by more than {share:.2%}'}."
@@ -34,6 +37,7 @@ def _alternatives(document: Mapping[str, Any]) -> str:
     rows = [
         (
             f"tensor {row['tensor']}, pipeline {row['pipeline']}, data {row['data']}, microbatch {row['microbatch']}"
+            + (f", {row['chunks']} chunks (evaluated)" if row.get("chunks", 1) > 1 else "")
             + (", sequence parallel" if row["sequence_parallel"] else ""),
             escape(", ".join(row["recompute"])),
             escape(row["loses_by"] or "the best"),
@@ -66,7 +70,7 @@ def _notes(document: Mapping[str, Any], story: Story) -> str:
     band = f"within about {trust['band']:.0%}" if trust["band"] else "as they stand"
     notes = [f"Times are from {trust['basis']} constants, {band}.", *document["approximations"]]
     if document.get("chunks", 1) > 1:
-        notes.append(f"Each device holds {document['chunks']} chunks; the timeline is drawn as if it held one.")
+        notes.append(f"Each stage has {document['chunks']} chunks: interleaved 1F1B, evaluated and not proved.")
     return "".join(f'<p class="soft">{escape(note)}</p>' for note in notes)
 
 

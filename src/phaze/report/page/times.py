@@ -63,12 +63,14 @@ def waterfall(steps: Sequence[Step], batch_s: float) -> str:
 
 def _windows(pipeline: Pipeline, tail_s: float) -> list[tuple[float, float]]:
     """The stretches of time that are drawn: everything, or the beginning and the end."""
-    stages, rounds = pipeline.forward_s.shape
+    stages, rounds = pipeline.forward_s.shape[0], pipeline.rounds
     whole = pipeline.end_s + tail_s
     shown = max(stages + 6, 12)
     if rounds <= 2 * shown + 2:
         return [(0.0, whole)]
-    begin = float(pipeline.backward_s[0, min(rounds - 1, shown - stages)] + pipeline.backward_length_s[0])
+    begin = float(
+        pipeline.backward_s[0, min(rounds - 1, shown - stages) * pipeline.chunks] + pipeline.backward_length_s[0]
+    )
     begin = min(begin, 0.45 * pipeline.end_s)
     return [(0.0, begin), (pipeline.end_s - begin, whole)]
 
@@ -103,7 +105,8 @@ def _shapes(pipeline: Pipeline, windows: Sequence[tuple[float, float]], row: flo
         left, width, top = moved + (start - first) * scale, (end - start) * scale, stage * row
         height = row * 0.86
         if single:
-            words = f"stage {stage}, {name} of microbatch {number}: {show(start, 's')} to {show(end, 's')}"
+            which = f"stage {stage}, {name} of microbatch {pipeline.numbered(number)}"
+            words = f"{which}: {show(start, 's')} to {show(end, 's')}"
             pieces[name].append(
                 f'<rect x="{left:.2f}" y="{top:.2f}" width="{max(0.3, width - 0.6):.2f}" height="{height:.2f}" '
                 f'data-say="{escape(words)}"/>'
@@ -134,7 +137,7 @@ def pipeline(story: Story) -> str:
     plan, flow = story.plan, story.pipeline
     if flow is None:
         return "<p>One copy has too many events to be drawn.</p>"
-    stages, rounds = flow.forward_s.shape
+    (stages, events), rounds = flow.forward_s.shape, flow.rounds
     tail_s = sum(float(plan["breakdown"].get(key, 0.0)) for key in TAIL)
     windows = _windows(flow, tail_s)
     row_px = max(4.0, min(22.0, 520.0 / stages))
@@ -147,12 +150,13 @@ def pipeline(story: Story) -> str:
     if len(windows) > 1:
         cut = f"<span>the middle, {show(windows[1][0] - windows[0][1], 's')} of the same, is left out</span>"
     scale = f'<div class="scale"><span>0</span>{cut}<span>{show(flow.end_s + tail_s, "s")}</span></div>'
-    idle = 1 - rounds * float((flow.forward_length_s + flow.backward_length_s).sum()) / (stages * flow.end_s)
+    idle = 1 - events * float((flow.forward_length_s + flow.backward_length_s).sum()) / (stages * flow.end_s)
     copy = "One copy" if plan["data"] == 1 else f"One of {plan['data']:,} copies"
+    pieces = "" if flow.chunks == 1 else f"every stage in {flow.chunks} chunks, drawn as equal pieces, "
     about = (
-        f"<p>{copy}: {counted(stages, 'stage')}, {counted(rounds, 'microbatch', 'microbatches')}, one forward and one "
-        f"backward in turn. Of the time before synchronisation {idle:.1%} is idle. As events it takes "
-        f"{show(plan['simulated_s'], 's')}; the plan is judged by its formula, {show(plan['batch_s'], 's')}.</p>"
+        f"<p>{copy}: {counted(stages, 'stage')}, {counted(rounds, 'microbatch', 'microbatches')}, {pieces}"
+        f"one forward and one backward in turn. Of the time before synchronisation {idle:.1%} is idle. As events it "
+        f"takes {show(plan['simulated_s'], 's')}; the plan is judged by its formula, {show(plan['batch_s'], 's')}.</p>"
     )
     colours = [("forward", "forward"), ("backward", "backward, recomputing with it")]
     colours += [("sync", "synchronisation, optimizer")] if tail_s else []
