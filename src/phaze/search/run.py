@@ -184,7 +184,7 @@ def _bound_all(state: State) -> None:
     """Bounds on batch times of every chip, as far as they may matter; in a large space a chunk after the other."""
     cuts, count = _cuts(state), len(state.arrays)
     if state.times:
-        state.put_bounds(slice(None), bounds_on(state, np.arange(count), state.times, cuts))
+        state.set_bounds(bounds_on(state, np.arange(count), state.times, cuts))
         return
     for start in range(0, count, CHUNK):
         index = np.arange(start, min(start + CHUNK, count))

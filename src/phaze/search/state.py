@@ -85,6 +85,10 @@ class State:
         """The bound of every chip; a fresh array."""
         return self.scored().copy()
 
+    def set_bounds(self, bounds: list[Floats]) -> None:
+        """Other bounds on the batch times of all chips."""
+        self.bounds, self.cached = bounds, None
+
     def put_bounds(self, index: Integers | slice, bounds: list[Floats]) -> None:
         """Other bounds on the batch times of some chips."""
         for old, new in zip(self.bounds, bounds, strict=True):
