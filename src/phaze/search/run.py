@@ -24,9 +24,10 @@ from phaze.schedule.bounds import Bound
 from phaze.search.bound import CHEAP, DUAL, LayerTimes, layer_bounds, model_bounds, model_floors
 from phaze.search.chips import SpaceChips, open_space
 from phaze.search.energy import Electricity
-from phaze.search.evaluation import Evaluated
+from phaze.search.evaluation import Evaluated, Known
 from phaze.search.objective import Scale
 from phaze.search.rates import rates_of
+from phaze.search.shared import Shared
 from phaze.search.state import Standing, State
 from phaze.search.task import Job, Networks, networks_of
 
@@ -148,18 +149,34 @@ def bounds_on(
     return found
 
 
-def begin(job: Job, opened: SpaceChips, scale: Scale, memories: list[int] | None = None) -> State:
+def _first_times(
+    job: Job, opened: SpaceChips, networks: Networks, arrays: ChipArrays, shared: Shared | None
+) -> list[list[LayerTimes]]:
+    """The cheap bounds on layer times of all chips, as far as they are not shared."""
+
+    def work_out(index: Integers) -> list[list[LayerTimes]]:
+        return layer_times_on(job, opened, networks, arrays, index, CHEAP)
+
+    if shared is None:
+        return work_out(np.arange(len(opened)))
+    return shared.layer_times(job, opened.chips, work_out)
+
+
+def begin(
+    job: Job, opened: SpaceChips, scale: Scale, memories: list[int] | None = None, shared: Shared | None = None
+) -> State:
     """A search before its first bound on batch times; ``memories`` are those that chips are opened with."""
-    arrays, every = opened.arrays(), np.arange(len(opened))
+    arrays = opened.arrays()
     networks = networks_of(job.models, job.space, opened.chips.link_bytes_per_s)
     limited = job.objective.needs_energy or job.space.keep.most_usd is not None
     if memories is None:
         memories = list(range(len(job.hbm_bytes))) if limited else [len(job.hbm_bytes) - 1]
-    times = layer_times_on(job, opened, networks, arrays, every, CHEAP)
+    times = _first_times(job, opened, networks, arrays, shared)
     rates = rates_of(job.objective, opened, list(job.hbm_bytes), job.models[0].training.devices)
     nothing = [np.full((len(task.ways), len(memories), len(arrays)), np.inf) for task in job.models]
     floors = [model_floors(task, own) for task, own in zip(job.models, times, strict=True)]
-    return State(job, opened, arrays, networks, scale, rates, memories, times, nothing, floors)
+    known = Known() if shared is None else shared.schedules(job)
+    return State(job, opened, arrays, networks, scale, rates, memories, times, nothing, floors, known)
 
 
 def _pilot(state: State, engine: Evaluate, journal: Journal | None) -> None:
@@ -185,11 +202,16 @@ def _tighten(state: State) -> None:
 
 
 def search(
-    job: Job, scale: Scale, engine: Evaluate = in_process, journal: Journal | None = None, watch: Watch | None = None
+    job: Job,
+    scale: Scale,
+    engine: Evaluate = in_process,
+    journal: Journal | None = None,
+    watch: Watch | None = None,
+    shared: Shared | None = None,
 ) -> State:
     """Run a search to its gap, or to its time limit; the state holds what was found and proved."""
     began = time.monotonic()
-    state = begin(job, open_space(job.space), scale)
+    state = begin(job, open_space(job.space), scale, shared=shared)
     _pilot(state, engine, journal)
     state.set_bounds(bounds_on(state, np.arange(len(state.arrays)), state.times, _cuts(state)))
     tightened = False
