@@ -90,7 +90,7 @@ def brute(designs: dict[str, Floats], of: tuple[str, ...], inside: NDArray[np.bo
     return np.asarray(values[:, undominated(values, np.arange(values.shape[1]))])
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 6))])
 def test_a_front_is_what_brute_force_finds(seed: int) -> None:
     job = small_job(seed)
     designs = every_design(job)
