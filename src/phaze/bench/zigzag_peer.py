@@ -18,6 +18,7 @@ import json
 import logging
 import time
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from phaze.bench.peer import answer, question
@@ -25,7 +26,7 @@ from phaze.bench.peer import answer, question
 INWARD = ("I1, tl", "I2, tl", "O, tl", "O, fl")
 OUTWARD = ("I1, fh", "I2, fh", "O, fh", "O, th")
 EFFORT = 6
-DIMENSIONS = {"m": "D", "n": "K", "k": "C"}
+DIMENSIONS = MappingProxyType({"m": "D", "n": "K", "k": "C"})
 
 
 def _port(name: str, kind: str, bits: int, of: tuple[str, ...]) -> dict[str, Any]:

@@ -121,7 +121,8 @@ def companions(graph: OperatorGraph, pieces: bool = False, weights: bool = True)
     return found
 
 
-def _collective_seconds(graph: OperatorGraph, setting: Setting) -> NDArray[np.float64]:
+def collective_seconds(graph: OperatorGraph, setting: Setting) -> NDArray[np.float64]:
+    """Seconds of every operator that is a collective, before anything hides it; 0 of all others."""
     seconds = np.zeros(len(graph.operators))
     for index, operator in enumerate(graph.operators):
         if operator.core == "network":
@@ -130,18 +131,25 @@ def _collective_seconds(graph: OperatorGraph, setting: Setting) -> NDArray[np.fl
     return seconds
 
 
+def hidden_seconds(
+    graph: OperatorGraph, setting: Setting, times: NDArray[np.float64], waits: NDArray[np.float64], hides: bool
+) -> dict[int, float]:
+    """By the place of a collective, how much of it products run beside; ``times`` and ``waits`` of all operators."""
+    pieces, found = setting.stack.piecewise_collectives, dict[int, float]()
+    if hides or pieces:
+        for at, beside in companions(graph, pieces, hides).items():
+            group = graph.operators[at].size("group") if pieces else 0
+            found[at] = (1 - 1 / group if group else 1.0) * min(waits[at], sum(times[i] for i in beside))
+    return found
+
+
 def pass_seconds(graph: OperatorGraph, setting: Setting, chips: ChipArrays, hides: bool = False) -> float:
     """Seconds of one pass; the formula stands in the module's docstring."""
     if not graph.operators:
         return 0.0
     times = cost_works(works_of(graph), chips, setting.constants).times_s()[:, 0]
-    waits = _collective_seconds(graph, setting)
-    hidden, pieces = 0.0, setting.stack.piecewise_collectives
-    if hides or pieces:
-        for at, beside in companions(graph, pieces, hides).items():
-            group = graph.operators[at].size("group") if pieces else 0
-            hidden += (1 - 1 / group if group else 1.0) * min(waits[at], sum(times[i] for i in beside))
-    device = float(times.sum() + waits.sum()) - hidden
+    waits = collective_seconds(graph, setting)
+    device = float(times.sum() + waits.sum()) - sum(hidden_seconds(graph, setting, times, waits, hides).values())
     host = sum(operator.core != "none" for operator in graph.operators) * setting.stack.host_s
     return float((device**SOFTNESS + host**SOFTNESS) ** (1 / SOFTNESS))
 

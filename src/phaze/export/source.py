@@ -83,7 +83,8 @@ def _known(model: str) -> dict[str, int]:
     if model not in ZOO:
         return {}
     entry = ZOO[model]
-    return {"layers": entry.layers, "hidden": entry.hidden, "heads": entry.heads, "sequence": entry.sequence}
+    known = {"layers": entry.layers, "hidden": entry.hidden, "heads": entry.heads, "sequence": entry.sequence}
+    return known if entry.positions is None else {**known, "positions": entry.positions}
 
 
 def searched_split(task: ModelTask, found: Mapping[str, Any], study: StudyFile, chip: str) -> Split:
@@ -164,5 +165,5 @@ def require_launchable(split: Split, framework: str) -> None:
         raise InputError(
             split.model,
             f"its stages recompute differently ({', '.join(sorted(set(split.recompute)))})",
-            f"{framework} recomputes alike on every stage; plan with one choice for all",
+            f"{framework} recomputes alike on every stage: phaze plan --recompute full, in a study recompute = [true]",
         )

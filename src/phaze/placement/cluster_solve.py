@@ -223,6 +223,25 @@ def something_fits(problem: ClusterProblem) -> bool:
     return False
 
 
+def least_seconds(problem: ClusterProblem, prices: Prices) -> float:
+    """What no plan undercuts, with chunks or without: the least over shapes of m P(S) and the least end; inf if nothing
+    fits. Chunks shorten the bubble, and they need no less memory."""
+    least_s = inf
+    for graph, extras in zip(problem.graphs, problem.extras, strict=True):
+        width = ready(problem, graph, extras, prices)
+        for stages, pace_s in enumerate(_paces(problem, width).tolist()):
+            most = min(problem.microbatches, problem.devices // (graph.width * max(1, stages)))
+            for data in range(most, 0, -1) if 0 < pace_s < inf else ():
+                first_s = problem.rounds(data) * pace_s
+                if first_s >= least_s:
+                    break
+                for order in ORDERS:
+                    shape = Shape(graph.width, stages, data, order)
+                    held = max(width.parameter_bytes / stages, width.largest_bytes)
+                    least_s = min(least_s, first_s + sum(end_seconds(problem, shape, prices, held)))
+    return least_s
+
+
 def fastest_plan(problem: ClusterProblem, prices: Prices) -> Plan | None:
     """The plan with the least batch time, or None when nothing fits."""
     widths = [

@@ -1,7 +1,8 @@
 """Chips side by side: each model under the experts' split and under the best one, as ratios to the baseline chip.
 
 The experts' split (pipeline, data, tensor) cuts the layers into stages of equal numbers of blocks, the prologue with
-the first and the epilogue with the last; its microbatch and recompute choice are the best that fit. The rule of thumb
+the first and the epilogue with the last, and has as many copies as there are devices for (on 1024 those published); its
+microbatch and recompute choice are the best that fit. The rule of thumb
 takes the widest tensor split, the fewest such stages that fit, doubled each time, and copies with the rest. A ratio is
 throughput over that of the baseline chip under the same kind of placement.
 """
@@ -55,8 +56,9 @@ def even_cuts(layers: int, stages: int, again: bool) -> list[Cut]:
 
 
 def _experts_plan(problem: Problem, graph: Prepared, split: Split, again: bool) -> Plan | None:
-    pipeline, data, tensor = split
-    if graph.width != tensor or data > problem.microbatches or pipeline > len(graph.calls) - 2:
+    pipeline, _, tensor = split
+    data = min(problem.devices // (pipeline * tensor), problem.microbatches)
+    if graph.width != tensor or data < 1 or pipeline > len(graph.calls) - 2:
         return None
     plan = price(problem, tensor, data, even_cuts(len(graph.calls), pipeline, again))
     return plan if fits(problem, plan) else None

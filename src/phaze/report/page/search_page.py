@@ -53,8 +53,9 @@ def answer_sentence(result: Mapping[str, Any], devices: int) -> str:
 
 def plan_words(plan: Mapping[str, Any], microbatch: int) -> str:
     """A split in a few words."""
-    copies = counted(plan["data"], "copy", "copies")
-    return f"{counted(plan['pipeline'], 'stage')} x {copies}, tensor width {plan['tensor']}, microbatch {microbatch}"
+    copies, chunks = counted(plan["data"], "copy", "copies"), int(plan.get("chunks", 1))
+    stages = counted(plan["pipeline"], "stage") + (f" of {chunks} chunks" if chunks > 1 else "")
+    return f"{stages} x {copies}, tensor width {plan['tensor']}, microbatch {microbatch}"
 
 
 def shared_parts(story: Story, key: str, label: str) -> list[tuple[str, str, str]]:
