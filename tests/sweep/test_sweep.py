@@ -126,8 +126,8 @@ def test_points_of_the_same_chips_and_graphs_share_their_work(monkeypatch: pytes
         assert own.forward_s.tobytes() == other.forward_s.tobytes()
         assert own.backward_s.tobytes() == other.backward_s.tobytes()
     assert states[2].known.schedules is states[0].known.schedules
-    other = job_of(study_of(STUDY | {"training": {"microbatches": [4]}}, "study"))
-    assert shared.schedules(other).schedules is not states[0].known.schedules
+    apart = job_of(study_of(STUDY | {"training": {"microbatches": [4]}}, "study"))
+    assert shared.schedules(apart).schedules is not states[0].known.schedules
 
 
 def test_a_point_where_nothing_fits_says_so_and_the_rest_go_on(tmp_path: Path) -> None:

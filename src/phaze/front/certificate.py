@@ -41,7 +41,8 @@ def closed_units(state: FrontState) -> list[Closed]:
     """How each unit stands, by number; its bound is in the first metric of a run."""
     with np.errstate(invalid="ignore"):
         inside: Flags = np.asarray((state.lower <= state.limits[:, None, None]).all(axis=0).any(axis=0) & state.allowed)
-    bounds, alive = state.scored(), state.alive.any(axis=0)
+    bounds = state.scored()
+    alive: Flags = np.asarray(state.alive.any(axis=0))
     found = []
     for unit, bound in enumerate(bounds.tolist()):
         opened = state.evaluated.get(unit)
