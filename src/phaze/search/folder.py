@@ -15,7 +15,7 @@ from phaze.search.certificate import certificate_of, closed_chips
 from phaze.search.engine import workers
 from phaze.search.journal import SqliteJournal
 from phaze.search.result import code_digest, result_document
-from phaze.search.run import Watch, search
+from phaze.search.run import Evaluate, Watch, search
 from phaze.search.shared import Shared
 from phaze.search.shortage import nothing_found
 from phaze.search.state import State
@@ -66,16 +66,19 @@ def run_in(
     folder: Path,
     study_text: str,
     job: Job,
-    processes: int = 1,
+    engine: int | Evaluate = 1,
     watch: Watch | None = None,
     shared: Shared | None = None,
 ) -> Finished:
-    """Run a job in its folder, or go on with it; raises what says why there is no answer."""
+    """Run a job in its folder, or go on with it; raises what says why there is no answer.
+
+    ``engine`` may be a number: so many processes of this machine.
+    """
     code = code_digest()
     with SqliteJournal(folder_for(folder) / JOURNAL, job.digest, code) as journal:
         write_whole(folder / STUDY, study_text)
         scale = scale_for(job)
-        state = search(job, scale, workers(processes), journal, watch, shared)
+        state = search(job, scale, workers(engine) if isinstance(engine, int) else engine, journal, watch, shared)
         best = best_of(state)
         if best is None:
             raise nothing_found(state)

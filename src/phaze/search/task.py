@@ -91,6 +91,6 @@ class Networks:
 def networks_of(models: tuple[ModelTask, ...], space: SpaceFile, links: NDArray[np.float64]) -> Networks:
     """The networks of chips with these link bandwidths."""
     if space.axes.links is None:
-        return Networks((models,), np.zeros(len(links), np.int64))
+        return Networks((models,), np.broadcast_to(np.int64(0), len(links)))
     values, of = np.unique(links, return_inverse=True)
     return Networks(tuple(tuple(at_link(task, float(link)) for task in models) for link in values), of.astype(np.int64))

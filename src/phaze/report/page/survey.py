@@ -15,8 +15,8 @@ from phaze.hardware.ownership import load_terms
 from phaze.report.page.cloud import Cloud, Field, Scale
 from phaze.report.page.floors import floors
 from phaze.search.bound import CHEAP, layer_bounds
-from phaze.search.certificate import REASONS
 from phaze.search.chips import SpaceChips
+from phaze.search.closed import REASONS
 from phaze.search.evaluation import Evaluated
 from phaze.search.journal import Closed
 from phaze.search.owned import design_watts, making_usd
