@@ -18,6 +18,7 @@ Out = Annotated[str | None, typer.Option("--out", help="The folder of the run; r
 Gap = Annotated[float | None, typer.Option("--gap", help="How near to the best the proof must come: 0.0001.")]
 Time = Annotated[float | None, typer.Option("--time", help="Stop after the round that passes so many seconds.")]
 Workers = Annotated[int, typer.Option("--workers", help="Processes; 0 takes one for each core.")]
+Rules = Annotated[str | None, typer.Option("--rules", help="icml24 or cluster, as in the study.")]
 Engine = Annotated[str, typer.Option("--engine", help="local: processes of this machine; ray: a Ray cluster.")]
 Address = Annotated[str | None, typer.Option("--address", help="With ray: auto (what runs here), local, or HOST:PORT.")]
 Settings = Annotated[list[str] | None, typer.Option("--set", help="a.b=c: change a value of the study.")]
@@ -51,6 +52,7 @@ def search(
     gap: Gap = None,
     time: Time = None,
     workers: Workers = 0,
+    rules: Rules = None,
     engine: Engine = "local",
     address: Address = None,
     settings: Settings = None,
@@ -68,6 +70,7 @@ def search(
     from phaze.study.load import job_of, study_of
 
     chosen = [*(settings or []), *([f"search.gap={gap!r}"] if gap is not None else [])]
+    chosen += [f'rules="{rules}"'] if rules is not None else []
     raw, where = settled(study, model, chosen)
     checked = study_of(raw, where)
     folder = Path(out) if out is not None else Path("runs") / checked.name

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.errors import InputError
 from phaze.front.metrics import Asked
 from phaze.front.state import FrontState, front_state
 from phaze.search.bound import DUAL
@@ -39,6 +40,8 @@ Watch = Callable[[Progress], None]
 
 def job_for(job: Job, asked: Asked) -> Job:
     """The job with the objective whose bounds and energies the front needs."""
+    if job.rules == "cluster":
+        raise InputError("rules", "a front is not searched under rules cluster yet", "leave rules out, or say icml24")
     kinds = [metric.kind for metric in asked.runs if metric.kind is not None]
     kind = kinds[0] if len(kinds) == 1 else "throughput_per_watt"
     return replace(job, objective=Objective(kind, job.objective.mean, job.objective.baseline))

@@ -3,7 +3,8 @@
 area, power, cost   combinations of the axes that the space's rules leave out
 memory     no way of running some model fits on any number of its devices, or no memory of the study is within the
            space's price: its bound is infinite
-bound      its lower bound is above the cut-off, best * (1 - gap asked for): steps "cheap" and "dual"
+bound      its lower bound is above the cut-off, best * (1 - gap asked for): steps "cheap" and "dual" (under
+           rules cluster "cut")
 evaluated  opened: exact schedules and placements; its lower bound is what these proved
 failed     opened, and its evaluation raised an error: its bound stays
 open       only in a run that was stopped early
@@ -55,7 +56,7 @@ def closed_chips(state: State) -> ClosedChips:
     """Every chip of the space, in order."""
     bounds, cut = state.scores(), state.cut
     steps = np.full(len(bounds), STEPS.index("cheap"), np.uint8)
-    steps[list(state.dual)] = STEPS.index("dual")
+    steps[list(state.dual)] = STEPS.index("cut" if state.job.rules == "cluster" else "dual")
     fit, far = np.isfinite(bounds), bounds > cut
     names = [REASONS.index(name) for name in ("memory", "bound", "open")]
     reasons = np.select([~fit, far], names[:2], names[2]).astype(np.uint8)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from phaze.search.journal import Closed
 
 REASONS = ("area", "power", "cost", "memory", "bound", "evaluated", "failed", "open")
-STEPS = ("cheap", "dual", "exact")
+STEPS = ("cheap", "dual", "exact", "cut")
 BATCH = 1 << 16
 
 

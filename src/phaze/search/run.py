@@ -23,13 +23,14 @@ from phaze.cost.parts import ChipArrays
 from phaze.schedule.bounds import Bound
 from phaze.search.bound import CHEAP, CHUNK, DUAL, LayerTimes, layer_bounds, model_bounds, model_floors, no_floors
 from phaze.search.chips import SpaceChips, open_space
+from phaze.search.cluster_open import cluster_bounds, cluster_floors, cluster_times
 from phaze.search.energy import Electricity
 from phaze.search.evaluation import Evaluated, Known
 from phaze.search.objective import Scale
 from phaze.search.rates import rates_of
 from phaze.search.shared import Shared
 from phaze.search.state import Standing, State
-from phaze.search.task import Job, Networks, networks_of
+from phaze.search.task import Job, ModelTask, Networks, networks_of
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -118,6 +119,8 @@ def layer_times_on(
 ) -> list[list[LayerTimes]]:
     """Bounds on all layers of all models on the chips of ``index``, by model and graph."""
     energy = opened.technology.energy if job.objective.needs_energy else None
+    if job.rules == "cluster":
+        return cluster_times(job, arrays if len(index) == len(arrays) else arrays.taken(index), energy)
     found: list[list[LayerTimes]] = []
     for model, task in enumerate(job.models):
         found.append([])
@@ -143,12 +146,20 @@ def bounds_on(
     hbm = [state.job.hbm_bytes[at] for at in state.memories]
     found = []
     for model, (task, cut) in enumerate(zip(state.job.models, cuts, strict=True)):
+        if task.rules == "cluster":
+            found.append(cluster_bounds(task, times[model], hbm, cut, general))
+            continue
         whole = np.empty((len(task.ways), len(hbm), len(index)))
         for own, tasks in state.networks.groups(index):
             some = times[model] if len(own) == len(index) else [t.taken(own) for t in times[model]]
             whole[:, :, own] = model_bounds(tasks[model], some, hbm, cut, general)
         found.append(whole)
     return found
+
+
+def _floors(task: ModelTask, times: list[LayerTimes]) -> Floats:
+    """Bounds on the joules of a model's graphs, as its rules count them."""
+    return cluster_floors(task, times) if task.rules == "cluster" else model_floors(task, times)
 
 
 def _first_times(
@@ -159,7 +170,7 @@ def _first_times(
     def work_out(index: Integers) -> list[list[LayerTimes]]:
         return layer_times_on(job, opened, networks, arrays, index, CHEAP)
 
-    if shared is None:
+    if shared is None or job.rules == "cluster":
         return work_out(np.arange(len(opened)))
     return shared.layer_times(job, opened.chips, work_out)
 
@@ -185,11 +196,11 @@ def begin(
     rates = rates_of(job.objective, opened, list(job.hbm_bytes), job.models[0].training.devices)
     nothing = [np.full((len(task.ways), len(memories), len(arrays)), np.inf) for task in job.models]
     floors = (
-        [model_floors(task, own) for task, own in zip(job.models, times, strict=True)]
+        [_floors(task, own) for task, own in zip(job.models, times, strict=True)]
         if kept
         else no_floors(job, len(arrays))
     )
-    known = Known() if shared is None else shared.schedules(job)
+    known = Known() if shared is None or job.rules == "cluster" else shared.schedules(job)
     return State(job, opened, arrays, networks, scale, rates, memories, times, nothing, floors, known)
 
 
@@ -198,7 +209,7 @@ def _times_on(state: State, index: Integers) -> list[list[LayerTimes]]:
     times = layer_times_on(state.job, state.opened, state.networks, state.arrays, index, CHEAP)
     if state.energy is not None:
         for floors, task, own in zip(state.floors, state.job.models, times, strict=True):
-            floors[:, index] = model_floors(task, own)
+            floors[:, index] = _floors(task, own)
     return times
 
 
@@ -222,7 +233,7 @@ def _pilot(state: State, engine: Evaluate, journal: Journal | None) -> None:
 
 
 def _tighten(state: State) -> None:
-    """The antichain dual for all chips that may still win; the better of both bounds is kept."""
+    """The rules' finer bound (icml24: the antichain dual) for all chips that may still win; the better one is kept."""
     scores = state.scores()
     scores[list(state.evaluated)] = np.inf
     index = np.flatnonzero(scores <= state.cut)

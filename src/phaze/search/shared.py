@@ -3,7 +3,7 @@
 A sweep asks one study again with another value of one key. Where the graphs of its models stay, exact schedules that
 have the same operators, times and cores are solved once for all points; where also the axes of the space and the links
 stay, the cheap bounds on layer times of a chip are worked out once, whichever points keep it. Both are looked up by
-everything that they depend on.
+everything that they depend on. Searches under rules ``cluster`` share nothing yet.
 """
 
 from collections.abc import Callable
