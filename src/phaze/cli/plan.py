@@ -106,9 +106,11 @@ def plan(
 
 
 def _paged(answer: Answer, html: str | None) -> Answer:
-    """The answer, its page written if one was asked for; a plan that is none has no page."""
+    """The answer, its page written if one was asked for; where nothing fits there is none, and a line says so."""
     document = answer.documents[0]
-    if html is not None and "batch_s" in document:
+    if html is not None and "batch_s" not in document:
+        sys.stderr.write(f"Nothing fits, so there is no plan to make a page of: {html} was not written.\n")
+    elif html is not None:
         from pathlib import Path
 
         from phaze.report.page.plan_page import plan_page

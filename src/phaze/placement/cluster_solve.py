@@ -2,8 +2,9 @@
 
 Best first over shapes (t, S, d, order). No plan of a shape is faster than
 
-    (m - 1) P(S) + max(C, P(S))         C the time of all layers at width t, P(S) the least greatest stage time of a cut
-                                        into S stages with free transfers, in the memory that the most copies leave
+    (m - 1) P(S) + max(C, P(S))         C the time of all layers at width t and of the S - 1 least transfers, there and
+                                        back, P(S) the least greatest stage time of a cut into S stages, each transfer
+                                        on its fastest level, in the memory that the most copies leave
       + E of max(W / S, largest layer)  W all parameters, as prices do not fall with size
 
 so shapes are taken by that bound, and each is solved exactly (:func:`phaze.placement.cut_kernels.best_cut`) until the
@@ -50,7 +51,8 @@ def _shapes(problem: ClusterProblem, widths: list[Width]) -> tuple[list[Ints], F
                 continue
             copies = np.arange(1, min(problem.microbatches, problem.devices // (width.graph.width * stages)) + 1)
             laps = -(-problem.microbatches // copies) - 1
-            bounds.append(laps * pace_s[stages] + np.maximum(width.seconds, pace_s[stages]))
+            whole_s = width.seconds + 2 * (stages - 1) * width.least_move_s * (1 - ROUNDING)
+            bounds.append(laps * pace_s[stages] + np.maximum(whole_s, pace_s[stages]))
             rows.append(np.stack([np.full_like(copies, index), np.full_like(copies, stages), copies]))
     if not rows:
         return [np.empty(0, np.int64)] * 3, np.empty(0)
@@ -68,10 +70,11 @@ def _paces(problem: ClusterProblem, width: Width) -> Floats:
     depth = min(len(width.graph.layers), problem.devices // width.graph.width)
     copies = max(1, min(problem.microbatches, problem.devices // width.graph.width))
     room, gpipe = room_of(problem, copies), problem.schedule == "gpipe"
-    found: Floats = kernels.paces(width.pairs, room, problem.rounds(copies), gpipe, depth)
+    move_s = width.moves_s[:-1].min(axis=0) * (1 - ROUNDING)
+    found: Floats = kernels.paces(width.pairs, room, problem.rounds(copies), gpipe, depth, move_s)
     full = [s for s in range(2, depth + 1) if not gpipe and _fewest_rounds(problem, width, s) >= s]
     if full and problem.rounds(copies) < depth:
-        found[full] = kernels.paces(width.pairs, room, depth, gpipe, depth)[full]
+        found[full] = kernels.paces(width.pairs, room, depth, gpipe, depth, move_s)[full]
     return found
 
 
@@ -203,7 +206,8 @@ def _search(problem: ClusterProblem, widths: list[Width], prices: Prices, best: 
             at += 1
             width = widths[indices[row]]
             if _fits(problem, width, int(depths[row])):
-                for which, name in enumerate(ORDERS if depths[row] > 1 and copies[row] > 1 else ORDERS[:1]):
+                both = depths[row] > 1 and copies[row] > 1 and len(problem.cluster.levels) > 1
+                for which, name in enumerate(ORDERS if both else ORDERS[:1]):
                     shape = Shape(width.graph.width, int(depths[row]), int(copies[row]), name)
                     heapq.heappush(heap, (_bound(problem, width, shape, float(first[row]), prices), row, which))
         if not heap or heap[0][0] >= best.cost_s:
@@ -256,9 +260,9 @@ def _quick_bound(problem: ClusterProblem, graph: LayerGraph) -> float:
     return float(np.min((rounds - 1) * np.maximum(sum(times) / stages, max(times)) + sum(times), initial=inf))
 
 
-def fastest_plan(problem: ClusterProblem, prices: Prices) -> Plan | None:
-    """The plan with the least batch time, or None when nothing fits."""
-    given, best = list(zip(problem.graphs, problem.extras, strict=True)), _Best()
+def fastest_plan(problem: ClusterProblem, prices: Prices, below_s: float = inf) -> Plan | None:
+    """The plan with the least batch time, or None when nothing fits, or nothing that takes less than ``below_s``."""
+    given, best = list(zip(problem.graphs, problem.extras, strict=True)), _Best(below_s)
     if sum(len(graph.layers) * (len(graph.layers) + 1) // 2 for graph in problem.graphs) <= MANY_PAIRS:
         best = _search(problem, [ready(problem, *one, prices) for one in given], prices, best)
     else:

@@ -73,7 +73,7 @@ def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> N
         paragraph(console, f"approximation: {note}", indent="  ")
 
 
-def _show_levers(console: Console, levers: Mapping[str, Any]) -> None:
+def lever_rows(levers: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What would make a given plan fit, each change alone."""
     texts = {
         "hbm_bytes": lambda value: f"at least {show(value, 'B')} a device",
@@ -81,10 +81,14 @@ def _show_levers(console: Console, levers: Mapping[str, Any]) -> None:
         "tensor": lambda value: f"width {value}, as many copies as there are devices for",
         "zero": lambda value: f"stage {value}",
     }
-    rows = [
+    return [
         (name.removesuffix("_bytes"), "does not help alone" if value is None else texts.get(name, str)(value))
         for name, value in levers.items()
     ]
+
+
+def _show_levers(console: Console, levers: Mapping[str, Any]) -> None:
+    rows = lever_rows(levers)
     if rows:
         console.print("\n[bold]What would make it fit, each alone[/bold]")
         console.print(facts(rows))
