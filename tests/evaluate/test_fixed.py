@@ -15,8 +15,9 @@ from phaze.cost.parts import chip_arrays
 from phaze.errors import InputError, PhazeError
 from phaze.evaluate.answer import fixed_document
 from phaze.evaluate.fixed import balanced_cuts, block_calls, even_cuts, fixed_plan
-from phaze.evaluate.layers import Setting, companions, layer_cost, layer_costs, needed_again, pass_seconds
+from phaze.evaluate.layers import Setting, layer_cost, layer_costs, pass_seconds
 from phaze.evaluate.run_file import job_of
+from phaze.evaluate.serial import companions, needed_again
 from phaze.graph.zoo import load_family, load_model
 from phaze.hardware.library import load_chip, load_cluster, load_stack
 

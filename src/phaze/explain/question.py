@@ -73,6 +73,8 @@ def question_of(folder: str) -> Question:
     job = job_of(study_of(raw, where))
     if said["study_digest"] != job.digest:
         raise InputError(folder, "result and study do not belong together", "search again")
+    if job.rules == "cluster":
+        raise InputError(folder, "a run under rules cluster cannot be explained yet", "search with icml24 to ask why")
     opened, number = open_space(job.space), int(said["chip"]["number"])
     require_of_job(said, job, opened, folder)
     chip = opened.chip(number, int(said["chip"]["hbm_bytes"]))

@@ -2,8 +2,9 @@
 
 Best first over shapes (t, S, d, order). No plan of a shape is faster than
 
-    (m - 1) P(S) + max(C, P(S))         C the time of all layers at width t, P(S) the least greatest stage time of a cut
-                                        into S stages with free transfers, in the memory that the most copies leave
+    (m - 1) P(S) + max(C, P(S))         C the time of all layers at width t and of the S - 1 least transfers, there and
+                                        back, P(S) the least greatest stage time of a cut into S stages, each transfer
+                                        on its fastest level, in the memory that the most copies leave
       + E of max(W / S, largest layer)  W all parameters, as prices do not fall with size
 
 so shapes are taken by that bound, and each is solved exactly (:func:`phaze.placement.cut_kernels.best_cut`) until the
@@ -48,7 +49,8 @@ def _shapes(problem: ClusterProblem, widths: list[Width]) -> tuple[list[Ints], F
                 continue
             copies = np.arange(1, min(problem.microbatches, problem.devices // (width.graph.width * stages)) + 1)
             laps = -(-problem.microbatches // copies) - 1
-            bounds.append(laps * pace_s[stages] + np.maximum(width.seconds, pace_s[stages]))
+            whole_s = width.seconds + 2 * (stages - 1) * width.least_move_s * (1 - ROUNDING)
+            bounds.append(laps * pace_s[stages] + np.maximum(whole_s, pace_s[stages]))
             rows.append(np.stack([np.full_like(copies, index), np.full_like(copies, stages), copies]))
     if not rows:
         return [np.empty(0, np.int64)] * 3, np.empty(0)
@@ -66,10 +68,11 @@ def _paces(problem: ClusterProblem, width: Width) -> Floats:
     depth = min(len(width.graph.layers), problem.devices // width.graph.width)
     copies = max(1, min(problem.microbatches, problem.devices // width.graph.width))
     room, gpipe = room_of(problem, copies), problem.schedule == "gpipe"
-    found: Floats = kernels.paces(width.pairs, room, problem.rounds(copies), gpipe, depth)
+    move_s = width.moves_s[:-1].min(axis=0) * (1 - ROUNDING)
+    found: Floats = kernels.paces(width.pairs, room, problem.rounds(copies), gpipe, depth, move_s)
     full = [s for s in range(2, depth + 1) if not gpipe and _fewest_rounds(problem, width, s) >= s]
     if full and problem.rounds(copies) < depth:
-        found[full] = kernels.paces(width.pairs, room, depth, gpipe, depth)[full]
+        found[full] = kernels.paces(width.pairs, room, depth, gpipe, depth, move_s)[full]
     return found
 
 
@@ -188,16 +191,17 @@ class _Best:
     path: tuple[Ints, Ints] | None = None
 
 
-def _search(problem: ClusterProblem, widths: list[Width], prices: Prices) -> _Best:
+def _search(problem: ClusterProblem, widths: list[Width], prices: Prices, below_s: float) -> _Best:
     (indices, depths, copies), first = _shapes(problem, widths)
-    order, at, heap, best = np.argsort(first, kind="stable"), 0, list[tuple[float, int, int]](), _Best()
+    order, at, heap, best = np.argsort(first, kind="stable"), 0, list[tuple[float, int, int]](), _Best(below_s)
     while True:
         while at < len(order) and first[order[at]] < best.cost_s and (not heap or first[order[at]] <= heap[0][0]):
             row = int(order[at])
             at += 1
             width = widths[indices[row]]
             if _fits(problem, width, int(depths[row])):
-                for which, name in enumerate(ORDERS if depths[row] > 1 and copies[row] > 1 else ORDERS[:1]):
+                both = depths[row] > 1 and copies[row] > 1 and len(problem.cluster.levels) > 1
+                for which, name in enumerate(ORDERS if both else ORDERS[:1]):
                     shape = Shape(width.graph.width, int(depths[row]), int(copies[row]), name)
                     heapq.heappush(heap, (_bound(problem, width, shape, float(first[row]), prices), row, which))
         if not heap or heap[0][0] >= best.cost_s:
@@ -242,12 +246,12 @@ def least_seconds(problem: ClusterProblem, prices: Prices) -> float:
     return least_s
 
 
-def fastest_plan(problem: ClusterProblem, prices: Prices) -> Plan | None:
-    """The plan with the least batch time, or None when nothing fits."""
+def fastest_plan(problem: ClusterProblem, prices: Prices, below_s: float = inf) -> Plan | None:
+    """The plan with the least batch time, or None when nothing fits, or nothing that takes less than ``below_s``."""
     widths = [
         ready(problem, graph, extras, prices) for graph, extras in zip(problem.graphs, problem.extras, strict=True)
     ]
-    best = _search(problem, widths, prices)
+    best = _search(problem, widths, prices, below_s)
     if best.shape is None or best.width is None or best.path is None:
         return None
     plan = price(problem, best.shape, _cuts(best.width, *best.path), prices)

@@ -25,6 +25,8 @@ from phaze.placement.event_kernels import events, interleaved_events
 from phaze.report.trace import lane_order, lanes
 from phaze.report.waterfall import Split, Step, account, plan_parts, search_parts
 from phaze.schedule.problem import Schedule
+from phaze.search.cluster_plain import way_of
+from phaze.search.cluster_task import ClusterTask
 from phaze.search.evaluation import LIMITS
 from phaze.search.task import ModelTask
 
@@ -134,6 +136,8 @@ def _require(plan: Mapping[str, Any], steps: Sequence[Step], where: str) -> None
 
 def searched(task: ModelTask, found: Mapping[str, Any], chip: Chip, where: str) -> Story:
     """A model of a search's answer; ``found`` is its table in ``phaze.result/1``."""
+    if isinstance(task, ClusterTask):
+        return _placed(task, found, chip, where)
     graphs = [g for g in task.graphs if (g.width, g.microbatch) == (found["tensor"], found["microbatch"])]
     if not graphs:
         raise InputError(where, f"{task.name} was not studied at this width and microbatch", "make the run again")
@@ -160,6 +164,15 @@ def searched(task: ModelTask, found: Mapping[str, Any], chip: Chip, where: str) 
     return Story(
         task.name, plan, split, chip.hbm.size_bytes, tuple(steps), pipeline, gantts, layer, task.training.batch
     )
+
+
+def _placed(task: ClusterTask, found: Mapping[str, Any], chip: Chip, where: str) -> Story:
+    """The same under rules ``cluster``: told as a plan on hardware that exists."""
+    way = way_of(task, found)
+    if way is None:
+        raise InputError(where, f"{task.name} was not studied at this width and microbatch", "make the run again")
+    model, job = task.graph(way.graph).model, task.job
+    return planned(model, job.setting(chip), found["plan"], job.devices, job.batch, where)
 
 
 def _serial(title: str, graph: OperatorGraph, setting: Setting, hides: bool) -> Gantt:

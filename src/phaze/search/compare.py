@@ -17,6 +17,8 @@ from phaze.hardware.chip import Chip
 from phaze.placement.pipeline import Cut, fits, price
 from phaze.placement.problem import Plan, Problem
 from phaze.placement.solve import fastest_plan
+from phaze.search.cluster_compare import best_plan
+from phaze.search.cluster_task import ClusterTask
 from phaze.search.evaluation import LIMITS
 from phaze.search.task import Job, ModelTask
 
@@ -78,6 +80,8 @@ def _thumb_plan(problem: Problem, graph: Prepared, again: bool) -> Plan | None:
 
 def _best(task: ModelTask, chip: Chip, kind: str, split: Split | None) -> tuple[Plan, int, str] | None:
     """The fastest plan of a model on a chip, its microbatch and recompute choice."""
+    if isinstance(task, ClusterTask):
+        return best_plan(task, chip, kind, split)
     widest = max(graph.width for graph in task.graphs)
     schedules = [layer_schedules(graph, chip, LIMITS) for graph in task.graphs]
     found: list[tuple[Plan, int, str]] = []

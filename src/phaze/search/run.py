@@ -21,19 +21,22 @@ from numpy.typing import NDArray
 
 from phaze.cost.parts import ChipArrays
 from phaze.schedule.bounds import Bound
-from phaze.search.bound import CHEAP, DUAL, LayerTimes, layer_bounds, model_bounds, model_floors
+from phaze.search.bound import CHEAP, CHUNK, DUAL, LayerTimes, layer_bounds, model_bounds, model_floors, no_floors
 from phaze.search.chips import SpaceChips, open_space
+from phaze.search.cluster_open import cluster_bounds, cluster_floors, cluster_times
 from phaze.search.energy import Electricity
 from phaze.search.evaluation import Evaluated
 from phaze.search.objective import Scale
 from phaze.search.rates import rates_of
 from phaze.search.state import Standing, State
-from phaze.search.task import Job, Networks, networks_of
+from phaze.search.task import Job, ModelTask, Networks, networks_of
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 PILOTS = 600
+# In larger spaces the layer times of a chunk of chips are forgotten when its bounds are there.
+LARGE = 1 << 18
 # How far above the incumbent's batch time a model's bound is worked out: one model needs less than several.
 REACH, REACH_OF_SEVERAL = 1.25, 6.0
 
@@ -115,6 +118,8 @@ def layer_times_on(
 ) -> list[list[LayerTimes]]:
     """Bounds on all layers of all models on the chips of ``index``, by model and graph."""
     energy = opened.technology.energy if job.objective.needs_energy else None
+    if job.rules == "cluster":
+        return cluster_times(job, arrays if len(index) == len(arrays) else arrays.taken(index), energy)
     found: list[list[LayerTimes]] = []
     for model, task in enumerate(job.models):
         found.append([])
@@ -140,6 +145,9 @@ def bounds_on(
     hbm = [state.job.hbm_bytes[at] for at in state.memories]
     found = []
     for model, (task, cut) in enumerate(zip(state.job.models, cuts, strict=True)):
+        if task.rules == "cluster":
+            found.append(cluster_bounds(task, times[model], hbm, cut, general))
+            continue
         whole = np.empty((len(task.ways), len(hbm), len(index)))
         for own, tasks in state.networks.groups(index):
             some = times[model] if len(own) == len(index) else [t.taken(own) for t in times[model]]
@@ -148,32 +156,62 @@ def bounds_on(
     return found
 
 
-def begin(job: Job, opened: SpaceChips, scale: Scale, memories: list[int] | None = None) -> State:
-    """A search before its first bound on batch times; ``memories`` are those that chips are opened with."""
+def _floors(task: ModelTask, times: list[LayerTimes]) -> Floats:
+    """Bounds on the joules of a model's graphs, as its rules count them."""
+    return cluster_floors(task, times) if task.rules == "cluster" else model_floors(task, times)
+
+
+def begin(job: Job, opened: SpaceChips, scale: Scale, memories: list[int] | None = None, kept: bool = True) -> State:
+    """A search before its first bound on batch times; ``memories`` are those that chips are opened with.
+
+    ``kept``: with the layer times and floors of all chips.
+    """
     arrays, every = opened.arrays(), np.arange(len(opened))
     networks = networks_of(job.models, job.space, opened.chips.link_bytes_per_s)
     limited = job.objective.needs_energy or job.space.keep.most_usd is not None
     if memories is None:
         memories = list(range(len(job.hbm_bytes))) if limited else [len(job.hbm_bytes) - 1]
-    times = layer_times_on(job, opened, networks, arrays, every, CHEAP)
+    times = layer_times_on(job, opened, networks, arrays, every, CHEAP) if kept else []
     rates = rates_of(job.objective, opened, list(job.hbm_bytes), job.models[0].training.devices)
     nothing = [np.full((len(task.ways), len(memories), len(arrays)), np.inf) for task in job.models]
-    floors = [model_floors(task, own) for task, own in zip(job.models, times, strict=True)]
+    floors = (
+        [_floors(task, own) for task, own in zip(job.models, times, strict=True)]
+        if kept
+        else no_floors(job, len(arrays))
+    )
     return State(job, opened, arrays, networks, scale, rates, memories, times, nothing, floors)
+
+
+def _times_on(state: State, index: Integers) -> list[list[LayerTimes]]:
+    """Layer times of some chips of a large space, whose floors on joules are set by the way."""
+    times = layer_times_on(state.job, state.opened, state.networks, state.arrays, index, CHEAP)
+    if state.energy is not None:
+        for floors, task, own in zip(state.floors, state.job.models, times, strict=True):
+            floors[:, index] = _floors(task, own)
+    return times
+
+
+def _bound_all(state: State) -> None:
+    """Bounds on batch times of every chip, as far as they may matter; in a large space a chunk after the other."""
+    cuts, count = _cuts(state), len(state.arrays)
+    if state.times:
+        state.set_bounds(bounds_on(state, np.arange(count), state.times, cuts))
+        return
+    for start in range(0, count, CHUNK):
+        index = np.arange(start, min(start + CHUNK, count))
+        state.put_bounds(slice(start, start + len(index)), bounds_on(state, index, _times_on(state, index), cuts))
 
 
 def _pilot(state: State, engine: Evaluate, journal: Journal | None) -> None:
     """Bounds of every k-th chip; the best of them are opened for a first incumbent."""
     index = np.arange(0, len(state.arrays), max(1, len(state.arrays) // PILOTS))
-    times = [[own.taken(index) for own in model] for model in state.times]
-    for bound, found in zip(state.bounds, bounds_on(state, index, times, [np.inf] * len(times)), strict=True):
-        bound[:, :, index] = found
-    state.set_bounds(state.bounds)
+    times = [[own.taken(index) for own in model] for model in state.times] or _times_on(state, index)
+    state.put_bounds(index, bounds_on(state, index, times, [np.inf] * len(times)))
     open_round(state, _next(state, max(1, state.job.round_size // 4)), engine, journal)
 
 
 def _tighten(state: State) -> None:
-    """The antichain dual for all chips that may still win; the better of both bounds is kept."""
+    """The rules' finer bound (icml24: the antichain dual) for all chips that may still win; the better one is kept."""
     scores = state.scores()
     scores[list(state.evaluated)] = np.inf
     index = np.flatnonzero(scores <= state.cut)
@@ -189,9 +227,10 @@ def search(
 ) -> State:
     """Run a search to its gap, or to its time limit; the state holds what was found and proved."""
     began = time.monotonic()
-    state = begin(job, open_space(job.space), scale)
+    opened = open_space(job.space)
+    state = begin(job, opened, scale, kept=len(opened) <= LARGE)
     _pilot(state, engine, journal)
-    state.set_bounds(bounds_on(state, np.arange(len(state.arrays)), state.times, _cuts(state)))
+    _bound_all(state)
     tightened = False
     while True:
         if watch is not None:

@@ -187,7 +187,8 @@ def search_page(run: Run) -> str:
     result = run.result
     foot = (
         f"phaze {escape(str(result['version']))}; study {escape(str(result['study_digest'])[:12])}, code "
-        f"{escape(str(result['code_digest'])[:12])}. Times under rules icml24; area, power and cost are estimates."
+        f"{escape(str(result['code_digest'])[:12])}. Times under rules {run.job.rules}; area, power and cost are "
+        "estimates."
     )
     title = f"phaze: {result['name']}"
     return framed(title, _head(run, chip, stories), _sections(run, chip, stories, cloud), foot, numbers(cloud))
