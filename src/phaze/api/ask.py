@@ -31,7 +31,7 @@ from phaze.evaluate.levers import sought_levers
 from phaze.evaluate.plan import candidates, experts_plan, rule_of_thumb
 from phaze.evaluate.request import Asked, request_of
 from phaze.evaluate.run_file import job_of as run_job_of
-from phaze.export.opened import read_plan, read_result
+from phaze.export.opened import read_plan
 from phaze.front.folder import front_in
 from phaze.front.metrics import asked_of
 from phaze.graph import store
@@ -56,6 +56,7 @@ from phaze.report.run_sheet import show_alternatives, show_run
 from phaze.schedule.files import OperatorsFile, load_problem
 from phaze.schedule.solve import solve
 from phaze.search.folder import run_in
+from phaze.search.result_file import read_result
 from phaze.study.load import default_study, job_of, read_study, study_of, with_settings
 
 Source = str | Path | Mapping[str, Any]
