@@ -30,9 +30,11 @@ from phaze.placement.cluster_pipeline import ModeCut, end_seconds, price, synchr
 from phaze.placement.cluster_prices import Prices, RingPrices
 from phaze.placement.cluster_problem import MODES, ORDERS, ClusterProblem
 from phaze.placement.cluster_ready import Width, inside, ready, room_of
-from phaze.placement.problem import ROUNDING, Plan
+from phaze.placement.problem import ROUNDING, LayerGraph, Plan
 
-MOST_KEPT = 10_000_000
+MOST_KEPT = 5_000_000
+# With more stages than this in all widths they are searched one after another, so that one at a time is in memory.
+MANY_PAIRS = 600_000
 AGREEMENT = 1e-9
 
 Floats = npt.NDArray[np.float64]
@@ -96,11 +98,15 @@ def _fits(problem: ClusterProblem, width: Width, stages: int) -> bool:
     depth = min(len(width.graph.layers), problem.devices // width.graph.width)
     rounds = problem.rounds(copies)
     flying = depth if problem.schedule == "1f1b" and rounds >= stages else rounds
-    key = (flying, copies if problem.zero >= 1 else 1)
-    if key not in width.fitting:
-        room = room_of(problem, copies)
-        width.fitting[key] = kernels.depths_that_fit(width.pairs, room, flying, problem.schedule == "gpipe", depth)
-    return bool(width.fitting[key][stages])
+    # More in flight and fewer copies need no less, so powers of two on the safe side serve many depths at once.
+    for many, few in ((1 << (flying - 1).bit_length(), 1 << (copies.bit_length() - 1)), (flying, copies)):
+        key = (many, few if problem.zero >= 1 else 1)
+        if key not in width.fitting:
+            room, gpipe = room_of(problem, few), problem.schedule == "gpipe"
+            width.fitting[key] = kernels.depths_that_fit(width.pairs, room, many, gpipe, depth)
+        if width.fitting[key][stages]:
+            return True
+    return False
 
 
 def _gathered(problem: ClusterProblem, width: Width, shape: Shape, prices: Prices) -> Floats:
@@ -181,19 +187,19 @@ def _members(chart: Chart, place: int) -> set[int]:
     return inside
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Best:
-    """The best so far; it changes while shapes are tried."""
+    """The best plan so far, as its labels promise it."""
 
     cost_s: float = inf
     shape: Shape | None = None
-    width: Width | None = None
-    path: tuple[Ints, Ints] | None = None
+    cuts: tuple[ModeCut, ...] = ()
 
 
-def _search(problem: ClusterProblem, widths: list[Width], prices: Prices, below_s: float) -> _Best:
+def _search(problem: ClusterProblem, widths: list[Width], prices: Prices, best: _Best) -> _Best:
+    """The best plan of some widths, or ``best`` if none is faster."""
     (indices, depths, copies), first = _shapes(problem, widths)
-    order, at, heap, best = np.argsort(first, kind="stable"), 0, list[tuple[float, int, int]](), _Best(below_s)
+    order, at, heap = np.argsort(first, kind="stable"), 0, list[tuple[float, int, int]]()
     while True:
         while at < len(order) and first[order[at]] < best.cost_s and (not heap or first[order[at]] <= heap[0][0]):
             row = int(order[at])
@@ -213,7 +219,7 @@ def _search(problem: ClusterProblem, widths: list[Width], prices: Prices, below_
         least = _completions(problem, width, shape, job, best.cost_s)
         cost_s, path, modes = cut_kernels.best_cut(width.pairs, job, least, best.cost_s)
         if cost_s < best.cost_s:
-            best = _Best(cost_s, shape, width, (path, modes))
+            best = _Best(cost_s, shape, tuple(_cuts(width, path, modes)))
 
 
 def something_fits(problem: ClusterProblem) -> bool:
@@ -246,15 +252,25 @@ def least_seconds(problem: ClusterProblem, prices: Prices) -> float:
     return least_s
 
 
+def _quick_bound(problem: ClusterProblem, graph: LayerGraph) -> float:
+    """What no plan of a width undercuts, with free transfers, ends and memory."""
+    times = [layer.forward_s + layer.backward_s for layer in graph.layers]
+    stages = np.arange(1, min(len(times), problem.devices // graph.width) + 1)
+    rounds = -(-problem.microbatches // np.minimum(problem.microbatches, problem.devices // (graph.width * stages)))
+    return float(np.min((rounds - 1) * np.maximum(sum(times) / stages, max(times)) + sum(times), initial=inf))
+
+
 def fastest_plan(problem: ClusterProblem, prices: Prices, below_s: float = inf) -> Plan | None:
     """The plan with the least batch time, or None when nothing fits, or nothing that takes less than ``below_s``."""
-    widths = [
-        ready(problem, graph, extras, prices) for graph, extras in zip(problem.graphs, problem.extras, strict=True)
-    ]
-    best = _search(problem, widths, prices, below_s)
-    if best.shape is None or best.width is None or best.path is None:
+    given, best = list(zip(problem.graphs, problem.extras, strict=True)), _Best(below_s)
+    if sum(len(graph.layers) * (len(graph.layers) + 1) // 2 for graph in problem.graphs) <= MANY_PAIRS:
+        best = _search(problem, [ready(problem, *one, prices) for one in given], prices, best)
+    else:
+        for one in sorted(given, key=lambda one: _quick_bound(problem, one[0])):
+            best = _search(problem, [ready(problem, *one, prices)], prices, best)
+    if best.shape is None:
         return None
-    plan = price(problem, best.shape, _cuts(best.width, *best.path), prices)
+    plan = price(problem, best.shape, best.cuts, prices)
     if abs(plan.batch_s - best.cost_s) > AGREEMENT * best.cost_s:
         raise PhazeError(f"the labels promised {best.cost_s!r} s and the plan takes {plan.batch_s!r} s")
     return replace(plan, lower_bound_s=plan.batch_s)
