@@ -317,6 +317,91 @@ def test_what_has_no_gradient_counts_where_it_is_made_whoever_reads_it(tmp_path:
     assert adds.count("add") == (3 if way == "changed" else 0)
 
 
+SIDEWAYS = """
+class Block(nn.Module):
+    kept = None
+    def __init__(self, way):
+        super().__init__()
+        self.way, self.map = way, nn.Linear(16, 16)
+    def forward(self, x, bag):
+        if self.way == "changes":
+            x += 1
+        if self.way == "keeps":
+            self.kept = self.map(x).mean()
+        if self.way == "bag" and not bag:
+            bag["first"] = torch.tanh(x)
+        if self.way in ("bag", "holds"):
+            x = x * bag["first"] if self.way == "bag" else x * self.kept.T.T
+        return x + self.map(x)
+class Net(nn.Module):
+    def __init__(self, way):
+        super().__init__()
+        self.way, self.first, self.other = way, nn.Linear(16, 16), nn.Linear(16, 16)
+        self.blocks = nn.ModuleList(Block(way) for _ in range(4))
+    def forward(self, x):
+        x, bag = self.first(x), {}
+        if self.way == "holds":
+            for block in self.blocks:
+                block.kept = self.other(x)
+        for block in self.blocks:
+            x = block(x, bag)
+            if self.way == "between":
+                x.mul_(2)
+        return x.sum() + sum(block.kept for block in self.blocks if self.way == "keeps")
+def way(name):
+    return lambda: (Net(name), torch.randn(8, 16))
+plain, changes, keeps, bag, holds, between = map(way, ("plain", "changes", "keeps", "bag", "holds", "between"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("way", "maps", "gradients", "classes"),
+    [
+        ("plain", 5, 9, [4]),  # one map before four blocks; each has two gradients, the first no input's
+        ("changes", 5, 9, [4]),  # a block changes what it was given
+        ("between", 5, 9, [4]),  # so does the model, and does not say so by assigning it
+        ("keeps", 9, 17, [4]),  # a block keeps a loss, which the model adds up
+        ("bag", 5, 9, [1, 3]),  # the first block puts something into a dictionary that all of them read
+        ("holds", 9, 17, [4]),  # each block has a result of the model that it is not given as an argument
+    ],
+)
+def test_what_blocks_exchange_on_the_side_is_counted(
+    tmp_path: Path, way: str, maps: int, gradients: int, classes: list[int]
+) -> None:
+    model = trace_model(source_of(written(tmp_path, SIDEWAYS).replace(":make", f":{way}")), microbatch=8)
+    products = [
+        sum(op.kind == "product" for call in model.calls for op in getattr(model.layers[call.layer], side).operators)
+        for side in ("forward", "backward")
+    ]
+    assert products == [maps, gradients]
+    assert [model.count(i) for i, layer in enumerate(model.layers) if layer.name.startswith("blocks")] == classes
+    assert model.parameters == 6 * 17 * 16
+
+
+def test_results_that_only_some_calls_use_do_not_fold(tmp_path: Path) -> None:
+    body = """
+    class Block(Mixer):
+        def __init__(self):
+            super().__init__(16)
+            self.side = nn.Linear(16, 16)
+        def forward(self, x):
+            return super().forward(x), self.side(x)
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.blocks = nn.ModuleList(Block() for _ in range(4))
+        def forward(self, x):
+            for block in self.blocks:
+                x, side = block(x)
+            return x.sum() + side.sum()
+    def make():
+        return nn.Sequential(nn.Linear(16, 16), Net()), torch.randn(8, 16)
+    """
+    model = traced(tmp_path, body, microbatch=8)
+    blocks = [layer for layer in model.layers if "blocks" in layer.name]
+    assert [sum(op.kind == "product" for op in layer.forward.operators) for layer in blocks] == [2, 3]
+
+
 def test_a_configuration_on_disk_is_a_source(tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text(
