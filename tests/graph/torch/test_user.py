@@ -204,6 +204,52 @@ def test_a_large_module_takes_no_memory(tmp_path: Path) -> None:
     assert traced(tmp_path, body).parameters == 10**12 + 10**6
 
 
+def test_copied_and_converted_modules_are_what_they_say(tmp_path: Path) -> None:
+    body = """
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table, self.body, self.head = nn.Embedding(9, 16), Mixer(16), nn.Linear(16, 9, bias=False)
+            self.head.weight = self.table.weight
+        def forward(self, x):
+            return self.head(self.body(self.table(x))).sum()
+    def make():
+        layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
+        return nn.TransformerEncoder(layer, 3), torch.randn(2, 8, 16), lambda y: y.sum()
+    def wide():
+        return Tied().float(), torch.zeros(2, 8, dtype=torch.long)
+    """
+    model = traced(tmp_path, body)
+    one = 16 * 48 + 48 + 17 * 16 + 17 * 32 + 33 * 16 + 4 * 16
+    assert (model.parameters, [model.count(i) for i in range(2)]) == (3 * one, [1, 2])
+    assert [
+        sum(op.kind == "product" for op in g.operators) for g in (model.layers[1].forward, model.layers[1].backward)
+    ] == [6, 12]
+    wide = trace_model(source_of(written(tmp_path, body).replace(":make", ":wide")), microbatch=2)
+    assert wide.parameters == 9 * 16 + 2 * 16 + 8 * 16 * 16 + 80
+    assert {p.element_bytes for layer in wide.layers for p in layer.parameters} == {4}
+
+
+def test_a_block_that_its_own_code_recomputes_is_run_again_in_backward(tmp_path: Path) -> None:
+    body = """
+    from torch.utils.checkpoint import checkpoint
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.blocks = nn.Linear(16, 16), nn.ModuleList(Mixer(16) for _ in range(3))
+        def forward(self, x):
+            x = self.first(x)
+            for block in self.blocks:
+                x = checkpoint(block, x, use_reentrant=False)
+            return x.sum()
+    def make():
+        return Net(), torch.randn(2, 8, 16)
+    """
+    model = traced(tmp_path, body)
+    assert [model.count(i) for i, layer in enumerate(model.layers) if layer.name.startswith("blocks")] == [3]
+    assert model.parameters == 3 * (2 * 16 + 8 * 16 * 16 + 80) + 17 * 16
+
+
 FAULTS = {
     "a branch on data": (
         "class Net(nn.Module):\n    def forward(self, x):\n        return x if x.sum() > 0 else -x\n"
@@ -219,6 +265,17 @@ FAULTS = {
         "class Net(nn.Module):\n    def forward(self, x):\n        raise ValueError('no such thing')\n"
         "def make():\n    return Net(), torch.randn(2, 3)\n",
         "ValueError: no such thing",
+    ),
+    "a module that exits": (
+        "class Net(nn.Module):\n    def forward(self, x):\n        raise SystemExit('enough')\n"
+        "def make():\n    return Net(), torch.randn(2, 3)\n",
+        "SystemExit: enough",
+    ),
+    "a module that needs more bits": (
+        "class Net(nn.Linear):\n    def forward(self, x):\n"
+        "        return super().forward(x)[None] @ torch.ones(1, 4, 4).float()\n"
+        "def make():\n    return Net(4, 4), torch.randn(2, 4)\n",
+        "traced in 16 bit",
     ),
     "a function that raises": ("def make():\n    raise KeyError('width')\n", "KeyError: 'width'"),
     "a wrong return": ("def make():\n    return 3\n", "returned int"),

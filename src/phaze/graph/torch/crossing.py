@@ -38,7 +38,7 @@ def note_crossings(regions: Sequence[Region], log: Log) -> None:
     while grown:
         grown = False
         for region in reversed(regions):
-            like = region if region.ran else first_of[region.folds]
+            like = region if region.ran or region.folds is None else first_of[region.folds]
             for value in sorted(_crossing(region, like, log)):
                 maker = writer.get(value, region.number)
                 if maker < region.number:

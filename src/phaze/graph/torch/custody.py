@@ -54,11 +54,13 @@ class Custody:
         """``tensor`` as the running region sees it: cut off, if another one made it."""
         tensor = self._latest(tensor)
         maker = self._maker(tensor)
-        self._use(tensor, maker)
+        self._use(tensor)
         if maker is None or maker is self.part or not tensor.requires_grad:
             return tensor
         key = id(tensor), self.part.number
         if key not in self._leaves:
+            if maker.module is None or self._kept(tensor):
+                self.give(tensor, maker)
             seen = self.cut(tensor, self.part)
             if self._shards and self.part.module is not None:
                 raise InputError(
@@ -97,13 +99,15 @@ class Custody:
         inner = self.part.module is not None or (tensor.is_leaf and tensor.requires_grad)
         return None if number is None or inner else self.regions[number]
 
-    def _use(self, tensor: torch.Tensor, maker: Region | None) -> None:
-        """The running region reads ``tensor``, so it is a result of its maker; what nobody reads is left out."""
+    def _use(self, tensor: torch.Tensor) -> None:
+        """Somebody reads ``tensor``: if a block handed it out, it is a result of that block. Others are left out."""
         if id(tensor) in self._handed:
             region, value = self._handed[id(tensor)]
             self.give(value, region)
-        elif maker is not None and maker is not self.part and tensor.requires_grad:
-            self.give(tensor, maker)
+
+    def _kept(self, tensor: torch.Tensor) -> bool:
+        """Whether a block made ``tensor`` and did not hand it out."""
+        return id(tensor) in self._owner and id(tensor) not in self._handed
 
     def take(self, region: Region, leaf: torch.Tensor) -> None:
         region.takes.append(leaf)
@@ -120,7 +124,7 @@ class Custody:
         """What a block is given: made by the running part (then that part gives it), or by an earlier region."""
         value = self._latest(value)
         maker = self._maker(value)
-        self._use(value, maker)
+        self._use(value)
         outside = maker is None or maker.module is None
         if self._shards and outside and value.requires_grad and self._shards.is_whole(value):
             key = id(value), -1
@@ -130,7 +134,7 @@ class Custody:
                 self._held.append(value)
             value = self._leaves[key]
             maker = self._maker(value)
-        if maker is not None and maker.module is None:
+        if maker is not None and (maker.module is None or self._kept(value)):
             self.give(value, maker)
         return value
 

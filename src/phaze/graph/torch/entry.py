@@ -29,7 +29,7 @@ def enter(leaf: torch.Tensor, recorder: Recorder) -> torch.Tensor:
     if not leaf.requires_grad:
         return leaf
     with recorder.unseen():
-        seen: torch.Tensor = _Entry.apply(leaf)
+        seen: torch.Tensor = _Entry.apply(leaf)  # type: ignore[no-untyped-call]
     return seen
 
 

@@ -86,7 +86,7 @@ class Walk(Custody):
 
     def _stand_in(self, path: str, module: nn.Module, original: Callable[..., Any]) -> Callable[..., Any]:
         def forward(*args: Any, **kwargs: Any) -> Any:
-            if self.part.module is not None:
+            if self.paused or self.part.module is not None:
                 return original(*args, **kwargs)
             return self._call(path, module, original, args, kwargs)
 
