@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 comma := ,
 empty :=
 space := $(empty) $(empty)
-TEST_EXTRAS := dev,torch
+TEST_EXTRAS := dev,torch,ray
 install = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.$(if $(1),[$(1)])'
 stamp   = $(VENV)/.ready$(if $(1),-$(subst $(comma),-,$(1)))
 

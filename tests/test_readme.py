@@ -12,7 +12,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
-LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
+LINK = re.compile(r"\]\((?!https?://)([^)#]*)(?:#([^)]*))?\)")
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
 
 def _commands() -> list[str]:
@@ -43,8 +44,17 @@ def test_what_a_page_shows_is_what_is_printed(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in LINK.findall(page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), target
+    for target, place in LINK.findall(page.read_text(encoding="utf-8")):
+        there = page.parent / target if target else page
+        assert there.exists(), target
+        if place:
+            headings = HEADING.findall(there.read_text(encoding="utf-8"))
+            assert place in {_anchor(heading) for heading in headings}, f"{target}#{place}"
+
+
+def _anchor(heading: str) -> str:
+    """What a heading is called in a link: small letters, no signs, hyphens for blanks."""
+    return re.sub(r"[^\w -]", "", heading.strip().lower()).replace(" ", "-")
 
 
 def test_the_demo_runs_what_its_recipe_says(tmp_path: Path) -> None:

@@ -149,7 +149,12 @@ def dumps(value: Any, pretty: bool = False) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
+def compact(value: Any) -> bytes:
+    """Compact JSON with sorted keys."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode()
+
+
 def digest(value: Any) -> str:
     """SHA-256 of the compact JSON of ``value`` with sorted keys."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(compact(value)).hexdigest()

@@ -1,6 +1,7 @@
 """What ``phaze bench`` rests on: ratios, peers' methods that give our answers, and peers that are not there."""
 
 import importlib.util
+from dataclasses import asdict
 from io import StringIO
 
 import pytest
@@ -10,9 +11,12 @@ from phaze.bench import cost, peer, placement
 from phaze.bench.device_table import least_batch_s
 from phaze.bench.inputs import PLACEMENTS, SCHEDULES, core_part, schedule_problem
 from phaze.bench.line import Line, Section, Took, same, took
+from phaze.bench.loops import nest_of
 from phaze.bench.plain_cpsat import Outcome, solve_plain
 from phaze.bench.run import document_of
 from phaze.bench.schedule import verdict
+from phaze.cost.mapping import product
+from phaze.cost.products import map_product
 from phaze.placement.solve import fastest_plan
 from phaze.report.bench_sheet import seconds, show_bench
 from phaze.schedule.solve import solve
@@ -93,8 +97,32 @@ def test_scale_sim_takes_our_cycles_and_the_passes_it_does_not_overlap() -> None
 def test_zigzag_takes_our_cycles_where_the_array_or_hbm_decides() -> None:
     pytest.importorskip("zigzag", reason="in the extra [peers]")
     lines = cost._zigzag([cost._case((512, 512, 64), True)])
-    assert [line.agree for line in lines] == [True]
-    assert lines[0].theirs is not None
+    assert [line.agree for line in lines] == [True, True]
+    assert all(line.theirs is not None for line in lines)
+
+
+def test_zigzag_takes_our_cycles_for_our_loops_on_a_share_of_the_global_buffer() -> None:
+    pytest.importorskip("zigzag", reason="in the extra [peers]")
+    shape, part = (512, 1024, 1024), core_part(False)
+    asked = {"part": asdict(part), "shape": shape, "loops": nest_of(shape, part).loops}
+    ((cycles, _, _),) = peer.ask("phaze.bench.zigzag_peer", "zigzag", {"cases": [asked]})["rows"]
+    assert cycles == pytest.approx(nest_of(shape, part).cycles, rel=0.03)
+
+
+def test_a_nest_covers_the_product_and_costs_no_less_than_the_best_mapping() -> None:
+    for whole in (True, False):
+        part = core_part(whole)
+        for shape in ((512, 512, 64), (300, 1000, 700), (64, 4096, 4096), (1, 1, 1)):
+            nest = nest_of(shape, part)
+            extents = dict.fromkeys("mnk", 1)
+            for name, extent in nest.loops:
+                extents[name] *= extent
+            m, n, k = shape
+            assert extents["m"] >= m
+            assert extents["n"] * part.columns >= n
+            assert extents["k"] * part.rows >= k
+            assert nest.cycles >= map_product(product(1, *shape), part).time_s * part.clock_hz * (1 - 1e-12)
+            assert nest.ends > 0
 
 
 def test_a_peer_that_is_not_installed_is_said_and_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:

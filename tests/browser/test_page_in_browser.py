@@ -1,5 +1,6 @@
 """The page as a person sees it, in Debian's chromium."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,18 @@ from tests.report.runs import HOSTILE, PLAN, made_run, named, small_run
 
 OpenPage = Callable[..., Opened]
 SHARED = ("chip", "time", "pipeline", "memory", "operators", "study")
+RUN: dict[str, Any] = {
+    "schema": "phaze.run/1",
+    "gpt": {"hidden": 2048, "layers": 8, "heads": 16, "vocabulary": 51200, "sequence": 1024},
+    "chip": "a100-40gb", "cluster": "selene", "devices": 8, "batch": 64,
+    "plan": {"tensor": 1, "pipeline": 2, "data": 4, "microbatch": 2},
+}  # fmt: skip
+# Given plans of other kinds, with what differs and the exit code.
+GIVEN = {
+    "interleaved": ({"chunks": 2}, 0),
+    "sharded": ({"zero": 3}, 0),
+    "short": ({"microbatch": 32, "pipeline": 1, "data": 2}, 3),
+}
 SIZES = [(390, "light"), (390, "dark"), (1440, "light"), (1440, "dark")]
 
 
@@ -24,7 +37,12 @@ def pages(tmp_path_factory: pytest.TempPathFactory, chromium: Any) -> dict[str, 
     run = made_run(folder / "made", (named(5, HOSTILE), named(6, HOSTILE + "2")), HOSTILE)
     (folder / "hostile.html").write_text(search_page(run), encoding="utf-8")
     assert exit_code_of(app, [*PLAN.split(), "--html", str(folder / "plan.html")]) == 0
+    for name, (changes, code) in GIVEN.items():
+        (folder / f"{name}.json").write_text(json.dumps({**RUN, "plan": {**RUN["plan"], **changes}}))
+        made = ["plan", "--fixed", str(folder / f"{name}.json"), "--html", str(folder / f"{name}.html")]
+        assert exit_code_of(app, made) == code
     return {
+        **{name: folder / f"{name}.html" for name in GIVEN},
         "search": small_run(folder) / "report.html",
         "plan": folder / "plan.html",
         "hostile": folder / "hostile.html",
@@ -32,7 +50,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory, chromium: Any) -> dict[str, 
 
 
 @pytest.mark.parametrize(("width", "scheme"), SIZES)
-@pytest.mark.parametrize("kind", ["search", "plan", "hostile"])
+@pytest.mark.parametrize("kind", ["search", "plan", "hostile", *GIVEN])
 def test_it_opens_without_a_fault_or_a_request(
     kind: str, width: int, scheme: str, pages: dict[str, Path], open_page: OpenPage
 ) -> None:
@@ -62,6 +80,22 @@ def test_every_part_is_visible(kind: str, width: int, pages: dict[str, Path], op
         ".map(e => parseFloat(getComputedStyle(e).fontSize))"
     )
     assert min(sizes) >= 12, "too small to read on a phone"
+
+
+def test_chunks_of_a_stage_differ_in_shade(pages: dict[str, Path], open_page: OpenPage) -> None:
+    page = open_page(pages["interleaved"]).page
+    groups = page.locator("section#pipeline svg g")
+    assert groups.count() == 4
+    assert {group.evaluate("e => getComputedStyle(e).opacity") for group in groups.all()} == {"1", "0.4"}
+    said = [shape.get_attribute("data-say") for shape in groups.last.locator("rect").all()]
+    assert said
+    assert all("chunk 1" in one for one in said)
+
+
+def test_what_is_short_stands_first(pages: dict[str, Path], open_page: OpenPage) -> None:
+    page = open_page(pages["short"], 390).page
+    assert page.locator("section").first.get_attribute("id") == "shortage"
+    assert "each alone" in page.locator("section#shortage").inner_text()
 
 
 def test_the_cloud_is_drawn_and_follows_its_buttons(pages: dict[str, Path], open_page: OpenPage) -> None:

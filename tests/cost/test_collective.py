@@ -2,11 +2,21 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phaze.cost.collective import KINDS, Kind, collective, flat_ring_s, kind_named, members, ways
+from phaze.cost.collective import (
+    KINDS,
+    Kind,
+    collective,
+    collective_seconds,
+    flat_ring_s,
+    kind_named,
+    members,
+    ways,
+)
 from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster, grown
 from phaze.hardware.library import load_cluster, preset_names
@@ -23,6 +33,20 @@ def test_no_way_beats_the_bytes_over_the_fastest_link(cluster: Cluster, kind: Ki
     fastest = max(level.bandwidth_bytes_per_s for level in cluster.levels)
     assert best.time_s >= 0.5 * size / fastest * (1 if kind != "all_to_all" else (ranks - 1) / ranks)
     assert best.time_s == min(way.time_s for way in ways(kind, size, ranks, cluster))
+
+
+@given(
+    clusters,
+    st.sampled_from(("all_reduce", "all_gather", "reduce_scatter")),
+    st.lists(st.floats(0, 2**36), min_size=1, max_size=6),
+    st.integers(1, 5000),
+)
+def test_many_sizes_at_once_take_what_each_takes_alone(
+    cluster: Cluster, kind: Kind, sizes: list[float], ranks: int
+) -> None:
+    ranks = min(ranks, cluster.devices)
+    alone = [collective(kind, size, ranks, cluster).time_s for size in sizes]
+    assert collective_seconds(kind, np.array(sizes), ranks, cluster).tolist() == alone
 
 
 @given(clusters, kinds, st.integers(1, 2**34), st.integers(2, 256), st.sampled_from(["bandwidth", "latency", "size"]))

@@ -12,11 +12,13 @@ import pytest
 
 from phaze.cost.collective import collective, kind_named
 from phaze.cost.parts import chip_arrays
-from phaze.errors import InputError
-from phaze.evaluate.fixed import balanced_cuts, block_calls, even_cuts, fixed_plan, interleaved
-from phaze.evaluate.layers import Setting, companions, layer_cost, layer_costs, needed_again, pass_seconds
+from phaze.errors import InputError, PhazeError
+from phaze.evaluate.answer import fixed_document
+from phaze.evaluate.fixed import balanced_cuts, block_calls, even_cuts, fixed_plan
+from phaze.evaluate.layers import Setting, layer_cost, layer_costs, pass_seconds
 from phaze.evaluate.run_file import job_of
-from phaze.graph.zoo import load_family
+from phaze.evaluate.serial import companions, needed_again
+from phaze.graph.zoo import load_family, load_model
 from phaze.hardware.library import load_chip, load_cluster, load_stack
 
 ROWS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "measured_runs.json").read_text())
@@ -75,12 +77,43 @@ def test_the_breakdown_sums_to_the_batch_time() -> None:
 
 
 def test_interleaving_shortens_the_bubble_and_hands_on_more_often() -> None:
-    problem, plan = fixed_plan(job_of(run(), "run"))
-    twice = interleaved(plan, 2, problem.rounds(plan.data))
-    assert twice.breakdown.bubble_s == plan.breakdown.bubble_s / 2
-    assert twice.breakdown.transfer_s == plan.breakdown.transfer_s * 2
-    assert interleaved(plan, 1, problem.rounds(plan.data)) is plan
-    assert twice.stages[0].memory.in_flight > plan.stages[0].memory.in_flight
+    once, twice = (fixed_plan(job_of(run(chunks=chunks), "run"))[1] for chunks in (1, 2))
+    assert twice.breakdown.bubble_s == pytest.approx(once.breakdown.bubble_s / 2, rel=0.05)
+    # The slowest stage is the last: two pieces come in, and one goes round to the first stage, perhaps farther.
+    assert twice.breakdown.transfer_s >= once.breakdown.transfer_s * 3 * (1 - 1e-12)
+    assert twice.breakdown.forward_s == once.breakdown.forward_s
+    assert twice.stages[0].memory.in_flight > once.stages[0].memory.in_flight
+
+
+def test_a_device_holds_as_many_pieces_as_interleaving_lets_in() -> None:
+    _, once = fixed_plan(job_of(run(), "run"))
+    _, twice = fixed_plan(job_of(run(chunks=2), "run"))
+    kept = once.stages[0].memory.in_flight / 3
+    assert twice.stages[0].memory.in_flight == pytest.approx(((2 * 3 + 4 + 1) / 2 - 1) * kept)
+    assert twice.stages[3].memory.in_flight > 0 == once.stages[3].memory.in_flight
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"chunks": 3}, "3 chunks and a stage of 2 layers"),
+        ({"chunks": 2, "batch": 60}, "a multiple of the 4 stages as microbatches of a copy, and there are 30"),
+    ],
+)
+def test_chunks_that_no_framework_could_run_are_refused(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        fixed_plan(job_of(run(**changes), "run"))
+
+
+@pytest.mark.parametrize("changes", [{}, {"chunks": 2}, {"zero": 2, "chunks": 2}, {"gpt": {**SMALL, "layers": 2048}}])
+def test_the_checker_looks_at_every_given_plan(changes: dict[str, Any]) -> None:
+    job = job_of(run(**changes), "run")
+    problem, plan = fixed_plan(job)
+    document = fixed_document(job, problem, plan, "calibrated")
+    assert document["feasible"] is ("gpt" not in changes)
+    wrong = replace(plan, batch_s=plan.batch_s * 1.001)
+    with pytest.raises(PhazeError, match="does not pass its check"):
+        fixed_document(job, problem, wrong, "calibrated")
 
 
 def test_no_layer_is_lost_and_no_stage_is_empty() -> None:
@@ -91,6 +124,21 @@ def test_no_layer_is_lost_and_no_stage_is_empty() -> None:
         assert all(cut.layers for cut in cuts)
     with pytest.raises(InputError, match="8 stages and 7 blocks"):
         even_cuts(model, 8, "none")
+
+
+def test_an_encoder_and_a_decoder_are_cut_evenly_together() -> None:
+    model = load_model("t5-large", 1, 1)
+    blocks = block_calls(model)
+    assert len(blocks) == 48
+    assert len(model.calls) == 51  # and what lies before, between and after
+    for stages in (1, 2, 3, 5, 8, 48):
+        cuts = even_cuts(model, stages, "none")
+        assert [layer for cut in cuts for layer in cut.layers] == list(range(51))
+        shares = [sum(layer in blocks for layer in cut.layers) for cut in cuts]
+        assert max(shares) - min(shares) <= 1
+        assert min(shares) >= 1
+    with pytest.raises(InputError, match="49 stages and 48 blocks"):
+        even_cuts(model, 49, "none")
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
 """Launch files: every choice of the plan is in them, by an independent reading, and what cannot be told is refused."""
 
+import argparse
+import csv
 import json
 import re
-import shlex
 import tomllib
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,42 +15,41 @@ from hypothesis import strategies as st
 
 from phaze.errors import InputError
 from phaze.export.megatron import layout, megatron
-from phaze.export.source import Split, cut
+from phaze.export.source import cut
 from phaze.export.torchtitan import torchtitan
+from tests.export.against_releases import words_of
+from tests.export.splits import ALONE, EVEN, MEGATRON, ONE, TORCHTITAN, split
 from tests.report.runs import PLAN, small_run
 
-# The keys of the tables that torchtitan 0.2.2's job_config.py has, of those that are written.
-KEYS = {
-    "model": {"name", "flavor"},
-    "training": {"local_batch_size", "global_batch_size", "seq_len"},
-    "parallelism": {
-        "tensor_parallel_degree", "data_parallel_replicate_degree", "data_parallel_shard_degree",
-        "fsdp_reshard_after_forward", "pipeline_parallel_degree", "pipeline_parallel_schedule",
-        "pipeline_parallel_microbatch_size", "module_fqns_per_model_part",
-    },
-    "activation_checkpoint": {"mode", "selective_ac_option"},
-    "optimizer": {"name"},
-}  # fmt: skip
+RECORDED = Path(__file__).parent / "recorded"
 
 
-def split(**changes: Any) -> Split:
-    """A llama of 16 blocks on 2 x 4 x 8 devices, its stages uneven."""
-    plain = Split(
-        model="llama3-8b", chip="h100", tensor=2, pipeline=4, data=8, chunks=1, microbatch=2, batch=256, sequence=8192,
-        sequence_parallel=True, optimizer="adam", precision="bf16", zero=1, order="data", attention="eager",
-        hides_synchronisation=True, recompute=("full",) * 4, devices=(2,) * 4,
-        stages=((3, True, False), (5, False, False), (5, False, False), (3, False, True)),
-        sizes={"layers": 16, "hidden": 4096, "heads": 32},
-    )  # fmt: skip
-    return replace(plain, **changes)
+def parser_of(path: Path) -> argparse.ArgumentParser:
+    """A parser with the flags, forms, types and choices that a release was seen to have."""
+    parser = argparse.ArgumentParser(allow_abbrev=False, exit_on_error=False)
+    with path.open(newline="") as rows:
+        for row in csv.DictReader(rows):
+            if row["flag"] == "--help":
+                continue
+            if row["takes"] == "switch":
+                parser.add_argument(row["flag"], action="store_true")
+                continue
+            kind: Any = {"int": int, "float": float, "": str}[row["type"]]
+            count: Any = None if row["takes"] == "1" else row["takes"] if row["takes"] in "*+?" else int(row["takes"])
+            parser.add_argument(row["flag"], nargs=count, type=kind, choices=row["choices"].split() or None)
+    return parser
+
+
+@pytest.fixture(scope="module")
+def release() -> argparse.ArgumentParser:
+    """The flags of Megatron Core 0.19.2, recorded by ``tests/export/against_releases.py``."""
+    return parser_of(RECORDED / "megatron-core-0.19.2.csv")
 
 
 def flags_of(text: str) -> dict[str, list[str]]:
-    """The flags of a shell array, comments left out, as a shell reads them."""
-    inside = text[text.index("(\n") + 2 : text.index("\n)\n")]
-    words = shlex.split(inside, comments=True)
+    """Every flag of a launch file with its values."""
     found: dict[str, list[str]] = {}
-    for word in words:
+    for word in words_of(text):
         if word.startswith("--"):
             found[word] = []
             last = word
@@ -78,12 +77,40 @@ def test_megatron_gets_every_choice_with_a_reason() -> None:
     assert "--use-tp-pp-dp-mapping" not in flags
     inside = text[text.index("(\n") + 2 : text.index("\n)\n")].splitlines()
     assert all("#" in line or line.strip().startswith("--pipeline-model-parallel-layout") for line in inside)
-    assert "Megatron Core 0.19" in text
+    assert "Megatron Core 0.19.2" in text
+
+
+@pytest.mark.parametrize("name", MEGATRON)
+def test_megatron_knows_every_flag_and_value(name: str, release: argparse.ArgumentParser) -> None:
+    read = release.parse_args(words_of(megatron(MEGATRON[name])))
+    assert read.tensor_model_parallel_size == MEGATRON[name].tensor
+    assert read.global_batch_size == MEGATRON[name].batch
+    assert bool(read.bf16) == (MEGATRON[name].precision != "fp32")
+
+
+def test_a_flag_that_megatron_does_not_have_is_seen(release: argparse.ArgumentParser) -> None:
+    for wrong in (["--zero-stage", "1"], ["--recompute-granularity", "some"], ["--micro-batch-size", "two"]):
+        with pytest.raises((argparse.ArgumentError, SystemExit)):
+            release.parse_args(wrong)
+
+
+def test_megatron_fsdp_gets_all_that_it_insists_on() -> None:
+    for stage, kind in ((2, "optim_grads"), (3, "optim_grads_params")):
+        text = megatron(split(**ALONE, zero=stage))
+        flags = flags_of(text)
+        assert flags["--data-parallel-sharding-strategy"] == [kind]
+        assert flags["--ckpt-format"] == ["fsdp_dtensor"]
+        assert {"--use-megatron-fsdp", "--use-distributed-optimizer"} <= set(flags)
+        assert "unset CUDA_DEVICE_MAX_CONNECTIONS" in text
+
+
+def test_tensor_parallelism_sets_the_environment_it_needs() -> None:
+    assert "export CUDA_DEVICE_MAX_CONNECTIONS=1" in megatron(split(**ONE))
+    assert "CUDA_DEVICE_MAX_CONNECTIONS" not in megatron(split(**ALONE))
 
 
 def test_megatron_needs_no_layout_where_stages_are_even() -> None:
-    even = ((4, True, False), (4, False, False), (4, False, False), (4, False, True))
-    assert "--pipeline-model-parallel-layout" not in megatron(split(stages=even))
+    assert "--pipeline-model-parallel-layout" not in megatron(split(stages=EVEN))
 
 
 @given(pipeline=st.integers(2, 6), chunks=st.integers(1, 4), each=st.integers(1, 4))
@@ -108,6 +135,9 @@ def test_a_layout_holds_every_block_once_in_order(pipeline: int, chunks: int, ea
         ({"model": "mixtral-8x7b"}, "experts"),
         ({"model": "bert-large"}, "uneven"),
         ({"chunks": 2}, "3 blocks in 2 chunks"),
+        ({"chunks": 2, "stages": EVEN, "batch": 240}, "15 microbatches of a copy are no multiple"),
+        ({"zero": 2}, "ZeRO 2 beside a pipeline"),
+        ({"zero": 3}, "plan with --zero 1"),
     ],
 )
 def test_megatron_refuses_what_it_cannot_run(changes: dict[str, Any], said: str) -> None:
@@ -115,11 +145,24 @@ def test_megatron_refuses_what_it_cannot_run(changes: dict[str, Any], said: str)
         megatron(split(**changes))
 
 
+KINDS = {"<class 'int'>": int, "<class 'str'>": str, "list[list[str]] | None": list}
+
+
+@pytest.mark.parametrize("name", TORCHTITAN)
+def test_torchtitan_knows_every_key_and_value(name: str) -> None:
+    known = json.loads((RECORDED / "torchtitan-0.2.2.json").read_text())
+    for table, keys in tomllib.loads(torchtitan(TORCHTITAN[name])).items():
+        for key, value in keys.items():
+            kind = known[table][key]
+            if kind.startswith("Literal"):
+                assert repr(value) in kind
+            else:
+                assert isinstance(value, KINDS[kind]), key
+
+
 def test_torchtitan_gets_every_choice() -> None:
     text = torchtitan(split())
     job = tomllib.loads(text)
-    for name, table in job.items():
-        assert set(table) <= KEYS[name], name
     ways = job["parallelism"]
     assert (ways["tensor_parallel_degree"], ways["pipeline_parallel_degree"]) == (2, 4)
     assert (ways["data_parallel_shard_degree"], ways["data_parallel_replicate_degree"]) == (8, 1)
@@ -152,11 +195,20 @@ def test_torchtitan_interleaves_chunks() -> None:
         ({"sequence_parallel": False}, "without sequence parallelism"),
         ({"optimizer": "sgd"}, "no optimizer sgd"),
         ({"recompute": ("none", "full", "full", "full")}, "recompute differently"),
+        ({"data": 1}, "mixed precision with sharding only"),
+        ({"precision": "fp8"}, "fp8"),
+        ({"chunks": 2}, "chunks that do not divide"),
+        ({"chunks": 2, "stages": EVEN, "batch": 144}, "9 microbatches of a copy do not divide into 2 rounds"),
     ],
 )
 def test_torchtitan_refuses_what_it_cannot_run(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         torchtitan(split(**changes))
+
+
+def test_torchtitan_says_what_runs_otherwise_than_planned() -> None:
+    assert torchtitan(split(order="pipeline")).count("Not as planned") == 3
+    assert "Not as planned" not in torchtitan(split(zero=3, attention="fused"))
 
 
 def test_layers_that_are_no_chain_are_refused() -> None:

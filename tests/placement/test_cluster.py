@@ -21,7 +21,7 @@ from phaze.placement.cluster_pipeline import ModeCut, price
 from phaze.placement.cluster_prices import RingPrices
 from phaze.placement.cluster_problem import ClusterProblem, Extra, batch_seconds
 from phaze.placement.cluster_solve import fastest_plan
-from phaze.placement.kernels import events, gpipe_events
+from phaze.placement.event_kernels import events, gpipe_events
 from phaze.placement.problem import Layer, layer_graph
 from phaze.placement.shortage import Shortage
 from tests.placement.cluster_cases import cluster_brute_force, every_cluster_plan, random_cluster_problem, random_stack

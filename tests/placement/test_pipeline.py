@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phaze.errors import InputError
-from phaze.placement.kernels import events
+from phaze.placement.event_kernels import events
 from phaze.placement.pipeline import Cut, fits, price
 from phaze.placement.problem import Layer, Problem, layer_graph
 from phaze.placement.simulate import timeline

@@ -15,8 +15,10 @@ from phaze.report.page.cloud import MOST, Cloud, Field, Scale, cloud_part, front
 from phaze.report.page.die import Box, cells, parts_of, treemap
 from phaze.report.page.floors import floors
 from phaze.report.page.search_page import search_page
+from phaze.report.run_sheet import lever_rows
 from phaze.search.bound import CHEAP, layer_bounds, model_bounds
 from phaze.search.chips import open_space
+from phaze.units import show
 from tests.report.runs import HOSTILE, PLAN, made_run, named, small_run
 from tests.search.made import made_job, made_task
 
@@ -214,3 +216,42 @@ def test_the_quick_floor_lies_below_every_exact_time(seed: int) -> None:
     sharp = model_bounds(task, bounds, [2**40]).min(axis=(0, 1))
     assert (found <= sharp * (1 + 1e-9)).all()
     assert (found > 0).all()
+
+
+@pytest.mark.parametrize("zero", [0, 1, 2, 3])
+def test_the_timeline_ends_when_the_events_do(zero: int, phaze: Callable[..., Any], tmp_path: Path) -> None:
+    ran = phaze(*PLAN.split(), "--zero", zero, "--json", "--html", tmp_path / "plan.html")
+    assert ran.code == 0, ran.err
+    text, plan = (tmp_path / "plan.html").read_text(), json.loads(ran.out)
+    ends = re.findall(r'<div class="scale"><span>0</span>.*?<span>([^<]*)</span></div>', text)
+    assert ends[0] == show(plan["simulated_s"], "s")
+    assert ("Collectives of ZeRO lie inside the passes" in text) == (zero >= 2)
+    assert (f"ZeRO {zero}" in text) == (zero > 0)
+    assert "recomputing with it" not in text
+
+
+def test_a_plan_that_does_not_fit_says_what_would_help(phaze: Callable[..., Any], tmp_path: Path) -> None:
+    run = {
+        "schema": "phaze.run/1",
+        "gpt": {"hidden": 4096, "layers": 8, "heads": 32, "vocabulary": 51200, "sequence": 2048},
+        "chip": "a100-40gb", "cluster": "selene", "devices": 8, "batch": 16,
+        "plan": {"tensor": 1, "pipeline": 1, "data": 2, "microbatch": 4},
+    }  # fmt: skip
+    (tmp_path / "run.json").write_text(json.dumps(run))
+    ran = phaze("plan", "--fixed", tmp_path / "run.json", "--html", tmp_path / "plan.html", "--json")
+    assert ran.code == 3
+    short, text = json.loads(ran.out)["shortage"], (tmp_path / "plan.html").read_text()
+    assert show(short["needed_bytes"], "B") in text
+    assert "What would make it fit, each alone" in text
+    for name, words in lever_rows(short["levers"]):
+        assert f"<td>{name}</td><td>{words}</td>" in text
+
+
+def test_where_nothing_fits_no_page_is_written_and_a_line_says_so(phaze: Callable[..., Any], tmp_path: Path) -> None:
+    ran = phaze(
+        "plan", "--model", "gpt3-175b", "--chip", "a100-40gb", "--devices", "8", "--batch", "8", "--microbatch", "1",
+        "--tensor", "8", "--html", tmp_path / "plan.html",
+    )  # fmt: skip
+    assert ran.code == 3
+    assert "was not written" in ran.err
+    assert not (tmp_path / "plan.html").exists()

@@ -11,7 +11,7 @@ from phaze.cost.mapping import product
 from phaze.evaluate.layers import Setting
 from phaze.graph.zoo import load_family
 from phaze.hardware.calibration import IDEAL
-from phaze.hardware.library import load_chip, load_cluster, load_stack
+from phaze.hardware.library import load_chip, load_cluster, load_stack, preset_names
 from phaze.report.story import searched
 from phaze.report.waterfall import CAUSES, Products, plan_parts
 from phaze.search.chips import open_space
@@ -73,6 +73,14 @@ def test_a_perfect_host_adds_nothing_and_a_slow_one_does() -> None:
         assert (one.causes >= -1e-15).all()
     slow = replace(setting, stack=replace(setting.stack, host_s=1e-3))
     assert all(one.causes[host] > 0 for one in plan_parts(model, slow)[0])
+
+
+@pytest.mark.parametrize("name", sorted(preset_names("stacks")))
+def test_no_step_of_a_stack_that_hides_collectives_is_negative(name: str) -> None:
+    model = load_family("gpt", GPT, tensor=4, microbatch=2, sequence_parallel=True)
+    setting = Setting(load_chip("h100"), load_cluster("dgx-h100"), load_stack(name))
+    for one in plan_parts(model, setting)[0]:
+        assert (one.causes >= -1e-15).all(), dict(zip(NAMES, one.causes, strict=True))
 
 
 def test_only_a_measured_chip_has_a_sustained_rate() -> None:

@@ -36,6 +36,15 @@ def test_the_searched_placement_is_never_slower_than_the_experts(phaze: Callable
     assert rows[5]["ratio"] == pytest.approx(rates[5] / rates[4])
 
 
+@pytest.mark.parametrize(("devices", "copies"), [(64, 8), (1000, 125), (4, None)])
+def test_the_experts_have_as_many_copies_as_there_are_devices_for(
+    devices: int, copies: int | None, phaze: Callable[..., Ran]
+) -> None:
+    ran = phaze("compare", "--model", "bert-large", *SMALL, "--set", f"training.devices={devices}", "--json")
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out)["rows"][0]["data"] == copies
+
+
 def test_the_chip_of_a_run_joins_the_table(run: Path, phaze: Callable[..., Ran]) -> None:
     ran = phaze("compare", run / "study.toml", "--run", run)
     assert ran.code == 0 and "searched" in ran.out

@@ -48,6 +48,13 @@ def test_vtrain_inside_a_node(shelf: Shelf) -> None:
     assert found.rank is not None and found.rank > 0.9
 
 
+def test_fully_sharded_runs_that_nothing_was_fitted_on(shelf: Shelf) -> None:
+    found = stated("mosaic-mpt", shelf)
+    assert found.rows == 50
+    assert found.median < 0.06
+    assert abs(found.bias) < 0.03
+
+
 def test_h100_with_the_best_of_what_the_rows_leave_open(shelf: Shelf) -> None:
     assert scored("megatron-core-h100", shelf).scores["seconds", True].median < 0.08
 

@@ -14,12 +14,13 @@ from phaze.documents import check, notation_of, parse, read_text
 from phaze.errors import InfeasibleError, InputError
 from phaze.evaluate.answer import fixed_document, planned_document, shortage_document
 from phaze.evaluate.fixed import fixed_plan
+from phaze.evaluate.interleave import with_chunks
 from phaze.evaluate.job_file import asked_job, reopened, run_job
 from phaze.evaluate.levers import sought_levers
 from phaze.evaluate.plan import candidates, experts_plan, rule_of_thumb
 from phaze.evaluate.request import Asked, request_of
 from phaze.evaluate.run_file import job_of as run_job_of
-from phaze.export.opened import read_plan, read_result
+from phaze.export.opened import read_plan
 from phaze.graph import store
 from phaze.graph.ir import Attention
 from phaze.graph.zoo import load_family, load_model
@@ -42,6 +43,7 @@ from phaze.report.run_sheet import show_alternatives, show_run
 from phaze.schedule.files import OperatorsFile, load_problem
 from phaze.schedule.solve import solve
 from phaze.search.folder import run_in
+from phaze.search.result_file import read_result
 from phaze.study.load import default_study, job_of, read_study, study_of, with_settings
 
 Source = str | Path | Mapping[str, Any]
@@ -107,6 +109,7 @@ def plan(
     recompute: Recompute = "best",
     attention: Attention = "eager",
     basis: Basis = "calibrated",
+    chunks: Sequence[int] | None = None,
 ) -> Planned:
     """The fastest split of a job over devices that exist."""
     given = [(name, sizes) for name, sizes in (("gpt", gpt), ("llama", llama)) if sizes is not None]
@@ -116,10 +119,10 @@ def plan(
     asked = Asked(
         str(name), sizes, chip, devices, batch, cluster, stack, sequence,
         None if microbatches is None else tuple(microbatches), None if widths is None else tuple(widths),
-        zero, recompute, attention, basis,
+        zero, recompute, attention, basis, None if chunks is None else tuple(chunks),
     )  # fmt: skip
     request = request_of(asked)
-    found = sorted(candidates(request), key=lambda candidate: candidate.rank)
+    found = with_chunks(request, list(candidates(request)))
     if found[0].plan is None:
         document = shortage_document(sought_levers(request, found))
         raise InfeasibleError(document["shortage"]["sentence"], document)

@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
+from phaze.api.notebook import columns, facts, table
 from phaze.errors import unknown_name
 from phaze.evaluate.job_file import reopened
 from phaze.export.frame import Frame, chips_frame, csv_text, stages_frame
@@ -32,16 +33,8 @@ Show = Callable[[Console], None]
 def printed(draw: Show) -> str:
     """What a command would print, 80 columns wide, without colours or trailing blanks."""
     out = io.StringIO()
-    draw(Console(file=out, width=80, color_system=None, highlight=False))
+    draw(Console(file=out, width=80, color_system=None, highlight=False, force_jupyter=False))
     return "\n".join(line.rstrip() for line in out.getvalue().rstrip().splitlines())
-
-
-def html_table(rows: Mapping[str, str], title: str) -> str:
-    """Names and what there is to say of each, as a table for a notebook."""
-    cells = "".join(
-        f"<tr><th style='text-align:left'>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows.items()
-    )
-    return f"<table><caption><b>{escape(title)}</b></caption>{cells}</table>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +48,7 @@ class Shown:
         return printed(self.draw)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(printed(self.draw))}</pre>"
+        return f"{table(facts(self.document), type(self).__name__.lower())}<pre>{escape(printed(self.draw))}</pre>"
 
     def __getitem__(self, key: str) -> Any:
         return self.document[key]
@@ -102,8 +95,21 @@ class Placed(Shown):
         return float(self.document["batch_s"])
 
     def frame(self) -> Frame:
-        """Every stage, as columns."""
+        """Every stage, as columns: ``pandas.DataFrame(plan.frame())``, ``polars.DataFrame(plan.frame())``."""
         return stages_frame(self.document)
+
+    def _repr_html_(self) -> str:
+        return table(facts(self.document), "placed") + self._stages()
+
+    def _stages(self) -> str:
+        """The stages as a table."""
+        kept = ("recompute", "devices", "forward_s", "backward_s", "memory_bytes")
+        stages = enumerate(self.document["stages"])
+        rows = [
+            {"stage": at, "layers": len(stage["layers"]), **{k: stage[k] for k in kept if k in stage}}
+            for at, stage in stages
+        ]
+        return columns(rows, "stages")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -120,7 +126,9 @@ class Planned(Placed):
             "microbatch": str(found["microbatch"]),
             "fits": "yes" if found["feasible"] else "no",
         }
-        return html_table(rows, f"{found['job'].get('model') or found['job'].get('family')} on {found['job']['chip']}")
+        job = found["job"]
+        title = f"{job.get('model') or job.get('family') or job.get('graph')} on {job['chip']}"
+        return table(rows, title) + self._stages()
 
     def page(self, path: str | Path) -> Path:
         """Write the plan's page; its path."""
@@ -182,7 +190,7 @@ class Searched(Shown):
             split = f"{plan['pipeline']} stages, {plan['data']} copies, width {plan['tensor']}"
             rows[str(model["name"])] = f"{model['throughput_per_s']:,.5g} sequences/s: {split}"
         rows["certificate"] = f"gap {proof['gap']:.2g} over {proof['chips']:,} chips"
-        return html_table(rows, f"search {self.document['name']}")
+        return table(rows, f"search {self.document['name']}")
 
 
 def searched(document: Mapping[str, Any], folder: Path, kept: "TemporaryDirectory[str] | None" = None) -> Searched:

@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from phaze.bench import clock
 from phaze.bench.inputs import CHIP, SHAPES, SIMULATED_SHAPES, core_part, paper_parts, shape_product
 from phaze.bench.line import Line, Section, Took, same, took
+from phaze.bench.loops import nest_of
 from phaze.bench.peer import PeerError, ask
 from phaze.bench.published import MAPPER, SOURCE
 from phaze.cost.estimate import part_of
@@ -26,10 +27,12 @@ NOTES = (
     f"zigzag-dse and SCALE-Sim: one tensor core of {CHIP} (128 x 128, buffer 256 KiB) with the global buffer (128 MiB, "
     "4096 bytes a cycle) and an eighth of HBM (150 GB/s); 16-bit operands, 32-bit sums. Ours tries all its mappings in "
     "all four dataflows; zigzag-dse has stationary weights and its default effort (6 loop factors).",
-    "Cycles differ from zigzag-dse's mostly by what is charged at the ends: ours pays the fill and drain of the "
-    f"array once, zigzag-dse the filling and emptying of every memory level. They agree when within {NEAR:.0%}.",
+    "'zigzag, our loops': its model asked about our best mapping with stationary weights. The two agree when within "
+    f"{NEAR:.0%}, or apart by no more than one tile's way in and out, which zigzag-dse charges and ours hides. Loops "
+    "that it searches itself may take longer, which is not judged, but not less.",
     "'gb/8': an eighth of the global buffer and of its rate as well (16 MiB, 512 bytes a cycle), which is what an "
-    "operator on one core has in our searches. Here the two do not agree, why is open, and the lines are not judged.",
+    "operator on one core has in our searches. The global buffer decides there, and six loop factors leave zigzag-dse "
+    "no tile of 128 rows: what it searches is twice as slow as our loops by its own model.",
     "SCALE-Sim runs one pass after the other; ours lets a pass begin while the one before drains. Its cycles must be "
     "ours in that dataflow plus, for every pass, the skew R + C - 2 and, with stationary weights (ws), their load R: "
     "to the cycle. It writes a trace of every cycle, which ours does not; our time is that of the search of mappings.",
@@ -38,21 +41,20 @@ NOTES = (
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A product on one core, our cycles and time, and whether a peer's cycles are judged."""
+    """A product on one core, our cycles and time."""
 
     called: str
     part: TensorPart
     shape: Shape
     cycles: float
     ours: Took
-    judged: bool = True
 
 
 def _case(shape: Shape, whole: bool) -> Case:
     part, asked = core_part(whole), shape_product(shape)
     cost, ours = clock.warm(lambda: map_product(asked, part))
     called = "x".join(map(str, shape)) + ("" if whole else ", gb/8")
-    return Case(called, part, shape, cost.time_s * part.clock_hz, ours, whole)
+    return Case(called, part, shape, cost.time_s * part.clock_hz, ours)
 
 
 def _published() -> list[Line]:
@@ -80,18 +82,28 @@ def _absent(name: str, cases: list[Case], why: str) -> list[Line]:
 
 
 def _zigzag(cases: list[Case]) -> list[Line]:
+    """Each product twice: loops that zigzag-dse searches, which may not beat ours, and ours, which must agree."""
     name = _peer("zigzag-dse")
-    question = {"cases": [{"part": asdict(case.part), "shape": case.shape} for case in cases]}
+    nests = [nest_of(case.shape, case.part) for case in cases]
+    searched = [{"part": asdict(case.part), "shape": case.shape} for case in cases]
+    given = [{**case, "loops": nest.loops} for case, nest in zip(searched, nests, strict=True)]
     try:
-        found = ask("phaze.bench.zigzag_peer", "zigzag", question)
+        rows = ask("phaze.bench.zigzag_peer", "zigzag", {"cases": [*searched, *given]})["rows"]
     except PeerError as fault:
         return _absent(name, cases, str(fault))
     lines = []
-    for case, (cycles, busy_s, elapsed_s) in zip(cases, found["rows"], strict=True):
-        answers, agree = same(case.cycles, cycles, NEAR)
+    for case, (cycles, busy_s, elapsed_s) in zip(cases, rows[: len(cases)], strict=True):
+        answers, near = same(case.cycles, cycles, NEAR)
         lines.append(
             Line(case.called, name, "measured", case.ours, took(busy_s, elapsed_s),
-                 answers, agree if case.judged else None, (case.cycles, cycles), "cycles")
+                 answers, True if near else None if cycles > case.cycles else False, (case.cycles, cycles), "cycles")
+        )  # fmt: skip
+    for case, nest, (cycles, busy_s, elapsed_s) in zip(cases, nests, rows[len(cases) :], strict=True):
+        answers, near = same(nest.cycles, cycles, NEAR)
+        agree = near or 0 <= cycles - nest.cycles <= nest.ends
+        lines.append(
+            Line(case.called, "zigzag, our loops", "measured", case.ours, took(busy_s, elapsed_s),
+                 answers, agree, (nest.cycles, cycles), "cycles")
         )  # fmt: skip
     return lines
 

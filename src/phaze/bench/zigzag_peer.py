@@ -9,7 +9,8 @@ The machine is the same core and the same memories at the same rates, told in Zi
     chip       what the core has of the global buffer: one port towards the core, one towards HBM at HBM's rate
     hbm        the core's share of HBM, one port
 
-Its search of loop orders has its default effort, and least latency is asked for. Files are JSON, which is YAML too.
+A case may name its loops (:mod:`phaze.bench.loops`): then they are priced as they are. Otherwise they are searched,
+with the default effort, for least latency. Files are JSON, which is YAML too.
 """
 
 import importlib
@@ -17,6 +18,7 @@ import json
 import logging
 import time
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from phaze.bench.peer import answer, question
@@ -24,6 +26,7 @@ from phaze.bench.peer import answer, question
 INWARD = ("I1, tl", "I2, tl", "O, tl", "O, fl")
 OUTWARD = ("I1, fh", "I2, fh", "O, fh", "O, th")
 EFFORT = 6
+DIMENSIONS = MappingProxyType({"m": "D", "n": "K", "k": "C"})
 
 
 def _port(name: str, kind: str, bits: int, of: tuple[str, ...]) -> dict[str, Any]:
@@ -78,11 +81,15 @@ def machine(part: dict[str, float]) -> dict[str, Any]:
     }
 
 
-def mapping(part: dict[str, float]) -> list[dict[str, Any]]:
-    """Columns of the result along the array's columns, the inner dimension along its rows; memories search free."""
+def mapping(part: dict[str, float], loops: list[list[Any]] | None = None) -> list[dict[str, Any]]:
+    """Columns of the result along the array's columns, the inner dimension along its rows; which loops a memory holds
+    is searched, and so are the loops unless ``loops`` has them from the inside out."""
     unrolled = {"D1": [f"K, {int(part['columns'])}"], "D2": [f"C, {int(part['rows'])}"]}
     links = {"O": "O", "W": "I2", "I": "I1"}
-    return [{"name": "default", "spatial_mapping": unrolled, "memory_operand_links": links}]
+    found: dict[str, Any] = {"name": "default", "spatial_mapping": unrolled, "memory_operand_links": links}
+    if loops is not None:
+        found["temporal_ordering"] = [[DIMENSIONS[name], extent] for name, extent in loops]
+    return [found]
 
 
 def workload(shape: list[int]) -> list[dict[str, Any]]:
@@ -103,13 +110,13 @@ def workload(shape: list[int]) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Answer every case of the question, a part and a shape each."""
+    """Answer every case of the question, a part and a shape each, perhaps loops."""
     run = importlib.import_module("zigzag.api").get_hardware_performance_zigzag
     logging.disable(logging.CRITICAL)
     rows = []
     for case in question()["cases"]:
         Path("machine.yaml").write_text(json.dumps(machine(case["part"])), encoding="utf-8")
-        Path("mapping.yaml").write_text(json.dumps(mapping(case["part"])), encoding="utf-8")
+        Path("mapping.yaml").write_text(json.dumps(mapping(case["part"], case.get("loops"))), encoding="utf-8")
         start, busy = time.perf_counter(), time.process_time()
         found = run(
             workload(case["shape"]), "machine.yaml", "mapping.yaml",

@@ -20,7 +20,7 @@ Limit = Annotated[float, typer.Option("--limit", help="Seconds that a peer's sol
 def bench(parts: Parts = None, limit: Limit = 5.0) -> Answer:
     """Measure placement, schedule, cost and search beside published figures and peers, on the same inputs.
 
-    About two minutes on a quiet machine. Peers: pip install 'phaze-codesign[peers]'. Examples: phaze bench ·
+    About two minutes on a quiet machine. Peers come with the extra `peers`. Examples: phaze bench ·
     phaze bench placement · phaze bench schedule --limit 60
     """
     from phaze.bench.line import PARTS

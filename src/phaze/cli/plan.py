@@ -37,6 +37,10 @@ Zero = Annotated[
         help="ZeRO stage: 1 shares the optimizer state out over the copies, 2 also gradients, 3 also weights."
     ),
 ]
+Chunks = Annotated[
+    str | None,
+    typer.Option(help="Chunks a stage to evaluate beside 1, such as 2,4; without it those that divide; 1: none."),
+]
 Recompute = Annotated[
     str, typer.Option(help="none, selective or full on every stage; best chooses stage by stage.", show_default=True)
 ]
@@ -58,6 +62,7 @@ def plan(
     sequence: Sequence = None,
     microbatch: Microbatch = None,
     tensor: Tensor = None,
+    chunks: Chunks = None,
     zero: Zero = 0,
     recompute: Recompute = "best",
     attention: Attention = "eager",
@@ -95,14 +100,17 @@ def plan(
         recompute=cast("Choice", recompute),
         attention="fused" if attention == "fused" else "eager",
         basis=basis,
+        chunks=_numbers("--chunks", chunks),
     )
     return _paged(_planned(asked, perfetto), html)
 
 
 def _paged(answer: Answer, html: str | None) -> Answer:
-    """The answer, its page written if one was asked for; a plan that is none has no page."""
+    """The answer, its page written if one was asked for; where nothing fits there is none, and a line says so."""
     document = answer.documents[0]
-    if html is not None and "batch_s" in document:
+    if html is not None and "batch_s" not in document:
+        sys.stderr.write(f"Nothing fits, so there is no plan to make a page of: {html} was not written.\n")
+    elif html is not None:
         from pathlib import Path
 
         from phaze.report.page.plan_page import plan_page
@@ -150,8 +158,6 @@ def _fixed(path: str, basis: "Basis", perfetto: str | None) -> Answer:
     job = job_of(raw, where)
     problem, found = fixed_plan(job, basis)
     if perfetto is not None:
-        if job.plan.chunks > 1:
-            raise InputError("--perfetto", f"{job.plan.chunks} chunks are evaluated, not simulated", "use chunks 1")
         write_trace(perfetto, [(path, problem, found)])
     document = {**fixed_document(job, problem, found, basis), "job": run_job(raw, job, basis)}
     if "shortage" in document:
@@ -206,6 +212,7 @@ def _planned(asked: "Asked", perfetto: str | None) -> Answer:
 
 def _tried(request: "Request") -> "list[Candidate]":
     """All candidates, best first, with a line of progress on a terminal."""
+    from phaze.evaluate.interleave import with_chunks
     from phaze.evaluate.plan import candidates, choices
 
     total, found = sum(1 for _ in choices(request)), []
@@ -215,4 +222,4 @@ def _tried(request: "Request") -> "list[Candidate]":
             sys.stderr.write(f"\r{len(found)} of {total} choices planned")
     if sys.stderr.isatty():
         sys.stderr.write("\r" + " " * 40 + "\r")
-    return sorted(found, key=lambda candidate: candidate.rank)
+    return with_chunks(request, found)

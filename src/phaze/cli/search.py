@@ -18,6 +18,9 @@ Out = Annotated[str | None, typer.Option("--out", help="The folder of the run; r
 Gap = Annotated[float | None, typer.Option("--gap", help="How near to the best the proof must come: 0.0001.")]
 Time = Annotated[float | None, typer.Option("--time", help="Stop after the round that passes so many seconds.")]
 Workers = Annotated[int, typer.Option("--workers", help="Processes; 0 takes one for each core.")]
+Rules = Annotated[str | None, typer.Option("--rules", help="icml24 or cluster, as in the study.")]
+Engine = Annotated[str, typer.Option("--engine", help="local: processes of this machine; ray: a Ray cluster.")]
+Address = Annotated[str | None, typer.Option("--address", help="With ray: auto (what runs here), local, or HOST:PORT.")]
 Settings = Annotated[list[str] | None, typer.Option("--set", help="a.b=c: change a value of the study.")]
 
 
@@ -49,25 +52,31 @@ def search(
     gap: Gap = None,
     time: Time = None,
     workers: Workers = 0,
+    rules: Rules = None,
+    engine: Engine = "local",
+    address: Address = None,
     settings: Settings = None,
 ) -> Answer:
     """Search the best chip and the best placement on it, together, to a proven gap.
 
     A run that was stopped goes on with the same command. Examples: phaze search --model bert-large ·
-    phaze search study.toml --set training.batch=2048 --out runs/half
+    phaze search study.toml --set training.batch=2048 --out runs/half · phaze search study.toml --engine ray
     """
     from phaze.cli.report import write_search_page
     from phaze.hardware.write import toml_text
     from phaze.report.search_sheet import live, show_result
+    from phaze.search.engines import engine_of
     from phaze.search.folder import run_in
     from phaze.study.load import job_of, study_of
 
     chosen = [*(settings or []), *([f"search.gap={gap!r}"] if gap is not None else [])]
+    chosen += [f'rules="{rules}"'] if rules is not None else []
     raw, where = settled(study, model, chosen)
     checked = study_of(raw, where)
     folder = Path(out) if out is not None else Path("runs") / checked.name
     try:
-        done = run_in(folder, toml_text(raw), job_of(checked, time), workers or os.cpu_count() or 1, live())
+        with engine_of(engine, address, workers, os.cpu_count() or 1) as crew:
+            done = run_in(folder, toml_text(raw), job_of(checked, time), crew, live())
     except KeyboardInterrupt:
         sys.stderr.write("\nphaze: stopped; the same command goes on from here\n")
         raise typer.Exit(130) from None

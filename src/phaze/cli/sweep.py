@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from phaze.cli.answer import Answer, answering
-from phaze.cli.search import Model, Settings, Study, settled
+from phaze.cli.search import Address, Engine, Model, Settings, Study, settled
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,6 +51,8 @@ def sweep(
     points: Points = 9,
     out: Out = None,
     workers: Workers = 0,
+    engine: Engine = "local",
+    address: Address = None,
     settings: Settings = None,
 ) -> Answer:
     """Search along a range: the best chip and placement, certified, for each value of one key of a study.
@@ -60,6 +62,7 @@ def sweep(
     phaze sweep study.toml --over "hbm=16 GiB..128 GiB" --points 4
     """
     from phaze.report.sweep_page import sweep_page
+    from phaze.search.engines import engine_of
     from phaze.search.folder import write_whole
     from phaze.sweep.over import over_of
     from phaze.sweep.run import sweep as sweep_points
@@ -68,7 +71,8 @@ def sweep(
     axis = over_of(over, raw, where, points)
     folder = Path(out) if out is not None else Path("runs") / f"{raw['name']}-sweep"
     try:
-        document = sweep_points(folder, raw, where, axis, workers or os.cpu_count() or 1, _tell)
+        with engine_of(engine, address, workers, os.cpu_count() or 1) as crew:
+            document = sweep_points(folder, raw, where, axis, crew, _tell)
     except KeyboardInterrupt:
         sys.stderr.write("\nphaze: stopped; the same command goes on from here\n")
         raise typer.Exit(130) from None

@@ -25,10 +25,13 @@ S/n per pair of ranks is what all_to_all moves; the ranks of point_to_point say 
 rules (:func:`flat_ring_s`) have one link and no latency: 2 (n-1)/n S/B, half of it for a gather or scatter.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log2
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 from phaze.errors import InputError, unknown_name
 from phaze.hardware.calibration import Basis, LinkConstants, link_constants_of
@@ -36,6 +39,7 @@ from phaze.hardware.cluster import Cluster, Level
 
 Kind = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "point_to_point"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,7 @@ def flat(cluster: Cluster, ranks: int, basis: Basis) -> Stretch:
     return Stretch(kind, ranks, bandwidth, outer.step_s, outer.constants, extents, outer.raw_bytes_per_s, single)
 
 
-def _ring_like(kind: Kind, s: Stretch, size: float, steps: float, way: str, whole: bool = False) -> CollectiveCost:
+def _ring_like(kind: Kind, s: Stretch, size: Any, steps: float, way: str, whole: bool = False) -> CollectiveCost:
     """start + rounds x steps x latency + rounds x f S / B + S / local, two rounds for an all-reduce."""
     rounds = 2.0 if kind == "all_reduce" else 1.0
     sent = rounds * size * (1.0 if whole else (s.ranks - 1) / s.ranks)
@@ -153,7 +157,7 @@ def _transfer(cluster: Cluster, ranks: int, size: float, basis: Basis) -> Collec
     return CollectiveCost(latency + size / outer.bytes_per_s, "direct", latency, size)
 
 
-def _single_ways(kind: Kind, s: Stretch, size: float) -> Iterator[CollectiveCost]:
+def _single_ways(kind: Kind, s: Stretch, size: Any) -> Iterator[CollectiveCost]:
     n = s.ranks
     if kind not in ("all_to_all", "point_to_point"):
         if s.kind == "torus":
@@ -171,16 +175,18 @@ def _single_ways(kind: Kind, s: Stretch, size: float) -> Iterator[CollectiveCost
         yield CollectiveCost(latency + weight * size / rate, "small", latency, weight * size)
 
 
+def _steps(kind: Kind, outermost: bool) -> tuple[Kind, ...]:
+    """What a level does of a hierarchical collective."""
+    return ("reduce_scatter", "all_gather") if kind == "all_reduce" and not outermost else (kind,)
+
+
 def _hierarchical(kind: Kind, cluster: Cluster, ranks: int, size: float, basis: Basis) -> CollectiveCost | None:
     used = _used(cluster, ranks, basis)
     if len(used) < 2 or kind in ("all_to_all", "point_to_point"):
         return None
     total, names, latency, sent, left = 0.0, [], 0.0, 0.0, size
     for index, stretch in enumerate(used):
-        steps: tuple[Kind, ...] = (kind,)
-        if kind == "all_reduce" and index < len(used) - 1:
-            steps = ("reduce_scatter", "all_gather")
-        for step in steps:
+        for step in _steps(kind, index == len(used) - 1):
             best = min(_single_ways(step, stretch, left), key=lambda cost: cost.time_s)
             total, latency, sent = total + best.time_s, latency + best.latency_s, sent + best.sent_bytes
         names.append(best.way)
@@ -211,6 +217,31 @@ def collective(
 ) -> CollectiveCost:
     """The best way."""
     return ways(kind, size_bytes, ranks, cluster, basis)[0]
+
+
+def collective_seconds(
+    kind: Kind, sizes_bytes: Floats, ranks: int, cluster: Cluster, basis: Basis = "calibrated"
+) -> Floats:
+    """Seconds of the best way for each of many sizes: what :func:`collective` gives for one, ways costed as arrays."""
+    if ranks == 1:
+        return np.zeros_like(sizes_bytes)
+    ways_s: list[Any] = [way.time_s for way in _single_ways(kind, flat(cluster, ranks, basis), sizes_bytes)]
+    used, left = _used(cluster, ranks, basis), sizes_bytes
+    if len(used) > 1:
+        total_s = np.zeros_like(sizes_bytes)
+        for index, stretch in enumerate(used):
+            for step in _steps(kind, index == len(used) - 1):
+                total_s = total_s + _least([way.time_s for way in _single_ways(step, stretch, left)])
+            left = left / stretch.ranks
+        ways_s.append(total_s)
+    return np.where(sizes_bytes > 0, _least(ways_s), 0.0)
+
+
+def _least(seconds: Sequence[Any]) -> Floats:
+    found: Floats = np.asarray(seconds[0])
+    for other in seconds[1:]:
+        found = np.minimum(found, other)
+    return found
 
 
 def flat_ring_s(kind: str, size_bytes: float, ranks: int, link_bytes_per_s: float) -> float:

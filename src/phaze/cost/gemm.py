@@ -216,11 +216,11 @@ def no_tile(part: TensorPart) -> InputError:
     )
 
 
-def best(p: Product, part: TensorPart) -> ProductCost:
-    """The mapping of least time, by trying every pair of choices; the product must not be empty."""
+def best(p: Product, part: TensorPart, flows: tuple[Flow, ...] = FLOWS) -> ProductCost:
+    """The mapping of least time in ``flows``, by trying every pair of choices; the product must not be empty."""
     sides = list({(o.hbm_bytes, o.sums_bytes): o for o in reversed([*global_options(p, part.global_bytes)])}.values())
     found: tuple[tuple[float, float, float, float], ProductCost] | None = None
-    for core in core_options(p, part):
+    for core in (option for option in core_options(p, part) if option.flow in flows):
         for side in (*reversed(sides), _through(p, core)):
             cost = _cost(core, side, part)
             key = (cost.time_s, cost.hbm_bytes, cost.global_bytes, core.busy_s)

@@ -32,7 +32,6 @@ class Facts:
     model: Model
     chip: Chip
     batch: int
-    chunks: int
     basis: Basis
 
 
@@ -69,21 +68,23 @@ def _document(facts: Facts, problem: ClusterProblem, plan: Plan) -> dict[str, An
         "rules": "cluster",
         "microbatch": model.microbatch,
         "sequence_parallel": model.sequence_parallel,
-        "chunks": facts.chunks,
+        "chunks": plan.chunks,
+        "zero": problem.zero,
         "devices_used": used,
         "tokens_per_s": facts.batch * model.sequence / plan.batch_s,
         "share_of_peak": work / (plan.batch_s * used * chip.peak_flops),
         "constants": {"basis": trusted, "band": BANDS[trusted]},
-        "evaluated": ["chunks"] if facts.chunks > 1 else [],
+        "evaluated": ["chunks"] if plan.chunks > 1 else [],
         "approximations": list(model.approximations),
     }
 
 
 def fixed_document(job: Job, problem: ClusterProblem, plan: Plan, basis: Basis) -> dict[str, Any]:
-    """The document of a given plan: always its time; when it does not fit also the shortage."""
-    document = _document(Facts(job.model, job.chip, job.batch, job.plan.chunks, basis), problem, plan)
+    """The document of a given plan: always its time; when it does not fit also the shortage. Its checker agrees."""
+    document = _document(Facts(job.model, job.chip, job.batch, basis), problem, plan)
     shortage = memory_shortage(problem, plan)
     document["feasible"] = shortage is None
+    require_true(problem, document, LevelPrices(job.cluster, basis))
     return document if shortage is None else {**document, "shortage": shortage}
 
 
@@ -102,11 +103,29 @@ def _brief(candidate: Candidate, best: Plan) -> dict[str, Any]:
         "pipeline": len(plan.stages),
         "data": plan.data,
         "microbatch": candidate.microbatch,
+        "chunks": plan.chunks,
         "sequence_parallel": candidate.sequence_parallel,
         "recompute": sorted({stage.recompute for stage in plan.stages}),
         "batch_s": plan.batch_s,
         "slower": plan.batch_s / best.batch_s - 1,
         "loses_by": "" if plan is best else _loss(plan, best.breakdown),
+        "evaluated": ["chunks"] if plan.chunks > 1 else [],
+    }
+
+
+def _proved(found: Sequence[Candidate]) -> dict[str, Any]:
+    """The best plan without chunks, which is what the proof is of."""
+    best = min(found, key=lambda one: one.proved_s)
+    plan = best.proved or best.plan
+    assert plan is not None
+    return {
+        "without": ["chunks"],
+        "batch_s": plan.batch_s,
+        "tensor": plan.tensor,
+        "pipeline": len(plan.stages),
+        "data": plan.data,
+        "microbatch": best.microbatch,
+        "sequence_parallel": best.sequence_parallel,
     }
 
 
@@ -121,15 +140,20 @@ def _baseline(plan: Plan | None, best: Plan) -> dict[str, Any] | None:
 def planned_document(
     request: Request, found: Sequence[Candidate], thumb: Plan | None, experts: Plan | None = None
 ) -> dict[str, Any]:
-    """The document of the best plan, with the five best different ones and the rule of thumb beside it."""
+    """The document of the best plan, with the five best different ones and the rule of thumb beside it.
+
+    ``lower_bound_s`` of a plan without chunks is of all plans without; of one with chunks, of all plans there are.
+    """
     best = found[0]
     assert best.plan is not None
-    facts = Facts(best.model, request.setting.chip, request.batch, 1, request.setting.basis)
+    facts = Facts(best.model, request.setting.chip, request.batch, request.setting.basis)
     fitting = [candidate for candidate in found if candidate.plan is not None]
     prices = LevelPrices(request.setting.cluster, request.setting.basis)
     require_true(best.problem, document_of(best.plan), prices)
     return {
         **_document(facts, best.problem, best.plan),
+        "evaluated": ["chunks"],
+        "proved": _proved(fitting),
         "alternatives": [_brief(candidate, best.plan) for candidate in fitting[:SHOWN]],
         "choices": {"tried": len(found), "fitting": len(fitting)},
         "rule_of_thumb": _baseline(thumb, best.plan),

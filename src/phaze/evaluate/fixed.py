@@ -2,16 +2,11 @@
 
 The blocks of the model are cut evenly over the stages in their order; what lies before them joins the first stage, what
 lies after them the last (:func:`even_cuts`); a stack that balances its stages cuts by time (:func:`balanced_cuts`).
-The price is that of rules ``cluster``.
-Interleaving with v chunks a device is evaluated on top of it (:func:`interleaved`):
-
-    bubble      / v, as a microbatch passes the pipeline in pieces
-    transfers   x v, as each piece is handed on
-    in flight   (2 (S - 1 - i) + (v - 1) S + 1) / v microbatches at stage i, at most m
+The price is that of rules ``cluster``, interleaved or not, in the better order of stages and copies.
 """
 
+import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from phaze.cost.memory import stack_state
 from phaze.errors import InputError
@@ -23,18 +18,20 @@ from phaze.graph.ir import Model
 from phaze.hardware.calibration import Basis
 from phaze.placement.cluster_layout import Shape
 from phaze.placement.cluster_pipeline import ModeCut, price
-from phaze.placement.cluster_problem import ClusterProblem, Extra
+from phaze.placement.cluster_problem import ORDERS, ClusterProblem, Extra
 from phaze.placement.problem import Layer, LayerGraph, Plan, layer_graph
 
 SENT_BYTES = 2.0
+# How traced graphs name what lies around their blocks.
+AROUND = re.compile(r"prologue|epilogue|between(\.\d+)?")
 
 
 def placed_layers(model: Model, costs: Sequence[LayerCost]) -> tuple[LayerGraph, tuple[Extra, ...]]:
-    """One layer of a placement for every call of the model; only repeated layers are computed again."""
-    ties = {call: tie for tie in model.ties for call in tie.calls}
+    """One layer of a placement for every call of the model; only blocks are computed again."""
+    ties, blocks = {call: tie for tie in model.ties for call in tie.calls}, set(block_calls(model))
     layers, extras = [], []
     for number, call in enumerate(model.calls):
-        cost, tie, again = costs[call.layer], ties.get(number), model.count(call.layer) > 1
+        cost, tie, again = costs[call.layer], ties.get(number), number in blocks
         layers.append(
             Layer(
                 id=number,
@@ -61,9 +58,12 @@ def placed_layers(model: Model, costs: Sequence[LayerCost]) -> tuple[LayerGraph,
 
 
 def block_calls(model: Model) -> list[int]:
-    """The calls that are split over stages: those of the layer that is called most."""
-    most = max(range(len(model.layers)), key=model.count)
-    return [number for number, call in enumerate(model.calls) if call.layer == most]
+    """The calls that are split over stages: those of modules, not of what lies before, between and after them; where a
+    graph names no such parts, those of layers that are called again."""
+    inner = [at for at, call in enumerate(model.calls) if not AROUND.fullmatch(call.module)]
+    if len(inner) == len(model.calls):
+        inner = [at for at in inner if model.count(model.calls[at].layer) > 1]
+    return inner or list(range(len(model.calls)))
 
 
 def even_cuts(model: Model, stages: int, mode: str) -> tuple[ModeCut, ...]:
@@ -95,24 +95,6 @@ def balanced_cuts(model: Model, costs: Sequence[LayerCost], stages: int, mode: s
     return tuple(ModeCut(tuple(cut), mode) for cut in cuts)  # type: ignore[arg-type]
 
 
-def interleaved(plan: Plan, chunks: int, rounds: int) -> Plan:
-    """The plan with ``chunks`` pieces a device; the formulas stand in the module's docstring."""
-    if chunks == 1:
-        return plan
-    count = len(plan.stages)
-    stages = []
-    for i, stage in enumerate(plan.stages):
-        held = min(rounds, (2 * (count - 1 - i) + (chunks - 1) * count + 1) / chunks)
-        kept = stage.memory.in_flight / max(1, min(rounds, count - i) - 1) if count - i > 1 else 0.0
-        kept = kept or stage.memory.activations
-        stages.append(replace(stage, memory=replace(stage.memory, in_flight=max(0.0, held - 1) * kept)))
-    parts = plan.breakdown
-    bubble, transfer = parts.bubble_s / chunks, parts.transfer_s * chunks
-    batch_s = plan.batch_s - parts.bubble_s - parts.transfer_s + bubble + transfer
-    breakdown = replace(parts, bubble_s=bubble, transfer_s=transfer)
-    return replace(plan, stages=tuple(stages), batch_s=batch_s, simulated_s=batch_s, breakdown=breakdown)
-
-
 def cluster_problem(job: Job, setting: Setting, graph: LayerGraph, extras: tuple[Extra, ...]) -> ClusterProblem:
     """The placement problem that a job's plan is priced in."""
     return ClusterProblem(
@@ -132,6 +114,13 @@ def cluster_problem(job: Job, setting: Setting, graph: LayerGraph, extras: tuple
     )
 
 
+def _require_pieces(model: Model, cuts: Sequence[ModeCut], chunks: int) -> None:
+    """Refuse chunks of which one would be empty."""
+    fewest = min(len(cut.layers) for cut in cuts)
+    if chunks > fewest:
+        raise InputError("plan.chunks", f"{chunks} chunks and a stage of {fewest} layers", "use at most as many chunks")
+
+
 def fixed_plan(job: Job, basis: Basis = "calibrated", shelf: Shelf | None = None) -> tuple[ClusterProblem, Plan]:
     """The plan of a job with its times and memory; ``shelf`` keeps what jobs share."""
     plan = job.plan
@@ -144,11 +133,12 @@ def fixed_plan(job: Job, basis: Basis = "calibrated", shelf: Shelf | None = None
     cuts = even_cuts(job.model, plan.pipeline, plan.recompute)
     if job.stack.balances_stages:
         cuts = balanced_cuts(job.model, costs, plan.pipeline, plan.recompute)
+    _require_pieces(job.model, cuts, plan.chunks)
     found = min(
         (
-            price(problem, Shape(plan.tensor, plan.pipeline, plan.data, order), cuts, prices)
-            for order in ("pipeline", "data")
+            price(problem, Shape(plan.tensor, plan.pipeline, plan.data, order), cuts, prices, plan.chunks)
+            for order in ORDERS
         ),
         key=lambda priced: priced.batch_s,
     )
-    return problem, interleaved(found, plan.chunks, problem.rounds(plan.data))
+    return problem, found

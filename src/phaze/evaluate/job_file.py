@@ -14,6 +14,7 @@ from phaze.documents import Count, Document, check
 from phaze.errors import InputError
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.plan import Request
+from phaze.evaluate.plan_file import require_job_plan
 from phaze.evaluate.request import Asked
 from phaze.evaluate.run_file import Job, Reference, Size
 from phaze.graph.ir import Attention, Model
@@ -99,6 +100,7 @@ def reopened(document: Mapping[str, Any], where: str) -> Reopened:
     lacking = [key for key in needed if key not in document]
     if lacking:
         raise InputError(where, f"the key '{lacking[0]}' is missing", "give what phaze plan ... --json prints")
+    require_job_plan(document, where)
     job = check(JobTable, document["job"], f"{where}: job")
     split: dict[str, Any] = {
         "tensor": document["tensor"],

@@ -5,8 +5,9 @@
     the least batch time of all is the answer; the others say what they lose by
 
 What is proved: no split with these microbatches, widths and sequence parallelism, any number of stages and copies, any
-cuts, recompute chosen stage by stage, either order of stages and copies, has a shorter batch time by the formula. Ties
-go to the smaller width, then the larger microbatch, then without sequence parallelism.
+cuts, recompute chosen stage by stage, either order of stages and copies, has a shorter batch time by the formula
+without interleaving. Chunks are then evaluated (:mod:`phaze.evaluate.interleave`). Ties go to the smaller width, then
+the larger microbatch, then without sequence parallelism.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,7 +32,8 @@ ModelAt = Callable[[int, int, bool], Model]
 @dataclass(frozen=True, slots=True)
 class Request:
     """A job to plan: ``model_at`` gives the trace of one rank at (width, microbatch, sequence parallel); ``experts`` is
-    the published split (pipeline, data, tensor) of 1024 devices, where there is one."""
+    the published split (pipeline, data, tensor) of 1024 devices, where there is one. ``chunks`` to evaluate beside 1;
+    None: all that divide."""
 
     model_at: ModelAt
     setting: Setting
@@ -45,17 +47,26 @@ class Request:
     zero: int
     recompute: Choice = "best"
     experts: tuple[int, int, int] | None = None
+    chunks: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """The fastest plan at one width, microbatch and kind of parallelism; None if nothing fits."""
+    """The fastest plan at one width, microbatch and kind of parallelism; None if nothing fits. Where an interleaved one
+    is faster, ``proved`` is the fastest without chunks."""
 
     microbatch: int
     sequence_parallel: bool
     model: Model
     problem: ClusterProblem
     plan: Plan | None
+    proved: Plan | None = None
+
+    @property
+    def proved_s(self) -> float:
+        """What no plan of this choice without chunks undercuts."""
+        found = self.proved or self.plan
+        return float("inf") if found is None else found.batch_s
 
     @property
     def rank(self) -> tuple[float, int, int, bool]:

@@ -1,13 +1,13 @@
 """Prices of collectives and transfers for the placement, from the cost room: the best way over the levels in use."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.collective import Kind, collective
+from phaze.cost.collective import Kind, collective_seconds
 from phaze.hardware.calibration import Basis, link_constants_of
 from phaze.hardware.cluster import Cluster
 
@@ -41,8 +41,7 @@ class LevelPrices:
         ranks = prod(members)
         if ranks == 1:
             return np.zeros_like(sizes_bytes)
-        seen = self._seen_by(members)
-        return _each(sizes_bytes, lambda size: collective(kind, size, ranks, seen, self.basis).time_s)
+        return collective_seconds(kind, sizes_bytes, ranks, self._seen_by(members), self.basis)
 
     def transfer_s(self, level: int, sizes_bytes: Floats) -> Floats:
         """A message of each size from one device to another across a level: start / 2 + latency + size / B."""
@@ -54,8 +53,27 @@ class LevelPrices:
         return found
 
 
-def _each(sizes_bytes: Floats, price: Callable[[float], float]) -> Floats:
-    """``price`` of every size, equal sizes once; nothing costs nothing."""
-    distinct, place = np.unique(sizes_bytes, return_inverse=True)
-    found: Floats = np.array([price(float(size)) if size > 0 else 0.0 for size in distinct])
-    return found[place].reshape(sizes_bytes.shape)
+@dataclass(frozen=True, slots=True)
+class KnownPrices:
+    """Prices that are remembered: a search asks the same ones for every chip, as they depend on none."""
+
+    prices: LevelPrices
+    known: dict[tuple[str, tuple[int, ...], bytes], Floats] = field(default_factory=dict, compare=False)
+
+    def _take(self, kind: str, members: tuple[int, ...], sizes: Floats, price: Callable[[], Floats]) -> Floats:
+        key = (kind, members, sizes.tobytes())
+        if key not in self.known:
+            self.known[key] = price()
+        return self.known[key]
+
+    def all_reduce_s(self, members: tuple[int, ...], sizes_bytes: Floats) -> Floats:
+        """An all-reduce of each size."""
+        return self._take("reduce", members, sizes_bytes, lambda: self.prices.all_reduce_s(members, sizes_bytes))
+
+    def gather_s(self, members: tuple[int, ...], sizes_bytes: Floats) -> Floats:
+        """A gather of each size in all."""
+        return self._take("gather", members, sizes_bytes, lambda: self.prices.gather_s(members, sizes_bytes))
+
+    def transfer_s(self, level: int, sizes_bytes: Floats) -> Floats:
+        """A message of each size across a level."""
+        return self._take("transfer", (level,), sizes_bytes, lambda: self.prices.transfer_s(level, sizes_bytes))

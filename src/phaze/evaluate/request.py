@@ -38,6 +38,7 @@ class Asked:
     recompute: Choice = "best"
     attention: Attention = "eager"
     basis: Basis = "calibrated"
+    chunks: tuple[int, ...] | None = None
 
 
 def _usual_widths(asked: Asked) -> tuple[int, ...]:
@@ -70,7 +71,7 @@ def request_of(asked: Asked) -> Request:
     widths = asked.widths or _usual_widths(asked)
     fitting = tuple(width for width in widths if width <= asked.devices)
     if not fitting:
-        raise InputError("--widths", f"none of {list(widths)} fits {asked.devices} devices", "give a smaller width")
+        raise InputError("--tensor", f"none of {list(widths)} fits {asked.devices} devices", "give a smaller width")
 
     def model_at(width: int, microbatch: int, spread: bool) -> Model:
         split: dict[str, Any] = {
@@ -97,4 +98,5 @@ def request_of(asked: Asked) -> Request:
         zero=asked.zero,
         recompute=asked.recompute,
         experts=None if asked.sizes is not None else entry_of(asked.model).experts,
+        chunks=asked.chunks,
     )

@@ -5,7 +5,6 @@ a change buys, in throughput where throughput is the objective. Every score here
 places anew (``score_on``), or a search proves the best of a space (``best_with``).
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from phaze.search.engine import workers
 from phaze.search.folder import RESULT, STUDY
 from phaze.search.objective import Scale
 from phaze.search.plain import value_on
+from phaze.search.result_file import read_result, require_of_job
 from phaze.search.run import search
 from phaze.search.task import Job, at_link
 from phaze.study.load import job_of, read_study, study_of
@@ -69,11 +69,14 @@ def question_of(folder: str) -> Question:
     if not (Path(folder) / RESULT).is_file():
         raise InputError(folder, f"there is no {RESULT}", "give the folder of a finished phaze search")
     raw, where = read_study(str(Path(folder) / STUDY))
-    said = json.loads((Path(folder) / RESULT).read_text(encoding="utf-8"))
+    said = read_result(Path(folder))
     job = job_of(study_of(raw, where))
     if said["study_digest"] != job.digest:
         raise InputError(folder, "result and study do not belong together", "search again")
+    if job.rules == "cluster":
+        raise InputError(folder, "a run under rules cluster cannot be explained yet", "search with icml24 to ask why")
     opened, number = open_space(job.space), int(said["chip"]["number"])
+    require_of_job(said, job, opened, folder)
     chip = opened.chip(number, int(said["chip"]["hbm_bytes"]))
     scale = scale_for(job)
     return Question(raw, job, scale, opened, number, chip, score_on(job, scale, chip))

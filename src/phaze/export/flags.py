@@ -14,6 +14,12 @@ class Choice:
 
 
 def aligned(lines: Sequence[tuple[str, str]]) -> str:
-    """Lines with their comments in one column."""
+    """Lines with their comments in one column; the comment of a long line stands above it."""
     wide = min(44, max(len(line) for line, _ in lines)) + 2
-    return "\n".join(f"{line:<{wide}}# {why}" if len(line) < wide else f"# {why}\n{line}" for line, why in lines)
+    return "\n".join(_commented(line, why, wide) for line, why in lines)
+
+
+def _commented(line: str, why: str, wide: int) -> str:
+    if len(line) < wide:
+        return f"{line:<{wide}}# {why}"
+    return f"{' ' * (len(line) - len(line.lstrip()))}# {why}\n{line}"

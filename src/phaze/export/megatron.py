@@ -1,51 +1,21 @@
-"""Launch flags of a plan for Megatron-LM, as its documentation of Megatron Core 0.19 has them.
+"""Launch flags of a plan for Megatron-LM, by the parser and the checks of Megatron Core 0.19.2.
 
 A pipeline is told as a layout, ``--pipeline-model-parallel-layout``: E what lies before the blocks, t a block, L what
 lies after them, ``|`` between stages; with chunks, the stages of the first chunk of all ranks come first.
-What Megatron-LM cannot express is refused: see :func:`phaze.export.source.require_launchable` and below.
+ZeRO 1 is the distributed optimizer, ZeRO 2 and 3 are Megatron-FSDP, which stands beside tensor parallelism but is not
+documented beside a pipeline. What Megatron-LM cannot express is refused: see
+:func:`phaze.export.source.require_launchable` and below. ``tests/export/against_releases.py`` gives every kind of plan
+to the release itself.
 """
-
-from collections.abc import Mapping
-from types import MappingProxyType
 
 from phaze import __version__
 from phaze.errors import InputError
 from phaze.export.flags import Choice, aligned
+from phaze.export.megatron_model import BERT, SCRIPTS, model_choices, require_there
 from phaze.export.source import Split, require_launchable
 
-VERSION = "Megatron-LM with Megatron Core 0.19"
-SCRIPTS: Mapping[str, str] = MappingProxyType(
-    {
-        "gpt": "pretrain_gpt.py",
-        "llama": "pretrain_gpt.py",
-        "gpt2-xl": "pretrain_gpt.py",
-        "gpt3-175b": "pretrain_gpt.py",
-        "megatron-gpt2-54": "pretrain_gpt.py",
-        "megatron-gpt2-72": "pretrain_gpt.py",
-        "llama2-7b": "pretrain_gpt.py",
-        "llama3-8b": "pretrain_gpt.py",
-        "llama3-70b": "pretrain_gpt.py",
-        "bert-large": "pretrain_bert.py",
-        "megatron-bert-large": "pretrain_bert.py",
-    }
-)
-# What a named llama's sizes are beyond those that phaze models lists, by its published configuration.
-LLAMAS: Mapping[str, Mapping[str, int]] = MappingProxyType(
-    {
-        "llama": {},
-        "llama2-7b": {"mlp": 11008, "kv_heads": 32},
-        "llama3-8b": {"mlp": 14336, "kv_heads": 8},
-        "llama3-70b": {"mlp": 28672, "kv_heads": 8},
-    }
-)
-NOT_THERE: Mapping[str, str] = MappingProxyType(
-    {
-        "t5-large": "its pipeline layouts know no encoders",
-        "vit-large": "its pipeline layouts are for language models",
-        "mixtral-8x7b": "a plan does not say how experts are spread over devices",
-        "opt-350m": "it has no blocks with the norm behind and projections around them",
-    }
-)
+VERSION = "Megatron-LM with Megatron Core 0.19.2"
+CONNECTIONS = "CUDA_DEVICE_MAX_CONNECTIONS"
 
 
 def layout(split: Split) -> str:
@@ -83,13 +53,19 @@ def _pipeline(split: Split) -> list[Choice]:
     found = [Choice("--pipeline-model-parallel-size", str(split.pipeline), "stages of a copy")]
     if _even(split):
         return found
-    if SCRIPTS.get(split.model) == "pretrain_bert.py":
+    if SCRIPTS.get(split.model) == BERT:
         raise InputError(
             split.model, "its stages are uneven", "Megatron-LM's layouts are for decoders; plan with even stages"
         )
     why = "uneven stages: E before the blocks, t a block, L after them"
     if split.chunks > 1:
         why = f"{split.chunks} virtual stages a rank, the first of every rank first"
+        if split.rounds % split.pipeline:
+            raise InputError(
+                split.model,
+                f"{split.rounds} microbatches of a copy are no multiple of its {split.pipeline} interleaved stages",
+                "Megatron-LM needs one; plan with another batch or without chunks",
+            )
     return [*found, Choice("--pipeline-model-parallel-layout", f'"{layout(split)}"', why)]
 
 
@@ -108,69 +84,85 @@ def _recompute(mode: str) -> list[Choice]:
     return []
 
 
-def _state(split: Split) -> list[Choice]:
-    found = []
-    if split.precision in ("bf16", "fp16"):
-        why = f"weights and activations in {split.precision}, state in fp32"
-        found.append(Choice(f"--{split.precision}", None, why))
-    found.append(Choice("--optimizer", split.optimizer, "as planned"))
-    if split.zero == 1:
-        found.append(Choice("--use-distributed-optimizer", None, "ZeRO 1: each copy keeps its share of the state"))
-    if split.zero > 1:
-        kind = "optim_grads" if split.zero == 2 else "optim_grads_params"
-        found += [
-            Choice("--use-megatron-fsdp", None, f"ZeRO {split.zero}"),
-            Choice("--data-parallel-sharding-strategy", kind, "what the copies share out"),
-        ]
-    if split.hides_synchronisation and split.data > 1:
-        found.append(Choice("--overlap-grad-reduce", None, "the plan counts on hidden synchronisation"))
+def _precision(split: Split) -> list[Choice]:
+    if split.precision == "fp32":
+        return []
+    found = [Choice("--bf16", None, "weights and activations in bf16, state in fp32")]
+    if split.precision == "fp8":
+        found.append(Choice("--fp8-format", "hybrid", "products in fp8: E4M3 forward, E5M2 backward"))
     return found
 
 
-def _model(split: Split) -> list[Choice]:
-    sizes = {**split.sizes, **LLAMAS.get(split.model, {})}
-    named = (("--num-layers", "layers"), ("--hidden-size", "hidden"), ("--num-attention-heads", "heads"))
-    found = [Choice(flag, str(sizes[key]), "of the model") for flag, key in named if key in sizes]
-    if "mlp" in sizes:
-        found.append(Choice("--ffn-hidden-size", str(sizes["mlp"]), "of the model"))
-    if sizes.get("kv_heads", sizes.get("heads")) != sizes.get("heads"):
-        found.append(Choice("--group-query-attention", None, "of the model"))
-        found.append(Choice("--num-query-groups", str(sizes["kv_heads"]), "of the model"))
-    if split.model in LLAMAS:
-        found += [
-            Choice("--swiglu", None, "gated MLP"),
-            Choice("--normalization", "RMSNorm", "of the model"),
-            Choice("--position-embedding-type", "rope", "rotary positions"),
-            Choice("--disable-bias-linear", None, "of the model"),
-        ]
-        if not sizes.get("tied", 0):
-            found.append(Choice("--untie-embeddings-and-output-weights", None, "of the model"))
-    if split.sequence is not None:
-        found.append(Choice("--seq-length", str(split.sequence), "positions of a sequence"))
-        found.append(Choice("--max-position-embeddings", str(split.sequence), "positions of a sequence"))
+def _fsdp(split: Split) -> list[Choice]:
+    if split.pipeline > 1:
+        raise InputError(
+            split.model,
+            f"ZeRO {split.zero} beside a pipeline of {split.pipeline} stages",
+            "Megatron-FSDP is documented beside tensor parallelism only; plan with --zero 1",
+        )
+    kind, what = ("optim_grads", "gradients") if split.zero == 2 else ("optim_grads_params", "gradients and weights")
+    return [
+        Choice("--use-megatron-fsdp", None, f"ZeRO {split.zero}"),
+        Choice("--data-parallel-sharding-strategy", kind, f"each copy keeps its share of state, {what}"),
+        Choice("--use-distributed-optimizer", None, "Megatron-FSDP needs it"),
+        Choice("--no-gradient-accumulation-fusion", None, "Megatron-FSDP needs it before Transformer Engine 2.10"),
+        Choice("--ckpt-format", "fsdp_dtensor", "the one form of checkpoint that Megatron-FSDP writes"),
+    ]
+
+
+def _state(split: Split) -> list[Choice]:
+    found = [*_precision(split), Choice("--optimizer", split.optimizer, "as planned")]
+    if split.optimizer == "sgd":
+        found.append(Choice("--sgd-momentum", "0.0", "the plan keeps no momentum"))
+    if split.zero == 1:
+        found.append(Choice("--use-distributed-optimizer", None, "ZeRO 1: each copy keeps its share of the state"))
+    if split.zero > 1:
+        found += _fsdp(split)
+    if split.hides_synchronisation and split.data > 1:
+        found.append(Choice("--overlap-grad-reduce", None, "the plan counts on hidden synchronisation"))
+        if split.zero > 0:
+            found.append(Choice("--overlap-param-gather", None, "the plan counts on hidden synchronisation"))
     return found
 
 
 def choices(split: Split) -> list[Choice]:
     """Every flag of the plan, or an InputError that says why there is none."""
-    if split.model in NOT_THERE:
-        raise InputError(split.model, "Megatron-LM cannot run this plan", NOT_THERE[split.model])
+    require_there(split)
     require_launchable(split, "Megatron-LM")
-    found = [*_model(split), Choice("--tensor-model-parallel-size", str(split.tensor), "width of a tensor group")]
-    if split.sequence_parallel:
+    found = [
+        *model_choices(split),
+        Choice("--tensor-model-parallel-size", str(split.tensor), "width of a tensor group"),
+    ]
+    if split.sequence_parallel and split.tensor > 1:
         found.append(Choice("--sequence-parallel", None, "norms and dropout split over the tensor group too"))
     found += _pipeline(split)
     if split.order == "pipeline" and split.pipeline > 1 and split.data > 1:
         found.append(Choice("--use-tp-pp-dp-mapping", None, "stages of a copy side by side, copies further apart"))
-    found += [
+    attention = ("flash", "scores never leave the chip")
+    if split.attention == "eager":
+        attention = ("unfused", "the plan keeps the scores; auto may be faster and smaller")
+    return [
+        *found,
         Choice("--micro-batch-size", str(split.microbatch), "sequences that pass the pipeline together"),
         Choice("--global-batch-size", str(split.batch), f"{split.rounds} microbatches in each of {split.data} copies"),
         *_recompute(split.recompute[0]),
         *_state(split),
+        Choice("--attention-backend", *attention),
     ]
-    if split.attention == "fused":
-        found.append(Choice("--attention-backend", "flash", "scores never leave the chip"))
-    return found
+
+
+def environment(split: Split) -> str:
+    """The line that sets what the flags need of the environment."""
+    if split.zero > 1:
+        return f"unset {CONNECTIONS}  # Megatron-FSDP refuses to start with 1\n"
+    if split.tensor > 1:
+        return f"export {CONNECTIONS}=1  # tensor parallelism needs it on GPUs before Blackwell\n"
+    return ""
+
+
+def _words(split: Split) -> str:
+    words = split.sizes.get("vocabulary")
+    return "" if words is None else f" of {words:,} words, as planned,"
 
 
 def megatron(split: Split) -> str:
@@ -181,7 +173,8 @@ def megatron(split: Split) -> str:
     return (
         f"# {split.model} on {used} x {split.chip}: flags for {VERSION}, by phaze {__version__}.\n"
         f"# The data-parallel degree, {split.data}, follows from the {used} processes that are started.\n"
-        f"MEGATRON_FLAGS=(\n{aligned(lines)}\n)\n"
-        f"# Then, with data, tokenizer and learning rate of your own and torchrun's own options for {used} processes:\n"
+        f"{environment(split)}MEGATRON_FLAGS=(\n{aligned(lines)}\n)\n"
+        f"# Then, with data, a tokenizer{_words(split)} and a learning rate of your own,\n"
+        f"# and torchrun's own options for {used} processes:\n"
         f'#   torchrun ... {script} "${{MEGATRON_FLAGS[@]}}" ...\n'
     )

@@ -5,22 +5,13 @@ from typing import Any
 
 from phaze.documents import parse, read_text
 from phaze.errors import InputError
+from phaze.evaluate.plan_file import require_plan
 from phaze.report.page.search_page import Run
+from phaze.search.chips import open_space
 from phaze.search.folder import JOURNAL, RESULT, STUDY
 from phaze.search.journal import read_closed, read_evaluated
-from phaze.search.result import SCHEMA
+from phaze.search.result_file import read_result, require_of_job
 from phaze.study.load import job_of, read_study, study_of
-
-NEEDED = ("name", "chip", "models", "objective", "certificate", "study_digest", "code_digest", "version")
-
-
-def read_result(folder: Path) -> dict[str, Any]:
-    """The answer of a finished run, or an InputError."""
-    text, where = read_text(str(folder / RESULT))
-    raw = parse(text, "json", where)
-    if raw.get("schema") != SCHEMA or any(key not in raw for key in NEEDED):
-        raise InputError(where, f"this is no {SCHEMA}", "give the folder of a run that has ended")
-    return raw
 
 
 def run_of(folder: Path) -> Run:
@@ -32,9 +23,14 @@ def run_of(folder: Path) -> Run:
     job = job_of(study_of(raw, where))
     if job.digest != result["study_digest"]:
         raise InputError(where, "the result beside it is of another study or another phaze", "search again")
+    opened = open_space(job.space)
+    require_of_job(result, job, opened, str(folder / RESULT))
     journal = folder / JOURNAL
     study, _ = read_text(str(folder / STUDY))
-    return Run(job, result, read_closed(journal), read_evaluated(journal), study, str(folder))
+    closed = read_closed(journal)
+    if len(closed) != len(opened):
+        raise InputError(str(journal), f"it has {len(closed):,} chips of its space", "search again to end it")
+    return Run(job, result, closed, read_evaluated(journal), study, str(folder))
 
 
 def read_plan(path: str) -> tuple[dict[str, Any], str]:
@@ -43,4 +39,5 @@ def read_plan(path: str) -> tuple[dict[str, Any], str]:
     raw = parse(text, "json", where)
     if raw.get("schema") != "phaze.plan/1" or "batch_s" not in raw:
         raise InputError(where, "this is no plan (phaze.plan/1)", "give what phaze plan ... --json prints")
+    require_plan(raw, where)
     return raw, where

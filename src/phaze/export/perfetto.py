@@ -28,17 +28,18 @@ def _event(process: int, thread: int, name: str, kind: str, start_s: float, leng
 
 
 def _pipeline(process: int, name: str, flow: Pipeline) -> Iterator[dict[str, Any]]:
-    stages, rounds = flow.forward_s.shape
+    stages, pieces = flow.forward_s.shape
     shown = max(1, MOST // (2 * stages) // 2)
-    kept = [k for k in range(rounds) if k < shown or k >= rounds - shown]
-    left = "" if len(kept) == rounds else f", {rounds - len(kept)} microbatches in the middle left out"
+    kept = [k for k in range(pieces) if k < shown or k >= pieces - shown]
+    what = "microbatches" if flow.chunks == 1 else "pieces of microbatches"
+    left = "" if len(kept) == pieces else f", {pieces - len(kept)} {what} in the middle left out"
     yield from _named(process, f"{name}: pipeline of one copy{left}", [f"stage {at}" for at in range(stages)])
     passes = (("forward", flow.forward_s, flow.forward_length_s), ("backward", flow.backward_s, flow.backward_length_s))
     for kind, starts, lengths in passes:
         for stage in range(stages):
             for number in kept:
                 start, length = float(starts[stage, number]), float(lengths[stage])
-                yield _event(process, stage + 1, f"{kind} {number}", kind, start, length)
+                yield _event(process, stage + 1, f"{kind} {flow.numbered(number)}", kind, start, length)
 
 
 def _gantt(process: int, name: str, gantt: Gantt) -> Iterator[dict[str, Any]]:

@@ -13,6 +13,7 @@ from phaze.errors import InputError
 from phaze.evaluate.job_file import Reopened
 from phaze.graph.family import check_sizes
 from phaze.graph.zoo import ZOO
+from phaze.search.cluster_task import ClusterTask
 from phaze.search.task import ModelTask
 from phaze.study.schema import StudyFile
 
@@ -83,7 +84,8 @@ def _known(model: str) -> dict[str, int]:
     if model not in ZOO:
         return {}
     entry = ZOO[model]
-    return {"layers": entry.layers, "hidden": entry.hidden, "heads": entry.heads, "sequence": entry.sequence}
+    known = {"layers": entry.layers, "hidden": entry.hidden, "heads": entry.heads, "sequence": entry.sequence}
+    return known if entry.positions is None else {**known, "positions": entry.positions}
 
 
 def searched_split(task: ModelTask, found: Mapping[str, Any], study: StudyFile, chip: str) -> Split:
@@ -92,6 +94,7 @@ def searched_split(task: ModelTask, found: Mapping[str, Any], study: StudyFile, 
     graph = next(g for g in task.graphs if (g.width, g.microbatch) == (found["tensor"], found["microbatch"]))
     table = next(one for one in study.tables() if one.name == task.name)
     known = _known(task.name)
+    job = task.job if isinstance(task, ClusterTask) else None
     return Split(
         model=task.name,
         chip=chip,
@@ -102,13 +105,13 @@ def searched_split(task: ModelTask, found: Mapping[str, Any], study: StudyFile, 
         microbatch=found["microbatch"],
         batch=task.training.batch,
         sequence=table.sequence or known.get("sequence"),
-        sequence_parallel=study.training.sequence_parallel,
+        sequence_parallel=bool(found.get("sequence_parallel", study.training.sequence_parallel)),
         optimizer=task.training.optimizer,
-        precision="bf16",
-        zero=0,
-        order="",
+        precision="bf16" if job is None else job.precision,
+        zero=0 if job is None else job.zero,
+        order=str(plan.get("order", "")),
         attention=study.training.attention,
-        hides_synchronisation=False,
+        hides_synchronisation=job is not None and job.machine.stack.hidden_synchronisation > 0,
         recompute=tuple(stage["recompute"] for stage in plan["stages"]),
         devices=tuple(stage["devices"] for stage in plan["stages"]),
         stages=cut(graph.calls, plan["stages"], task.name),
@@ -164,5 +167,5 @@ def require_launchable(split: Split, framework: str) -> None:
         raise InputError(
             split.model,
             f"its stages recompute differently ({', '.join(sorted(set(split.recompute)))})",
-            f"{framework} recomputes alike on every stage; plan with one choice for all",
+            f"{framework} recomputes alike on every stage: phaze plan --recompute full, in a study recompute = [true]",
         )

@@ -1,8 +1,11 @@
 """A plan as torchtitan's job file: TOML as release 0.2.2 reads it, the last one with TOML files.
 
-Release 0.3.0 has Python configurations and takes the same choices on its command line; where a name differs the comment
-says so. torchtitan shards with FSDP, which knows no ZeRO 1 alone, and its replication stands alone; what it cannot
-express is refused with the reason.
+Release 0.3.0 has Python configurations; its tables ``training`` and ``parallelism`` keep these keys and take them on
+the command line (``--training.seq_len 4096``), its model, recomputing and optimizer are chosen in Python. torchtitan
+shards with FSDP, which knows no ZeRO 1 alone, and its replication stands alone; without FSDP it trains in fp32 beside
+tensor or pipeline parallelism. What it cannot express is refused with the reason; what only runs otherwise than planned
+is said in the file.
+``tests/export/against_releases.py`` has every kind of job read by the release itself.
 """
 
 from collections.abc import Mapping
@@ -31,14 +34,46 @@ def _require(split: Split) -> None:
             "the copies keep whole optimizer states beside tensor or pipeline parallelism",
             "torchtitan's replication stands alone; plan with --zero 1",
         )
+    if split.data == 1 and not alone and split.precision != "fp32":
+        raise InputError(
+            split.model,
+            f"one copy in {split.precision} beside tensor or pipeline parallelism",
+            f"{VERSION} has mixed precision with sharding only; plan for two copies or more",
+        )
+    if split.precision == "fp8":
+        raise InputError(split.model, "products in fp8", f"in {VERSION} they need a converter; plan in bf16")
     if split.tensor > 1 and not split.sequence_parallel:
         raise InputError(
             split.model,
             "tensor parallelism without sequence parallelism",
             f"{VERSION} has none; choose a plan with sequence parallelism",
         )
-    if split.chunks > 1 and any(blocks % split.chunks for blocks, _, _ in split.stages):
+    if split.chunks > 1:
+        _require_interleaved(split)
+
+
+def _require_interleaved(split: Split) -> None:
+    if any(blocks % split.chunks for blocks, _, _ in split.stages):
         raise InputError(split.model, "chunks that do not divide the blocks of a stage", "plan with other chunks")
+    rounds = max(1, split.rounds // split.pipeline)
+    if split.rounds % rounds:
+        raise InputError(
+            split.model,
+            f"{split.rounds} microbatches of a copy do not divide into {rounds} rounds over its stages",
+            "Interleaved1F1B needs that; plan with another batch or without chunks",
+        )
+
+
+def _differences(split: Split) -> list[str]:
+    """What torchtitan will do otherwise than planned, though it can run the plan."""
+    found = []
+    if split.attention == "eager":
+        found.append("attention is fused: the scores that the plan keeps never leave the chip")
+    if split.zero in (1, 2):
+        found.append("FSDP shards weights outside the step too, so memory is below the plan")
+    if split.order == "pipeline" and split.pipeline > 1 and split.data > 1:
+        found.append("the copies of a stage lie side by side, in the plan the stages of a copy do")
+    return found
 
 
 def module_names(split: Split) -> list[list[str]]:
@@ -69,6 +104,8 @@ def _training(split: Split) -> list[Choice]:
         Choice("local_batch_size", str(local), why),
         Choice("global_batch_size", str(split.batch), "sequences in a batch"),
     ]
+    if split.precision == "fp32":
+        found.append(Choice("mixed_precision_param", '"float32"', "as planned"))
     if split.sequence is not None:
         found.append(Choice("seq_len", str(split.sequence), "positions of a sequence"))
     return found
@@ -83,7 +120,7 @@ def _parallelism(split: Split) -> list[Choice]:
         ]
     else:
         kept = "never" if split.zero < 3 else "always"
-        why = "parameters stay gathered; gradients are sharded too, below the planned memory"
+        why = "weights stay gathered through the step"
         found += [
             Choice("data_parallel_replicate_degree", "1", "no replication"),
             Choice("data_parallel_shard_degree", str(split.data), f"copies, nearest to ZeRO {split.zero}"),
@@ -97,12 +134,12 @@ def _parallelism(split: Split) -> list[Choice]:
             Choice(
                 "pipeline_parallel_microbatch_size",
                 str(split.microbatch),
-                f"0.3.0: --parallelism.num_pp_microbatches {split.rounds}",
+                f"{split.rounds} microbatches of a copy",
             ),
             Choice(
                 "module_fqns_per_model_part",
                 _quoted(module_names(split)),
-                "the stages; 0.3.0: pipeline_parallel_module_fqns_per_model_part",
+                "the stages of a copy" if split.chunks == 1 else "its virtual stages, the first of every rank first",
             ),
         ]
     return found
@@ -138,8 +175,10 @@ def torchtitan(split: Split) -> str:
     used = split.tensor * split.pipeline * split.data
     text = (
         f"# {split.model} on {used} x {split.chip}: a job for {VERSION}, by phaze {__version__}.\n"
-        "# Release 0.3.0 reads no TOML: give the same as --table.key value on its command line.\n"
+        f"# Start {used} processes: torchrun ... -m torchtitan.train --job.config_file THIS_FILE.\n"
+        "# Release 0.3.0 reads no TOML: give [training] and [parallelism] as --table.key value; the rest in Python.\n"
     )
+    text += "".join(f"# Not as planned: {one}.\n" for one in _differences(split))
     for name, rows in tables(split).items():
         lines = [(f"{row.name} = {row.value}", row.why) for row in rows]
         short = [line for line in lines if "\n" not in line[0]]

@@ -87,6 +87,7 @@ def document_of(found: Plan | Shortage) -> Mapping[str, Any]:
         "data": found.data,
         "tensor": found.tensor,
         **({"order": found.order} if found.order else {}),
+        **({"chunks": found.chunks} if found.chunks > 1 else {}),
         "stages": [_stage(stage) for stage in found.stages],
         "breakdown": asdict(found.breakdown),
     }

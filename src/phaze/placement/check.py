@@ -92,6 +92,34 @@ def run_events(stages: Sequence[tuple[float, float]], rounds: int, all_ahead: bo
     return max(free)
 
 
+def run_pieces(stages: Sequence[tuple[float, float]], rounds: int, chunks: int) -> float:
+    """End of interleaved 1F1B, by running whatever is ready; chunk c of stage i is place c S + i of a longer line."""
+    count, places = len(stages), len(stages) * chunks
+    turns = [(k, c) for g in range(0, rounds, count) for c in range(chunks) for k in range(g, g + count)]
+    lists = []
+    for i in range(count):
+        ahead = min(len(turns), 2 * (count - 1 - i) + (chunks - 1) * count + 1)
+        work = [(0, k, c * count + i) for k, c in turns[:ahead]]
+        for at, (k, c) in enumerate(turns):
+            work.append((1, k, (chunks - 1 - c) * count + i))
+            work += [(0, later, d * count + i) for later, d in turns[ahead + at : ahead + at + 1]]
+        lists.append(work)
+    done: dict[tuple[int, int, int], float] = {}
+    at_, free, moved = [0] * count, [0.0] * count, True
+    while moved:
+        moved = False
+        for i in range(count):
+            while at_[i] < len(lists[i]):
+                which, k, place = lists[i][at_[i]]
+                needs = (0, k, place - 1) if which == 0 else (1, k, place + 1) if place < places - 1 else (0, k, place)
+                if needs[2] >= 0 and needs not in done:
+                    break
+                free[i] = max(free[i], done.get(needs, 0.0)) + stages[i][which] / chunks
+                done[which, k, place] = free[i]
+                at_[i], moved = at_[i] + 1, True
+    return max(free)
+
+
 def _stage_objections(problem: Problem, index: int, said: Mapping[str, Any], true: _Truth) -> list[str]:
     found = []
     pairs = {

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from phaze.placement.check import MOST_EVENTS, run_events
+from phaze.placement.check import MOST_EVENTS, run_events, run_pieces
 from phaze.placement.cluster_problem import ClusterProblem, Extra
 from phaze.placement.problem import ROUNDING, LayerGraph
 
@@ -44,6 +44,11 @@ def _unit_sizes(problem: ClusterProblem) -> list[int]:
         product *= level.size
         sizes.append(product)
     return sizes
+
+
+def _pieces(document: Mapping[str, Any]) -> int:
+    """Chunks of a stage."""
+    return int(document.get("chunks", 1))
 
 
 def _devices(document: Mapping[str, Any], copy: int, stage: int) -> range:
@@ -93,18 +98,23 @@ def _stage_sums(graph: LayerGraph, extras: Sequence[Extra], stage: Mapping[str, 
 
 
 def _moves(problem: ClusterProblem, graph: LayerGraph, document: Mapping[str, Any], prices: Priced) -> list[float]:
+    """Seconds at every boundary for a microbatch, in all its pieces; first and last the way round from end to begin."""
     owner = {id_: i for i, stage in enumerate(document["stages"]) for id_ in stage["layers"]}
     lanes = document["tensor"] if problem.stack.scatter_gather else 1
-    found = []
+    pieces, found, sizes, levels = _pieces(document), [], [], []
     for boundary in range(len(document["stages"]) - 1):
         over = [
             edge.size_bytes
             for edge in graph.edges
             if owner[graph.layers[edge.tail].id] <= boundary < owner[graph.layers[edge.head].id]
         ]
-        level = _crossed(problem, document, boundary)
-        found.append(float(prices.transfer_s(level, np.array([fsum(over) / lanes]))[0]))
-    return found
+        sizes.append(fsum(over) / lanes)
+        levels.append(_crossed(problem, document, boundary))
+        found.append(pieces * float(prices.transfer_s(levels[-1], np.array([sizes[-1]]))[0]))
+    back_s = 0.0
+    if pieces > 1 and sizes:
+        back_s = (pieces - 1) * float(prices.transfer_s(max(levels), np.array([max(sizes)]))[0])
+    return [back_s, *found, back_s]
 
 
 def _copies(problem: ClusterProblem, document: Mapping[str, Any]) -> tuple[int, ...]:
@@ -185,6 +195,11 @@ def _structure(problem: ClusterProblem, graph: LayerGraph, document: Mapping[str
         found.append("pipeline or order is wrong")
     if document["tensor"] * document["data"] * len(stages) > problem.devices:
         found.append("the plan takes more devices than there are")
+    pieces = document.get("chunks", 1)
+    if type(pieces) is not int or pieces < 1 or (pieces > 1 and problem.schedule == "gpipe"):
+        found.append("chunks are out of range")
+    elif pieces > 1 and -(-problem.microbatches // document["data"]) % len(stages):
+        found.append("the microbatches of a copy are no multiple of the stages")
     return found
 
 
@@ -195,10 +210,8 @@ def _sharded(size: float, counts: tuple[float, float], data: int) -> float:
 
 
 def _stage(
-    problem: ClusterProblem, said: Mapping[str, Any], true: Mapping[str, float], place: tuple[int, int, int]
+    problem: ClusterProblem, said: Mapping[str, Any], true: Mapping[str, float], flying: float, data: int
 ) -> list[str]:
-    number, rounds, data = place
-    flying = rounds if problem.schedule == "gpipe" else min(number, rounds)
     count, largest = true["parameters"] / problem.sent_bytes, true["largest"] / problem.sent_bytes
     terms = {
         "parameters": _sharded(problem.state.weight, (count, largest), data if problem.zero > 2 else 1),
@@ -217,9 +230,15 @@ def _stage(
     }
     found = [f"{name} should be {value!r}" for name, value in pairs.items() if not _same(said.get(name), value)]
     found += [f"memory.{name} should be {v!r}" for name, v in terms.items() if not _same(said["memory"].get(name), v)]
-    if need > problem.hbm_bytes * (1 + ROUNDING + TOLERANCE):
-        found.append(f"it needs {need!r} bytes and there are {problem.hbm_bytes!r}")
     return found
+
+
+def _flying(problem: ClusterProblem, document: Mapping[str, Any], index: int, rounds: int) -> float:
+    """Microbatches in flight at a stage."""
+    count, pieces = len(document["stages"]), _pieces(document)
+    if problem.schedule == "gpipe":
+        return rounds
+    return min(rounds, count - index if pieces == 1 else (2 * (count - index) - 1 + (pieces - 1) * count) / pieces)
 
 
 def _whole(
@@ -237,7 +256,8 @@ def _whole(
     pace_s, all_ahead = max(times), problem.schedule == "gpipe"
     if all_ahead:
         pace_s = max(forward for forward, _ in passes) + max(backward for _, backward in passes)
-    batch_s = (rounds - 1) * pace_s + fsum([*times, sync_s, step_s, tied_s])
+    pieces = _pieces(document)
+    batch_s = fsum([(rounds - 1 / pieces) * pace_s, fsum(times) / pieces, sync_s, step_s, tied_s])
     parts = [true[longest][name] for name in ("forward", "backward", "again")]
     waited_s = times[longest] - fsum([*parts, moves[longest], moves[longest + 1]])
     expected = {
@@ -245,7 +265,7 @@ def _whole(
         "backward_s": rounds * true[longest]["backward"],
         "recompute_s": rounds * true[longest]["again"],
         "transfer_s": rounds * (moves[longest] + moves[longest + 1]),
-        "bubble_s": fsum(times) - times[longest] + (rounds - 1) * (pace_s - times[longest]),
+        "bubble_s": (fsum(times) - times[longest]) / pieces + (rounds - 1) * (pace_s - times[longest]),
         "synchronisation_s": sync_s + rounds * waited_s,
         "optimizer_s": step_s,
         "tied_s": tied_s,
@@ -260,17 +280,19 @@ def _whole(
         found.append(f"batch_s should be {batch_s!r}")
     if not 0 <= document["lower_bound_s"] <= batch_s * (1 + TOLERANCE):
         found.append("lower_bound_s exceeds the batch time")
-    if 2 * rounds * len(times) <= MOST_EVENTS:
-        end_s = run_events(passes, rounds, all_ahead) + sync_s + step_s + tied_s
+    if 2 * rounds * len(times) * pieces <= MOST_EVENTS:
+        end_s = run_events(passes, rounds, all_ahead) if pieces == 1 else run_pieces(passes, rounds, pieces)
+        end_s += sync_s + step_s + tied_s
         if not _same(document["simulated_s"], end_s):
             found.append(f"simulated_s should be {end_s!r}")
     return found
 
 
 def objections(problem: ClusterProblem, document: Mapping[str, Any], prices: Priced) -> list[str]:
-    """Everything that a feasible ``phaze.plan/1`` under rules ``cluster`` says and that is not so."""
-    if document.get("schema") != "phaze.plan/1" or not document.get("feasible") or document.get("rules") != "cluster":
-        return ["the document is not a feasible plan under rules cluster"]
+    """Everything that a ``phaze.plan/1`` under rules ``cluster``, fitting or not, says and that is not so."""
+    named = (document.get("schema"), document.get("rules"))
+    if named != ("phaze.plan/1", "cluster") or type(document.get("feasible")) is not bool or "stages" not in document:
+        return ["the document is no plan under rules cluster"]
     tensor, data, stages = document["tensor"], document["data"], document["stages"]
     if (
         tensor not in [g.width for g in problem.graphs]
@@ -282,14 +304,17 @@ def objections(problem: ClusterProblem, document: Mapping[str, Any], prices: Pri
     found = _structure(problem, graph, document)
     if found:
         return found
-    moves, rounds = [0.0, *_moves(problem, graph, document, prices), 0.0], -(-problem.microbatches // data)
+    moves, rounds = _moves(problem, graph, document, prices), -(-problem.microbatches // data)
     true = [_stage_sums(graph, extras, stage) for stage in stages]
     for i, sums in enumerate(true):
         ahead, behind = _waits(problem, document, stages[i], prices)
         sums["forward_s"] = _with_waits(problem, sums["forward"], ahead) + moves[i]
         sums["backward_s"] = _with_waits(problem, sums["again"] + sums["backward"], behind) + moves[i + 1]
-        place = (len(stages) - i, rounds, data)
-        found += [f"stages[{i}]: {text}" for text in _stage(problem, stages[i], sums, place)]
+        flying = _flying(problem, document, i, rounds)
+        found += [f"stages[{i}]: {text}" for text in _stage(problem, stages[i], sums, flying, data)]
         if stages[i]["devices"] != tensor:
             found.append(f"stages[{i}].devices should be {tensor}")
+    most = max(stage["memory_bytes"] for stage in stages)
+    if document["feasible"] != (most <= problem.hbm_bytes * (1 + ROUNDING + TOLERANCE)):
+        found.append(f"feasible is wrong: {most!r} bytes are needed and there are {problem.hbm_bytes!r}")
     return found + _whole(problem, document, true, moves, prices)

@@ -180,19 +180,21 @@ def most_in_flight(pairs: Pairs, room: Room, pair: int, mode: int, cap: int) -> 
 
 
 @njit(cache=True)
-def paces(pairs: Pairs, room: Room, rounds: int, gpipe: bool, depth: int) -> "Floats":
-    """For S = 0 .. ``depth``: the least greatest stage time of a cut into S stages, transfers left out."""
+def paces(pairs: Pairs, room: Room, rounds: int, gpipe: bool, depth: int, move_s: "Floats") -> "Floats":
+    """For S = 0 .. ``depth``: the least greatest stage time of a cut into S stages; ``move_s`` is the least transfer
+    into each closed set."""
     sets = pairs.start.shape[0] - 1
     g = np.full((sets, depth + 1), np.inf)
     g[0, 0] = 0.0
     for top in range(1, sets):
-        row = g[top]
+        row, entry_s = g[top], 0.0 if top == sets - 1 else move_s[top]
         for pair in range(pairs.start[top], pairs.start[top + 1]):
-            below, covered, slowest_s = g[pairs.rest[pair]], 0, 0.0
+            rest, covered, slowest_s = pairs.rest[pair], 0, 0.0
+            below, moved_s = g[rest], entry_s + (0.0 if rest == 0 else move_s[rest])
             for mode in range(3):
                 most = most_in_flight(pairs, room, pair, mode, rounds)
                 up_to = depth if rounds <= most else (0 if gpipe else min(depth, most))
-                own_s = pairs.forward_s[pair] + pairs.backward_s[pair, mode]
+                own_s = pairs.forward_s[pair] + pairs.backward_s[pair, mode] + moved_s
                 for s in range(covered + 1 if own_s >= slowest_s else 1, up_to + 1):
                     row[s] = min(row[s], max(own_s, below[s - 1]))
                 if up_to > 0:

@@ -38,6 +38,8 @@ def _levels(first: Ints, last: Ints, sizes: Ints) -> Ints:
 def boundary_levels(cluster: Cluster, shape: Shape) -> Ints:
     """The level that each boundary crosses in the copy where it crosses most, first boundary first."""
     tensor, stages, data, order = shape
+    if len(cluster.levels) == 1:
+        return np.zeros(stages - 1, np.int64)
     boundary = np.arange(stages - 1)
     if order == "data":
         begin = boundary * data * tensor
@@ -51,8 +53,9 @@ def boundary_levels(cluster: Cluster, shape: Shape) -> Ints:
 def copies_by_level(cluster: Cluster, shape: Shape) -> tuple[int, ...]:
     """How many members of the group of a stage's copies meet at each level; their product is at least the copies."""
     stride = shape.tensor * (shape.stages if shape.order == "pipeline" else 1)
-    met, found = 1, []
-    for size in units(cluster).tolist():
+    met, size, found = 1, 1, []
+    for level in cluster.levels:
+        size *= level.size
         inside = min(shape.data, max(1, size // stride))
         found.append(-(-inside // met))
         met = max(met, inside)

@@ -52,16 +52,33 @@ def _require_structure(problem: ClusterProblem, graph: LayerGraph, shape: Shape,
         raise InputError("data", f"{shape.data} copies are out of range", "use fewer copies or stages")
 
 
-def _sums(graph: LayerGraph, extras: Sequence[Extra], cut: ModeCut) -> _Sums:
-    forward_s = backward_s = again_s = parameters = kept = live = 0.0
-    seen: set[str] = set()
-    sizes: list[float] = []
+def _require_chunks(problem: ClusterProblem, rounds: int, stages: int, chunks: int) -> None:
+    if chunks < 1 or (chunks > 1 and problem.schedule == "gpipe"):
+        raise InputError("chunks", f"{chunks} under {problem.schedule}", "use 1, or more under 1f1b")
+    if chunks > 1 and rounds % stages:
+        raise InputError(
+            "chunks",
+            f"{chunks} need a multiple of the {stages} stages as microbatches of a copy, and there are {rounds}",
+            "use 1, or another microbatch, batch, data or pipeline degree",
+        )
+
+
+def _entering(graph: LayerGraph) -> list[float]:
+    """Bytes of all edges that enter each layer."""
     entering = [0.0] * len(graph.layers)
     for edge in graph.edges:
         entering[edge.head] += edge.size_bytes
-    for position, (layer, extra) in enumerate(zip(graph.layers, extras, strict=True)):
-        if layer.id not in cut.layers:
-            continue
+    return entering
+
+
+def _sums(
+    graph: LayerGraph, extras: Sequence[Extra], mode: Mode, positions: Sequence[int], entering: Sequence[float]
+) -> _Sums:
+    forward_s = backward_s = again_s = parameters = kept = live = 0.0
+    seen: set[str] = set()
+    sizes: list[float] = []
+    for position in positions:
+        layer, extra = graph.layers[position], extras[position]
         forward_s += layer.forward_s
         backward_s += layer.backward_s
         parameters += layer.parameter_bytes
@@ -70,10 +87,10 @@ def _sums(graph: LayerGraph, extras: Sequence[Extra], cut: ModeCut) -> _Sums:
             parameters -= extra.tied_bytes if extra.tied in seen else 0.0
             seen.add(extra.tied)
         own = layer.activation_bytes
-        if cut.mode == "full":
+        if mode == "full":
             own = entering[position]
             again_s += layer.forward_s if extra.full_s is None else extra.full_s
-        elif cut.mode == "selective" and extra.selective_bytes is not None:
+        elif mode == "selective" and extra.selective_bytes is not None:
             own = extra.selective_bytes
             again_s += extra.selective_s
         kept += own
@@ -81,7 +98,7 @@ def _sums(graph: LayerGraph, extras: Sequence[Extra], cut: ModeCut) -> _Sums:
     return _Sums(forward_s, backward_s, again_s, parameters, max(sizes), kept, live, tuple(sizes))
 
 
-def _memory(problem: ClusterProblem, sums: _Sums, data: int, in_flight: int) -> Memory:
+def _memory(problem: ClusterProblem, sums: _Sums, data: int, in_flight: float) -> Memory:
     parameters, largest = sums.parameter_bytes / problem.sent_bytes, sums.largest_bytes / problem.sent_bytes
     held, working = problem.held(data), problem.working(data)
     return Memory(
@@ -95,9 +112,10 @@ def _memory(problem: ClusterProblem, sums: _Sums, data: int, in_flight: int) -> 
 
 
 def _transfers(
-    problem: ClusterProblem, graph: LayerGraph, shape: Shape, cuts: Sequence[ModeCut], prices: Prices
+    problem: ClusterProblem, graph: LayerGraph, shape: Shape, cuts: Sequence[ModeCut], chunks: int, prices: Prices
 ) -> list[float]:
-    """x of every boundary."""
+    """What a microbatch takes to cross every boundary, the entry of the first stage and the exit of the last included:
+    v x_i, and (v - 1) x_S at both ends."""
     owner = {id_: index for index, cut in enumerate(cuts) for id_ in cut.layers}
     carried = [0.0] * (len(cuts) - 1)
     for edge in graph.edges:
@@ -105,10 +123,13 @@ def _transfers(
             carried[boundary] += edge.size_bytes
     lanes = shape.tensor if problem.stack.scatter_gather else 1
     levels = boundary_levels(problem.cluster, shape).tolist()
-    return [
-        float(prices.transfer_s(level, np.array([size / lanes]))[0])
-        for level, size in zip(levels, carried, strict=True)
-    ]
+
+    def once(level: int, size: float) -> float:
+        return float(prices.transfer_s(level, np.array([size / lanes]))[0])
+
+    between = [chunks * once(level, size) for level, size in zip(levels, carried, strict=True)]
+    round_s = (chunks - 1) * once(max(levels), max(carried)) if chunks > 1 and carried else 0.0
+    return [round_s, *between, round_s]
 
 
 def tied_seconds(problem: ClusterProblem, shape: Shape, owner: dict[int, int], prices: Prices) -> float:
@@ -159,47 +180,67 @@ def _gathered(problem: ClusterProblem, shape: Shape, prices: Prices, sums: _Sums
     return ahead * once_s, behind * once_s
 
 
-def price(problem: ClusterProblem, shape: Shape, cuts: Sequence[ModeCut], prices: Prices) -> Plan:
-    """The plan with its batch time, fitting or not; nothing is proved of it, so its lower bound is 0."""
+def _stages(
+    problem: ClusterProblem, shape: Shape, cuts: Sequence[ModeCut], chunks: int, prices: Prices
+) -> tuple[list[Stage], list[_Sums], list[float]]:
+    """Every stage with its times and memory, what it adds up to, and the transfers at every boundary."""
     graph, extras = problem.graph(shape.tensor)
+    moves = _transfers(problem, graph, shape, cuts, chunks, prices)
+    place, entering = {layer.id: at for at, layer in enumerate(graph.layers)}, _entering(graph)
+    rounds, hidden = problem.rounds(shape.data), problem.stack.hidden_synchronisation
+    stages, sums = [], []
+    for i, cut in enumerate(cuts):
+        positions = sorted(place[id_] for id_ in cut.layers)
+        own = _sums(graph, extras, cut.mode, positions, entering)
+        ahead_s, behind_s = _gathered(problem, shape, prices, own)
+        forward_s = beside(own.forward_s, ahead_s, hidden) + moves[i]
+        backward_s = beside(own.again_s + own.backward_s, behind_s, hidden) + moves[i + 1]
+        memory = _memory(problem, own, shape.data, problem.in_flight(rounds, len(cuts) - i, len(cuts), chunks))
+        ids = tuple(graph.layers[at].id for at in positions)
+        stages.append(Stage(ids, shape.tensor, cut.mode, forward_s, backward_s, forward_s + backward_s, memory))
+        sums.append(own)
+    return stages, sums, moves
+
+
+def price(
+    problem: ClusterProblem,
+    shape: Shape,
+    cuts: Sequence[ModeCut],
+    prices: Prices,
+    chunks: int = 1,
+    simulated: bool = True,
+) -> Plan:
+    """The plan with its batch time, fitting or not; nothing is proved of it, so its lower bound is 0. Its events are
+    run if it is to be ``simulated``."""
     if shape.stages != len(cuts):
         raise InputError("pipeline", f"{shape.stages} stages are said and {len(cuts)} given", "let them agree")
-    _require_structure(problem, graph, shape, cuts)
+    _require_structure(problem, problem.graph(shape.tensor)[0], shape, cuts)
     rounds = problem.rounds(shape.data)
-    moves = _transfers(problem, graph, shape, cuts, prices)
-    sums = [_sums(graph, extras, cut) for cut in cuts]
-    stages = []
-    hidden, waits = problem.stack.hidden_synchronisation, [_gathered(problem, shape, prices, own) for own in sums]
-    for i, (cut, own) in enumerate(zip(cuts, sums, strict=True)):
-        forward_s = beside(own.forward_s, waits[i][0], hidden) + (moves[i - 1] if i > 0 else 0.0)
-        backward_s = beside(own.again_s + own.backward_s, waits[i][1], hidden)
-        backward_s += moves[i] if i < len(moves) else 0.0
-        memory = _memory(problem, own, shape.data, problem.in_flight(rounds, len(cuts) - i))
-        ordered = tuple(layer.id for layer in graph.layers if layer.id in cut.layers)
-        stages.append(Stage(ordered, shape.tensor, cut.mode, forward_s, backward_s, forward_s + backward_s, memory))
-    ends = [end_seconds(problem, shape, prices, own.parameter_bytes) for own in sums]
-    sync_s, step_s = max(ends, key=sum)
+    _require_chunks(problem, rounds, len(cuts), chunks)
+    stages, sums, moves = _stages(problem, shape, cuts, chunks, prices)
+    # Prices do not fall with size, so the end of the stage with the most parameters is the last.
+    sync_s, step_s = end_seconds(problem, shape, prices, max(own.parameter_bytes for own in sums))
     owner = {id_: index for index, cut in enumerate(cuts) for id_ in cut.layers}
     tied_s = tied_seconds(problem, shape, owner, prices)
     passes = [(stage.forward_s, stage.backward_s) for stage in stages]
-    batch_s = batch_seconds(passes, rounds, problem.schedule, sync_s + step_s + tied_s)
+    batch_s = batch_seconds(passes, rounds, problem.schedule, sync_s + step_s + tied_s, chunks)
     slowest = max(range(len(stages)), key=lambda i: (stages[i].time_s, -i))
-    own, time_s = sums[slowest], stages[slowest].time_s
-    moved_s = (moves[slowest - 1] if slowest else 0.0) + (moves[slowest] if slowest < len(moves) else 0.0)
+    own, time_s, moved_s = sums[slowest], stages[slowest].time_s, moves[slowest] + moves[slowest + 1]
     waited_s = time_s - moved_s - own.forward_s - own.backward_s - own.again_s if problem.zero >= 2 else 0.0
     breakdown = Breakdown(
         forward_s=rounds * own.forward_s,
         backward_s=rounds * own.backward_s,
         recompute_s=rounds * own.again_s,
         transfer_s=rounds * moved_s,
-        bubble_s=sum(stage.time_s for stage in stages)
-        - time_s
+        bubble_s=(sum(stage.time_s for stage in stages) - time_s) / chunks
         + (rounds - 1) * (pace_seconds(passes, problem.schedule) - time_s),
         synchronisation_s=rounds * max(0.0, waited_s) + sync_s,
         optimizer_s=step_s,
         tied_s=tied_s,
     )
-    plan = Plan(shape.tensor, shape.data, tuple(stages), batch_s, 0.0, 0.0, breakdown, shape.order)
+    plan = Plan(shape.tensor, shape.data, tuple(stages), batch_s, 0.0, 0.0, breakdown, shape.order, chunks)
+    if not simulated:
+        return plan
     end_s = one_copy_seconds(plan, rounds, problem.schedule == "gpipe")
     return replace(plan, simulated_s=end_s + sync_s + step_s + tied_s)
 

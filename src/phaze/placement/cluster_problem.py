@@ -40,6 +40,17 @@ each such group over the outermost level that the pipeline crosses. Then
     1F1B    batch time = (m - 1) max_i T(X_i) + sum_i T(X_i) + max_i E(X_i) + Y                          (batch_seconds)
     GPipe   batch time = (m - 1) (max_i F(X_i) + max_i R(X_i)) + sum_i T(X_i) + max_i E(X_i) + Y
 
+Under interleaved 1F1B every stage is cut into v pieces of equal time, its *chunks*, and a microbatch passes the first
+piece of every stage, then the second, and so on. Each piece is handed on, also from the last stage to the first, with
+the most bytes of any boundary over the outermost level that the pipeline crosses (transfer x_S; v = 1: 0):
+
+    transfers   v x_i between stages, (v - 1) x_S at the entry of the first stage and the exit of the last
+    in flight   q = min(m, (2 (s - 1) + (v - 1) S + 1) / v)                                                 (in_flight)
+    batch time = m max_i T(X_i) + (sum_i T(X_i) - max_i T(X_i)) / v + max_i E(X_i) + Y
+
+That is never less than m max_i T + max_i E, the floor of every schedule here, and needs no less memory than v = 1. It
+is exact for equal stages and m a multiple of S. Solvers prove v = 1 only; v > 1 is evaluated at plans that are given.
+
 GPipe's is exact: all forwards pass the stages as items pass a line, then all backwards. 1F1B's is exact when all stages
 take equal time; its events end by T(X_1) + (m + S - 2) max T at the latest (docs/placement.md).
 """
@@ -123,9 +134,13 @@ class ClusterProblem:
         """Microbatches of one copy, m."""
         return -(-self.microbatches // data)
 
-    def in_flight(self, rounds: int, number: int) -> int:
-        """Microbatches that the stage of that number holds at once, q."""
-        return rounds if self.schedule == "gpipe" else min(rounds, number)
+    def in_flight(self, rounds: int, number: int, stages: int = 1, chunks: int = 1) -> float:
+        """Microbatches that the stage of that number holds at once, q; parts of them where stages have chunks."""
+        if self.schedule == "gpipe":
+            return rounds
+        if chunks == 1:
+            return min(rounds, number)
+        return min(float(rounds), (2 * (number - 1) + (chunks - 1) * stages + 1) / chunks)
 
     def held(self, data: int) -> State:
         """Bytes that a device holds for a parameter of its stage when there are so many copies."""
@@ -183,6 +198,11 @@ def pace_seconds(stages_s: Sequence[tuple[float, float]], schedule: Schedule) ->
     return max(sum(stage_s) for stage_s in stages_s)
 
 
-def batch_seconds(stages_s: Sequence[tuple[float, float]], rounds: int, schedule: Schedule, end_s: float) -> float:
-    """(m - 1) pace + sum T + max E + Y, the last two together in ``end_s``."""
-    return (rounds - 1) * pace_seconds(stages_s, schedule) + sum(map(sum, stages_s)) + end_s
+def batch_seconds(
+    stages_s: Sequence[tuple[float, float]], rounds: int, schedule: Schedule, end_s: float, chunks: int = 1
+) -> float:
+    """(m - 1) pace + sum T + max E + Y, the last two together in ``end_s``; with chunks m pace + (sum T - pace) / v."""
+    pace_s, whole_s = pace_seconds(stages_s, schedule), sum(map(sum, stages_s))
+    if chunks > 1:
+        return rounds * pace_s + (whole_s - pace_s) / chunks + end_s
+    return (rounds - 1) * pace_s + whole_s + end_s

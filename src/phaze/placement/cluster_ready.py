@@ -42,6 +42,12 @@ class Width:
     gathered: dict[tuple[int, ...], Floats] = field(default_factory=dict, compare=False)
     least: dict[tuple[int, ...], Floats] = field(default_factory=dict, compare=False)
 
+    @property
+    def least_move_s(self) -> float:
+        """The least that a transfer between stages takes."""
+        inner = self.moves_s[:-1, 1:-1]
+        return float(inner.min()) if inner.size else 0.0
+
 
 def _kept(graph: LayerGraph, extras: tuple[Extra, ...]) -> kernels.Kept:
     entering = np.zeros(len(graph.layers))

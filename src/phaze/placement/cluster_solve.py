@@ -2,8 +2,9 @@
 
 Best first over shapes (t, S, d, order). No plan of a shape is faster than
 
-    (m - 1) P(S) + max(C, P(S))         C the time of all layers at width t, P(S) the least greatest stage time of a cut
-                                        into S stages with free transfers, in the memory that the most copies leave
+    (m - 1) P(S) + max(C, P(S))         C the time of all layers at width t and of the S - 1 least transfers, there and
+                                        back, P(S) the least greatest stage time of a cut into S stages, each transfer
+                                        on its fastest level, in the memory that the most copies leave
       + E of max(W / S, largest layer)  W all parameters, as prices do not fall with size
 
 so shapes are taken by that bound, and each is solved exactly (:func:`phaze.placement.cut_kernels.best_cut`) until the
@@ -29,9 +30,11 @@ from phaze.placement.cluster_pipeline import ModeCut, end_seconds, price, synchr
 from phaze.placement.cluster_prices import Prices, RingPrices
 from phaze.placement.cluster_problem import MODES, ORDERS, ClusterProblem
 from phaze.placement.cluster_ready import Width, inside, ready, room_of
-from phaze.placement.problem import ROUNDING, Plan
+from phaze.placement.problem import ROUNDING, LayerGraph, Plan
 
-MOST_KEPT = 10_000_000
+MOST_KEPT = 5_000_000
+# With more stages than this in all widths they are searched one after another, so that one at a time is in memory.
+MANY_PAIRS = 600_000
 AGREEMENT = 1e-9
 
 Floats = npt.NDArray[np.float64]
@@ -48,7 +51,8 @@ def _shapes(problem: ClusterProblem, widths: list[Width]) -> tuple[list[Ints], F
                 continue
             copies = np.arange(1, min(problem.microbatches, problem.devices // (width.graph.width * stages)) + 1)
             laps = -(-problem.microbatches // copies) - 1
-            bounds.append(laps * pace_s[stages] + np.maximum(width.seconds, pace_s[stages]))
+            whole_s = width.seconds + 2 * (stages - 1) * width.least_move_s * (1 - ROUNDING)
+            bounds.append(laps * pace_s[stages] + np.maximum(whole_s, pace_s[stages]))
             rows.append(np.stack([np.full_like(copies, index), np.full_like(copies, stages), copies]))
     if not rows:
         return [np.empty(0, np.int64)] * 3, np.empty(0)
@@ -66,10 +70,11 @@ def _paces(problem: ClusterProblem, width: Width) -> Floats:
     depth = min(len(width.graph.layers), problem.devices // width.graph.width)
     copies = max(1, min(problem.microbatches, problem.devices // width.graph.width))
     room, gpipe = room_of(problem, copies), problem.schedule == "gpipe"
-    found: Floats = kernels.paces(width.pairs, room, problem.rounds(copies), gpipe, depth)
+    move_s = width.moves_s[:-1].min(axis=0) * (1 - ROUNDING)
+    found: Floats = kernels.paces(width.pairs, room, problem.rounds(copies), gpipe, depth, move_s)
     full = [s for s in range(2, depth + 1) if not gpipe and _fewest_rounds(problem, width, s) >= s]
     if full and problem.rounds(copies) < depth:
-        found[full] = kernels.paces(width.pairs, room, depth, gpipe, depth)[full]
+        found[full] = kernels.paces(width.pairs, room, depth, gpipe, depth, move_s)[full]
     return found
 
 
@@ -93,11 +98,15 @@ def _fits(problem: ClusterProblem, width: Width, stages: int) -> bool:
     depth = min(len(width.graph.layers), problem.devices // width.graph.width)
     rounds = problem.rounds(copies)
     flying = depth if problem.schedule == "1f1b" and rounds >= stages else rounds
-    key = (flying, copies if problem.zero >= 1 else 1)
-    if key not in width.fitting:
-        room = room_of(problem, copies)
-        width.fitting[key] = kernels.depths_that_fit(width.pairs, room, flying, problem.schedule == "gpipe", depth)
-    return bool(width.fitting[key][stages])
+    # More in flight and fewer copies need no less, so powers of two on the safe side serve many depths at once.
+    for many, few in ((1 << (flying - 1).bit_length(), 1 << (copies.bit_length() - 1)), (flying, copies)):
+        key = (many, few if problem.zero >= 1 else 1)
+        if key not in width.fitting:
+            room, gpipe = room_of(problem, few), problem.schedule == "gpipe"
+            width.fitting[key] = kernels.depths_that_fit(width.pairs, room, many, gpipe, depth)
+        if width.fitting[key][stages]:
+            return True
+    return False
 
 
 def _gathered(problem: ClusterProblem, width: Width, shape: Shape, prices: Prices) -> Floats:
@@ -178,26 +187,27 @@ def _members(chart: Chart, place: int) -> set[int]:
     return inside
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Best:
-    """The best so far; it changes while shapes are tried."""
+    """The best plan so far, as its labels promise it."""
 
     cost_s: float = inf
     shape: Shape | None = None
-    width: Width | None = None
-    path: tuple[Ints, Ints] | None = None
+    cuts: tuple[ModeCut, ...] = ()
 
 
-def _search(problem: ClusterProblem, widths: list[Width], prices: Prices) -> _Best:
+def _search(problem: ClusterProblem, widths: list[Width], prices: Prices, best: _Best) -> _Best:
+    """The best plan of some widths, or ``best`` if none is faster."""
     (indices, depths, copies), first = _shapes(problem, widths)
-    order, at, heap, best = np.argsort(first, kind="stable"), 0, list[tuple[float, int, int]](), _Best()
+    order, at, heap = np.argsort(first, kind="stable"), 0, list[tuple[float, int, int]]()
     while True:
         while at < len(order) and first[order[at]] < best.cost_s and (not heap or first[order[at]] <= heap[0][0]):
             row = int(order[at])
             at += 1
             width = widths[indices[row]]
             if _fits(problem, width, int(depths[row])):
-                for which, name in enumerate(ORDERS if depths[row] > 1 and copies[row] > 1 else ORDERS[:1]):
+                both = depths[row] > 1 and copies[row] > 1 and len(problem.cluster.levels) > 1
+                for which, name in enumerate(ORDERS if both else ORDERS[:1]):
                     shape = Shape(width.graph.width, int(depths[row]), int(copies[row]), name)
                     heapq.heappush(heap, (_bound(problem, width, shape, float(first[row]), prices), row, which))
         if not heap or heap[0][0] >= best.cost_s:
@@ -209,7 +219,7 @@ def _search(problem: ClusterProblem, widths: list[Width], prices: Prices) -> _Be
         least = _completions(problem, width, shape, job, best.cost_s)
         cost_s, path, modes = cut_kernels.best_cut(width.pairs, job, least, best.cost_s)
         if cost_s < best.cost_s:
-            best = _Best(cost_s, shape, width, (path, modes))
+            best = _Best(cost_s, shape, tuple(_cuts(width, path, modes)))
 
 
 def something_fits(problem: ClusterProblem) -> bool:
@@ -223,15 +233,44 @@ def something_fits(problem: ClusterProblem) -> bool:
     return False
 
 
-def fastest_plan(problem: ClusterProblem, prices: Prices) -> Plan | None:
-    """The plan with the least batch time, or None when nothing fits."""
-    widths = [
-        ready(problem, graph, extras, prices) for graph, extras in zip(problem.graphs, problem.extras, strict=True)
-    ]
-    best = _search(problem, widths, prices)
-    if best.shape is None or best.width is None or best.path is None:
+def least_seconds(problem: ClusterProblem, prices: Prices) -> float:
+    """What no plan undercuts, with chunks or without: the least over shapes of m P(S) and the least end; inf if nothing
+    fits. Chunks shorten the bubble, and they need no less memory."""
+    least_s = inf
+    for graph, extras in zip(problem.graphs, problem.extras, strict=True):
+        width = ready(problem, graph, extras, prices)
+        for stages, pace_s in enumerate(_paces(problem, width).tolist()):
+            most = min(problem.microbatches, problem.devices // (graph.width * max(1, stages)))
+            for data in range(most, 0, -1) if 0 < pace_s < inf else ():
+                first_s = problem.rounds(data) * pace_s
+                if first_s >= least_s:
+                    break
+                for order in ORDERS:
+                    shape = Shape(graph.width, stages, data, order)
+                    held = max(width.parameter_bytes / stages, width.largest_bytes)
+                    least_s = min(least_s, first_s + sum(end_seconds(problem, shape, prices, held)))
+    return least_s
+
+
+def _quick_bound(problem: ClusterProblem, graph: LayerGraph) -> float:
+    """What no plan of a width undercuts, with free transfers, ends and memory."""
+    times = [layer.forward_s + layer.backward_s for layer in graph.layers]
+    stages = np.arange(1, min(len(times), problem.devices // graph.width) + 1)
+    rounds = -(-problem.microbatches // np.minimum(problem.microbatches, problem.devices // (graph.width * stages)))
+    return float(np.min((rounds - 1) * np.maximum(sum(times) / stages, max(times)) + sum(times), initial=inf))
+
+
+def fastest_plan(problem: ClusterProblem, prices: Prices, below_s: float = inf) -> Plan | None:
+    """The plan with the least batch time, or None when nothing fits, or nothing that takes less than ``below_s``."""
+    given, best = list(zip(problem.graphs, problem.extras, strict=True)), _Best(below_s)
+    if sum(len(graph.layers) * (len(graph.layers) + 1) // 2 for graph in problem.graphs) <= MANY_PAIRS:
+        best = _search(problem, [ready(problem, *one, prices) for one in given], prices, best)
+    else:
+        for one in sorted(given, key=lambda one: _quick_bound(problem, one[0])):
+            best = _search(problem, [ready(problem, *one, prices)], prices, best)
+    if best.shape is None:
         return None
-    plan = price(problem, best.shape, _cuts(best.width, *best.path), prices)
+    plan = price(problem, best.shape, best.cuts, prices)
     if abs(plan.batch_s - best.cost_s) > AGREEMENT * best.cost_s:
         raise PhazeError(f"the labels promised {best.cost_s!r} s and the plan takes {plan.batch_s!r} s")
     return replace(plan, lower_bound_s=plan.batch_s)

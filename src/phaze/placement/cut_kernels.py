@@ -85,8 +85,12 @@ def completions(pairs: Pairs, job: Job, limit_s: float) -> "Floats":
     move_s = np.zeros(sets)
     for top in range(1, sets - 1):
         move_s[top] = job.moves_s[:-1, top].min()
+    chain = sets == job.size[sets - 1] + 1
     for top in range(sets - 1, 0, -1):
         for pair in range(pairs.start[top], pairs.start[top + 1]):
+            # The stages of a chain's closed set grow by one layer each time.
+            if chain and pairs.forward_s[pair] + pairs.backward_s[pair, 0] > limit_s:
+                break
             rest, size, covered, slowest_s = pairs.rest[pair], float(job.size_of[pair]), 0, 0.0
             low, high = _numbers(pairs, job, pair, top)
             for mode in range(3):
@@ -150,7 +154,7 @@ def _labelled(pairs: Pairs, job: Job, least: "Floats", best: float, single: bool
     depth, laps, sets = job.stages, job.rounds - 1, pairs.start.shape[0] - 1
     labels, count, new = np.zeros((4096, 7)), 1, np.empty(7)
     begin = np.ones((depth + 1, sets + 1), np.int64)
-    begin[0, 0] = 0
+    begin[0, 0], chain = 0, sets == job.size[sets - 1] + 1
     for s in range(1, depth + 1):
         begin[s, 0], flying = count, job.rounds if job.gpipe else min(job.rounds, s)
         for top in range(1, sets):
@@ -160,6 +164,8 @@ def _labelled(pairs: Pairs, job: Job, least: "Floats", best: float, single: bool
             least_a, least_b, least_sum, least_size = least[:, top, s]
             entry_s = job.moves_s[job.level[s], top]
             for pair in range(pairs.start[top], pairs.start[top + 1]):
+                if chain and laps * (pairs.forward_s[pair] + pairs.backward_s[pair, 0]) + job.least_s >= best:
+                    break
                 rest = pairs.rest[pair]
                 if begin[s - 1, rest] == begin[s - 1, rest + 1]:
                     continue

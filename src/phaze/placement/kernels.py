@@ -1,4 +1,4 @@
-"""Compiled: the table over (closed set, unsplit stages, stages), the choice from it, and the events of a pipeline.
+"""Compiled: the table over (closed set, unsplit stages, stages), and the choice from it.
 
 With g(U, q, s) the least over all cuts of closed set U into s stages, q of them without a sharded layer, of the
 greatest cost c of a stage, and X running over the stages that can be taken from U,
@@ -245,55 +245,6 @@ def trace(case: Case, g: "Floats", limit_s: "Floats", choice: tuple[int, int, in
             top, q = rest, q - shift
             break
     return owner, again
-
-
-@njit(cache=True)
-def events(forward_s: "Floats", backward_s: "Floats", rounds: int, starts_s: "Floats") -> float:
-    """End of the last event of 1F1B: stage i runs S - i forwards ahead, then one forward, one backward, in turn.
-
-    At step j stage i (from 0) runs forward j and backward j - (S - i) + 1, each as soon as the stage is free and the
-    neighbour has delivered. ``starts_s`` of shape (2, S, rounds) takes the starts, or has no room and is left alone.
-    """
-    stages = forward_s.shape[0]
-    free, ahead, behind = np.zeros(stages), np.zeros(stages), np.zeros(stages + 1)
-    keep = starts_s.shape[2] == rounds
-    for step in range(rounds + stages - 1):
-        for i in range(stages):
-            if step < rounds:
-                start = max(free[i], ahead[i - 1]) if i > 0 else free[i]
-                free[i] = ahead[i] = start + forward_s[i]
-                if keep:
-                    starts_s[0, i, step] = start
-        for i in range(stages):
-            turn = step - (stages - i) + 1
-            if 0 <= turn < rounds:
-                start = max(free[i], behind[i + 1]) if i < stages - 1 else free[i]
-                free[i] = behind[i] = start + backward_s[i]
-                if keep:
-                    starts_s[1, i, turn] = start
-    return float(free.max())
-
-
-@njit(cache=True)
-def gpipe_events(forward_s: "Floats", backward_s: "Floats", rounds: int, starts_s: "Floats") -> float:
-    """End of the last event of GPipe: all forwards of a stage, then all its backwards; ``starts_s`` as in events."""
-    stages, keep = forward_s.shape[0], starts_s.shape[2] == rounds
-    free = np.zeros(stages)
-    for one in range(rounds):
-        done = 0.0
-        for i in range(stages):
-            start = max(free[i], done)
-            free[i] = done = start + forward_s[i]
-            if keep:
-                starts_s[0, i, one] = start
-    for one in range(rounds):
-        done = 0.0
-        for i in range(stages - 1, -1, -1):
-            start = max(free[i], done)
-            free[i] = done = start + backward_s[i]
-            if keep:
-                starts_s[1, i, one] = start
-    return float(free.max())
 
 
 def warm() -> None:

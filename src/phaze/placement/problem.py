@@ -173,7 +173,7 @@ class Plan:
     """A priced split: ``tensor`` wide, ``data`` copies of a pipeline of ``stages``.
 
     ``order`` says what lies next to each other beyond tensor groups, under rules ``cluster``: the stages of a copy
-    (``pipeline``) or the copies of a stage (``data``).
+    (``pipeline``) or the copies of a stage (``data``). ``chunks`` pieces of a stage take turns (interleaved 1F1B).
     """
 
     tensor: int
@@ -184,6 +184,7 @@ class Plan:
     simulated_s: float
     breakdown: Breakdown
     order: Literal["", "pipeline", "data"] = ""
+    chunks: int = 1
 
 
 def batch_seconds(longest_s: float, microbatches: int, stages: int, data: int) -> float:

@@ -6,6 +6,9 @@ turn, each when it is free and the neighbour has delivered. With T = max(F_i + R
 (m + S - 1) T at the latest, and exactly then if all stages take T; docs/placement.md has the proof. The gradients are
 synchronised after it, as the rules say.
 
+Interleaved 1F1B runs each pass in as many equal pieces as a stage has chunks; equal stages and m a multiple of S end
+at m T + (S - 1) T / v.
+
 Under GPipe every stage runs all its forwards and then all its backwards; the last event ends at
 (m - 1) (max F + max R) + the sum of all F and R, as in a line where items wait for their turn at every station.
 """
@@ -15,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from phaze.placement.kernels import events, gpipe_events
+from phaze.placement.event_kernels import events, gpipe_events, interleaved_events
 from phaze.placement.problem import Plan, Problem
 
 # Beyond so many events one more microbatch every T seconds is reckoned, the pace that the slowest stage keeps.
@@ -26,7 +29,8 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Start of every event of one copy: ``forward_s[i, k]`` of stage i and microbatch k, ``backward_s`` likewise."""
+    """Start of every event of one copy: ``forward_s[i, k]`` of stage i and microbatch k, ``backward_s`` likewise; with
+    v chunks k counts pieces, v of each microbatch."""
 
     forward_s: Floats
     backward_s: Floats
@@ -40,11 +44,20 @@ def _durations(plan: Plan) -> tuple[Floats, Floats]:
     )
 
 
+def _run(plan: Plan, rounds: int, gpipe: bool, starts_s: Floats) -> float:
+    if plan.chunks > 1:
+        return float(interleaved_events(*_durations(plan), rounds, plan.chunks, starts_s))
+    return float((gpipe_events if gpipe else events)(*_durations(plan), rounds, starts_s))
+
+
 def one_copy_seconds(plan: Plan, rounds: int, gpipe: bool = False) -> float:
     """End of the last event of one copy that runs ``rounds`` microbatches."""
-    watched = min(rounds, max(MOST_EVENTS // len(plan.stages), 4 * len(plan.stages)))
-    run, ahead_s, behind_s = gpipe_events if gpipe else events, *_durations(plan)
-    end_s = float(run(ahead_s, behind_s, watched, np.empty((2, 0, 0))))
+    count = len(plan.stages)
+    watched = min(rounds, max(MOST_EVENTS // (plan.chunks * count), 4 * count))
+    if plan.chunks > 1 and watched < rounds:
+        watched -= (watched - rounds) % count
+    ahead_s, behind_s = _durations(plan)
+    end_s = _run(plan, watched, gpipe, np.empty((2, 0, 0)))
     pace_s = ahead_s.max() + behind_s.max() if gpipe else (ahead_s + behind_s).max()
     return end_s + (rounds - watched) * float(pace_s)
 
@@ -57,6 +70,6 @@ def simulated_seconds(problem: Problem, plan: Plan, synchronisation_s: float) ->
 
 def timeline(plan: Plan, rounds: int, gpipe: bool = False) -> Timeline:
     """When every event of one copy of ``rounds`` microbatches starts, for a drawing."""
-    starts_s = np.empty((2, len(plan.stages), rounds))
-    end_s = float((gpipe_events if gpipe else events)(*_durations(plan), rounds, starts_s))
+    starts_s = np.empty((2, len(plan.stages), rounds * plan.chunks))
+    end_s = _run(plan, rounds, gpipe, starts_s)
     return Timeline(starts_s[0], starts_s[1], end_s)

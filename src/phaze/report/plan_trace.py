@@ -6,6 +6,7 @@ microbatches in the middle are left out, and the name of the process says how ma
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any
 
 from phaze.placement.cluster_problem import ClusterProblem
@@ -43,17 +44,21 @@ def _endings(plan: Plan, paced_s: float) -> list[tuple[str, float]]:
 
 def _events(process: int, name: str, problem: Problem | ClusterProblem, plan: Plan) -> Iterator[dict[str, Any]]:
     count, rounds = len(plan.stages), -(-problem.microbatches // plan.data)
-    drawn = min(rounds, MOST_ROUNDS)
+    drawn, chunks = min(rounds, MOST_ROUNDS // plan.chunks), plan.chunks
+    if chunks > 1:
+        drawn -= drawn % count
     line = timeline(plan, drawn, isinstance(problem, ClusterProblem) and problem.schedule == "gpipe")
     shown = max(1, MOST // (4 * count))
+    shown = -(-shown // chunks)
     kept = [k for k in range(drawn) if k < shown or k >= drawn - shown]
     left = "" if len(kept) == rounds else f", {rounds - len(kept):,} microbatches in the middle left out"
     yield from _named(process, f"{name}: one of {plan.data} copies{left}", count)
     for at, stage in enumerate(plan.stages):
         passes = (("forward", line.forward_s, stage.forward_s), ("backward", line.backward_s, stage.backward_s))
         for kind, starts, length_s in passes:
-            for k in kept:
-                yield _event(process, at + 1, f"{kind} {k}", float(starts[at, k]), length_s)
+            for k, chunk in product(kept, range(chunks)):
+                name = f"{kind} {k}" if chunks == 1 else f"{kind} {k}, chunk {chunk}"
+                yield _event(process, at + 1, name, float(starts[at, k * chunks + chunk]), length_s / chunks)
     start_s = line.end_s
     for kind, seconds in _endings(plan, line.end_s) if drawn == rounds else ():
         for at in range(count):

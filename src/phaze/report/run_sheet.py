@@ -45,7 +45,10 @@ def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> N
                 (
                     "split",
                     f"tensor {document['tensor']}, pipeline {document['pipeline']}, data {document['data']}, "
-                    f"microbatch {document['microbatch']}, chunks {document['chunks']}",
+                    f"microbatch {document['microbatch']}, "
+                    + f"chunks {document['chunks']}"
+                    + (" (evaluated)" if document["chunks"] > 1 else "")
+                    + (", sequence parallel" if document["sequence_parallel"] else ""),
                 ),
             ]
         )
@@ -70,7 +73,7 @@ def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> N
         paragraph(console, f"approximation: {note}", indent="  ")
 
 
-def _show_levers(console: Console, levers: Mapping[str, Any]) -> None:
+def lever_rows(levers: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What would make a given plan fit, each change alone."""
     texts = {
         "hbm_bytes": lambda value: f"at least {show(value, 'B')} a device",
@@ -78,13 +81,30 @@ def _show_levers(console: Console, levers: Mapping[str, Any]) -> None:
         "tensor": lambda value: f"width {value}, as many copies as there are devices for",
         "zero": lambda value: f"stage {value}",
     }
-    rows = [
+    return [
         (name.removesuffix("_bytes"), "does not help alone" if value is None else texts.get(name, str)(value))
         for name, value in levers.items()
     ]
+
+
+def _show_levers(console: Console, levers: Mapping[str, Any]) -> None:
+    rows = lever_rows(levers)
     if rows:
         console.print("\n[bold]What would make it fit, each alone[/bold]")
         console.print(facts(rows))
+
+
+def proof(document: Mapping[str, Any]) -> str:
+    """What is proved of a plan that was sought, and what is only evaluated."""
+    known, best_s = document["proved"], document["batch_s"]
+    if document["chunks"] == 1:
+        return "proved: no split without chunks is faster; chunks are evaluated at the best splits, none is faster"
+    split = f"tensor {known['tensor']}, pipeline {known['pipeline']}, data {known['data']}"
+    return (
+        f"{document['chunks']} chunks are evaluated, not proved; proved: no split without chunks is faster than "
+        f"{show(known['batch_s'], 's')} ({split}, microbatch {known['microbatch']}), none at all is faster than "
+        f"{show(document['lower_bound_s'], 's')} ({document['lower_bound_s'] / best_s - 1:+.1%})"
+    )
 
 
 def show_alternatives(console: Console, document: Mapping[str, Any]) -> None:
@@ -93,6 +113,7 @@ def show_alternatives(console: Console, document: Mapping[str, Any]) -> None:
     rows = [
         (
             f"t {row['tensor']} p {row['pipeline']} d {row['data']} mb {row['microbatch']}"
+            + (f" v {row['chunks']}" if row["chunks"] > 1 else "")
             + (" sp" if row["sequence_parallel"] else ""),
             ", ".join(row["recompute"]),
             row["loses_by"] or "-",
@@ -107,5 +128,6 @@ def show_alternatives(console: Console, document: Mapping[str, Any]) -> None:
         if usual is not None:
             split = f"tensor {usual['tensor']}, pipeline {usual['pipeline']}, data {usual['data']}"
             console.print(f"{name} ({split}): {show(usual['batch_s'], 's')}, {usual['slower']:+.1%}", markup=False)
+    paragraph(console, proof(document))
     tried = document["choices"]
     console.print(f"{tried['tried']} choices of width, microbatch and sequence parallelism, {tried['fitting']} fit")

@@ -11,21 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.collective import collective, kind_named
 from phaze.cost.parts import chip_arrays
 from phaze.cost.table import cost_works
 from phaze.cost.work import works_of
 from phaze.errors import InputError
 from phaze.evaluate.flow import layer_schedules
-from phaze.evaluate.layers import Setting, companions
+from phaze.evaluate.layers import Setting, collective_seconds, hidden_seconds
 from phaze.evaluate.passes import Pass, name_of, problem_on, table_of, times_on
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model, OperatorGraph
 from phaze.hardware.chip import Chip
-from phaze.placement.kernels import events
+from phaze.placement.event_kernels import events, interleaved_events
 from phaze.report.trace import lane_order, lanes
 from phaze.report.waterfall import Split, Step, account, plan_parts, search_parts
 from phaze.schedule.problem import Schedule
+from phaze.search.cluster_plain import way_of
+from phaze.search.cluster_task import ClusterTask
 from phaze.search.evaluation import LIMITS
 from phaze.search.task import ModelTask
 
@@ -56,13 +57,24 @@ class Gantt:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Starts of every forward and backward of one copy, [stages, microbatches], and their lengths by stage."""
+    """Starts of every forward and backward of one copy, [stages, microbatches], and their lengths by stage; with
+    chunks [stages, microbatches x chunks], and lengths of one piece."""
 
     forward_s: Floats
     backward_s: Floats
     forward_length_s: Floats
     backward_length_s: Floats
     end_s: float
+    chunks: int = 1
+
+    @property
+    def rounds(self) -> int:
+        """Microbatches."""
+        return int(self.forward_s.shape[1]) // self.chunks
+
+    def numbered(self, piece: int) -> str:
+        """A microbatch by its number, and where there are chunks which of them."""
+        return str(piece) if self.chunks == 1 else f"{piece // self.chunks}, chunk {piece % self.chunks}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +95,16 @@ class Story:
 
 def pipeline_of(plan: Mapping[str, Any], rounds: int) -> Pipeline | None:
     """The events of one copy, or None where they are too many to be kept."""
-    stages = plan["stages"]
-    if len(stages) * rounds > MOST_ROUNDS * 8:
+    stages, chunks = plan["stages"], int(plan.get("chunks", 1))
+    if len(stages) * rounds * chunks > MOST_ROUNDS * 8:
         return None
     forward, backward = (np.array([float(stage[key]) for stage in stages]) for key in ("forward_s", "backward_s"))
-    starts = np.empty((2, len(stages), rounds))
-    end_s = float(events(forward, backward, rounds, starts))
-    return Pipeline(starts[0], starts[1], forward, backward, end_s)
+    starts = np.empty((2, len(stages), rounds * chunks))
+    if chunks == 1:
+        end_s = float(events(forward, backward, rounds, starts))
+    else:
+        end_s = float(interleaved_events(forward, backward, rounds, chunks, starts))
+    return Pipeline(starts[0], starts[1], forward / chunks, backward / chunks, end_s, chunks)
 
 
 def _verdict(schedule: Schedule) -> str:
@@ -121,6 +136,8 @@ def _require(plan: Mapping[str, Any], steps: Sequence[Step], where: str) -> None
 
 def searched(task: ModelTask, found: Mapping[str, Any], chip: Chip, where: str) -> Story:
     """A model of a search's answer; ``found`` is its table in ``phaze.result/1``."""
+    if isinstance(task, ClusterTask):
+        return _placed(task, found, chip, where)
     graphs = [g for g in task.graphs if (g.width, g.microbatch) == (found["tensor"], found["microbatch"])]
     if not graphs:
         raise InputError(where, f"{task.name} was not studied at this width and microbatch", "make the run again")
@@ -149,24 +166,29 @@ def searched(task: ModelTask, found: Mapping[str, Any], chip: Chip, where: str) 
     )
 
 
+def _placed(task: ClusterTask, found: Mapping[str, Any], chip: Chip, where: str) -> Story:
+    """The same under rules ``cluster``: told as a plan on hardware that exists."""
+    way = way_of(task, found)
+    if way is None:
+        raise InputError(where, f"{task.name} was not studied at this width and microbatch", "make the run again")
+    model, job = task.graph(way.graph).model, task.job
+    return planned(model, job.setting(chip), found["plan"], job.devices, job.batch, where)
+
+
 def _serial(title: str, graph: OperatorGraph, setting: Setting, hides: bool) -> Gantt:
     """Operators one after another; a collective that is hidden runs on beside what follows."""
     times = cost_works(works_of(graph), chip_arrays([setting.chip]), setting.constants).times_s()[:, 0]
-    beside = companions(graph) if hides else {}
+    waits = collective_seconds(graph, setting)
+    hidden_s = hidden_seconds(graph, setting, times, waits, hides)
     rows: dict[str, list[Bar]] = {"tensor": [], "vector": [], "network": []}
     now = 0.0
     for at, operator in enumerate(graph.operators):
         if operator.core == "none":
             continue
-        length = float(times[at])
-        hidden = 0.0
-        if operator.core == "network":
-            kind, size, group = kind_named(operator.kind), operator.size("bytes"), operator.size("group")
-            length = collective(kind, size, group, setting.cluster, setting.basis).time_s
-            hidden = min(length, float(sum(times[i] for i in beside.get(at, ()))))
+        length = float(waits[at] if operator.core == "network" else times[at])
         for row in ("tensor", "vector") if operator.core == "both" else (operator.core,):
             rows[row].append(Bar(name_of(operator), operator.core, now, now + length))
-        now += length - hidden
+        now += length - hidden_s.get(at, 0.0)
     names = {"tensor": "tensor cores", "vector": "vector cores", "network": "network"}
     kept = tuple((names[row], tuple(bars)) for row, bars in rows.items() if bars)
     end_s = max([now, *(bar.end_s for _, bars in kept for bar in bars)])

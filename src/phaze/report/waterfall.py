@@ -33,7 +33,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.collective import collective, kind_named
 from phaze.cost.estimate import part_of
 from phaze.cost.mapping import Product, TensorPart
 from phaze.cost.parts import chip_arrays
@@ -42,7 +41,7 @@ from phaze.cost.table import cost_works
 from phaze.cost.work import Work, works_of
 from phaze.evaluate.fixed import placed_layers
 from phaze.evaluate.flow import Prepared
-from phaze.evaluate.layers import LayerCost, Setting, companions, layer_costs, pass_seconds
+from phaze.evaluate.layers import LayerCost, Setting, collective_seconds, hidden_seconds, layer_costs, pass_seconds
 from phaze.evaluate.passes import Pass
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model, OperatorGraph
@@ -178,14 +177,8 @@ def _serial_parts(graph: OperatorGraph, setting: Setting, products: Products, hi
     works, constants = works_of(graph), setting.constants
     chips = chip_arrays([setting.chip])
     times = cost_works(works, chips, constants).times_s()[:, 0]
-    waits = np.zeros(len(works))
-    for at, operator in enumerate(graph.operators):
-        if operator.core == "network":
-            kind, size, group = kind_named(operator.kind), operator.size("bytes"), operator.size("group")
-            waits[at] = collective(kind, size, group, setting.cluster, setting.basis).time_s
-    hidden = 0.0
-    if hides:
-        hidden = sum(min(waits[at], sum(times[i] for i in beside)) for at, beside in companions(graph).items())
+    waits = collective_seconds(graph, setting)
+    hidden = sum(hidden_seconds(graph, setting, times, waits, hides).values())
     starts = {"tensor": constants.start_up_s, "both": constants.start_up_s, "vector": constants.vector_start_up_s}
     found = product_parts(works, products)
     found[_cause("starting operators")] = sum(starts.get(work.core, 0.0) for work in works)

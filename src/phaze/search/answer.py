@@ -51,7 +51,7 @@ def _with_memory(state: State, found: Evaluated, hbm: int) -> tuple[Ran, ...] | 
     return tuple(ran) if score <= found.score * (1 + TIE) else None
 
 
-def _lean(state: State, found: Evaluated) -> tuple[int, tuple[Ran, ...]]:
+def lean(state: State, found: Evaluated) -> tuple[int, tuple[Ran, ...]]:
     """The least memory that keeps the score, and the ways with it."""
     for hbm in range(found.hbm):
         ran = _with_memory(state, found, hbm)
@@ -70,6 +70,6 @@ def best_of(state: State) -> Best | None:
     tied = [found for found in there if found.score <= least * (1 + TIE)]
     smallest = min(area[found.chip] for found in tied)
     tied = [found for found in tied if area[found.chip] == smallest]
-    lean = [(*_lean(state, found), found) for found in tied]
-    hbm, ran, found = min(lean, key=lambda one: (one[0], one[2].chip))
+    leaner = [(*lean(state, found), found) for found in tied]
+    hbm, ran, found = min(leaner, key=lambda one: (one[0], one[2].chip))
     return Best(found.chip, hbm, found.score, ran)

@@ -26,7 +26,7 @@ from phaze.search.energy import Electricity, dynamic_floors, pass_floors
 from phaze.search.floors import any_floors, solved
 from phaze.search.kernels import least_batches
 from phaze.search.layouts import chain_of, layout_of
-from phaze.search.task import ModelTask
+from phaze.search.task import Job, ModelTask
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -139,6 +139,12 @@ def model_bounds(
         for way in task.ways
     ]
     return np.array(found)
+
+
+def no_floors(job: Job, chips: int) -> list[Floats]:
+    """Floors before any is known, by model [graphs, chips]; where energy does not count they take no memory."""
+    shapes = [(len(task.graphs), chips) for task in job.models]
+    return [np.zeros(one) if job.objective.needs_energy else np.broadcast_to(0.0, one) for one in shapes]
 
 
 def model_floors(task: ModelTask, times: Sequence[LayerTimes]) -> Floats:

@@ -3,7 +3,8 @@
 area, power, cost   combinations of the axes that the space's rules leave out
 memory     no way of running some model fits on any number of its devices, or no memory of the study is within the
            space's price: its bound is infinite
-bound      its lower bound is above the cut-off, best * (1 - gap asked for): steps "cheap" and "dual"
+bound      its lower bound is above the cut-off, best * (1 - gap asked for): steps "cheap" and "dual" (under
+           rules cluster "cut")
 evaluated  opened: exact schedules and placements; its lower bound is what these proved
 failed     opened, and its evaluation raised an error: its bound stays
 open       only in a run that was stopped early
@@ -12,19 +13,21 @@ lower bound = least over all chips of the bound that closed it, and the best sco
 gap         = 1 - lower bound / best score
 """
 
+import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
+from itertools import islice
 from typing import Any
 
-from phaze.documents import digest
+import numpy as np
+
+from phaze.documents import compact
+from phaze.search.closed import BATCH, REASONS, STEPS, ClosedChips
 from phaze.search.evaluation import Evaluated
 from phaze.search.journal import Closed
 from phaze.search.keep import Kept
 from phaze.search.state import State
-
-REASONS = ("area", "power", "cost", "memory", "bound", "evaluated", "failed", "open")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,43 +52,54 @@ class Certificate:
         }
 
 
-def closed_chips(state: State) -> list[Closed]:
+def closed_chips(state: State) -> ClosedChips:
     """Every chip of the space, in order."""
-    scores, cut = state.scores(), state.cut
-    found = []
-    for chip, bound in enumerate(scores.tolist()):
-        opened = state.evaluated.get(chip)
-        step = "dual" if chip in state.dual else "cheap"
-        if opened is not None and opened.error:
-            found.append(Closed(chip, "failed", _plain(opened.lower), step))
-        elif not isfinite(bound if opened is None else opened.lower):
-            found.append(Closed(chip, "memory", None, step))
-        elif opened is not None:
-            found.append(Closed(chip, "evaluated", opened.lower, "exact"))
-        else:
-            found.append(Closed(chip, "bound" if bound > cut else "open", bound, step))
-    return found
-
-
-def _plain(value: float) -> float | None:
-    return value if isfinite(value) else None
+    bounds, cut = state.scores(), state.cut
+    steps = np.full(len(bounds), STEPS.index("cheap"), np.uint8)
+    steps[list(state.dual)] = STEPS.index("cut" if state.job.rules == "cluster" else "dual")
+    fit, far = np.isfinite(bounds), bounds > cut
+    names = [REASONS.index(name) for name in ("memory", "bound", "open")]
+    reasons = np.select([~fit, far], names[:2], names[2]).astype(np.uint8)
+    for chip, opened in state.evaluated.items():
+        bounds[chip] = opened.lower
+        reason = "evaluated" if np.isfinite(opened.lower) else "memory"
+        reasons[chip] = REASONS.index("failed" if opened.error else reason)
+        if not opened.error and reason == "evaluated":
+            steps[chip] = STEPS.index("exact")
+    return ClosedChips(reasons, bounds, steps)
 
 
 def digest_of(closed: Sequence[Closed], evaluated: Sequence[Evaluated]) -> str:
     """One number for the list of closed chips and for what was found of the opened ones: nothing of it can change."""
-    rows = [[one.chip, one.reason, one.bound, one.step] for one in closed]
+    return _summed(closed, evaluated)[0]
+
+
+def _summed(closed: Sequence[Closed], evaluated: Sequence[Evaluated]) -> tuple[str, float, Counter[str]]:
+    """In one pass over the list: its digest, the least bound, chips by reason.
+
+    The digest is that of the document [[chip, reason, bound, step] ..., [chip, what was found] ...], never held whole.
+    """
+    total, least, counts = hashlib.sha256(b"[["), float("inf"), Counter[str]()
+    every = iter(closed)
+    before = b""
+    while some := list(islice(every, BATCH)):
+        rows = compact([[one.chip, one.reason, one.bound, one.step] for one in some])
+        total.update(before + rows[1:-1])
+        before = b","
+        least = min(least, min((one.bound for one in some if one.bound is not None), default=least))
+        counts.update(one.reason for one in some)
     opened = [[one.chip, one.document()] for one in sorted(evaluated, key=lambda one: one.chip)]
-    return digest([rows, opened])
+    total.update(b"]," + compact(opened) + b"]")
+    return total.hexdigest(), least, counts
 
 
 def certificate_of(
     closed: Sequence[Closed], evaluated: Sequence[Evaluated], best: float, asked_gap: float, kept: Kept
 ) -> Certificate:
     """The certificate of a list of closed chips; ``kept`` knows what the space's rules left out."""
-    lower = min((one.bound for one in closed if one.bound is not None), default=best)
-    lower = min(lower, best)
-    counts = Counter(one.reason for one in closed)
+    list_digest, least, counts = _summed(closed, evaluated)
+    lower = min(least, best)
     counts |= {"area": kept.area, "power": kept.power, "cost": kept.cost}
     by_reason = {reason: counts.get(reason, 0) for reason in REASONS}
     gap = max(0.0, 1.0 - lower / best)
-    return Certificate(gap, asked_gap, lower, by_reason, len(closed), digest_of(closed, evaluated))
+    return Certificate(gap, asked_gap, lower, by_reason, len(closed), list_digest)

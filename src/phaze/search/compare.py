@@ -1,7 +1,8 @@
 """Chips side by side: each model under the experts' split and under the best one, as ratios to the baseline chip.
 
 The experts' split (pipeline, data, tensor) cuts the layers into stages of equal numbers of blocks, the prologue with
-the first and the epilogue with the last; its microbatch and recompute choice are the best that fit. The rule of thumb
+the first and the epilogue with the last, and has as many copies as there are devices for (on 1024 those published); its
+microbatch and recompute choice are the best that fit. The rule of thumb
 takes the widest tensor split, the fewest such stages that fit, doubled each time, and copies with the rest. A ratio is
 throughput over that of the baseline chip under the same kind of placement.
 """
@@ -16,6 +17,8 @@ from phaze.hardware.chip import Chip
 from phaze.placement.pipeline import Cut, fits, price
 from phaze.placement.problem import Plan, Problem
 from phaze.placement.solve import fastest_plan
+from phaze.search.cluster_compare import best_plan
+from phaze.search.cluster_task import ClusterTask
 from phaze.search.evaluation import LIMITS
 from phaze.search.task import Job, ModelTask
 
@@ -55,8 +58,9 @@ def even_cuts(layers: int, stages: int, again: bool) -> list[Cut]:
 
 
 def _experts_plan(problem: Problem, graph: Prepared, split: Split, again: bool) -> Plan | None:
-    pipeline, data, tensor = split
-    if graph.width != tensor or data > problem.microbatches or pipeline > len(graph.calls) - 2:
+    pipeline, _, tensor = split
+    data = min(problem.devices // (pipeline * tensor), problem.microbatches)
+    if graph.width != tensor or data < 1 or pipeline > len(graph.calls) - 2:
         return None
     plan = price(problem, tensor, data, even_cuts(len(graph.calls), pipeline, again))
     return plan if fits(problem, plan) else None
@@ -76,6 +80,8 @@ def _thumb_plan(problem: Problem, graph: Prepared, again: bool) -> Plan | None:
 
 def _best(task: ModelTask, chip: Chip, kind: str, split: Split | None) -> tuple[Plan, int, str] | None:
     """The fastest plan of a model on a chip, its microbatch and recompute choice."""
+    if isinstance(task, ClusterTask):
+        return best_plan(task, chip, kind, split)
     widest = max(graph.width for graph in task.graphs)
     schedules = [layer_schedules(graph, chip, LIMITS) for graph in task.graphs]
     found: list[tuple[Plan, int, str]] = []

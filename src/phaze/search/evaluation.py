@@ -32,6 +32,8 @@ from phaze.search.task import Job, ModelTask
 
 Floats = NDArray[np.float64]
 Found = tuple[float, float, bytes]
+# How far above the last useful batch time plans are still looked at.
+BARELY = 1e-6
 # Within a search schedules are proved by labels alone; what they leave open counts in the gap.
 LIMITS = Limits(cpsat=0.0, label_effort=200_000_000)
 
@@ -47,6 +49,8 @@ class Known:
     @property
     def sentence(self) -> str:
         """The work done, for people."""
+        if not self.asked:
+            return f"It took {self.placements:,} placements."
         schedules = f"{len(self.schedules):,} distinct exact schedules ({self.asked:,} asked for)"
         return f"It took {schedules} and {self.placements:,} placements."
 
@@ -174,8 +178,11 @@ class Opened:
     def _electricity(self, task: ModelTask) -> Electricity | None:
         return None if self.energy is None else Electricity(self.energy, task.training.link_bytes_per_s)
 
-    def price(self, model: int, way: int, hbm: int) -> Priced:
-        """A batch of a model run that way, with that memory (its position in the job's list)."""
+    def price(self, model: int, way: int, hbm: int, below_s: float = float("inf")) -> Priced:
+        """A batch of a model run that way, with that memory (its position in the job's list).
+
+        Only plans that take less than ``below_s`` matter; rules may use it.
+        """
         task = self.tasks[model]
         chosen, key = task.ways[way], (model, task.ways[way].graph)
         graph, electricity = task.graphs[chosen.graph], self._electricity(task)
@@ -209,11 +216,12 @@ class Opened:
             lowers[model] = min(lower, bound)
             if float(self.scale.score(lowers)) > cut:
                 return best
-            found = self.price(model, way, hbm)
+            floor_j = float(floors[self.tasks[model].ways[way].graph])
+            useful = min(float("inf") if best is None else best.value, cut if len(lowers) == 1 else float("inf"))
+            below_s = rates.last_s(useful, floor_j) * (1 + BARELY) if useful < float("inf") else useful
+            found = self.price(model, way, hbm, below_s)
             value = float(rates.value(np.asarray(found.batch_s), found.dynamic_j))
-            joules = found.dynamic_j
-            if found.lower_s < found.batch_s * (1 - ROUNDING):
-                joules = float(floors[self.tasks[model].ways[way].graph])
+            joules = floor_j if found.lower_s < found.batch_s * (1 - ROUNDING) else found.dynamic_j
             proved = float(rates.value(np.asarray(found.lower_s), joules))
             lower = min(lower, max(proved, bound))
             if value < (float("inf") if best is None else best.value):

@@ -15,7 +15,7 @@ from phaze.search.certificate import certificate_of, closed_chips
 from phaze.search.engine import workers
 from phaze.search.journal import SqliteJournal
 from phaze.search.result import code_digest, result_document
-from phaze.search.run import Watch, search
+from phaze.search.run import Evaluate, Watch, search
 from phaze.search.shortage import nothing_found
 from phaze.search.state import State
 from phaze.search.task import Job
@@ -60,13 +60,16 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-def run_in(folder: Path, study_text: str, job: Job, processes: int = 1, watch: Watch | None = None) -> Finished:
-    """Run a job in its folder, or go on with it; raises what says why there is no answer."""
+def run_in(folder: Path, study_text: str, job: Job, engine: int | Evaluate = 1, watch: Watch | None = None) -> Finished:
+    """Run a job in its folder, or go on with it; raises what says why there is no answer.
+
+    ``engine`` may be a number: so many processes of this machine.
+    """
     code = code_digest()
     with SqliteJournal(_made(folder) / JOURNAL, job.digest, code) as journal:
         write_whole(folder / STUDY, study_text)
         scale = scale_for(job)
-        state = search(job, scale, workers(processes), journal, watch)
+        state = search(job, scale, workers(engine) if isinstance(engine, int) else engine, journal, watch)
         best = best_of(state)
         if best is None:
             raise nothing_found(state)

@@ -108,7 +108,7 @@ class SqliteJournal:
         with _said(self.path):
             self.base.execute("BEGIN IMMEDIATE")
             self.base.execute("DELETE FROM closed")
-            rows = [(one.chip, one.reason, one.bound, one.step) for one in closed]
+            rows = ((one.chip, one.reason, one.bound, one.step) for one in closed)
             self.base.executemany("INSERT INTO closed VALUES (?, ?, ?, ?)", rows)
             self.base.execute("COMMIT")
 

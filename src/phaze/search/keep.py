@@ -7,6 +7,7 @@ the search holds chip and memory together against ``most_usd``.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from phaze.hardware.ownership import load_terms
 from phaze.hardware.technology import Parts, Technology, chip_areas, component_areas
 from phaze.hardware.technology_files import load_technology
 from phaze.search.owned import design_watts, making_usd
-from phaze.search.space import CHUNK, Chips, Grid, SpaceFile, grid_of
+from phaze.search.space import CHUNK, FIELDS, Chips, Grid, SpaceFile, grid_of
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -77,7 +78,8 @@ def kept_of(space: SpaceFile) -> Kept:
     technology, grid = technology_of(space), grid_of(space)
     budget, most_w, most_usd = _budget(space, technology), space.keep.most_power, space.keep.most_usd
     terms, dies = load_terms(), grid.base.silicon.dies
-    pieces, counts = [], np.zeros(3, np.int64)
+    pieces: list[list[NDArray[Any]]] = [[] for _ in fields(Chips)]
+    counts = np.zeros(3, np.int64)
     for start in range(0, len(grid), CHUNK):
         some = grid.chips(start, min(start + CHUNK, len(grid)))
         some = replace(some, area_mm2=_areas(grid, technology, some))
@@ -90,9 +92,19 @@ def kept_of(space: SpaceFile) -> Kept:
             elif at == 2 and most_usd is not None:
                 some = some.taken(making_usd(some, dies, technology.fab, terms, 0) <= most_usd * (1 + 1e-12))
             counts[at] += before - len(some)
-        pieces.append(some)
-    columns = [np.concatenate([getattr(piece, f.name) for piece in pieces]) for f in fields(Chips)]
-    return Kept(Chips(*columns), *counts.tolist())
+        for column, field in zip(pieces, fields(Chips), strict=True):
+            column.append(getattr(some, field.name))
+    varied = {"vector_cores", "lanes", "tensor_buffer", "vector_buffer", "area", *grid.names}
+    return Kept(Chips(*(_joined(pieces, name not in varied) for name in FIELDS)), *counts.tolist())
+
+
+def _joined(pieces: list[list[NDArray[Any]]], same: bool) -> NDArray[Any]:
+    """The next column of all pieces, which are let go; one value for all chips takes no memory."""
+    own = pieces.pop(0)
+    count = sum(len(piece) for piece in own)
+    if same and count > 0:
+        return np.broadcast_to(next(piece[0] for piece in own if len(piece)), count)
+    return np.concatenate(own)
 
 
 def chips_of(space: SpaceFile) -> Chips:

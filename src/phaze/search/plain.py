@@ -17,6 +17,8 @@ from phaze.hardware.technology import EnergyTable
 from phaze.hardware.technology_files import load_technology
 from phaze.placement.problem import Plan
 from phaze.schedule.problem import Schedule
+from phaze.search.cluster_plain import cluster_value
+from phaze.search.cluster_task import ClusterTask
 from phaze.search.energy import COMPONENTS, Electricity, LayerJoules, layer_joules, plan_joules, spread_of
 from phaze.search.evaluation import LIMITS, plan_of
 from phaze.search.objective import Objective
@@ -86,6 +88,8 @@ def planned(
 def value_on(task: ModelTask, chip: Chip, objective: Objective) -> float:
     """The least value of a model on a chip with its own memory, over all its ways; infinite if none fits."""
     rates, electricity = chip_rates(objective, chip, task.training.devices), None
+    if isinstance(task, ClusterTask):
+        return cluster_value(task, chip, rates, energy_table(chip) if objective.needs_energy else None)
     if objective.needs_energy:
         electricity = Electricity(energy_table(chip), task.training.link_bytes_per_s)
     layers = [layers_on(graph, chip, electricity) for graph in task.graphs]

@@ -36,7 +36,7 @@ def _allowed(opened: SpaceChips, technology: Technology, terms: Terms, hbm_bytes
     """1 where chip and memory are within the space's price, else infinite, [memories, chips]."""
     most = opened.space.keep.most_usd
     if most is None:
-        return np.ones((len(hbm_bytes), len(opened)))
+        return np.broadcast_to(1.0, (len(hbm_bytes), len(opened)))
     dies = opened.base.silicon.dies
     usd = np.stack([making_usd(opened.chips, dies, technology.fab, terms, size) for size in hbm_bytes])
     return np.where(usd <= most * (1 + 1e-12), 1.0, np.inf)

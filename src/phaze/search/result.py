@@ -19,6 +19,8 @@ from phaze.schedule.problem import Schedule
 from phaze.search.answer import Best
 from phaze.search.certificate import Certificate
 from phaze.search.chips import SpaceChips
+from phaze.search.cluster_plain import cluster_document
+from phaze.search.cluster_task import ClusterTask
 from phaze.search.energy import Electricity
 from phaze.search.evaluation import Ran
 from phaze.search.objective import UNITS, Scale
@@ -97,6 +99,8 @@ def layer_documents(task: ModelTask, graph: int, schedules: tuple[Schedule, ...]
 def model_document(task: ModelTask, way: Way, chip: Chip, opened: SpaceChips) -> dict[str, Any]:
     """One model on the chip: its way, its plan, its layers, its throughput, its energy."""
     technology, prepared, training = opened.technology, task.graphs[way.graph], task.training
+    if isinstance(task, ClusterTask):
+        return cluster_document(task, way, chip, technology)
     electricity = Electricity(technology.energy, training.link_bytes_per_s)
     layers = layers_on(prepared, chip, electricity)
     found = planned(task, way, layers, chip.hbm.size_bytes, electricity)

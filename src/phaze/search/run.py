@@ -21,20 +21,22 @@ from numpy.typing import NDArray
 
 from phaze.cost.parts import ChipArrays
 from phaze.schedule.bounds import Bound
-from phaze.search.bound import CHEAP, DUAL, LayerTimes, layer_bounds, model_bounds, model_floors
+from phaze.search.bound import CHEAP, CHUNK, DUAL, LayerTimes, layer_bounds, model_bounds, model_floors, no_floors
 from phaze.search.chips import SpaceChips, open_space
+from phaze.search.cluster_open import cluster_bounds, cluster_floors, cluster_times
 from phaze.search.energy import Electricity
 from phaze.search.evaluation import Evaluated
 from phaze.search.objective import Scale
 from phaze.search.rates import rates_of
-from phaze.search.slip import open_slip
 from phaze.search.state import Standing, State
-from phaze.search.task import Job, Networks, networks_of
+from phaze.search.task import Job, ModelTask, Networks, networks_of
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 PILOTS = 600
+# In larger spaces the layer times of a chunk of chips are forgotten when its bounds are there.
+LARGE = 1 << 18
 # How far above the incumbent's batch time a model's bound is worked out: one model needs less than several.
 REACH, REACH_OF_SEVERAL = 1.25, 6.0
 
@@ -53,7 +55,7 @@ Watch = Callable[[Standing], None]
 
 def evaluate_one(state: State, chip: int, cut: float) -> Evaluated:
     """One chip against a cut-off; a failure is an answer that keeps the chip's bound."""
-    return open_slip(state.common(), state.slip(chip), cut, state.known)
+    return state.evaluate(chip, cut)
 
 
 def in_process(state: State, chips: list[int], cut: float) -> list[Evaluated]:
@@ -61,7 +63,7 @@ def in_process(state: State, chips: list[int], cut: float) -> list[Evaluated]:
     return [evaluate_one(state, chip, cut) for chip in chips]
 
 
-def _round(state: State, chips: list[int], engine: Evaluate, journal: Journal | None) -> None:
+def open_round(state: State, chips: list[int], engine: Evaluate, journal: Journal | None) -> None:
     """Open the chips of a round; what the journal has is not done again."""
     kept = journal.known() if journal is not None else {}
     wanted = [chip for chip in chips if chip not in kept]
@@ -111,11 +113,13 @@ def _last_times(state: State, index: Integers) -> list[float]:
     return found
 
 
-def _layer_times(
+def layer_times_on(
     job: Job, opened: SpaceChips, networks: Networks, arrays: ChipArrays, index: Integers, use: Sequence[Bound]
 ) -> list[list[LayerTimes]]:
     """Bounds on all layers of all models on the chips of ``index``, by model and graph."""
     energy = opened.technology.energy if job.objective.needs_energy else None
+    if job.rules == "cluster":
+        return cluster_times(job, arrays if len(index) == len(arrays) else arrays.taken(index), energy)
     found: list[list[LayerTimes]] = []
     for model, task in enumerate(job.models):
         found.append([])
@@ -134,13 +138,16 @@ def _layer_times(
     return found
 
 
-def _bounds(
+def bounds_on(
     state: State, index: Integers, times: list[list[LayerTimes]], cuts: list[float], general: bool = False
 ) -> list[Floats]:
     """Bounds on batch times of the chips of ``index``; ``times`` are theirs, by model and graph."""
     hbm = [state.job.hbm_bytes[at] for at in state.memories]
     found = []
     for model, (task, cut) in enumerate(zip(state.job.models, cuts, strict=True)):
+        if task.rules == "cluster":
+            found.append(cluster_bounds(task, times[model], hbm, cut, general))
+            continue
         whole = np.empty((len(task.ways), len(hbm), len(index)))
         for own, tasks in state.networks.groups(index):
             some = times[model] if len(own) == len(index) else [t.taken(own) for t in times[model]]
@@ -149,38 +156,70 @@ def _bounds(
     return found
 
 
-def _start(job: Job, opened: SpaceChips, scale: Scale) -> State:
+def _floors(task: ModelTask, times: list[LayerTimes]) -> Floats:
+    """Bounds on the joules of a model's graphs, as its rules count them."""
+    return cluster_floors(task, times) if task.rules == "cluster" else model_floors(task, times)
+
+
+def begin(job: Job, opened: SpaceChips, scale: Scale, memories: list[int] | None = None, kept: bool = True) -> State:
+    """A search before its first bound on batch times; ``memories`` are those that chips are opened with.
+
+    ``kept``: with the layer times and floors of all chips.
+    """
     arrays, every = opened.arrays(), np.arange(len(opened))
     networks = networks_of(job.models, job.space, opened.chips.link_bytes_per_s)
     limited = job.objective.needs_energy or job.space.keep.most_usd is not None
-    memories = list(range(len(job.hbm_bytes))) if limited else [len(job.hbm_bytes) - 1]
-    times = _layer_times(job, opened, networks, arrays, every, CHEAP)
+    if memories is None:
+        memories = list(range(len(job.hbm_bytes))) if limited else [len(job.hbm_bytes) - 1]
+    times = layer_times_on(job, opened, networks, arrays, every, CHEAP) if kept else []
     rates = rates_of(job.objective, opened, list(job.hbm_bytes), job.models[0].training.devices)
     nothing = [np.full((len(task.ways), len(memories), len(arrays)), np.inf) for task in job.models]
-    floors = [model_floors(task, own) for task, own in zip(job.models, times, strict=True)]
+    floors = (
+        [_floors(task, own) for task, own in zip(job.models, times, strict=True)]
+        if kept
+        else no_floors(job, len(arrays))
+    )
     return State(job, opened, arrays, networks, scale, rates, memories, times, nothing, floors)
+
+
+def _times_on(state: State, index: Integers) -> list[list[LayerTimes]]:
+    """Layer times of some chips of a large space, whose floors on joules are set by the way."""
+    times = layer_times_on(state.job, state.opened, state.networks, state.arrays, index, CHEAP)
+    if state.energy is not None:
+        for floors, task, own in zip(state.floors, state.job.models, times, strict=True):
+            floors[:, index] = _floors(task, own)
+    return times
+
+
+def _bound_all(state: State) -> None:
+    """Bounds on batch times of every chip, as far as they may matter; in a large space a chunk after the other."""
+    cuts, count = _cuts(state), len(state.arrays)
+    if state.times:
+        state.set_bounds(bounds_on(state, np.arange(count), state.times, cuts))
+        return
+    for start in range(0, count, CHUNK):
+        index = np.arange(start, min(start + CHUNK, count))
+        state.put_bounds(slice(start, start + len(index)), bounds_on(state, index, _times_on(state, index), cuts))
 
 
 def _pilot(state: State, engine: Evaluate, journal: Journal | None) -> None:
     """Bounds of every k-th chip; the best of them are opened for a first incumbent."""
     index = np.arange(0, len(state.arrays), max(1, len(state.arrays) // PILOTS))
-    times = [[own.taken(index) for own in model] for model in state.times]
-    for bound, found in zip(state.bounds, _bounds(state, index, times, [np.inf] * len(times)), strict=True):
-        bound[:, :, index] = found
-    state.set_bounds(state.bounds)
-    _round(state, _next(state, max(1, state.job.round_size // 4)), engine, journal)
+    times = [[own.taken(index) for own in model] for model in state.times] or _times_on(state, index)
+    state.put_bounds(index, bounds_on(state, index, times, [np.inf] * len(times)))
+    open_round(state, _next(state, max(1, state.job.round_size // 4)), engine, journal)
 
 
 def _tighten(state: State) -> None:
-    """The antichain dual for all chips that may still win; the better of both bounds is kept."""
+    """The rules' finer bound (icml24: the antichain dual) for all chips that may still win; the better one is kept."""
     scores = state.scores()
     scores[list(state.evaluated)] = np.inf
     index = np.flatnonzero(scores <= state.cut)
     if not len(index):
         return
     state.dual = frozenset(index.tolist())
-    times = _layer_times(state.job, state.opened, state.networks, state.arrays, index, DUAL)
-    state.raise_bounds(index, _bounds(state, index, times, _last_times(state, index), general=True))
+    times = layer_times_on(state.job, state.opened, state.networks, state.arrays, index, DUAL)
+    state.raise_bounds(index, bounds_on(state, index, times, _last_times(state, index), general=True))
 
 
 def search(
@@ -188,9 +227,10 @@ def search(
 ) -> State:
     """Run a search to its gap, or to its time limit; the state holds what was found and proved."""
     began = time.monotonic()
-    state = _start(job, open_space(job.space), scale)
+    opened = open_space(job.space)
+    state = begin(job, opened, scale, kept=len(opened) <= LARGE)
     _pilot(state, engine, journal)
-    state.set_bounds(_bounds(state, np.arange(len(state.arrays)), state.times, _cuts(state)))
+    _bound_all(state)
     tightened = False
     while True:
         if watch is not None:
@@ -201,8 +241,8 @@ def search(
         if not chips:
             return state
         if tightened:
-            _round(state, chips, engine, journal)
+            open_round(state, chips, engine, journal)
             continue
-        _round(state, chips[: max(1, job.round_size // 4)], engine, journal)
+        open_round(state, chips[: max(1, job.round_size // 4)], engine, journal)
         _tighten(state)
         tightened = True

@@ -4,9 +4,12 @@ import numpy as np
 
 from phaze.errors import InfeasibleError, PhazeError
 from phaze.evaluate.flow import LayerSeconds, graph_of, placement_of
+from phaze.hardware.chip import Chip
 from phaze.hardware.ownership import load_terms
 from phaze.placement.shortage import Shortage, shortage_of
 from phaze.placement.solve import fastest_plan
+from phaze.search.cluster_plain import least_shortage
+from phaze.search.cluster_task import ClusterTask
 from phaze.search.owned import making_usd
 from phaze.search.result import SCHEMA
 from phaze.search.state import State
@@ -22,7 +25,8 @@ def nothing_found(state: State) -> PhazeError:
         return PhazeError(f"every chip that was opened failed, the first with {faults[0]}")
     if not np.isfinite(state.rates.rate).any():
         return _too_dear(state)
-    return _no_room(state.job)
+    chip = state.opened.chip(0, state.job.hbm_bytes[-1])
+    return _no_room(state.job, chip)
 
 
 def _no_chip(state: State) -> InfeasibleError:
@@ -45,11 +49,15 @@ def _too_dear(state: State) -> InfeasibleError:
     return InfeasibleError(sentence, {"schema": SCHEMA, "feasible": False, "needed_usd": least, "available_usd": most})
 
 
-def _no_room(job: Job) -> InfeasibleError:
+def _no_room(job: Job, chip: Chip) -> InfeasibleError:
     """The least shortage over all ways and the most HBM; memory depends on no chip."""
     found: list[tuple[float, str, Shortage]] = []
     for task in job.models:
         own: list[tuple[float, str, Shortage]] = []
+        if isinstance(task, ClusterTask):
+            least = least_shortage(task, chip)
+            found += [] if least is None else [(least[0], task.name, least[1])]
+            continue
         for way in task.ways:
             graph = task.graphs[way.graph]
             layers = graph_of(graph, [LayerSeconds(1.0, 1.0)] * len(graph.layers))

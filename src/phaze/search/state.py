@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from phaze.cost.parts import ChipArrays
 from phaze.hardware.technology import EnergyTable
-from phaze.search.bound import LayerTimes
+from phaze.search.bound import CHUNK, LayerTimes
 from phaze.search.chips import SpaceChips
 from phaze.search.evaluation import Evaluated, Known, Opened
 from phaze.search.objective import Rates, Scale
-from phaze.search.slip import Common, Slip, opened
+from phaze.search.slip import Common, Slip, open_slip, opened
 from phaze.search.task import Job, Networks
 
 Floats = NDArray[np.float64]
@@ -40,7 +40,8 @@ class State:
     """A search under way.
 
     ``rates`` are those of all memories of the job; ``memories`` are the ones that chips are opened with. ``times`` by
-    model and graph, ``bounds`` on batch times by model [ways, memories, chips], ``floors`` on joules [graphs, chips].
+    model and graph (none in a large space), ``bounds`` on batch times by model [ways, memories, chips], ``floors`` on
+    joules [graphs, chips].
     """
 
     job: Job
@@ -73,8 +74,11 @@ class State:
     def scored(self) -> Floats:
         """The bound of every chip, not to be changed."""
         if self.cached is None:
-            least = [self.values(model, slice(None)).min(axis=0) for model in range(len(self.bounds))]
-            self.cached = np.asarray(self.scale.score(np.stack(least)).min(axis=0, initial=np.inf))
+            self.cached = np.empty(len(self.arrays))
+            for start in range(0, len(self.cached), CHUNK):
+                some = slice(start, start + CHUNK)
+                least = [self.values(model, some).min(axis=0) for model in range(len(self.bounds))]
+                self.cached[some] = self.scale.score(np.stack(least)).min(axis=0, initial=np.inf)
         return self.cached
 
     def scores(self) -> Floats:
@@ -82,8 +86,14 @@ class State:
         return self.scored().copy()
 
     def set_bounds(self, bounds: list[Floats]) -> None:
-        """Other bounds on batch times."""
+        """Other bounds on the batch times of all chips."""
         self.bounds, self.cached = bounds, None
+
+    def put_bounds(self, index: Integers | slice, bounds: list[Floats]) -> None:
+        """Other bounds on the batch times of some chips."""
+        for old, new in zip(self.bounds, bounds, strict=True):
+            old[:, :, index] = new
+        self.cached = None
 
     def raise_bounds(self, index: Integers, bounds: list[Floats]) -> None:
         """The greater of old and new bounds on some chips."""
@@ -107,6 +117,10 @@ class State:
     def open(self, chip: int) -> Opened:
         """One chip, to be evaluated."""
         return opened(self.common(), self.slip(chip), self.known)
+
+    def evaluate(self, chip: int, cut: float) -> Evaluated:
+        """A chip opened, against a cut-off."""
+        return open_slip(self.common(), self.slip(chip), cut, self.known)
 
     @property
     def best(self) -> float:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,8 @@ from phaze.evaluate.passes import LayerPasses, Pass
 from phaze.placement.problem import Recompute
 from phaze.search.objective import Objective
 from phaze.search.space import SpaceFile
+
+Rules = Literal["icml24", "cluster"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,7 @@ class Way:
 class ModelTask:
     """One model: its graphs at every width and microbatch, its job, and how much it counts beside other models."""
 
+    rules: ClassVar[Rules] = "icml24"
     name: str
     weight: float
     training: Training
@@ -50,6 +54,11 @@ class Job:
     digest: str
     round_size: int = 16
     limit_s: float | None = None
+
+    @property
+    def rules(self) -> Rules:
+        """The rules that all its models are placed under."""
+        return self.models[0].rules
 
 
 def _pass_at(one: Pass, ratio: float) -> Pass:
@@ -91,6 +100,6 @@ class Networks:
 def networks_of(models: tuple[ModelTask, ...], space: SpaceFile, links: NDArray[np.float64]) -> Networks:
     """The networks of chips with these link bandwidths."""
     if space.axes.links is None:
-        return Networks((models,), np.zeros(len(links), np.int64))
+        return Networks((models,), np.broadcast_to(np.int64(0), len(links)))
     values, of = np.unique(links, return_inverse=True)
     return Networks(tuple(tuple(at_link(task, float(link)) for task in models) for link in values), of.astype(np.int64))

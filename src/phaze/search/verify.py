@@ -27,6 +27,8 @@ from phaze.schedule.order import contract, series
 from phaze.schedule.part import part_of
 from phaze.search.certificate import certificate_of
 from phaze.search.chips import SpaceChips
+from phaze.search.cluster_plain import cluster_value
+from phaze.search.cluster_task import ClusterTask
 from phaze.search.energy import Electricity, dynamic_floors, pass_floors
 from phaze.search.evaluation import Evaluated, plan_of
 from phaze.search.journal import Closed
@@ -67,6 +69,8 @@ class Plain:
     def values(self, chip: int, memories: Sequence[int]) -> list[list[float]]:
         """The models' values on a chip with each of some memories: every pass scheduled, every way placed."""
         tasks, electricity = self.networks.tasks_of(chip), self.electricity(chip)
+        if self.job.rules == "cluster":
+            return [self.placed(chip, hbm) for hbm in memories]
         value = self.opened.chip(chip, self.job.hbm_bytes[-1])
         layers = [[layers_on(graph, value, electricity) for graph in task.graphs] for task in tasks]
         every = []
@@ -78,6 +82,22 @@ class Plain:
                 values.append(min(prices, default=float("inf")))
             every.append(values)
         return every
+
+    def placed(self, chip: int, hbm: int, cut: float = float("inf")) -> list[float]:
+        """The models' values on a chip with a memory under rules cluster, all ways placed; above ``cut`` that at least,
+        for one model where time alone counts."""
+        rates, value = self.rates(chip, hbm), self.opened.chip(chip, self.job.hbm_bytes[hbm])
+        table = self.opened.technology.energy if self.job.objective.needs_energy else None
+        if not float(rates.rate) < np.inf:
+            return [float("inf")] * len(self.job.models)
+        last_s = rates.last_s(cut, 0.0) if cut < np.inf and len(self.job.models) == 1 else np.inf
+        tasks = [task for task in self.job.models if isinstance(task, ClusterTask)]
+        return [cluster_value(task, value, rates, table, last_s) for task in tasks]
+
+    def reached(self, chip: int, cut: float) -> float:
+        """The score of a chip with its best memory under rules cluster, or ``cut`` where that is less."""
+        scores = [float(self.scale.score(np.array(self.placed(chip, hbm, cut)))) for hbm in self.memories]
+        return min(scores) if len(self.job.models) > 1 else min(*scores, cut)
 
     def exact(self, chip: int, memories: Sequence[int]) -> list[float]:
         """The score of a chip with each of some memories."""
@@ -169,7 +189,7 @@ class Bounded:
     joules: list[list[float]]
 
 
-def _bounded(plain: Plain, numbers: Sequence[int], chips: Sequence[Chip]) -> list[Bounded]:
+def bounded(plain: Plain, numbers: Sequence[int], chips: Sequence[Chip]) -> list[Bounded]:
     """For each chip its bounds."""
     models = len(plain.job.models)
     found = [Bounded([[] for _ in range(models)], [[] for _ in range(models)]) for _ in chips]
@@ -216,11 +236,15 @@ def check_bounds(plain: Plain, closed: Sequence[Closed], best: float, count: int
         ours = random.Random(seed).sample(ours, count)
     cut = best * (1 - plain.job.gap if plain.job.gap > 0 else 1 + TIE)
     chips = [plain.opened.chip(one.chip, plain.job.hbm_bytes[-1]) for one in ours]
-    layers = _bounded(plain, [one.chip for one in ours], chips)
+    exact = plain.job.rules == "cluster"
+    layers = [] if exact else bounded(plain, [one.chip for one in ours], chips)
     wrong = []
     for at, one in enumerate(ours):
         said = cut if one.bound is None else max(cut, one.bound)
-        bound = plain.bound(one.chip, layers[at].seconds, layers[at].joules, said * (1 + NEAR))
+        if exact:
+            bound = plain.reached(one.chip, np.inf if one.bound is None else said * (1 + NEAR))
+        else:
+            bound = plain.bound(one.chip, layers[at].seconds, layers[at].joules, said * (1 + NEAR))
         if bound <= cut * (1 - TIE):
             wrong.append(f"chip {one.chip} may have a score of {bound!r}, which is below the cut-off {cut!r}")
         elif one.reason == "memory" and np.isfinite(bound):

@@ -11,6 +11,8 @@ from phaze.evaluate.flow import LayerSeconds, graph_of, placement_of
 from phaze.hardware.chip import Chip
 from phaze.placement.check import objections
 from phaze.search.answer import Best
+from phaze.search.cluster_plain import plan_objections, way_of
+from phaze.search.cluster_task import ClusterTask
 from phaze.search.result import chip_document, model_document, objective_document
 from phaze.search.state import TIE
 from phaze.search.task import ModelTask
@@ -35,8 +37,38 @@ def _differences(where: str, said: Mapping[str, Any], true: Mapping[str, Any]) -
     return wrong + [f"{where}.{key}: nothing of that name belongs here" for key in said if key not in true]
 
 
+def _check_parts(where: str, said: Mapping[str, Any], true: Mapping[str, Any]) -> list[str]:
+    """What a model's table says beside the cuts of its plan."""
+    wrong = _differences(f"{where}.energy", said["energy"], true["energy"])
+    for at, layer in enumerate(true["layers"]):
+        layers = said["layers"]
+        wrong += _differences(f"{where}.layers[{at}]", layers[at] if at < len(layers) else {}, layer)
+    kept = {key: value for key, value in said.items() if key not in CHECKED}
+    wrong += _differences(where, kept, {key: value for key, value in true.items() if key not in CHECKED})
+    batch_s, plan = true["batch_s"], said["plan"]
+    if plan.get("rules") != true["plan"]["rules"]:
+        wrong.append(f"{where}.plan.rules: not {true['plan']['rules']}")
+    if not _same(plan.get("batch_s"), batch_s):
+        wrong.append(f"{where}.plan.batch_s: {plan.get('batch_s')!r}, but the fastest plan takes {batch_s!r}")
+    if not _same(plan.get("lower_bound_s"), batch_s):
+        wrong.append(f"{where}.plan.lower_bound_s: {plan.get('lower_bound_s')!r}, but {batch_s!r} is proved")
+    return wrong
+
+
+def _check_placed(plain: Plain, task: ClusterTask, said: Mapping[str, Any], chip: Chip) -> list[str]:
+    """A model under rules cluster."""
+    where, way = f"models[{task.name}]", way_of(task, said)
+    if way is None:
+        return [f"{where}: the study knows no such microbatch, width, sequence parallelism and recompute"]
+    true = model_document(task, way, chip, plain.opened)
+    wrong = _check_parts(where, said, true)
+    return wrong + [f"{where}.plan: {sentence}" for sentence in plan_objections(task, way, chip, said["plan"])]
+
+
 def _check_model(plain: Plain, task: ModelTask, said: Mapping[str, Any], chip: Chip) -> list[str]:
     where = f"models[{task.name}]"
+    if isinstance(task, ClusterTask):
+        return _check_placed(plain, task, said, chip)
     ways = [
         way
         for way in task.ways
@@ -48,24 +80,12 @@ def _check_model(plain: Plain, task: ModelTask, said: Mapping[str, Any], chip: C
     way = ways[0]
     graph = task.graphs[way.graph]
     true = model_document(task, way, chip, plain.opened)
-    wrong = _differences(f"{where}.energy", said["energy"], true["energy"])
-    for at, layer in enumerate(true["layers"]):
-        layers = said["layers"]
-        wrong += _differences(f"{where}.layers[{at}]", layers[at] if at < len(layers) else {}, layer)
+    wrong = _check_parts(where, said, true)
     seconds = tuple(LayerSeconds(layer["forward_s"], layer["backward_s"]) for layer in true["layers"])
     problem = placement_of(
         [graph_of(graph, seconds)], graph.microbatch, way.recompute, chip.hbm.size_bytes, task.training
     )
     wrong += [f"{where}.plan: {sentence}" for sentence in objections(problem, said["plan"])]
-    kept = {key: value for key, value in said.items() if key not in CHECKED}
-    wrong += _differences(where, kept, {key: value for key, value in true.items() if key not in CHECKED})
-    batch_s, plan = true["batch_s"], said["plan"]
-    if plan.get("rules") != "icml24":
-        wrong.append(f"{where}.plan.rules: not icml24")
-    if not _same(plan.get("batch_s"), batch_s):
-        wrong.append(f"{where}.plan.batch_s: {plan.get('batch_s')!r}, but the fastest plan takes {batch_s!r}")
-    if not _same(plan.get("lower_bound_s"), batch_s):
-        wrong.append(f"{where}.plan.lower_bound_s: {plan.get('lower_bound_s')!r}, but {batch_s!r} is proved")
     return wrong
 
 

@@ -14,7 +14,8 @@ from phaze.placement.problem import Recompute
 from phaze.search.objective import Objective
 from phaze.search.space import SpaceFile, load_space
 from phaze.search.task import Job, ModelTask, ways_of
-from phaze.study.schema import ClusterTable, ModelTable, StudyFile, TrainingTable
+from phaze.study.cluster_load import cluster_task, cluster_training
+from phaze.study.schema import ModelTable, StudyFile, TrainingTable
 
 
 def default_study(model: str) -> dict[str, Any]:
@@ -72,17 +73,30 @@ def space_of(study: StudyFile) -> SpaceFile:
     return space.model_copy(update={"keep": space.keep.model_copy(update=changed)})
 
 
-def _training(table: TrainingTable, changed: ClusterTable) -> Training:
-    cluster = load_cluster(table.cluster)
+def _training(study: StudyFile) -> Training:
+    """The job under rules icml24, which know one flat link and 16-bit SGD or Adam."""
+    table, cluster = study.training, load_cluster(study.training.cluster)
     if len(cluster.levels) != 1:
         raise InputError(
             "training.cluster",
             f"{cluster.name} has {len(cluster.levels)} levels and rules icml24 know one flat link",
-            "give a cluster of one level, such as paper-flat",
+            'give a cluster of one level, such as paper-flat, or rules = "cluster"',
         )
+    foreign = {
+        "training.stack": table.stack,
+        "training.precision": table.precision,
+        "training.zero": table.zero or None,
+        "cost.basis": study.cost.basis,
+        "training.sequence_parallel": "best" if table.sequence_parallel == "best" else None,
+    }
+    for where, value in foreign.items():
+        if value is not None:
+            raise InputError(
+                where, f"rules icml24 do not know {value!r} there", 'leave it out, or say rules = "cluster"'
+            )
     devices = cluster.devices if table.devices is None else table.devices
-    link = changed.link_bytes_per_s or cluster.levels[0].bandwidth_bytes_per_s
-    return Training(devices, table.batch, link, table.optimizer)
+    link = study.cluster.link_bytes_per_s or cluster.levels[0].bandwidth_bytes_per_s
+    return Training(devices, table.batch, link, table.optimizer or "sgd")
 
 
 def _named(table: ModelTable, training: TrainingTable, link: float, residency: bool) -> list[Prepared]:
@@ -95,7 +109,7 @@ def _named(table: ModelTable, training: TrainingTable, link: float, residency: b
                 microbatch,
                 training.sequence if table.sequence is None else table.sequence,
                 attention=training.attention,
-                sequence_parallel=training.sequence_parallel,
+                sequence_parallel=training.sequence_parallel is True,
             ),
             link,
             residency,
@@ -129,21 +143,20 @@ def _recompute(choices: Sequence[bool | str]) -> tuple[Recompute, ...]:
 
 def job_of(study: StudyFile, limit_s: float | None = None) -> Job:
     """The job of a study, its graphs loaded; nothing is searched yet."""
+    space, tables = space_of(study), list(enumerate(study.tables()))
+    usual: list[bool | str] = ["best"] if study.rules == "cluster" else [False, True]
+    choices = _recompute(study.training.recompute or usual)
+    tasks: list[ModelTask] = []
     if study.rules == "cluster":
-        raise InputError(
-            "rules",
-            "a search has no proof under rules cluster yet",
-            "search with icml24, and place a chip under rules cluster by phaze plan --chip",
-        )
-    training = _training(study.training, study.cluster)
-    choices = _recompute(study.training.recompute)
-    tasks = []
-    for at, table in enumerate(study.tables()):
-        graphs = _graphs(table, study, training, f"models[{at}]")
-        tasks.append(ModelTask(table.name, table.weight, training, graphs, ways_of(graphs, choices)))
+        job = cluster_training(study, space)
+        tasks += [cluster_task(table, study, job, choices, f"models[{at}]") for at, table in tables]
+    else:
+        training = _training(study)
+        for at, table in tables:
+            graphs = _graphs(table, study, training, f"models[{at}]")
+            tasks.append(ModelTask(table.name, table.weight, training, graphs, ways_of(graphs, choices)))
     goal = study.objective
     files = [documents.read_text(path)[0] for table in study.tables() for path in table.graphs or ()]
-    space = space_of(study)
     said = [value.model_dump(mode="json", by_alias=True) for value in (study, space)]
     return Job(
         study.name,

@@ -5,7 +5,9 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from phaze.documents import Bytes, BytesPerSecond, Count, Document, Format, Mm2, Positive, Share, Watts
+from phaze.hardware.calibration import Basis
 from phaze.hardware.files import Name, Text
+from phaze.hardware.stack import Optimizer, Precision
 from phaze.search.objective import Kind, Mean
 
 GIB = 2**30
@@ -42,23 +44,32 @@ class BudgetTable(Document):
 
 
 class TrainingTable(Document):
-    """The job around each model; ``sequence`` holds for every model that does not state its own."""
+    """The job around each model; ``sequence`` holds for every model that does not state its own.
+
+    What is None is as the rules have it: SGD and recompute off and on under icml24; under cluster the stack of the
+    cluster, its optimizer and precision, and recompute chosen stage by stage.
+    """
 
     devices: Count | None = None
     batch: Count = 4096
     sequence: Count | None = None
     cluster: Place = "paper-flat"
-    optimizer: Literal["sgd", "adam"] = "sgd"
+    stack: Place | None = None
+    precision: Precision | None = None
+    optimizer: Optimizer | None = None
+    zero: Annotated[int, Field(ge=0, le=3)] = 0
     microbatches: Annotated[list[Count], Field(min_length=1, default_factory=lambda: [1, 2, 4, 8])]
-    recompute: Annotated[list[bool | Literal["best"]], Field(min_length=1, default_factory=lambda: [False, True])]
+    recompute: Annotated[list[bool | Literal["best"]], Field(min_length=1)] | None = None
     attention: Literal["eager", "fused"] = "eager"
-    sequence_parallel: bool = False
+    sequence_parallel: bool | Literal["best"] = False
 
 
 class CostsTable(Document):
-    """How operators are costed: whether what is still in the global buffer spares a trip to HBM."""
+    """How operators are costed: whether what is still in the global buffer spares a trip to HBM; ``basis``: how much of
+    its peaks hardware reaches, ideal under rules icml24, else calibrated if nothing is said."""
 
     residency: bool = True
+    basis: Basis | None = None
 
 
 class ObjectiveTable(Document):

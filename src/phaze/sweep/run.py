@@ -14,6 +14,7 @@ from phaze.documents import dumps
 from phaze.errors import InfeasibleError
 from phaze.hardware.write import toml_text
 from phaze.search.folder import run_in, write_whole
+from phaze.search.run import Evaluate
 from phaze.study.load import job_of, study_of, with_settings
 from phaze.sweep.over import Over
 
@@ -122,7 +123,7 @@ Tell = Callable[[int, int, str], None]
 
 
 def sweep(
-    folder: Path, raw: Mapping[str, Any], where: str, over: Over, processes: int = 1, tell: Tell | None = None
+    folder: Path, raw: Mapping[str, Any], where: str, over: Over, engine: int | Evaluate = 1, tell: Tell | None = None
 ) -> dict[str, Any]:
     """The certified best at every point of ``over``; a point where nothing is feasible says so and the rest go on."""
     found: list[Best] = []
@@ -131,7 +132,7 @@ def sweep(
             tell(at, len(over.points), point.shown)
         own = with_settings(raw, [point.setting])
         try:
-            done = run_in(folder / "points" / f"{at:03d}", toml_text(own), job_of(study_of(own, where)), processes)
+            done = run_in(folder / "points" / f"{at:03d}", toml_text(own), job_of(study_of(own, where)), engine)
             found.append(_best(point.number, point.shown, done.document))
         except InfeasibleError as fault:
             found.append(Best(point.number, point.shown, None, None, None, None, None, (), str(fault)))

@@ -2,18 +2,19 @@
 
 A job is a model, a machine, a number of devices and a batch; of the runs of one job the one that was measured fastest
 stands for it. The search is that of :mod:`phaze.evaluate.plan`: widths 1, 2, 4, 8, microbatches up to 16, any stages,
-copies, cuts and recompute, with and without sequence parallelism, ZeRO as in the run, no interleaving. Both plans are
-priced by the same formula, so that
+copies, cuts and recompute, with and without sequence parallelism, ZeRO as in the run, interleaving as evaluated there.
+Both plans are priced by the same formula, so that
 
     gain = predicted seconds of the run / predicted seconds of the best - 1
 
-is below 0 only where the run did what is not searched: interleaving, or larger microbatches or widths.
+is below 0 only where the run did what is not searched: larger microbatches or widths, other chunks of uneven stages.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from phaze.evaluate.interleave import with_chunks
 from phaze.evaluate.plan import Candidate, candidates
 from phaze.evaluate.request import Asked, request_of
 from phaze.evaluate.shelf import Shelf
@@ -70,8 +71,9 @@ def _asked(row: MeasuredRun, basis: Basis) -> Asked:
 
 def beside(row: MeasuredRun, basis: Basis, shelf: Shelf) -> Beside:
     """A job's run and its best plan."""
-    found = [one for one in candidates(request_of(_asked(row, basis))) if one.plan is not None]
-    return Beside(predict(row, basis, shelf), min(found, key=lambda one: one.rank, default=None))
+    request = request_of(_asked(row, basis))
+    found = with_chunks(request, list(candidates(request)))
+    return Beside(predict(row, basis, shelf), found[0] if found[0].plan is not None else None)
 
 
 def best_document(found: Sequence[Beside]) -> list[dict[str, Any]]:
@@ -100,7 +102,7 @@ def plan_of(one: Candidate) -> dict[str, Any]:
         "pipeline": len(one.plan.stages),
         "data": one.plan.data,
         "microbatch": one.microbatch,
-        "chunks": 1,
+        "chunks": one.plan.chunks,
         "recompute": "/".join(map(str, modes)),
         "sequence_parallel": one.sequence_parallel,
     }

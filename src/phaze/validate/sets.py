@@ -20,6 +20,7 @@ SETS: tuple[RunSet, ...] = (
     RunSet("korthikanti", "Korthikanti et al. 2022, Table 5: A100, Selene"),
     RunSet("vtrain-multi", "vTrain, 64 to 512 A100"),
     RunSet("vtrain-single", "vTrain, 2 to 8 A100 of one node"),
+    RunSet("mosaic-mpt", "MosaicML llm-foundry, MPT 125M to 70B, fully sharded: 8 to 128 A100"),
     RunSet("mt-nlg", "MT-NLG 530B: 2240 A100, Selene"),
     RunSet("megatron-core-h100", "Megatron-Core, 48 to 6144 H100"),
     RunSet("nanotron-h100", "nanotron, 8 to 128 H100"),

@@ -167,7 +167,7 @@ def die(chip: Chip, known: Mapping[str, str]) -> str:
     total = sum(part.area_mm2 for part in parts)
     rows = [
         (
-            f"{swatch(part.colour)}{part.count if part.count > 1 else ''} {escape(part.name)}",
+            f"{swatch(part.colour)}{f'{part.count} ' if part.count > 1 else ''}{escape(part.name)}",
             escape(part.about),
             f"{part.area_mm2:.4g}",
             f"{part.area_mm2 / total:.1%}",

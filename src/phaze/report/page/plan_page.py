@@ -11,6 +11,7 @@ from phaze.hardware.chip import Chip
 from phaze.report.page.die import die
 from phaze.report.page.frame import copyable, facts, framed, section, table
 from phaze.report.page.search_page import plan_words, shared_parts
+from phaze.report.run_sheet import lever_rows, proof
 from phaze.report.story import Story, planned
 from phaze.units import show
 
@@ -24,6 +25,8 @@ def sentence(document: Mapping[str, Any], opened: Reopened) -> str:
         lacking = show(document["shortage"]["missing_bytes"], "B")
         return f"{what}: this plan does not fit; stage {document['shortage']['stage']} lacks {lacking}."
     said = f"{what}: a batch of {job.batch:,} in {found}, {rate}."
+    if "proved" in document:
+        return f"{said} {proof(document).capitalize()}."
     if document["lower_bound_s"] > 0:
         share = document["batch_s"] / document["lower_bound_s"] - 1
         return f"{said} No split of the job is faster{'' if share <= 1e-9 else f' by more than {share:.2%}'}."
@@ -34,6 +37,7 @@ def _alternatives(document: Mapping[str, Any]) -> str:
     rows = [
         (
             f"tensor {row['tensor']}, pipeline {row['pipeline']}, data {row['data']}, microbatch {row['microbatch']}"
+            + (f", {row['chunks']} chunks (evaluated)" if row.get("chunks", 1) > 1 else "")
             + (", sequence parallel" if row["sequence_parallel"] else ""),
             escape(", ".join(row["recompute"])),
             escape(row["loses_by"] or "the best"),
@@ -66,8 +70,26 @@ def _notes(document: Mapping[str, Any], story: Story) -> str:
     band = f"within about {trust['band']:.0%}" if trust["band"] else "as they stand"
     notes = [f"Times are from {trust['basis']} constants, {band}.", *document["approximations"]]
     if document.get("chunks", 1) > 1:
-        notes.append(f"Each device holds {document['chunks']} chunks; the timeline is drawn as if it held one.")
-    return "".join(f'<p class="soft">{escape(note)}</p>' for note in notes)
+        notes.append(f"Each stage has {document['chunks']} chunks: interleaved 1F1B, evaluated and not proved.")
+    return "".join(f'<p class="soft">{escape(_sentence(note))}</p>' for note in notes)
+
+
+def _sentence(note: str) -> str:
+    """A note with a capital and a full stop."""
+    return f"{note[:1].upper()}{note[1:]}{'' if note.endswith('.') else '.'}"
+
+
+def _shortage(document: Mapping[str, Any]) -> str:
+    """What the fullest stage holds, and what would make it fit."""
+    short = document["shortage"]
+    holds = [(escape(k.replace("_", " ")), show(v, "B")) for k, v in short["terms"].items() if v]
+    holds.append(("<b>in all</b>", f"<b>{show(short['needed_bytes'], 'B')}</b>"))
+    holds.append(("there is", show(short["available_bytes"], "B")))
+    levers = [(escape(name), escape(text)) for name, text in lever_rows(short.get("levers") or {})]
+    found = f"<p>Stage {short['stage']} is the fullest.</p>{table(('it holds', 'bytes'), holds)}"
+    return found + (
+        f"<h3>What would make it fit, each alone</h3>{table(('change', 'to'), levers, 2)}" if levers else ""
+    )
 
 
 def plan_page(document: Mapping[str, Any], where: str) -> str:
@@ -82,13 +104,15 @@ def plan_page(document: Mapping[str, Any], where: str) -> str:
             ("share of peak", f"{document['share_of_peak']:.1%} on {document['devices_used']:,} devices"),
             ("plan", plan_words(document, document["microbatch"])),
             ("cluster, stack", f"{opened.setting.cluster.name}, {opened.setting.stack.name}"),
-            ("precision, optimizer", f"{job.precision}, {job.optimizer}"),
+            ("precision, state", f"{job.precision}, {job.optimizer}{f', ZeRO {job.zero}' if job.zero else ''}"),
         ]
     )
     head = f"<h1>{escape(sentence(document, opened))}</h1>{tiles}{_notes(document, story)}"
     known = _chip_rows(chip) if chip.technology is None else {"peak": show(chip.peak_flops, "FLOP/s")}
     title = "The chip, to scale" if chip.technology else "The chip"
     sections = [("chip", "chip", section("chip", title, die(chip, known), escape(chip.title)))]
+    if "shortage" in document:
+        sections.insert(0, ("shortage", "shortage", section("shortage", "What is short", _shortage(document))))
     sections += shared_parts(story, "", "")
     if document.get("alternatives"):
         others = section("plans", "The best different plans", _alternatives(document))

@@ -53,8 +53,9 @@ def answer_sentence(result: Mapping[str, Any], devices: int) -> str:
 
 def plan_words(plan: Mapping[str, Any], microbatch: int) -> str:
     """A split in a few words."""
-    copies = counted(plan["data"], "copy", "copies")
-    return f"{counted(plan['pipeline'], 'stage')} x {copies}, tensor width {plan['tensor']}, microbatch {microbatch}"
+    copies, chunks = counted(plan["data"], "copy", "copies"), int(plan.get("chunks", 1))
+    stages = counted(plan["pipeline"], "stage") + (f" of {chunks} chunks" if chunks > 1 else "")
+    return f"{stages} x {copies}, tensor width {plan['tensor']}, microbatch {microbatch}"
 
 
 def shared_parts(story: Story, key: str, label: str) -> list[tuple[str, str, str]]:
@@ -186,7 +187,8 @@ def search_page(run: Run) -> str:
     result = run.result
     foot = (
         f"phaze {escape(str(result['version']))}; study {escape(str(result['study_digest'])[:12])}, code "
-        f"{escape(str(result['code_digest'])[:12])}. Times under rules icml24; area, power and cost are estimates."
+        f"{escape(str(result['code_digest'])[:12])}. Times under rules {run.job.rules}; area, power and cost are "
+        "estimates."
     )
     title = f"phaze: {result['name']}"
     return framed(title, _head(run, chip, stories), _sections(run, chip, stories, cloud), foot, numbers(cloud))

@@ -3,6 +3,7 @@
 A search works bounds out only as far as they matter (a quarter above the best, for one model): far chips all stand at
 that edge. For one model and the plain objective a quick floor (:mod:`phaze.report.page.floors`) is therefore worked out
 for every chip, and the better of both is shown. It is a bound like those of the certificate, which stays as it was.
+Under rules ``cluster`` every chip has its own bound already.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,8 +16,8 @@ from phaze.hardware.ownership import load_terms
 from phaze.report.page.cloud import Cloud, Field, Scale
 from phaze.report.page.floors import floors
 from phaze.search.bound import CHEAP, layer_bounds
-from phaze.search.certificate import REASONS
 from phaze.search.chips import SpaceChips
+from phaze.search.closed import REASONS
 from phaze.search.evaluation import Evaluated
 from phaze.search.journal import Closed
 from phaze.search.owned import design_watts, making_usd
@@ -36,7 +37,7 @@ def _scores(
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """The least score that each chip can have, and where it is exact; infinite where nothing fits."""
     least = np.array([np.inf if one.bound is None else one.bound for one in closed])
-    if _plain(job) and job.space.axes.links is None:
+    if _plain(job) and job.space.axes.links is None and job.rules == "icml24":
         task, arrays = job.models[0], opened.arrays()
         times = [layer_bounds(graph, arrays, CHEAP) for graph in task.graphs]
         both = [one.forward_s + one.backward_s for one in times]

@@ -63,12 +63,14 @@ def waterfall(steps: Sequence[Step], batch_s: float) -> str:
 
 def _windows(pipeline: Pipeline, tail_s: float) -> list[tuple[float, float]]:
     """The stretches of time that are drawn: everything, or the beginning and the end."""
-    stages, rounds = pipeline.forward_s.shape
+    stages, rounds = pipeline.forward_s.shape[0], pipeline.rounds
     whole = pipeline.end_s + tail_s
-    shown = max(stages + 6, 12)
+    shown = max(stages + 6, 12) if pipeline.chunks == 1 else max(stages + 2, 6)
     if rounds <= 2 * shown + 2:
         return [(0.0, whole)]
-    begin = float(pipeline.backward_s[0, min(rounds - 1, shown - stages)] + pipeline.backward_length_s[0])
+    begin = float(
+        pipeline.backward_s[0, min(rounds - 1, shown - stages) * pipeline.chunks] + pipeline.backward_length_s[0]
+    )
     begin = min(begin, 0.45 * pipeline.end_s)
     return [(0.0, begin), (pipeline.end_s - begin, whole)]
 
@@ -87,6 +89,11 @@ def _events(pipeline: Pipeline, windows: Sequence[tuple[float, float]]) -> Itera
                 yield stage, name, number, max(start, first), min(start + float(lengths[stage]), last)
 
 
+def _shade(chunk: int, chunks: int) -> str:
+    """Later chunks are paler, so that a glance tells them apart."""
+    return "" if chunk == 0 else f";opacity:{1 - 0.6 * chunk / (chunks - 1):.2f}"
+
+
 def _shapes(pipeline: Pipeline, windows: Sequence[tuple[float, float]], row: float) -> str:
     gap = 14.0 if len(windows) > 1 else 0.0
     seconds = sum(last - first for first, last in windows)
@@ -95,7 +102,9 @@ def _shapes(pipeline: Pipeline, windows: Sequence[tuple[float, float]], row: flo
     for first, last in windows:
         offsets.append((first, last, x))
         x += (last - first) * scale + gap
-    pieces: dict[str, list[str]] = {"forward": [], "backward": []}
+    pieces: dict[tuple[str, int], list[str]] = {
+        (name, chunk): [] for name in ("forward", "backward") for chunk in range(pipeline.chunks)
+    }
     events = list(_events(pipeline, windows))
     single = len(events) <= MOST_SHAPES
     for stage, name, number, start, end in events:
@@ -103,17 +112,19 @@ def _shapes(pipeline: Pipeline, windows: Sequence[tuple[float, float]], row: flo
         left, width, top = moved + (start - first) * scale, (end - start) * scale, stage * row
         height = row * 0.86
         if single:
-            words = f"stage {stage}, {name} of microbatch {number}: {show(start, 's')} to {show(end, 's')}"
-            pieces[name].append(
+            which = f"stage {stage}, {name} of microbatch {pipeline.numbered(number)}"
+            words = f"{which}: {show(start, 's')} to {show(end, 's')}"
+            pieces[name, number % pipeline.chunks].append(
                 f'<rect x="{left:.2f}" y="{top:.2f}" width="{max(0.3, width - 0.6):.2f}" height="{height:.2f}" '
                 f'data-say="{escape(words)}"/>'
             )
         else:
-            pieces[name].append(f"M{left:.1f} {top:.1f}h{max(0.2, width - 0.3):.1f}v{height:.1f}h-{width - 0.3:.1f}z")
-    if single:
-        drawn = [f'<g style="fill:var(--{name})">{"".join(own)}</g>' for name, own in pieces.items()]
-    else:
-        drawn = [f'<path style="fill:var(--{name})" d="{"".join(own)}"/>' for name, own in pieces.items()]
+            shape = f"M{left:.1f} {top:.1f}h{max(0.2, width - 0.3):.1f}v{height:.1f}h-{width - 0.3:.1f}z"
+            pieces[name, number % pipeline.chunks].append(shape)
+    drawn = []
+    for (name, chunk), own in pieces.items():
+        style = f'style="fill:var(--{name}){_shade(chunk, pipeline.chunks)}"'
+        drawn.append(f"<g {style}>{''.join(own)}</g>" if single else f'<path {style} d="{"".join(own)}"/>')
     end_first, _, end_moved = offsets[-1]
     left = end_moved + (pipeline.end_s - end_first) * scale
     drawn.append(f'<rect x="{left:.2f}" y="0" width="{max(0.0, WIDE - left):.2f}" height="100%" class="tail"/>')
@@ -134,8 +145,10 @@ def pipeline(story: Story) -> str:
     plan, flow = story.plan, story.pipeline
     if flow is None:
         return "<p>One copy has too many events to be drawn.</p>"
-    stages, rounds = flow.forward_s.shape
-    tail_s = sum(float(plan["breakdown"].get(key, 0.0)) for key in TAIL)
+    (stages, events), rounds = flow.forward_s.shape, flow.rounds
+    tail_s = max(0.0, float(plan["simulated_s"]) - flow.end_s)
+    ends_s = sum(float(plan["breakdown"].get(key, 0.0)) for key in TAIL)
+    inside = " Collectives of ZeRO lie inside the passes." if ends_s - tail_s > 1e-9 * plan["batch_s"] else ""
     windows = _windows(flow, tail_s)
     row_px = max(4.0, min(22.0, 520.0 / stages))
     svg = (
@@ -147,14 +160,19 @@ def pipeline(story: Story) -> str:
     if len(windows) > 1:
         cut = f"<span>the middle, {show(windows[1][0] - windows[0][1], 's')} of the same, is left out</span>"
     scale = f'<div class="scale"><span>0</span>{cut}<span>{show(flow.end_s + tail_s, "s")}</span></div>'
-    idle = 1 - rounds * float((flow.forward_length_s + flow.backward_length_s).sum()) / (stages * flow.end_s)
+    idle = 1 - events * float((flow.forward_length_s + flow.backward_length_s).sum()) / (stages * flow.end_s)
     copy = "One copy" if plan["data"] == 1 else f"One of {plan['data']:,} copies"
-    about = (
-        f"<p>{copy}: {counted(stages, 'stage')}, {counted(rounds, 'microbatch', 'microbatches')}, one forward and one "
-        f"backward in turn. Of the time before synchronisation {idle:.1%} is idle. As events it takes "
-        f"{show(plan['simulated_s'], 's')}; the plan is judged by its formula, {show(plan['batch_s'], 's')}.</p>"
+    pieces = (
+        "" if flow.chunks == 1 else f"every stage in {flow.chunks} chunks, drawn as equal pieces, later ones paler, "
     )
-    colours = [("forward", "forward"), ("backward", "backward, recomputing with it")]
+    about = (
+        f"<p>{copy}: {counted(stages, 'stage')}, {counted(rounds, 'microbatch', 'microbatches')}, {pieces}"
+        f"one forward and one backward in turn. Of the time before synchronisation {idle:.1%} is idle. As events it "
+        f"takes {show(plan['simulated_s'], 's')}; the plan is judged by its formula, {show(plan['batch_s'], 's')}."
+        f"{inside}</p>"
+    )
+    again = any(stage["recompute"] != "none" for stage in plan["stages"])
+    colours = [("forward", "forward"), ("backward", "backward, recomputing with it" if again else "backward")]
     colours += [("sync", "synchronisation, optimizer")] if tail_s else []
     hint = said("Point at a block, or tap it.") if "data-say" in svg else ""
     names = f'<div class="names">{_names(plan["stages"], row_px)}</div>'

@@ -1,0 +1,85 @@
+"""``phaze.plan/1`` and the plans inside ``phaze.result/1`` as they are read back: what pages and exports need.
+
+A document that was cut off, edited or written by something else is refused with the path of its first fault, before
+anything is reckoned from it. Keys that nothing here reads are let pass.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, model_validator
+
+from phaze.documents import Count, Document, NonNegative, Positive, check
+
+Number = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Loose(Document):
+    """A document that may hold more than is read."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True, allow_inf_nan=False)
+
+
+class StageTable(Loose):
+    """A stage: its layers, devices, times and memory."""
+
+    layers: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
+    devices: Count
+    recompute: Literal["none", "selective", "full"]
+    time_s: NonNegative
+    forward_s: NonNegative
+    backward_s: NonNegative
+    memory_bytes: NonNegative
+    memory: dict[str, NonNegative]
+
+
+class PlanTable(Loose):
+    """A plan of any rules."""
+
+    batch_s: Positive
+    lower_bound_s: NonNegative
+    simulated_s: NonNegative
+    pipeline: Count
+    data: Count
+    tensor: Count
+    chunks: Count = 1
+    stages: Annotated[list[StageTable], Field(min_length=1)]
+    breakdown: dict[str, Number]
+
+    @model_validator(mode="after")
+    def _whole(self) -> "PlanTable":
+        if len(self.stages) != self.pipeline:
+            raise ValueError(f"pipeline is {self.pipeline} and there are {len(self.stages)} stages")
+        found = sorted(layer for stage in self.stages for layer in stage.layers)
+        if found != list(range(len(found))):
+            raise ValueError("the stages do not hold every layer once")
+        return self
+
+
+class ConstantsTable(Loose):
+    """How far times may be off."""
+
+    basis: str
+    band: NonNegative | None
+
+
+class JobPlanTable(PlanTable):
+    """A plan of a job on hardware that exists."""
+
+    microbatch: Count
+    devices_used: Count
+    tokens_per_s: Positive
+    share_of_peak: NonNegative
+    constants: ConstantsTable
+    approximations: list[str]
+    job: dict[str, Any]
+
+
+def require_plan(document: Mapping[str, Any], where: str) -> None:
+    """Refuse what is no plan."""
+    check(PlanTable, document, where)
+
+
+def require_job_plan(document: Mapping[str, Any], where: str) -> None:
+    """Refuse what is no plan of a job."""
+    check(JobPlanTable, document, where)

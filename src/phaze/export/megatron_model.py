@@ -1,0 +1,89 @@
+"""What Megatron-LM must be told of a model itself: its sizes and its kind, by Megatron Core 0.19.2."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from phaze.errors import InputError
+from phaze.export.flags import Choice
+from phaze.export.source import Split
+
+GPT, BERT = "pretrain_gpt.py", "pretrain_bert.py"
+SCRIPTS: Mapping[str, str] = MappingProxyType(
+    {
+        "gpt": GPT,
+        "llama": GPT,
+        "gpt2-xl": GPT,
+        "gpt3-175b": GPT,
+        "megatron-gpt2-54": GPT,
+        "megatron-gpt2-72": GPT,
+        "llama2-7b": GPT,
+        "llama3-8b": GPT,
+        "llama3-70b": GPT,
+        "bert-large": BERT,
+        "megatron-bert-large": BERT,
+    }
+)
+# What a named llama's sizes are beyond those that phaze models lists, by its published configuration.
+LLAMAS: Mapping[str, Mapping[str, int]] = MappingProxyType(
+    {
+        "llama": {},
+        "llama2-7b": {"mlp": 11008, "kv_heads": 32},
+        "llama3-8b": {"mlp": 14336, "kv_heads": 8, "rotary_base": 500000},
+        "llama3-70b": {"mlp": 28672, "kv_heads": 8, "rotary_base": 500000},
+    }
+)
+NOT_THERE: Mapping[str, str] = MappingProxyType(
+    {
+        "t5-large": "its pipeline layouts know no encoders",
+        "vit-large": "its pipeline layouts are for language models",
+        "mixtral-8x7b": "a plan does not say how experts are spread over devices",
+        "opt-350m": "it has no blocks with the norm behind and projections around them",
+    }
+)
+
+
+def require_there(split: Split) -> None:
+    """Refuse a model that Megatron-LM does not have in this form."""
+    if split.model in NOT_THERE:
+        raise InputError(split.model, "Megatron-LM cannot run this plan", NOT_THERE[split.model])
+
+
+def _llama(sizes: Mapping[str, int]) -> list[Choice]:
+    found = []
+    if sizes.get("kv_heads", sizes.get("heads")) != sizes.get("heads"):
+        found.append(Choice("--group-query-attention", None, "heads share keys and values"))
+        found.append(Choice("--num-query-groups", str(sizes["kv_heads"]), "of the model"))
+    if sizes.get("head_dim", 0) * sizes.get("heads", 0) not in (0, sizes.get("hidden")):
+        found.append(Choice("--kv-channels", str(sizes["head_dim"]), "size of a head"))
+    found += [
+        Choice("--swiglu", None, "gated MLP"),
+        Choice("--normalization", "RMSNorm", "of the model"),
+        Choice("--position-embedding-type", "rope", "rotary positions"),
+        Choice("--disable-bias-linear", None, "of the model"),
+        Choice("--attention-dropout", "0.0", "the model has no dropout"),
+        Choice("--hidden-dropout", "0.0", "the model has no dropout"),
+    ]
+    if "rotary_base" in sizes:
+        found.append(Choice("--rotary-base", str(sizes["rotary_base"]), "of the model"))
+    if not sizes.get("tied", 0):
+        found.append(Choice("--untie-embeddings-and-output-weights", None, "of the model"))
+    return found
+
+
+def model_choices(split: Split) -> list[Choice]:
+    """Sizes and kind of the model."""
+    sizes = {**split.sizes, **LLAMAS.get(split.model, {})}
+    named = (
+        ("--num-layers", "layers"),
+        ("--hidden-size", "hidden"),
+        ("--num-attention-heads", "heads"),
+        ("--ffn-hidden-size", "mlp"),
+    )
+    found = [Choice(flag, str(sizes[key]), "of the model") for flag, key in named if key in sizes]
+    if split.model in LLAMAS:
+        found += _llama(sizes)
+    if split.sequence is not None:
+        positions = max(split.sequence, sizes.get("positions", 0))
+        found.append(Choice("--seq-length", str(split.sequence), "positions of a sequence"))
+        found.append(Choice("--max-position-embeddings", str(positions), "positions that the model knows"))
+    return found

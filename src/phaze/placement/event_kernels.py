@@ -1,0 +1,121 @@
+"""Compiled: the events of a pipeline, one copy, under 1F1B, GPipe and interleaved 1F1B."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+if TYPE_CHECKING:
+    from phaze.placement.charts import Floats, Ints
+
+
+@njit(cache=True)
+def events(forward_s: "Floats", backward_s: "Floats", rounds: int, starts_s: "Floats") -> float:
+    """End of the last event of 1F1B: stage i runs S - i forwards ahead, then one forward, one backward, in turn.
+
+    At step j stage i (from 0) runs forward j and backward j - (S - i) + 1, each as soon as the stage is free and the
+    neighbour has delivered. ``starts_s`` of shape (2, S, rounds) takes the starts, or has no room and is left alone.
+    """
+    stages = forward_s.shape[0]
+    free, ahead, behind = np.zeros(stages), np.zeros(stages), np.zeros(stages + 1)
+    keep = starts_s.shape[2] == rounds
+    for step in range(rounds + stages - 1):
+        for i in range(stages):
+            if step < rounds:
+                start = max(free[i], ahead[i - 1]) if i > 0 else free[i]
+                free[i] = ahead[i] = start + forward_s[i]
+                if keep:
+                    starts_s[0, i, step] = start
+        for i in range(stages):
+            turn = step - (stages - i) + 1
+            if 0 <= turn < rounds:
+                start = max(free[i], behind[i + 1]) if i < stages - 1 else free[i]
+                free[i] = behind[i] = start + backward_s[i]
+                if keep:
+                    starts_s[1, i, turn] = start
+    return float(free.max())
+
+
+@njit(cache=True)
+def gpipe_events(forward_s: "Floats", backward_s: "Floats", rounds: int, starts_s: "Floats") -> float:
+    """End of the last event of GPipe: all forwards of a stage, then all its backwards; ``starts_s`` as in events."""
+    stages, keep = forward_s.shape[0], starts_s.shape[2] == rounds
+    free = np.zeros(stages)
+    for one in range(rounds):
+        done = 0.0
+        for i in range(stages):
+            start = max(free[i], done)
+            free[i] = done = start + forward_s[i]
+            if keep:
+                starts_s[0, i, one] = start
+    for one in range(rounds):
+        done = 0.0
+        for i in range(stages - 1, -1, -1):
+            start = max(free[i], done)
+            free[i] = done = start + backward_s[i]
+            if keep:
+                starts_s[1, i, one] = start
+    return float(free.max())
+
+
+@njit(cache=True)
+def turns(rounds: int, stages: int, chunks: int) -> "Ints":
+    """The order in which every stage runs forwards, as (microbatch, chunk): as many microbatches as there are stages
+    pass one chunk after the other; backwards run in the same order, chunks from the last."""
+    order, at = np.empty((rounds * chunks, 2), np.int64), 0
+    for first in range(0, rounds, stages):
+        for chunk in range(chunks):
+            for one in range(first, min(rounds, first + stages)):
+                order[at, 0], order[at, 1] = one, chunk
+                at += 1
+    return order
+
+
+@njit(cache=True)
+def _delivered_s(done: "Floats", way: int, i: int, piece: int, chunks: int) -> float:
+    """When a piece of stage i has what it needs: the piece before it on the stage before, or the last stage of the
+    chunk before; backwards likewise, and the last piece of all needs its own forward."""
+    last, chunk = done.shape[1] - 1, piece % chunks
+    if way == 0:
+        if i > 0:
+            return float(done[0, i - 1, piece])
+        return float(done[0, last, piece - 1]) if chunk > 0 else 0.0
+    if i < last:
+        return float(done[1, i + 1, piece])
+    return float(done[1, 0, piece + 1]) if chunk < chunks - 1 else float(done[0, i, piece])
+
+
+@njit(cache=True)
+def interleaved_events(
+    forward_s: "Floats", backward_s: "Floats", rounds: int, chunks: int, starts_s: "Floats"
+) -> float:
+    """End of the last event of interleaved 1F1B, each pass of a stage in ``chunks`` equal pieces.
+
+    Piece c of stage i hands on to piece c of stage i + 1, the last stage to piece c + 1 of the first. Stage i (from 0)
+    runs 2 (S - 1 - i) + (v - 1) S forward pieces ahead, then one forward and one backward piece in turn, each as soon
+    as it is free and the neighbour has delivered. ``starts_s`` of shape (2, S, rounds * chunks) takes the starts, by
+    microbatch and then chunk, or has no room and is left alone.
+    """
+    stages, order, total = forward_s.shape[0], turns(rounds, forward_s.shape[0], chunks), rounds * chunks
+    done = np.full((2, stages, total), np.inf)
+    free, ahead, behind = np.zeros(stages), np.zeros(stages, np.int64), np.zeros(stages, np.int64)
+    keep, moved = starts_s.shape[2] == total, True
+    while moved:
+        moved = False
+        for i in range(stages):
+            lead = min(total, 2 * (stages - 1 - i) + (chunks - 1) * stages + 1)
+            while behind[i] < total:
+                forward = ahead[i] < min(total, lead + behind[i])
+                one, chunk = order[ahead[i] if forward else behind[i]]
+                way, piece = (0, one * chunks + chunk) if forward else (1, one * chunks + chunks - 1 - chunk)
+                ready_s = _delivered_s(done, way, i, piece, chunks)
+                if ready_s == np.inf:
+                    break
+                start = max(free[i], ready_s)
+                free[i] = done[way, i, piece] = start + (forward_s[i] if forward else backward_s[i]) / chunks
+                if keep:
+                    starts_s[way, i, piece] = start
+                ahead[i] += 1 - way
+                behind[i] += way
+                moved = True
+    return float(free.max()) if behind.min() == total else np.inf

@@ -1,0 +1,46 @@
+"""The list of closed chips as arrays, 10 bytes a chip, read one by one or in batches."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.search.journal import Closed
+
+REASONS = ("area", "power", "cost", "memory", "bound", "evaluated", "failed", "open")
+STEPS = ("cheap", "dual", "exact", "cut")
+BATCH = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClosedChips(Sequence[Closed]):
+    """Every chip in order: the numbers of its reason and its step, and its bound, infinite where there is none."""
+
+    reasons: NDArray[np.uint8]
+    bounds: NDArray[np.float64]
+    steps: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.bounds)
+
+    def _some(self, start: int, end: int) -> Iterator[Closed]:
+        columns = (column[start:end].tolist() for column in (self.reasons, self.bounds, self.steps))
+        rows = zip(*columns, strict=True)
+        for chip, (reason, bound, step) in enumerate(rows, start):
+            yield Closed(chip, REASONS[reason], None if bound == float("inf") else bound, STEPS[step])
+
+    def __iter__(self) -> Iterator[Closed]:
+        for start in range(0, len(self), BATCH):
+            yield from self._some(start, start + BATCH)
+
+    @overload
+    def __getitem__(self, at: int) -> Closed: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Closed]: ...
+    def __getitem__(self, at: int | slice) -> Closed | list[Closed]:
+        if isinstance(at, slice):
+            return [self[chip] for chip in range(*at.indices(len(self)))]
+        chip = range(len(self))[at]
+        return next(self._some(chip, chip + 1))

@@ -1,0 +1,72 @@
+r"""Lower bounds on batch time under rules ``cluster`` for all chips at once, in two steps. No bound uses a plan.
+
+With c_k = f_k + b_k the seconds of a layer of kind k on a chip, n_k of them, and the chip-free terms of a shape
+(:mod:`phaze.search.cluster_shapes`), every plan of S stages takes at least
+
+    laps max( P + move, V / S ) + max(V, the same) + ends + step / HBM bandwidth,         V = Q + moves + waits
+
+where P is no longer than its longest stage and Q no longer than all its stages together, transfers left out:
+
+    cheap   P = max over k of ceil(n_k / S) c_k            one of S stages holds so many layers of kind k
+            Q = sum over k of n_k c_k + (fewest layers computed again) x (least that one takes)
+    cut     P = least greatest stage, Q = least sum, each over all cuts into S stages that fit, every stage in its
+            fastest mode that fits: a table over closed sets and depths for every chip              (:func:`cut_floors`)
+
+With a recompute choice "full" every repeated layer is computed again, and c_k holds it. Layer times are exact, so the
+bound of a chip is below its batch time only by what P, Q and the ends are not reached by one and the same cut. Bounds
+are lowered by 1e-9 for the rounding of sums.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.search.cluster_kernels import cut_floors, shape_floors
+from phaze.search.cluster_shapes import Tables
+from phaze.search.cluster_task import ClusterTask, SerialTimes
+
+Floats = NDArray[np.float64]
+SLACK = 1e-9
+
+
+def cheap_floors(tables: Tables, times: SerialTimes, choice: str) -> Floats:
+    """What no plan undercuts, by counting, for each chip; infinite where nothing fits."""
+    layer_s, again_s = times.forward_s + times.backward_s, np.zeros(times.forward_s.shape[1])
+    repeated = tables.repeated > 0
+    if choice == "full":
+        layer_s = layer_s + tables.repeated[:, None] * times.full_s
+    elif choice == "best" and repeated.any():
+        again_s = np.minimum(times.selective_s, times.full_s)[repeated].min(axis=0)
+    layer_s = np.ascontiguousarray(layer_s)
+    found = shape_floors(tables.shapes, tables.numbers, layer_s, again_s, 1.0 / times.hbm_bytes_per_s)
+    return np.asarray(found * (1 - SLACK))
+
+
+def cut_bounds(tables: Tables, times: SerialTimes, cut_s: float) -> Floats:
+    """The same by the best cuts of every depth, or ``cut_s`` if that is less."""
+    layer_s = np.ascontiguousarray(times.forward_s + times.backward_s)
+    mode_s = np.stack([np.zeros_like(layer_s), times.selective_s, times.full_s])
+    below = np.full(layer_s.shape[1], cut_s)
+    found = cut_floors(tables.shapes, tables.stages, layer_s, mode_s, 1.0 / times.hbm_bytes_per_s, below)
+    return np.asarray(found * (1 - SLACK))
+
+
+def task_bounds(
+    task: ClusterTask, tables: Sequence[Sequence[Tables]], times: Sequence[SerialTimes], cut_s: float, cuts: bool
+) -> Floats:
+    """Bounds on the batch time of every way, [ways, memories, chips]; ``tables`` by way and memory.
+
+    ``cuts``: also by the best cuts, for what the cheap bound leaves below ``cut_s``.
+    """
+    chips = times[0].forward_s.shape[1]
+    found = np.empty((len(task.ways), len(tables[0]), chips))
+    for at, way in enumerate(task.ways):
+        for memory, own in enumerate(tables[at]):
+            seconds = times[way.graph]
+            found[at, memory] = cheap_floors(own, seconds, way.recompute)
+            index = np.flatnonzero(found[at, memory] < cut_s) if cuts else np.empty(0, np.int64)
+            if len(index):
+                finer = cut_bounds(own, seconds.taken(index), cut_s)
+                found[at, memory, index] = np.maximum(found[at, memory, index], finer)
+    return found

@@ -1,0 +1,106 @@
+"""Rules ``cluster`` in a search: layer times of all chips, bounds from arrays, and opened chips placed exactly."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.cost.parts import ChipArrays
+from phaze.hardware.technology import EnergyTable
+from phaze.placement.cluster_solve import fastest_plan
+from phaze.search.bound import LayerTimes
+from phaze.search.cluster_bound import SLACK, task_bounds
+from phaze.search.cluster_energy import SerialJoules, joule_floors, joules_on, layer_floors, plan_joules
+from phaze.search.cluster_shapes import Tables, tables_of
+from phaze.search.cluster_task import ClusterTask, SerialTimes, problem_of, serial_times
+from phaze.search.evaluation import NOTHING, Opened, Priced
+from phaze.search.task import Job, ModelTask
+
+Floats = NDArray[np.float64]
+
+
+def _is_cluster(task: ModelTask) -> ClusterTask:
+    assert isinstance(task, ClusterTask)
+    return task
+
+
+def _are_serial(times: Sequence[LayerTimes]) -> list[SerialTimes]:
+    found = [own for own in times if isinstance(own, SerialTimes)]
+    assert len(found) == len(times)
+    return found
+
+
+def cluster_times(job: Job, arrays: ChipArrays, energy: EnergyTable | None) -> list[list[LayerTimes]]:
+    """The layers of all models on some chips, exact, by model and graph; with ``energy`` also their joules."""
+    found: list[list[LayerTimes]] = []
+    for model in job.models:
+        task, own = _is_cluster(model), list[LayerTimes]()
+        for at in range(len(task.graphs)):
+            times = serial_times(task.graph(at), arrays, task.job.constants)
+            if energy is not None:
+                joules = layer_floors(task.graph(at), arrays, task.job.constants, energy)
+                times = replace(times, dynamic_j=joules)
+            own.append(times)
+        found.append(own)
+    return found
+
+
+def _tables(task: ClusterTask, way: int, hbm_bytes: int) -> Tables:
+    chosen = task.ways[way]
+    graph = task.graph(chosen.graph)
+    return task.shelf.take((way, hbm_bytes), lambda: tables_of(task, graph, chosen.recompute, hbm_bytes))
+
+
+def cluster_bounds(
+    model: ModelTask, times: Sequence[LayerTimes], hbm_bytes: Sequence[int], cut_s: float, cuts: bool
+) -> Floats:
+    """Bounds on the batch time of every way, [ways, memories, chips]; ``cuts``: also by the best cuts."""
+    task = _is_cluster(model)
+    tables = [[_tables(task, way, size) for size in hbm_bytes] for way in range(len(task.ways))]
+    return task_bounds(task, tables, _are_serial(times), cut_s, cuts)
+
+
+def cluster_floors(model: ModelTask, times: Sequence[LayerTimes]) -> Floats:
+    """Bounds on the dynamic joules of a batch of every graph, [graphs, chips]; zero where energy does not count."""
+    task = _is_cluster(model)
+    return np.array(
+        [
+            np.zeros(own.forward_s.shape[1])
+            if own.dynamic_j is None
+            else joule_floors(task, task.graph(at), own.dynamic_j) * (1 - SLACK)
+            for at, own in enumerate(times)
+        ]
+    )
+
+
+@dataclass(slots=True)
+class ClusterOpened(Opened):
+    """One chip under rules ``cluster``: its layers by (model, graph), found when they are asked for."""
+
+    times: dict[tuple[int, int], SerialTimes] = field(default_factory=dict)
+    joules: dict[tuple[int, int], tuple[SerialJoules, ...]] = field(default_factory=dict)
+
+    def price(self, model: int, way: int, hbm: int, below_s: float = float("inf")) -> Priced:
+        """A batch of a model run that way, or that no plan takes less than ``below_s``.
+
+        Where energy counts there is no limit: which of equally fast plans is found must not depend on it.
+        """
+        task = _is_cluster(self.tasks[model])
+        chosen, key = task.ways[way], (model, task.ways[way].graph)
+        graph = task.graph(chosen.graph)
+        if key not in self.times:
+            self.times[key] = serial_times(graph, self.arrays, task.job.constants)
+        costs, rate = self.times[key].costs(graph, 0), float(self.times[key].hbm_bytes_per_s[0])
+        problem = problem_of(task, graph, chosen.recompute, self.job.hbm_bytes[hbm], costs, rate)
+        self.known.placements += 1
+        limit = below_s if self.energy is None else float("inf")
+        plan = fastest_plan(problem, task.prices, limit)
+        if plan is None:
+            return NOTHING if limit == float("inf") else replace(NOTHING, lower_s=limit)
+        if self.energy is None:
+            return Priced(plan.batch_s, 0.0, plan.batch_s)
+        if key not in self.joules:
+            self.joules[key] = joules_on(graph, self.arrays, task.job.constants, self.energy)
+        joules = float(plan_joules(graph, problem, plan, self.joules[key], self.energy).sum())
+        return Priced(plan.batch_s, joules, plan.batch_s)

@@ -1,0 +1,200 @@
+r"""The shapes of a model on a cluster, on no chip: what fits, and what every plan of a shape takes at the least.
+
+A shape is a width t, a depth S, d copies and an order. What depends on no chip is tabled once for a graph, a recompute
+choice and a memory, with w_S = max(W / S, largest layer, ceil(n_k / S) w_k) a size that some stage reaches (W all
+parameters, n_k layers of kind k, w_k the bytes of one; one of S stages holds ceil(n_k / S) of them):
+
+    laps       m - 1 = ceil(M / d) - 1
+    moves      2 sum over boundaries of the transfer of the smallest cut, at the level that the boundary crosses
+    waits      (1 - h) sum over layers of ZeRO's collectives of a microbatch                                  z = 2, 3
+    ends       (1 - h) sync_d(w_S), and Y where tied layers lie at both ends of a chain
+    step       optimizer bytes of w_S, shared by the copies under ZeRO
+    again      fewest layers computed again over all cuts into S stages that fit                (:func:`fewest_again`)
+
+Plans are told apart by their largest stage: class i has one above g_(i-1) and at most g_i bytes of parameters, so ends
+and step count its least such size, and its cuts hold no larger stage. Copies with equal laps and order count with the
+least of each. More copies never need more memory, nor do fewer
+microbatches in flight, so what fits at depth S is tried with the most copies that it can have.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.evaluate.layers import LayerCost
+from phaze.placement.charts import is_chain
+from phaze.placement.cluster_kernels import cut_bytes
+from phaze.placement.cluster_layout import Shape, boundary_levels, copies_by_level
+from phaze.placement.cluster_pipeline import synchronisation_s
+from phaze.placement.cluster_problem import ORDERS, ClusterProblem
+from phaze.placement.cluster_ready import Width, inside, ready, room_of
+from phaze.placement.problem import Recompute
+from phaze.search.cluster_kernels import Shapes, Stages, fewest_again, in_flight
+from phaze.search.cluster_task import ClusterTask, SerialGraph, problem_of
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+CLASSES = 12
+PLAIN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What a graph takes on no chip: its shapes, its stages, how many layers of each kind it has, which repeat."""
+
+    shapes: Shapes
+    stages: Stages
+    numbers: Integers
+    repeated: Floats
+
+
+def _unit_costs(graph: SerialGraph) -> tuple[LayerCost, ...]:
+    """Every layer a second forward and a second to compute again: sums are counts."""
+    return tuple(LayerCost(own.name, 1.0, 0.0, 1.0, 1.0, *own.sizes) for own in graph.serial)
+
+
+def _most_copies(problem: ClusterProblem, width: int, stages: int) -> int:
+    return max(1, min(problem.microbatches, problem.devices // (width * stages)))
+
+
+def _fewest(problem: ClusterProblem, width: Width, depth: int) -> Integers:
+    """Fewest layers computed again at every depth, -1 where nothing fits."""
+    found, known = np.full(depth + 1, -1, np.int64), dict[tuple[int, int], Integers]()
+    for stages in range(1, depth + 1):
+        copies = _most_copies(problem, width.graph.width, stages)
+        rounds = problem.rounds(copies)
+        key = (depth if rounds >= stages else rounds, copies if problem.zero else 1)
+        if key not in known:
+            known[key] = fewest_again(width.pairs, room_of(problem, copies), key[0], depth)
+        found[stages] = known[key][stages]
+    return found
+
+
+def _moves(problem: ClusterProblem, shape: Shape, prices_s: Floats) -> tuple[float, float]:
+    """All transfers of a microbatch, and the least of one; ``prices_s`` by level."""
+    if shape.stages == 1:
+        return 0.0, 0.0
+    if len(prices_s) == 1:
+        return 2 * (shape.stages - 1) * float(prices_s[0]), float(prices_s[0])
+    crossed = prices_s[boundary_levels(problem.cluster, shape)]
+    return 2 * float(crossed.sum()), float(crossed.min())
+
+
+def _waits(task: ClusterTask, problem: ClusterProblem, width: Width, members: tuple[int, ...]) -> float:
+    if problem.zero < 2:
+        return 0.0
+    once_s = float(task.prices.gather_s(members, width.chart.parameter_bytes).sum())
+    return (1 - problem.stack.hidden_synchronisation) * sum(problem.gathers) * once_s
+
+
+def _tied(task: ClusterTask, problem: ClusterProblem, width: Width) -> float:
+    """Y of a chain whose tied layers lie at its two ends, on the level where it is least; else nothing."""
+    layers, extras = problem.graph(width.graph.width)
+    ends = (extras[0].tied, extras[-1].tied)
+    if not is_chain(layers) or ends[0] is None or ends[0] != ends[1]:
+        return 0.0
+    count, levels = sum(extra.tied == ends[0] for extra in extras), len(problem.cluster.levels)
+    size = np.array([extras[0].tied_bytes])
+    groups = [tuple(count if at == level else 1 for at in range(levels)) for level in range(levels)]
+    return min(float(task.prices.all_reduce_s(group, size)[0]) for group in groups)
+
+
+def _reached(graph: SerialGraph, problem: ClusterProblem, width: Width, stages: int) -> float:
+    """w_S: parameter bytes that some stage has at the least."""
+    _, extras = problem.graph(width.graph.width)
+    free = {graph.calls[layer.id] for layer in width.graph.layers}
+    free -= {graph.calls[layer.id] for layer, e in zip(width.graph.layers, extras, strict=True) if e.tied is not None}
+    many = [-(-graph.calls.count(kind) // stages) * graph.layers[kind].parameter_bytes for kind in free]
+    return max(width.parameter_bytes / stages, width.largest_bytes, *many, 0.0)
+
+
+def _classes(width: Width) -> tuple[Floats, Floats]:
+    """The greatest and the least size of a largest stage of each class, ascending."""
+    sizes = width.sizes_bytes[width.sizes_bytes >= width.largest_bytes]
+    if not len(sizes):
+        sizes = np.array([width.largest_bytes])
+    wanted = np.geomspace(max(sizes[0], 1.0), max(sizes[-1], 1.0), CLASSES)
+    ends = np.unique(np.searchsorted(sizes, wanted * (1 + 1e-9), side="right"))
+    ends = np.unique(np.append(ends[ends > 0], len(sizes)))
+    return sizes[ends - 1], sizes[np.concatenate([[0], ends[:-1]])]
+
+
+def _rows(
+    task: ClusterTask, graph: SerialGraph, problem: ClusterProblem, width: Width, stages: int, least: Floats
+) -> Floats:
+    """laps, moves, move, waits, and by class ends and step bytes of the shapes of a depth, those of equal laps and
+    order as one."""
+    most = _most_copies(problem, graph.width, stages)
+    copies = np.arange(1, most + 1)
+    laps = -(-problem.microbatches // copies) - 1
+    reached = np.maximum(_reached(graph, problem, width, stages), least)
+    cuts = cut_bytes(width.chart)[1:-1]
+    lanes = graph.width if problem.stack.scatter_gather else 1
+    carried = np.array([cuts.min() / lanes if len(cuts) else 0.0])
+    prices_s = np.array([float(task.prices.transfer_s(at, carried)[0]) for at in range(len(problem.cluster.levels))])
+    tied_s = _tied(task, problem, width) if stages > 1 else 0.0
+    traffic = reached / problem.sent_bytes * problem.stack.optimizer_traffic_bytes
+    found = []
+    several = stages > 1 and len(problem.cluster.levels) > 1
+    for order in ORDERS if several else ORDERS[:1]:
+        rows = np.empty((most, PLAIN + 2 * len(least)))
+        for at, data in enumerate(copies.tolist()):
+            shape = Shape(graph.width, stages, data, order)
+            members = copies_by_level(problem.cluster, shape)
+            rows[at, :PLAIN] = laps[at], *_moves(problem, shape, prices_s), _waits(task, problem, width, members)
+            rows[at, PLAIN : PLAIN + len(least)] = synchronisation_s(problem, shape, task.prices, reached) + tied_s
+            rows[at, PLAIN + len(least) :] = traffic / (data if problem.zero else 1)
+        starts = np.flatnonzero(np.diff(laps, prepend=-1))
+        found.append(np.minimum.reduceat(rows, starts, axis=0))
+    return _undominated(np.concatenate(found))
+
+
+def _undominated(rows: Floats) -> Floats:
+    """Rows that no other is at most as great as in every column; of equals the first."""
+    kept: list[Floats] = []
+    for row in rows[np.lexsort(rows.T[::-1])]:
+        if not any((other <= row).all() for other in kept):
+            kept.append(row)
+    return np.array(kept)
+
+
+def _stages(graph: SerialGraph, problem: ClusterProblem, width: Width, depth: int, most_bytes: Floats) -> Stages:
+    pairs, chart = width.pairs, width.chart
+    kinds = np.array([graph.calls[layer.id] for layer in width.graph.layers])
+    top = np.repeat(np.arange(len(pairs.start) - 1), np.diff(pairs.start))
+    held = [inside(chart, (kinds == kind).astype(np.float64)) for kind in range(len(graph.serial))]
+    counts = np.stack([own[top] - own[pairs.rest] for own in held], axis=1)
+    copies = _most_copies(problem, graph.width, 1)
+    room, rounds = room_of(problem, copies), problem.rounds(copies)
+    many, few = in_flight(pairs, room, depth), in_flight(pairs, room, rounds)
+    most = [problem.rounds(_most_copies(problem, graph.width, s)) >= s for s in range(1, depth + 1)]
+    deep = np.array([True, *most], np.int64)
+    few = np.where(few >= rounds, depth, few)
+    move_s = width.moves_s[:-1].min(axis=0)
+    sizes = (pairs.parameter_bytes, most_bytes)
+    return Stages(pairs.start, pairs.rest, counts, _repeated(graph), few, many, deep, move_s, *sizes)
+
+
+def _repeated(graph: SerialGraph) -> Floats:
+    """1 for kinds of layers that a framework computes again, else 0."""
+    return np.array([float(graph.calls.count(kind) > 1) for kind in range(len(graph.serial))])
+
+
+def tables_of(task: ClusterTask, graph: SerialGraph, choice: Recompute, hbm_bytes: float) -> Tables:
+    """The tables of one graph, recompute choice and memory."""
+    problem = problem_of(task, graph, choice, hbm_bytes, _unit_costs(graph), 1.0)
+    width = ready(problem, problem.graphs[0], problem.extras[0], task.prices)
+    depth = min(len(graph.calls), problem.devices // graph.width)
+    again, (most_bytes, least) = _fewest(problem, width, depth), _classes(width)
+    nothing = np.empty((0, PLAIN + 2 * len(least)))
+    rows = [nothing]
+    for stages in range(1, depth + 1):
+        rows.append(_rows(task, graph, problem, width, stages, least) if again[stages] >= 0 else nothing)
+    start, table = np.cumsum([0, *(len(own) for own in rows)]).astype(np.int64), np.concatenate(rows)
+    (laps, moves_s, move_s, waits_s), ends = np.ascontiguousarray(table[:, :PLAIN].T), PLAIN + len(least)
+    counted = again if choice == "best" else np.zeros_like(again)
+    by_class = (table[:, PLAIN:ends].copy(), table[:, ends:].copy())
+    shapes = Shapes(start, laps, moves_s, move_s, waits_s, *by_class, counted)
+    numbers = np.array([graph.calls.count(kind) for kind in range(len(graph.serial))], np.int64)
+    return Tables(shapes, _stages(graph, problem, width, depth, most_bytes), numbers, _repeated(graph))

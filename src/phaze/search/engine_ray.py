@@ -1,0 +1,296 @@
+"""Workers on a Ray cluster: the chips of a round on any number of machines, merged in order, as with local processes.
+
+Ray lives in a process of its own beside the search, its *bridge*, in a session of its own and joined by one pipe. So
+nothing that happens to Ray (a lost cluster aborts the process that is joined to it) can harm the journal, its words do
+not reach the terminal, and when the search ends in any way, SIGKILL too, the pipe closes and the bridge takes its
+workers down. The bridge starts while the search works out its bounds.
+
+A worker is an actor with compiled kernels loaded. What travels: :class:`Common` once for each machine, a :class:`Slip`
+and the cut-off for each chip, the chip's document and its fresh schedules back, and at the start of a round the
+schedules that others have found. A worker that dies is replaced and its chip given out again, three times at most.
+"""
+
+import importlib.util
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from phaze.errors import InputError
+from phaze.search.engine import TRIES
+from phaze.search.evaluation import Evaluated, evaluated_from
+from phaze.search.ray_worker import Answered, Worker
+from phaze.search.slip import Common, Slip, failed
+from phaze.search.state import State
+
+WHERE = "--engine ray"
+START_S, PATIENCE_S, END_S = 90.0, 60.0, 20.0
+PROGRAM = "from phaze.search.engine_ray import bridge; bridge()"
+LOST = "the Ray cluster was lost", "start it again; the same command goes on from here"
+
+
+class _Crew:
+    """The workers, as the bridge sees them: on their way, idle, or busy with a chip."""
+
+    def __init__(self, ray: Any, count: int, gone: Callable[[], bool]) -> None:
+        from phaze.search.result import code_digest
+
+        self.ray, self.gone, self.code = ray, gone, code_digest()
+        self.kind = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(Worker)
+        self.arriving: dict[Any, Any] = {}
+        self.idle: list[Any] = []
+        self.busy: dict[Any, tuple[Any, int]] = {}
+        self.common: Any = None
+        self.news: list[Any] = []
+        self.told: dict[Any, int] = {}
+        self.stillborn = 0
+        for _ in range(count):
+            self.hire()
+
+    def hire(self) -> None:
+        worker = self.kind.remote()
+        self.arriving[worker.about.remote()] = worker
+
+    def begin(self, common: Common) -> None:
+        """Another search: nobody knows anything of it."""
+        self.common, self.news, self.told = self.ray.put(common), [], {}
+
+    def give(self, slip: Slip, cut: float) -> None:
+        worker = self.idle.pop()
+        told = self.told.get(worker)
+        if told is None:
+            worker.begin.remote(self.common)
+        if self.news[told or 0 :]:
+            worker.learn.remote(*self.news[told or 0 :])
+        self.told[worker] = len(self.news)
+        self.busy[worker.open.remote(slip, cut)] = (worker, slip.chip)
+
+    def _arrived(self, ref: Any) -> None:
+        worker, errors = self.arriving.pop(ref), self.ray.exceptions
+        try:
+            host, _, code = self.ray.get(ref)
+        except errors.RayActorError as fault:
+            self.stillborn += 1
+            if self.stillborn >= TRIES:
+                why = f"a worker cannot start ({_said(fault)})"
+                raise InputError(WHERE, why, "install the same phaze on every machine") from None
+            self.hire()
+            return
+        if code != self.code:
+            remedy = "install the same phaze on every machine"
+            raise InputError(WHERE, f"the machine {host} has another version of phaze", remedy)
+        self.stillborn = 0
+        self.idle.append(worker)
+
+    def _answered(self, ref: Any) -> tuple[int, Answered | None]:
+        """The chip and what was found, or None when its worker has died."""
+        worker, chip = self.busy.pop(ref)
+        try:
+            found: Answered = self.ray.get(ref)
+        except self.ray.exceptions.RayTaskError:
+            raise
+        except self.ray.exceptions.RayError:
+            self.ray.kill(worker)
+            self.told.pop(worker, None)
+            self.hire()
+            return chip, None
+        self.idle.append(worker)
+        return chip, found
+
+    def round(self, slips: list[Slip], cut: float) -> dict[int, Answered | None]:
+        """Every chip opened; None for one whose workers all died."""
+        waiting, by_chip, quiet_s = slips[::-1], {slip.chip: slip for slip in slips}, 0.0
+        tries, found = dict[int, int](), dict[int, Answered | None]()
+        while len(found) < len(slips):
+            while waiting and self.idle:
+                self.give(waiting.pop(), cut)
+            ready, _ = self.ray.wait([*self.busy, *self.arriving], num_returns=1, timeout=0.5)
+            if self.gone():
+                raise EOFError
+            quiet_s = 0.0 if ready or self.busy else quiet_s + 0.5
+            if quiet_s > PATIENCE_S:
+                raise InputError(WHERE, f"the cluster gave no worker in {PATIENCE_S:g} s", "free some of its cores")
+            for ref in ready:
+                if ref in self.arriving:
+                    self._arrived(ref)
+                    continue
+                chip, answer = self._answered(ref)
+                tries[chip] = tries.get(chip, 0) + 1
+                if answer is None and tries[chip] < TRIES:
+                    waiting.append(by_chip[chip])
+                else:
+                    found[chip] = answer
+        fresh = [pair for answer in found.values() if answer is not None for pair in answer[1]]
+        if fresh:
+            self.news.append(self.ray.put(fresh))
+        return found
+
+
+def _said(fault: Exception) -> str:
+    """The last line of an error, where Ray says what went wrong."""
+    lines = [line.strip() for line in str(fault).splitlines() if line.strip()]
+    return lines[-1].rstrip(".") if lines else type(fault).__name__
+
+
+def _joined(ray: Any, address: str, count: int, folder: str) -> int:
+    """Join the cluster, or start one here; how many workers it may have."""
+    quiet = {"log_to_driver": False, "configure_logging": False}
+    if address == "local":
+        small = {"include_dashboard": False, "object_store_memory": 100 * 2**20, "_temp_dir": folder}
+        ray.init(address="local", num_cpus=count, **small, **quiet)
+        return count
+    ray.init(address=address, namespace="phaze", **quiet)
+    return count or max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+
+def bridge() -> None:
+    """The process beside the search: joins Ray, then answers rounds until the pipe closes."""
+    pipe, (address, count, folder) = Connection(int(sys.argv[1])), sys.argv[2:5]
+    gone = pipe.poll  # during a round nothing is sent, so that there is something to read means the end
+    try:
+        import ray
+
+        try:
+            crew = _Crew(ray, _joined(ray, address, int(count), folder), gone)
+        except (ConnectionError, RuntimeError, ValueError, OSError) as fault:
+            remedy = "start one with: ray start --head"
+            seen = f"no Ray cluster can be joined at '{address}' ({_said(fault)})"
+            raise InputError("--address", seen, remedy) from None
+        pipe.send(None)
+        while (asked := pipe.recv()) is not None:
+            common, slips, cut = asked
+            if common is not None:
+                crew.begin(common)
+            pipe.send(crew.round(slips, cut))
+    except (EOFError, BrokenPipeError):
+        pass
+    except InputError as fault:
+        pipe.send(fault)
+    except Exception as fault:
+        pipe.send(InputError(WHERE, f"Ray failed ({_said(fault)})", LOST[1]))
+    finally:
+        if "ray" in sys.modules:
+            sys.modules["ray"].shutdown()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def checked_address(text: str) -> str:
+    """``auto``, ``local``, or HOST:PORT where something answers."""
+    host, _, port = text.rpartition(":")
+    if text in ("auto", "local"):
+        return text
+    if not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise InputError("--address", f"'{text}' is no address", "give auto, local or HOST:PORT")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=5.0).close()
+    except OSError as fault:
+        why = fault.strerror or str(fault)
+        remedy = "start a head there with: ray start --head --port PORT"
+        raise InputError("--address", f"nothing answers at {text} ({why})", remedy) from None
+    return text
+
+
+def session_of(leader: int) -> list[int]:
+    """The processes of a session, where the system shows them; workers have groups of their own."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, _, session, *_ = stat.read_text().rpartition(")")[2].split()
+            if int(session) == leader and state != "Z":
+                found.append(int(stat.parent.name))
+    return found
+
+
+class RayEngine:
+    """An engine on a cluster; ``close`` it, or use it in a ``with`` statement."""
+
+    def __init__(self, address: str, count: int) -> None:
+        if importlib.util.find_spec("ray") is None:
+            raise InputError(WHERE, "Ray is not installed", "pip install 'phaze-codesign[ray]'")
+        self.address = checked_address(address)
+        short = "/tmp" if Path("/tmp").is_dir() else None  # the names of sockets must be short
+        self.folder = tempfile.mkdtemp(prefix="phaze-ray-", dir=short)
+        self.pipe, theirs = Pipe()
+        words = None if os.environ.get("PHAZE_TRACEBACK") else subprocess.DEVNULL
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(theirs.fileno()), self.address, str(count), self.folder],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=words,
+            stderr=words,
+            start_new_session=True,
+            env={**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_gcs_rpc_server_reconnect_timeout_s": "20"},
+        )
+        theirs.close()
+        self.state: State | None = None
+        self.joined = False
+
+    def _join(self) -> None:
+        """Wait until the bridge has joined the cluster."""
+        if not self.pipe.poll(START_S):
+            seen = f"no Ray cluster answered at '{self.address}' in {START_S:g} s"
+            raise InputError("--address", seen, "give the address of a Ray head")
+        self._received()
+        self.joined = True
+
+    def _received(self) -> Any:
+        found = self.pipe.recv()
+        if isinstance(found, InputError):
+            raise found
+        return found
+
+    def _round(self, state: State, chips: list[int], cut: float) -> dict[int, Answered | None]:
+        common = None if state is self.state else state.common()
+        self.state = state
+        try:
+            if not self.joined:
+                self._join()
+            self.pipe.send((common, [state.slip(chip) for chip in chips], cut))
+            answers: dict[int, Answered | None] = self._received()
+        except (EOFError, OSError):
+            raise InputError(WHERE, *LOST) from None
+        return answers
+
+    def __call__(self, state: State, chips: list[int], cut: float) -> list[Evaluated]:
+        answers, found = self._round(state, chips, cut), []
+        for chip in chips:
+            answer = answers[chip]
+            if answer is None:
+                found.append(failed(chip, state.memories[-1], float(state.scored()[chip]), "its worker died"))
+                continue
+            raw, fresh, asked, placements = answer
+            found.append(evaluated_from(chip, raw))
+            state.known.schedules.update(fresh)
+            state.known.asked += asked
+            state.known.placements += placements
+        return found
+
+    def close(self) -> None:
+        """End the bridge, and with it all workers; what is left of its session is killed."""
+        with suppress(OSError):
+            self.pipe.send(None)
+        with suppress(EOFError, OSError):
+            while self.pipe.poll(END_S):  # an answer nobody waits for, then the end of the pipe
+                self.pipe.recv()
+        for left in session_of(self.process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(left, signal.SIGKILL)
+        self.process.kill()
+        self.process.wait()
+        self.pipe.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self) -> "RayEngine":
+        return self
+
+    def __exit__(self, *fault: object) -> None:
+        self.close()

@@ -1,0 +1,49 @@
+"""What runs on a machine of a Ray cluster: one process that opens chips, its kernels compiled and loaded beforehand."""
+
+import os
+import socket
+from typing import Any
+
+from phaze.search.evaluation import Found, Known
+from phaze.search.slip import Common, Slip, open_slip
+
+Answered = tuple[dict[str, Any], list[tuple[bytes, Found]], int, int]
+
+
+class Worker:
+    """An actor; ``known`` are the schedules of the search that it has found or was told."""
+
+    def __init__(self) -> None:
+        from phaze.cost import kernels as cost
+        from phaze.placement import kernels as placement
+        from phaze.schedule import kernels as schedule
+
+        for module in (cost, placement, schedule):
+            module.warm()
+        self.common: Common | None = None
+        self.known = Known()
+
+    def about(self) -> tuple[str, int, str]:
+        """The machine, the process, the code."""
+        from phaze.search.result import code_digest
+
+        return socket.gethostname(), os.getpid(), code_digest()
+
+    def begin(self, common: Common) -> None:
+        """Another search."""
+        self.common, self.known = common, Known()
+
+    def learn(self, *news: list[tuple[bytes, Found]]) -> None:
+        """Schedules that others have found."""
+        for some in news:
+            self.known.schedules.update(some)
+
+    def open(self, slip: Slip, cut: float) -> Answered:
+        """One chip: its document, its fresh schedules, and counts of the work."""
+        if self.common is None:
+            raise AssertionError("a search begins first")
+        known = self.known
+        before, asked, placements = len(known.schedules), known.asked, known.placements
+        found = open_slip(self.common, slip, cut, known)
+        fresh = list(known.schedules.items())[before:]
+        return found.document(), fresh, known.asked - asked, known.placements - placements

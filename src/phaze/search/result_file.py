@@ -1,0 +1,95 @@
+"""``phaze.result/1`` as it is read back from a run's folder, whole and of the right kinds, or refused."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from phaze.documents import Count, NonNegative, Positive, check, parse, read_text
+from phaze.errors import InputError
+from phaze.evaluate.plan_file import Loose, Number, PlanTable
+from phaze.search.chips import SpaceChips
+from phaze.search.folder import RESULT
+from phaze.search.result import SCHEMA
+from phaze.search.task import Job
+
+
+class ChipTable(Loose):
+    """The chip that was found."""
+
+    number: Annotated[int, Field(ge=0)]
+    name: str
+    hbm_bytes: Count
+    area_mm2: Positive
+    design_power_w: Number
+    making_usd: Number | None
+    making_kgco2e: Number | None
+    peak_flops: float
+
+
+class ModelTable(Loose):
+    """One model on it."""
+
+    name: str
+    microbatch: Count
+    tensor: Count
+    recompute: str
+    batch_s: Positive
+    throughput_per_s: Positive
+    energy_j: NonNegative
+    power_w: NonNegative
+    plan: PlanTable
+
+
+class ObjectiveTable(Loose):
+    """What was minimised."""
+
+    kind: str
+    score: Number
+
+
+class CertificateTable(Loose):
+    """What is proved."""
+
+    gap: Number
+    asked_gap: Number
+    lower_bound: Number
+    closed: dict[str, Annotated[int, Field(ge=0)]]
+    chips: Count
+
+
+class ResultFile(Loose):
+    """The whole answer."""
+
+    schema_: Annotated[Literal["phaze.result/1"], Field(alias="schema")]
+    name: str
+    chip: ChipTable
+    models: Annotated[list[ModelTable], Field(min_length=1)]
+    objective: ObjectiveTable
+    certificate: CertificateTable
+    study_digest: str
+    code_digest: str
+    version: str
+
+
+def read_result(folder: Path) -> dict[str, Any]:
+    """The answer of a finished run, or an InputError."""
+    text, where = read_text(str(folder / RESULT))
+    raw = parse(text, "json", where)
+    if raw.get("schema") != SCHEMA:
+        raise InputError(where, f"this is no {SCHEMA}", "give the folder of a run that has ended")
+    check(ResultFile, raw, where)
+    return raw
+
+
+def require_of_job(result: dict[str, Any], job: Job, opened: SpaceChips, where: str) -> None:
+    """Refuse an answer that is not of this job: other models, other layers, a chip outside the space."""
+    named, wanted = [model["name"] for model in result["models"]], [task.name for task in job.models]
+    if named != wanted:
+        raise InputError(where, f"it has the models {named} and its study {wanted}", "search again")
+    if result["chip"]["number"] >= len(opened) or result["certificate"]["chips"] < len(opened):
+        raise InputError(where, f"its chip is none of the {len(opened):,} of its space", "search again")
+    for task, model in zip(job.models, result["models"], strict=True):
+        layers, calls = sum(len(stage["layers"]) for stage in model["plan"]["stages"]), len(task.graphs[0].calls)
+        if layers != calls:
+            raise InputError(where, f"{task.name} has {calls} layers and its plan {layers}", "search again")

@@ -1,0 +1,97 @@
+"""Studies under rules ``cluster``: their cluster, stack and models made ready for a search."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from phaze.errors import InputError
+from phaze.evaluate.prices import KnownPrices, LevelPrices
+from phaze.evaluate.serial import Machine
+from phaze.graph import store
+from phaze.graph.ir import Model
+from phaze.graph.zoo import entry_of, load_model
+from phaze.hardware.calibration import constants_of
+from phaze.hardware.cluster import Cluster, grown
+from phaze.hardware.library import load_chip, load_cluster, load_stack
+from phaze.placement.problem import Recompute
+from phaze.search.cluster_task import ClusterTask, ClusterTraining, serial_graph
+from phaze.search.space import SpaceFile
+from phaze.search.task import ways_of
+from phaze.study.schema import ModelTable, StudyFile
+
+
+def _refuse_what_has_no_meaning(study: StudyFile, space: SpaceFile) -> None:
+    """Settings that rules ``cluster`` do not know, each with what to do instead."""
+    if not study.cost.residency:
+        raise InputError("cost.residency", "rules cluster always count it", "leave it out, or search with icml24")
+    if space.axes.links is not None:
+        raise InputError(
+            "space",
+            f"{space.name} has links as an axis, and under rules cluster the cluster's levels are the links",
+            "leave the axis out and give training.cluster the speed",
+        )
+    for at, table in enumerate(study.tables()):
+        if table.part == "block":
+            raise InputError(f"models[{at}].part", "rules cluster place whole models", "search blocks with icml24")
+
+
+def _cluster(study: StudyFile) -> tuple[Cluster, int]:
+    """The cluster, as large as the job, and the devices of the job."""
+    cluster, link = load_cluster(study.training.cluster), study.cluster.link_bytes_per_s
+    if link is not None:
+        if len(cluster.levels) > 1:
+            raise InputError(
+                "cluster.link_bytes_per_s",
+                f"{cluster.name} has {len(cluster.levels)} levels, each with its own bandwidth",
+                "give a cluster file with other ones",
+            )
+        cluster = replace(cluster, levels=(replace(cluster.levels[0], bandwidth_bytes_per_s=link),))
+    devices = cluster.devices if study.training.devices is None else study.training.devices
+    return grown(cluster, devices, "training.devices"), devices
+
+
+def cluster_training(study: StudyFile, space: SpaceFile) -> ClusterTraining:
+    """The job that all models of a study have in common."""
+    _refuse_what_has_no_meaning(study, space)
+    table, (cluster, devices) = study.training, _cluster(study)
+    stack = load_stack(table.stack or cluster.stack)
+    machine = Machine(cluster, stack, study.cost.basis or "calibrated")
+    return ClusterTraining(
+        devices,
+        table.batch,
+        cluster.levels[0].bandwidth_bytes_per_s,
+        table.optimizer or stack.optimizer,
+        machine=machine,
+        precision=table.precision or stack.precision,
+        zero=table.zero,
+        constants=constants_of(load_chip(space.base).calibration, machine.basis, "training"),
+    )
+
+
+def _models(table: ModelTable, study: StudyFile) -> list[Model]:
+    """Every traced rank to try: by microbatch, then width, without and with sequence parallelism as it is asked."""
+    if table.graphs is not None:
+        found = [store.load(path) for path in table.graphs]
+        return sorted(found, key=lambda model: (model.microbatch, model.tensor, model.sequence_parallel))
+    training = study.training
+    sequence = training.sequence if table.sequence is None else table.sequence
+    widths = entry_of(table.name).widths if table.widths is None else tuple(table.widths)
+    asked = training.sequence_parallel
+    spreads = (False, True) if asked == "best" else (asked,)
+    return [
+        load_model(table.name, width, size, sequence, attention=training.attention, sequence_parallel=spread)
+        for size in sorted(set(training.microbatches))
+        for width in sorted(set(widths))
+        for spread in (spreads if width > 1 else (False,))
+    ]
+
+
+def cluster_task(
+    table: ModelTable, study: StudyFile, job: ClusterTraining, choices: Sequence[Recompute], where: str
+) -> ClusterTask:
+    """One model of a study."""
+    models = [model for model in _models(table, study) if model.tensor <= job.devices and model.microbatch <= job.batch]
+    if not models:
+        raise InputError(where, "no width and microbatch fits the devices and the batch", "give smaller ones")
+    graphs = tuple(serial_graph(model, job.machine) for model in models)
+    prices = KnownPrices(LevelPrices(job.machine.cluster, job.machine.basis))
+    return ClusterTask(table.name, table.weight, job, graphs, ways_of(graphs, tuple(choices)), prices=prices)

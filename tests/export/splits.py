@@ -1,0 +1,76 @@
+"""Plans of every kind that launch files can tell: for the tests, and for the frameworks' own checks."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from phaze.export.source import Split
+
+LLAMA = {"layers": 16, "hidden": 4096, "heads": 32}
+GPT = {"layers": 16, "hidden": 1024, "heads": 16, "vocabulary": 51200}
+EVEN = ((4, True, False), (4, False, False), (4, False, False), (4, False, True))
+ONE: dict[str, Any] = {"pipeline": 1, "stages": ((16, True, True),), "recompute": ("none",), "devices": (2,)}
+ALONE: dict[str, Any] = {**ONE, "tensor": 1, "devices": (1,), "sequence_parallel": False}
+
+
+def split(**changes: Any) -> Split:
+    """A llama of 16 blocks on 2 x 4 x 8 devices, its stages uneven."""
+    plain = Split(
+        model="llama3-8b", chip="h100", tensor=2, pipeline=4, data=8, chunks=1, microbatch=2, batch=256, sequence=8192,
+        sequence_parallel=True, optimizer="adam", precision="bf16", zero=1, order="data", attention="eager",
+        hides_synchronisation=True, recompute=("full",) * 4, devices=(2,) * 4,
+        stages=((3, True, False), (5, False, False), (5, False, False), (3, False, True)),
+        sizes=LLAMA,
+    )  # fmt: skip
+    return replace(plain, **changes)
+
+
+MEGATRON: Mapping[str, Split] = MappingProxyType(
+    {
+        "uneven": split(),
+        "even": split(stages=EVEN),
+        "embedding alone": split(
+            stages=((0, True, False), (8, False, False), (8, False, False), (0, False, True)), zero=0
+        ),
+        "interleaved": split(stages=EVEN, chunks=2, recompute=("none",) * 4),
+        "interleaved, uneven": split(
+            chunks=2, stages=((2, True, False), (6, False, False), (6, False, False), (2, False, True))
+        ),
+        "interleaved, two ranks": split(
+            pipeline=2, chunks=4, stages=((8, True, False), (8, False, True)), devices=(2, 2), recompute=("none",) * 2
+        ),
+        "stages side by side": split(order="pipeline"),
+        "selective": split(recompute=("selective",) * 4),
+        "one device": split(**ALONE, data=1, batch=4, zero=0),
+        "copies": split(**ALONE, zero=0),
+        "ZeRO 1": split(**ALONE),
+        "ZeRO 2": split(**ALONE, zero=2),
+        "ZeRO 3": split(**ONE, zero=3),
+        "ZeRO 3, nothing hidden": split(**ALONE, zero=3, hides_synchronisation=False),
+        "fp32": split(**ALONE, precision="fp32"),
+        "fp8": split(precision="fp8"),
+        "sgd": split(optimizer="sgd", zero=0),
+        "fused attention": split(attention="fused"),
+        "not sequence parallel": split(sequence_parallel=False),
+        "gpt": split(model="gpt", sizes=GPT, sequence=1024),
+        "llama by sizes": split(model="llama", sizes={**LLAMA, "mlp": 11008, "kv_heads": 4, "head_dim": 96, "tied": 1}),
+        "bert": split(model="bert-large", sizes={**GPT, "positions": 512}, sequence=512, stages=EVEN),
+    }
+)
+TORCHTITAN: Mapping[str, Split] = MappingProxyType(
+    {
+        "uneven": split(),
+        "even": split(stages=EVEN),
+        "interleaved": split(stages=EVEN, chunks=2, recompute=("none",) * 4),
+        "stages side by side": split(order="pipeline"),
+        "selective": split(recompute=("selective",) * 4),
+        "one device": split(**ALONE, data=1, batch=4, zero=0),
+        "copies": split(**ALONE, zero=0),
+        "ZeRO 1": split(**ALONE),
+        "ZeRO 2": split(zero=2),
+        "ZeRO 3": split(zero=3),
+        "fp32": split(precision="fp32", data=1),
+        "llama by sizes": split(model="llama", sizes={**LLAMA, "mlp": 11008}),
+    }
+)

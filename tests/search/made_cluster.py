@@ -1,0 +1,78 @@
+"""Small jobs under rules ``cluster``: real decoders by tiny sizes, on real and made clusters and stacks."""
+
+from dataclasses import replace
+from typing import Any
+
+from phaze.evaluate.prices import KnownPrices, LevelPrices
+from phaze.evaluate.serial import Machine
+from phaze.graph.zoo import load_family
+from phaze.hardware.calibration import constants_of
+from phaze.hardware.cluster import Cluster, Level
+from phaze.hardware.library import load_cluster, load_stack
+from phaze.placement.problem import Recompute
+from phaze.search.cluster_task import ClusterTask, ClusterTraining, serial_graph
+from phaze.search.objective import Kind, Objective
+from phaze.search.task import Job, ways_of
+from tests.search.made import MIB, small_space
+
+GPT = {"hidden": 64, "layers": 4, "heads": 4, "vocabulary": 512, "sequence": 32}
+LLAMA = {
+    "hidden": 64, "layers": 3, "heads": 4, "kv_heads": 2, "head_dim": 16, "mlp": 96, "vocabulary": 256,
+    "sequence": 32, "tied": False,
+}  # fmt: skip
+MODELS: dict[str, tuple[str, dict[str, Any]]] = {"gpt": ("gpt", GPT), "llama": ("llama", LLAMA)}
+
+
+def slow_cluster(devices: int = 16) -> Cluster:
+    """Nodes of four on a slow network, so that synchronisation and transfers matter to small models."""
+    levels = (Level("node", "switch", 4, 2e9, 1e-6), Level("rack", "switch", devices // 4, 2e8, 5e-6))
+    return Cluster("slow", "slow", devices, levels)
+
+
+def made_cluster(name: str) -> Cluster:
+    """A cluster that comes along, or the slow one."""
+    return slow_cluster() if name == "slow" else load_cluster(name)
+
+
+def cluster_task(
+    model: str = "gpt",
+    cluster: str = "slow",
+    stack: str = "megatron-core",
+    *,
+    widths: tuple[int, ...] = (1, 2),
+    microbatches: tuple[int, ...] = (1, 2),
+    recompute: tuple[Recompute, ...] = ("best",),
+    zero: int = 0,
+    devices: int = 16,
+    batch: int = 32,
+) -> ClusterTask:
+    """A small decoder at several widths and microbatches, its stack keeping no memory for itself."""
+    where = made_cluster(cluster)
+    own = replace(load_stack(stack), reserve_bytes=0.0, host_s=1e-7)
+    machine = Machine(where, own)
+    job = ClusterTraining(
+        devices, batch, 1.0, own.optimizer, machine=machine, precision=own.precision, zero=zero,
+        constants=constants_of(None, "calibrated", "training"),
+    )  # fmt: skip
+    family, sizes = MODELS[model]
+    traced = [
+        load_family(family, sizes, tensor=width, microbatch=size, sequence_parallel=spread)
+        for size in microbatches
+        for width in widths
+        for spread in ((False, True) if width > 1 else (False,))
+    ]
+    graphs = tuple(serial_graph(one, machine) for one in traced)
+    prices = KnownPrices(LevelPrices(where, "calibrated"))
+    return ClusterTask(model, 1.0, job, graphs, ways_of(graphs, recompute), prices=prices)
+
+
+def cluster_job(
+    tasks: tuple[ClusterTask, ...],
+    kind: Kind = "throughput",
+    gap: float = 0.0,
+    hbm: tuple[int, ...] = (2 * MIB, 64 * MIB),
+    **axes: Any,
+) -> Job:
+    """A search over a dozen chips."""
+    few: dict[str, Any] = {"tensor_cores": [1, 4], "rows": [16, 64], "vector_cores": [2], "lanes": [16], **axes}
+    return Job("made", tasks, small_space(**few), hbm, Objective(kind), gap, "made", round_size=2)

@@ -1,0 +1,170 @@
+"""Searches under rules ``cluster``: the answer of exhaustive evaluation, honest bounds, the same whatever the way."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from phaze.evaluate.layers import layer_costs
+from phaze.placement.cluster_solve import fastest_plan
+from phaze.search import run
+from phaze.search.chips import open_space
+from phaze.search.cluster_bound import cheap_floors, cut_bounds
+from phaze.search.cluster_shapes import tables_of
+from phaze.search.cluster_task import ClusterTask, SerialTimes, problem_of, serial_times
+from phaze.search.evaluation import Evaluated
+from phaze.search.folder import JOURNAL, RESULT, run_in
+from phaze.search.journal import read_closed
+from phaze.search.objective import KINDS, Objective
+from phaze.search.state import State
+from phaze.search.task import Job
+from tests.search.made import MIB
+from tests.search.made_cluster import cluster_job, cluster_task
+from tests.search.test_run import _check_against_exhaustive
+
+STACKS = ("ideal", "megatron-2021", "megatron-core", "maxtext", "torchtitan")
+CLUSTERS = ("slow", "paper-flat", "selene", "tpu-v4-pod")
+DRAWN_TASKS = st.builds(
+    cluster_task,
+    st.sampled_from(["gpt", "llama"]),
+    st.sampled_from(CLUSTERS),
+    st.sampled_from(STACKS),
+    widths=st.sampled_from([(1,), (2,), (1, 2)]),
+    microbatches=st.sampled_from([(1,), (2,)]),
+    recompute=st.sampled_from([("best",), ("none", "full")]),
+    zero=st.integers(0, 3),
+    devices=st.sampled_from([3, 8, 16]),
+    batch=st.sampled_from([4, 16, 30]),
+)
+
+
+def _random_times(task: ClusterTask, graph: int, seed: int, chips: int) -> SerialTimes:
+    """Any seconds, from those where work counts to those where only the network does."""
+    rng, shape = np.random.default_rng(seed), (len(task.graph(graph).serial), chips)
+    scale = 10.0 ** rng.uniform(-6, -1, chips)
+    forward, backward, selective, full = (scale * rng.uniform(0.0, 1.0, shape) for _ in range(4))
+    rates = 10.0 ** rng.uniform(8, 12, chips)
+    return SerialTimes(
+        forward, backward, selective_s=forward * selective / scale, full_s=forward * full / scale,
+        hbm_bytes_per_s=rates,
+    )  # fmt: skip
+
+
+def _check_bounds(task: ClusterTask, hbm_bytes: int, seed: int) -> None:
+    for way in task.ways:
+        graph, times = task.graph(way.graph), _random_times(task, way.graph, seed, 4)
+        tables = tables_of(task, graph, way.recompute, hbm_bytes)
+        cheap, cut = cheap_floors(tables, times, way.recompute), cut_bounds(tables, times, np.inf)
+        for chip in range(4):
+            rate = float(times.hbm_bytes_per_s[chip])
+            problem = problem_of(task, graph, way.recompute, hbm_bytes, times.costs(graph, chip), rate)
+            plan = fastest_plan(problem, task.prices)
+            if plan is None:
+                assert np.isinf(cheap[chip]) and np.isinf(cut[chip])
+                continue
+            assert cheap[chip] <= plan.batch_s
+            assert cut[chip] <= plan.batch_s
+            assert fastest_plan(problem, task.prices, plan.batch_s * (1 - 1e-9)) is None
+
+
+MEMORIES = st.sampled_from([MIB // 4, MIB, 2 * MIB, 64 * MIB])
+
+
+@settings(max_examples=25, deadline=None)
+@given(DRAWN_TASKS, MEMORIES, st.integers(0, 2**32))
+def test_no_plan_undercuts_a_bound_on_any_chip(task: ClusterTask, hbm_bytes: int, seed: int) -> None:
+    _check_bounds(task, hbm_bytes, seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=600, deadline=None)
+@given(DRAWN_TASKS, MEMORIES, st.integers(0, 2**32))
+def test_no_plan_undercuts_a_bound_on_many_chips(task: ClusterTask, hbm_bytes: int, seed: int) -> None:
+    _check_bounds(task, hbm_bytes, seed)
+
+
+def test_layer_times_over_arrays_are_those_of_one_chip() -> None:
+    task, opened = cluster_task(stack="maxtext"), open_space(cluster_job((cluster_task(),)).space)
+    for graph in range(len(task.graphs)):
+        times = serial_times(task.graph(graph), opened.arrays(), task.job.constants)
+        for chip in range(0, len(opened), 3):
+            alone = layer_costs(task.graph(graph).model, task.job.setting(opened.chip(chip, MIB)))
+            for one, own in zip(times.costs(task.graph(graph), chip), alone, strict=True):
+                assert one.forward_s == pytest.approx(own.forward_s, rel=1e-12)
+                assert one.backward_s == pytest.approx(own.backward_s, rel=1e-12)
+                assert one.selective_s == pytest.approx(own.selective_s, rel=1e-12)
+                assert one.full_s == pytest.approx(own.full_s, rel=1e-12)
+
+
+@pytest.mark.parametrize("stack", ["ideal", "maxtext"])
+def test_the_answer_is_that_of_exhaustive_evaluation(stack: str) -> None:
+    state = _check_against_exhaustive(cluster_job((cluster_task(stack=stack),)))
+    assert state.job.rules == "cluster"
+
+
+def test_several_models_and_memories_too() -> None:
+    tasks = tuple(cluster_task(model, widths=(1,), microbatches=(1,)) for model in ("gpt", "llama"))
+    job = cluster_job(tasks, rows=[16])
+    for mean in ("geometric", "arithmetic", "regret"):
+        _check_against_exhaustive(replace(job, objective=Objective("throughput", mean)))
+
+
+@st.composite
+def _jobs(draw: st.DrawFn) -> Job:
+    """Any search: some axes, one or two models, any stack, cluster, ZeRO, recompute, objective and memories."""
+    few: dict[str, list[Any]] = {"tensor_cores": [1, 8], "rows": [16, 128], "columns": [32, 128], "lanes": [8, 64]}
+    more: dict[str, list[Any]] = {"hbm_bandwidth": [3e11, 1.2e12], "clock": [7e8, 1.05e9]}
+    axes = {name: sorted(draw(st.sets(st.sampled_from(v), min_size=1, max_size=2))) for name, v in few.items()}
+    axes |= {"vector_cores": [1], "global_buffer": [2 * MIB]}
+    for name in draw(st.sets(st.sampled_from(sorted(more)), max_size=1)):
+        axes[name] = more[name]
+    tasks = draw(st.lists(DRAWN_TASKS, min_size=1, max_size=2, unique_by=lambda task: task.name))
+    tasks = [replace(task, training=replace(task.job, devices=8)) for task in tasks]
+    memories = draw(st.sampled_from([(MIB, 64 * MIB), (2 * MIB,), (64 * MIB, 128 * MIB)]))
+    job = cluster_job(tuple(tasks), draw(st.sampled_from(KINDS)), draw(st.sampled_from([0.0, 0.01])), memories, **axes)
+    return replace(job, round_size=draw(st.integers(1, 6)))
+
+
+@settings(max_examples=4, deadline=None)
+@given(_jobs())
+def test_any_answer_is_that_of_exhaustive_evaluation(job: Job) -> None:
+    _check_against_exhaustive(job)
+
+
+@pytest.mark.slow
+@settings(max_examples=120, deadline=None)
+@given(_jobs())
+def test_many_answers_are_those_of_exhaustive_evaluation(job: Job) -> None:
+    _check_against_exhaustive(job)
+
+
+def _few() -> Job:
+    task = cluster_task(widths=(1, 2), microbatches=(1,))
+    return cluster_job((task,), gap=0.0, columns=[32, 64], lanes=[16, 64])
+
+
+def test_workers_and_interruptions_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = run_in(tmp_path / "whole", "", _few())
+    run_in(tmp_path / "two", "", _few(), 2)
+    plain, seen = run.evaluate_one, list[int]()
+
+    def stopping(state: State, chip: int, cut: float) -> Evaluated:
+        if len(seen) == 1:
+            raise KeyboardInterrupt
+        seen.append(chip)
+        return plain(state, chip, cut)
+
+    monkeypatch.setattr(run, "evaluate_one", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        run_in(tmp_path / "stopped", "", _few())
+    monkeypatch.setattr(run, "evaluate_one", plain)
+    run_in(tmp_path / "stopped", "", _few())
+    assert len(whole.state.evaluated) > 1
+    first = (tmp_path / "whole" / RESULT).read_bytes()
+    for name in ("two", "stopped"):
+        assert (tmp_path / name / RESULT).read_bytes() == first
+        assert read_closed(tmp_path / name / JOURNAL) == read_closed(tmp_path / "whole" / JOURNAL)

@@ -1,0 +1,134 @@
+"""Studies under rules ``cluster`` from the command line: searched, verified, shown, compared, exported, refused."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from phaze.cli.answer import exit_code_of
+from phaze.cli.main import app
+from phaze.search.baseline import scale_for
+from phaze.search.chips import open_space
+from phaze.search.verify import plain_of
+from phaze.search.verify_answer import check_answer
+from phaze.study.load import job_of, read_study, study_of
+from tests.conftest import Ran
+from tests.search.test_study import SPACE
+from tests.search.test_verify import _leaves, _spoiled
+
+STUDY = """schema = "phaze.study/1"
+name = "tiny"
+rules = "cluster"
+space = "{folder}/space.toml"
+models = [{{name = "bert-large", sequence = 64, widths = [1, 2]}}]
+[training]
+cluster = "selene"
+devices = 16
+batch = 32
+microbatches = [1, 2]
+sequence_parallel = "best"
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run."""
+    folder = tmp_path_factory.mktemp("tiny")
+    (folder / "space.toml").write_text(SPACE)
+    (folder / "study.toml").write_text(STUDY.format(folder=folder))
+    arguments = ["search", str(folder / "study.toml"), "--out", str(folder / "run"), "--workers", "1"]
+    assert exit_code_of(app, arguments) == 0
+    return folder / "run"
+
+
+def test_a_good_run_holds_and_says_what_it_is(run: Path, phaze: Callable[..., Ran]) -> None:
+    ran = phaze("verify", run, "--all", "--json")
+    assert ran.code == 0, ran.out
+    result = json.loads((run / "result.json").read_text())
+    model = result["models"][0]
+    assert model["plan"]["rules"] == "cluster" and model["plan"]["order"] in ("pipeline", "data")
+    assert sum(model["plan"]["breakdown"].values()) == pytest.approx(model["batch_s"], rel=1e-9)
+    assert sum(model["energy"].values()) == pytest.approx(model["energy_j"], rel=1e-9)
+    assert result["certificate"]["gap"] <= 1e-4
+    assert "Times under rules cluster" in (run / "report.html").read_text()
+
+
+def test_fields_of_the_result_are_checked(run: Path) -> None:
+    raw, where = read_study(str(run / "study.toml"))
+    job = job_of(study_of(raw, where))
+    plain = plain_of(job, scale_for(job), open_space(job.space))
+    good = json.loads((run / "result.json").read_text())
+    assert check_answer(plain, good) == []
+    kept = ("simulated_s", "list_digest", "schema", "study_digest", "code_digest", "certificate")
+    paths = [path for path in _leaves(good["models"][0]) if path[-1] not in kept]
+    for path in paths[::9]:
+        bad = json.loads(json.dumps(good))
+        place = bad["models"][0]
+        for step in path[:-1]:
+            place = place[step]
+        place[path[-1]] = _spoiled(place[path[-1]])
+        assert check_answer(plain, bad), path
+
+
+def test_the_plan_is_that_of_phaze_plan(phaze: Callable[..., Ran], tmp_path: Path) -> None:
+    one = SPACE.replace("rows = [32, 128]", "rows = [128]")
+    (tmp_path / "space.toml").write_text(one)
+    study = STUDY.format(folder=tmp_path).replace("selene", "paper-flat")
+    (tmp_path / "study.toml").write_text(study)
+    ran = phaze("compare", tmp_path / "study.toml", "--chip", "tpu-v4", "--json")
+    assert ran.code == 0, ran.err
+    rows = json.loads(ran.out)["rows"]
+    searched = next(row for row in rows if row["placement"] == "searched" and row["chip"] == "tpu-v4")
+    arguments = ["--model", "bert-large", "--chip", "tpu-v4", "--cluster", "paper-flat", "--devices", "16"]
+    arguments += ["--batch", "32", "--sequence", "64", "--tensor", "1,2", "--microbatch", "1,2"]
+    plan = json.loads(phaze("plan", *arguments, "--json").out)
+    assert searched["throughput_per_s"] == pytest.approx(32 / plan["batch_s"], rel=1e-12)
+    for row in rows:
+        if row["throughput_per_s"] is not None and row["chip"] == "tpu-v4":
+            assert row["throughput_per_s"] <= searched["throughput_per_s"] * (1 + 1e-9)
+
+
+def test_a_run_is_exported_and_not_explained(run: Path, phaze: Callable[..., Ran]) -> None:
+    flags = phaze("export", run, "--to", "megatron")
+    assert flags.code == 0 and "--tensor-model-parallel-size" in flags.out, flags.err
+    ran = phaze("explain", run)
+    assert ran.code == 2 and "a run under rules cluster cannot be explained yet" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("cost.residency=false", "cost.residency: rules cluster always count it"),
+        ("cluster.link_bytes_per_s=1e9", "selene has 2 levels, each with its own bandwidth"),
+        ('models=[{name="bert-large", part="block"}]', "rules cluster place whole models"),
+        ("training.stack=megatrn", "did you mean"),
+        ("training.zero=4", "training.zero"),
+        ("training.cluster=tpu-v4-pod", ""),
+    ],
+)
+def test_what_the_rules_do_not_know_is_refused(run: Path, phaze: Callable[..., Ran], setting: str, said: str) -> None:
+    ran = phaze("study", "check", run.parent / "study.toml", "--set", setting)
+    assert (ran.code == 2 and said in ran.err) if said else ran.code == 0, ran.err
+
+
+def test_links_as_an_axis_are_refused(run: Path, phaze: Callable[..., Ran]) -> None:
+    space = run.parent / "links.toml"
+    space.write_text(SPACE.replace("[axes]", '[axes]\nlinks = ["1 GB/s"]'))
+    ran = phaze("study", "check", run.parent / "study.toml", "--set", f'space="{space}"')
+    assert ran.code == 2 and "under rules cluster the cluster's levels are the links" in ran.err
+
+
+def test_nothing_that_fits_says_what_is_short(run: Path, phaze: Callable[..., Ran]) -> None:
+    study = run.parent / "study.toml"
+    ran = phaze("search", study, "--set", 'hbm=["64 MiB"]', "--out", run.parent / "small", "--json")
+    assert ran.code == 3 and json.loads(ran.out)["feasible"] is False
+    assert json.loads(ran.out)["needed_bytes"] > 64 * 2**20
+
+
+def test_the_rules_are_also_an_option(run: Path, phaze: Callable[..., Ran]) -> None:
+    study = run.parent / "study.toml"
+    same = phaze("search", study, "--rules", "cluster", "--out", run, "--json")
+    assert same.code == 0 and json.loads(same.out)["models"][0]["plan"]["rules"] == "cluster"
+    wrong = phaze("search", study, "--rules", "icml42")
+    assert wrong.code == 2 and "rules" in wrong.err
