@@ -31,10 +31,11 @@ RANKS = {
     "export": 8,
     "sweep": 8,
     "explain": 8,
-    "api": 9,
-    "cli": 9,
-    "__init__": 10,
-    "__main__": 11,
+    "front": 9,
+    "api": 10,
+    "cli": 10,
+    "__init__": 11,
+    "__main__": 12,
 }
 # A third-party module and the files that alone may import it.
 ONLY_IN = {

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__", "chip", "estimate", "graph", "load", "place", "plan", "price", "schedule", "search"]
+__all__ = ["__version__", "chip", "estimate", "front", "graph", "load", "place", "plan", "price", "schedule", "search"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("search", "graph", "schedule"):
+    if name in ("front", "search", "graph", "schedule"):
         return import_module(f"phaze.{name}")
     if name in __all__:
         return getattr(import_module("phaze.api"), name)

@@ -105,6 +105,24 @@ def test_a_million_chips_in_five_minutes(tmp_path: Path) -> None:
     assert found["wall_s"] < 300 and found["gib"] < 4 and found["gap"] <= 1e-3
 
 
+def _ten_million() -> str:
+    """The same with counts 3, 6, 12 ..., 13 global buffers and 8 HBM bandwidths; docs/growth.py has it too."""
+    counts = sorted({2**k for k in range(13)} | {3 * 2**k for k in range(11)})
+    buffers = [f"{n} MiB" for n in (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)]
+    bandwidths = [f"{300 + 1200 * k // 7} GB/s" for k in range(8)]
+    grown = {"tensor_cores": counts, "vector_cores": counts, "global_buffer": buffers, "hbm_bandwidth": bandwidths}
+    lines = [line for line in MILLION.splitlines() if line.split(" ")[0] not in grown]
+    at = lines.index("[axes]") + 1
+    return "\n".join([*lines[:at], *(f"{name} = {json.dumps(values)}" for name, values in grown.items()), *lines[at:]])
+
+
+def test_ten_million_chips_in_an_hour(tmp_path: Path) -> None:
+    (tmp_path / "space.toml").write_text(_ten_million())
+    settings = [f"space={tmp_path}/space.toml", "search.gap=0.001"]
+    found = searched(["bert-large"], settings, tmp_path / "run", "10,893,968 chips", 3600)
+    assert found["wall_s"] < 3600 and found["gib"] < 4 and found["gap"] <= 1e-3
+
+
 def test_the_first_search_after_the_caches_are_gone(tmp_path: Path) -> None:
     """Nothing compiled: Python's caches and numba's lie in an empty folder."""
     program = "from phaze.cli.main import main; main()"

@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,8 +13,12 @@ from hypothesis import strategies as st
 
 from phaze.errors import InfeasibleError, InputError
 from phaze.report.sweep_page import sweep_page
-from phaze.search.folder import RESULT
-from phaze.study.load import default_study
+from phaze.search.baseline import scale_for
+from phaze.search.chips import open_space
+from phaze.search.folder import RESULT, run_in
+from phaze.search.run import begin, layer_times_on
+from phaze.search.shared import Shared
+from phaze.study.load import default_study, job_of, study_of, with_settings
 from phaze.sweep.over import over_of
 from phaze.sweep.run import regions, sweep
 from tests.conftest import Ran
@@ -83,6 +88,46 @@ def test_points_equal_separate_searches_and_the_page_shows_them(tmp_path: Path, 
     page = sweep_page(document)
     assert "training.devices" in page
     assert page.count("<circle") == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "budget.area=40,120,300",
+        "training.sequence=64,128",
+        "training.batch=64,256",
+        "hbm=16 GiB,32 GiB",
+        "cluster.link_bytes_per_s=1e9,1e11",
+    ],
+)
+def test_what_points_share_changes_no_byte(text: str, tmp_path: Path) -> None:
+    over = over_of(text, STUDY, "study")
+    sweep(tmp_path / "sweep", STUDY, "study", over)
+    for at, point in enumerate(over.points):
+        alone = with_settings(STUDY, [point.setting])
+        run_in(tmp_path / str(at), "", job_of(study_of(alone, "study")))
+        folder = tmp_path / "sweep" / "points" / f"{at:03d}"
+        assert (folder / RESULT).read_bytes() == (tmp_path / str(at) / RESULT).read_bytes()
+
+
+def test_points_of_the_same_chips_and_graphs_share_their_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = [job_of(study_of(STUDY | {"budget": {"area": area}}, "study")) for area in (120.0, 300.0, 300.0)]
+    shared, counts = Shared(), list[int]()
+
+    def counting(*arguments: Any) -> Any:
+        counts.append(len(arguments[4]))
+        return layer_times_on(*arguments)
+
+    monkeypatch.setattr("phaze.search.run.layer_times_on", counting)
+    states = [begin(job, open_space(job.space), scale_for(job), shared=shared) for job in jobs]
+    assert counts == [len(states[0].opened), len(states[1].opened) - len(states[0].opened)]
+    alone = begin(jobs[1], open_space(jobs[1].space), scale_for(jobs[1]))
+    for own, other in zip(states[1].times[0], alone.times[0], strict=True):
+        assert own.forward_s.tobytes() == other.forward_s.tobytes()
+        assert own.backward_s.tobytes() == other.backward_s.tobytes()
+    assert states[2].known.schedules is states[0].known.schedules
+    apart = job_of(study_of(STUDY | {"training": {"microbatches": [4]}}, "study"))
+    assert shared.schedules(apart).schedules is not states[0].known.schedules
 
 
 def test_a_point_where_nothing_fits_says_so_and_the_rest_go_on(tmp_path: Path) -> None:

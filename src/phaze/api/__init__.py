@@ -5,11 +5,12 @@ Bad input raises :class:`phaze.errors.InputError`, nothing feasible :class:`phaz
 sentence that the command would print.
 """
 
-from phaze.api.ask import chip, estimate, graph, load, place, plan, price, schedule, search
-from phaze.api.values import Estimated, Graphed, Placed, Planned, Scheduled, Searched, Sheeted, Shown
+from phaze.api.ask import chip, estimate, front, graph, load, place, plan, price, schedule, search
+from phaze.api.values import Estimated, Fronted, Graphed, Placed, Planned, Scheduled, Searched, Sheeted, Shown
 
 __all__ = [
     "Estimated",
+    "Fronted",
     "Graphed",
     "Placed",
     "Planned",
@@ -19,6 +20,7 @@ __all__ = [
     "Shown",
     "chip",
     "estimate",
+    "front",
     "graph",
     "load",
     "place",

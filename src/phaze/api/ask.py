@@ -6,7 +6,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
-from phaze.api.values import Estimated, Graphed, Placed, Planned, Scheduled, Searched, Sheeted, searched
+from phaze.api.values import (
+    Estimated,
+    Fronted,
+    Graphed,
+    Placed,
+    Planned,
+    Scheduled,
+    Searched,
+    Sheeted,
+    fronted,
+    searched,
+)
 from phaze.cost.estimate import estimate_document, estimate_product, estimate_work, vector_work
 from phaze.cost.mapping import product
 from phaze.cost.work import Work
@@ -21,6 +32,8 @@ from phaze.evaluate.plan import candidates, experts_plan, rule_of_thumb
 from phaze.evaluate.request import Asked, request_of
 from phaze.evaluate.run_file import job_of as run_job_of
 from phaze.export.opened import read_plan
+from phaze.front.folder import front_in
+from phaze.front.metrics import asked_of
 from phaze.graph import store
 from phaze.graph.ir import Attention
 from phaze.graph.zoo import load_family, load_model
@@ -57,6 +70,13 @@ def _raw(source: Source, name: str) -> tuple[Mapping[str, Any], str]:
     return parse(text, notation_of(str(source), text), where), where
 
 
+def _study(study: Source) -> tuple[Mapping[str, Any], str]:
+    """Plain values of a study: of a file, as they are, or of the name of a model; and what to call them."""
+    if isinstance(study, str) and not is_path(study):
+        return default_study(study), study
+    return (study, "study") if isinstance(study, Mapping) else read_study(str(study))
+
+
 def search(
     study: Source,
     *,
@@ -69,18 +89,35 @@ def search(
 
     Without ``out`` the run lies in a folder that goes with the value. ``settings`` are ``"training.batch=2048"``.
     """
-    if isinstance(study, str) and not is_path(study):
-        raw: Mapping[str, Any] = default_study(study)
-        where = study
-    elif isinstance(study, Mapping):
-        raw, where = study, "study"
-    else:
-        raw, where = read_study(str(study))
+    raw, where = _study(study)
     plain = with_settings(raw, settings)
     job = job_of(study_of(plain, where), time_s)
     kept = TemporaryDirectory(prefix="phaze-") if out is None else None
     folder = Path(out) if out is not None else Path(str(kept and kept.name)) / job.name
     return searched(run_in(folder, toml_text(plain), job, workers).document, folder, kept)
+
+
+def front(
+    study: Source,
+    *,
+    of: str | Sequence[str],
+    within: Sequence[str] = (),
+    gap: float = 0.0,
+    out: str | Path | None = None,
+    settings: Sequence[str] = (),
+    workers: int = 1,
+) -> Fronted:
+    """Every design of a study that none beats in the metrics ``of``, such as ``("throughput", "area")``.
+
+    ``within`` are limits such as ``"power=300"``. Without ``out`` the front lies in a folder that goes with the value.
+    """
+    raw, where = _study(study)
+    plain = with_settings(raw, [*settings, f"search.gap={gap!r}"])
+    job = job_of(study_of(plain, where))
+    asked = asked_of(of, within, len(job.models))
+    kept = TemporaryDirectory(prefix="phaze-") if out is None else None
+    folder = Path(out) if out is not None else Path(str(kept and kept.name)) / job.name
+    return fronted(front_in(folder, toml_text(plain), job, asked, workers).document, folder, kept)
 
 
 def _planned(document: Mapping[str, Any], hbm_bytes: int) -> Planned:

@@ -18,8 +18,11 @@ from phaze.export.megatron import megatron
 from phaze.export.opened import run_of
 from phaze.export.source import planned_split
 from phaze.export.torchtitan import torchtitan
+from phaze.front.folder import front_frame
+from phaze.front.sheet import show_front
 from phaze.graph.ir import Model
 from phaze.hardware.chip import Chip
+from phaze.report.front_page import front_page
 from phaze.report.page.plan_page import plan_page
 from phaze.report.page.search_page import search_page
 from phaze.report.search_sheet import show_result
@@ -193,6 +196,34 @@ class Searched(Shown):
         return table(rows, f"search {self.document['name']}")
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class Fronted(Shown):
+    """A finished front in its folder, which may be one that goes with this value."""
+
+    folder: Path
+    kept: TemporaryDirectory[str] | None = None
+
+    @property
+    def points(self) -> list[Mapping[str, Any]]:
+        """The designs that none beats."""
+        return self.document["points"]  # type: ignore[no-any-return]
+
+    def frame(self) -> Frame:
+        """Every design, as columns: ``pandas.DataFrame(front.frame())``."""
+        return front_frame(self.document)
+
+    def page(self, path: str | Path | None = None) -> Path:
+        """Write the page of the front, front.html in its folder if not said otherwise; its path."""
+        where = self.folder / "front.html" if path is None else Path(path)
+        write_whole(where, front_page(self.document))
+        return where
+
+
 def searched(document: Mapping[str, Any], folder: Path, kept: "TemporaryDirectory[str] | None" = None) -> Searched:
     """The value of a finished run."""
     return Searched(document, lambda console: show_result(console, document, str(folder)), folder, kept)
+
+
+def fronted(document: Mapping[str, Any], folder: Path, kept: "TemporaryDirectory[str] | None" = None) -> Fronted:
+    """The value of a finished front."""
+    return Fronted(document, lambda console: show_front(console, document, str(folder)), folder, kept)

@@ -15,6 +15,7 @@ from phaze.cli import (
     estimate,
     explain,
     export,
+    front,
     graph,
     kernels,
     models,
@@ -56,6 +57,7 @@ TOUR = """Search the AI accelerator and the way training runs on many of them, t
   phaze study check study.toml    what a search would be asked
   phaze compare --model bert-large --chip tpu-v4         chips side by side
   phaze sweep --model bert-large --over training.devices=64..4096   along a range
+  phaze front --model bert-large --of throughput,area    what none beats
 
 [bold]Take along[/bold]
 
@@ -104,6 +106,7 @@ app.command()(verify.verify)
 app.command()(compare.compare)
 app.command()(bench.bench)
 app.command()(sweep.sweep)
+app.command()(front.front)
 app.command()(explain.explain)
 app.command(hidden=True)(kernels.kernels)
 

@@ -17,6 +17,7 @@ Name = Annotated[str | None, typer.Argument(help="A format such as phaze.chip/1,
 def formats() -> "dict[str, Format]":
     """Every file format by its name."""
     from phaze.evaluate.run_file import RUN
+    from phaze.front.schema import FRONT
     from phaze.graph.store_check import FORMAT as GRAPH
     from phaze.hardware.dies import DIE
     from phaze.hardware.files import CHIP, CLUSTER, STACK
@@ -28,7 +29,7 @@ def formats() -> "dict[str, Format]":
     from phaze.study.schema import STUDY
 
     hardware = (CHIP, CLUSTER, DIE, OWNERSHIP, SPACE, STACK, TECHNOLOGY)
-    known = (*hardware, GRAPH, OPERATORS, PROFILE, RUN, STUDY)
+    known = (*hardware, FRONT, GRAPH, OPERATORS, PROFILE, RUN, STUDY)
     return {found.name: found for found in sorted(known, key=lambda found: found.name)}
 
 

@@ -75,8 +75,9 @@ def search(
     checked = study_of(raw, where)
     folder = Path(out) if out is not None else Path("runs") / checked.name
     try:
+        job = job_of(checked, time)
         with engine_of(engine, address, workers, os.cpu_count() or 1) as crew:
-            done = run_in(folder, toml_text(raw), job_of(checked, time), crew, live())
+            done = run_in(folder, toml_text(raw), job, crew, live())
     except KeyboardInterrupt:
         sys.stderr.write("\nphaze: stopped; the same command goes on from here\n")
         raise typer.Exit(130) from None

@@ -11,7 +11,7 @@ from phaze.cli.answer import Answer, answering
 if TYPE_CHECKING:
     from rich.console import Console
 
-Run = Annotated[str, typer.Argument(help="The folder of a run.")]
+Run = Annotated[str, typer.Argument(help="The folder of a run, or of a front.")]
 All = Annotated[bool, typer.Option("--all", help="Check the bound of every chip instead of a sample.")]
 Sample = Annotated[int, typer.Option("--sample", help="How many chips that a bound closed are checked.")]
 Seed = Annotated[int, typer.Option("--seed", help="Which sample.")]
@@ -58,15 +58,58 @@ def _objections(folder: Path, result: dict[str, Any], count: int | None, seed: i
     return wrong
 
 
+def _front_objections(folder: Path, result: dict[str, Any], count: int | None, seed: int) -> list[str]:
+    from phaze.front.answer import front_digest
+    from phaze.front.metrics import asked_of
+    from phaze.front.plain import PlainFront, points_of
+    from phaze.front.run import job_for, memories_of
+    from phaze.front.verify import objections
+    from phaze.search.baseline import scale_for
+    from phaze.search.chips import open_space
+    from phaze.search.folder import JOURNAL, STUDY
+    from phaze.search.journal import read_closed, read_evaluated
+    from phaze.search.result import code_digest
+    from phaze.search.verify import plain_of
+    from phaze.study.load import job_of, read_study, study_of
+
+    raw, where = read_study(str(folder / STUDY))
+    try:
+        asked = asked_of(result["of"], [f"{name}={value!r}" for name, value in result["within"].items()])
+        job = job_for(job_of(study_of(raw, where)), asked)
+        if front_digest(job, asked) != result["study_digest"]:
+            return [f"{STUDY} and the limits are not those of this front"]
+        wrong = [] if code_digest() == result["code_digest"] else ["the front was made by another version of phaze"]
+        plain = plain_of(job, scale_for(job), open_space(job.space))
+        front = PlainFront(plain, asked, points_of(result, asked, plain), tuple(memories_of(job, asked)))
+        journal = folder / JOURNAL
+        return wrong + objections(front, result, read_closed(journal), read_evaluated(journal), count, seed)
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as fault:
+        return [f"the front cannot be read ({type(fault).__name__}: {fault})"]
+
+
+def _front(path: Path) -> dict[str, Any]:
+    from phaze.documents import check, parse, read_text
+    from phaze.front.schema import FrontFile
+
+    text, where = read_text(str(path))
+    raw = parse(text, "json", where)
+    check(FrontFile, raw, where)
+    return raw
+
+
 @answering
 def verify(run: Run, every: All = False, sample: Sample = 200, seed: Seed = 0) -> Answer:
     """Check a run again by the plain path: its answer fully, and the bounds of a sample of its chips or of all.
 
     Exit code 0: everything holds; 1: something does not. Example: phaze verify runs/bert-large --all
     """
-    folder = Path(run)
-    result = _result(folder / "result.json")
-    wrong = _objections(folder, result, None if every else sample, seed)
+    folder, count = Path(run), None if every else sample
+    if (folder / "front.json").is_file():
+        result = _front(folder / "front.json")
+        wrong = _front_objections(folder, result, count, seed)
+    else:
+        result = _result(folder / "result.json")
+        wrong = _objections(folder, result, count, seed)
     closed = int(result["certificate"].get("closed", {}).get("bound", 0)) if not wrong else 0
     checked = closed if every else min(sample, closed)
     document = {"run": run, "holds": not wrong, "checked_bounds": checked, "objections": wrong}

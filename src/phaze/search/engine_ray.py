@@ -162,7 +162,7 @@ def bridge() -> None:
         try:
             crew = _Crew(ray, _joined(ray, address, int(count), folder), gone)
         except (ConnectionError, RuntimeError, ValueError, OSError) as fault:
-            remedy = "start one with: ray start --head"
+            remedy = "start one with: ray start --head; where it asks for a token set RAY_AUTH_MODE=token"
             seen = f"no Ray cluster can be joined at '{address}' ({_said(fault)})"
             raise InputError("--address", seen, remedy) from None
         pipe.send(None)
@@ -276,10 +276,9 @@ class RayEngine:
 
     def close(self) -> None:
         """End the bridge, and with it all workers; what is left of its session is killed."""
-        with suppress(OSError):
-            self.pipe.send(None)
         with suppress(EOFError, OSError):
-            while self.pipe.poll(END_S):  # an answer nobody waits for, then the end of the pipe
+            self.pipe.send(None)
+            while self.joined and self.pipe.poll(END_S):  # an answer nobody waits for, then the end of the pipe
                 self.pipe.recv()
         for left in session_of(self.process.pid):
             with suppress(ProcessLookupError):

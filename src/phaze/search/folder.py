@@ -16,6 +16,7 @@ from phaze.search.engine import workers
 from phaze.search.journal import SqliteJournal
 from phaze.search.result import code_digest, result_document
 from phaze.search.run import Evaluate, Watch, search
+from phaze.search.shared import Shared
 from phaze.search.shortage import nothing_found
 from phaze.search.state import State
 from phaze.search.task import Job
@@ -50,7 +51,8 @@ def write_whole(path: Path, text: str) -> None:
         raise InputError(str(path), f"the file cannot be written ({fault.strerror})", change) from None
 
 
-def _made(folder: Path) -> Path:
+def folder_for(folder: Path) -> Path:
+    """The folder of a run, made where there is none."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as fault:
@@ -60,16 +62,23 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-def run_in(folder: Path, study_text: str, job: Job, engine: int | Evaluate = 1, watch: Watch | None = None) -> Finished:
+def run_in(
+    folder: Path,
+    study_text: str,
+    job: Job,
+    engine: int | Evaluate = 1,
+    watch: Watch | None = None,
+    shared: Shared | None = None,
+) -> Finished:
     """Run a job in its folder, or go on with it; raises what says why there is no answer.
 
     ``engine`` may be a number: so many processes of this machine.
     """
     code = code_digest()
-    with SqliteJournal(_made(folder) / JOURNAL, job.digest, code) as journal:
+    with SqliteJournal(folder_for(folder) / JOURNAL, job.digest, code) as journal:
         write_whole(folder / STUDY, study_text)
         scale = scale_for(job)
-        state = search(job, scale, workers(engine) if isinstance(engine, int) else engine, journal, watch)
+        state = search(job, scale, workers(engine) if isinstance(engine, int) else engine, journal, watch, shared)
         best = best_of(state)
         if best is None:
             raise nothing_found(state)

@@ -25,9 +25,10 @@ from phaze.search.bound import CHEAP, CHUNK, DUAL, LayerTimes, layer_bounds, mod
 from phaze.search.chips import SpaceChips, open_space
 from phaze.search.cluster_open import cluster_bounds, cluster_floors, cluster_times
 from phaze.search.energy import Electricity
-from phaze.search.evaluation import Evaluated
+from phaze.search.evaluation import Evaluated, Known
 from phaze.search.objective import Scale
 from phaze.search.rates import rates_of
+from phaze.search.shared import Shared
 from phaze.search.state import Standing, State
 from phaze.search.task import Job, ModelTask, Networks, networks_of
 
@@ -161,17 +162,37 @@ def _floors(task: ModelTask, times: list[LayerTimes]) -> Floats:
     return cluster_floors(task, times) if task.rules == "cluster" else model_floors(task, times)
 
 
-def begin(job: Job, opened: SpaceChips, scale: Scale, memories: list[int] | None = None, kept: bool = True) -> State:
+def _first_times(
+    job: Job, opened: SpaceChips, networks: Networks, arrays: ChipArrays, shared: Shared | None
+) -> list[list[LayerTimes]]:
+    """The cheap bounds on layer times of all chips, as far as they are not shared."""
+
+    def work_out(index: Integers) -> list[list[LayerTimes]]:
+        return layer_times_on(job, opened, networks, arrays, index, CHEAP)
+
+    if shared is None or job.rules == "cluster":
+        return work_out(np.arange(len(opened)))
+    return shared.layer_times(job, opened.chips, work_out)
+
+
+def begin(
+    job: Job,
+    opened: SpaceChips,
+    scale: Scale,
+    memories: list[int] | None = None,
+    kept: bool = True,
+    shared: Shared | None = None,
+) -> State:
     """A search before its first bound on batch times; ``memories`` are those that chips are opened with.
 
     ``kept``: with the layer times and floors of all chips.
     """
-    arrays, every = opened.arrays(), np.arange(len(opened))
+    arrays = opened.arrays()
     networks = networks_of(job.models, job.space, opened.chips.link_bytes_per_s)
     limited = job.objective.needs_energy or job.space.keep.most_usd is not None
     if memories is None:
         memories = list(range(len(job.hbm_bytes))) if limited else [len(job.hbm_bytes) - 1]
-    times = layer_times_on(job, opened, networks, arrays, every, CHEAP) if kept else []
+    times = _first_times(job, opened, networks, arrays, shared) if kept else []
     rates = rates_of(job.objective, opened, list(job.hbm_bytes), job.models[0].training.devices)
     nothing = [np.full((len(task.ways), len(memories), len(arrays)), np.inf) for task in job.models]
     floors = (
@@ -179,7 +200,8 @@ def begin(job: Job, opened: SpaceChips, scale: Scale, memories: list[int] | None
         if kept
         else no_floors(job, len(arrays))
     )
-    return State(job, opened, arrays, networks, scale, rates, memories, times, nothing, floors)
+    known = Known() if shared is None or job.rules == "cluster" else shared.schedules(job)
+    return State(job, opened, arrays, networks, scale, rates, memories, times, nothing, floors, known)
 
 
 def _times_on(state: State, index: Integers) -> list[list[LayerTimes]]:
@@ -223,12 +245,17 @@ def _tighten(state: State) -> None:
 
 
 def search(
-    job: Job, scale: Scale, engine: Evaluate = in_process, journal: Journal | None = None, watch: Watch | None = None
+    job: Job,
+    scale: Scale,
+    engine: Evaluate = in_process,
+    journal: Journal | None = None,
+    watch: Watch | None = None,
+    shared: Shared | None = None,
 ) -> State:
     """Run a search to its gap, or to its time limit; the state holds what was found and proved."""
     began = time.monotonic()
     opened = open_space(job.space)
-    state = begin(job, opened, scale, kept=len(opened) <= LARGE)
+    state = begin(job, opened, scale, kept=len(opened) <= LARGE, shared=shared)
     _pilot(state, engine, journal)
     _bound_all(state)
     tightened = False

@@ -1,6 +1,7 @@
 """A sweep: one certified search for each value of a key, each in its own folder, so that a stopped sweep goes on.
 
-A point is exactly what ``phaze search STUDY --set KEY=VALUE`` gives: the same study, the same digests, the same bytes.
+A point is exactly what ``phaze search STUDY --set KEY=VALUE`` gives: the same study, the same digests, the same bytes;
+points share only work that is the same in each of them (:mod:`phaze.search.shared`).
 Points next to each other whose best chip (or plan) is the same form a region; regions are named A, B, C ... along the
 range, and a chip that comes back keeps its name.
 """
@@ -15,6 +16,7 @@ from phaze.errors import InfeasibleError
 from phaze.hardware.write import toml_text
 from phaze.search.folder import run_in, write_whole
 from phaze.search.run import Evaluate
+from phaze.search.shared import Shared
 from phaze.study.load import job_of, study_of, with_settings
 from phaze.sweep.over import Over
 
@@ -126,13 +128,14 @@ def sweep(
     folder: Path, raw: Mapping[str, Any], where: str, over: Over, engine: int | Evaluate = 1, tell: Tell | None = None
 ) -> dict[str, Any]:
     """The certified best at every point of ``over``; a point where nothing is feasible says so and the rest go on."""
-    found: list[Best] = []
+    found, shared = list[Best](), Shared()
     for at, point in enumerate(over.points):
         if tell is not None:
             tell(at, len(over.points), point.shown)
         own = with_settings(raw, [point.setting])
         try:
-            done = run_in(folder / "points" / f"{at:03d}", toml_text(own), job_of(study_of(own, where)), engine)
+            job, place = job_of(study_of(own, where)), folder / "points" / f"{at:03d}"
+            done = run_in(place, toml_text(own), job, engine, shared=shared)
             found.append(_best(point.number, point.shown, done.document))
         except InfeasibleError as fault:
             found.append(Best(point.number, point.shown, None, None, None, None, None, (), str(fault)))

@@ -93,8 +93,9 @@
     fronts[axis].forEach((chip, step) => { const x = at.x(chip), y = at.y(chip);
       if (step) { pen.lineTo(x, at.y(fronts[axis][step - 1])); pen.lineTo(x, y); } else pen.moveTo(x, y); });
     pen.stroke();
+    const disc = exact.reduce((sum, one) => sum + one, 0) > 500 ? 1.4 : 3.5;
     for (let chip = 0; chip < height.length; chip++) if (exact[chip]) {
-      pen.fillStyle = tint.good; pen.beginPath(); pen.arc(at.x(chip), at.y(chip), 3.5, 0, 7); pen.fill(); }
+      pen.fillStyle = tint.good; pen.beginPath(); pen.arc(at.x(chip), at.y(chip), disc, 0, 7); pen.fill(); }
     const ring = (chip, colour, size) => { if (chip < 0) return; pen.strokeStyle = colour; pen.lineWidth = 2; pen.beginPath(); pen.arc(at.x(chip), at.y(chip), size, 0, 7); pen.stroke(); };
     ring(all.best, tint.bad, 8); ring(hovered, tint.ink, 6); if (picked !== all.best) ring(picked, tint.link, 7);
   };

@@ -1,0 +1,114 @@
+"""What the Ray engine costs, and what a search leaves to its workers.
+
+python docs/scaling.py               opens the same chips of bert-large in this process and on 1 and 2 Ray workers
+python docs/scaling.py --share NAME  searches NAME; how much of the CPU time is opening chips, the rest being serial
+
+Wall seconds are the least of three; CPU seconds are those of the workers, of the bridge and of the search itself, so
+they hold on a busy machine too. Bytes are what one chip's slip and its answer take, and what travels once.
+"""
+
+import os
+import sys
+import time
+from dataclasses import replace
+from multiprocessing.reduction import ForkingPickler
+from pathlib import Path
+from typing import Any
+
+from phaze.search.baseline import scale_for
+from phaze.search.engine_ray import RayEngine, session_of
+from phaze.search.evaluation import Evaluated, Known
+from phaze.search.ray_worker import Worker
+from phaze.search.run import Evaluate, in_process, search
+from phaze.search.state import State
+from phaze.search.task import Job
+from phaze.study.load import default_study, job_of, study_of
+
+CHIPS = 96
+
+
+def _cpu_s(pid: int) -> float:
+    """CPU seconds of a process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _bytes(value: Any) -> int:
+    return len(ForkingPickler.dumps(value))
+
+
+def _workers(engine: RayEngine) -> list[int]:
+    every = session_of(engine.process.pid)
+    return [pid for pid in every if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"ray::Worker")]
+
+
+def _timed(engine: Evaluate, state: State, chips: list[int], pids: list[int]) -> tuple[float, list[float]]:
+    """Wall seconds, and CPU seconds of each process, of one round from nothing."""
+    before, own, start = [_cpu_s(pid) for pid in pids], time.process_time(), time.perf_counter()
+    engine(replace(state, known=Known()), chips, float("inf"))
+    wall = time.perf_counter() - start
+    return wall, [time.process_time() - own, *(_cpu_s(pid) - was for pid, was in zip(pids, before, strict=True))]
+
+
+def _job(model: str) -> Job:
+    return job_of(study_of(default_study(model) | {"models": [model]}, "scaling"))
+
+
+def share(model: str) -> None:
+    """The serial share of a search, and what its workers could do at once."""
+    job, rounds = _job(model), list[tuple[int, float]]()
+    in_process(search(replace(job, gap=0.5), scale_for(job)), [0], 0.0)  # kernels loaded
+
+    def timed(state: State, chips: list[int], cut: float) -> list[Evaluated]:
+        start = time.process_time()
+        found = in_process(state, chips, cut)
+        rounds.append((len(chips), time.process_time() - start))
+        return found
+
+    start = time.process_time()
+    search(job, scale_for(job), timed)
+    total, opening = time.process_time() - start, sum(took for _, took in rounds)
+    said = " + ".join(f"{count} chips {took:.2f} s" for count, took in rounds)
+    serial = f"serial share {1 - opening / total:.0%}"
+    print(f"{model}: {total:.2f} CPU s, of it opening chips {opening:.2f} s ({said}); {serial}")
+    for count in (2, 16, 100):
+        away = sum(took / min(count, chips) for chips, took in rounds)
+        print(f"  at most {total / (total - opening + away):.2f} times as fast on {count} workers")
+
+
+def main() -> None:
+    """Measure and print."""
+    if sys.argv[1:2] == ["--share"]:
+        return share(sys.argv[2])
+    model = "bert-large"
+    job = _job(model)
+    state = search(job, scale_for(job))
+    chips = [int(chip) for chip in state.scored().argsort(kind="stable")[:CHIPS]]
+    in_process(replace(state, known=Known()), chips, float("inf"))
+    plain = min(_timed(in_process, state, chips, []) for _ in range(3))
+    print(f"{model}, {len(chips)} chips opened: in this process {plain[0]:.2f} s wall, {plain[1][0]:.2f} CPU s")
+    for count in (1, 2):
+        with RayEngine("local", count) as engine:
+            engine(replace(state, known=Known()), chips, float("inf"))
+            pids = [engine.process.pid, *_workers(engine)]
+            wall, cpu = min(_timed(engine, state, chips, pids) for _ in range(3))
+        total = sum(cpu)
+        print(
+            f"ray, {count} workers: {wall:.2f} s wall (efficiency {plain[0] / wall / count:.0%}), CPU s: workers "
+            f"{sum(cpu[2:]):.2f}, bridge {cpu[1]:.2f}, search {cpu[0]:.2f}; efficiency by CPU {plain[1][0] / total:.0%}"
+        )
+    worker = Worker()
+    worker.begin(state.common())
+    slips = [state.slip(chip) for chip in chips]
+    answers = [worker.open(slip, float("inf")) for slip in slips]
+    out, back = (sum(map(_bytes, some)) / len(chips) for some in (slips, answers))
+    news = _bytes([pair for answer in answers for pair in answer[1]]) / len(chips)
+    print(
+        f"bytes: {_bytes(state.common()):,} once a machine; a chip {out:,.0f} there and {back:,.0f} back, of which "
+        f"{news:,.0f} (its fresh schedules) go on to every machine"
+    )
+    return None
+
+
+if __name__ == "__main__":
+    main()

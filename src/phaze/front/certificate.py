@@ -1,0 +1,124 @@
+r"""The certificate of a front: how every unit was closed, the gap that is left, and what is proved of each design.
+
+    area, power, cost   combinations of the axes that the space's rules leave out
+    within     a unit that is above a limit, by what is known of it or by its bound
+    memory     no way of running some model fits
+    bound      a design of the front closes all its lanes (:mod:`phaze.front.order`)
+    evaluated  opened: its designs are exact, and what was left out of it is closed
+    failed     opened, and its evaluation raised an error: its bounds stay
+    open       only in a front that was stopped early
+
+The gap of a front is the least g with which its designs close every lane of every unit with what was proved of it. Of
+a design p and one metric k of the front, the first that comes with a run: its rivals are all lanes that may be no worse
+in the others, and with l the least bound of them in k
+
+    gap of p = 1 - l_k / p_k
+
+so that nothing at least as good in the other metrics (in those of a run: by the front's gap) has less than l_k.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.front.order import shortfall, steps
+from phaze.front.state import FrontState
+from phaze.search.certificate import digest_of
+from phaze.search.evaluation import Evaluated
+from phaze.search.journal import Closed
+from phaze.search.keep import Kept
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+REASONS = ("area", "power", "cost", "within", "memory", "bound", "evaluated", "failed", "open")
+
+
+def closed_units(state: FrontState) -> list[Closed]:
+    """How each unit stands, by number; its bound is in the first metric of a run."""
+    with np.errstate(invalid="ignore"):
+        inside: Flags = np.asarray((state.lower <= state.limits[:, None, None]).all(axis=0).any(axis=0) & state.allowed)
+    bounds = state.scored()
+    alive: Flags = np.asarray(state.alive.any(axis=0))
+    found = []
+    for unit, bound in enumerate(bounds.tolist()):
+        opened = state.evaluated.get(unit)
+        step = "dual" if state.tightened[unit % len(state.opened)] else "cheap"
+        if opened is not None and opened.error:
+            reason, step = "failed", "dual"
+        elif not np.isfinite(bound):
+            reason = "memory"
+        elif opened is not None:
+            reason, step = "evaluated", "exact"
+        elif not inside[unit]:
+            reason = "within"
+        else:
+            reason = "open" if alive[unit] else "bound"
+        found.append(Closed(unit, reason, bound if np.isfinite(bound) else None, step))
+    return found
+
+
+def gap_of(state: FrontState) -> float:
+    """The least gap with which the front closes everything that is within the limits."""
+    inside = (state.lower <= state.limits[:, None, None]).all(axis=0) & state.allowed
+    lane, unit = np.nonzero(inside & np.isfinite(state.lower).all(axis=0))
+    lower, points = state.lower[: state.weighed, lane, unit], state.archive.values[: state.weighed]
+    own, raised = steps(points), steps(lower)
+    left = np.ones(lower.shape[1], np.bool_)
+    for at in range(points.shape[1]):
+        left &= ~(own[:, at][:, None] <= raised).all(axis=0)
+    return shortfall(points, lower[:, left], state.run_metrics)
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """What is proved of one design: how many lanes may be no worse in the other metrics, and their least bound."""
+
+    rivals: int
+    lower: float
+    gap: float
+
+
+def watched(state: FrontState) -> int:
+    """The metric of the front in which designs are proved: the first that comes with a run, or the first."""
+    runs = np.flatnonzero(state.run_metrics)
+    return int(runs[0]) if len(runs) else 0
+
+
+def proofs(state: FrontState, values: Floats) -> list[Proved]:
+    """What is proved of designs of the front, ``values`` [metrics, designs]."""
+    row = watched(state)
+    others = [at for at in range(state.weighed) if at != row]
+    inside = (state.lower <= state.limits[:, None, None]).all(axis=0) & state.allowed
+    lane, unit = np.nonzero(inside & np.isfinite(state.lower).all(axis=0))
+    lower = state.lower[: state.weighed, lane, unit]
+    room = np.where(state.run_metrics[others], 1 - state.job.gap, 1.0)
+    own, limits = steps(lower[others]), steps(values[others] * room[:, None])
+    found = []
+    for at in range(values.shape[1]):
+        rivals = (own <= limits[:, at][:, None]).all(axis=0)
+        least = min(float(lower[row, rivals].min(initial=np.inf)), float(values[row, at]))
+        found.append(Proved(int(rivals.sum()), least, max(0.0, 1.0 - least / float(values[row, at]))))
+    return found
+
+
+def counts_of(closed: Sequence[Closed], kept: Kept) -> dict[str, int]:
+    """Units by how they were closed; combinations that the space's rules left out."""
+    counts = Counter(one.reason for one in closed) | Counter(area=kept.area, power=kept.power, cost=kept.cost)
+    return {reason: counts.get(reason, 0) for reason in REASONS}
+
+
+def certificate_document(
+    gap: float, asked_gap: float, closed: Sequence[Closed], evaluated: Sequence[Evaluated], kept: Kept
+) -> dict[str, Any]:
+    """The certificate of the whole front."""
+    return {
+        "gap": gap,
+        "asked_gap": asked_gap,
+        "closed": counts_of(closed, kept),
+        "units": len(closed),
+        "list_digest": digest_of(closed, evaluated),
+    }

@@ -1,0 +1,63 @@
+"""A front is a folder: the study as it was run, the journal, front.json and front.csv. The same command goes on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from phaze.documents import dumps
+from phaze.export.frame import Frame, csv_text
+from phaze.front.answer import front_digest, front_document, nothing_within
+from phaze.front.certificate import closed_units
+from phaze.front.metrics import Asked
+from phaze.front.run import Watch, front, job_for
+from phaze.search.baseline import scale_for
+from phaze.search.engine import workers
+from phaze.search.folder import JOURNAL, STUDY, folder_for, write_whole
+from phaze.search.journal import SqliteJournal
+from phaze.search.result import code_digest
+from phaze.search.task import Job
+
+FRONT, TABLE, PAGE = "front.json", "front.csv", "front.html"
+CHIP = ("name", "hbm_bytes", "area_mm2", "design_power_w", "making_usd", "making_kgco2e", "peak_flops")
+MODEL = ("throughput_per_s", "batch_s", "energy_j", "pipeline", "data", "tensor", "microbatch", "recompute")
+
+
+@dataclass(frozen=True, slots=True)
+class Fronted:
+    """A front that has ended: its document, and the work it took."""
+
+    document: dict[str, Any]
+    opened: int
+    work: str
+
+
+def front_frame(document: Mapping[str, Any]) -> Frame:
+    """Every design as a row: its metrics, its chip, how each model runs on it, and its gap."""
+    points = document["points"]
+    columns = {name: [point["metrics"][name] for point in points] for name in document["of"]}
+    columns |= {f"chip_{key}": [point["chip"][key] for point in points] for key in CHIP}
+    for at, model in enumerate(points[0]["models"]):
+        columns |= {f"{model['name']}_{key}": [point["models"][at][key] for point in points] for key in MODEL}
+    columns["gap"] = [point["certificate"]["gap"] for point in points]
+    return {name: np.array(column) for name, column in columns.items()}
+
+
+def front_in(
+    folder: Path, study_text: str, job: Job, asked: Asked, processes: int = 1, watch: Watch | None = None
+) -> Fronted:
+    """Find a front in its folder, or go on with it; raises what says why there is no design."""
+    code, own = code_digest(), job_for(job, asked)
+    with SqliteJournal(folder_for(folder) / JOURNAL, front_digest(job, asked), code) as journal:
+        write_whole(folder / STUDY, study_text)
+        state = front(own, asked, scale_for(own), workers(processes), journal, watch)
+        if not len(state.archive.numbers):
+            raise nothing_within(state)
+        closed = closed_units(state)
+        journal.finish(closed)
+        document = front_document(state, closed, code)
+        write_whole(folder / FRONT, dumps(document, pretty=True) + "\n")
+        write_whole(folder / TABLE, csv_text(front_frame(document)))
+    return Fronted(document, len(state.evaluated), state.known.sentence)

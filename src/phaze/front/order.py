@@ -1,0 +1,71 @@
+r"""Which design beats which. Values are compared in steps of 2^-30 of themselves, so that rounding decides nothing:
+
+    q(v) = the bits of v without the last 22 of its mantissa,     v <= w  implies  q(v) <= q(w)
+    p beats u       q(p_k) <= q(u_k) in every metric k, and less in one, or p has the lower number
+    p closes u      p beats every design whose values are no less than the lower bounds l of u
+
+The first is an order in which no two designs are equal, so the front, all designs that none beats, is one set, whatever
+order designs are looked at. With a gap g > 0, p closes u when q(p_k) <= q(l_k / (1 - g)) in the metrics of a run, and
+q(p_k) <= q(l_k) in the others.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+DROPPED = 22
+
+
+def steps(values: Floats) -> Integers:
+    """q of values that are not negative."""
+    return np.asarray(np.ascontiguousarray(values, np.float64).view(np.int64) >> DROPPED)
+
+
+def beaten(points: Integers, numbers: Integers, others: Integers, their: Integers) -> Flags:
+    """Which of ``others`` [metrics, others] some of ``points`` [metrics, points] beats; both in steps."""
+    found = np.zeros(others.shape[1], np.bool_)
+    for at in range(points.shape[1]):
+        point = points[:, at][:, None]
+        below = (point <= others).all(axis=0)
+        same = below & (point == others).all(axis=0)
+        found |= below & ~(same & (numbers[at] >= their))
+    return found
+
+
+def closed(points: Integers, numbers: Integers, lower: Floats, their: Integers, run: Flags, gap: float) -> Flags:
+    """Which designs of lower bounds ``lower`` [metrics, designs] some point closes; ``run`` are metrics of a run."""
+    if gap == 0.0:
+        return beaten(points, numbers, steps(lower), their)
+    raised = steps(np.where(run[:, None], lower / (1 - gap), lower))
+    found = np.zeros(lower.shape[1], np.bool_)
+    for at in range(points.shape[1]):
+        found |= (points[:, at][:, None] <= raised).all(axis=0)
+    return found
+
+
+def undominated(values: Floats, numbers: Integers) -> Integers:
+    """Positions of the designs [metrics, designs] that none of the others beats."""
+    own = steps(values)
+    order = np.lexsort((numbers, *own[::-1]))
+    kept: list[int] = []
+    for at in order.tolist():
+        one = np.array([at])
+        if not kept or not beaten(own[:, kept], numbers[kept], own[:, one], numbers[one])[0]:
+            kept.append(at)
+    return np.array(sorted(kept), np.int64)
+
+
+def shortfall(points: Floats, lower: Floats, run: Flags) -> float:
+    """The least gap at which points close every design of ``lower``; 1 where none could, 0 where it is below a step."""
+    own, most = steps(points), 0.0
+    raised = steps(lower)
+    for at in range(lower.shape[1]):
+        inside = (own[~run] <= raised[~run, at][:, None]).all(axis=0)
+        if not inside.any():
+            return 1.0
+        short = np.maximum(0.0, 1.0 - lower[run, at][:, None] / points[run][:, inside])
+        short[own[run][:, inside] <= raised[run, at][:, None]] = 0.0
+        most = max(most, float(short.max(axis=0, initial=0.0).min()))
+    return most if most > 2.0**-30 else 0.0

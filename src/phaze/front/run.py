@@ -1,0 +1,111 @@
+"""A front: bounds for all units, then rounds of opened units, until a design closes every one that is left.
+
+Units are opened in the order of the product of their lower bounds in all metrics, then by number. A design that closes
+a unit has no bound above it, so it comes first in this order: what a front has to open does not hang on luck. The
+antichain dual is worked out for the next units of the order only. Units of a round are merged in order, so neither the
+number of workers nor an interruption changes anything.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.errors import InputError
+from phaze.front.metrics import Asked
+from phaze.front.state import FrontState, front_state
+from phaze.search.bound import DUAL
+from phaze.search.chips import open_space
+from phaze.search.objective import Objective, Scale
+from phaze.search.run import Evaluate, Journal, begin, bounds_on, in_process, layer_times_on, open_round
+from phaze.search.task import Job
+
+Integers = NDArray[np.int64]
+DUALS = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a front is: units opened, units with a chance, designs that none beats."""
+
+    opened: int
+    left: int
+    designs: int
+
+
+Watch = Callable[[Progress], None]
+
+
+def job_for(job: Job, asked: Asked) -> Job:
+    """The job with the objective whose bounds and energies the front needs."""
+    if job.rules == "cluster":
+        raise InputError("rules", "a front is not searched under rules cluster yet", "leave rules out, or say icml24")
+    kinds = [metric.kind for metric in asked.runs if metric.kind is not None]
+    kind = kinds[0] if len(kinds) == 1 else "throughput_per_watt"
+    return replace(job, objective=Objective(kind, job.objective.mean, job.objective.baseline))
+
+
+def memories_of(job: Job, asked: Asked) -> list[int]:
+    """The memories that count: the most is enough where they are free."""
+    count = len(job.hbm_bytes)
+    return list(range(count)) if asked.needs_hbm or job.space.keep.most_usd is not None else [count - 1]
+
+
+def _order(state: FrontState) -> Integers:
+    """Units with a chance, those of the least product of bounds first."""
+    units = np.flatnonzero(state.alive.any(axis=0))
+    with np.errstate(divide="ignore"):
+        logs = np.log(state.lower[: state.weighed, :, units]).sum(axis=0)
+    keys = np.where(state.alive[:, units], logs, np.inf).min(axis=0)
+    return np.asarray(units[np.lexsort((units, keys))])
+
+
+def _tighten(state: FrontState, chips: Integers) -> None:
+    """The antichain dual for some chips; the better of both bounds is kept."""
+    times = layer_times_on(state.job, state.opened, state.networks, state.arrays, chips, DUAL)
+    state.raise_bounds(chips, bounds_on(state, chips, times, [np.inf] * len(times), general=True))
+    state.tightened[chips] = True
+    state.dual |= frozenset(chips.tolist())
+    state.refresh(chips)
+
+
+def _next(state: FrontState) -> list[int]:
+    """The units of the next round, the dual worked out for all of them."""
+    while True:
+        order = _order(state)
+        wanted = order[: state.job.round_size]
+        loose = ~state.tightened[order % len(state.opened)]
+        if not loose[: len(wanted)].any():
+            return [int(unit) for unit in wanted]
+        chips = order[loose] % len(state.opened)
+        first = np.sort(np.unique(chips, return_index=True)[1])[:DUALS]
+        _tighten(state, np.sort(chips[first]))
+
+
+def front(
+    job: Job,
+    asked: Asked,
+    scale: Scale,
+    engine: Evaluate = in_process,
+    journal: Journal | None = None,
+    watch: Watch | None = None,
+) -> FrontState:
+    """Find a front to the job's gap, or to its time limit; ``job`` and ``scale`` are those of :func:`job_for`."""
+    began = time.monotonic()
+    start = begin(job, open_space(job.space), scale, memories_of(job, asked))
+    if len(start.opened):
+        every = np.arange(len(start.opened))
+        start.set_bounds(bounds_on(start, every, start.times, [np.inf] * len(start.times)))
+    state = front_state(start, asked)
+    while units := _next(state):
+        if job.limit_s is not None and time.monotonic() - began > job.limit_s:
+            break
+        open_round(state, units, engine, journal)
+        came = [number for unit in units for number in state.take(state.evaluated[unit])]
+        new = np.isin(state.archive.numbers, came)
+        state.close(np.arange(state.lower.shape[2]), state.archive.numbers[new], state.archive.values[:, new])
+        if watch is not None:
+            watch(Progress(len(state.evaluated), int(state.alive.any(axis=0).sum()), len(state.archive.numbers)))
+    return state

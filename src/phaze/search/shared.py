@@ -1,0 +1,90 @@
+"""What searches of one family may share: work whose answer is the same in each of them, so that no answer changes.
+
+A sweep asks one study again with another value of one key. Where the graphs of its models stay, exact schedules that
+have the same operators, times and cores are solved once for all points; where also the axes of the space and the links
+stay, the cheap bounds on layer times of a chip are worked out once, whichever points keep it. Both are looked up by
+everything that they depend on. Searches under rules ``cluster`` share nothing yet.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.search.bound import LayerTimes
+from phaze.search.evaluation import Known
+from phaze.search.space import Chips
+from phaze.search.task import Job
+
+Integers = NDArray[np.int64]
+Times = list[list[LayerTimes]]
+
+
+def _shapes(job: Job) -> tuple[object, ...]:
+    """What the names of schedules stand for: the operators' cores and edges of every pass, by model and graph."""
+    return tuple(
+        tuple(tuple((one.cores, one.edges) for one in graph.passes) for graph in task.graphs) for task in job.models
+    )
+
+
+def _family(job: Job) -> tuple[object, ...]:
+    """All that bounds on layer times depend on but the chip's own fields."""
+    energy, space = job.objective.needs_energy, job.space
+    links = tuple(task.training.link_bytes_per_s for task in job.models) if energy else ()
+    return (space.base, space.axes.links is None, tuple(task.graphs for task in job.models), links, energy)
+
+
+def _rows(chips: Chips) -> NDArray[np.void]:
+    """A chip as one value that can be sorted and found: all its fields."""
+    columns = [np.ascontiguousarray(getattr(chips, one.name)).view(np.int64) for one in fields(Chips)]
+    table = np.ascontiguousarray(np.stack(columns, axis=1))
+    return table.view([("", np.int64)] * table.shape[1]).ravel()
+
+
+def _filled(old: Times, fresh: Times, found: Integers, missing: Integers) -> Times:
+    """Times of all chips: of those at ``found`` (-1: none) in the old ones, and the fresh ones of the missing."""
+
+    def both(had: NDArray[np.float64], new: NDArray[np.float64]) -> NDArray[np.float64]:
+        whole = had[:, found]
+        whole[:, missing] = new
+        return whole
+
+    def one(had: LayerTimes, new: LayerTimes) -> LayerTimes:
+        joules = None if had.dynamic_j is None or new.dynamic_j is None else both(had.dynamic_j, new.dynamic_j)
+        return LayerTimes(both(had.forward_s, new.forward_s), both(had.backward_s, new.backward_s), joules)
+
+    return [[one(a, b) for a, b in zip(*models, strict=True)] for models in zip(old, fresh, strict=True)]
+
+
+@dataclass(slots=True)
+class Shared:
+    """What was worked out last; a value that is passed from search to search."""
+
+    shapes: tuple[object, ...] = ()
+    known: Known = field(default_factory=Known)
+    family: tuple[object, ...] = ()
+    rows: NDArray[np.void] | None = None
+    times: Times = field(default_factory=list)
+
+    def schedules(self, job: Job) -> Known:
+        """Schedules of the same graphs, counts of work at zero; none where the graphs are others."""
+        shapes = _shapes(job)
+        self.known = Known(self.known.schedules if shapes == self.shapes else {})
+        self.shapes = shapes
+        return self.known
+
+    def layer_times(self, job: Job, chips: Chips, work_out: Callable[[Integers], Times]) -> Times:
+        """Bounds on layer times of all chips; ``work_out`` is asked for those that the last search did not have."""
+        family, rows, every = _family(job), _rows(chips), np.arange(len(chips))
+        if self.rows is None or family != self.family or not len(self.rows):
+            times = work_out(every)
+        elif np.array_equal(rows, self.rows):
+            return self.times
+        else:
+            order = np.argsort(self.rows)
+            place = order[np.minimum(np.searchsorted(self.rows, rows, sorter=order), len(order) - 1)]
+            missing = np.flatnonzero(self.rows[place] != rows)
+            times = _filled(self.times, work_out(missing), place, missing)
+        self.family, self.rows, self.times = family, rows, times
+        return times
