@@ -7,7 +7,8 @@ For each of the paper's eight models, throughput of
     own chip          the best chip and placement for the model
     common chip       the best chip for the geometric mean of all eight, with the searched placement
 
-then the same against the real TPU v4 on its own links, and what each part of the space contributes to the gain.
+then the same against the real TPU v4 on its own torus, under rules cluster, and what each part of the space
+contributes to the gain.
 Every search has its own folder under --out and is resumed from there; --only NAME does one table.
 """
 
@@ -26,7 +27,15 @@ from phaze.search.compare import Row
 
 GIB = 2**30
 PAGE = Path(__file__).parents[2] / "docs" / "paper.md"
-REAL = ('training.cluster="tpu-v4-pod"', 'objective.baseline="tpu-v4"')
+# The real chip's job: its torus, and the software that it usually runs.
+REAL = (
+    'rules="cluster"',
+    'training.cluster="tpu-v4-pod"',
+    'training.optimizer="adam"',
+    'training.recompute=["best"]',
+    'training.sequence_parallel="best"',
+    'objective.baseline="tpu-v4"',
+)
 # What is changed, for the baseline as well as for the search.
 ABLATIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("never recompute", ("training.recompute=[false]",)),

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import geometric_mean, mean
+from typing import Any
 
 from examples.paper.cases import EXPERTS, Found
 from phaze.errors import InputError
@@ -81,6 +82,13 @@ def ratio_table(lines: Sequence[Line], base: str) -> str:
     return _markdown(("model", f"{base}, experts (sequences/s)", f"{base}, searched", *HEADS), cells)
 
 
+def _recompute(model: Mapping[str, Any]) -> str:
+    """How a model's stages recompute: the choice for all of them, or what was best for each."""
+    if model["recompute"] != "best":
+        return str(model["recompute"])
+    return " and ".join(sorted({stage["recompute"] for stage in model["plan"]["stages"]}))
+
+
 def chip_table(found: Mapping[str, Found]) -> str:
     """The chips: what they are made of, their placements, their certificates."""
     cells = []
@@ -89,7 +97,7 @@ def chip_table(found: Mapping[str, Found]) -> str:
         plans = {(m["plan"]["pipeline"], m["plan"]["data"], m["plan"]["tensor"]) for m in models}
         first = models[0]
         placed = " x ".join(map(str, min(plans))) if len(models) == 1 else "see the run"
-        how = f"{first['microbatch']}, {first['recompute']}" if len(models) == 1 else ""
+        how = f"{first['microbatch']}, {_recompute(first)}" if len(models) == 1 else ""
         cells.append(
             [
                 name,

@@ -56,6 +56,13 @@ def test_one_model_in_thirty_seconds(model: str, tmp_path: Path) -> None:
     assert found["wall_s"] < 30 and found["gib"] < 2 and found["gap"] <= 1e-4
 
 
+@pytest.mark.parametrize("cluster", ["paper-flat", "selene", "tpu-v4-pod"])
+@pytest.mark.parametrize("model", ["bert-large", "llama2-7b", "gpt3-175b"])
+def test_one_model_under_rules_cluster_in_a_minute(model: str, cluster: str, tmp_path: Path) -> None:
+    settings = ["rules=cluster", f"training.cluster={cluster}", "training.devices=1024"]
+    assert searched([model], settings, tmp_path, f"{model}, {cluster}", 60)["gap"] <= 1e-4
+
+
 def test_an_encoder_and_a_decoder(tmp_path: Path) -> None:
     assert searched(["t5-large"], [], tmp_path, "t5-large", 60)["gap"] <= 1e-4
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from examples.paper.cases import EXPERTS, MODELS, Found, one_model, rows, searched
-from examples.paper.reproduce import ABLATIONS, PAGE
+from examples.paper.reproduce import ABLATIONS, PAGE, REAL
 from examples.paper.sheets import Ablation, Line, ablation_table, chip_table, put, ratio_table
 
 from phaze.errors import InputError
@@ -30,6 +30,23 @@ def test_the_experts_split_never_beats_the_searched_one_and_the_page_says_by_how
     assert line is not None
     shown = [cell.strip() for cell in line[1].split("|")]
     assert shown[:2] == [f"{experts:,.4g}", f"{best / experts:.2f}"]
+
+
+@pytest.mark.parametrize("model", ["bert-large", "gpt2-xl", "llama2-7b"])
+def test_on_the_real_chip_and_its_torus_too(model: str) -> None:
+    real = load_chip("tpu-v4")
+    found = rows(model, [real], REAL)
+    experts, best = (found[real.name, kind].throughput_per_s for kind in ("experts", "searched"))
+    assert best is not None
+    assert experts is None or experts <= best * (1 + 1e-9)
+    part = PAGE.read_text(encoding="utf-8").split("<!-- paper: real-ratios -->")[1].split("<!-- end -->")[0]
+    line = re.search(rf"^\| {model} \| (.+)$", part, re.MULTILINE)
+    assert line is not None
+    shown = [cell.strip() for cell in line[1].split("|")]
+    if experts is None:
+        assert shown[0] == "does not fit"
+    else:
+        assert shown[:2] == [f"{experts:,.4g}", f"{best / experts:.2f}"]
 
 
 def _never_below(model: str, folder: Path, settings: list[str]) -> Found:

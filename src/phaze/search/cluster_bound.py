@@ -48,7 +48,9 @@ def cut_bounds(tables: Tables, times: SerialTimes, cut_s: float) -> Floats:
     layer_s = np.ascontiguousarray(times.forward_s + times.backward_s)
     mode_s = np.stack([np.zeros_like(layer_s), times.selective_s, times.full_s])
     below = np.full(layer_s.shape[1], cut_s)
-    found = cut_floors(tables.shapes, tables.stages, layer_s, mode_s, 1.0 / times.hbm_bytes_per_s, below)
+    found = cut_floors(
+        tables.shapes, tables.stages, tables.numbers, layer_s, mode_s, 1.0 / times.hbm_bytes_per_s, below
+    )
     return np.asarray(found * (1 - SLACK))
 
 

@@ -170,21 +170,47 @@ def _paces(stages: Stages, flying: "Ints", times: "Floats", most_bytes: float, p
 
 
 @njit(cache=True)
+def _of_class(shapes: Shapes, deep: "Ints", size: int, pace: "Floats", total: "Floats", rate: float) -> float:
+    """The least of a class over the depths that ``deep`` marks, from the longest stage and the sum of each depth."""
+    best = np.inf
+    for s in range(1, pace.shape[0]):
+        if deep[s] and pace[s] < np.inf:
+            for j in range(shapes.start[s], shapes.start[s + 1]):
+                best = min(best, _ended(shapes, (j, size), s, pace[s], total[s], rate))
+    return best
+
+
+@njit(cache=True)
+def _deepest(shapes: Shapes, whole_s: float, rate: float, best: float) -> int:
+    """The greatest depth that could beat ``best`` if all its stages were alike."""
+    for s in range(shapes.start.shape[0] - 2, 0, -1):
+        for j in range(shapes.start[s], shapes.start[s + 1]):
+            if _ended(shapes, (j, 0), s, 0.0, whole_s, rate) < best:
+                return s
+    return 0
+
+
+@njit(cache=True)
 def _cut_floor(
-    shapes: Shapes, stages: Stages, times: "Floats", deep: int, second_per_byte: float, best: float
+    shapes: Shapes, stages: Stages, times: "Floats", whole_s: float, many: bool, rate: float, best: float
 ) -> float:
-    """The least of ``best`` and of the depths that ``deep`` names."""
-    sets, depth = stages.start.shape[0] - 1, shapes.start.shape[0] - 2
-    flying = stages.many if deep else stages.few
+    """The least of ``best`` and of the depths at which so many microbatches are in flight.
+
+    The longest stage of any class is no shorter than without a limit on its size, so most classes need no cut.
+    """
+    sets, depth = stages.start.shape[0] - 1, _deepest(shapes, whole_s, rate, best)
+    if depth == 0:
+        return best
+    flying = stages.many if many else stages.few
+    deep = stages.deep if many else 1 - stages.deep
     total, pace = np.empty((sets, depth + 1)), np.empty((sets, depth + 1))
     _sums(stages, flying, times, total)
+    _paces(stages, flying, times, np.inf, pace)
+    sums, free = total[sets - 1].copy(), pace[sets - 1].copy()
     for size in range(stages.most_bytes.shape[0]):
-        _paces(stages, flying, times, stages.most_bytes[size], pace)
-        for s in range(1, depth + 1):
-            if stages.deep[s] == deep and pace[sets - 1, s] < np.inf:
-                for j in range(shapes.start[s], shapes.start[s + 1]):
-                    found = _ended(shapes, (j, size), s, pace[sets - 1, s], total[sets - 1, s], second_per_byte)
-                    best = min(best, found)
+        if _of_class(shapes, deep, size, free, sums, rate) < best:
+            _paces(stages, flying, times, stages.most_bytes[size], pace)
+            best = min(best, _of_class(shapes, deep, size, pace[sets - 1], sums, rate))
     return best
 
 
@@ -192,6 +218,7 @@ def _cut_floor(
 def cut_floors(
     shapes: Shapes,
     stages: Stages,
+    numbers: "Ints",
     layer_s: "Floats",
     mode_s: "Floats",
     second_per_byte: "Floats",
@@ -214,8 +241,11 @@ def cut_floors(
                 for kind in range(kinds):
                     again = stages.counts[pair, kind] * stages.repeated[kind]
                     times[pair, mode] += again * mode_s[mode, kind, chip]
-        best = _cut_floor(shapes, stages, times, 1, second_per_byte[chip], below[chip])
+        whole, rate = 0.0, second_per_byte[chip]
+        for kind in range(kinds):
+            whole += numbers[kind] * layer_s[kind, chip]
+        best = _cut_floor(shapes, stages, times, whole, True, rate, below[chip])
         if not stages.deep[1:].all():
-            best = _cut_floor(shapes, stages, times, 0, second_per_byte[chip], best)
+            best = _cut_floor(shapes, stages, times, whole, False, rate, best)
         found[chip] = best
     return found

@@ -204,6 +204,52 @@ def test_a_large_module_takes_no_memory(tmp_path: Path) -> None:
     assert traced(tmp_path, body).parameters == 10**12 + 10**6
 
 
+def test_copied_and_converted_modules_are_what_they_say(tmp_path: Path) -> None:
+    body = """
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table, self.body, self.head = nn.Embedding(9, 16), Mixer(16), nn.Linear(16, 9, bias=False)
+            self.head.weight = self.table.weight
+        def forward(self, x):
+            return self.head(self.body(self.table(x))).sum()
+    def make():
+        layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
+        return nn.TransformerEncoder(layer, 3), torch.randn(2, 8, 16), lambda y: y.sum()
+    def wide():
+        return Tied().float(), torch.zeros(2, 8, dtype=torch.long)
+    """
+    model = traced(tmp_path, body)
+    one = 16 * 48 + 48 + 17 * 16 + 17 * 32 + 33 * 16 + 4 * 16
+    assert (model.parameters, [model.count(i) for i in range(2)]) == (3 * one, [1, 2])
+    assert [
+        sum(op.kind == "product" for op in g.operators) for g in (model.layers[1].forward, model.layers[1].backward)
+    ] == [6, 12]
+    wide = trace_model(source_of(written(tmp_path, body).replace(":make", ":wide")), microbatch=2)
+    assert wide.parameters == 9 * 16 + 2 * 16 + 8 * 16 * 16 + 80
+    assert {p.element_bytes for layer in wide.layers for p in layer.parameters} == {4}
+
+
+def test_a_block_that_its_own_code_recomputes_is_run_again_in_backward(tmp_path: Path) -> None:
+    body = """
+    from torch.utils.checkpoint import checkpoint
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.blocks = nn.Linear(16, 16), nn.ModuleList(Mixer(16) for _ in range(3))
+        def forward(self, x):
+            x = self.first(x)
+            for block in self.blocks:
+                x = checkpoint(block, x, use_reentrant=False)
+            return x.sum()
+    def make():
+        return Net(), torch.randn(2, 8, 16)
+    """
+    model = traced(tmp_path, body)
+    assert [model.count(i) for i, layer in enumerate(model.layers) if layer.name.startswith("blocks")] == [3]
+    assert model.parameters == 3 * (2 * 16 + 8 * 16 * 16 + 80) + 17 * 16
+
+
 FAULTS = {
     "a branch on data": (
         "class Net(nn.Module):\n    def forward(self, x):\n        return x if x.sum() > 0 else -x\n"
@@ -219,6 +265,17 @@ FAULTS = {
         "class Net(nn.Module):\n    def forward(self, x):\n        raise ValueError('no such thing')\n"
         "def make():\n    return Net(), torch.randn(2, 3)\n",
         "ValueError: no such thing",
+    ),
+    "a module that exits": (
+        "class Net(nn.Module):\n    def forward(self, x):\n        raise SystemExit('enough')\n"
+        "def make():\n    return Net(), torch.randn(2, 3)\n",
+        "SystemExit: enough",
+    ),
+    "a module that needs more bits": (
+        "class Net(nn.Linear):\n    def forward(self, x):\n"
+        "        return super().forward(x)[None] @ torch.ones(1, 4, 4).float()\n"
+        "def make():\n    return Net(4, 4), torch.randn(2, 4)\n",
+        "traced in 16 bit",
     ),
     "a function that raises": ("def make():\n    raise KeyError('width')\n", "KeyError: 'width'"),
     "a wrong return": ("def make():\n    return 3\n", "returned int"),
@@ -315,6 +372,91 @@ def test_what_has_no_gradient_counts_where_it_is_made_whoever_reads_it(tmp_path:
     assert len(sums) == 2  # each has its linear map; with the third sum, in the epilogue, they change the total
     adds = [op.kind for layer in model.layers for op in layer.forward.operators if op.sizes == (("elements", 16),)]
     assert adds.count("add") == (3 if way == "changed" else 0)
+
+
+SIDEWAYS = """
+class Block(nn.Module):
+    kept = None
+    def __init__(self, way):
+        super().__init__()
+        self.way, self.map = way, nn.Linear(16, 16)
+    def forward(self, x, bag):
+        if self.way == "changes":
+            x += 1
+        if self.way == "keeps":
+            self.kept = self.map(x).mean()
+        if self.way == "bag" and not bag:
+            bag["first"] = torch.tanh(x)
+        if self.way in ("bag", "holds"):
+            x = x * bag["first"] if self.way == "bag" else x * self.kept.T.T
+        return x + self.map(x)
+class Net(nn.Module):
+    def __init__(self, way):
+        super().__init__()
+        self.way, self.first, self.other = way, nn.Linear(16, 16), nn.Linear(16, 16)
+        self.blocks = nn.ModuleList(Block(way) for _ in range(4))
+    def forward(self, x):
+        x, bag = self.first(x), {}
+        if self.way == "holds":
+            for block in self.blocks:
+                block.kept = self.other(x)
+        for block in self.blocks:
+            x = block(x, bag)
+            if self.way == "between":
+                x.mul_(2)
+        return x.sum() + sum(block.kept for block in self.blocks if self.way == "keeps")
+def way(name):
+    return lambda: (Net(name), torch.randn(8, 16))
+plain, changes, keeps, bag, holds, between = map(way, ("plain", "changes", "keeps", "bag", "holds", "between"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("way", "maps", "gradients", "classes"),
+    [
+        ("plain", 5, 9, [4]),  # one map before four blocks; each has two gradients, the first no input's
+        ("changes", 5, 9, [4]),  # a block changes what it was given
+        ("between", 5, 9, [4]),  # so does the model, and does not say so by assigning it
+        ("keeps", 9, 17, [4]),  # a block keeps a loss, which the model adds up
+        ("bag", 5, 9, [1, 3]),  # the first block puts something into a dictionary that all of them read
+        ("holds", 9, 17, [4]),  # each block has a result of the model that it is not given as an argument
+    ],
+)
+def test_what_blocks_exchange_on_the_side_is_counted(
+    tmp_path: Path, way: str, maps: int, gradients: int, classes: list[int]
+) -> None:
+    model = trace_model(source_of(written(tmp_path, SIDEWAYS).replace(":make", f":{way}")), microbatch=8)
+    products = [
+        sum(op.kind == "product" for call in model.calls for op in getattr(model.layers[call.layer], side).operators)
+        for side in ("forward", "backward")
+    ]
+    assert products == [maps, gradients]
+    assert [model.count(i) for i, layer in enumerate(model.layers) if layer.name.startswith("blocks")] == classes
+    assert model.parameters == 6 * 17 * 16
+
+
+def test_results_that_only_some_calls_use_do_not_fold(tmp_path: Path) -> None:
+    body = """
+    class Block(Mixer):
+        def __init__(self):
+            super().__init__(16)
+            self.side = nn.Linear(16, 16)
+        def forward(self, x):
+            return super().forward(x), self.side(x)
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.blocks = nn.ModuleList(Block() for _ in range(4))
+        def forward(self, x):
+            for block in self.blocks:
+                x, side = block(x)
+            return x.sum() + side.sum()
+    def make():
+        return nn.Sequential(nn.Linear(16, 16), Net()), torch.randn(8, 16)
+    """
+    model = traced(tmp_path, body, microbatch=8)
+    blocks = [layer for layer in model.layers if "blocks" in layer.name]
+    assert [sum(op.kind == "product" for op in layer.forward.operators) for layer in blocks] == [2, 3]
 
 
 def test_a_configuration_on_disk_is_a_source(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ whatever else has none is only seen in the log, once the pass is over.
 The least solution is reached from below: a region that turns out to be needed may need more of earlier ones.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from phaze.graph.torch.convert import live, real_reads
-from phaze.graph.torch.record import Log, Recorder, Step
+from phaze.graph.torch.record import Log, Step
 from phaze.graph.torch.regions import Region, Value
 
 
@@ -22,34 +22,41 @@ def running(log: Log, region: Region) -> list[Step]:
     return [*live(log.forward.get(region.number, ()), needed), *back]
 
 
-def _as_given(first: Region, region: Region, recorder: Recorder) -> Mapping[Value, Value]:
-    """What a repeat of ``first`` is given in the place of what ``first`` was given."""
-    pairs = zip(first.takes, region.takes, strict=True)
-    return {recorder.value(theirs): recorder.value(own) for theirs, own in pairs}
-
-
-def _crossing(region: Region, like: Region, recorder: Recorder) -> set[Value]:
+def _crossing(region: Region, like: Region, log: Log) -> set[Value]:
     """The values that ``region``, which runs what ``like`` ran, reads and does not make."""
-    log = recorder.log
     own = {operand.value for step in log.forward.get(like.number, ()) for operand in step.writes}
     read = {operand.value for step in running(log, like) for operand in real_reads(step)} - own
-    given = {} if like is region else _as_given(like, region, recorder)
+    given = dict(zip(like.taken, region.taken, strict=True))
     return {given.get(value, value) for value in read}
 
 
-def note_crossings(regions: Sequence[Region], recorder: Recorder) -> None:
+def note_crossings(regions: Sequence[Region], log: Log) -> None:
     """Add to the inputs and outputs of ``regions`` the values without gradient that cross from one to another."""
-    forward = recorder.log.forward
-    writer = {o.value: number for number, steps in forward.items() for step in steps for o in step.writes}
+    writer = {o.value: number for number, steps in log.forward.items() for step in steps for o in step.writes}
     first_of = {region.folds: region for region in reversed(regions) if region.folds is not None}
     grown = True
     while grown:
         grown = False
         for region in reversed(regions):
-            like = region if region.folds is None else first_of[region.folds]
-            for value in sorted(_crossing(region, like, recorder)):
+            like = region if region.ran or region.folds is None else first_of[region.folds]
+            for value in sorted(_crossing(region, like, log)):
                 maker = writer.get(value, region.number)
                 if maker < region.number:
                     region.inputs.setdefault(value, False)
                     grown |= value not in regions[maker].outputs
                     regions[maker].outputs.setdefault(value, False)
+
+
+def passes_by(regions: Sequence[Region], log: Log) -> bool:
+    """Whether a block reads what it was not given, or somebody reads what a block made and did not hand out as a
+    result (a loss that it keeps, an entry in a dictionary): then no call can stand for another."""
+    writer = {o.value: number for number, steps in log.forward.items() for step in steps for o in step.writes}
+    for number, steps in log.forward.items():
+        reader = regions[number]
+        for value in {operand.value for step in steps for operand in real_reads(step)}:
+            maker = regions[writer.get(value, number)]
+            kept = maker.module is not None and value not in maker.results
+            fetched = reader.module is not None and value not in reader.taken[: len(reader.arguments)]
+            if maker is not reader and (kept or fetched):
+                return True
+    return False

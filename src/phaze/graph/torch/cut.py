@@ -1,23 +1,13 @@
-"""Cuts autograd between the parts of a model that lie before, between and after its blocks."""
+"""Cuts autograd between the regions of a model, where their code reads what others made."""
 
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
+from phaze.graph.torch.custody import Custody
 from phaze.graph.torch.record import tensors_in
-
-
-class Cuts(Protocol):
-    """What drives a pass: whether a block is running, and what becomes of tensors that cross a border."""
-
-    inside: bool
-
-    def local(self, tensor: torch.Tensor) -> torch.Tensor: ...
-
-    def own(self, tensor: torch.Tensor) -> None: ...
-
 
 QUESTIONS = frozenset(
     [
@@ -37,22 +27,27 @@ QUESTIONS = frozenset(
 
 
 class Cut(TorchFunctionMode):
-    """Replaces, outside blocks, tensors that an earlier region made by leaves of the current one."""
+    """Replaces tensors that another region made by what the running one sees of them."""
 
-    def __init__(self, walk: "Cuts") -> None:
+    def __init__(self, custody: Custody) -> None:
         super().__init__()
-        self.walk = walk
+        self.custody = custody
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         named = kwargs or {}
-        if self.walk.inside or getattr(func, "__name__", "") in QUESTIONS:
-            return func(*args, **named)
-        values, shape = tree_flatten((args, named))
-        local = [self.walk.local(v) if isinstance(v, torch.Tensor) else v for v in values]
-        args, named = tree_unflatten(local, shape)
+        name = getattr(func, "__name__", "")
+        if self.custody.paused or name in QUESTIONS:
+            result = func(*args, **named)
+            if name == "__get__" and isinstance(result, torch.Tensor) and not self.custody.paused:
+                self.custody.inherit(result, args[0])  # a view by attribute, as .T
+            return result
+        if any(self.custody.foreign(tensor) for tensor in tensors_in((args, named))):
+            values, shape = tree_flatten((args, named))
+            local = [self.custody.local(v) if isinstance(v, torch.Tensor) else v for v in values]
+            args, named = tree_unflatten(local, shape)
         result = func(*args, **named)
-        for tensor in tensors_in(result):
-            self.walk.own(tensor)
+        for tensor in tensors_in((result, args, named)):  # what is changed in place is an argument
+            self.custody.own(tensor)
         return result

@@ -1,13 +1,14 @@
 """Tensors with shapes and no memory, and what little must have values while somebody's module is built."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from phaze.graph.torch.record import tensors_in
@@ -49,6 +50,54 @@ class Building(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if name == "aten._local_scalar_dense.default":
             return False if args[0].dtype == torch.bool else 1
         return func(*args, **named)
+
+
+class _Copies(TorchFunctionMode):
+    """``copy.deepcopy`` of a tensor without memory is a new one of its kind; PyTorch's own copy has no storage that its
+    views would share."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if func is not torch.Tensor.__deepcopy__ or not isinstance(args[0], FakeTensor):
+            return func(*args, **(kwargs or {}))
+        old, known = args
+        if id(old) not in known:
+            with torch.no_grad():
+                fresh = torch.empty_strided(old.shape, old.stride(), dtype=old.dtype)
+            known[id(old)] = nn.Parameter(fresh, old.requires_grad) if isinstance(old, nn.Parameter) else fresh
+        return known[id(old)]
+
+
+@contextmanager
+def building() -> Iterator[None]:
+    """While somebody's module is built: values where they matter, copies of modules, and ``module.float()`` and its
+    like, which would exchange tensors in place and cannot without memory. What was tied stays tied."""
+    original: Callable[..., nn.Module] = nn.Module._apply
+
+    def converted(self: nn.Module, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> nn.Module:
+        if not any(isinstance(parameter, FakeTensor) for parameter in self.parameters()):
+            return original(self, fn, recurse)
+        known: dict[int, nn.Parameter] = {}
+        held: list[nn.Parameter] = []  # what is looked up by identity must not be freed
+        for module in self.modules() if recurse else [self]:
+            for name, parameter in module._parameters.items():
+                if parameter is not None:
+                    if id(parameter) not in known:
+                        with torch.no_grad():
+                            known[id(parameter)] = nn.Parameter(fn(parameter), parameter.requires_grad)
+                        held.append(parameter)
+                    module._parameters[name] = known[id(parameter)]
+            for name, buffer in module._buffers.items():
+                module._buffers[name] = None if buffer is None else fn(buffer)
+        return self
+
+    nn.Module._apply = converted  # type: ignore[method-assign]
+    try:
+        with Building(), _Copies():
+            yield
+    finally:
+        nn.Module._apply = original  # type: ignore[method-assign]
 
 
 def forget_values(module: nn.Module) -> None:

@@ -9,6 +9,7 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicO
 from phaze.errors import InputError, PhazeError
 
 ADD_A_ROW = "add a row with its kind to NAMES in phaze/graph/opset.py"
+SIXTEEN_BITS = "models are traced in 16 bit (bfloat16), and its code must run in that"
 
 
 @contextmanager
@@ -24,9 +25,10 @@ def of_model(name: str) -> Iterator[None]:
             f"the model's shapes or branches depend on data (operator {fault.func})",
             "a trace needs shapes that follow from the sizes of the inputs",
         ) from None
-    except Exception as fault:
+    except (Exception, SystemExit) as fault:
         message = " ".join(str(fault).split())
-        raise InputError(name, f"the model raised {type(fault).__name__}: {message[:400]}") from fault
+        hint = SIXTEEN_BITS if "bfloat16" in message.lower() else ""
+        raise InputError(name, f"the model raised {type(fault).__name__}: {message[:400]}", hint) from fault
 
 
 def check_known(name: str, unknown: Mapping[str, tuple[str, str]]) -> None:

@@ -15,7 +15,7 @@ from transformers.models.megatron_bert.modeling_megatron_bert import MegatronBer
 from transformers.pytorch_utils import Conv1D
 
 from phaze.errors import InputError
-from phaze.graph.torch.fake import Building, forget_values
+from phaze.graph.torch.fake import building, forget_values
 from phaze.graph.torch.hf_inputs import model_inputs
 from phaze.graph.torch.hf_plans import plan_of
 from phaze.graph.torch.plans import Plan
@@ -95,7 +95,7 @@ def _build(config: Any, kind: type[nn.Module], shape: Shape) -> Program:
     config = copy.deepcopy(config)
     fused = shape.attention == "fused" and getattr(kind, "_supports_sdpa", False)
     config._attn_implementation = "sdpa" if fused else "eager"
-    with initialization.no_init_weights(), _quiet(), Building():
+    with initialization.no_init_weights(), _quiet(), building():
         model: Any = kind(config)
     forget_values(model)
     model.tie_weights()

@@ -31,6 +31,8 @@ def _main(model: Any, config: Any, shape: Shape) -> torch.Tensor:
         return _pixels(config, b)
     if name == "input_features" and hasattr(config, "num_mel_bins"):
         return torch.randn(b, config.num_mel_bins, 2 * config.max_source_positions)
+    if name == "input_features" and hasattr(config, "input_feat_per_channel"):
+        return torch.randn(b, config.max_source_positions, config.input_feat_per_channel * config.input_channels)
     if name == "input_values":
         return torch.randn(b, s)
     return _tokens(b, CHOICES, s) if type(model).__name__.endswith("ForMultipleChoice") else _tokens(b, s)

@@ -8,6 +8,7 @@ that mutates an argument reads (storage, version) and writes (storage, version +
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -130,11 +131,20 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.log = Log()
-        self.region, self.backward = 0, False
+        self.region, self.backward, self._unseen = 0, False, False
         self.path: list[str] = [""]
         self._numbers: dict[int, int] = {}
         self._alive: list[Any] = []
         self._forward_places: dict[int, tuple[str, str]] = {}
+
+    @contextmanager
+    def unseen(self) -> Iterator[None]:
+        """What runs meanwhile is no part of the model."""
+        self._unseen = True
+        try:
+            yield
+        finally:
+            self._unseen = False
 
     def number(self, tensor: torch.Tensor) -> int:
         """The number of the tensor's storage; the storage is kept alive, so that its address stays its own."""
@@ -168,6 +178,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> Any:
         named = kwargs or {}
         name = str(func)
+        if self._unseen:
+            return func(*args, **named)
         if name == "aten._local_scalar_dense.default":
             return self._scalar(args[0])
         if name.startswith(("prim.", "prims.", "profiler.")):
@@ -212,13 +224,14 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         passes.setdefault(self.region, []).append(Step(name, reads, fresh, settings, not fresh, module, line))
 
     def _place(self) -> tuple[str, str]:
-        """Module and line of what is running; a backward operator has those of the forward one of its number."""
+        """Module and line of what is running; a backward operator has those of the forward one of its number: the
+        first that was dispatched once autograd had given that number out."""
         if self.backward:
             node = torch._C._current_autograd_node()
             number = -1 if node is None else node._sequence_nr()
             return self._forward_places.get(number, (self.path[-1], ""))
         place = self.path[-1], _line()
-        self._forward_places[torch._C._autograd._get_sequence_nr() - 1] = place
+        self._forward_places.setdefault(torch._C._autograd._get_sequence_nr() - 1, place)
         return place
 
     def _scalar(self, tensor: torch.Tensor) -> Any:

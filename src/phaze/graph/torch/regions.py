@@ -21,19 +21,29 @@ class Argument:
 
 @dataclass(slots=True)
 class Region:
-    """A block call (``module`` set) or a part between; values are (storage, version) of what crosses its border."""
+    """A block call (``module`` set) or a part between; values are (storage, version) of what crosses its border.
+    ``taken`` are the values of ``takes``; ``arguments`` is what a block was called with, each tensor once: the first
+    of ``takes`` stand for them, further ones for what it read and was not given."""
 
     number: int
     path: str
     module: nn.Module | None
     folds: int | None = None
     takes: list[torch.Tensor] = field(default_factory=list)
+    taken: list[Value] = field(default_factory=list)
+    arguments: list[torch.Tensor] = field(default_factory=list)
     gives: list[torch.Tensor] = field(default_factory=list)
     inputs: dict[Value, bool] = field(default_factory=dict)
     outputs: dict[Value, bool] = field(default_factory=dict)
     gradients: list[Value] = field(default_factory=list)
     output_gradients: list[Value] = field(default_factory=list)
     pattern: tuple[Any, list[Any]] | None = None
+    results: set[Value] = field(default_factory=set)
+
+    @property
+    def ran(self) -> bool:
+        """Whether its code ran; the others repeat what an equal block did."""
+        return self.module is None or self.pattern is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from phaze.graph.torch.walk import Walk
 
 
 def signature(walk: Walk, region: Region) -> object:
-    """A value that is equal for equal blocks. Storages count by their order of first use, so two blocks that read
-    the same shapes differently wired differ."""
+    """A value that is equal for equal blocks: the same operators, and the same results are used. Storages count by
+    their order of first use, so two blocks that read the same shapes differently wired differ."""
     module = region.module
     assert isinstance(module, nn.Module)
     parameters = tuple((name, tuple(p.shape), str(p.dtype), p.requires_grad) for name, p in module.named_parameters())
@@ -23,4 +23,6 @@ def signature(walk: Walk, region: Region) -> object:
         )
         for step in walk.recorder.log.forward.get(region.number, ())
     )
-    return type(module).__qualname__, module.training, parameters, arguments, operators
+    assert region.pattern is not None
+    used = tuple(any(result is given for given in region.gives) for result in region.pattern[1])
+    return type(module).__qualname__, module.training, parameters, arguments, operators, used, len(region.gives)

@@ -13,7 +13,7 @@ from phaze.graph.ir import Attention, Call, Edge, Layer, Model, Tie
 from phaze.graph.torch import faults
 from phaze.graph.torch.blocks import find_blocks
 from phaze.graph.torch.convert import live, real_reads
-from phaze.graph.torch.crossing import note_crossings, running
+from phaze.graph.torch.crossing import note_crossings, passes_by, running
 from phaze.graph.torch.fake import without_weights
 from phaze.graph.torch.layers import Weights, layer_of
 from phaze.graph.torch.program import Program, Shape, Source
@@ -27,10 +27,12 @@ from phaze.graph.torch.walk import Walk
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """Which calls of blocks are equal: ``classes[i]`` is the class of the i-th call, ``modules`` their paths."""
+    """Which calls of blocks are equal: ``classes[i]`` is the class of the i-th call, ``modules`` their paths. With
+    ``entire`` they also exchange tensors that are no arguments or results, and a trace has to run them all."""
 
     classes: tuple[int, ...]
     modules: tuple[str, ...]
+    entire: bool = False
 
 
 def discover(
@@ -40,11 +42,12 @@ def discover(
     shape = Shape(microbatch, _sequence(source, sequence), attention)
     with without_weights(), faults.of_model(source.name):
         program = source.build(shape)
-        walk = _walk(program, None, Kernels(attention == "fused"), None)
+        walk = _walk(program, None, Kernels(attention == "fused"))
         classes: dict[object, int] = {}
         blocks = [region for region in walk.regions if region.module is not None]
         numbers = tuple(classes.setdefault(signature(walk, region), len(classes)) for region in blocks)
-        return Discovery(numbers, tuple(region.path for region in blocks))
+        entire = passes_by(walk.regions, walk.recorder.log)
+        return Discovery(numbers, tuple(region.path for region in blocks), entire)
 
 
 def trace_model(
@@ -72,7 +75,7 @@ def trace_model(
             sequence_parallel=sequence_parallel and tensor > 1,
         )
         kernels = Kernels(attention == "fused", sharding.vocabulary)
-        walk = _walk(program, found.classes, kernels, sharding)
+        walk = _walk(program, found, kernels, sharding)
         faults.check_known(source.name, _unknown(walk))
         layers, calls, edges, ties = _assemble(walk, sharding)
     return Model(
@@ -118,7 +121,7 @@ def unknown_operators(
     found = discover(source, sequence, microbatch=microbatch)
     with without_weights(), faults.of_model(source.name):
         program = source.build(Shape(microbatch, _sequence(source, sequence), "eager"))
-        walk = _walk(program, found.classes, Kernels(False), None)
+        walk = _walk(program, found, Kernels(False))
         return tuple((name, *place) for name, place in _unknown(walk).items())
 
 
@@ -141,15 +144,16 @@ def _sequence(source: Source, asked: int | None) -> int:
     return length
 
 
-def _walk(program: Program, classes: Sequence[int] | None, kernels: Kernels, sharding: Sharding | None) -> Walk:
+def _walk(program: Program, found: Discovery | None, kernels: Kernels, sharding: Sharding | None = None) -> Walk:
     program.module.train()
     blocks = find_blocks(program.module)
-    walk = Walk(program.module, blocks, classes, None if sharding is None else sharding.borders)
+    classes, entire = (None, False) if found is None else (found.classes, found.entire)
+    walk = Walk(program.module, blocks, classes, None if sharding is None else sharding.borders, entire)
     with kernels:
         walk.run(program.step, program.inputs)
     faults.check_called(blocks, [region.path for region in walk.regions])
     if walk.backward:
-        note_crossings(walk.regions, walk.recorder)
+        note_crossings(walk.regions, walk.recorder.log)
     return walk
 
 

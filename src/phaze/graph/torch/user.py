@@ -14,7 +14,7 @@ from torch import nn
 from torch.utils._pytree import tree_flatten
 
 from phaze.errors import InputError, PhazeError
-from phaze.graph.torch.fake import Building, forget_values, without_weights
+from phaze.graph.torch.fake import building, forget_values, without_weights
 from phaze.graph.torch.hf_plans import translate
 from phaze.graph.torch.plans import Plan
 from phaze.graph.torch.program import Program, Shape, Source
@@ -64,7 +64,7 @@ def _function(text: str) -> Callable[[], Any]:
 def _called(text: str, function: Callable[[], Any]) -> tuple[nn.Module, Any, Any, Any]:
     """What the function returns, checked: module, inputs, loss or None, plan or None."""
     try:
-        with Building(), redirect_stdout(sys.stderr):
+        with building(), redirect_stdout(sys.stderr):
             made = function()
     except PhazeError:
         raise

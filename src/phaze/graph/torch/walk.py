@@ -3,7 +3,8 @@
 The model runs forward once. Each call of a block is a region; what runs before, between and after the blocks are
 regions too. Autograd is cut at every border: a block gets leaves instead of its arguments and hands out leaves
 instead of its results, so one ``autograd.grad`` a region gives that region's backward pass and nothing else. What
-one part between blocks makes and a later one reads (a skip connection around blocks) is cut the same way.
+one region makes and a later one reads without being given it (a skip connection around blocks, a tensor that a module
+keeps) is cut the same way.
 
     region r:   grad(results_r, leaves into r + parameters read in r, a gradient of the shape of each result)
 
@@ -11,7 +12,8 @@ A result that n regions read gets n gradients: their sum, n - 1 times ``accumula
 the result, as autograd does it there.
 
 Without ``classes`` every block runs, forward only: that is how equal blocks are found. With them only the first
-call of every class runs, forward and backward; the others hand out empty results of the same shapes.
+call of every class runs, forward and backward; the others hand out empty results of the same shapes, unless
+``entire`` says that all must run.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,13 +25,15 @@ from torch import nn
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from phaze.errors import InputError
+from phaze.graph.torch.custody import Custody
 from phaze.graph.torch.cut import Cut
+from phaze.graph.torch.entry import hand_back
 from phaze.graph.torch.record import FROM_DATA, FROM_PARAMETERS, Recorder, hooks, tensors_in
-from phaze.graph.torch.regions import Argument, Borders, Region, same_view
+from phaze.graph.torch.regions import Argument, Borders, Region, Value, same_view
 from phaze.graph.torch.sums import accumulate
 
 
-class Walk:
+class Walk(Custody):
     """Drives one pass; afterwards ``regions`` and ``recorder.log`` hold it."""
 
     def __init__(
@@ -38,29 +42,14 @@ class Walk:
         blocks: Mapping[str, nn.Module],
         classes: Sequence[int] | None = None,
         borders: Borders | None = None,
+        entire: bool = False,
     ) -> None:
-        self.model, self.blocks, self.classes, self.borders = model, dict(blocks), classes, borders
-        self.backward = classes is not None
-        self.recorder = Recorder()
-        self.regions: list[Region] = []
+        super().__init__(Recorder(), borders)
+        self.model, self.blocks, self.classes = model, dict(blocks), classes
+        self.backward, self.entire = classes is not None, entire
         self.parameters: dict[int, nn.Parameter] = {}
-        self.inside = False
-        self._owner: dict[int, tuple[torch.Tensor, int]] = {}
-        self._leaves: dict[tuple[int, int], torch.Tensor] = {}
-        self._handed: dict[int, tuple[Region, torch.Tensor]] = {}
-        self._held: list[torch.Tensor] = []  # what is looked up by identity must not be freed
         self._first_of: dict[int, Region] = {}
         self._calls = 0
-
-    @property
-    def _shards(self) -> Borders | None:
-        """The borders, if the sequence is cut there."""
-        return self.borders if self.borders is not None and self.borders.shards else None
-
-    @property
-    def part(self) -> Region:
-        """The part between blocks that is running."""
-        return self.regions[-1]
 
     def run(self, step: Callable[[], Any], inputs: Any) -> None:
         """Run ``step`` (the model on its inputs, and the loss) forward and backward."""
@@ -83,7 +72,7 @@ class Walk:
                 for tensor in results:
                     local = self.local(tensor)
                     if local.grad_fn is not None:
-                        self._give(local)
+                        self.give(local)
                 for region in reversed(self.regions):
                     self._differentiate(region)
         finally:
@@ -91,62 +80,13 @@ class Walk:
             for module in self.blocks.values():
                 del module.forward
 
-    def own(self, tensor: torch.Tensor) -> None:
-        """Note that the running part made ``tensor``."""
-        if tensor.grad_fn is not None:
-            self._owner.setdefault(id(tensor), (tensor, self.part.number))
-
-    def local(self, tensor: torch.Tensor) -> torch.Tensor:
-        """``tensor`` as the running part sees it: a leaf, if an earlier region made it."""
-        maker = self._maker(tensor)
-        self._use(tensor)
-        if maker is None or maker is self.part or not tensor.requires_grad:
-            return tensor
-        key = id(tensor), self.part.number
-        if key not in self._leaves:
-            if maker.module is None:
-                self._give(tensor, maker)
-            self.inside = True
-            leaf = tensor.detach().requires_grad_()
-            self.inside = False
-            self._take(self.part, leaf)
-            if maker.module is not None and self._shards and self._shards.is_shard(leaf):
-                leaf = self._shards.leave(leaf)
-                self.own(leaf)
-            self._leaves[key] = leaf
-            self._held.append(tensor)
-        return self._leaves[key]
-
-    def _maker(self, tensor: torch.Tensor) -> Region | None:
-        """The region that made ``tensor``: as it was seen made, else (results of autograd functions) by storage."""
-        if id(tensor) in self._owner:
-            return self.regions[self._owner[id(tensor)][1]]
-        number = self.recorder.log.made_in.get(self.recorder.number(tensor))
-        return None if number is None or (tensor.is_leaf and tensor.requires_grad) else self.regions[number]
-
-    def _use(self, tensor: torch.Tensor) -> None:
-        """Somebody reads ``tensor``: if a block handed it out, it is a result of that block. Others are left out."""
-        if id(tensor) in self._handed:
-            region, value = self._handed[id(tensor)]
-            self._give(value, region)
-
     def _begin_part(self) -> None:
         self.regions.append(Region(len(self.regions), "", None))
         self.recorder.region = self.part.number
 
-    def _take(self, region: Region, leaf: torch.Tensor) -> None:
-        region.takes.append(leaf)
-        region.inputs[self.recorder.value(leaf)] = leaf.requires_grad
-
-    def _give(self, tensor: torch.Tensor, region: Region | None = None) -> None:
-        region = region or self.part
-        if all(tensor is not other for other in region.gives):
-            region.gives.append(tensor)
-            region.outputs[self.recorder.value(tensor)] = tensor.requires_grad
-
     def _stand_in(self, path: str, module: nn.Module, original: Callable[..., Any]) -> Callable[..., Any]:
         def forward(*args: Any, **kwargs: Any) -> Any:
-            if self.inside:
+            if self.paused or self.part.module is not None:
                 return original(*args, **kwargs)
             return self._call(path, module, original, args, kwargs)
 
@@ -156,51 +96,32 @@ class Walk:
         self, path: str, module: nn.Module, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         values, shape = tree_flatten((args, kwargs))
-        entering = {i: self._enter(value) for i, value in enumerate(values) if isinstance(value, torch.Tensor)}
+        entering = {i: self.admit(value) for i, value in enumerate(values) if isinstance(value, torch.Tensor)}
         region = Region(len(self.regions), path, module)
-        self.inside = True
-        leaves: dict[int, torch.Tensor] = {}
+        seen: dict[int, torch.Tensor] = {}
         for value in entering.values():
-            if id(value) not in leaves:
-                leaf = value.detach().requires_grad_(value.requires_grad)
-                leaves[id(value)] = leaf
-                self._take(region, leaf)
+            if id(value) not in seen:
+                seen[id(value)] = self.cut(value, region)
+                region.arguments.append(value)
         self.regions.append(region)
-        args, kwargs = tree_unflatten(
-            [leaves[id(entering[i])] if i in entering else v for i, v in enumerate(values)], shape
-        )
+        given = [seen[id(entering[i])] if i in entering else v for i, v in enumerate(values)]
+        inner = tree_unflatten(given, shape)
         number = self._calls
         self._calls += 1
         region.folds = None if self.classes is None else self.classes[number]
         first = None if region.folds is None else self._first_of.get(region.folds)
-        if first is None:
-            results = self._run_block(region, original, args, kwargs)
+        if first is None or self.entire:
+            results = self._run_block(region, original, *inner)
+            hand_back((args, kwargs), inner, set(map(id, given)))
             if region.folds is not None:
-                self._first_of[region.folds] = region
+                self._first_of.setdefault(region.folds, region)
         else:
             results = self._repeat(region, first)
-        sources = list({id(value): value for value in entering.values()}.values())
         self._begin_part()
-        handed = self._hand_out(region, results, sources)
-        self.inside = False
+        self.paused = True
+        handed = self._hand_out(region, results)
+        self.paused = False
         return handed
-
-    def _enter(self, value: torch.Tensor) -> torch.Tensor:
-        """What a block is given: made by the running part (then that part gives it), or by an earlier region."""
-        maker = self._maker(value)
-        self._use(value)
-        outside = maker is None or maker.module is None
-        if self._shards and outside and value.requires_grad and self._shards.is_whole(value):
-            key = id(value), -1
-            if key not in self._leaves:
-                self._leaves[key] = self._shards.enter(self.local(value))
-                self.own(self._leaves[key])
-                self._held.append(value)
-            value = self._leaves[key]
-            maker = self._maker(value)
-        if maker is not None and maker.module is None:
-            self._give(value, maker)
-        return value
 
     def _run_block(
         self, region: Region, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -210,6 +131,7 @@ class Walk:
             results = original(*args, **kwargs)
         values, shape = tree_flatten(results)
         region.pattern = shape, [self._blank(value, region) for value in values]
+        region.results = {self.recorder.value(value) for value in values if isinstance(value, torch.Tensor)}
         return results
 
     def _blank(self, value: Any, region: Region) -> Any:
@@ -217,7 +139,7 @@ class Walk:
         if not isinstance(value, torch.Tensor):
             return value
         if self.recorder.value(value) in region.inputs:
-            for place, leaf in enumerate(region.takes):
+            for place, leaf in enumerate(region.takes[: len(region.arguments)]):
                 if same_view(leaf, value):
                     return Argument(place)
         return value
@@ -225,7 +147,7 @@ class Walk:
     def _repeat(self, region: Region, first: Region) -> Any:
         assert first.pattern is not None
         shape, values = first.pattern
-        self.recorder.region = region.number
+        self.recorder.region, self.paused = region.number, True
         made: list[Any] = []
         for value in values:
             if isinstance(value, Argument):
@@ -239,7 +161,7 @@ class Walk:
                 made.append(value)
         return tree_unflatten(made, shape)
 
-    def _hand_out(self, region: Region, results: Any, sources: Sequence[torch.Tensor]) -> Any:
+    def _hand_out(self, region: Region, results: Any) -> Any:
         """Leaves for the rest of the model; a result that is an argument is handed back as it came."""
         values, shape = tree_flatten(results)
         handed: list[Any] = []
@@ -247,18 +169,19 @@ class Walk:
             if not isinstance(value, torch.Tensor):
                 handed.append(value)
             elif isinstance(argument := self._blank(value, region), Argument):
-                handed.append(sources[argument.place])
+                handed.append(region.arguments[argument.place])
             else:
-                leaf = value.detach().requires_grad_(value.requires_grad)
-                self._owner[id(leaf)] = leaf, region.number
-                self._handed[id(leaf)] = region, value
-                handed.append(leaf)
+                handed.append(self.hand_out(value, region))
         return tree_unflatten(handed, shape)
 
     def readers(self, result: torch.Tensor, maker: Region) -> list[Region]:
         """The regions that read a result of ``maker`` and send a gradient for it."""
         later = self.regions[maker.number + 1 :]
-        return [r for r in later if any(leaf.requires_grad and same_view(leaf, result) for leaf in r.takes)]
+
+        def reads(leaf: torch.Tensor, value: Value) -> bool:
+            return leaf.requires_grad and value in maker.outputs and same_view(leaf, result)
+
+        return [region for region in later if any(map(reads, region.takes, region.taken))]
 
     def _arriving(self, result: torch.Tensor, region: Region) -> torch.Tensor:
         """The gradient of a result of ``region``: what its readers send, summed."""
@@ -280,11 +203,10 @@ class Walk:
         wanted = [leaf for leaf in (*region.takes, *weights) if leaf.requires_grad]
         if not results or not wanted or not self.backward:
             return
-        inside = self.inside
-        self.inside, self.recorder.backward, self.recorder.region = True, True, region.number
+        self.paused, self.recorder.backward, self.recorder.region = True, True, region.number
         try:
             given = [self._arriving(result, region) for result in results]
             found = torch.autograd.grad(results, wanted, given, allow_unused=True)
             region.gradients = [self.recorder.value(tensor) for tensor in found if tensor is not None]
         finally:
-            self.inside, self.recorder.backward = inside, False
+            self.paused, self.recorder.backward = False, False
