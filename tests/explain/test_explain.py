@@ -5,10 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from phaze.explain.instead import instead
 from phaze.explain.neighbours import neighbours
-from phaze.explain.question import Question, gain, question_of, with_budget
+from phaze.explain.question import Found, Question, gain, question_of, with_budget
 from phaze.explain.ranges import Stays, ranges, scaled, worst_case
 from phaze.search.keep import area_budget
 from phaze.search.plain import value_on
@@ -101,17 +103,26 @@ def test_a_marginal_value_is_a_difference_of_plain_answers(question: Question, f
 def test_a_range_ends_where_another_chip_is_best(question: Question) -> None:
     from phaze.explain.question import best_with
 
+    def at(constant: str, factor: float) -> Found:
+        job, chips = scaled(question, {constant: factor})
+        assert chips.chips.area_mm2.tolist() == question.opened.chips.area_mm2.tolist()
+        return best_with(job, question.scale, 1, chips)
+
     found = {one.constant: one for one in ranges(question, 1, _tell)}
     assert set(found) == {"clock", "HBM bandwidth", "buffer bandwidth", "link"}
     for one in found.values():
         assert isinstance(one, Stays)
         assert one.low <= 1 <= one.high
         for factor in (one.low, one.high):
-            best = best_with(scaled(question, {one.constant: factor}), question.scale, 1)
-            assert best.identity == question.identity
+            assert at(one.constant, factor).identity == question.identity
+        for factor in (one.plan_low, one.plan_high):
+            assert (at(one.constant, factor).identity, at(one.constant, factor).plans) == (
+                question.identity,
+                question.plans,
+            )
+        assert one.low <= one.plan_low <= 1 <= one.plan_high <= one.high
         if one.above is not None:
-            beyond = best_with(scaled(question, {one.constant: one.high * 1.05}), question.scale, 1)
-            assert beyond.identity != question.identity
+            assert at(one.constant, one.high * 1.05).identity != question.identity
 
 
 def test_the_worst_case_is_a_search_with_every_constant_lower(question: Question) -> None:
@@ -119,6 +130,23 @@ def test_the_worst_case_is_a_search_with_every_constant_lower(question: Question
     assert found.error == 0.2
     assert 0 < found.relative <= 1 + 1e-9
     assert found.gap <= question.job.gap
+    assert len(found.plans) == 1
+
+
+def test_the_best_with_another_value_of_an_axis_is_a_search_of_those_chips(question: Question) -> None:
+    from phaze.explain.question import score_on
+
+    chips = question.opened.chips
+    for cores in (1, 4):
+        found = instead(question, f"vector_cores={cores}", 1)
+        own = np.flatnonzero(chips.vector_cores == cores)
+        size = max(question.job.hbm_bytes)
+        scores = [score_on(question.job, question.scale, question.opened.chip(int(n), size)) for n in own]
+        assert found.gain == pytest.approx(gain(question.score, min(scores)), abs=1e-4)
+        assert found.chip == question.opened.name(int(own[int(np.argmin(scores))]))
+    assert instead(question, "global_buffer=32 MiB", 1).value == 32 * 2**20
+    same = instead(question, f"vector_cores={chips.vector_cores[question.number]}", 1)
+    assert same.gain == pytest.approx(0, abs=1e-9)
 
 
 def test_gains_and_larger_budgets(question: Question) -> None:
@@ -127,7 +155,18 @@ def test_gains_and_larger_budgets(question: Question) -> None:
     assert area_budget(with_budget(question.job, "most_area", 321.0).space) == 321.0
 
 
-@pytest.mark.parametrize("arguments", [("nowhere",), ("RUN", "--error", "1.5"), ("RUN", "--error", "nan")])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("nowhere",),
+        ("RUN", "--error", "1.5"),
+        ("RUN", "--error", "nan"),
+        ("RUN", "--instead", "vector_cores"),
+        ("RUN", "--instead", "vector_cores=3"),
+        ("RUN", "--instead", "wheels=4"),
+        ("RUN", "--instead", "vector_cores=many"),
+    ],
+)
 def test_bad_questions_are_one_sentence(folder: Path, phaze: Callable[..., Ran], arguments: tuple[str, ...]) -> None:
     ran = phaze("explain", *(str(folder) if one == "RUN" else one for one in arguments))
     assert ran.code == 2

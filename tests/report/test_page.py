@@ -255,3 +255,18 @@ def test_where_nothing_fits_no_page_is_written_and_a_line_says_so(phaze: Callabl
     assert ran.code == 3
     assert "was not written" in ran.err
     assert not (tmp_path / "plan.html").exists()
+
+
+def test_a_timeline_of_many_events_is_a_path_that_browsers_read(phaze: Callable[..., Any], tmp_path: Path) -> None:
+    run = {
+        "schema": "phaze.run/1",
+        "gpt": {"hidden": 1024, "layers": 64, "heads": 16, "vocabulary": 51200, "sequence": 512},
+        "chip": "a100-80gb", "cluster": "selene", "devices": 16, "batch": 256,
+        "plan": {"tensor": 1, "pipeline": 16, "data": 1, "microbatch": 1, "chunks": 4},
+    }  # fmt: skip
+    (tmp_path / "run.json").write_text(json.dumps(run))
+    assert phaze("plan", "--fixed", tmp_path / "run.json", "--html", tmp_path / "plan.html").code == 0
+    paths = re.findall(r'<path [^>]*d="([^"]*)"', (tmp_path / "plan.html").read_text())
+    assert len(paths) == 8, "both passes of four chunks"
+    shape = r"M\d+\.\d+ \d+\.\d+h\d+\.\d+v\d+\.\d+h-\d+\.\d+z"
+    assert all(re.fullmatch(f"(?:{shape})+", path) for path in paths)

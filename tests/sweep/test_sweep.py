@@ -88,6 +88,9 @@ def test_points_equal_separate_searches_and_the_page_shows_them(tmp_path: Path, 
     page = sweep_page(document)
     assert "training.devices" in page
     assert page.count("<circle") == 3
+    for region in document["plans"]:
+        assert f"{region['name'].lower()} is {region['what']}" in page
+    assert page.count('height="4"') == len(document["plans"])
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 Run = Annotated[str, typer.Argument(help="The folder of a finished search.")]
 Ranges = Annotated[bool, typer.Option("--ranges", help="Also how wrong each constant may be; searches many times.")]
 Error = Annotated[float | None, typer.Option("--error", help="Also the best when every constant is so much lower: 0.2")]
+Instead = Annotated[
+    list[str] | None, typer.Option("--instead", help="axis=value: the best chip that has it: vector_cores=64")
+]
 Workers = Annotated[int, typer.Option("--workers", help="Processes; 0 takes one for each core.")]
 
 
@@ -32,11 +35,13 @@ def _show(console: "Console", said: dict[str, Any]) -> None:
 
 
 @answering
-def explain(run: Run, ranges: Ranges = False, error: Error = None, workers: Workers = 0) -> Answer:
-    """Explain the answer of a search: its neighbours, what the next mm2, GiB, GB/s or device would buy.
+def explain(
+    run: Run, instead: Instead = None, ranges: Ranges = False, error: Error = None, workers: Workers = 0
+) -> Answer:
+    """Explain the answer of a search: its neighbours, what the next mm2, GiB, GB/s, W or device would buy.
 
     Every number is computed, by the plain path or by another certified search. Examples: phaze explain runs/demo ·
-    phaze explain runs/demo --ranges --error 0.2
+    phaze explain runs/demo --instead vector_cores=128 · phaze explain runs/demo --ranges --error 0.2
     """
     from phaze.errors import InputError
     from phaze.explain.question import question_of
@@ -44,7 +49,7 @@ def explain(run: Run, ranges: Ranges = False, error: Error = None, workers: Work
 
     if error is not None and not 0 < error < 1:
         raise InputError("--error", f"{error} is no share", "give a number above 0 and below 1, such as 0.2")
-    said = explanation(question_of(run), error, ranges, workers or os.cpu_count() or 1, _tell)
+    said = explanation(question_of(run), error, ranges, workers or os.cpu_count() or 1, _tell, instead or [])
 
     def show(console: "Console") -> None:
         _show(console, said)

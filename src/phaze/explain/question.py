@@ -14,15 +14,18 @@ import numpy as np
 
 from phaze.errors import InfeasibleError, InputError
 from phaze.hardware.chip import Chip
-from phaze.search.answer import best_of
+from phaze.search.answer import Best, best_of
 from phaze.search.baseline import scale_for
 from phaze.search.chips import SpaceChips, open_space
 from phaze.search.engine import workers
+from phaze.search.evaluation import exact_layers, plan_of
 from phaze.search.folder import RESULT, STUDY
 from phaze.search.objective import Scale
 from phaze.search.plain import value_on
 from phaze.search.result_file import read_result, require_of_job
 from phaze.search.run import search
+from phaze.search.shared import Shared
+from phaze.search.state import State
 from phaze.search.task import Job, at_link
 from phaze.study.load import job_of, read_study, study_of
 
@@ -32,7 +35,7 @@ IDENTITY = ("tensor_cores", "rows", "columns", "vector_cores", "lanes", "global_
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A run to be explained."""
+    """A run to be explained; ``plans`` are its models' in words."""
 
     raw: Mapping[str, Any]
     job: Job
@@ -41,6 +44,7 @@ class Question:
     number: int
     chip: Chip
     score: float
+    plans: tuple[str, ...]
 
     @property
     def identity(self) -> tuple[int, ...]:
@@ -50,18 +54,39 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The best of a changed space: which chip, its identity, its score and how far it is proved."""
+    """The best of a changed space: which chip, its identity, its score, how far it is proved, and its plans."""
 
     name: str
     identity: tuple[int, ...]
     chip: Chip
     score: float
     gap: float
+    plans: tuple[str, ...]
 
 
 def identity_of(opened: SpaceChips, number: int) -> tuple[int, ...]:
     """The fields of ``IDENTITY`` of one chip."""
     return tuple(int(getattr(opened.chips, name)[number]) for name in IDENTITY)
+
+
+def plan_words(split: tuple[int, int, int], microbatch: int, recompute: str) -> str:
+    """A plan in words: pipeline x data x tensor, and how it is run."""
+    pipeline, data, tensor = split
+    return f"{pipeline} x {data} x {tensor}, microbatch {microbatch}, recompute {recompute}"
+
+
+def _plans(state: State, best: Best) -> tuple[str, ...]:
+    """The plan of every model on the best chip."""
+    network, arrays, found = int(state.networks.of[best.chip]), state.arrays.taken(np.array([best.chip])), []
+    for model, (task, ran) in enumerate(zip(state.networks.tasks_of(best.chip), best.ran, strict=True)):
+        way = task.ways[ran.way]
+        graph, name = task.graphs[way.graph], b"%d %d %d" % (network, model, way.graph)
+        seconds = exact_layers(graph, name, arrays, state.known).seconds
+        plan = plan_of(graph, seconds, way.recompute, state.job.hbm_bytes[best.hbm], task.training)
+        if plan is None:
+            raise AssertionError(f"{task.name}: the answer's plan does not fit")
+        found.append(plan_words((len(plan.stages), plan.data, graph.width), graph.microbatch, way.recompute))
+    return tuple(found)
 
 
 def question_of(folder: str) -> Question:
@@ -79,7 +104,11 @@ def question_of(folder: str) -> Question:
     require_of_job(said, job, opened, folder)
     chip = opened.chip(number, int(said["chip"]["hbm_bytes"]))
     scale = scale_for(job)
-    return Question(raw, job, scale, opened, number, chip, score_on(job, scale, chip))
+    plans = tuple(
+        plan_words((m["plan"]["pipeline"], m["plan"]["data"], m["tensor"]), m["microbatch"], m["recompute"])
+        for m in said["models"]
+    )
+    return Question(raw, job, scale, opened, number, chip, score_on(job, scale, chip), plans)
 
 
 def score_on(job: Job, scale: Scale, chip: Chip) -> float:
@@ -90,15 +119,17 @@ def score_on(job: Job, scale: Scale, chip: Chip) -> float:
     return float(scale.score(np.array([value_on(task, chip, job.objective) for task in tasks])))
 
 
-def best_with(job: Job, scale: Scale, processes: int) -> Found:
-    """The certified best of a changed job, measured by the scale of the run."""
-    state = search(job, scale, workers(processes))
+def best_with(
+    job: Job, scale: Scale, processes: int, opened: SpaceChips | None = None, shared: Shared | None = None
+) -> Found:
+    """The certified best of a changed job, or of changed chips, measured by the scale of the run."""
+    state = search(job, scale, workers(processes), shared=shared, opened=opened)
     best = best_of(state)
     if best is None:
         raise InfeasibleError("nothing in the changed space is feasible", {})
     chip = state.opened.chip(best.chip, job.hbm_bytes[best.hbm])
     gap = state.standing().gap
-    return Found(chip.name, identity_of(state.opened, best.chip), chip, best.score, gap)
+    return Found(chip.name, identity_of(state.opened, best.chip), chip, best.score, gap, _plans(state, best))
 
 
 def with_budget(job: Job, rule: str, most: float) -> Job:

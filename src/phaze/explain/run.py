@@ -1,9 +1,10 @@
 """The whole explanation of a run as one document, ``phaze.explanation/1``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from phaze.explain.instead import asked_instead, instead
 from phaze.explain.marginal import marginals
 from phaze.explain.neighbours import neighbours
 from phaze.explain.question import Question
@@ -13,12 +14,21 @@ SCHEMA = "phaze.explanation/1"
 
 
 def explanation(
-    question: Question, error: float | None, with_ranges: bool, processes: int, tell: Callable[[str], None]
+    question: Question,
+    error: float | None,
+    with_ranges: bool,
+    processes: int,
+    tell: Callable[[str], None],
+    others: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Neighbours, marginal values, and where they are asked for the ranges of constants and the worst case."""
+    """Neighbours, marginal values, and where asked for other values of axes, ranges of constants, the worst case."""
+    for text in others:
+        asked_instead(question, text)
     tell("neighbours")
     near = [asdict(one) for one in neighbours(question)]
     more = [asdict(one) for one in marginals(question, processes, tell)]
+    keep = question.job.space.keep
+    limits = (("power", keep.most_power), ("price", keep.most_usd))
     found = {
         "schema": SCHEMA,
         "name": question.job.name,
@@ -26,9 +36,14 @@ def explanation(
         "objective": question.job.objective.kind,
         "score": question.score,
         "asked_gap": question.job.gap,
+        "plans": list(question.plans),
         "neighbours": near,
         "marginals": more,
+        "not_limited": [name for name, limit in limits if limit is None],
     }
+    if others:
+        tell(f"the best with {', '.join(others)}")
+        found["instead"] = [asdict(instead(question, text, processes)) for text in others]
     if with_ranges:
         found["ranges"] = [asdict(one) for one in ranges(question, processes, tell)]
     if error is not None:

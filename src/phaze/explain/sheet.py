@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
-from phaze.report.terminal import table
+from phaze.report.terminal import paragraph, table
 
 
 def _gain(gain: float) -> str:
@@ -48,6 +48,24 @@ def _marginals(console: Console, said: Mapping[str, Any]) -> None:
         for one in said["marginals"]
     ]
     console.print(table(("resource", "there is", "more", said["objective"], "then best"), cells, left=1))
+    if said["not_limited"]:
+        names = " and ".join(said["not_limited"])
+        console.print(f"The study does not limit {names}: more buys nothing.", markup=False)
+
+
+def _instead(console: Console, said: Mapping[str, Any]) -> None:
+    console.print("\n[bold]What if it had to be otherwise[/bold] (the best chip with that value, all else free)")
+    cells = [
+        (
+            one["axis"].replace("_", " "),
+            _value(one["axis"], one["value"]),
+            "" if one["area_mm2"] is None else f"{one['area_mm2']:.1f}",
+            "no chip" if one["chip"] is None else _gain(one["gain"]),
+            one["chip"] or "",
+        )
+        for one in said["instead"]
+    ]
+    console.print(table(("axis", "value", "mm2", said["objective"], "best then"), cells, left=1))
 
 
 def _ranges(console: Console, said: Mapping[str, Any]) -> None:
@@ -63,6 +81,14 @@ def _ranges(console: Console, said: Mapping[str, Any]) -> None:
         for one in said["ranges"]
     ]
     console.print(table(("constant", "from", "to times", "below", "above"), cells, left=1))
+    console.print("\n[bold]The same[/bold] before another plan is best, be it on the same chip")
+    for one in said["ranges"]:
+        low = f"{one['plan_low']:.3g}" + ("" if one["plan_below"] else " or less")
+        high = f"{one['plan_high']:.3g}" + ("" if one["plan_above"] else " or more")
+        console.print(f"{one['constant']}: from {low} to {high}", markup=False)
+        for word, plan in (("below", one["plan_below"]), ("above", one["plan_above"])):
+            if plan:
+                paragraph(console, f"{word}: {plan}", "  ")
 
 
 def show_explanation(console: Console, said: Mapping[str, Any]) -> None:
@@ -70,6 +96,8 @@ def show_explanation(console: Console, said: Mapping[str, Any]) -> None:
     console.print(f"[bold]{said['chip']}[/bold], the best of {said['name']} for {said['objective']}")
     _neighbours(console, said)
     _marginals(console, said)
+    if "instead" in said:
+        _instead(console, said)
     if "ranges" in said:
         _ranges(console, said)
     if "worst_case" in said:
@@ -79,3 +107,5 @@ def show_explanation(console: Console, said: Mapping[str, Any]) -> None:
             f"the answer of this run reaches {worst['relative']:.2%} of it.",
             markup=False,
         )
+        for plan in worst["plans"]:
+            console.print(f"  its plan: {plan}", markup=False)

@@ -59,6 +59,21 @@ def _bands(values: Sequence[float], regions: Sequence[Mapping[str, Any]], across
     return "".join(drawn)
 
 
+def _strip(values: Sequence[float], regions: Sequence[Mapping[str, Any]], across: _Scale) -> str:
+    """A line along the bottom, cut where the best plans change, each piece with its small letter."""
+    edges = [values[0], *(math.sqrt(a * b) for a, b in pairwise(values)), values[-1]]
+    drawn, y = [], HEIGHT - BOTTOM - 6
+    for region in regions:
+        name = escape(region["name"].lower())
+        left, right = across(edges[region["first"]]) + 1, across(edges[region["last"] + 1]) - 1
+        drawn.append(
+            f'<rect x="{left:.1f}" y="{y}" width="{max(right - left, 1):.1f}" height="4" style="fill:var(--soft)">'
+            f"<title>{escape(region['what'])}</title></rect>"
+            f'<text x="{(left + right) / 2:.1f}" y="{y - 4}" text-anchor="middle">{name}</text>'
+        )
+    return "".join(drawn)
+
+
 def _curves(points: Sequence[Mapping[str, Any]], across: _Scale, up: _Scale, names: Sequence[str]) -> str:
     drawn = []
     for at, name in enumerate(names):
@@ -94,6 +109,7 @@ def _plot(document: Mapping[str, Any]) -> str:
             f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{up(tick):.1f}" y2="{up(tick):.1f}" '
             'style="stroke:var(--line)"/>'
         )
+    parts.append(_strip(values, document.get("plans", ()), across))
     parts.append(_curves(points, across, up, names))
     parts.append(f'<text x="{WIDTH / 2}" y="{HEIGHT - 8}" text-anchor="middle">{escape(document["over"])}</text>')
     return (
@@ -123,9 +139,11 @@ def sweep_page(document: Mapping[str, Any]) -> str:
     """The page of a ``phaze.sweep/1`` document."""
     title = f"{document['name']}: best chip along {document['over']}"
     named = ", ".join(dict.fromkeys(f"{r['name']} is {r['what']}" for r in document["chips"]))
+    plans = ", ".join(dict.fromkeys(f"{r['name'].lower()} is {r['what']}" for r in document.get("plans", ())))
     return (
         f"<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
         f"<title>{escape(title)}</title><style>{STYLE}</style><h1>{escape(title)}</h1>"
         f"<p class=soft>Throughput relative to each model's best along the range; every point is certified. "
-        f"{escape(named)}.</p>{_plot(document)}{_rows(document)}</html>\n"
+        f"Bands, the best chip: {escape(named)}. Pieces of the line below, the best plans (pipeline x data x tensor): "
+        f"{escape(plans)}.</p>{_plot(document)}{_rows(document)}</html>\n"
     )

@@ -251,10 +251,14 @@ def search(
     journal: Journal | None = None,
     watch: Watch | None = None,
     shared: Shared | None = None,
+    opened: SpaceChips | None = None,
 ) -> State:
-    """Run a search to its gap, or to its time limit; the state holds what was found and proved."""
+    """Run a search to its gap, or to its time limit; the state holds what was found and proved.
+
+    ``opened`` are chips to search instead of those of the job's space.
+    """
     began = time.monotonic()
-    opened = open_space(job.space)
+    opened = open_space(job.space) if opened is None else opened
     state = begin(job, opened, scale, kept=len(opened) <= LARGE, shared=shared)
     _pilot(state, engine, journal)
     _bound_all(state)

@@ -25,8 +25,11 @@ def sentence(document: Mapping[str, Any], opened: Reopened) -> str:
         lacking = show(document["shortage"]["missing_bytes"], "B")
         return f"{what}: this plan does not fit; stage {document['shortage']['stage']} lacks {lacking}."
     said = f"{what}: a batch of {job.batch:,} in {found}, {rate}."
+    if "proved" in document and document["chunks"] > 1:
+        least = show(document["proved"]["batch_s"], "s")
+        return f"{said} Its {document['chunks']} chunks are evaluated; without chunks no split takes less than {least}."
     if "proved" in document:
-        return f"{said} {proof(document).capitalize()}."
+        return f"{said} No split without chunks is faster, and none with chunks that was tried."
     if document["lower_bound_s"] > 0:
         share = document["batch_s"] / document["lower_bound_s"] - 1
         return f"{said} No split of the job is faster{'' if share <= 1e-9 else f' by more than {share:.2%}'}."
@@ -69,7 +72,9 @@ def _notes(document: Mapping[str, Any], story: Story) -> str:
     trust = document["constants"]
     band = f"within about {trust['band']:.0%}" if trust["band"] else "as they stand"
     notes = [f"Times are from {trust['basis']} constants, {band}.", *document["approximations"]]
-    if document.get("chunks", 1) > 1:
+    if "proved" in document and document["chunks"] > 1:
+        notes.append(proof(document))
+    elif document.get("chunks", 1) > 1:
         notes.append(f"Each stage has {document['chunks']} chunks: interleaved 1F1B, evaluated and not proved.")
     return "".join(f'<p class="soft">{escape(_sentence(note))}</p>' for note in notes)
 

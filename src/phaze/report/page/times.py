@@ -119,7 +119,8 @@ def _shapes(pipeline: Pipeline, windows: Sequence[tuple[float, float]], row: flo
                 f'data-say="{escape(words)}"/>'
             )
         else:
-            shape = f"M{left:.1f} {top:.1f}h{max(0.2, width - 0.3):.1f}v{height:.1f}h-{width - 0.3:.1f}z"
+            wide = max(0.2, width - 0.3)
+            shape = f"M{left:.1f} {top:.1f}h{wide:.1f}v{height:.1f}h-{wide:.1f}z"
             pieces[name, number % pipeline.chunks].append(shape)
     drawn = []
     for (name, chunk), own in pieces.items():
