@@ -108,7 +108,8 @@ def _plot(document: Mapping[str, Any]) -> str:
         unit = document["units"][rest[0]]
         said = f"Colour: {rest[0]} from {_number(low)} (blue) to {_number(high)} {unit} (red)."
         note = f'<p class="soft">{escape(said)}</p>'
-    return f'<svg class="plot" fill="currentColor" font-size="13" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">{"".join(parts)}</svg>{note}'
+    box = f'viewBox="0 0 {WIDTH} {HEIGHT}" fill="currentColor" font-size="13"'
+    return f'<svg class="plot" {box} role="img" aria-label="{label}">{"".join(parts)}</svg>{note}'
 
 
 def _rows(document: Mapping[str, Any]) -> str:
