@@ -87,7 +87,8 @@ def test_infinity_is_refused() -> None:
     ("text", "said"),
     [
         ('{"a": 1, "a": 2}', "the key 'a' stands twice"),
-        ('{"a": NaN}', "NaN is not a number"),
+        ('{"a": NaN}', "a: NaN is not a number"),
+        ('{"a": [1, {"b": -Infinity}]}', "a[1].b: -Infinity is not a number that can be used; give a finite number"),
         ("[1]", "the document is list"),
         ("{", "this is not JSON"),
         ("[" * 100_000, "nested too deeply"),

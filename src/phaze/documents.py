@@ -7,20 +7,24 @@ through :func:`dumps`, whose bytes depend on the value alone.
 
 import hashlib
 import json
+import re
 import sys
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from math import isfinite, isnan
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 
 from phaze import units
-from phaze.document_faults import first_fault
+from phaze.document_faults import first_fault, spell_path
 from phaze.errors import InputError
 
 Notation = Literal["json", "toml"]
+# A text without these has no number without end.
+ENDLESS = re.compile("nan|inf", re.IGNORECASE)
 
 
 class Document(BaseModel):
@@ -107,22 +111,33 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return seen
 
 
-def _no_constant(text: str) -> Any:
-    raise ValueError(f"{text} is not a number that can be used")
+def _endless(value: Any, steps: tuple[int | str, ...] = ()) -> tuple[tuple[int | str, ...], float] | None:
+    """Where the first NaN or infinity stands, and which it is."""
+    if isinstance(value, float):
+        return None if isfinite(value) else (steps, value)
+    rows: Iterable[tuple[int | str, Any]] = ()
+    if isinstance(value, dict):
+        rows = value.items()
+    elif isinstance(value, list):
+        rows = enumerate(value)
+    return next((found for key, one in rows if (found := _endless(one, (*steps, key))) is not None), None)
 
 
 def parse(text: str, notation: Notation, where: str) -> dict[str, Any]:
     """Plain values from JSON or TOML; duplicate keys, NaN and infinities are faults."""
     try:
-        if notation == "toml":
-            return tomllib.loads(text)
-        raw = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        raw = tomllib.loads(text) if notation == "toml" else json.loads(text, object_pairs_hook=_unique)
+        endless = _endless(raw) if ENDLESS.search(text) else None
     except RecursionError:
         raise InputError(where, "the document is nested too deeply") from None
     except ValueError as fault:
         raise InputError(where, f"this is not {notation.upper()}: {fault}") from None
     if not isinstance(raw, dict):
         raise InputError(where, f"the document is {type(raw).__name__}", "give an object with keys")
+    if endless is not None:
+        value = "NaN" if isnan(endless[1]) else "Infinity" if endless[1] > 0 else "-Infinity"
+        place = f"{where}: {spell_path(endless[0])}"
+        raise InputError(place, f"{value} is not a number that can be used", "give a finite number")
     return raw
 
 

@@ -20,7 +20,7 @@ SIZES = {"hidden": 2048, "layers": 16, "heads": 16, "vocabulary": 51200, "sequen
 
 
 def request(**changes: Any) -> Request:
-    asked = Asked("gpt", SIZES, "a100-80gb", devices=32, batch=32, microbatches=(1, 2), widths=(2, 4))
+    asked = Asked("gpt", SIZES, "a100-80gb", devices=32, batch=32, microbatches=(1, 2), widths=(2, 4), zero=0)
     return request_of(replace(asked, **changes))
 
 

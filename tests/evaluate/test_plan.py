@@ -8,7 +8,7 @@ import pytest
 from phaze.errors import InputError
 from phaze.evaluate.fixed import even_cuts, fixed_plan
 from phaze.evaluate.levers import fixed_levers, sought_levers
-from phaze.evaluate.plan import Request, candidates, experts_plan, rule_of_thumb
+from phaze.evaluate.plan import Request, candidates, experts_plan, rule_of_thumb, with_zeros
 from phaze.evaluate.prices import LevelPrices
 from phaze.evaluate.request import Asked, request_of
 from phaze.evaluate.run_file import job_of
@@ -139,7 +139,7 @@ def test_each_lever_of_a_given_plan_helps_and_a_smaller_change_does_not() -> Non
 
 
 def test_the_levers_of_a_job_are_the_smallest_changes_that_let_some_plan_fit() -> None:
-    job = request(devices=2, widths=(1,), microbatches=(4,))
+    job = request(devices=2, widths=(1,), microbatches=(4,), zero=0)
     chip = replace(job.setting.chip, hbm=replace(job.setting.chip.hbm, size_bytes=int(1.9 * 2**30)))
     small = replace(job, setting=replace(job.setting, chip=chip))
     shortage = sought_levers(small, list(candidates(small)))
@@ -161,6 +161,42 @@ def test_the_levers_of_a_job_are_the_smallest_changes_that_let_some_plan_fit() -
             assert not fits_with(zero=zero)
     if levers.zero is not None:
         assert fits_with(zero=levers.zero)
+
+
+def test_a_free_stage_of_zero_is_the_fastest_of_all_four() -> None:
+    free = request(batch=64)
+    best = with_zeros(free, list(candidates(free)))[0]
+    alone = [with_zeros(one, list(candidates(one)))[0] for one in (request(batch=64, zero=zero) for zero in range(4))]
+    assert best.rank == min(one.rank for one in alone)
+    assert best.problem.zero == min(alone, key=lambda one: one.rank).problem.zero
+
+
+def test_a_job_that_fits_only_with_shared_state_is_answered_and_levers_stand_beside_stage_3() -> None:
+    job = request(widths=(1,), microbatches=(1,))
+
+    def small(size_bytes: float, **changes: object) -> Request:
+        chip = replace(job.setting.chip, hbm=replace(job.setting.chip.hbm, size_bytes=int(size_bytes)))
+        return replace(job, setting=replace(job.setting, chip=chip), **changes)  # type: ignore[arg-type]
+
+    asked = small(1.5 * 2**30)
+    least = sought_levers(asked, list(candidates(asked))).levers.hbm_bytes
+    assert least is not None
+    enough = small(least + 1)
+    assert all(one.plan is None for one in candidates(enough))
+    assert with_zeros(enough, list(candidates(enough)))[0].plan is not None
+    short = small(least * (1 - 1e-6))
+    assert with_zeros(short, list(candidates(short)))[0].plan is None
+
+
+def test_devices_that_would_do_count_widths_beyond_those_there_are() -> None:
+    job = request(devices=1, widths=(1, 2, 4), microbatches=(1,))
+    assert (job.widths, job.wider) == ((1,), (2, 4))
+    chip = replace(job.setting.chip, hbm=replace(job.setting.chip.hbm, size_bytes=int(1.7 * 2**30)))
+    small = replace(job, setting=replace(job.setting, chip=chip))
+    some = sought_levers(small, list(candidates(small))).levers.devices
+    none = sought_levers(replace(small, wider=()), list(candidates(small))).levers.devices
+    assert some is not None
+    assert none is None or some <= none
 
 
 def test_the_experts_split_is_cut_evenly_and_never_beats_the_plan() -> None:

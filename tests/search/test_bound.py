@@ -39,6 +39,9 @@ def test_the_structures_of_a_chain_hold_the_fastest_plan(seed: int, recompute: R
     hbm = rng.choice((60, 150, 400, 4000)) * MIB
     forward, backward = (np.array([[10.0 ** rng.uniform(-4, -1)] for _ in range(3)]) for _ in range(2))
     bound = batch_bounds(model, LayerTimes(forward, backward), recompute, hbm, training)[0]
+    for cut in (bound * (1 + 1e-6), bound * 3):  # a cut above it changes nothing
+        again = batch_bounds(model, LayerTimes(forward, backward), recompute, hbm, training, cut)[0]
+        assert again == pytest.approx(bound, rel=3e-9)
     seconds = [LayerSeconds(float(f), float(b)) for f, b in zip(forward[:, 0], backward[:, 0], strict=True)]
     plan = fastest_plan(placement_of([graph_of(model, seconds)], model.microbatch, recompute, hbm, training))
     if plan is None:

@@ -142,7 +142,7 @@ def plan(
     sequence: int | None = None,
     microbatches: Sequence[int] | None = None,
     widths: Sequence[int] | None = None,
-    zero: int = 0,
+    zero: int | None = None,
     recompute: Recompute = "best",
     attention: Attention = "eager",
     basis: Basis = "calibrated",
@@ -165,7 +165,7 @@ def plan(
         raise InfeasibleError(document["shortage"]["sentence"], document)
     document = {
         **planned_document(request, found, rule_of_thumb(request, found), experts_plan(request, found)),
-        "job": asked_job(asked, request),
+        "job": asked_job(asked, request, found[0].problem.zero),
     }
     return _planned(document, request.setting.chip.hbm.size_bytes)
 

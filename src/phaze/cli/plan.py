@@ -32,9 +32,10 @@ Sequence = Annotated[int | None, typer.Option(help="Positions of a sequence; wit
 Microbatch = Annotated[str | None, typer.Option(help="Microbatches to try, such as 1,2,4; without it 1,2,4,8,16.")]
 Tensor = Annotated[str | None, typer.Option(help="Tensor widths to try, such as 1,8; without it those that divide.")]
 Zero = Annotated[
-    int,
+    int | None,
     typer.Option(
-        help="ZeRO stage: 1 shares the optimizer state out over the copies, 2 also gradients, 3 also weights."
+        help="ZeRO stage: 1 shares the optimizer state out over the copies, 2 also gradients, 3 also weights; without "
+        "it the fastest."
     ),
 ]
 Chunks = Annotated[
@@ -63,7 +64,7 @@ def plan(
     microbatch: Microbatch = None,
     tensor: Tensor = None,
     chunks: Chunks = None,
-    zero: Zero = 0,
+    zero: Zero = None,
     recompute: Recompute = "best",
     attention: Attention = "eager",
     datasheet: Datasheet = False,
@@ -198,7 +199,7 @@ def _planned(asked: "Asked", perfetto: str | None) -> Answer:
         write_trace(perfetto, [(asked.model, best.problem, best.plan)])
     document = {
         **planned_document(request, found, rule_of_thumb(request, found), experts_plan(request, found)),
-        "job": asked_job(asked, request),
+        "job": asked_job(asked, request, best.problem.zero),
     }
 
     def show(console: "Console") -> None:

@@ -104,6 +104,7 @@ def _brief(candidate: Candidate, best: Plan) -> dict[str, Any]:
         "data": plan.data,
         "microbatch": candidate.microbatch,
         "chunks": plan.chunks,
+        "zero": candidate.problem.zero,
         "sequence_parallel": candidate.sequence_parallel,
         "recompute": sorted({stage.recompute for stage in plan.stages}),
         "batch_s": plan.batch_s,

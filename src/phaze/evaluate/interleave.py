@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from phaze.evaluate.fixed import block_calls, even_cuts
-from phaze.evaluate.plan import Candidate, Request
+from phaze.evaluate.plan import TOLD, Candidate, Request, with_zeros
 from phaze.evaluate.prices import LevelPrices
 from phaze.graph.ir import Model
 from phaze.placement.cluster_layout import Shape
@@ -25,9 +25,6 @@ from phaze.placement.cluster_pipeline import ModeCut, fits, price
 from phaze.placement.cluster_problem import ORDERS, ClusterProblem, Mode
 from phaze.placement.cluster_solve import least_seconds
 from phaze.placement.problem import Plan
-
-# So many of the best choices are told apart; what could not be among them is not looked at.
-TOLD = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +124,10 @@ def best_interleaved(
 
 
 def with_chunks(request: Request, found: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates, best first, each with its best interleaved plan where that is faster and among the best told."""
+    """The candidates, best first, each at its best stage of ZeRO, and with its best interleaved plan where that is
+    faster and among the best told."""
     prices = LevelPrices(request.setting.cluster, request.setting.basis)
-    ranked = sorted(found, key=lambda one: one.rank)
+    ranked = with_zeros(request, found)
     for at, candidate in enumerate(ranked):
         if candidate.plan is None:
             continue

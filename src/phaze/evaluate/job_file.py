@@ -55,8 +55,8 @@ class Reopened:
     setting: Setting
 
 
-def asked_job(asked: Asked, request: Request) -> dict[str, Any]:
-    """The job of a request, as plain values."""
+def asked_job(asked: Asked, request: Request, zero: int) -> dict[str, Any]:
+    """The job of a request, as plain values, with the stage of ZeRO of its plan."""
     named = {"model": asked.model} if asked.sizes is None else {"family": asked.model, "sizes": dict(asked.sizes)}
     return {
         **named,
@@ -68,7 +68,7 @@ def asked_job(asked: Asked, request: Request) -> dict[str, Any]:
         "batch": request.batch,
         "precision": request.precision,
         "optimizer": request.optimizer,
-        "zero": request.zero,
+        "zero": zero,
         "attention": asked.attention,
         "basis": asked.basis,
     }

@@ -107,7 +107,9 @@ def _fewest_devices(problems: Sequence[ClusterProblem]) -> int | None:
 
 def sought_levers(request: Request, found: Sequence[Candidate]) -> Shortage:
     """Why nothing fits: the plan that would in the least memory, and the levers of the whole job."""
-    problems = [candidate.problem for candidate in found]
+    if request.zeros:  # Stage 3 needs the least memory, so the other levers are moved beside it.
+        request = replace(request, zero=max(request.zeros), zeros=())
+    problems = [replace(candidate.problem, zero=request.zero) for candidate in found]
 
     def anything(changed: Request) -> bool:
         try:
@@ -116,6 +118,8 @@ def sought_levers(request: Request, found: Sequence[Candidate]) -> Shortage:
             return False
         return any(something_fits(problem) for problem in tried)
 
+    with_more = replace(request, widths=request.wider, microbatches=(min(request.microbatches),))
+    beyond = [problem_at(with_more, with_more.model_at(*choice)) for choice in choices(with_more)]
     least = _least_hbm(problems)
     plan = None
     if least is not None:
@@ -128,7 +132,7 @@ def sought_levers(request: Request, found: Sequence[Candidate]) -> Shortage:
     need = inf if plan is None else max(stage.memory.total_bytes for stage in plan.stages)
     levers = Levers(
         hbm_bytes=None if plan is None else need,
-        devices=_fewest_devices(problems),
+        devices=_fewest_devices(problems + beyond),
         tensor=_first(widths, lambda width: anything(replace(request, widths=(width,)))),
         microbatch_divisor=None if size is None else smallest // size,
         recompute=_first(

@@ -5,12 +5,13 @@
     the least batch time of all is the answer; the others say what they lose by
 
 What is proved: no split with these microbatches, widths and sequence parallelism, any number of stages and copies, any
-cuts, recompute chosen stage by stage, either order of stages and copies, has a shorter batch time by the formula
-without interleaving. Chunks are then evaluated (:mod:`phaze.evaluate.interleave`). Ties go to the smaller width, then
-the larger microbatch, then without sequence parallelism.
+cuts, recompute chosen stage by stage, either order of stages and copies, any stage of ZeRO unless one is asked for, has
+a shorter batch time by the formula without interleaving. Chunks are then evaluated
+(:mod:`phaze.evaluate.interleave`). Ties go to the smaller width, then the larger microbatch, then without sequence
+parallelism.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from phaze.cost.memory import stack_state
@@ -26,6 +27,8 @@ from phaze.placement.cluster_problem import MODES, Choice, ClusterProblem
 from phaze.placement.cluster_solve import fastest_plan
 from phaze.placement.problem import Plan
 
+# So many of the best choices are told apart; what could not be among them is not looked at closely.
+TOLD = 5
 ModelAt = Callable[[int, int, bool], Model]
 
 
@@ -33,7 +36,8 @@ ModelAt = Callable[[int, int, bool], Model]
 class Request:
     """A job to plan: ``model_at`` gives the trace of one rank at (width, microbatch, sequence parallel); ``experts`` is
     the published split (pipeline, data, tensor) of 1024 devices, where there is one. ``chunks`` to evaluate beside 1;
-    None: all that divide."""
+    None: all that divide. ``zeros``: stages of ZeRO to try beside ``zero``, where it is free.
+    ``wider``: usual widths that need more devices than there are."""
 
     model_at: ModelAt
     setting: Setting
@@ -48,6 +52,8 @@ class Request:
     recompute: Choice = "best"
     experts: tuple[int, int, int] | None = None
     chunks: tuple[int, ...] | None = None
+    zeros: tuple[int, ...] = ()
+    wider: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +117,21 @@ def candidates(request: Request) -> Iterator[Candidate]:
         model = request.model_at(width, microbatch, spread)
         problem = problem_at(request, model)
         yield Candidate(microbatch, spread, model, problem, fastest_plan(problem, prices))
+
+
+def with_zeros(request: Request, found: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates, best first, each at the stage of ZeRO that is fastest, where that is among the best told: every
+    other stage is solved exactly too, but only as far as it could be."""
+    prices = LevelPrices(request.setting.cluster, request.setting.basis)
+    ranked = sorted(found, key=lambda one: one.rank)
+    for zero in request.zeros:
+        for at, candidate in enumerate(ranked):
+            told_s = sorted(one.rank[0] for one in ranked)[:TOLD][-1]
+            problem = replace(candidate.problem, zero=zero)
+            plan = fastest_plan(problem, prices, min(candidate.rank[0], told_s))
+            if plan is not None:
+                ranked[at] = replace(candidate, problem=problem, plan=plan)
+    return sorted(ranked, key=lambda one: one.rank)
 
 
 def rule_of_thumb(request: Request, found: list[Candidate]) -> Plan | None:

@@ -34,7 +34,7 @@ class Asked:
     sequence: int | None = None
     microbatches: tuple[int, ...] | None = None
     widths: tuple[int, ...] | None = None
-    zero: int = 0
+    zero: int | None = None
     recompute: Choice = "best"
     attention: Attention = "eager"
     basis: Basis = "calibrated"
@@ -62,7 +62,7 @@ def request_of(asked: Asked) -> Request:
     for what, count in (("--devices", asked.devices), ("--batch", asked.batch)):
         if count < 1:
             raise InputError(what, f"{count} is out of range", "it must be at least 1")
-    if asked.zero not in ZEROS:
+    if asked.zero is not None and asked.zero not in ZEROS:
         raise InputError("--zero", f"{asked.zero} is out of range", "use 0, 1, 2 or 3")
     if asked.recompute not in RECOMPUTES:
         raise unknown_name("--recompute", "way to recompute", asked.recompute, RECOMPUTES)
@@ -95,7 +95,9 @@ def request_of(asked: Asked) -> Request:
         sequence_parallel=(False, True),
         precision=stack.precision,
         optimizer=stack.optimizer,
-        zero=asked.zero,
+        zero=asked.zero or 0,
+        zeros=ZEROS[1:] if asked.zero is None else (),
+        wider=tuple(width for width in widths if width > asked.devices),
         recompute=asked.recompute,
         experts=None if asked.sizes is not None else entry_of(asked.model).experts,
         chunks=asked.chunks,

@@ -48,6 +48,7 @@ def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> N
                     f"microbatch {document['microbatch']}, "
                     + f"chunks {document['chunks']}"
                     + (" (evaluated)" if document["chunks"] > 1 else "")
+                    + (f", ZeRO {document['zero']}" if document["zero"] else "")
                     + (", sequence parallel" if document["sequence_parallel"] else ""),
                 ),
             ]
@@ -114,6 +115,7 @@ def show_alternatives(console: Console, document: Mapping[str, Any]) -> None:
         (
             f"t {row['tensor']} p {row['pipeline']} d {row['data']} mb {row['microbatch']}"
             + (f" v {row['chunks']}" if row["chunks"] > 1 else "")
+            + (f" z {row['zero']}" if row["zero"] else "")
             + (" sp" if row["sequence_parallel"] else ""),
             ", ".join(row["recompute"]),
             row["loses_by"] or "-",

@@ -33,7 +33,7 @@ from phaze.search.slip import Common, Slip, failed
 from phaze.search.state import State
 
 WHERE = "--engine ray"
-START_S, PATIENCE_S, END_S = 90.0, 60.0, 20.0
+START_S, PATIENCE_S, END_S = 90.0, 120.0, 20.0
 PROGRAM = "from phaze.search.engine_ray import bridge; bridge()"
 LOST = "the Ray cluster was lost", "start it again; the same command goes on from here"
 
@@ -89,6 +89,7 @@ class _Crew:
             remedy = "install the same phaze on every machine"
             raise InputError(WHERE, f"the machine {host} has another version of phaze", remedy)
         self.stillborn = 0
+        worker.warm.remote()
         self.idle.append(worker)
 
     def _answered(self, ref: Any) -> tuple[int, Answered | None]:

@@ -9,7 +9,7 @@ With f, b the seconds of prologue (0), block (1) and epilogue (2) on a chip and 
 
 The longest middle stage m is the table's (:mod:`phaze.search.layouts`). For given S and a, last rises and middle falls
 with z, so the best z lies where they cross. A number of stages is skipped when even max(C / S, c1) is too long, C being
-the time of all layers; a when its first stage is.
+the time of all layers; a when its first stage is; a chip when even C M / (S d) is, for the most S d that there is.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -158,6 +158,19 @@ def _with_stages(lay: Layout, times: "Floats", stages: int, best: float) -> floa
 
 
 @njit(cache=True)
+def _most_at_once(lay: Layout, most: int) -> int:
+    """The most stages that run at once, copies counted: S d over all structures, at least 1.
+
+    A batch of M microbatches takes at least (C / S) ceil(M / d) >= C M / (S d), C being the time of all layers.
+    """
+    plain, found = int(lay.plain_first) + int(lay.plain_last), 1
+    for stages in range(1, most + 1):
+        taken = lay.width * max(0, stages - plain) + min(stages, plain)
+        found = max(found, stages * min(lay.devices // taken, lay.microbatches))
+    return found
+
+
+@njit(cache=True)
 def least_batches(lay: Layout, forward_s: "Floats", backward_s: "Floats", cut_s: float) -> "Floats":
     """For each chip the lesser of ``cut_s`` and the least batch time; seconds are [prologue, block, epilogue; chips].
 
@@ -166,7 +179,13 @@ def least_batches(lay: Layout, forward_s: "Floats", backward_s: "Floats", cut_s:
     chips, most = forward_s.shape[1], lay.first_ok.shape[0] - 1
     found, times = np.empty(chips), np.empty((2, 3))
     blocks, recent = lay.sync_s.shape[0] - 1, 2
+    at_once = _most_at_once(lay, most)
     for chip in range(chips):
+        work = forward_s[0, chip] + backward_s[0, chip] + forward_s[2, chip] + backward_s[2, chip]
+        work += blocks * (forward_s[1, chip] + backward_s[1, chip])
+        if work * lay.microbatches / at_once * (1 - 1e-9) >= cut_s:
+            found[chip] = cut_s
+            continue
         for k in range(3):
             times[0, k], times[1, k] = forward_s[k, chip], backward_s[k, chip]
         best = cut_s

@@ -14,14 +14,17 @@ class Worker:
     """An actor; ``known`` are the schedules of the search that it has found or was told."""
 
     def __init__(self) -> None:
+        self.common: Common | None = None
+        self.known = Known()
+
+    def warm(self) -> None:
+        """Load the kernels; a machine that has none compiled compiles them now."""
         from phaze.cost import kernels as cost
         from phaze.placement import kernels as placement
         from phaze.schedule import kernels as schedule
 
         for module in (cost, placement, schedule):
             module.warm()
-        self.common: Common | None = None
-        self.known = Known()
 
     def about(self) -> tuple[str, int, str]:
         """The machine, the process, the code."""

@@ -41,6 +41,7 @@ def _alternatives(document: Mapping[str, Any]) -> str:
         (
             f"tensor {row['tensor']}, pipeline {row['pipeline']}, data {row['data']}, microbatch {row['microbatch']}"
             + (f", {row['chunks']} chunks (evaluated)" if row.get("chunks", 1) > 1 else "")
+            + (f", ZeRO {row['zero']}" if row.get("zero") else "")
             + (", sequence parallel" if row["sequence_parallel"] else ""),
             escape(", ".join(row["recompute"])),
             escape(row["loses_by"] or "the best"),
