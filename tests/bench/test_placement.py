@@ -6,6 +6,7 @@ import time
 import pytest
 
 from phaze.cost.memory import State
+from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.placement import cluster_solve
 from phaze.placement.cluster_prices import RingPrices
@@ -61,6 +62,36 @@ def test_a_thousand_unequal_layers_on_100_000_devices(widths: tuple[int, ...]) -
     ours = _milliseconds(unequal_chain(1000, 100_000, widths), 3)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"place 1000 unequal layers, widths {widths!s:14} {ours:7.0f} ms   budget 5000   peak {peak:.0f} MB of 300")
+
+
+@pytest.mark.parametrize(("microbatches", "zero"), [(400_000, 0), (400_000, 1), (4096, 0), (4096, 1)])
+def test_rules_cluster_with_a_thousand_unequal_layers_on_100_000_devices(microbatches: int, zero: int) -> None:
+    warm()
+    graphs = unequal_chain(1000, 100_000, (1, 2, 4, 8)).graphs
+    levels = (Level("node", "switch", 8, 2e11, 5e-6), Level("net", "switch", 12_500, 2.5e10, 1e-5))
+    problem = ClusterProblem(
+        devices=100_000,
+        hbm_bytes=80 * 2**30,
+        microbatches=microbatches,
+        recompute="best",
+        schedule="1f1b",
+        zero=zero,
+        state=State(2.0, 4.0, 12.0),
+        sent_bytes=2.0,
+        hbm_bytes_per_s=2e12,
+        cluster=Cluster("two levels", "two levels", 100_000, levels),
+        stack=load_stack("megatron-2021"),
+        graphs=graphs,
+        extras=tuple(tuple(Extra(0.4 * la.activation_bytes, 0.1 * la.forward_s) for la in g.layers) for g in graphs),
+    )
+    start, began = time.perf_counter(), time.process_time()
+    cluster_solve.fastest_plan(problem, RingPrices(problem.cluster))
+    ours, used = time.perf_counter() - start, time.process_time() - began
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(
+        f"place 1000 unequal layers, rules cluster, {microbatches} microbatches, ZeRO {zero}  {ours:5.1f} s "
+        f"({used:.1f} CPU)   aim 5   peak {peak:.0f} MB of 300"
+    )
 
 
 @pytest.mark.parametrize(("recompute", "zero"), [("best", 0), ("best", 1), ("none", 0)])

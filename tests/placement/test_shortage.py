@@ -6,7 +6,7 @@ import pytest
 
 from phaze.placement.answer import document_of, place
 from phaze.placement.problem import Layer, Plan, Problem, layer_graph
-from phaze.placement.shortage import Shortage
+from phaze.placement.shortage import Shortage, shortage_of, wider
 from phaze.placement.solve import fastest_plan
 from tests.placement.placement_cases import every_plan, published, random_problem
 
@@ -92,3 +92,19 @@ def test_a_smaller_microbatch_and_a_wider_split_are_estimated() -> None:
     roomy = place(replace(problem, devices=64))
     assert isinstance(roomy, Shortage)
     assert roomy.levers.tensor == 16
+
+
+@pytest.mark.parametrize("hbm_bytes", [1.0, 2.0, 3.0, 5.0])
+def test_the_width_that_would_do_is_the_first_power_of_two_that_fits(hbm_bytes: float) -> None:
+    layers = [Layer(i, 1.0, 2.0, 4.0, 4.0, True) for i in range(3)]
+    graph = layer_graph(2, layers, [(0, 1, 0.5), (1, 2, 0.5)])
+    problem = Problem(64, hbm_bytes, 1.0, 4, "sgd", "none", (graph,))
+    assert fastest_plan(problem) is None
+    wide = {factor: replace(problem, graphs=(wider(graph, factor),)) for factor in (2, 4, 8, 16, 32)}
+    wanted = next((2 * factor for factor, other in wide.items() if fastest_plan(other) is not None), None)
+    assert shortage_of(problem).levers.tensor == wanted
+    assert (wanted is None) == (hbm_bytes == 1.0)
+    few = replace(problem, devices=2)
+    assert shortage_of(few).levers.tensor is None
+    whole = replace(graph, layers=tuple(replace(layer, sharded=False) for layer in layers))
+    assert shortage_of(replace(problem, graphs=(whole,))).levers.tensor is None

@@ -91,6 +91,11 @@ def need_torch(what: str) -> None:
     for name in ("torch", "transformers"):
         if importlib.util.find_spec(name) is None:
             raise InputError(what, f"a trace needs {name}, which is missing", "install phaze-codesign[torch]")
+        try:
+            importlib.import_module(name)
+        except Exception as fault:
+            said = f"{type(fault).__name__}: {fault}"
+            raise InputError(what, f"a trace needs {name}, which cannot be imported ({said})") from None
 
 
 def source_of(request: Request) -> "Source":

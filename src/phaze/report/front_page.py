@@ -41,7 +41,7 @@ class _Axis:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.4g}" if value < 1e5 else f"{value:.3g}"
+    return f"{value:,.4g}" if not 1e3 <= value < 1e9 else f"{value:,.0f}"
 
 
 def _shade(share: float) -> str:
@@ -108,9 +108,8 @@ def _plot(document: Mapping[str, Any]) -> str:
         unit = document["units"][rest[0]]
         said = f"Colour: {rest[0]} from {_number(low)} (blue) to {_number(high)} {unit} (red)."
         note = f'<p class="soft">{escape(said)}</p>'
-    return (
-        f'<svg class="plot" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">{"".join(parts)}</svg>{note}'
-    )
+    box = f'viewBox="0 0 {WIDTH} {HEIGHT}" fill="currentColor" font-size="13"'
+    return f'<svg class="plot" {box} role="img" aria-label="{label}">{"".join(parts)}</svg>{note}'
 
 
 def _rows(document: Mapping[str, Any]) -> str:

@@ -68,6 +68,7 @@ OTHERS: Mapping[str, tuple[str, Mapping[str, Any]]] = MappingProxyType(
     {
         "qwen3": ("Qwen3ForCausalLM", {**_LLAMA, "head_dim": 8}),
         "olmo2": ("Olmo2ForCausalLM", _LLAMA),
+        "gpt_neox": ("GPTNeoXForCausalLM", _BERT),
         "glm4": ("Glm4ForCausalLM", {**_LLAMA, "head_dim": 8, "pad_token_id": 0}),
         "gemma2": ("Gemma2ForCausalLM", {**_LLAMA, "head_dim": 8}),
         "deepseek_v2": (

@@ -201,6 +201,18 @@ def test_a_width_that_does_not_divide_is_the_fullest_rank_and_says_so() -> None:
     assert any("51 tokens" in text for text in model.approximations)
 
 
+def test_query_key_and_value_of_a_head_stay_together() -> None:
+    model = trace_model(small("gpt_neox"), tensor=3)  # 4 heads: two on the fullest rank, not 12 thirds of heads
+    fused = next(o for o in block(model).forward.operators if o.module.endswith("query_key_value"))
+    assert fused.size("n") == 2 * 3 * 8
+    assert any("4 pieces do not divide by 3" in text and "holds 2" in text for text in model.approximations)
+
+
+def test_code_that_fails_at_a_width_that_does_not_divide_says_so() -> None:
+    with pytest.raises(InputError, match=r"multiple of 16 bytes.*try a width that divides: .* do not divide by 3"):
+        trace_model(small("deepseek_v2"), tensor=3)
+
+
 def test_grouped_queries_refuse_a_width_that_splits_a_group() -> None:
     with pytest.raises(InputError, match="2 heads do not divide by 4; widths: 1, 2"):
         trace_model(small("llama3-8b"), tensor=4)

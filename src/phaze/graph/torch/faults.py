@@ -13,8 +13,8 @@ SIXTEEN_BITS = "models are traced in 16 bit (bfloat16), and its code must run in
 
 
 @contextmanager
-def of_model(name: str) -> Iterator[None]:
-    """Turn whatever a model raises into an :class:`InputError`."""
+def of_model(name: str, remedy: str = "") -> Iterator[None]:
+    """Turn whatever a model raises into an :class:`InputError`, with a ``remedy`` if there may be one."""
     try:
         yield
     except PhazeError:
@@ -27,7 +27,7 @@ def of_model(name: str) -> Iterator[None]:
         ) from None
     except (Exception, SystemExit) as fault:
         message = " ".join(str(fault).split())
-        hint = SIXTEEN_BITS if "bfloat16" in message.lower() else ""
+        hint = SIXTEEN_BITS if "bfloat16" in message.lower() else remedy
         raise InputError(name, f"the model raised {type(fault).__name__}: {message[:400]}", hint) from fault
 
 

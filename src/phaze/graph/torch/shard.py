@@ -105,6 +105,15 @@ class Surgery:
 
     def _unit(self, path: str, split: Split) -> int:
         """The width that must not be cut: an attribute of the nearest module around, or of a neighbour."""
+        unit = self._part_of_unit(path, split)
+        heads = getattr(getattr(self.model, "config", None), "num_attention_heads", 0)
+        together = split.unit == "head_dim" and split.style == "column" and isinstance(heads, int)
+        if together and self.modules[path].weight.shape[0] == 3 * heads * unit:
+            return 3 * unit  # query, key and value of a head stand together
+        return unit
+
+    def _part_of_unit(self, path: str, split: Split) -> int:
+        """The width of a head, or of what else ``split`` names; 1 where it names nothing."""
         if not split.unit:
             return 1
         parent = path.rpartition(".")[0]

@@ -75,7 +75,9 @@ def trace_model(
             sequence_parallel=sequence_parallel and tensor > 1,
         )
         kernels = Kernels(attention == "fused", sharding.vocabulary)
-        walk = _walk(program, found, kernels, sharding)
+        uneven = next((note.partition(";")[0] for note in sharding.notes if "do not divide" in note), "")
+        with faults.of_model(source.name, f"try a width that divides: {uneven}" if uneven else ""):
+            walk = _walk(program, found, kernels, sharding)
         faults.check_known(source.name, _unknown(walk))
         layers, calls, edges, ties = _assemble(walk, sharding)
     return Model(
