@@ -34,6 +34,15 @@ def test_no_run_of_the_searched_space_beats_the_best_plan(mode: str) -> None:
     assert said["best"]["tensor"] * said["best"]["pipeline"] * said["best"]["data"] <= 8
 
 
+def test_the_microbatch_of_the_run_is_searched_too() -> None:
+    cells = {"batch": "24", "tensor": "1", "pipeline": "1", "data": "8", "microbatch": "3", "recompute": "none"}
+    header, line = changed(**{**TINY, **cells}).splitlines()
+    (row,) = read_rows(f"{header},chunks\n{line},1", "mine.csv")
+    found = beside(row, "calibrated", Shelf())
+    assert found.gain is not None and found.gain >= -1e-12
+    assert found.best is not None and found.best.microbatch == 3
+
+
 def test_a_job_that_fits_nowhere_has_no_best_plan() -> None:
     (row,) = read_rows(changed(hidden="16384", layers="64", devices="1", tensor="1", pipeline="1", data="1"), "m.csv")
     found = beside(row, "calibrated", Shelf())

@@ -49,7 +49,8 @@ def _usual_widths(asked: Asked) -> tuple[int, ...]:
     return entry_of(asked.model).shipped
 
 
-def _microbatches(batch: int) -> tuple[int, ...]:
+def usual_microbatches(batch: int) -> tuple[int, ...]:
+    """Powers of two that divide the batch."""
     return tuple(size for size in (1, 2, 4, 8, MOST_MICROBATCH) if size <= batch and batch % size == 0)
 
 
@@ -91,7 +92,7 @@ def request_of(asked: Asked) -> Request:
         devices=asked.devices,
         batch=asked.batch,
         widths=fitting,
-        microbatches=asked.microbatches or _microbatches(asked.batch),
+        microbatches=asked.microbatches or usual_microbatches(asked.batch),
         sequence_parallel=(False, True),
         precision=stack.precision,
         optimizer=stack.optimizer,

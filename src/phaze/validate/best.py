@@ -1,13 +1,14 @@
 """The best plan of ``phaze plan`` for each measured job, beside the plan that was run.
 
 A job is a model, a machine, a number of devices and a batch; of the runs of one job the one that was measured fastest
-stands for it. The search is that of :mod:`phaze.evaluate.plan`: widths 1, 2, 4, 8, microbatches up to 16, any stages,
-copies, cuts and recompute, with and without sequence parallelism, ZeRO as in the run, interleaving as evaluated there.
-Both plans are priced by the same formula, so that
+stands for it. The search is that of :mod:`phaze.evaluate.plan`: widths 1, 2, 4, 8, microbatches up to 16 and that of
+the run, any stages, copies, cuts and recompute, with and without sequence parallelism, ZeRO as in the run, interleaving
+as evaluated there. Both plans are priced by the same formula, so that
 
     gain = predicted seconds of the run / predicted seconds of the best - 1
 
-is below 0 only where the run did what is not searched: larger microbatches or widths, other chunks of uneven stages.
+is below 0 only where the run did what is not searched (wider splits, other chunks of uneven stages) or what does not
+fit by our count of memory.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,7 +17,7 @@ from typing import Any
 
 from phaze.evaluate.interleave import with_chunks
 from phaze.evaluate.plan import Candidate, candidates
-from phaze.evaluate.request import Asked, request_of
+from phaze.evaluate.request import Asked, request_of, usual_microbatches
 from phaze.evaluate.shelf import Shelf
 from phaze.hardware.calibration import Basis
 from phaze.validate.predict import Prediction, predict
@@ -54,6 +55,7 @@ def jobs_of(rows: Iterable[MeasuredRun]) -> tuple[MeasuredRun, ...]:
 def _asked(row: MeasuredRun, basis: Basis) -> Asked:
     run = row.run
     family = next((name for name in ("gpt", "llama") if name in run), None)
+    sizes = {*usual_microbatches(run["batch"]), run["plan"].get("microbatch", 1)}
     return Asked(
         model=family or run["model"],
         sizes=run[family] if family else None,
@@ -66,6 +68,7 @@ def _asked(row: MeasuredRun, basis: Basis) -> Asked:
         zero=run["plan"].get("zero", 0),
         attention=run.get("attention", "eager"),
         basis=basis,
+        microbatches=tuple(sorted(sizes)),
     )
 
 
