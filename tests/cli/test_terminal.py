@@ -49,6 +49,7 @@ WITH_A_RUN = [
     "compare study.toml --run run --chip tpu-v4",
     "explain run",
     "sweep study.toml --over training.devices=32,64 --out swept",
+    "front study.toml --of throughput,area --out front",
     "calibrate measured.csv --chip a100-80gb --out mine.toml",
 ]
 MEASURED = """operator,batch,m,n,k,elements,rows,seconds
