@@ -145,6 +145,15 @@ def test_exit_codes_say_whether_all_fit(phaze: Any, write: Callable[[str, Any], 
     assert phaze("place", "--json").code == 2
 
 
+def test_layers_that_branch_too_widely_are_said_with_their_file(phaze: Any, write: Callable[[str, Any], str]) -> None:
+    layer = GOOD["widths"]["2"]["layers"][0]
+    layers = [{**layer, "id": i} for i in range(20)]
+    edges = [{"from": 0, "to": i, "bytes": 1.0} for i in range(1, 20)]
+    ran = phaze("place", write("wide.json", _changed(("widths",), {"1": {"layers": layers, "edges": edges}})), "--json")
+    assert ran.code == 2
+    assert "wide.json: widths.1.edges: the layers branch into more than 100,000 sets" in ran.err
+
+
 def test_a_profile_may_come_from_standard_input(phaze: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     import io
 

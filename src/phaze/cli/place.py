@@ -83,9 +83,13 @@ def write_trace(path: str, plans: "Sequence[tuple[str, Problem | ClusterProblem,
 
 def _answer(path: str) -> "tuple[Problem | ClusterProblem, Plan | Shortage]":
     from phaze.documents import notation_of, parse, read_text
+    from phaze.errors import InputError
     from phaze.placement.answer import place as place_problem
     from phaze.placement.cluster_profile import any_problem_of
 
     text, where = read_text(path)
     problem = any_problem_of(parse(text, notation_of(path, text), where), where)
-    return problem, place_problem(problem)
+    try:
+        return problem, place_problem(problem)
+    except InputError as fault:
+        raise InputError(f"{where}: {fault.where}", fault.problem, fault.remedy) from None
