@@ -1,6 +1,7 @@
 """Small models and spaces for tests: passes of random works in a chain of prologue, blocks and epilogue."""
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,11 @@ from phaze.hardware.ownership import load_terms, ownership_of
 from phaze.placement.problem import Recompute
 from phaze.schedule.problem import Core
 from phaze.search.chips import SpaceChips
+from phaze.search.evaluation import Evaluated
 from phaze.search.objective import Kind, Objective, Scale
 from phaze.search.plain import value_on
 from phaze.search.space import SpaceFile
+from phaze.search.state import State
 from phaze.search.task import Job, ModelTask, networks_of, ways_of
 
 MIB, GIB = 2**20, 2**30
@@ -106,3 +109,16 @@ def exact_score(job: Job, scale: Scale, opened: SpaceChips, chip: int, hbm: int)
         return float("inf")
     values = [value_on(task, value, job.objective) for task in tasks]
     return float(scale.score(np.array(values)))
+
+
+def stopping_after_one(plain: Callable[[State, int, float], Evaluated]) -> Callable[[State, int, float], Evaluated]:
+    """``plain`` for one chip, then an interruption."""
+    seen = list[int]()
+
+    def stopping(state: State, chip: int, cut: float) -> Evaluated:
+        if seen:
+            raise KeyboardInterrupt
+        seen.append(chip)
+        return plain(state, chip, cut)
+
+    return stopping

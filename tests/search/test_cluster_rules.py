@@ -16,13 +16,11 @@ from phaze.search.chips import open_space
 from phaze.search.cluster_bound import cheap_floors, cut_bounds
 from phaze.search.cluster_shapes import tables_of
 from phaze.search.cluster_task import ClusterTask, SerialTimes, problem_of, serial_times
-from phaze.search.evaluation import Evaluated
 from phaze.search.folder import JOURNAL, RESULT, run_in
 from phaze.search.journal import read_closed
 from phaze.search.objective import KINDS, Objective
-from phaze.search.state import State
 from phaze.search.task import Job
-from tests.search.made import MIB
+from tests.search.made import MIB, stopping_after_one
 from tests.search.made_cluster import cluster_job, cluster_task
 from tests.search.test_run import _check_against_exhaustive
 
@@ -150,15 +148,8 @@ def _few() -> Job:
 def test_workers_and_interruptions_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = run_in(tmp_path / "whole", "", _few())
     run_in(tmp_path / "two", "", _few(), 2)
-    plain, seen = run.evaluate_one, list[int]()
-
-    def stopping(state: State, chip: int, cut: float) -> Evaluated:
-        if len(seen) == 1:
-            raise KeyboardInterrupt
-        seen.append(chip)
-        return plain(state, chip, cut)
-
-    monkeypatch.setattr(run, "evaluate_one", stopping)
+    plain = run.evaluate_one
+    monkeypatch.setattr(run, "evaluate_one", stopping_after_one(plain))
     with pytest.raises(KeyboardInterrupt):
         run_in(tmp_path / "stopped", "", _few())
     monkeypatch.setattr(run, "evaluate_one", plain)

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from phaze.cli.answer import exit_code_of
-from phaze.cli.main import app
 from phaze.search.baseline import scale_for
 from phaze.search.chips import open_space
 from phaze.search.verify import plain_of
@@ -15,7 +13,7 @@ from phaze.search.verify_answer import check_answer
 from phaze.study.load import job_of, read_study, study_of
 from tests.conftest import Ran
 from tests.search.test_study import SPACE
-from tests.search.test_verify import _leaves, _spoiled
+from tests.search.test_verify import _leaves, _spoiled, finished
 
 STUDY = """schema = "phaze.study/1"
 name = "tiny"
@@ -34,12 +32,7 @@ sequence_parallel = "best"
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run."""
-    folder = tmp_path_factory.mktemp("tiny")
-    (folder / "space.toml").write_text(SPACE)
-    (folder / "study.toml").write_text(STUDY.format(folder=folder))
-    arguments = ["search", str(folder / "study.toml"), "--out", str(folder / "run"), "--workers", "1"]
-    assert exit_code_of(app, arguments) == 0
-    return folder / "run"
+    return finished(tmp_path_factory.mktemp("tiny"), STUDY)
 
 
 def test_a_good_run_holds_and_says_what_it_is(run: Path, phaze: Callable[..., Ran]) -> None:

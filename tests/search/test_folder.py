@@ -17,7 +17,7 @@ from phaze.search.result import code_digest
 from phaze.search.run import evaluate_one, search
 from phaze.search.state import State
 from phaze.search.task import Job
-from tests.search.made import made_job, made_task
+from tests.search.made import made_job, made_task, stopping_after_one
 
 
 def _job(digest: str = "made") -> Job:
@@ -38,15 +38,8 @@ def test_an_interrupted_run_goes_on_and_evaluates_nothing_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = run_in(tmp_path / "whole", "", _job())
-    plain, seen = run.evaluate_one, list[int]()
-
-    def stopping(state: State, chip: int, cut: float) -> Evaluated:
-        if len(seen) == 1:
-            raise KeyboardInterrupt
-        seen.append(chip)
-        return plain(state, chip, cut)
-
-    monkeypatch.setattr(run, "evaluate_one", stopping)
+    plain = run.evaluate_one
+    monkeypatch.setattr(run, "evaluate_one", stopping_after_one(plain))
     with pytest.raises(KeyboardInterrupt):
         run_in(tmp_path / "run", "", _job())
     with SqliteJournal(tmp_path / "run" / JOURNAL, "made", code_digest()) as journal:

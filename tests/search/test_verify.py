@@ -25,15 +25,19 @@ microbatches = [1, 2]
 """
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run."""
-    folder = tmp_path_factory.mktemp("tiny")
+def finished(folder: Path, study: str) -> Path:
+    """The run of a study over the small space."""
     (folder / "space.toml").write_text(SPACE)
-    (folder / "study.toml").write_text(STUDY.format(folder=folder))
+    (folder / "study.toml").write_text(study.format(folder=folder))
     arguments = ["search", str(folder / "study.toml"), "--out", str(folder / "run"), "--workers", "1"]
     assert exit_code_of(app, arguments) == 0
     return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run."""
+    return finished(tmp_path_factory.mktemp("tiny"), STUDY)
 
 
 @pytest.fixture
