@@ -21,15 +21,19 @@ def check(file: File, settings: Settings = None) -> Answer:
 
     Example: phaze study check examples/quickstart.toml --set objective.kind=energy_delay
     """
-    from phaze.search.keep import chips_of
+    from phaze.search.keep import kept_of
+    from phaze.search.shortage import no_chip
     from phaze.study.load import job_of, study_of
 
     raw, where = settled(file, None, settings or [])
     job = job_of(study_of(raw, where))
+    kept = kept_of(job.space)
+    if not len(kept.chips):
+        raise no_chip(job.space, kept)
     document = {
         "study": job.name,
         "digest": job.digest,
-        "chips": len(chips_of(job.space)),
+        "chips": len(kept.chips),
         "hbm_bytes": list(job.hbm_bytes),
         "models": [
             {

@@ -95,21 +95,27 @@ def _best(sets: "Sets", basis: "Basis") -> Answer:
     from rich.progress import track
 
     from phaze.evaluate.shelf import Shelf
-    from phaze.validate.best import beside, best_document, jobs_of
+    from phaze.validate.best import beside, best_document, priced_jobs
 
     shelf = Shelf()
-    jobs = [(name, row) for name, _, rows in sets for row in jobs_of(rows)]
+    priced = {name: priced_jobs(rows) for name, _, rows in sets}
+    jobs = [(name, row) for name, (rows, _) in priced.items() for row in rows]
     bar = track(jobs, "Planning", console=Console(stderr=True), transient=True)
     found = [(name, beside(row, basis, shelf)) for name, row in bar]
     titles = {name: title for name, title, _ in sets}
     by_set = {name: [one for own, one in found if own == name] for name in titles}
-    document = {"basis": basis, "sets": [{"name": n, "jobs": best_document(ones)} for n, ones in by_set.items()]}
+    document = {
+        "basis": basis,
+        "sets": [{"name": n, "jobs": best_document(ones), "left_out": priced[n][1]} for n, ones in by_set.items()],
+    }
 
     def show(console: "Console") -> None:
         from phaze.report.validation_sheet import show_best
 
         for name, ones in by_set.items():
             show_best(console, titles[name], ones)
+            if priced[name][1]:
+                console.print(f"{priced[name][1]} jobs left out: their precision is not priced yet")
 
     return Answer((document,), show)
 

@@ -22,8 +22,8 @@ from phaze.graph.store import load as load_graph
 from phaze.graph.zoo import load_family, load_model
 from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import grown
-from phaze.hardware.library import load_chip, load_cluster, load_stack
-from phaze.hardware.stack import Optimizer, Precision
+from phaze.hardware.library import load_built_stack, load_chip, load_cluster
+from phaze.hardware.stack import Optimizer, Precision, require_priced
 
 
 class JobTable(Document):
@@ -102,6 +102,7 @@ def reopened(document: Mapping[str, Any], where: str) -> Reopened:
         raise InputError(where, f"the key '{lacking[0]}' is missing", "give what phaze plan ... --json prints")
     require_job_plan(document, where)
     job = check(JobTable, document["job"], f"{where}: job")
+    require_priced(job.precision, f"{where}: job.precision")
     split: dict[str, Any] = {
         "tensor": document["tensor"],
         "microbatch": document["microbatch"],
@@ -118,4 +119,4 @@ def reopened(document: Mapping[str, Any], where: str) -> Reopened:
     else:
         raise InputError(f"{where}: job", "it names no model", "give model, family and sizes, or graph")
     cluster = grown(load_cluster(job.cluster), job.devices, f"{where}: job.devices")
-    return Reopened(job, model, Setting(load_chip(job.chip), cluster, load_stack(job.stack), job.basis))
+    return Reopened(job, model, Setting(load_chip(job.chip), cluster, load_built_stack(job.stack), job.basis))

@@ -12,7 +12,8 @@ from phaze.graph.ir import Attention, Model
 from phaze.graph.zoo import entry_of, load_family, load_model
 from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import grown
-from phaze.hardware.library import load_chip, load_cluster, load_stack
+from phaze.hardware.library import load_built_stack, load_chip, load_cluster
+from phaze.hardware.stack import require_priced
 from phaze.placement.cluster_problem import MODES, ZEROS, Choice
 
 MOST_MICROBATCH = 16
@@ -68,7 +69,7 @@ def request_of(asked: Asked) -> Request:
     if asked.recompute not in RECOMPUTES:
         raise unknown_name("--recompute", "way to recompute", asked.recompute, RECOMPUTES)
     cluster = grown(load_cluster(name), asked.devices, "--devices")
-    stack = load_stack(asked.stack or cluster.stack)
+    stack = load_built_stack(asked.stack or cluster.stack)
     widths = asked.widths or _usual_widths(asked)
     fitting = tuple(width for width in widths if width <= asked.devices)
     if not fitting:
@@ -94,7 +95,7 @@ def request_of(asked: Asked) -> Request:
         widths=fitting,
         microbatches=asked.microbatches or usual_microbatches(asked.batch),
         sequence_parallel=(False, True),
-        precision=stack.precision,
+        precision=require_priced(stack.precision, f"the stack {stack.name}: precision"),
         optimizer=stack.optimizer,
         zero=asked.zero or 0,
         zeros=ZEROS[1:] if asked.zero is None else (),

@@ -18,8 +18,8 @@ from phaze.graph.store import load as load_graph
 from phaze.graph.zoo import entry_of, load_family, load_model
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, grown
-from phaze.hardware.library import load_chip, load_cluster, load_stack
-from phaze.hardware.stack import Optimizer, Precision, Stack
+from phaze.hardware.library import load_built_stack, load_chip, load_cluster
+from phaze.hardware.stack import Optimizer, Precision, Stack, require_priced
 
 T = TypeVar("T")
 RecomputeName = Literal["none", "selective", "full"]
@@ -168,6 +168,12 @@ def _depth(run: RunFile) -> int | None:
     return None if table is None else table.layers
 
 
+def _precision(run: RunFile, stack: Stack, where: str) -> Precision:
+    if run.precision is not None:
+        return require_priced(run.precision, f"{where}: precision")
+    return require_priced(stack.precision, f"{where}: stack: precision")
+
+
 def job_of(raw: dict[str, Any], where: str, shelf: Shelf | None = None) -> Job:
     """The job that a document describes, or an InputError with the path; ``shelf`` keeps what jobs share."""
     run, kept = check(RunFile, raw, where), shelf or Shelf()
@@ -176,7 +182,7 @@ def job_of(raw: dict[str, Any], where: str, shelf: Shelf | None = None) -> Job:
         return kept.take((kind, name), lambda: _at(f"{where}: {kind}", lambda: load(name)))
 
     cluster = preset("cluster", run.cluster, load_cluster)
-    stack = preset("stack", run.stack or cluster.stack, load_stack)
+    stack = preset("stack", run.stack or cluster.stack, load_built_stack)
     traced = traced_as(run)
     return Job(
         model=kept.take(("model", traced, _depth(run)), lambda: _at(where, lambda: _model_of(run))),
@@ -187,6 +193,6 @@ def job_of(raw: dict[str, Any], where: str, shelf: Shelf | None = None) -> Job:
         devices=run.devices,
         batch=run.batch,
         plan=run.plan,
-        precision=run.precision or stack.precision,
+        precision=_precision(run, stack, where),
         optimizer=run.optimizer or stack.optimizer,
     )

@@ -12,7 +12,7 @@ from phaze.errors import unknown_name
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster
 from phaze.hardware.files import ChipFile, ClusterFile, StackFile
-from phaze.hardware.stack import Stack
+from phaze.hardware.stack import Stack, require_built
 
 M = TypeVar("M", bound=documents.Document)
 
@@ -52,3 +52,8 @@ def load_cluster(text: str) -> Cluster:
 def load_stack(text: str) -> Stack:
     """A software stack by preset name or path."""
     return read(StackFile, "stacks", text).value()
+
+
+def load_built_stack(text: str) -> Stack:
+    """A software stack whose schedule is one that layers are run by."""
+    return require_built(load_stack(text), text if is_path(text) else "")

@@ -6,9 +6,11 @@ from typing import Literal
 from phaze.errors import InputError
 
 Fusion = Literal["none", "chains", "elementwise", "full"]
-ScheduleRule = Literal["serial", "icml24", "overlap"]
+ScheduleRule = Literal["serial", "companions", "links", "overlap", "icml24"]
 Precision = Literal["fp32", "bf16", "fp8"]
 Optimizer = Literal["sgd", "adam"]
+# Traces, operator times and collectives are those of 16-bit values.
+PRICED_PRECISION: Precision = "bf16"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,7 @@ class Stack:
     ``trims_recompute``: a compiler leaves out of a second forward pass what the backward pass does not read.
     ``balances_stages``: it cuts a model into stages of equal work, not of as many blocks.
     ``gradient_bytes``: of ``state_bytes``, those of the gradient; 0: as the precision says.
+    ``schedule``: how the operators of a layer may overlap (:func:`require_built`).
     """
 
     name: str
@@ -58,3 +61,30 @@ class Stack:
                 f"{self.hidden_synchronisation!r} is out of range",
                 "it must be between 0 and 1",
             )
+
+
+class NotPricedError(InputError):
+    """A precision whose state bytes are known and whose times are not."""
+
+
+def require_priced(precision: Precision, where: str) -> Precision:
+    """The precision, or a refusal: others than 16 bits have state bytes and no times of their own."""
+    if precision != PRICED_PRECISION:
+        problem = f"'{precision}' is not priced yet: times, activations and collectives are those of 16 bits"
+        raise NotPricedError(where, problem, f"allowed: {PRICED_PRECISION}")
+    return precision
+
+
+def require_built(stack: Stack, where: str) -> Stack:
+    """The stack, or a refusal if its layers are not run by the schedule that it names.
+
+    Operators run one after another (``serial``); where the stack hides tensor collectives, those run behind the weight
+    gradients (``companions``; older files call that ``serial`` too).
+    """
+    if stack.schedule == "serial" or (stack.schedule == "companions" and stack.hides_tensor_collectives):
+        return stack
+    path = f"{where}: schedule" if where else "schedule"
+    if stack.schedule == "companions":
+        raise InputError(path, "'companions' and hides_tensor_collectives = false", "make it true or say 'serial'")
+    allowed = "companions, serial" if stack.hides_tensor_collectives else "serial"
+    raise InputError(path, f"'{stack.schedule}' is not built for stacks yet", f"allowed: {allowed}")

@@ -1,5 +1,6 @@
 """Published runs beside ours in the terminal: a line for every set, or for every row of some."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import median
 from types import MappingProxyType
@@ -7,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from phaze.report.terminal import table
+from phaze.report.terminal import paragraph, table
 from phaze.units import Unit, show
 from phaze.validate.best import Beside, plan_of
 from phaze.validate.compare import Compared, Quantity
@@ -53,6 +54,10 @@ def show_scores(console: Console, compared: Sequence[Compared]) -> None:
                 console.print(f"[bold]{title}{said}[/bold]")
                 console.print(table(columns, cells))
                 console.print()
+    for one in compared:
+        for reason, count in Counter(reason for _, reason in one.left_out).items():
+            of = len(one.predictions) + len(one.left_out)
+            paragraph(console, f"{one.name}: {count} of {of} rows left out, precision {reason}.")
 
 
 def _plan(plan: Mapping[str, Any], free: Sequence[str] = ()) -> str:

@@ -34,6 +34,17 @@ class Kept:
     cost: int
 
 
+@dataclass(frozen=True, slots=True)
+class Need:
+    """The rule that leaves no chip, and how near the nearest comes to it."""
+
+    rule: str
+    needed: float
+    available: float
+    unit: str
+    sentence: str
+
+
 def technology_of(space: SpaceFile) -> Technology:
     """The technology of the base chip."""
     base = load_chip(space.base)
@@ -96,6 +107,38 @@ def kept_of(space: SpaceFile) -> Kept:
             column.append(getattr(some, field.name))
     varied = {"vector_cores", "lanes", "tensor_buffer", "vector_buffer", "area", *grid.names}
     return Kept(Chips(*(_joined(pieces, name not in varied) for name in FIELDS)), *counts.tolist())
+
+
+def nearest_chip(space: SpaceFile) -> Need:
+    """Of a space without a chip: the first rule that nothing satisfies, and the combination that comes nearest."""
+    technology, grid, terms = technology_of(space), grid_of(space), load_terms()
+    budget, most_w, most_usd = _budget(space, technology), space.keep.most_power, space.keep.most_usd
+    smallest = least_w = least_usd = np.inf
+    largest = 0.0
+    for start in range(0, len(grid), CHUNK):
+        some = grid.chips(start, min(start + CHUNK, len(grid)))
+        some = replace(some, area_mm2=_areas(grid, technology, some))
+        smallest = min(smallest, float(some.area_mm2.min()))
+        largest = max(largest, float(some.area_mm2[some.area_mm2 <= budget].max(initial=0.0)))
+        some = some.taken(_in_area(space, some, budget))
+        watts = design_watts(some, technology)
+        least_w = min(least_w, float(watts.min(initial=np.inf)))
+        some = some.taken(watts <= (np.inf if most_w is None else most_w * (1 + 1e-12)))
+        usd = making_usd(some, grid.base.silicon.dies, technology.fab, terms, 0)
+        least_usd = min(least_usd, float(usd.min(initial=np.inf)))
+    if smallest > budget:
+        said = f"the smallest chip needs {smallest:,.4g} mm2 and there are {budget:,.4g} mm2"
+        return Need("area", smallest, budget, "mm2", said)
+    if not np.isfinite(least_w):
+        least = space.keep.least_share * budget
+        said = f"the largest chip within the area has {largest:,.4g} mm2 and least_share asks for {least:,.4g} mm2"
+        return Need("least_share", least, largest, "mm2", said)
+    if most_w is not None and least_w > most_w * (1 + 1e-12):
+        said = f"the chip of least power within the area needs {least_w:,.4g} W and there are {most_w:,.4g} W"
+        return Need("power", least_w, most_w, "W", said)
+    most = float(most_usd or 0.0)
+    said = f"the cheapest chip that is left costs {least_usd:,.4g} USD without HBM and there are {most:,.4g} USD"
+    return Need("cost", least_usd, most, "USD", said)
 
 
 def _joined(pieces: list[list[NDArray[Any]]], same: bool) -> NDArray[Any]:

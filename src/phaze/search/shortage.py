@@ -10,8 +10,10 @@ from phaze.placement.shortage import Shortage, shortage_of
 from phaze.placement.solve import fastest_plan
 from phaze.search.cluster_plain import least_shortage
 from phaze.search.cluster_task import ClusterTask
+from phaze.search.keep import Kept, nearest_chip
 from phaze.search.owned import making_usd
 from phaze.search.result import SCHEMA
+from phaze.search.space import SpaceFile
 from phaze.search.state import State
 from phaze.search.task import Job
 
@@ -19,7 +21,7 @@ from phaze.search.task import Job
 def nothing_found(state: State) -> PhazeError:
     """What to say when no chip of the space was found feasible."""
     if not len(state.opened):
-        return _no_chip(state)
+        return no_chip(state.job.space, state.opened.kept)
     faults = [found.error for found in state.evaluated.values() if found.error]
     if faults:
         return PhazeError(f"every chip that was opened failed, the first with {faults[0]}")
@@ -29,14 +31,16 @@ def nothing_found(state: State) -> PhazeError:
     return _no_room(state.job, chip)
 
 
-def _no_chip(state: State) -> InfeasibleError:
-    kept = state.opened.kept
+def no_chip(space: SpaceFile, kept: Kept) -> InfeasibleError:
+    """A space of which its rules leave nothing: what each left out, and what the nearest chip needs."""
     out = {"area": kept.area, "power": kept.power, "cost": kept.cost}
     said = ", ".join(f"{rule} {count:,}" for rule, count in out.items() if count)
-    sentence = (
-        f"The space {state.job.space.name} has no chip: its rules leave out every combination ({said}); widen them."
+    need = nearest_chip(space)
+    sentence = f"The space {space.name} has no chip: its rules leave out every combination ({said}); {need.sentence}."
+    document = {"rule": need.rule, "needed": need.needed, "available": need.available, "unit": need.unit}
+    return InfeasibleError(
+        sentence, {"schema": SCHEMA, "feasible": False, "left_out": out, "shortage": {**document, "sentence": sentence}}
     )
-    return InfeasibleError(sentence, {"schema": SCHEMA, "feasible": False, "left_out": out})
 
 
 def _too_dear(state: State) -> InfeasibleError:

@@ -11,7 +11,8 @@ from phaze.graph.ir import Model
 from phaze.graph.zoo import entry_of, load_model
 from phaze.hardware.calibration import constants_of
 from phaze.hardware.cluster import Cluster, grown
-from phaze.hardware.library import load_chip, load_cluster, load_stack
+from phaze.hardware.library import load_built_stack, load_chip, load_cluster
+from phaze.hardware.stack import Precision, Stack, require_priced
 from phaze.placement.problem import Recompute
 from phaze.search.cluster_task import ClusterTask, ClusterTraining, serial_graph
 from phaze.search.space import SpaceFile
@@ -49,11 +50,17 @@ def _cluster(study: StudyFile) -> tuple[Cluster, int]:
     return grown(cluster, devices, "training.devices"), devices
 
 
+def _precision(study: StudyFile, stack: Stack) -> Precision:
+    if study.training.precision is not None:
+        return require_priced(study.training.precision, "training.precision")
+    return require_priced(stack.precision, f"the stack {stack.name}: precision")
+
+
 def cluster_training(study: StudyFile, space: SpaceFile) -> ClusterTraining:
     """The job that all models of a study have in common."""
     _refuse_what_has_no_meaning(study, space)
     table, (cluster, devices) = study.training, _cluster(study)
-    stack = load_stack(table.stack or cluster.stack)
+    stack = load_built_stack(table.stack or cluster.stack)
     machine = Machine(cluster, stack, study.cost.basis or "calibrated")
     return ClusterTraining(
         devices,
@@ -61,7 +68,7 @@ def cluster_training(study: StudyFile, space: SpaceFile) -> ClusterTraining:
         cluster.levels[0].bandwidth_bytes_per_s,
         table.optimizer or stack.optimizer,
         machine=machine,
-        precision=table.precision or stack.precision,
+        precision=_precision(study, stack),
         zero=table.zero,
         constants=constants_of(load_chip(space.base).calibration, machine.basis, "training"),
     )

@@ -20,6 +20,7 @@ from phaze.evaluate.plan import Candidate, candidates
 from phaze.evaluate.request import Asked, request_of, usual_microbatches
 from phaze.evaluate.shelf import Shelf
 from phaze.hardware.calibration import Basis
+from phaze.hardware.stack import PRICED_PRECISION
 from phaze.validate.predict import Prediction, predict
 from phaze.validate.rows import MeasuredRun
 
@@ -70,6 +71,13 @@ def _asked(row: MeasuredRun, basis: Basis) -> Asked:
         basis=basis,
         microbatches=tuple(sorted(sizes)),
     )
+
+
+def priced_jobs(rows: Iterable[MeasuredRun]) -> tuple[tuple[MeasuredRun, ...], int]:
+    """The jobs whose precision is priced, and how many are left out."""
+    jobs = jobs_of(rows)
+    priced = tuple(row for row in jobs if row.run.get("precision", PRICED_PRECISION) == PRICED_PRECISION)
+    return priced, len(jobs) - len(priced)
 
 
 def beside(row: MeasuredRun, basis: Basis, shelf: Shelf) -> Beside:

@@ -1,7 +1,7 @@
 """A set of measured runs beside ours: predictions, and the figures that sum them up.
 
 Rows that leave choices open are scored apart from those that state their plan: a best choice that nobody made says
-little about the accuracy of a time.
+little about the accuracy of a time. Rows of a precision that is not priced yet are left out and counted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from phaze.evaluate.shelf import Shelf
 from phaze.hardware.calibration import Basis
+from phaze.hardware.stack import NotPricedError
 from phaze.validate.predict import Prediction, predict
 from phaze.validate.rows import MeasuredRun
 from phaze.validate.statistics import Score, score
@@ -20,12 +21,13 @@ QUANTITIES: tuple[Quantity, ...] = ("seconds", "memory_bytes")
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One set; ``scores`` by quantity and whether the rows leave choices open."""
+    """One set; ``scores`` by quantity and whether the rows leave choices open; ``left_out`` has rows and why."""
 
     name: str
     title: str
     predictions: tuple[Prediction, ...]
     scores: Mapping[tuple[Quantity, bool], Score]
+    left_out: tuple[tuple[MeasuredRun, str], ...] = ()
 
 
 def _score(found: Sequence[Prediction], quantity: Quantity) -> Score:
@@ -49,8 +51,14 @@ def scores_of(found: Sequence[Prediction]) -> dict[tuple[Quantity, bool], Score]
 
 def compare(name: str, title: str, rows: Sequence[MeasuredRun], basis: Basis, shelf: Shelf) -> Compared:
     """Every row of a set predicted, and the set scored."""
-    found = tuple(predict(row, basis, shelf) for row in rows)
-    return Compared(name, title, found, scores_of(found))
+    found: list[Prediction] = []
+    left_out: list[tuple[MeasuredRun, str]] = []
+    for row in rows:
+        try:
+            found.append(predict(row, basis, shelf))
+        except NotPricedError as fault:
+            left_out.append((row, fault.problem))
+    return Compared(name, title, tuple(found), scores_of(found), tuple(left_out))
 
 
 def _row_document(one: Prediction) -> dict[str, Any]:
@@ -82,6 +90,7 @@ def document_of(compared: Sequence[Compared], basis: Basis) -> dict[str, Any]:
                     for (quantity, free), found in one.scores.items()
                 ],
                 "rows": [_row_document(prediction) for prediction in one.predictions],
+                "left_out": [{"id": row.id, "reason": reason} for row, reason in one.left_out],
             }
             for one in compared
         ],
