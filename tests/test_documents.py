@@ -104,7 +104,7 @@ def test_bad_json_is_one_sentence(text: str, said: str) -> None:
 def test_a_missing_file_a_folder_and_binary_are_one_sentence_each(tmp_path: Path) -> None:
     binary = tmp_path / "binary.toml"
     binary.write_bytes(b"\xff\xfe\x00")
-    for path, said in ((tmp_path / "no.toml", "no such file"), (tmp_path, "cannot be read"), (binary, "not UTF-8")):
+    for path, said in ((tmp_path / "no.toml", "no such file"), (tmp_path, "this is a folder"), (binary, "not UTF-8")):
         with pytest.raises(InputError, match=said):
             documents.load(ChipFile, str(path))
 

@@ -17,6 +17,7 @@ RANKS = {
     "units": 0,
     "document_faults": 0,
     "documents": 0,
+    "files": 0,
     "hardware": 1,
     "graph": 1,
     "cost": 2,
@@ -126,6 +127,29 @@ def test_nothing_is_unpickled_or_evaluated(name: str) -> None:
             assert node.func.id not in {"eval", "exec"}, f"{name}:{node.lineno}"
 
 
+def _writes(tree: ast.AST) -> Iterator[int]:
+    """Lines that open a file for writing, by whatever name."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        said = [one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+        modes = [text for text in said if text and set(text) <= set("rwaxbt+") and set(text) & set("wax+")]
+        flags = {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
+        if name in {"write_text", "write_bytes", "touch", "symlink_to", "hardlink_to"}:
+            yield node.lineno
+        if name in {"open", "fdopen"} and modes:
+            yield node.lineno
+        if name == "open" and flags & {"O_WRONLY", "O_RDWR", "O_CREAT"} and "devnull" not in flags:
+            yield node.lineno
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_are_written_in_one_place(name: str) -> None:
+    found = list(_writes(ast.parse((SOURCE / name).read_text(encoding="utf-8"))))
+    assert name == "files.py" or not found, f"{name}:{found[:1]} writes a file: use phaze.files.write_whole"
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_module_says_what_it_is(name: str) -> None:
     assert ast.get_docstring(ast.parse((SOURCE / name).read_text(encoding="utf-8")))
@@ -137,3 +161,6 @@ def test_the_rules_see_a_violation(tmp_path: Path) -> None:
     assert list(_imports(wrong)) == ["torch", "phaze.search.space"]
     values = [node.value for node in ast.parse(wrong.read_text()).body if isinstance(node, ast.Assign)]
     assert [_is_mutable(value) for value in values] == [True, True]
+    for line in ("open('x', 'w')", "p.open(mode='ab')", "p.write_text('')", "os.open(p, os.O_WRONLY)"):
+        assert list(_writes(ast.parse(line))) == [1]
+    assert not list(_writes(ast.parse("open('notes')\np.open('rb')\nstate.open(chip)")))

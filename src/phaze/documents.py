@@ -8,12 +8,10 @@ through :func:`dumps`, whose bytes depend on the value alone.
 import hashlib
 import json
 import re
-import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import isfinite, isnan
-from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
@@ -21,6 +19,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from phaze import units
 from phaze.document_faults import first_fault, spell_path
 from phaze.errors import InputError
+from phaze.files import read_text
 
 Notation = Literal["json", "toml"]
 # A text without these has no number without end.
@@ -77,22 +76,6 @@ Count = Annotated[int, Field(gt=0, le=2**40)]
 Share = Annotated[float, BeforeValidator(_real), Field(ge=0, le=1)]
 NonNegative = Annotated[float, BeforeValidator(_real), Field(ge=0, le=1e15)]
 Positive = Annotated[float, BeforeValidator(_real), Field(gt=0, le=1e15)]
-
-
-def read_text(path: str) -> tuple[str, str]:
-    """The text at ``path`` (``-``: standard input) and the name to call it by in messages."""
-    if path == "-":
-        return sys.stdin.read(), "standard input"
-    try:
-        return Path(path).read_text(encoding="utf-8"), path
-    except FileNotFoundError:
-        raise InputError(path, "there is no such file") from None
-    except UnicodeDecodeError:
-        raise InputError(path, "the file is not UTF-8 text") from None
-    except ValueError as fault:
-        raise InputError(path, f"this is no path of a file ({fault})") from None
-    except OSError as fault:
-        raise InputError(path, f"the file cannot be read ({fault.strerror})") from None
 
 
 def notation_of(path: str, text: str) -> Notation:

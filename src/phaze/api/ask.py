@@ -21,7 +21,7 @@ from phaze.api.values import (
 from phaze.cost.estimate import estimate_document, estimate_product, estimate_work, vector_work
 from phaze.cost.mapping import product
 from phaze.cost.work import Work
-from phaze.documents import check, notation_of, parse, read_text
+from phaze.documents import check, notation_of, parse
 from phaze.errors import InfeasibleError, InputError
 from phaze.evaluate.answer import fixed_document, planned_document, shortage_document
 from phaze.evaluate.fixed import fixed_plan
@@ -32,6 +32,7 @@ from phaze.evaluate.plan import candidates, experts_plan, rule_of_thumb
 from phaze.evaluate.request import Asked, request_of
 from phaze.evaluate.run_file import job_of as run_job_of
 from phaze.export.opened import read_plan
+from phaze.files import read_text
 from phaze.front.folder import front_in
 from phaze.front.metrics import asked_of
 from phaze.graph import store

@@ -18,6 +18,7 @@ from phaze.export.megatron import megatron
 from phaze.export.opened import run_of
 from phaze.export.source import planned_split
 from phaze.export.torchtitan import torchtitan
+from phaze.files import write_whole
 from phaze.front.folder import front_frame
 from phaze.front.sheet import show_front
 from phaze.graph.ir import Model
@@ -27,7 +28,6 @@ from phaze.report.page.plan_page import plan_page
 from phaze.report.page.search_page import search_page
 from phaze.report.search_sheet import show_result
 from phaze.search.chips import open_space
-from phaze.search.folder import write_whole
 from phaze.units import show
 
 Show = Callable[[Console], None]

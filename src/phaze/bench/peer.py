@@ -13,6 +13,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from phaze.files import write_whole
+
 NOT_INSTALLED = "not installed: pip install 'phaze-codesign[peers]'"
 QUESTION, ANSWER = "question.json", "answer.json"
 
@@ -27,7 +29,7 @@ def ask(peer: str, package: str, question: Any, limit_s: float = 600.0) -> Any:
         raise PeerError(NOT_INSTALLED)
     with tempfile.TemporaryDirectory(prefix="phaze-bench-") as name:
         folder = Path(name)
-        (folder / QUESTION).write_text(json.dumps(question), encoding="utf-8")
+        write_whole(folder / QUESTION, json.dumps(question))
         surroundings = {**os.environ, "MPLBACKEND": "Agg", "MPLCONFIGDIR": name}
         command = [sys.executable, "-m", peer]
         try:
@@ -49,4 +51,4 @@ def question() -> Any:
 
 def answer(found: Any) -> None:
     """In the peer's process: the answer."""
-    Path(ANSWER).write_text(json.dumps(found), encoding="utf-8")
+    write_whole(Path(ANSWER), json.dumps(found))

@@ -22,6 +22,7 @@ from types import MappingProxyType
 from typing import Any
 
 from phaze.bench.peer import answer, question
+from phaze.files import write_whole
 
 INWARD = ("I1, tl", "I2, tl", "O, tl", "O, fl")
 OUTWARD = ("I1, fh", "I2, fh", "O, fh", "O, th")
@@ -115,8 +116,8 @@ def main() -> None:
     logging.disable(logging.CRITICAL)
     rows = []
     for case in question()["cases"]:
-        Path("machine.yaml").write_text(json.dumps(machine(case["part"])), encoding="utf-8")
-        Path("mapping.yaml").write_text(json.dumps(mapping(case["part"], case.get("loops"))), encoding="utf-8")
+        write_whole(Path("machine.yaml"), json.dumps(machine(case["part"])))
+        write_whole(Path("mapping.yaml"), json.dumps(mapping(case["part"], case.get("loops"))))
         start, busy = time.perf_counter(), time.process_time()
         found = run(
             workload(case["shape"]), "machine.yaml", "mapping.yaml",

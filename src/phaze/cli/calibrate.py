@@ -33,7 +33,7 @@ def calibrate(measurements: Measurements, chip: ChipName, out: Out = None) -> An
     from dataclasses import asdict
 
     from phaze.cost.fitting import fit_chip
-    from phaze.documents import read_text
+    from phaze.files import read_text
     from phaze.hardware.files import ChipFile
     from phaze.hardware.library import read
 
@@ -97,11 +97,12 @@ def _row(row: dict[str, str | None], where: str) -> "Measured":
 
 def _write(raw: dict[str, Any], found: "Calibration", source: str, target: str) -> None:
     """The chip's file with the constants in place of those it had, each with its source."""
+    from dataclasses import asdict
+
+    from phaze.files import write_whole
     from phaze.hardware.write import toml_text
 
     names = {"start_up_s": "start_up", "vector_start_up_s": "vector_start_up", "kept_row_bytes": "kept_row"}
-    from dataclasses import asdict
-
     before = raw.get("calibration") or {}
     table = {names.get(name, name): value for name, value in asdict(found).items() if value is not None}
     if "kept_row" in table:
@@ -111,7 +112,4 @@ def _write(raw: dict[str, Any], found: "Calibration", source: str, target: str) 
         if before.get(name) != value or f"calibration.{name}" not in sources:
             sources[f"calibration.{name}"] = source[:400]
     text = toml_text({**raw, "calibration": table, "sources": sources})
-    try:
-        Path(target).write_text(text, encoding="utf-8")
-    except OSError as fault:
-        raise InputError(target, f"the file cannot be written ({fault.strerror})") from None
+    write_whole(Path(target), text)

@@ -117,6 +117,8 @@ def export(run: RunOrPlan, to: To, out: Out = None, model: ModelName = None) -> 
     """
     if to not in TARGETS:
         raise unknown_name("--to", "form", to, TARGETS)
+    from phaze.files import write_whole
+
     document: dict[str, Any] = {"to": to, "out": out}
     if to == "parquet":
         from phaze.export.parquet import parquet_bytes
@@ -124,7 +126,7 @@ def export(run: RunOrPlan, to: To, out: Out = None, model: ModelName = None) -> 
         if out is None:
             raise InputError("--to parquet", "this is no text", "name a file with --out")
         content = parquet_bytes(_frame(run))
-        _write(Path(out), content)
+        write_whole(Path(out), content)
         document["bytes"] = len(content)
     else:
         text = _text(run, to, model)
@@ -132,8 +134,6 @@ def export(run: RunOrPlan, to: To, out: Out = None, model: ModelName = None) -> 
         if out is None:
             document["text"] = text
         else:
-            from phaze.search.folder import write_whole
-
             write_whole(Path(out), text)
 
     def show(console: "Console") -> None:
@@ -143,10 +143,3 @@ def export(run: RunOrPlan, to: To, out: Out = None, model: ModelName = None) -> 
             console.print(f"Written: {out}", markup=False)
 
     return Answer((document,), show)
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        path.write_bytes(content)
-    except OSError as fault:
-        raise InputError(str(path), f"the file cannot be written ({fault.strerror})", "name another --out") from None

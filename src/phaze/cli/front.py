@@ -49,12 +49,12 @@ def front(
     that was stopped goes on with the same command. Examples: phaze front --model bert-large --of throughput,area ·
     phaze front study.toml --of throughput,carbon,price --within power=300
     """
+    from phaze.files import write_whole
     from phaze.front.folder import PAGE, front_in
     from phaze.front.metrics import asked_of
     from phaze.front.sheet import show_front
     from phaze.hardware.write import toml_text
     from phaze.report.front_page import front_page
-    from phaze.search.folder import write_whole
     from phaze.study.load import job_of, study_of
 
     raw, where = settled(study, model, [*(settings or []), f"search.gap={gap!r}"])

@@ -72,18 +72,16 @@ def write_trace(path: str, plans: "Sequence[tuple[str, Problem | ClusterProblem,
     from pathlib import Path
 
     from phaze.documents import dumps
-    from phaze.errors import InputError
+    from phaze.files import write_whole
     from phaze.report.plan_trace import plan_trace
 
-    try:
-        Path(path).write_text(dumps(plan_trace(plans)) + "\n", encoding="utf-8")
-    except OSError as fault:
-        raise InputError("--perfetto", f"'{path}' cannot be written ({fault.strerror})", "give another path") from None
+    write_whole(Path(path), dumps(plan_trace(plans)) + "\n")
 
 
 def _answer(path: str) -> "tuple[Problem | ClusterProblem, Plan | Shortage]":
-    from phaze.documents import notation_of, parse, read_text
+    from phaze.documents import notation_of, parse
     from phaze.errors import InputError
+    from phaze.files import read_text
     from phaze.placement.answer import place as place_problem
     from phaze.placement.cluster_profile import any_problem_of
 

@@ -114,8 +114,8 @@ def _paged(answer: Answer, html: str | None) -> Answer:
     elif html is not None:
         from pathlib import Path
 
+        from phaze.files import write_whole
         from phaze.report.page.plan_page import plan_page
-        from phaze.search.folder import write_whole
 
         write_whole(Path(html), plan_page(document, "plan"))
     return answer
@@ -148,11 +148,12 @@ def _numbers(option: str, text: str | None) -> tuple[int, ...] | None:
 
 
 def _fixed(path: str, basis: "Basis", perfetto: str | None) -> Answer:
-    from phaze.documents import notation_of, parse, read_text
+    from phaze.documents import notation_of, parse
     from phaze.evaluate.answer import fixed_document
     from phaze.evaluate.fixed import fixed_plan
     from phaze.evaluate.job_file import run_job
     from phaze.evaluate.run_file import job_of
+    from phaze.files import read_text
 
     text, where = read_text(path)
     raw = parse(text, notation_of(path, text), where)

@@ -18,8 +18,8 @@ PAGE = "report.html"
 def write_search_page(folder: Path, out: Path | None = None) -> Path:
     """Write the page of a run; the path of the page."""
     from phaze.export.opened import run_of
+    from phaze.files import write_whole
     from phaze.report.page.search_page import search_page
-    from phaze.search.folder import write_whole
 
     path = folder / PAGE if out is None else out
     write_whole(path, search_page(run_of(folder)))
@@ -29,8 +29,8 @@ def write_search_page(folder: Path, out: Path | None = None) -> Path:
 def write_plan_page(path: str, out: Path | None) -> Path:
     """Write the page of a plan's document; the path of the page."""
     from phaze.export.opened import read_plan
+    from phaze.files import write_whole
     from phaze.report.page.plan_page import plan_page
-    from phaze.search.folder import write_whole
 
     document, where = read_plan(path)
     page = out or (Path("plan.html") if path == "-" else Path(path).with_suffix(".html"))

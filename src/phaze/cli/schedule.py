@@ -80,10 +80,7 @@ def _write_trace(path: str, answers: "list[tuple[str, Problem, Schedule]]") -> N
     from pathlib import Path
 
     from phaze.documents import dumps
-    from phaze.errors import InputError
+    from phaze.files import write_whole
     from phaze.report.trace import schedule_trace
 
-    try:
-        Path(path).write_text(dumps(schedule_trace(answers)) + "\n", encoding="utf-8")
-    except OSError as fault:
-        raise InputError("--perfetto", f"'{path}' cannot be written ({fault.strerror})", "give another path") from None
+    write_whole(Path(path), dumps(schedule_trace(answers)) + "\n")

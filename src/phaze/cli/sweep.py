@@ -61,9 +61,9 @@ def sweep(
     cluster.link_bytes_per_s=1e9..1e12 · phaze sweep study.toml --over training.devices=64,256,1024 ·
     phaze sweep study.toml --over "hbm=16 GiB..128 GiB" --points 4
     """
+    from phaze.files import write_whole
     from phaze.report.sweep_page import sweep_page
     from phaze.search.engines import engine_of
-    from phaze.search.folder import write_whole
     from phaze.sweep.over import over_of
     from phaze.sweep.run import sweep as sweep_points
 

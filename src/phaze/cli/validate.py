@@ -62,7 +62,7 @@ def validate(
 
 def _sets(path: Path | None, only: list[str]) -> "Sets":
     """Name, title and rows of what is asked about."""
-    from phaze.documents import read_text
+    from phaze.files import read_text
     from phaze.validate.rows import read_rows
     from phaze.validate.sets import SETS, rows_of, set_named
 

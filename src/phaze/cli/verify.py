@@ -18,8 +18,9 @@ Seed = Annotated[int, typer.Option("--seed", help="Which sample.")]
 
 
 def _result(path: Path) -> dict[str, Any]:
-    from phaze.documents import parse, read_text
+    from phaze.documents import parse
     from phaze.errors import InputError
+    from phaze.files import read_text
     from phaze.search.result import SCHEMA
 
     text, where = read_text(str(path))
@@ -88,7 +89,8 @@ def _front_objections(folder: Path, result: dict[str, Any], count: int | None, s
 
 
 def _front(path: Path) -> dict[str, Any]:
-    from phaze.documents import check, parse, read_text
+    from phaze.documents import check, parse
+    from phaze.files import read_text
     from phaze.front.schema import FrontFile
 
     text, where = read_text(str(path))

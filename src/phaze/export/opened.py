@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from phaze.documents import parse, read_text
+from phaze.documents import parse
 from phaze.errors import InputError
 from phaze.evaluate.plan_file import require_plan
+from phaze.files import read_text
 from phaze.report.page.search_page import Run
 from phaze.search.chips import open_space
 from phaze.search.folder import JOURNAL, RESULT, STUDY

@@ -9,13 +9,14 @@ import numpy as np
 
 from phaze.documents import dumps
 from phaze.export.frame import Frame, csv_text
+from phaze.files import folder_for, write_whole
 from phaze.front.answer import front_digest, front_document, nothing_within
 from phaze.front.certificate import closed_units
 from phaze.front.metrics import Asked
 from phaze.front.run import Watch, front, job_for
 from phaze.search.baseline import scale_for
 from phaze.search.engine import workers
-from phaze.search.folder import JOURNAL, STUDY, folder_for, write_whole
+from phaze.search.folder import JOURNAL, STUDY
 from phaze.search.journal import SqliteJournal
 from phaze.search.result import code_digest
 from phaze.search.task import Job

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from phaze import documents
 from phaze.errors import InputError
+from phaze.files import read_text
 from phaze.graph import store, zoo
 from phaze.graph.family import check_sizes
 from phaze.graph.ir import Attention, Model
@@ -57,7 +58,7 @@ def parse_sizes(text: str, family: str, sequence: int | None) -> dict[str, Any]:
 def load(request: Request) -> Model:
     """The model that ``request`` names."""
     if request.model.endswith(".json") or request.model == "-":
-        text, where = documents.read_text(request.model)
+        text, where = read_text(request.model)
         raw = documents.parse(text, "json", where)
         if "schema" in raw or request.model == "-":
             return store.model_of(raw, where)

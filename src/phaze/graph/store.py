@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from phaze.errors import InputError
+from phaze.files import read_text
 from phaze.graph.ir import (
     Access,
     Call,
@@ -221,7 +222,6 @@ def loads(text: str, where: str) -> Model:
 
 def load(path: str) -> Model:
     """The model in the file at ``path`` (``-``: standard input)."""
-    from phaze import documents
 
-    text, where = documents.read_text(path)
+    text, where = read_text(path)
     return loads(text, where)

@@ -4,8 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from phaze.documents import Document, Format, Seconds, check, notation_of, parse, read_text
+from phaze.documents import Document, Format, Seconds, check, notation_of, parse
 from phaze.errors import InputError, nearest
+from phaze.files import read_text
 from phaze.schedule.problem import Core, Operator, Problem, Rules
 
 

@@ -1,14 +1,11 @@
 """A run is a folder: the study as it was run, the journal, the result. The same command in it goes on where it was."""
 
-import errno
-import os
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from phaze.documents import dumps
-from phaze.errors import InputError
+from phaze.files import folder_for, write_whole
 from phaze.search.answer import Best, best_of
 from phaze.search.baseline import scale_for
 from phaze.search.certificate import certificate_of, closed_chips
@@ -32,34 +29,6 @@ class Finished:
     document: dict[str, Any]
     state: State
     best: Best
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that it is never seen half written."""
-    beside = path.with_name(path.name + ".part")
-    try:
-        with beside.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    except OSError as fault:
-        with suppress(OSError):
-            beside.unlink(missing_ok=True)
-        full = fault.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        change = "make room; the same command goes on" if full else "write elsewhere"
-        raise InputError(str(path), f"the file cannot be written ({fault.strerror})", change) from None
-
-
-def folder_for(folder: Path) -> Path:
-    """The folder of a run, made where there is none."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as fault:
-        raise InputError(str(folder), f"the folder cannot be made ({fault.strerror})", "give another --out") from None
-    if not os.access(folder, os.W_OK):
-        raise InputError(str(folder), "the folder cannot be written", "give another --out")
-    return folder
 
 
 def run_in(

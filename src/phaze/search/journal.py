@@ -15,9 +15,12 @@ from typing import Any
 from urllib.parse import quote
 
 from phaze.errors import InputError
+from phaze.files import refuse_other_kinds
 from phaze.search.evaluation import Evaluated, evaluated_from
 
 FORMAT = "phaze.journal/1"
+# The files that SQLite itself writes beside a journal; it would follow a link that stands in their place.
+SUFFIXES = ("", "-wal", "-shm", "-journal")
 # What SQLite says, what it means here, and what to do.
 FAULTS = (
     ("locked", "another search is writing here", "wait, or give another --out"),
@@ -65,6 +68,8 @@ class SqliteJournal:
 
     def __init__(self, path: Path, study: str, code: str) -> None:
         self.path = path
+        for suffix in SUFFIXES:
+            refuse_other_kinds(path.with_name(path.name + suffix), "give another --out")
         with _said(path):
             self.base = sqlite3.connect(path, timeout=0.2, isolation_level=None)
             self.base.execute("PRAGMA locking_mode=EXCLUSIVE")
@@ -126,6 +131,8 @@ def _read(path: Path, query: str) -> list[Any]:
     """The rows of a query of a journal that nobody writes; the folder may be read-only."""
     if not path.exists():
         raise InputError(str(path), "there is no such file", "give the folder of a run")
+    for suffix in SUFFIXES:
+        refuse_other_kinds(path.with_name(path.name + suffix), "give the folder of a run")
     unwritten = path.with_name(path.name + "-wal").exists()
     place = f"file:{quote(str(path.absolute()))}?mode=ro" + ("" if unwritten else "&immutable=1")
     with _said(path):

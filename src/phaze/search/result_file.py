@@ -5,9 +5,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from phaze.documents import Count, NonNegative, Positive, check, parse, read_text
+from phaze.documents import Count, NonNegative, Positive, check, parse
 from phaze.errors import InputError
 from phaze.evaluate.plan_file import Loose, Number, PlanTable
+from phaze.files import read_text
 from phaze.search.chips import SpaceChips
 from phaze.search.folder import RESULT
 from phaze.search.result import SCHEMA

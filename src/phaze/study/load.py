@@ -7,6 +7,7 @@ from typing import Any
 from phaze import documents
 from phaze.errors import InputError
 from phaze.evaluate.flow import Prepared, Training, block_of, prepare
+from phaze.files import read_text
 from phaze.graph import store
 from phaze.graph.zoo import entry_of, load_model
 from phaze.hardware.library import load_cluster
@@ -51,7 +52,7 @@ def with_settings(raw: Mapping[str, Any], settings: Sequence[str]) -> dict[str, 
 
 def read_study(path: str) -> tuple[dict[str, Any], str]:
     """The plain values of a study's file, and the name to call it by in messages."""
-    text, where = documents.read_text(path)
+    text, where = read_text(path)
     return documents.parse(text, documents.notation_of(path, text), where), where
 
 
@@ -156,7 +157,7 @@ def job_of(study: StudyFile, limit_s: float | None = None) -> Job:
             graphs = _graphs(table, study, training, f"models[{at}]")
             tasks.append(ModelTask(table.name, table.weight, training, graphs, ways_of(graphs, choices)))
     goal = study.objective
-    files = [documents.read_text(path)[0] for table in study.tables() for path in table.graphs or ()]
+    files = [read_text(path)[0] for table in study.tables() for path in table.graphs or ()]
     said = [value.model_dump(mode="json", by_alias=True) for value in (study, space)]
     return Job(
         study.name,

@@ -13,8 +13,9 @@ from typing import Any
 
 from phaze.documents import dumps
 from phaze.errors import InfeasibleError
+from phaze.files import write_whole
 from phaze.hardware.write import toml_text
-from phaze.search.folder import run_in, write_whole
+from phaze.search.folder import run_in
 from phaze.search.run import Evaluate
 from phaze.search.shared import Shared
 from phaze.study.load import job_of, study_of, with_settings

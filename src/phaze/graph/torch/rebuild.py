@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from phaze.errors import PhazeError
+from phaze.files import write_whole
 from phaze.graph import depth, store
 from phaze.graph.fit import Values
 from phaze.graph.ir import Attention, Model
@@ -221,7 +222,7 @@ def main(names: Sequence[str]) -> int:
         for done in as_completed(found):
             name, (text, fault) = found[done], done.result()
             if text:
-                (DATA / f"{name}.json").write_text(text, encoding="utf-8")
+                write_whole(DATA / f"{name}.json", text)
             failed |= not text
             sys.stderr.write(f"{name}: {fault or f'{len(text.encode())} bytes'}\n")
     return failed

@@ -14,6 +14,7 @@ from torch import nn
 
 from phaze import documents
 from phaze.errors import InputError, unknown_name
+from phaze.files import read_text
 from phaze.graph.torch.families import Gpt, GptModel, Llama, LlamaModel
 from phaze.graph.torch.hf import hf_config, hf_source
 from phaze.graph.torch.named import NAMED
@@ -92,7 +93,7 @@ def named_source(name: str, **changes: Any) -> Source:
 
 def config_source(path: str) -> Source:
     """A transformers ``config.json`` on disk; nothing else is read and nothing is downloaded."""
-    text, where = documents.read_text(path)
+    text, where = read_text(path)
     raw: Mapping[str, Any] = documents.parse(text, "json", where)
     return hf_source(where, hf_config(raw, where))
 
