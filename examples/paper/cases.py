@@ -11,6 +11,7 @@ from typing import Any
 from phaze.graph.zoo import ZOO
 from phaze.hardware.chip import Chip
 from phaze.hardware.write import toml_text
+from phaze.search.candidates import plain_candidates
 from phaze.search.chips import open_space
 from phaze.search.compare import Row, compare
 from phaze.search.folder import RESULT, run_in
@@ -73,7 +74,7 @@ def searched(folder: Path, study: str, settings: Sequence[str] = ()) -> Found:
 def rows(model: str, chips: Sequence[Chip], settings: Sequence[str] = ()) -> dict[tuple[str, str], Row]:
     """One model of the paper's job on some chips, under both splits, by (chip, placement)."""
     job, _ = _job("model.toml", [f'models=["{model}"]', *settings])
-    return {(row.chip, row.placement): row for row in compare(job, chips, EXPERTS)}
+    return {(row.chip, row.placement): row for row in compare(job, plain_candidates(job, chips), EXPERTS)}
 
 
 def one_model(model: str) -> str:

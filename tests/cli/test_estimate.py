@@ -57,7 +57,7 @@ def test_three_bases_from_best_to_plainest(phaze: Phaze) -> None:
 
 def test_a_chip_measured_in_part_says_so(phaze: Phaze) -> None:
     ran = phaze("estimate", "--gemm", "8x1024x1024x1024", "--chip", "gaudi3")
-    assert "± 15%: measured constants of this chip, in part" in ran.out
+    assert "± 15%: one share measured, the rest data sheet" in ran.out
 
 
 def test_a_vector_operator_and_a_collective(phaze: Phaze) -> None:

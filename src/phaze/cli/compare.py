@@ -12,22 +12,28 @@ from phaze.cli.search import Model, Settings, Study, settled
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from phaze.hardware.chip import Chip
+    from phaze.search.candidates import Known
     from phaze.search.task import Job
 
 Chips = Annotated[list[str] | None, typer.Option("--chip", help="A chip by name or path; may be given again.")]
 Runs = Annotated[list[str] | None, typer.Option("--run", help="The folder of a search: its chip joins the table.")]
+Basis = Annotated[
+    str, typer.Option("--basis", help="Constants of all chips: space, baseline, own, datasheet or ideal.")
+]
 
 
-def _found_chip(folder: str) -> "Chip":
-    """The chip that a search found."""
+def _found_chip(folder: str) -> "Known":
+    """The chip that a search found, on its own links where its space had them as an axis."""
+    from phaze.search.candidates import Known
     from phaze.search.chips import open_space
     from phaze.search.folder import RESULT, STUDY
     from phaze.study.load import read_study, space_of, study_of
 
     raw, where = read_study(str(Path(folder) / STUDY))
+    space = space_of(study_of(raw, where))
     said = json.loads((Path(folder) / RESULT).read_text(encoding="utf-8"))["chip"]
-    return open_space(space_of(study_of(raw, where))).chip(int(said["number"]), int(said["hbm_bytes"]))
+    chip = open_space(space).chip(int(said["number"]), int(said["hbm_bytes"]))
+    return Known(chip, space.axes.links is not None)
 
 
 def _experts(job: "Job") -> dict[str, tuple[int, int, int]]:
@@ -39,38 +45,40 @@ def _experts(job: "Job") -> dict[str, tuple[int, int, int]]:
 
 @answering
 def compare(
-    study: Study = None, model: Model = None, chip: Chips = None, run: Runs = None, settings: Settings = None
+    study: Study = None,
+    model: Model = None,
+    chip: Chips = None,
+    run: Runs = None,
+    basis: Basis = "space",
+    settings: Settings = None,
 ) -> Answer:
     """Compare chips: throughput of every model, and its ratio to the study's baseline chip.
 
-    Example: phaze compare --model bert-large --run runs/bert-large --chip tpu-v4
+    Without a study or --model the first --run's study counts. All chips have the same constants unless --basis is own.
+
+    Example: phaze compare --run runs/bert-large --chip tpu-v4
     """
     from phaze.hardware.library import load_chip
+    from phaze.report.compare_sheet import show_comparison
+    from phaze.search.candidates import Known, candidates_of, require_basis
     from phaze.search.compare import compare as compare_chips
     from phaze.search.compare import compare_document
-    from phaze.study.load import job_of, study_of
+    from phaze.search.folder import STUDY
+    from phaze.study.load import job_of, study_of, with_settings
 
+    if study is None and not model and run:
+        study = str(Path(run[0]) / STUDY)
     raw, where = settled(study, model, settings or [])
+    if basis in ("datasheet", "ideal") and raw.get("rules") == "cluster":
+        raw = with_settings(raw, [f"cost.basis={basis}"])
     job = job_of(study_of(raw, where))
-    base = load_chip(job.objective.baseline)
-    chips = [base, *(load_chip(name) for name in chip or []), *(_found_chip(folder) for folder in run or [])]
-    rows = compare_chips(job, chips, _experts(job))
+    common = require_basis(job, basis)
+    base = Known(load_chip(job.objective.baseline))
+    others = [Known(load_chip(name)) for name in chip or []] + [_found_chip(folder) for folder in run or []]
+    rows = compare_chips(job, candidates_of(job, [base, *others], common), _experts(job))
+    document = compare_document(job, rows, base.chip.name, common)
 
     def show(console: "Console") -> None:
-        from phaze.report.terminal import table
+        show_comparison(console, document)
 
-        cells = [
-            (
-                row.model,
-                row.chip,
-                row.placement,
-                "nothing fits" if row.throughput_per_s is None else f"{row.throughput_per_s:,.4g}",
-                "" if row.ratio is None else f"{row.ratio:.2f} x",
-                "" if row.pipeline is None else f"{row.pipeline} x {row.data} x {row.tensor}",
-            )
-            for row in rows
-        ]
-        heads = ("model", "chip", "placement", "sequences/s", "ratio", "p x d x t")
-        console.print(table(heads, cells, left=3))
-
-    return Answer((compare_document(rows, base.name),), show)
+    return Answer((document,), show)

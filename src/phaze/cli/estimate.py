@@ -165,7 +165,7 @@ def _graph(path: str, on: "tuple[Chip, Cluster | None]", basis: "Basis", fusion:
     from phaze.cost.layer import estimate_layers, layers_document
     from phaze.graph import store
     from phaze.graph.fuse import LEVELS, fuse
-    from phaze.hardware.calibration import constants_of
+    from phaze.hardware.calibration import trust_of
 
     chip, cluster = on
     depths = [level for level in LEVELS if level == fusion]
@@ -173,7 +173,7 @@ def _graph(path: str, on: "tuple[Chip, Cluster | None]", basis: "Basis", fusion:
         raise unknown_name("--fusion", "level of fusion", fusion, LEVELS)
     model = fuse(store.load(path), depths[0])
     layers = estimate_layers(model, chip, cluster, basis, residency)
-    used = constants_of(chip.calibration, basis, "training").basis
+    used = trust_of(chip.calibration, basis).basis
     asked = {"graph": model.name, "chip": chip.name, "cluster": cluster.name if cluster else None, "basis": used}
 
     def show(console: "Console") -> None:

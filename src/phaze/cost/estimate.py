@@ -2,13 +2,11 @@
 
     share of peak = FLOP / (time x peak FLOP/s) for products, lane operations / (time x lanes x clock) for vector work
 
-``band`` is how far a time may be off, by docs/accuracy.md: 10 % calibrated (15 % where only some constants were
-measured), 20 % from a data sheet.
+``band`` is how far a time may be off, by docs/accuracy.md: 10 % calibrated, 15 % where one share was fitted,
+20 % from a data sheet.
 """
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -23,13 +21,11 @@ from phaze.cost.vector import PASSES, Moved, VectorWork, whole_bursts
 from phaze.cost.work import Work
 from phaze.errors import InputError, unknown_name
 from phaze.graph.opset import KINDS
-from phaze.hardware.calibration import Basis, Constants, Load, constants_of
+from phaze.hardware.calibration import BANDS, Basis, Constants, Load, Trusted, constants_of, trust_of
 from phaze.hardware.chip import Chip
 from phaze.hardware.technology import chip_areas
 from phaze.hardware.technology_files import load_technology
 
-BANDS: Mapping[Basis, float] = MappingProxyType({"calibrated": 0.10, "datasheet": 0.20, "ideal": 0.20})
-BAND_IN_PART = 0.15
 TWO_OPERANDS = frozenset({"add", "multiply", "divide", "compare"})
 VECTOR_RULES = ("map", "reduce", "normalize", "move")
 
@@ -39,7 +35,7 @@ class Estimate:
     """What one operator takes; ``energy_j`` is None where the chip names no technology."""
 
     chip: str
-    basis: Basis
+    basis: Trusted
     load: Load
     band: float
     time_s: float
@@ -108,7 +104,7 @@ def _energy(column: Column, chips: ChipArrays, chip: Chip) -> dict[str, float] |
 def estimate_work(work: Work, chip: Chip, basis: Basis = "calibrated", load: Load = "alone") -> Estimate:
     """One work on one chip, spread over all its cores."""
     constants = constants_of(chip.calibration, basis, load)
-    partly = constants.basis == "calibrated" and chip.calibration is not None and not chip.calibration.complete
+    trust = trust_of(chip.calibration, basis)
     chips = chip_arrays([chip])
     column = cost_works([work], chips, constants)
     time_s = float(column.time_s(0)[0])
@@ -130,9 +126,10 @@ def estimate_work(work: Work, chip: Chip, basis: Basis = "calibrated", load: Loa
     start_up = constants.vector_start_up_s if work.core == "vector" else constants.start_up_s
     return Estimate(
         chip=chip.name,
-        basis=constants.basis,
+        basis=trust.basis,
         load=load,
-        band=BAND_IN_PART if partly else BANDS[constants.basis],
+        # An operator alone at its peaks is as far off as one from a data sheet.
+        band=trust.band or BANDS["datasheet"],
         time_s=time_s,
         start_up_s=start_up,
         bound=_bound(column, work, mapping),

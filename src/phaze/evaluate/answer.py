@@ -6,7 +6,6 @@ share of peak   = FLOP of the model (no recomputing counted) / (batch time * dev
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from types import MappingProxyType
 from typing import Any
 
 from phaze.evaluate.plan import Candidate, Request
@@ -14,14 +13,13 @@ from phaze.evaluate.prices import LevelPrices
 from phaze.evaluate.run_file import Job
 from phaze.graph.ir import Model
 from phaze.graph.opset import flops
-from phaze.hardware.calibration import Basis, constants_of
+from phaze.hardware.calibration import Basis, trust_of
 from phaze.hardware.chip import Chip
 from phaze.placement.answer import document_of, require_true
 from phaze.placement.cluster_problem import ClusterProblem
 from phaze.placement.problem import Breakdown, Plan
 from phaze.placement.shortage import Shortage
 
-BANDS: Mapping[str, float] = MappingProxyType({"calibrated": 0.10, "datasheet": 0.20, "ideal": 0.0})
 SHOWN = 5
 
 
@@ -62,7 +60,7 @@ def _document(facts: Facts, problem: ClusterProblem, plan: Plan) -> dict[str, An
     model, chip = facts.model, facts.chip
     used = plan.tensor * len(plan.stages) * plan.data
     work = model_flops(model) * plan.tensor * problem.microbatches
-    trusted = constants_of(chip.calibration, facts.basis, "training").basis
+    trusted = trust_of(chip.calibration, facts.basis)
     return {
         **document_of(plan),
         "rules": "cluster",
@@ -73,7 +71,7 @@ def _document(facts: Facts, problem: ClusterProblem, plan: Plan) -> dict[str, An
         "devices_used": used,
         "tokens_per_s": facts.batch * model.sequence / plan.batch_s,
         "share_of_peak": work / (plan.batch_s * used * chip.peak_flops),
-        "constants": {"basis": trusted, "band": BANDS[trusted]},
+        "constants": {"basis": trusted.basis, "band": trusted.band},
         "evaluated": ["chunks"] if plan.chunks > 1 else [],
         "approximations": list(model.approximations),
     }

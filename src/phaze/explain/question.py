@@ -26,7 +26,7 @@ from phaze.search.result_file import read_result, require_of_job
 from phaze.search.run import search
 from phaze.search.shared import Shared
 from phaze.search.state import State
-from phaze.search.task import Job, at_link
+from phaze.search.task import Job, tasks_for
 from phaze.study.load import job_of, read_study, study_of
 
 # What names a chip whatever its constants are: two chips with these fields equal are the same choice.
@@ -113,10 +113,7 @@ def question_of(folder: str) -> Question:
 
 def score_on(job: Job, scale: Scale, chip: Chip) -> float:
     """The score of a chip by the plain path; infinite where a model does not fit."""
-    tasks = job.models
-    if job.space.axes.links is not None:
-        tasks = tuple(at_link(task, chip.links.bandwidth_bytes_per_s) for task in tasks)
-    return float(scale.score(np.array([value_on(task, chip, job.objective) for task in tasks])))
+    return float(scale.score(np.array([value_on(task, chip, job.objective) for task in tasks_for(job, chip)])))
 
 
 def best_with(

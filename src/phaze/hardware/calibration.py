@@ -10,13 +10,16 @@ The bases, from best to plainest:
 hours: they start in 4 us, and the clock is lower because the chip is warm and at its power limit.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from types import MappingProxyType
 from typing import Literal
 
 from phaze.errors import InputError
 
 Basis = Literal["calibrated", "datasheet", "ideal"]
 Load = Literal["alone", "training"]
+Trusted = Literal["calibrated", "fitted", "datasheet", "ideal"]
 
 
 def _in_range(where: str, name: str, value: float | None) -> None:
@@ -105,6 +108,29 @@ def constants_of(calibration: Calibration | None, basis: Basis = "calibrated", l
         first(said.block_cycles, DATASHEET.block_cycles),
         said.kept_row_bytes,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """What constants rest on, and by how much times may be off (docs/accuracy.md): half the runs are nearer."""
+
+    basis: Trusted
+    band: float
+
+
+# 10 % on A100, where several kinds of operators were measured; 15 % where one share was fitted; 20 % from data sheets.
+# Ideal times are bounds: they have no band.
+BANDS: Mapping[Trusted, float] = MappingProxyType({"calibrated": 0.10, "fitted": 0.15, "datasheet": 0.20, "ideal": 0.0})
+
+
+def trust_of(calibration: Calibration | None, basis: Basis = "calibrated") -> Trust:
+    """``calibrated`` only where products and vector operators were measured; one share alone is ``fitted``."""
+    if basis == "ideal":
+        return Trust("ideal", BANDS["ideal"])
+    if basis == "datasheet" or calibration is None:
+        return Trust("datasheet", BANDS["datasheet"])
+    found: Trusted = "calibrated" if calibration.complete else "fitted"
+    return Trust(found, BANDS[found])
 
 
 @dataclass(frozen=True, slots=True)

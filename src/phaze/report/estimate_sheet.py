@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from phaze.cost.collective import CollectiveCost
-from phaze.cost.estimate import BAND_IN_PART, Estimate
+from phaze.cost.estimate import Estimate
 from phaze.cost.layer import LayerEstimate
 from phaze.cost.mapping import Product, ProductCost
 from phaze.hardware.chip import Chip
@@ -25,6 +25,7 @@ FLOWS: Mapping[str, str] = MappingProxyType(
 BASES: Mapping[str, str] = MappingProxyType(
     {
         "calibrated": "measured constants of this chip",
+        "fitted": "one share measured, the rest data sheet",
         "datasheet": "data-sheet defaults, nothing measured on this chip",
         "ideal": "peaks as they stand, no start-up",
     }
@@ -34,7 +35,7 @@ MOST_DRAWN = 16
 
 def _head(console: Console, title: str, found: Estimate, peak: str) -> None:
     console.print(f"[bold]{escape(title)}[/bold]  on {escape(found.chip)}\n")
-    basis = BASES[found.basis] + (", in part" if found.band == BAND_IN_PART else "")
+    basis = BASES[found.basis]
     waits = f"waits for: {found.bound}; {show(found.start_up_s, 's')} of it to start"
     rows = [
         ("time", f"{show(found.time_s, 's')}  (± {found.band:.0%}: {basis}, {found.load})"),

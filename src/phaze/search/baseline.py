@@ -4,11 +4,12 @@ from dataclasses import replace
 
 from phaze.errors import InputError
 from phaze.hardware.library import load_chip
+from phaze.search.candidates import with_constants
 from phaze.search.objective import Scale, scale_of
 from phaze.search.plain import value_on
 from phaze.search.run import search
 from phaze.search.shortage import nothing_found
-from phaze.search.task import Job
+from phaze.search.task import Job, tasks_for
 
 
 def own_bests(job: Job) -> list[float]:
@@ -32,8 +33,11 @@ def scale_for(job: Job) -> Scale:
         return scale_of(objective, weights, sequences, [1.0] * len(models))
     if objective.mean == "regret":
         return scale_of(objective, weights, sequences, own_bests(job))
+    # On the constants and the links that the space's own chips have: like for like.
     chip = load_chip(objective.baseline)
-    values = [value_on(task, chip, objective) for task in models]
+    if job.rules == "cluster":
+        chip = with_constants(chip, load_chip(job.space.base))
+    values = [value_on(task, chip, objective) for task in tasks_for(job, chip)]
     for task, value in zip(models, values, strict=True):
         if value == float("inf"):
             raise InputError("objective.baseline", f"{task.name} does not fit on {chip.name}", "choose another chip")

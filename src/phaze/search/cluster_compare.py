@@ -2,21 +2,25 @@
 
 The experts' split keeps its pipeline and width and takes as many copies as there are devices and microbatches for; its
 blocks are cut evenly. Its microbatch, sequence parallelism, order and one mode of recompute for all stages are the best
-that fit. The rule of thumb takes the widest split and the fewest such stages that fit, doubled each time.
+that fit, by the study's objective. The rule of thumb takes the widest split and the fewest such stages that fit,
+doubled each time.
 """
 
-from collections.abc import Iterator
+import numpy as np
 
 from phaze.errors import InputError
 from phaze.evaluate.fixed import even_cuts
-from phaze.evaluate.layers import layer_costs
 from phaze.hardware.chip import Chip
 from phaze.placement.cluster_layout import Shape
 from phaze.placement.cluster_pipeline import fits, price
 from phaze.placement.cluster_problem import ORDERS, ClusterProblem
 from phaze.placement.cluster_solve import fastest_plan
 from phaze.placement.problem import Plan
-from phaze.search.cluster_task import ClusterTask, SerialGraph, problem_of
+from phaze.search.cluster_plain import Choose, placed_on
+from phaze.search.cluster_task import ClusterTask, SerialGraph
+from phaze.search.objective import Objective
+from phaze.search.plain import Offer, energy_table
+from phaze.search.rates import chip_rates
 
 Split = tuple[int, int, int]
 
@@ -47,31 +51,30 @@ def _by_thumb(task: ClusterTask, graph: SerialGraph, problem: ClusterProblem) ->
         stages *= 2
 
 
-def _plans(task: ClusterTask, chip: Chip, kind: str, split: Split | None) -> Iterator[tuple[Plan, int]]:
-    """The plan of every way that has one, and its microbatch."""
-    widest = max(graph.width for graph in task.graphs)
-    for way in task.ways:
-        graph = task.graph(way.graph)
-        wanted = {"experts": 0 if split is None else split[2], "rule of thumb": widest}.get(kind, graph.width)
-        if graph.width != wanted:
-            continue
-        setting = task.job.setting(chip)
-        costs = layer_costs(graph.model, setting)
-        problem = problem_of(task, graph, way.recompute, chip.hbm.size_bytes, costs, setting.hbm_bytes_per_s)
-        if kind == "searched":
-            plan = fastest_plan(problem, task.prices)
-        elif kind == "experts" and split is not None:
-            plan = _evenly(task, graph, problem, split[0])
-        else:
-            plan = _by_thumb(task, graph, problem)
-        if plan is not None:
-            yield plan, graph.microbatch
-
-
-def best_plan(task: ClusterTask, chip: Chip, kind: str, split: Split | None) -> tuple[Plan, int, str] | None:
-    """The fastest plan of a kind on a chip, its microbatch, and how its stages recompute."""
-    found = min(_plans(task, chip, kind, split), key=lambda one: one[0].batch_s, default=None)
-    if found is None:
+def _choose(task: ClusterTask, graph: SerialGraph, kind: str, split: Split | None) -> Choose | None:
+    """How a kind of placement places a graph; None where it does not use that width."""
+    widest = max(own.width for own in task.graphs)
+    wanted = {"experts": 0 if split is None else split[2], "rule of thumb": widest}.get(kind, graph.width)
+    if graph.width != wanted:
         return None
-    plan, microbatch = found
-    return plan, microbatch, ", ".join(sorted({stage.recompute for stage in plan.stages}))
+    if kind == "searched":
+        return lambda problem, _, below_s: fastest_plan(problem, task.prices, below_s)
+    if kind == "experts" and split is not None:
+        return lambda problem, _, below_s: _evenly(task, graph, problem, split[0])
+    return lambda problem, _, below_s: _by_thumb(task, graph, problem)
+
+
+def best_offer(task: ClusterTask, chip: Chip, kind: str, split: Split | None, objective: Objective) -> Offer | None:
+    """The plan of a kind with the least value on a chip."""
+    rates = chip_rates(objective, chip, task.training.devices)
+    table = energy_table(chip) if objective.needs_energy else None
+    found: list[Offer] = []
+    for way in task.ways:
+        choose = _choose(task, task.graph(way.graph), kind, split)
+        if choose is None:
+            continue
+        placed = placed_on(task, way, chip, table, choose=choose)
+        if placed.plan is not None:
+            value = float(rates.value(np.asarray(placed.plan.batch_s), placed.dynamic_j))
+            found.append(Offer(way, placed.plan, value))
+    return min(found, key=lambda offer: offer.value, default=None)

@@ -3,7 +3,7 @@
 What a search found is checked against it, a baseline chip is priced by it, and answers are written from it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,7 @@ from phaze.search.objective import Rates
 from phaze.search.task import Way
 
 Floats = NDArray[np.float64]
+Choose = Callable[[ClusterProblem, LevelPrices, float], Plan | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +51,19 @@ def prices_of(task: ClusterTask) -> LevelPrices:
     return LevelPrices(task.job.machine.cluster, task.job.machine.basis)
 
 
-def placed_on(task: ClusterTask, way: Way, chip: Chip, table: EnergyTable | None, below_s: float = np.inf) -> Placed:
+def placed_on(
+    task: ClusterTask,
+    way: Way,
+    chip: Chip,
+    table: EnergyTable | None,
+    below_s: float = np.inf,
+    choose: Choose = fastest_plan,
+) -> Placed:
     """One way on a chip with its own memory; without a plan where nothing fits or nothing takes less."""
     setting, graph = task.job.setting(chip), task.graph(way.graph)
     costs = layer_costs(graph.model, setting)
     problem = problem_of(task, graph, way.recompute, chip.hbm.size_bytes, costs, setting.hbm_bytes_per_s)
-    plan = fastest_plan(problem, prices_of(task), below_s)
+    plan = choose(problem, prices_of(task), below_s)
     joules = np.zeros(len(COMPONENTS))
     if plan is not None and table is not None:
         layers = joules_on(graph, chip_arrays([chip]), setting.constants, table)

@@ -2,25 +2,28 @@
 
 The experts' split (pipeline, data, tensor) cuts the layers into stages of equal numbers of blocks, the prologue with
 the first and the epilogue with the last, and has as many copies as there are devices for (on 1024 those published); its
-microbatch and recompute choice are the best that fit. The rule of thumb
+microbatch and recompute choice are the best that fit, by the study's objective. The rule of thumb
 takes the widest tensor split, the fewest such stages that fit, doubled each time, and copies with the rest. A ratio is
 throughput over that of the baseline chip under the same kind of placement.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from phaze.errors import InputError
-from phaze.evaluate.flow import Prepared, graph_of, layer_schedules, placement_of, seconds_of
+from phaze.evaluate.flow import Prepared
 from phaze.hardware.chip import Chip
 from phaze.placement.pipeline import Cut, fits, price
 from phaze.placement.problem import Plan, Problem
 from phaze.placement.solve import fastest_plan
-from phaze.search.cluster_compare import best_plan
+from phaze.search.candidates import Candidate
+from phaze.search.cluster_compare import best_offer
 from phaze.search.cluster_task import ClusterTask
-from phaze.search.evaluation import LIMITS
-from phaze.search.task import Job, ModelTask
+from phaze.search.objective import UNITS, Objective
+from phaze.search.plain import Choose, Offer, electricity_on, layers_on, offers_on
+from phaze.search.task import Job, ModelTask, Way, tasks_for
 
 Split = tuple[int, int, int]
 KINDS = ("experts", "rule of thumb", "searched")
@@ -28,18 +31,28 @@ KINDS = ("experts", "rule of thumb", "searched")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One model on one chip under one kind of placement; None where nothing fits."""
+    """One model on one chip under one kind of placement; None where nothing fits.
+
+    ``value`` is of a batch, in the objective's unit. ``link_bytes_per_s`` is the flat link that the chip is priced on
+    (under rules cluster the innermost level). ``basis``, ``constants_of`` and ``band``: what its times rest on, whose
+    constants they are, and by how much they may be off.
+    """
 
     model: str
     chip: str
     placement: str
     throughput_per_s: float | None
     ratio: float | None
+    value: float | None
     pipeline: int | None
     data: int | None
     tensor: int | None
     microbatch: int | None
     recompute: str | None
+    link_bytes_per_s: float
+    basis: str
+    constants_of: str
+    band: float
 
 
 def even_cuts(layers: int, stages: int, again: bool) -> list[Cut]:
@@ -78,50 +91,79 @@ def _thumb_plan(problem: Problem, graph: Prepared, again: bool) -> Plan | None:
     return None
 
 
-def _best(task: ModelTask, chip: Chip, kind: str, split: Split | None) -> tuple[Plan, int, str] | None:
-    """The fastest plan of a model on a chip, its microbatch and recompute choice."""
+def _choose(graph: Prepared, way: Way, kind: str, split: Split | None, widest: int) -> Choose | None:
+    """How a kind of placement places a graph; None where it does not use it."""
+    again = way.recompute == "full"
+    if kind == "searched":
+        return fastest_plan
+    if kind == "experts" and split is not None:
+        return lambda problem: _experts_plan(problem, graph, split, again)
+    if kind == "rule of thumb" and graph.width == widest:
+        return lambda problem: _thumb_plan(problem, graph, again)
+    return None
+
+
+def best_offers(
+    task: ModelTask, chip: Chip, kinds: Sequence[str], split: Split | None, objective: Objective
+) -> dict[str, Offer | None]:
+    """For each kind of placement the plan of a model with the least value on a chip."""
     if isinstance(task, ClusterTask):
-        return best_plan(task, chip, kind, split)
-    widest = max(graph.width for graph in task.graphs)
-    schedules = [layer_schedules(graph, chip, LIMITS) for graph in task.graphs]
-    found: list[tuple[Plan, int, str]] = []
-    for way in task.ways:
-        graph = task.graphs[way.graph]
-        layers = graph_of(graph, seconds_of(schedules[way.graph]))
-        problem = placement_of([layers], graph.microbatch, way.recompute, chip.hbm.size_bytes, task.training)
-        again = way.recompute == "full"
-        plan: Plan | None = None
-        if kind == "searched":
-            plan = fastest_plan(problem)
-        elif kind == "experts" and split is not None:
-            plan = _experts_plan(problem, graph, split, again)
-        elif kind == "rule of thumb" and graph.width == widest:
-            plan = _thumb_plan(problem, graph, again)
-        if plan is not None:
-            found.append((plan, graph.microbatch, way.recompute))
-    return min(found, key=lambda one: one[0].batch_s, default=None)
+        return {kind: best_offer(task, chip, kind, split, objective) for kind in kinds}
+    electricity = electricity_on(task, chip, objective)
+    layers = [layers_on(graph, chip, electricity) for graph in task.graphs]
+    widest, found = max(graph.width for graph in task.graphs), dict[str, Offer | None]()
+    for kind in kinds:
+        choice = partial(_choice, task, kind, split, widest)
+        offers = offers_on(task, chip, objective, layers, choice)
+        found[kind] = min(offers, key=lambda offer: offer.value, default=None)
+    return found
 
 
-def compare(job: Job, chips: Sequence[Chip], experts: Mapping[str, Split]) -> list[Row]:
-    """Every model on every chip; the first chip is the baseline."""
+def _choice(task: ModelTask, kind: str, split: Split | None, widest: int, way: Way) -> Choose | None:
+    return _choose(task.graphs[way.graph], way, kind, split, widest)
+
+
+def _row(task: ModelTask, candidate: Candidate, kind: str, offer: Offer | None, base: float | None) -> Row:
+    chip, trust = candidate.chip, candidate.trust
+    link = task.training.link_bytes_per_s
+    basis = (link, trust.basis, candidate.constants_of, trust.band)
+    if offer is None:
+        return Row(task.name, chip.name, kind, *(None,) * 8, *basis)
+    rate, plan = task.training.batch / offer.plan.batch_s, offer.plan
+    recompute: str = offer.way.recompute
+    if task.rules == "cluster":
+        recompute = ", ".join(sorted({stage.recompute for stage in plan.stages}))
+    split = (len(plan.stages), plan.data, plan.tensor, task.graphs[offer.way.graph].microbatch)
+    ratio = None if base is None else rate / base
+    return Row(task.name, chip.name, kind, rate, ratio, offer.value, *split, recompute, *basis)
+
+
+def compare(job: Job, candidates: Sequence[Candidate], experts: Mapping[str, Split]) -> list[Row]:
+    """Every model on every chip, each as a search prices it; the first chip is the baseline."""
     rows: list[Row] = []
-    for task in job.models:
-        for kind in KINDS if task.name in experts else KINDS[1:]:
-            base: float | None = None
-            for chip in chips:
-                best = _best(task, chip, kind, experts.get(task.name))
-                if best is None:
-                    rows.append(Row(task.name, chip.name, kind, *(None,) * 7))
-                    continue
-                plan, microbatch, recompute = best
-                rate = task.training.batch / plan.batch_s
-                base = rate if chip is chips[0] else base
-                ratio = None if base is None else rate / base
-                split = (len(plan.stages), plan.data, plan.tensor)
-                rows.append(Row(task.name, chip.name, kind, rate, ratio, *split, microbatch, recompute))
+    tasks = [tasks_for(job, one.chip, one.own_links) for one in candidates]
+    for model, task in enumerate(job.models):
+        kinds, split = KINDS if task.name in experts else KINDS[1:], experts.get(task.name)
+        own = [mine[model] for mine in tasks]
+        found = [
+            best_offers(mine, one.chip, kinds, split, job.objective) for mine, one in zip(own, candidates, strict=True)
+        ]
+        for kind in kinds:
+            first = found[0][kind]
+            base = None if first is None else task.training.batch / first.plan.batch_s
+            rows += [
+                _row(mine, one, kind, offers[kind], base)
+                for mine, one, offers in zip(own, candidates, found, strict=True)
+            ]
     return rows
 
 
-def compare_document(rows: Sequence[Row], baseline: str) -> dict[str, Any]:
+def compare_document(job: Job, rows: Sequence[Row], baseline: str, basis: str) -> dict[str, Any]:
     """The rows as plain values."""
-    return {"schema": "phaze.comparison/1", "baseline": baseline, "rows": [asdict(row) for row in rows]}
+    return {
+        "schema": "phaze.comparison/1",
+        "baseline": baseline,
+        "basis": basis,
+        "objective": {"kind": job.objective.kind, "unit": UNITS[job.objective.kind]},
+        "rows": [asdict(row) for row in rows],
+    }

@@ -3,6 +3,7 @@
 What a search found is checked against it, a baseline chip is priced by it, and answers are written from it.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,22 +11,24 @@ from numpy.typing import NDArray
 
 from phaze.cost.parts import chip_arrays
 from phaze.errors import InputError
-from phaze.evaluate.flow import LayerSeconds, Prepared, layer_schedules, seconds_of
+from phaze.evaluate.flow import LayerSeconds, Prepared, graph_of, layer_schedules, placement_of, seconds_of
 from phaze.evaluate.passes import table_of
 from phaze.hardware.chip import Chip
 from phaze.hardware.technology import EnergyTable
 from phaze.hardware.technology_files import load_technology
-from phaze.placement.problem import Plan
+from phaze.placement.problem import Plan, Problem
+from phaze.placement.solve import fastest_plan
 from phaze.schedule.problem import Schedule
 from phaze.search.cluster_plain import cluster_value
 from phaze.search.cluster_task import ClusterTask
 from phaze.search.energy import COMPONENTS, Electricity, LayerJoules, layer_joules, plan_joules, spread_of
-from phaze.search.evaluation import LIMITS, plan_of
+from phaze.search.evaluation import LIMITS
 from phaze.search.objective import Objective
 from phaze.search.rates import chip_rates
 from phaze.search.task import ModelTask, Way
 
 Floats = NDArray[np.float64]
+Choose = Callable[[Problem], Plan | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +76,17 @@ def layers_on(graph: Prepared, chip: Chip, electricity: Electricity | None) -> P
 
 
 def planned(
-    task: ModelTask, way: Way, layers: PlainLayers, hbm_bytes: float, electricity: Electricity | None
+    task: ModelTask,
+    way: Way,
+    layers: PlainLayers,
+    hbm_bytes: float,
+    electricity: Electricity | None,
+    choose: Choose = fastest_plan,
 ) -> PlainPlan | None:
-    """The fastest plan of one way, or None when nothing fits."""
+    """The plan that is chosen for one way, the fastest if nothing else is said; None when nothing fits."""
     graph = task.graphs[way.graph]
-    plan = plan_of(graph, layers.seconds, way.recompute, hbm_bytes, task.training)
+    placed = [graph_of(graph, layers.seconds)]
+    plan = choose(placement_of(placed, graph.microbatch, way.recompute, hbm_bytes, task.training))
     if plan is None:
         return None
     if electricity is None:
@@ -85,17 +94,49 @@ def planned(
     return PlainPlan(plan, plan_joules(graph, plan, layers.joules, electricity, task.training))
 
 
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A plan of a model on a chip, the way that it runs, and its value under the objective."""
+
+    way: Way
+    plan: Plan
+    value: float
+
+
+def electricity_on(task: ModelTask, chip: Chip, objective: Objective) -> Electricity | None:
+    """What energies of a model on a chip depend on, where they count."""
+    if not objective.needs_energy:
+        return None
+    return Electricity(energy_table(chip), task.training.link_bytes_per_s)
+
+
+def offers_on(
+    task: ModelTask,
+    chip: Chip,
+    objective: Objective,
+    layers: Sequence[PlainLayers],
+    choice: Callable[[Way], Choose | None] = lambda _: fastest_plan,
+) -> list[Offer]:
+    """What every way of a model reaches on a chip with its own memory; ``choice`` says how a way is placed, if at all.
+
+    ``layers`` are those of the task's graphs on the chip.
+    """
+    rates, electricity = chip_rates(objective, chip, task.training.devices), electricity_on(task, chip, objective)
+    found = []
+    for way in task.ways:
+        choose = choice(way)
+        if choose is not None:
+            plan = planned(task, way, layers[way.graph], chip.hbm.size_bytes, electricity, choose)
+            if plan is not None:
+                value = float(rates.value(np.asarray(plan.plan.batch_s), plan.dynamic_j))
+                found.append(Offer(way, plan.plan, value))
+    return found
+
+
 def value_on(task: ModelTask, chip: Chip, objective: Objective) -> float:
     """The least value of a model on a chip with its own memory, over all its ways; infinite if none fits."""
-    rates, electricity = chip_rates(objective, chip, task.training.devices), None
     if isinstance(task, ClusterTask):
+        rates = chip_rates(objective, chip, task.training.devices)
         return cluster_value(task, chip, rates, energy_table(chip) if objective.needs_energy else None)
-    if objective.needs_energy:
-        electricity = Electricity(energy_table(chip), task.training.link_bytes_per_s)
-    layers = [layers_on(graph, chip, electricity) for graph in task.graphs]
-    best = float("inf")
-    for way in task.ways:
-        found = planned(task, way, layers[way.graph], chip.hbm.size_bytes, electricity)
-        if found is not None:
-            best = min(best, float(rates.value(np.asarray(found.plan.batch_s), found.dynamic_j)))
-    return best
+    layers = [layers_on(graph, chip, electricity_on(task, chip, objective)) for graph in task.graphs]
+    return min((offer.value for offer in offers_on(task, chip, objective, layers)), default=float("inf"))

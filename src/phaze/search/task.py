@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from phaze.evaluate.flow import Prepared, Training
 from phaze.evaluate.passes import LayerPasses, Pass
+from phaze.hardware.chip import Chip
 from phaze.placement.problem import Recompute
 from phaze.search.objective import Objective
 from phaze.search.space import SpaceFile
@@ -76,6 +77,14 @@ def at_link(task: ModelTask, link_bytes_per_s: float) -> ModelTask:
         return task
     graphs = tuple(replace(g, layers=tuple(_layer_at(layer, ratio) for layer in g.layers)) for g in task.graphs)
     return replace(task, training=replace(task.training, link_bytes_per_s=link_bytes_per_s), graphs=graphs)
+
+
+def tasks_for(job: Job, chip: Chip, own_links: bool = False) -> tuple[ModelTask, ...]:
+    """The job's models as one chip runs them: on its own links where those are an axis of its space, else on the
+    cluster's; under rules cluster the levels of the cluster are the links."""
+    if job.rules == "cluster" or (job.space.axes.links is None and not own_links):
+        return job.models
+    return tuple(at_link(task, chip.links.bandwidth_bytes_per_s) for task in job.models)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,80 @@
+"""The chips of a comparison, each with the constants that it is priced with.
+
+A search gives every chip of a space the constants of the space's base chip; a chip that was measured has its own. Side
+by side the two would not be like for like (H100 reaches 0.56 of its peak in training, a data sheet says 0.80), so by
+default all chips of a comparison have those that the search used:
+
+    space       the constants of the space's base chip for every chip: what a search prices its chips with
+    baseline    those of the first chip for every chip
+    own         those of each chip, where it was measured, the data sheet's elsewhere
+    datasheet, ideal    the same shares for all: a study whose ``cost.basis`` says so
+
+Constants borrowed from another chip are as far off as a data sheet's. Rules icml24 know ideal ones only.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+from phaze.errors import InputError, unknown_name
+from phaze.hardware.calibration import BANDS, Trust, trust_of
+from phaze.hardware.chip import Chip
+from phaze.hardware.library import load_chip
+from phaze.search.cluster_task import ClusterTask
+from phaze.search.task import Job
+
+Common = Literal["space", "baseline", "own", "datasheet", "ideal"]
+COMMON: tuple[Common, ...] = get_args(Common)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A chip to be compared; ``own_links``: it is priced on its own links, as the search that found it did."""
+
+    chip: Chip
+    trust: Trust
+    constants_of: str
+    own_links: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A chip that someone wants compared, and whether its links were an axis of the space it was found in."""
+
+    chip: Chip
+    own_links: bool = False
+
+
+def require_basis(job: Job, basis: str) -> Common:
+    """The basis of a comparison, or an InputError."""
+    for known in COMMON:
+        if basis == known:
+            if job.rules == "icml24" and known in ("baseline", "own", "datasheet"):
+                raise InputError("--basis", f"rules icml24 know no {basis!r}, only ideal", "search with rules cluster")
+            return known
+    raise unknown_name("--basis", "basis", basis, COMMON)
+
+
+def with_constants(chip: Chip, owner: Chip) -> Chip:
+    """The chip with another one's measured constants."""
+    return chip if chip.calibration == owner.calibration else replace(chip, calibration=owner.calibration)
+
+
+def candidates_of(job: Job, chips: Sequence[Known], basis: Common = "space") -> list[Candidate]:
+    """The chips as they are priced; the first is the baseline."""
+    task = job.models[0]
+    if not isinstance(task, ClusterTask):
+        return [Candidate(one.chip, trust_of(None, "ideal"), one.chip.name, one.own_links) for one in chips]
+    base, found = load_chip(job.space.base), []
+    for one in chips:
+        owner = {"space": base, "baseline": chips[0].chip}.get(basis, one.chip)
+        trust = trust_of(owner.calibration, task.job.machine.basis)
+        if owner.name != one.chip.name and trust.basis in ("calibrated", "fitted"):
+            trust = replace(trust, band=max(trust.band, BANDS["datasheet"]))
+        found.append(Candidate(with_constants(one.chip, owner), trust, owner.name, one.own_links))
+    return found
+
+
+def plain_candidates(job: Job, chips: Sequence[Chip]) -> list[Candidate]:
+    """Chips as the search of a job prices them."""
+    return candidates_of(job, [Known(chip) for chip in chips])
