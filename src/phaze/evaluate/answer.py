@@ -4,7 +4,7 @@ tokens a second = batch * sequence / batch time
 share of peak   = FLOP of the model (no recomputing counted) / (batch time * devices in use * peak)
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 

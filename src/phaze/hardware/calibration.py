@@ -62,6 +62,12 @@ class Calibration:
         known = (self.matrix_share, self.hbm_share, self.vector_hbm_share, self.start_up_s)
         return all(value is not None for value in known)
 
+    @property
+    def of_several(self) -> bool:
+        """Whether more than one operator was measured: a rate and a start-up cannot be told apart by one."""
+        rates = (self.matrix_share, self.vector_hbm_share)
+        return self.start_up_s is not None and any(value is not None for value in rates)
+
 
 @dataclass(frozen=True, slots=True)
 class Constants:
@@ -118,19 +124,20 @@ class Trust:
     band: float
 
 
-# 10 % on A100, where several kinds of operators were measured; 15 % where one share was fitted; 20 % from data sheets.
+# 10 % on A100, where arrays, memory and start-up were measured; 15 % where some were; 20 % from data sheets.
 # Ideal times are bounds: they have no band.
 BANDS: Mapping[Trusted, float] = MappingProxyType({"calibrated": 0.10, "fitted": 0.15, "datasheet": 0.20, "ideal": 0.0})
 
 
 def trust_of(calibration: Calibration | None, basis: Basis = "calibrated") -> Trust:
-    """``calibrated`` only where products and vector operators were measured; one share alone is ``fitted``."""
+    """``calibrated`` where more than one operator was measured; one share alone is ``fitted``."""
     if basis == "ideal":
         return Trust("ideal", BANDS["ideal"])
     if basis == "datasheet" or calibration is None:
         return Trust("datasheet", BANDS["datasheet"])
-    found: Trusted = "calibrated" if calibration.complete else "fitted"
-    return Trust(found, BANDS[found])
+    if not calibration.of_several:
+        return Trust("fitted", BANDS["fitted"])
+    return Trust("calibrated", BANDS["calibrated" if calibration.complete else "fitted"])
 
 
 @dataclass(frozen=True, slots=True)
