@@ -24,7 +24,8 @@ from phaze.graph.zoo import entry_of, load_model
 from phaze.schedule.bounds import chip_bounds, lower_bound
 from phaze.schedule.order import contract, series
 from phaze.schedule.part import part_of
-from phaze.schedule.problem import Core, Operator, Problem, Rules
+from phaze.schedule.problem import Core, Operator, Problem
+from phaze.schedule.rules import Rules
 from phaze.schedule.solve import solve
 from phaze.search.keep import chips_of
 from phaze.search.space import load_space

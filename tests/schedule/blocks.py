@@ -9,7 +9,8 @@ rate.
 
 from dataclasses import dataclass
 
-from phaze.schedule.problem import Operator, Problem, Rules
+from phaze.schedule.problem import Operator, Problem
+from phaze.schedule.rules import Rules
 
 S, H, HEADS, D, MLP = 4096, 4096, 32, 128, 11008
 

@@ -7,7 +7,8 @@ from phaze.schedule.bounds import BOUNDS, Bound, chip_bounds, lower_bound
 from phaze.schedule.dual import antichain, load_credits, maximal_antichains
 from phaze.schedule.order import Order, contract, series
 from phaze.schedule.part import Part, incomparable, longest_paths, part_of
-from phaze.schedule.problem import Operator, Problem, Rules
+from phaze.schedule.problem import Operator, Problem
+from phaze.schedule.rules import Rules
 from phaze.schedule.solve import Limits, solve, solve_part
 from tests.schedule.cases import OPTIMA, SHAPES, problem_of, random_problem
 

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from phaze.schedule.check import faults
-from phaze.schedule.problem import Operator, Problem, Rules, Schedule
+from phaze.schedule.problem import Operator, Problem, Schedule
+from phaze.schedule.rules import Rules
 from phaze.schedule.solve import solve
 from tests.schedule.cases import OPTIMA, problem_of, random_problem
 

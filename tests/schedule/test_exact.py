@@ -8,7 +8,8 @@ from phaze.schedule.check import faults
 from phaze.schedule.cpsat import solve_cpsat
 from phaze.schedule.order import contract, series
 from phaze.schedule.part import part_of
-from phaze.schedule.problem import Operator, Problem, Rules
+from phaze.schedule.problem import Operator, Problem
+from phaze.schedule.rules import Rules
 from phaze.schedule.solve import Limits, solve, solve_part
 from tests.schedule.cases import OPTIMA, brute_force, problem_of, random_problem
 

@@ -6,6 +6,7 @@ from rich.markup import escape
 from phaze.report.terminal import table
 from phaze.report.trace import lane_order, lanes
 from phaze.schedule.problem import Operator, Problem, Schedule, Slot
+from phaze.schedule.rules import RULE
 from phaze.units import show
 
 SYMBOLS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -16,7 +17,7 @@ IDLE = "·"
 
 
 def _verdict(schedule: Schedule) -> str:
-    if schedule.rules == "serial":
+    if RULE[schedule.rules].one_queue:
         return "one after another, each spread: nothing to choose"
     if schedule.optimal:
         return f"proved: no schedule is shorter ({schedule.effort.method})"

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from phaze.schedule.dual import antichain, greedy_credits, load_credits
 from phaze.schedule.order import bits
 from phaze.schedule.part import WORD, Floats, Part, longest_paths
-from phaze.schedule.problem import KINDS, Core, Rules
+from phaze.schedule.problem import KINDS, Core
+from phaze.schedule.rules import Rules
 
 Bound = Literal["critical_path", "load", "antichain"]
 BOUNDS: tuple[Bound, ...] = ("critical_path", "load", "antichain")
@@ -50,6 +51,8 @@ def cheap_bounds(part: Part, use: Sequence[Bound] = BOUNDS) -> Bounds:
         by_name["critical_path"] = float(max(longest_paths(part)))
     if "load" in use:
         by_name["load"] = max(float(credit.sum()) for credit in credits)
+    if part.hbm:
+        by_name["hbm"] = float(part.hbm)
     return Bounds(by_name, tuple(credit for credit in credits if credit.any()))
 
 

@@ -11,8 +11,9 @@ interval of length d_im. Constraints, by the function that adds them:
     C >= q_i + sum over spread of P_k b_k, q_i = longest path of L_i (1 - b_i) from i on, where a spread operator
     runs alone: spread and single work take turns                                (:func:`_turns`, implied)
 
-and the lower bound known so far as ``C >= bound``. The solver runs with a fixed seed, its sub-solvers interleaved, and
-a limit in its own deterministic time: the same input gives the same answer on any machine.
+and the lower bound known so far as ``C >= bound``, where HBM is shared also ``C >= H``, the component's HBM time. The
+solver runs with a fixed seed, its sub-solvers interleaved, and a limit in its own deterministic time: the same input
+gives the same answer on any machine.
 
 Times here are at most 2^30 in sum: CP-SAT of OR-Tools 9.15 has called makespans optimal that were 1.8 % too long when
 times were near 2^36 and above (never in trials at 2^32). So a component with finer units is coarsened by 2^k, times
@@ -124,7 +125,7 @@ def _coarse(part: Part) -> tuple[Part, int]:
     total = sum(part.least(i) for i in range(len(part)))
     shift = max(0, total.bit_length() - MOST_BITS)
     times = tuple((-(-one >> shift), -(-spread >> shift)) for one, spread in part.times)
-    return replace(part, times=times), shift
+    return replace(part, times=times, unit_s=part.unit_s * 2**shift), shift
 
 
 def solve_cpsat(part: Part, hint: Decisions | None, bound: int, work: float) -> Found:
@@ -145,7 +146,7 @@ def _solve(
     starts, ends, steps = _operators(model, part, horizon)
     _precedence(model, part, starts, ends)
     _resources(model, part, steps)
-    makespan = model.new_int_var(min(bound, horizon), horizon, "C")
+    makespan = model.new_int_var(max(part.hbm, min(bound, horizon)), max(part.hbm, horizon), "C")
     for end in ends:
         model.add(makespan >= end)
     _loads(model, part, steps, makespan)

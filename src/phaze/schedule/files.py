@@ -7,7 +7,8 @@ from pydantic import BeforeValidator, Field
 from phaze.documents import Document, Format, Seconds, check, notation_of, parse
 from phaze.errors import InputError, nearest
 from phaze.files import read_text
-from phaze.schedule.problem import Core, Operator, Problem, Rules
+from phaze.schedule.problem import Core, Operator, Problem
+from phaze.schedule.rules import Rules
 
 
 def _pair(value: object) -> object:
@@ -20,12 +21,19 @@ CoreCount = Annotated[int, Field(ge=0, le=2**20)]
 
 
 class OperatorTable(Document):
-    """One operator: ``core`` is tensor, vector, both or none; a ``none`` that takes time is a collective."""
+    """One operator: ``core`` is tensor, vector, both or none; a ``none`` that takes time is a collective.
+
+    ``network``: it holds the network beside its cores. ``hbm_s``: what its bytes take at the full HBM bandwidth.
+    ``beside``: of a collective, the operators that it may run beside under rules companions.
+    """
 
     id: Id
     core: Core
     one_core_s: Seconds
     all_cores_s: Seconds
+    network: bool = False
+    hbm_s: Seconds = 0.0
+    beside: list[Id] = Field(default_factory=list)
 
 
 class OperatorsFile(Document):
@@ -46,9 +54,17 @@ class OperatorsFile(Document):
                 if end not in place:
                     close = nearest(end, list(place)[:20])
                     raise InputError(f"edges[{at}]", f"there is no operator '{end}'", close)
-        operators = tuple(Operator(t.id, t.core, t.one_core_s, t.all_cores_s) for t in self.operators)
+        for at, table in enumerate(self.operators):
+            for other in table.beside:
+                if other not in place:
+                    close = nearest(other, list(place)[:20])
+                    raise InputError(f"operators[{at}].beside", f"there is no operator '{other}'", close)
+        operators = tuple(
+            Operator(t.id, t.core, t.one_core_s, t.all_cores_s, t.network, t.hbm_s) for t in self.operators
+        )
         edges = tuple((place[first], place[then]) for first, then in self.edges)
-        return Problem(self.rules, self.tensor_cores, self.vector_cores, operators, edges)
+        beside = tuple((at, place[other]) for at, t in enumerate(self.operators) for other in t.beside)
+        return Problem(self.rules, self.tensor_cores, self.vector_cores, operators, edges, beside)
 
 
 OPERATORS = Format("phaze.operators/1", OperatorsFile, "operators with times and edges, to be scheduled on one chip")

@@ -79,4 +79,4 @@ def canonical(part: Part) -> tuple[str, list[int]]:
     first = [looks.index(repr((shares[i], part.holds[i]))) for i in range(len(part))]
     search.descend(search.refine(first))
     cores = [min(count, len(part)) for count in part.cores]
-    return digest([part.alone, cores, search.best]), search.order
+    return digest([part.alone, cores, f"{part.hbm_s / total:.11e}", search.best]), search.order

@@ -15,19 +15,22 @@ Ways to run. Mode 0 is one core, mode 1 spread. A spread way that is no faster t
 needs less of every resource for no longer. A way that is longer than the horizon is left out: no shortest schedule has
 it. What a mode holds is coded per resource as 0 nothing, 1 one, 2 all.
 
-=========================  =======================  ==========================
-mode                       icml24                   overlap
-=========================  =======================  ==========================
-tensor on one core         tensor 1                 tensor 1
-vector on one core         vector 1                 vector 1
-both on one core           tensor 1, vector 1       tensor 1, vector 1
-tensor spread              all, all, network        tensor all
-vector spread              all, all, network        vector all
-both spread                all, all, network        tensor all, vector all
-collective (mode 1)        all, all, network        network
-=========================  =======================  ==========================
+=========================  =====================  ====================  =======================
+mode                       icml24                 links                 overlap
+=========================  =====================  ====================  =======================
+tensor on one core         tensor 1                                     tensor 1
+vector on one core         vector 1                                     vector 1
+both on one core           tensor 1, vector 1                           tensor 1, vector 1
+tensor spread              all, all, network      all, all              tensor all
+vector spread              all, all, network      all, all              vector all
+both spread                all, all, network      all, all              tensor all, vector all
+with the network, spread   all, all, network      all, all, network     its kinds all, network
+collective (mode 1)        all, all, network      network               network
+=========================  =====================  ====================  =======================
 
-Every operator holds something, so under icml24 what holds everything runs alone.
+Every operator holds something, so under icml24 what holds everything runs alone. Rules companions are links with more
+order (:func:`in_turn`). ``hbm_s`` is the sum over the operators where the rules share HBM, else 0: no schedule of the
+component is shorter (``rules.py``), whatever its last end.
 
 Twins. Operators i and j of the same core and times are twins in this order when what is below i is below j too, and
 what is above j is above i too. Then some optimal schedule starts i no later than j: where j starts first, the two may
@@ -35,7 +38,8 @@ change places. ``start_after[j]`` holds such i: j is started after i is (i need 
 masks the first in the order comes first, so the relation has no cycle: i -> j implies (below_i, above_i) no larger
 than / no smaller than those of j, or equality and i < j."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -43,6 +47,7 @@ from numpy.typing import NDArray
 
 from phaze.schedule.order import Order, bits, mirrored
 from phaze.schedule.problem import KINDS, Operator, Problem
+from phaze.schedule.rules import LINKS, Rule, groups_in_turn
 
 WORD = 63
 MOST_UNITS = 2**40
@@ -78,6 +83,7 @@ class Part:
     alone: bool
     unit_s: float
     excess: float
+    hbm_s: float = 0.0
 
     def __len__(self) -> int:
         return len(self.times)
@@ -85,6 +91,11 @@ class Part:
     def seconds_below(self, units: float) -> float:
         """A lower bound in units as one in seconds: what rounding may have added is taken off."""
         return max(0.0, (units - len(self) * self.excess) * self.unit_s * (1 - 1e-15 * len(self)))
+
+    @property
+    def hbm(self) -> int:
+        """Whole units of HBM time: a schedule that ends by then can be no shorter."""
+        return int(self.hbm_s / self.unit_s)
 
     @property
     def total_s(self) -> float:
@@ -142,30 +153,52 @@ def _grid(times_s: list[float], horizon: float) -> tuple[float, float, list[int]
     return horizon / MOST_UNITS, max(n - time for n, time in zip(whole, scaled, strict=True)) + 1e-3, whole
 
 
-def _holds(operator: Operator, overlap: bool) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+def shortest_s(operator: Operator, rule: Rule) -> float:
+    """The shortest way to run that the rule has."""
+    if operator.networked or not rule.one_core:
+        return operator.all_cores_s
+    return min(operator.one_core_s, operator.all_cores_s)
+
+
+def _holds(operator: Operator, rule: Rule) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
     tensor, vector = (int(kind in KINDS[operator.core]) for kind in ("tensor", "vector"))
-    if not overlap:
-        return (tensor, vector, 0), (ALL, ALL, ALL)
-    if operator.core == "none":
-        return (0, 0, 0), (0, 0, ALL)
-    return (tensor, vector, 0), (ALL * tensor, ALL * vector, 0)
+    network = ALL if operator.networked or not rule.network_apart else 0
+    if operator.core == "none" and rule.network_apart:
+        return (0, 0, 0), (0, 0, network)
+    if not rule.kinds_apart:
+        return (tensor, vector, 0), (ALL, ALL, network)
+    return (tensor, vector, 0), (ALL * tensor, ALL * vector, network)
 
 
-def _modes(operator: Operator, horizon: float) -> tuple[float, float]:
-    """The times of both ways to run in seconds, 0 for a way that no shortest schedule needs."""
+def _modes(operator: Operator, rule: Rule, horizon: float) -> tuple[float, float]:
+    """The times of both ways to run in seconds, 0 for a way that no shortest schedule needs or the rule excludes."""
     one, spread = operator.one_core_s, operator.all_cores_s
-    if operator.core == "none":
+    if operator.networked or not rule.one_core:
         return 0.0, spread
     if one <= spread:
         return one, 0.0
     return (one if one <= horizon else 0.0), spread
 
 
+def in_turn(problem: Problem) -> Problem:
+    """Under rules where a collective runs only beside what it names: the same problem by order, under links.
+
+    Each collective and what it names form a group, and groups run one after another (``rules.py`` proves it).
+    """
+    if not problem.rule.named_only:
+        return problem
+    groups = groups_in_turn(len(problem.operators), problem.edges, problem.beside)
+    assert groups is not None
+    chain = [(i, j) for before, after in pairwise(groups) for i in before for j in after]
+    return replace(problem, rules=LINKS.name, edges=(*problem.edges, *chain), beside=())
+
+
 def part_of(problem: Problem, order: Order) -> Part:
     """The component ``order`` of ``problem`` in units."""
     found = [problem.operators[i] for i in order.operators]
-    horizon = sum(min(o.one_core_s, o.all_cores_s) for o in found)
-    modes = [_modes(operator, horizon) for operator in found]
+    rule = problem.rule
+    horizon = sum(shortest_s(operator, rule) for operator in found)
+    modes = [_modes(operator, rule, horizon) for operator in found]
     lasting = [time for pair in modes for time in pair if time > 0]
     unit_s, excess, whole = _grid(lasting, horizon)
     at = iter(whole)
@@ -174,12 +207,13 @@ def part_of(problem: Problem, order: Order) -> Part:
         order,
         times,
         tuple(modes),
-        tuple(_holds(operator, problem.rules == "overlap") for operator in found),
+        tuple(_holds(operator, rule) for operator in found),
         tuple(mirrored(order.below)),
         (problem.tensor_cores, problem.vector_cores, 1),
-        problem.rules == "icml24",
+        rule.alone,
         unit_s,
         max(0.0, excess),
+        sum(sorted(operator.hbm_s for operator in found)) if rule.hbm_shared else 0.0,
     )
 
 

@@ -2,15 +2,12 @@
 
 Operator i has a core kind and two times: ``L_i`` on one core of its kind (``one_core_s``) and ``P_i`` spread over all
 of them (``all_cores_s``). An edge (i, j) says that i ends before j starts. A schedule gives each operator a start and
-one of its two ways to run; wanted is the least makespan. What may run at the same time depends on the rules:
+one of its two ways to run; wanted is the least makespan. What may run at the same time depends on the rules, which
+``rules.py`` states as values.
 
-serial    every operator is spread, and they run one after another. icml24    an operator on one core holds one core of
-its kind (``both``: one of each). A spread operator runs alone:
-          nothing else runs on the chip at that time. An operator of core ``none`` that takes time is a collective;
-          it runs alone.
-overlap   as icml24, but a spread operator has only its own kinds of core to itself (``both``: both kinds), so that
-work
-          of the other kind may run beside it; a collective holds the network, beside any work, one at a time.
+An operator of core ``none`` that takes time is a collective: it runs on the network. One with cores and ``network``
+holds both. ``hbm_s`` is the time that its bytes take at the full HBM bandwidth; rules that share HBM count it.
+``beside`` pairs a collective with an operator that it may run beside under rules that ask for it.
 
 An operator with ``L_i = 0`` or ``P_i = 0`` is free: it takes no time and holds nothing, but passes precedence on. All
 rules agree on that, and on this: what takes no time disturbs nobody.
@@ -23,13 +20,13 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from phaze.errors import InputError, unknown_name
+from phaze.schedule.rules import RULE, Rule, Rules, groups_in_turn
 
 Core = Literal["tensor", "vector", "both", "none"]
-Rules = Literal["serial", "icml24", "overlap"]
 Status = Literal["optimal", "feasible"]
 
 CORES: tuple[str, ...] = get_args(Core)
-RULES: tuple[str, ...] = get_args(Rules)
+RULES: tuple[str, ...] = tuple(RULE)
 KINDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"tensor": ("tensor",), "vector": ("vector",), "both": ("tensor", "vector"), "none": ()}
 )
@@ -46,6 +43,8 @@ class Operator:
     core: Core
     one_core_s: float
     all_cores_s: float
+    network: bool = False
+    hbm_s: float = 0.0
 
     @property
     def free(self) -> bool:
@@ -57,6 +56,11 @@ class Operator:
         """It takes time and uses no core: it runs on the network."""
         return self.core == "none" and not self.free
 
+    @property
+    def networked(self) -> bool:
+        """It holds the network while it runs, with or without cores."""
+        return not self.free and (self.network or self.core == "none")
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -67,6 +71,7 @@ class Problem:
     vector_cores: int
     operators: tuple[Operator, ...]
     edges: tuple[tuple[int, int], ...]
+    beside: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         if self.rules not in RULES:
@@ -80,6 +85,13 @@ class Problem:
         if cycle:
             names = " -> ".join(f"'{self.operators[i].id}'" for i in cycle)
             raise InputError("edges", f"operators wait for each other in a cycle: {names}", "remove one of its edges")
+        if self.beside:
+            _check_beside(self)
+
+    @property
+    def rule(self) -> Rule:
+        """What may run at the same time."""
+        return RULE[self.rules]
 
     def cores(self, kind: str) -> int:
         """How many cores of ``kind`` there are."""
@@ -98,6 +110,12 @@ def _check_operators(problem: Problem) -> None:
         for name, time in (("one_core_s", operator.one_core_s), ("all_cores_s", operator.all_cores_s)):
             if not (math.isfinite(time) and 0 <= time <= MOST_SECONDS):
                 raise InputError(f"{where}.{name}", f"{time!r} is not a time", f"give 0 to {MOST_SECONDS:g} seconds")
+        if not 0 <= operator.hbm_s <= min(operator.one_core_s, operator.all_cores_s) * (1 + ROUNDING):
+            raise InputError(
+                f"{where}.hbm_s",
+                f"{operator.hbm_s!r} s of HBM do not fit into the operator's time",
+                "give 0 to the shorter of its times",
+            )
         if operator.collective and operator.one_core_s != operator.all_cores_s:
             raise InputError(
                 where, f"'{operator.id}' uses no core but has two times", "give a collective the same time twice"
@@ -109,6 +127,26 @@ def _check_operators(problem: Problem) -> None:
                     f"operator '{operator.id}' needs a {kind} core and there is none",
                     "give at least 1",
                 )
+
+
+def _check_beside(problem: Problem) -> None:
+    """A collective names operators with cores, each is named once, and the groups can run one after another."""
+    named: set[int] = set()
+    for collective, other in problem.beside:
+        if not (0 <= collective < len(problem.operators) and 0 <= other < len(problem.operators)):
+            raise InputError("beside", f"there is no operator number {max(collective, other)}", "name one that exists")
+        who, whom = problem.operators[collective], problem.operators[other]
+        where = f"operators[{collective}].beside"
+        if who.core != "none":
+            raise InputError(where, f"'{who.id}' is no collective", "only an operator of core none may have this key")
+        if whom.core == "none" or whom.network or other in named:
+            what = "is named twice" if other in named else "uses the network itself"
+            raise InputError(where, f"'{whom.id}' {what}", "name operators with cores, each once")
+        named.add(other)
+    if groups_in_turn(len(problem.operators), problem.edges, problem.beside) is None:
+        raise InputError(
+            "beside", "a collective waits for an operator that it should run beside", "name operators it may run beside"
+        )
 
 
 def find_cycle(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:

@@ -11,7 +11,8 @@ Of each component, in this order, until upper and lower bound meet (``solve_part
    search, and CP-SAT within its deterministic time.
 
 Whatever happens there is an answer: the best schedule found and the greatest bound proved. The bound of the whole is
-the sum over components (``order.py``), and it uses no schedule."""
+the sum over components (``order.py``), and it uses no schedule. Where the rules share HBM a component is no shorter
+than the time of its bytes (``rules.py``): that is one more bound, and the next component begins no sooner."""
 
 import math
 from collections.abc import MutableMapping
@@ -24,7 +25,7 @@ from phaze.schedule.ideals import ideals_of
 from phaze.schedule.labels import deepen
 from phaze.schedule.list_schedule import QUICK, THOROUGH, Decisions, list_schedule
 from phaze.schedule.order import contract, series, topological
-from phaze.schedule.part import Part, part_of
+from phaze.schedule.part import Part, in_turn, part_of
 from phaze.schedule.phases import by_phases
 from phaze.schedule.problem import Effort, Problem, Schedule, Slot
 from phaze.schedule.replay import complete, replay
@@ -87,7 +88,7 @@ def solve(
     ``known`` keeps answers of components by their canonical key, so that equal components are solved once.
     """
     limits = limits or Limits()
-    schedule = _serial(problem) if problem.rules == "serial" else _solve(problem, scheduler, limits, known)
+    schedule = _serial(problem) if problem.rule.one_queue else _solve(problem, scheduler, limits, known)
     wrong = faults(problem, schedule)
     if wrong:
         raise AssertionError(f"the schedule does not hold: {wrong[0]}")
@@ -102,17 +103,18 @@ def _serial(problem: Problem) -> Schedule:
         length = 0.0 if operator.free else operator.all_cores_s
         slots[i] = Slot(operator.id, True, now, now + length, None, None)
         now += length
-    return Schedule("serial", now, now, tuple(slots[i] for i in sorted(slots)), Effort("serial"))
+    return Schedule(problem.rules, now, now, tuple(slots[i] for i in sorted(slots)), Effort("serial"))
 
 
 def _solve(problem: Problem, scheduler: Scheduler, limits: Limits, known: Known | None) -> Schedule:
+    asked, problem = problem, in_turn(problem)
     parts = [part_of(problem, order) for order in series(contract(problem))]
     now, bound, slots, answers = 0.0, 0.0, [], []
     for part in parts:
         answer = _remembered(part, scheduler, limits, known)
         placed = replay(problem, part, answer.best.steps, now)
-        now = max([now, *(slot.end_s for _, slot in placed)])
-        bound += part.seconds_below(min(answer.bound, answer.best.makespan))
+        now = max([now + part.hbm_s, *(slot.end_s for _, slot in placed)])
+        bound += max(part.hbm_s, part.seconds_below(min(answer.bound, answer.best.makespan)))
         slots += placed
         answers.append(answer)
     effort = Effort(
@@ -122,7 +124,7 @@ def _solve(problem: Problem, scheduler: Scheduler, limits: Limits, known: Known 
         max((answer.ideals for answer in answers), default=0),
         max((answer.labels for answer in answers), default=0),
     )
-    return Schedule(problem.rules, now, min(bound, now), complete(problem, slots), effort)
+    return Schedule(asked.rules, now, min(bound, now), complete(problem, slots), effort)
 
 
 def _remembered(part: Part, scheduler: Scheduler, limits: Limits, known: Known | None) -> PartAnswer:

@@ -8,7 +8,8 @@ from phaze.schedule.list_schedule import Decisions
 from phaze.schedule.order import contract, series
 from phaze.schedule.part import Part, part_of
 from phaze.schedule.phases import by_phases
-from phaze.schedule.problem import Operator, Problem, Rules
+from phaze.schedule.problem import Operator, Problem
+from phaze.schedule.rules import Rules
 from phaze.schedule.solve import Limits, solve_part
 
 # Two tensor cores for three equal-rank products beside vector work: neither bound meets a list schedule.
