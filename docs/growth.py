@@ -33,10 +33,11 @@ PROGRAM = """
 import json, resource, sys, time
 from pathlib import Path
 from phaze.search.folder import run_in
+from phaze.search.papers import Papers
 from phaze.study.load import default_study, job_of, study_of, with_settings
 start = time.perf_counter()
 raw = with_settings(default_study("bert-large") | {"models": ["bert-large"]}, sys.argv[2:])
-done = run_in(Path(sys.argv[1]), "", job_of(study_of(raw, "growth")))
+done = run_in(Path(sys.argv[1]), Papers(""), job_of(study_of(raw, "growth")))
 print(json.dumps({
     "chips": len(done.state.opened), "opened": len(done.state.evaluated), "dual": len(done.state.dual),
     "wall_s": round(time.perf_counter() - start, 1), "cpu_s": round(time.process_time(), 1),

@@ -15,9 +15,10 @@ from phaze.search.candidates import plain_candidates
 from phaze.search.chips import open_space
 from phaze.search.compare import Row, compare
 from phaze.search.folder import RESULT, run_in
+from phaze.search.papers import Papers
 from phaze.search.result import code_digest
 from phaze.search.task import Job
-from phaze.study.load import job_of, read_study, study_of, with_settings
+from phaze.study.load import question_of, read_study, study_of, with_settings
 
 HERE = Path(__file__).parent
 MODELS = (
@@ -42,10 +43,11 @@ class Found:
     seconds: float
 
 
-def _job(study: str, settings: Sequence[str]) -> tuple[Job, str]:
+def _job(study: str, settings: Sequence[str]) -> tuple[Job, Papers]:
     raw, where = read_study(str(HERE / study))
     raw = with_settings(raw, settings)
-    return job_of(study_of(raw, where)), toml_text(raw)
+    question = question_of(study_of(raw, where))
+    return question.job, question.papers(toml_text(raw))
 
 
 def _kept(folder: Path, job: Job) -> dict[str, Any] | None:
@@ -59,12 +61,12 @@ def _kept(folder: Path, job: Job) -> dict[str, Any] | None:
 
 def searched(folder: Path, study: str, settings: Sequence[str] = ()) -> Found:
     """The answer of a search; a finished one is read, a stopped one goes on."""
-    job, text = _job(study, settings)
+    job, papers = _job(study, settings)
     document, clock = _kept(folder, job), folder / "seconds.txt"
     spent = float(clock.read_text(encoding="utf-8")) if clock.is_file() else 0.0
     if document is None:
         began = time.monotonic()
-        document = run_in(folder, text, job, os.cpu_count() or 1).document
+        document = run_in(folder, papers, job, os.cpu_count() or 1).document
         spent = round(spent + time.monotonic() - began, 1)
         clock.write_text(f"{spent}\n", encoding="utf-8")
     said = document["chip"]

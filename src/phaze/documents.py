@@ -22,6 +22,8 @@ from phaze.errors import InputError
 from phaze.files import read_text
 
 Notation = Literal["json", "toml"]
+# How a path becomes the text there and the name to call it by: from disk, or from copies that were kept of it.
+Reader = Callable[[str], tuple[str, str]]
 # A text without these has no number without end.
 ENDLESS = re.compile("nan|inf", re.IGNORECASE)
 
@@ -134,9 +136,9 @@ def check(model: type[M], raw: Mapping[str, Any], where: str) -> M:
         raise InputError(where, "the document is nested too deeply") from None
 
 
-def load(model: type[M], path: str) -> M:
+def load(model: type[M], path: str, reader: Reader = read_text) -> M:
     """Read, parse and check the file at ``path``."""
-    text, where = read_text(path)
+    text, where = reader(path)
     return check(model, parse(text, notation_of(path, text), where), where)
 
 

@@ -21,11 +21,12 @@ PROGRAM = """
 import json, resource, sys, time
 from pathlib import Path
 from phaze.search.folder import run_in
+from phaze.search.papers import Papers
 from phaze.study.load import default_study, job_of, study_of, with_settings
 models, settings, folder = json.loads(sys.argv[1])
 start = time.perf_counter()
 raw = with_settings(default_study("bench") | {"models": models}, settings)
-done = run_in(Path(folder), "", job_of(study_of(raw, "bench")))
+done = run_in(Path(folder), Papers(""), job_of(study_of(raw, "bench")))
 known = done.state.known
 print(json.dumps({
     "wall_s": time.perf_counter() - start, "cpu_s": time.process_time(),

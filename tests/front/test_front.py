@@ -137,8 +137,8 @@ def test_every_design_is_the_best_within_its_own_limits(of: tuple[str, ...]) -> 
     assert found.archive.values.shape[1] > 2
     for column in found.archive.values.T:
         update = {limits[name]: float(value) for name, value in zip(of, column, strict=True) if name in limits}
-        keep = job.space.keep.model_copy(update=update | ({"area_of": None} if "most_area" in update else {}))
-        within = replace(own, space=job.space.model_copy(update={"keep": keep}))
+        changes = update | ({"area_of": None} if "most_area" in update else {})
+        within = replace(own, space=job.space.keeping(**changes))
         best = search(within, scale_for(within)).best
         assert column[0] == pytest.approx(best, rel=1e-9)
 

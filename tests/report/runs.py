@@ -8,6 +8,7 @@ from phaze.cli.main import app
 from phaze.report.page.search_page import Run
 from phaze.search.folder import JOURNAL, run_in
 from phaze.search.journal import read_closed, read_evaluated
+from phaze.search.papers import Papers
 from phaze.search.task import Job, ModelTask
 from tests.search.made import made_job, made_task
 
@@ -52,7 +53,7 @@ def made_run(folder: Path, tasks: tuple[ModelTask, ...], study: str = "made") ->
 
 def run_of_job(folder: Path, job: Job, study: str = "made") -> Run:
     """A job run to its end, as a page wants it."""
-    done = run_in(folder, study, job)
+    done = run_in(folder, Papers(study), job)
     journal = folder / JOURNAL
     return Run(job, done.document, read_closed(journal), read_evaluated(journal), study, str(folder))
 

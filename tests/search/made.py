@@ -19,7 +19,7 @@ from phaze.search.chips import SpaceChips
 from phaze.search.evaluation import Evaluated
 from phaze.search.objective import Kind, Objective, Scale
 from phaze.search.plain import value_on
-from phaze.search.space import SpaceFile
+from phaze.search.space import Space, SpaceFile, space_from
 from phaze.search.state import State
 from phaze.search.task import Job, ModelTask, networks_of, ways_of
 
@@ -27,7 +27,7 @@ MIB, GIB = 2**20, 2**30
 CHOICES: tuple[Recompute, ...] = ("none", "full")
 
 
-def small_space(**axes: Any) -> SpaceFile:
+def small_space(**axes: Any) -> Space:
     """A few dozen chips."""
     wanted = {
         "tensor_cores": [1, 4, 16],
@@ -46,7 +46,7 @@ def small_space(**axes: Any) -> SpaceFile:
         "core_buffers": {"least": "1 KiB", "bytes_per_unit": 16},
         "keep": {"area_of": "tpu-v4-paper"},
     }
-    return documents.check(SpaceFile, raw, "small")
+    return space_from(documents.check(SpaceFile, raw, "small"))
 
 
 def _work(rng: random.Random, size: int) -> Work:

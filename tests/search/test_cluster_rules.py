@@ -19,6 +19,7 @@ from phaze.search.cluster_task import ClusterTask, SerialTimes, problem_of, seri
 from phaze.search.folder import JOURNAL, RESULT, run_in
 from phaze.search.journal import read_closed
 from phaze.search.objective import KINDS, Objective
+from phaze.search.papers import Papers
 from phaze.search.task import Job
 from tests.search.made import MIB, stopping_after_one
 from tests.search.made_cluster import cluster_job, cluster_task
@@ -146,14 +147,14 @@ def _few() -> Job:
 
 
 def test_workers_and_interruptions_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = run_in(tmp_path / "whole", "", _few())
-    run_in(tmp_path / "two", "", _few(), 2)
+    whole = run_in(tmp_path / "whole", Papers(""), _few())
+    run_in(tmp_path / "two", Papers(""), _few(), 2)
     plain = run.evaluate_one
     monkeypatch.setattr(run, "evaluate_one", stopping_after_one(plain))
     with pytest.raises(KeyboardInterrupt):
-        run_in(tmp_path / "stopped", "", _few())
+        run_in(tmp_path / "stopped", Papers(""), _few())
     monkeypatch.setattr(run, "evaluate_one", plain)
-    run_in(tmp_path / "stopped", "", _few())
+    run_in(tmp_path / "stopped", Papers(""), _few())
     assert len(whole.state.evaluated) > 1
     first = (tmp_path / "whole" / RESULT).read_bytes()
     for name in ("two", "stopped"):

@@ -13,6 +13,7 @@ from phaze.search.evaluation import Evaluated
 from phaze.search.folder import JOURNAL, RESULT, run_in
 from phaze.search.journal import SqliteJournal, read_closed
 from phaze.search.objective import scale_of
+from phaze.search.papers import Papers
 from phaze.search.result import code_digest
 from phaze.search.run import evaluate_one, search
 from phaze.search.state import State
@@ -27,7 +28,7 @@ def _job(digest: str = "made") -> Job:
 
 def test_two_runs_have_the_same_bytes_whatever_the_workers(tmp_path: Path) -> None:
     for name, processes in (("one", 1), ("again", 1), ("two", 2)):
-        run_in(tmp_path / name, "", _job(), processes)
+        run_in(tmp_path / name, Papers(""), _job(), processes)
     first, *others = ((tmp_path / name / RESULT).read_bytes() for name in ("one", "again", "two"))
     assert all(other == first for other in others)
     lists = [read_closed(tmp_path / name / JOURNAL) for name in ("one", "two")]
@@ -37,11 +38,11 @@ def test_two_runs_have_the_same_bytes_whatever_the_workers(tmp_path: Path) -> No
 def test_an_interrupted_run_goes_on_and_evaluates_nothing_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = run_in(tmp_path / "whole", "", _job())
+    whole = run_in(tmp_path / "whole", Papers(""), _job())
     plain = run.evaluate_one
     monkeypatch.setattr(run, "evaluate_one", stopping_after_one(plain))
     with pytest.raises(KeyboardInterrupt):
-        run_in(tmp_path / "run", "", _job())
+        run_in(tmp_path / "run", Papers(""), _job())
     with SqliteJournal(tmp_path / "run" / JOURNAL, "made", code_digest()) as journal:
         before = set(journal.known())
     assert 0 < len(before) < len(whole.state.evaluated)
@@ -52,7 +53,7 @@ def test_an_interrupted_run_goes_on_and_evaluates_nothing_twice(
         return plain(state, chip, cut)
 
     monkeypatch.setattr(run, "evaluate_one", counting)
-    run_in(tmp_path / "run", "", _job())
+    run_in(tmp_path / "run", Papers(""), _job())
     assert not before & set(asked)
     assert (tmp_path / "run" / RESULT).read_bytes() == (tmp_path / "whole" / RESULT).read_bytes()
 
@@ -78,15 +79,15 @@ def test_a_killed_worker_is_replaced_and_its_chip_done_again(tmp_path: Path, mon
 
 
 def test_a_folder_of_another_study_is_refused(tmp_path: Path) -> None:
-    run_in(tmp_path, "", _job())
+    run_in(tmp_path, Papers(""), _job())
     with pytest.raises(InputError, match="another study"):
-        run_in(tmp_path, "", _job("other"))
+        run_in(tmp_path, Papers(""), _job("other"))
 
 
 def test_a_folder_of_another_version_is_refused(tmp_path: Path) -> None:
     SqliteJournal(tmp_path / JOURNAL, "made", "another code").close()
     with pytest.raises(InputError, match="another version of phaze"):
-        run_in(tmp_path, "", _job())
+        run_in(tmp_path, Papers(""), _job())
 
 
 def test_two_searches_in_one_folder_are_refused(tmp_path: Path) -> None:
@@ -96,24 +97,24 @@ def test_two_searches_in_one_folder_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [600, 5000])
 def test_a_damaged_journal_is_said(tmp_path: Path, size: int) -> None:
-    run_in(tmp_path, "", _job())
+    run_in(tmp_path, Papers(""), _job())
     content = (tmp_path / JOURNAL).read_bytes()
     (tmp_path / JOURNAL).write_bytes(content[:size])
     with pytest.raises(InputError, match="journal"):
-        run_in(tmp_path, "", _job())
+        run_in(tmp_path, Papers(""), _job())
 
 
 def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be made"):
-        run_in(tmp_path / "file" / "run", "", _job())
+        run_in(tmp_path / "file" / "run", Papers(""), _job())
 
 
 def test_nothing_feasible_says_the_least_shortage(tmp_path: Path) -> None:
     job = _job()
     tight = Job(job.name, job.models, job.space, (2**20,), job.objective, job.gap, "made", 2)
     with pytest.raises(InfeasibleError, match="nothing fits") as caught:
-        run_in(tmp_path, "", tight)
+        run_in(tmp_path, Papers(""), tight)
     assert caught.value.document["needed_bytes"] > 2**20
 
 
@@ -121,13 +122,14 @@ def test_a_space_without_a_chip_and_a_price_that_none_meets_are_said(tmp_path: P
     from dataclasses import replace
 
     from phaze import documents
-    from phaze.search.space import SpaceFile
+    from phaze.search.space import SpaceFile, space_from
 
     job = _job()
     for keep, match in (({"most_area": 0.5}, "no chip"), ({"area_of": "tpu-v4-paper", "most_usd": 301.0}, "cheapest")):
-        space = documents.check(SpaceFile, job.space.model_dump(by_alias=True) | {"keep": keep}, "made")
+        raw = job.space.file.model_dump(by_alias=True) | {"keep": keep}
+        space = space_from(documents.check(SpaceFile, raw, "made"))
         with pytest.raises(InfeasibleError, match=match):
-            run_in(tmp_path / match, "", replace(job, space=space, hbm_bytes=(2**34,)))
+            run_in(tmp_path / match, Papers(""), replace(job, space=space, hbm_bytes=(2**34,)))
 
 
 def test_when_every_chip_fails_the_fault_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,4 +138,4 @@ def test_when_every_chip_fails_the_fault_is_said(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(slip, "evaluate", failing)
     with pytest.raises(PhazeError, match="broken"):
-        run_in(tmp_path, "", _job())
+        run_in(tmp_path, Papers(""), _job())

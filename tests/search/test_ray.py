@@ -21,6 +21,7 @@ from phaze.errors import InputError
 from phaze.search.engine_ray import RayEngine, session_of
 from phaze.search.folder import JOURNAL, RESULT, run_in
 from phaze.search.objective import scale_of
+from phaze.search.papers import Papers
 from phaze.search.run import in_process, search
 from phaze.search.slip import Slip
 from phaze.search.state import State
@@ -76,7 +77,7 @@ def engine() -> Iterator[RayEngine]:
 
 @needs_ray
 def test_ray_gives_the_bytes_of_local_and_a_killed_worker_changes_nothing(engine: RayEngine, tmp_path: Path) -> None:
-    plain, away = run_in(tmp_path / "local", "", _job()), run_in(tmp_path / "ray", "", _job(), engine)
+    plain, away = run_in(tmp_path / "local", Papers(""), _job()), run_in(tmp_path / "ray", Papers(""), _job(), engine)
     for name in (RESULT, JOURNAL):
         assert (tmp_path / "ray" / name).read_bytes() == (tmp_path / "local" / name).read_bytes(), name
     assert away.state.known.sentence == plain.state.known.sentence

@@ -13,7 +13,7 @@ from phaze.search.answer import best_of
 from phaze.search.chips import open_space
 from phaze.search.objective import KINDS, Kind, Objective, Scale, scale_of
 from phaze.search.run import search
-from phaze.search.space import SpaceFile
+from phaze.search.space import SpaceFile, space_from
 from phaze.search.state import TIE, State
 from phaze.search.task import Job
 from tests.search.made import GIB, MIB, exact_score, made_job, made_task
@@ -150,7 +150,8 @@ def _jobs(draw: st.DrawFn) -> Job:
     job = made_job(tasks, draw(st.sampled_from(KINDS)), draw(st.sampled_from([0.0, 0.0, 0.01])), **axes)
     objective = replace(job.objective, mean=draw(st.sampled_from(["geometric", "arithmetic", "regret"])))
     memories = draw(st.sampled_from([(128 * MIB, GIB), (96 * MIB, 8 * GIB, 16 * GIB)]))
-    space = documents.check(SpaceFile, job.space.model_dump(by_alias=True) | {"keep": keep}, "made")
+    raw = job.space.file.model_dump(by_alias=True) | {"keep": keep}
+    space = space_from(documents.check(SpaceFile, raw, "made"))
     return replace(job, objective=objective, hbm_bytes=memories, space=space, round_size=draw(st.integers(1, 8)))
 
 
@@ -184,7 +185,8 @@ def test_a_chips_own_links_carry_its_traffic() -> None:
 def test_the_price_of_a_chip_counts_its_memory() -> None:
     job = made_job((made_task(11, microbatches=(1,)),), rows=[64])
     keep = {"area_of": "tpu-v4-paper", "most_usd": 320.0}
-    space = documents.check(SpaceFile, job.space.model_dump(by_alias=True) | {"keep": keep}, "made")
+    raw = job.space.file.model_dump(by_alias=True) | {"keep": keep}
+    space = space_from(documents.check(SpaceFile, raw, "made"))
     dear = replace(job, space=space, hbm_bytes=(128 * MIB, 64 * GIB))
     state = _check_against_exhaustive(dear)
     best = best_of(state)

@@ -15,7 +15,7 @@ from phaze.hardware.technology import chip_areas
 from phaze.hardware.technology_files import load_technology
 from phaze.search.axes import RangeTable
 from phaze.search.keep import chips_of
-from phaze.search.space import SpaceFile, load_space
+from phaze.search.space import Space, SpaceFile, load_space, space_from
 
 
 def test_the_papers_space_has_the_papers_counts() -> None:
@@ -36,7 +36,7 @@ def test_the_papers_baseline_is_the_largest_chip() -> None:
     assert [int(field[largest]) for field in shape] == [8, 128, 128, 2, 128]
 
 
-def _small(**changes: Any) -> SpaceFile:
+def _small(**changes: Any) -> Space:
     raw: dict[str, Any] = {
         "schema": "phaze.space/1",
         "name": "small",
@@ -53,7 +53,7 @@ def _small(**changes: Any) -> SpaceFile:
         "core_buffers": {"least": "1 KiB", "bytes_per_unit": 16},
         "keep": {"area_of": "tpu-v4-paper"},
     }
-    return documents.check(SpaceFile, raw | changes, "small")
+    return space_from(documents.check(SpaceFile, raw | changes, "small"))
 
 
 def test_free_lanes_are_an_axis_of_their_own() -> None:

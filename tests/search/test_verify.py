@@ -114,11 +114,10 @@ def test_a_changed_list_of_closed_chips_is_seen(copy: Path, phaze: Callable[...,
 
 def test_a_list_made_to_fit_is_seen_by_computing_bounds_anew(run: Path, copy: Path, phaze: Callable[..., Ran]) -> None:
     """The winner struck from the list and the second best made the answer: digests right, the proof wrong."""
-    from phaze import documents
     from phaze.search.certificate import certificate_of
     from phaze.search.journal import read_closed, read_evaluated
     from phaze.search.keep import kept_of
-    from phaze.search.space import SpaceFile
+    from phaze.search.space import load_space
 
     good = json.loads((copy / "result.json").read_text())
     raised = good["objective"]["score"] * 1.5
@@ -130,7 +129,7 @@ def test_a_list_made_to_fit_is_seen_by_computing_bounds_anew(run: Path, copy: Pa
     base.commit()
     base.close()
     closed, opened = read_closed(copy / "journal.sqlite"), read_evaluated(copy / "journal.sqlite")
-    kept = kept_of(documents.load(SpaceFile, str(run.parent / "space.toml")))
+    kept = kept_of(load_space(str(run.parent / "space.toml")))
     good["certificate"] = certificate_of(closed, opened, good["objective"]["score"], 1e-4, kept).document()
     (copy / "result.json").write_text(json.dumps(good))
     ran = phaze("verify", copy, "--all", "--json")

@@ -16,6 +16,7 @@ from phaze.report.sweep_page import sweep_page
 from phaze.search.baseline import scale_for
 from phaze.search.chips import open_space
 from phaze.search.folder import RESULT, run_in
+from phaze.search.papers import Papers
 from phaze.search.run import begin, layer_times_on
 from phaze.search.shared import Shared
 from phaze.study.load import default_study, job_of, study_of, with_settings
@@ -108,7 +109,7 @@ def test_what_points_share_changes_no_byte(text: str, tmp_path: Path) -> None:
     sweep(tmp_path / "sweep", STUDY, "study", over)
     for at, point in enumerate(over.points):
         alone = with_settings(STUDY, [point.setting])
-        run_in(tmp_path / str(at), "", job_of(study_of(alone, "study")))
+        run_in(tmp_path / str(at), Papers(""), job_of(study_of(alone, "study")))
         folder = tmp_path / "sweep" / "points" / f"{at:03d}"
         assert (folder / RESULT).read_bytes() == (tmp_path / str(at) / RESULT).read_bytes()
 

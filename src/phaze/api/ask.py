@@ -58,7 +58,7 @@ from phaze.schedule.files import OperatorsFile, load_problem
 from phaze.schedule.solve import solve
 from phaze.search.folder import run_in
 from phaze.search.result_file import read_result
-from phaze.study.load import default_study, job_of, read_study, study_of, with_settings
+from phaze.study.load import default_study, question_of, read_study, study_of, with_settings
 
 Source = str | Path | Mapping[str, Any]
 
@@ -92,10 +92,10 @@ def search(
     """
     raw, where = _study(study)
     plain = with_settings(raw, settings)
-    job = job_of(study_of(plain, where), time_s)
+    question = question_of(study_of(plain, where), time_s)
     kept = TemporaryDirectory(prefix="phaze-") if out is None else None
-    folder = Path(out) if out is not None else Path(str(kept and kept.name)) / job.name
-    return searched(run_in(folder, toml_text(plain), job, workers).document, folder, kept)
+    folder = Path(out) if out is not None else Path(str(kept and kept.name)) / question.job.name
+    return searched(run_in(folder, question.papers(toml_text(plain)), question.job, workers).document, folder, kept)
 
 
 def front(
@@ -114,11 +114,13 @@ def front(
     """
     raw, where = _study(study)
     plain = with_settings(raw, [*settings, f"search.gap={gap!r}"])
-    job = job_of(study_of(plain, where))
-    asked = asked_of(of, within, len(job.models))
+    question = question_of(study_of(plain, where))
+    asked = asked_of(of, within, len(question.job.models))
+    question = question.fronted(asked.document())
     kept = TemporaryDirectory(prefix="phaze-") if out is None else None
-    folder = Path(out) if out is not None else Path(str(kept and kept.name)) / job.name
-    return fronted(front_in(folder, toml_text(plain), job, asked, workers).document, folder, kept)
+    folder = Path(out) if out is not None else Path(str(kept and kept.name)) / question.job.name
+    papers = question.papers(toml_text(plain))
+    return fronted(front_in(folder, papers, question.job, asked, workers).document, folder, kept)
 
 
 def _planned(document: Mapping[str, Any], hbm_bytes: int) -> Planned:
@@ -251,6 +253,8 @@ def graph(
 
 def chip(name: str, **changes: Any) -> Sheeted:
     """A chip by preset name or path, with its area, power and cost; ``changes`` replace fields of it."""
+    if "technology" in changes:
+        changes = {"process": None, **changes}
     found = sheet_of(replace(load_chip(name), **changes), load_terms())
     return Sheeted(sheet_document(found), lambda console: show_sheet(console, found, None, {}), found.chip)
 

@@ -15,6 +15,7 @@ from phaze.hardware.calibration import IDEAL
 from phaze.search.baseline import scale_for
 from phaze.search.folder import Finished, run_in
 from phaze.search.kernels import warm
+from phaze.search.papers import Papers
 from phaze.search.state import TIE
 from phaze.search.task import Job
 from phaze.search.verify import plain_of
@@ -26,7 +27,7 @@ SAMPLE = 4
 
 def _search(job: Job) -> Finished:
     with tempfile.TemporaryDirectory(prefix="phaze-bench-") as folder:
-        return run_in(Path(folder), "", job, os.cpu_count() or 1)
+        return run_in(Path(folder), Papers(""), job, os.cpu_count() or 1)
 
 
 def _plain(job: Job, done: Finished, sample: int) -> tuple[float, Took]:

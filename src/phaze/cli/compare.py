@@ -12,6 +12,7 @@ from phaze.cli.search import Model, Settings, Study, settled
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from phaze.documents import Reader
     from phaze.search.candidates import Known
     from phaze.search.task import Job
 
@@ -26,11 +27,10 @@ def _found_chip(folder: str) -> "Known":
     """The chip that a search found, on its own links where its space had them as an axis."""
     from phaze.search.candidates import Known
     from phaze.search.chips import open_space
-    from phaze.search.folder import RESULT, STUDY
-    from phaze.study.load import read_study, space_of, study_of
+    from phaze.search.folder import RESULT
+    from phaze.study.load import question_in
 
-    raw, where = read_study(str(Path(folder) / STUDY))
-    space = space_of(study_of(raw, where))
+    space = question_in(Path(folder)).job.space
     said = json.loads((Path(folder) / RESULT).read_text(encoding="utf-8"))["chip"]
     chip = open_space(space).chip(int(said["number"]), int(said["hbm_bytes"]))
     return Known(chip, space.axes.links is not None)
@@ -58,22 +58,24 @@ def compare(
 
     Example: phaze compare --run runs/bert-large --chip tpu-v4
     """
+    from phaze.files import read_text
     from phaze.hardware.library import load_chip
     from phaze.report.compare_sheet import show_comparison
     from phaze.search.candidates import Known, candidates_of, require_basis
     from phaze.search.compare import compare as compare_chips
     from phaze.search.compare import compare_document
-    from phaze.search.folder import STUDY
-    from phaze.study.load import job_of, study_of, with_settings
+    from phaze.search.papers import STUDY, reader_of
+    from phaze.study.load import question_of, study_of, with_settings
 
+    reader: Reader = read_text
     if study is None and not model and run:
-        study = str(Path(run[0]) / STUDY)
+        study, reader = str(Path(run[0]) / STUDY), reader_of(Path(run[0]))
     raw, where = settled(study, model, settings or [])
     if basis in ("datasheet", "ideal") and raw.get("rules") == "cluster":
         raw = with_settings(raw, [f"cost.basis={basis}"])
-    job = job_of(study_of(raw, where))
+    job = question_of(study_of(raw, where), reader=reader).job
     common = require_basis(job, basis)
-    base = Known(load_chip(job.objective.baseline))
+    base = Known(job.baseline or load_chip(job.objective.baseline))
     others = [Known(load_chip(name)) for name in chip or []] + [_found_chip(folder) for folder in run or []]
     rows = compare_chips(job, candidates_of(job, [base, *others], common), _experts(job))
     document = compare_document(job, rows, base.chip.name, common)

@@ -42,8 +42,7 @@ def _split(run: str, model: str | None) -> "Split":
     from phaze.evaluate.job_file import reopened
     from phaze.export.opened import read_plan, run_of
     from phaze.export.source import planned_split, searched_split
-    from phaze.search.folder import STUDY
-    from phaze.study.load import read_study, study_of
+    from phaze.study.load import question_in
 
     if _is_plan(run):
         document, where = read_plan(run)
@@ -51,11 +50,8 @@ def _split(run: str, model: str | None) -> "Split":
     finished = run_of(Path(run))
     names = [task.name for task in finished.job.models]
     at = _chosen(names, model, run)
-    raw, where = read_study(str(Path(run) / STUDY))
-    result = finished.result
-    return searched_split(
-        finished.job.models[at], result["models"][at], study_of(raw, where), str(result["chip"]["name"])
-    )
+    study, result = question_in(Path(run)).study, finished.result
+    return searched_split(finished.job.models[at], result["models"][at], study, str(result["chip"]["name"]))
 
 
 def _stories(run: str) -> "list[Story]":

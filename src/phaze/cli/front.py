@@ -55,14 +55,16 @@ def front(
     from phaze.front.sheet import show_front
     from phaze.hardware.write import toml_text
     from phaze.report.front_page import front_page
-    from phaze.study.load import job_of, study_of
+    from phaze.study.load import question_of, study_of
 
     raw, where = settled(study, model, [*(settings or []), f"search.gap={gap!r}"])
     checked = study_of(raw, where)
     asked = asked_of(of, within or [], len(checked.models))
     folder = Path(out) if out is not None else Path("runs") / f"{checked.name}-front"
     try:
-        done = front_in(folder, toml_text(raw), job_of(checked, time), asked, workers or os.cpu_count() or 1, _tell)
+        question = question_of(checked, time).fronted(asked.document())
+        papers, processes = question.papers(toml_text(raw)), workers or os.cpu_count() or 1
+        done = front_in(folder, papers, question.job, asked, processes, _tell)
     except KeyboardInterrupt:
         sys.stderr.write("\nphaze: stopped; the same command goes on from here\n")
         raise typer.Exit(130) from None

@@ -67,7 +67,7 @@ def search(
     from phaze.report.search_sheet import live, show_result
     from phaze.search.engines import engine_of
     from phaze.search.folder import run_in
-    from phaze.study.load import job_of, study_of
+    from phaze.study.load import question_of, study_of
 
     chosen = [*(settings or []), *([f"search.gap={gap!r}"] if gap is not None else [])]
     chosen += [f'rules="{rules}"'] if rules is not None else []
@@ -75,9 +75,9 @@ def search(
     checked = study_of(raw, where)
     folder = Path(out) if out is not None else Path("runs") / checked.name
     try:
-        job = job_of(checked, time)
+        question = question_of(checked, time)
         with engine_of(engine, address, workers, os.cpu_count() or 1) as crew:
-            done = run_in(folder, toml_text(raw), job, crew, live())
+            done = run_in(folder, question.papers(toml_text(raw)), question.job, crew, live())
     except KeyboardInterrupt:
         sys.stderr.write("\nphaze: stopped; the same command goes on from here\n")
         raise typer.Exit(130) from None

@@ -34,18 +34,20 @@ def _result(path: Path) -> dict[str, Any]:
 def _objections(folder: Path, result: dict[str, Any], count: int | None, seed: int) -> list[str]:
     from phaze.search.baseline import scale_for
     from phaze.search.chips import open_space
-    from phaze.search.folder import JOURNAL, STUDY
+    from phaze.search.folder import JOURNAL
     from phaze.search.journal import read_closed, read_evaluated
+    from phaze.search.papers import STUDY, unlike
     from phaze.search.result import code_digest
     from phaze.search.verify import check_bounds, check_evaluated, check_list, plain_of
     from phaze.search.verify_answer import check_answer
-    from phaze.study.load import job_of, read_study, study_of
+    from phaze.study.load import question_in
 
-    raw, where = read_study(str(folder / STUDY))
-    job = job_of(study_of(raw, where))
+    question = question_in(folder)
+    job = question.job
     if job.digest != result["study_digest"]:
         return [f"{STUDY} is not the study of this result"]
-    wrong = [] if code_digest() == result["code_digest"] else ["the result was made by another version of phaze"]
+    wrong = unlike(folder, question.papers(""))
+    wrong += [] if code_digest() == result["code_digest"] else ["the result was made by another version of phaze"]
     plain = plain_of(job, scale_for(job), open_space(job.space))
     try:
         closed = read_closed(folder / JOURNAL)
@@ -60,26 +62,27 @@ def _objections(folder: Path, result: dict[str, Any], count: int | None, seed: i
 
 
 def _front_objections(folder: Path, result: dict[str, Any], count: int | None, seed: int) -> list[str]:
-    from phaze.front.answer import front_digest
     from phaze.front.metrics import asked_of
     from phaze.front.plain import PlainFront, points_of
     from phaze.front.run import job_for, memories_of
     from phaze.front.verify import objections
     from phaze.search.baseline import scale_for
     from phaze.search.chips import open_space
-    from phaze.search.folder import JOURNAL, STUDY
+    from phaze.search.folder import JOURNAL
     from phaze.search.journal import read_closed, read_evaluated
+    from phaze.search.papers import STUDY, unlike
     from phaze.search.result import code_digest
     from phaze.search.verify import plain_of
-    from phaze.study.load import job_of, read_study, study_of
+    from phaze.study.load import question_in
 
-    raw, where = read_study(str(folder / STUDY))
     try:
         asked = asked_of(result["of"], [f"{name}={value!r}" for name, value in result["within"].items()])
-        job = job_for(job_of(study_of(raw, where)), asked)
-        if front_digest(job, asked) != result["study_digest"]:
+        question = question_in(folder, asked.document())
+        job = job_for(question.job, asked)
+        if job.digest != result["study_digest"]:
             return [f"{STUDY} and the limits are not those of this front"]
-        wrong = [] if code_digest() == result["code_digest"] else ["the front was made by another version of phaze"]
+        wrong = unlike(folder, question.papers(""))
+        wrong += [] if code_digest() == result["code_digest"] else ["the front was made by another version of phaze"]
         plain = plain_of(job, scale_for(job), open_space(job.space))
         front = PlainFront(plain, asked, points_of(result, asked, plain), tuple(memories_of(job, asked)))
         journal = folder / JOURNAL

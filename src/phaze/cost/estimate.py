@@ -24,7 +24,7 @@ from phaze.graph.opset import KINDS
 from phaze.hardware.calibration import BANDS, Basis, Constants, Load, Trusted, constants_of, trust_of
 from phaze.hardware.chip import Chip
 from phaze.hardware.technology import chip_areas
-from phaze.hardware.technology_files import load_technology
+from phaze.hardware.technology_files import technology_of
 
 TWO_OPERANDS = frozenset({"add", "multiply", "divide", "compare"})
 VECTOR_RULES = ("map", "reduce", "normalize", "move")
@@ -94,9 +94,9 @@ def _bound(column: Column, work: Work, mapping: ProductCost | None) -> str:
 
 
 def _energy(column: Column, chips: ChipArrays, chip: Chip) -> dict[str, float] | None:
-    if chip.technology is None:
+    technology = technology_of(chip)
+    if technology is None:
         return None
-    technology = load_technology(chip.technology)
     area = np.array([float(chip_areas(technology, chip).total())])
     return energies(column, 0, chips, technology.energy, area).by_component()
 

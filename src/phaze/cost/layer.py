@@ -19,7 +19,7 @@ from phaze.hardware.calibration import Basis, Constants, constants_of
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster
 from phaze.hardware.technology import chip_areas
-from phaze.hardware.technology_files import load_technology
+from phaze.hardware.technology_files import technology_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,8 @@ def estimate_pass(works: Sequence[Work], chip: Chip, constants: Constants, clust
     waited, sent = network(works, cluster, constants.basis)
     total = float(times.sum()) + waited
     energy = average = peak = None
-    if chip.technology is not None and works:
-        technology = load_technology(chip.technology)
+    technology = technology_of(chip)
+    if technology is not None and works:
         area = np.array([float(chip_areas(technology, chip).total())])
         power = layer_power(table.all_cores, table.rows, chips, technology.energy, area)
         static_w = technology.energy.static_w_per_mm2 * float(area[0])

@@ -61,7 +61,11 @@ class LayerSeconds:
 
 def prepare(model: Model, link_bytes_per_s: float, residency: bool = True) -> Prepared:
     """Fuse a model fully and read off what scheduling and placing it takes."""
-    fused = fuse(model, "full")
+    return prepare_fused(fuse(model, "full"), link_bytes_per_s, residency)
+
+
+def prepare_fused(fused: Model, link_bytes_per_s: float, residency: bool = True) -> Prepared:
+    """What scheduling and placing a fused model takes."""
     layers = tuple(passes_of(layer, link_bytes_per_s, residency=residency) for layer in fused.layers)
     edges = tuple((edge.source, edge.target, float(edge.bytes)) for edge in fused.edges)
     return Prepared(fused.tensor, fused.microbatch, layers, tuple(call.layer for call in fused.calls), edges)

@@ -5,10 +5,8 @@ a change buys, in throughput where throughput is the objective. Every score here
 places anew (``score_on``), or a search proves the best of a space (``best_with``).
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +17,7 @@ from phaze.search.baseline import scale_for
 from phaze.search.chips import SpaceChips, open_space
 from phaze.search.engine import workers
 from phaze.search.evaluation import exact_layers, plan_of
-from phaze.search.folder import RESULT, STUDY
+from phaze.search.folder import RESULT
 from phaze.search.objective import Scale
 from phaze.search.plain import value_on
 from phaze.search.result_file import read_result, require_of_job
@@ -27,7 +25,7 @@ from phaze.search.run import search
 from phaze.search.shared import Shared
 from phaze.search.state import State
 from phaze.search.task import Job, tasks_for
-from phaze.study.load import job_of, read_study, study_of
+from phaze.study.load import question_in
 
 # What names a chip whatever its constants are: two chips with these fields equal are the same choice.
 IDENTITY = ("tensor_cores", "rows", "columns", "vector_cores", "lanes", "global_buffer_bytes")
@@ -37,7 +35,6 @@ IDENTITY = ("tensor_cores", "rows", "columns", "vector_cores", "lanes", "global_
 class Question:
     """A run to be explained; ``plans`` are its models' in words."""
 
-    raw: Mapping[str, Any]
     job: Job
     scale: Scale
     opened: SpaceChips
@@ -93,9 +90,9 @@ def question_of(folder: str) -> Question:
     """The run in a folder."""
     if not (Path(folder) / RESULT).is_file():
         raise InputError(folder, f"there is no {RESULT}", "give the folder of a finished phaze search")
-    raw, where = read_study(str(Path(folder) / STUDY))
     said = read_result(Path(folder))
-    job = job_of(study_of(raw, where))
+    asked = question_in(Path(folder))
+    job = asked.job
     if said["study_digest"] != job.digest:
         raise InputError(folder, "result and study do not belong together", "search again")
     if job.rules == "cluster":
@@ -108,7 +105,7 @@ def question_of(folder: str) -> Question:
         plan_words((m["plan"]["pipeline"], m["plan"]["data"], m["tensor"]), m["microbatch"], m["recompute"])
         for m in said["models"]
     )
-    return Question(raw, job, scale, opened, number, chip, score_on(job, scale, chip), plans)
+    return Question(job, scale, opened, number, chip, score_on(job, scale, chip), plans)
 
 
 def score_on(job: Job, scale: Scale, chip: Chip) -> float:
@@ -132,8 +129,7 @@ def best_with(
 def with_budget(job: Job, rule: str, most: float) -> Job:
     """The job with another ``most_area``, ``most_power`` or ``most_usd``."""
     update = {rule: most} | ({"area_of": None} if rule == "most_area" else {})
-    keep = job.space.keep.model_copy(update=update)
-    return replace(job, space=job.space.model_copy(update={"keep": keep}))
+    return replace(job, space=job.space.keeping(**update))
 
 
 def gain(old: float, new: float) -> float:

@@ -9,10 +9,11 @@ from phaze.evaluate.plan_file import require_plan
 from phaze.files import read_text
 from phaze.report.page.search_page import Run
 from phaze.search.chips import open_space
-from phaze.search.folder import JOURNAL, RESULT, STUDY
+from phaze.search.folder import JOURNAL, RESULT
 from phaze.search.journal import read_closed, read_evaluated
+from phaze.search.papers import STUDY
 from phaze.search.result_file import read_result, require_of_job
-from phaze.study.load import job_of, read_study, study_of
+from phaze.study.load import question_in
 
 
 def run_of(folder: Path) -> Run:
@@ -20,9 +21,10 @@ def run_of(folder: Path) -> Run:
     if not (folder / RESULT).exists():
         raise InputError(str(folder), "there is no finished run here", "give the folder of one, or search first")
     result = read_result(folder)
-    raw, where = read_study(str(folder / STUDY))
-    job = job_of(study_of(raw, where))
+    question = question_in(folder)
+    job = question.job
     if job.digest != result["study_digest"]:
+        where = str(folder / STUDY)
         raise InputError(where, "the result beside it is of another study or another phaze", "search again")
     opened = open_space(job.space)
     require_of_job(result, job, opened, str(folder / RESULT))

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze import __version__
-from phaze.documents import digest
 from phaze.errors import InfeasibleError, PhazeError
 from phaze.front.certificate import Proved, certificate_document, gap_of, proofs, watched
-from phaze.front.metrics import METRICS, Asked, Metric, known_values
+from phaze.front.metrics import METRICS, Metric, known_values
 from phaze.front.state import FrontState
 from phaze.search.answer import Best, lean
 from phaze.search.energy import Electricity, plan_joules
@@ -148,11 +147,6 @@ def nothing_within(state: FrontState) -> PhazeError:
     return InfeasibleError(sentence, {"schema": SCHEMA, "feasible": False})
 
 
-def front_digest(job: Job, asked: Asked) -> str:
-    """One number for all that a front depends on."""
-    return digest([job.digest, asked.document()])
-
-
 def front_document(state: FrontState, closed: Sequence[Closed], code: str) -> dict[str, Any]:
     """The whole front."""
     job, asked, designs = state.job, state.asked, designs_of(state)
@@ -165,7 +159,7 @@ def front_document(state: FrontState, closed: Sequence[Closed], code: str) -> di
         "units": {one.name: shown_unit(job, one) for one in METRICS if one in asked.of},
         "points": [_point(state, design, own) for design, own in zip(designs, proved, strict=True)],
         "certificate": certificate_document(gap_of(state), job.gap, closed, evaluated, state.opened.kept),
-        "study_digest": front_digest(job, asked),
+        "study_digest": job.digest,
         "version": __version__,
         "code_digest": code,
     }

@@ -10,14 +10,15 @@ import numpy as np
 from phaze.documents import dumps
 from phaze.export.frame import Frame, csv_text
 from phaze.files import folder_for, write_whole
-from phaze.front.answer import front_digest, front_document, nothing_within
+from phaze.front.answer import front_document, nothing_within
 from phaze.front.certificate import closed_units
 from phaze.front.metrics import Asked
 from phaze.front.run import Watch, front, job_for
 from phaze.search.baseline import scale_for
 from phaze.search.engine import workers
-from phaze.search.folder import JOURNAL, STUDY
+from phaze.search.folder import JOURNAL, write_papers
 from phaze.search.journal import SqliteJournal
+from phaze.search.papers import Papers, refuse_another
 from phaze.search.result import code_digest
 from phaze.search.task import Job
 
@@ -47,12 +48,16 @@ def front_frame(document: Mapping[str, Any]) -> Frame:
 
 
 def front_in(
-    folder: Path, study_text: str, job: Job, asked: Asked, processes: int = 1, watch: Watch | None = None
+    folder: Path, papers: Papers, job: Job, asked: Asked, processes: int = 1, watch: Watch | None = None
 ) -> Fronted:
-    """Find a front in its folder, or go on with it; raises what says why there is no design."""
+    """Find a front in its folder, or go on with it; raises what says why there is no design.
+
+    ``papers`` and ``job`` are those of the front (:meth:`phaze.study.load.Question.fronted`).
+    """
     code, own = code_digest(), job_for(job, asked)
-    with SqliteJournal(folder_for(folder) / JOURNAL, front_digest(job, asked), code) as journal:
-        write_whole(folder / STUDY, study_text)
+    refuse_another(folder_for(folder), papers)
+    with SqliteJournal(folder / JOURNAL, job.digest, code) as journal:
+        write_papers(folder, papers)
         state = front(own, asked, scale_for(own), workers(processes), journal, watch)
         if not len(state.archive.numbers):
             raise nothing_within(state)

@@ -7,10 +7,13 @@ Every bandwidth is in one direction, for the whole device, in bytes per second.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from phaze.errors import InputError
 from phaze.hardware.calibration import Calibration
+
+if TYPE_CHECKING:
+    from phaze.hardware.technology import Technology
 
 ClockBasis = Literal["sourced", "derived", "recalled"]
 
@@ -105,7 +108,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """One accelerator device."""
+    """One accelerator device; ``technology`` names its process, ``process`` is what a file read with it says of it."""
 
     name: str
     title: str
@@ -123,6 +126,7 @@ class Chip:
     silicon: Silicon = Silicon()
     published: Published = Published()
     calibration: Calibration | None = None
+    process: "Technology | None" = None
 
     def __post_init__(self) -> None:
         require_positive(

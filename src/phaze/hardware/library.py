@@ -4,11 +4,14 @@ What looks like a path (it ends in .toml or .json, holds a slash, or is ``-``) i
 the name of a preset, with the nearest right one in the error.
 """
 
+from dataclasses import replace
 from importlib.resources import files
 from typing import TypeVar
 
 from phaze import documents
+from phaze.documents import Reader
 from phaze.errors import unknown_name
+from phaze.files import read_text
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster
 from phaze.hardware.files import ChipFile, ClusterFile, StackFile
@@ -28,10 +31,10 @@ def is_path(text: str) -> bool:
     return text == "-" or "/" in text or text.endswith((".toml", ".json"))
 
 
-def read(model: type[M], kind: str, text: str) -> M:
+def read(model: type[M], kind: str, text: str, reader: Reader = read_text) -> M:
     """The file of ``kind`` that ``text`` names or leads to, checked."""
     if is_path(text):
-        return documents.load(model, text)
+        return documents.load(model, text, reader)
     if text not in preset_names(kind):
         raise unknown_name("", kind.removesuffix("s"), text, preset_names(kind))
     source = files("phaze.hardware") / "presets" / kind / f"{text}.toml"
@@ -39,21 +42,25 @@ def read(model: type[M], kind: str, text: str) -> M:
     return documents.check(model, documents.parse(source.read_text(encoding="utf-8"), "toml", where), where)
 
 
-def load_chip(text: str) -> Chip:
-    """A chip by preset name or path."""
-    return read(ChipFile, "chips", text).value()
+def load_chip(text: str, reader: Reader = read_text) -> Chip:
+    """A chip by preset name or path, with the technology that it names."""
+    # The technology's file format is built on this module.
+    from phaze.hardware.technology_files import load_technology
+
+    chip = read(ChipFile, "chips", text, reader).value()
+    return chip if chip.technology is None else replace(chip, process=load_technology(chip.technology, reader))
 
 
-def load_cluster(text: str) -> Cluster:
+def load_cluster(text: str, reader: Reader = read_text) -> Cluster:
     """A cluster by preset name or path."""
-    return read(ClusterFile, "clusters", text).value()
+    return read(ClusterFile, "clusters", text, reader).value()
 
 
-def load_stack(text: str) -> Stack:
+def load_stack(text: str, reader: Reader = read_text) -> Stack:
     """A software stack by preset name or path."""
-    return read(StackFile, "stacks", text).value()
+    return read(StackFile, "stacks", text, reader).value()
 
 
-def load_built_stack(text: str) -> Stack:
+def load_built_stack(text: str, reader: Reader = read_text) -> Stack:
     """A software stack whose schedule is one that layers are run by."""
-    return require_built(load_stack(text), text if is_path(text) else "")
+    return require_built(load_stack(text, reader), text if is_path(text) else "")

@@ -8,7 +8,7 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.ownership import Ownership, Terms, ownership_of
 from phaze.hardware.power import Power, full_rate_power
 from phaze.hardware.technology import Areas, chip_areas
-from phaze.hardware.technology_files import load_technology
+from phaze.hardware.technology_files import technology_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class Sheet:
 
 def sheet_of(chip: Chip, terms: Terms) -> Sheet:
     """The sheet of ``chip`` in the technology that it names."""
-    if chip.technology is None:
+    technology = technology_of(chip)
+    if technology is None:
         return Sheet(chip)
-    technology = load_technology(chip.technology)
     areas, power = chip_areas(technology, chip), full_rate_power(technology, chip)
     try:
         return Sheet(chip, areas, power, ownership_of(chip, technology, terms))

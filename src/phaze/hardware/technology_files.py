@@ -8,7 +8,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from phaze.documents import Bytes, Document, Format, Mm2, NonNegative, Positive, Share
+from phaze.documents import Bytes, Document, Format, Mm2, NonNegative, Positive, Reader, Share
+from phaze.files import read_text
+from phaze.hardware.chip import Chip
 from phaze.hardware.files import Name, Sources, Text
 from phaze.hardware.library import read
 from phaze.hardware.technology import AreaTable, Curve, EnergyTable, Fab, Technology
@@ -133,6 +135,13 @@ class TechnologyFile(Document):
 TECHNOLOGY = Format("phaze.technology/1", TechnologyFile, "a process: area, energy, wafer")
 
 
-def load_technology(text: str) -> Technology:
+def load_technology(text: str, reader: Reader = read_text) -> Technology:
     """A technology by preset name or path."""
-    return read(TechnologyFile, "technologies", text).value()
+    return read(TechnologyFile, "technologies", text, reader).value()
+
+
+def technology_of(chip: Chip) -> Technology | None:
+    """The technology of a chip: the one that was read with it, or the one that it names."""
+    if chip.process is not None or chip.technology is None:
+        return chip.process
+    return load_technology(chip.technology)

@@ -34,9 +34,9 @@ def scale_for(job: Job) -> Scale:
     if objective.mean == "regret":
         return scale_of(objective, weights, sequences, own_bests(job))
     # On the constants and the links that the space's own chips have: like for like.
-    chip = load_chip(objective.baseline)
+    chip = job.baseline or load_chip(objective.baseline)
     if job.rules == "cluster":
-        chip = with_constants(chip, load_chip(job.space.base))
+        chip = with_constants(chip, job.space.base)
     values = [value_on(task, chip, objective) for task in tasks_for(job, chip)]
     for task, value in zip(models, values, strict=True):
         if value == float("inf"):

@@ -19,7 +19,6 @@ from typing import Literal, get_args
 from phaze.errors import InputError, unknown_name
 from phaze.hardware.calibration import BANDS, Trust, trust_of
 from phaze.hardware.chip import Chip
-from phaze.hardware.library import load_chip
 from phaze.search.cluster_task import ClusterTask
 from phaze.search.task import Job
 
@@ -65,7 +64,7 @@ def candidates_of(job: Job, chips: Sequence[Known], basis: Common = "space") -> 
     task = job.models[0]
     if not isinstance(task, ClusterTask):
         return [Candidate(one.chip, trust_of(None, "ideal"), one.chip.name, one.own_links) for one in chips]
-    base, found = load_chip(job.space.base), []
+    base, found = job.space.base, []
     for one in chips:
         owner = {"space": base, "baseline": chips[0].chip}.get(basis, one.chip)
         trust = trust_of(owner.calibration, task.job.machine.basis)

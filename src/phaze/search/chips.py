@@ -15,17 +15,16 @@ from phaze.hardware.chip import (
     array_feed_bytes_per_cycle,
     lane_feed_bytes_per_cycle,
 )
-from phaze.hardware.library import load_chip
 from phaze.hardware.technology import Technology
-from phaze.search.keep import Kept, kept_of, technology_of
-from phaze.search.space import Chips, SpaceFile
+from phaze.search.keep import Kept, kept_of
+from phaze.search.space import Chips, Space
 
 
 @dataclass(frozen=True, slots=True)
 class SpaceChips:
     """A space opened: its base chip, its technology, its chips, and what its rules left out."""
 
-    space: SpaceFile
+    space: Space
     base: Chip
     technology: Technology
     kept: Kept
@@ -100,6 +99,6 @@ def _kib(size_bytes: int) -> str:
     return f"{int(size_bytes) / 2**10:.9g}"
 
 
-def open_space(space: SpaceFile) -> SpaceChips:
+def open_space(space: Space) -> SpaceChips:
     """The chips of a space, ready."""
-    return SpaceChips(space, load_chip(space.base), technology_of(space), kept_of(space))
+    return SpaceChips(space, space.base, space.technology, kept_of(space))

@@ -1,4 +1,4 @@
-"""A run is a folder: the study as it was run, the journal, the result. The same command in it goes on where it was."""
+"""A run is a folder: its question, the journal, the result. The same command in it goes on where it was."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +11,7 @@ from phaze.search.baseline import scale_for
 from phaze.search.certificate import certificate_of, closed_chips
 from phaze.search.engine import workers
 from phaze.search.journal import SqliteJournal
+from phaze.search.papers import FILES, Papers, refuse_another, texts_of
 from phaze.search.result import code_digest, result_document
 from phaze.search.run import Evaluate, Watch, search
 from phaze.search.shared import Shared
@@ -18,7 +19,7 @@ from phaze.search.shortage import nothing_found
 from phaze.search.state import State
 from phaze.search.task import Job
 
-STUDY, JOURNAL, RESULT = "study.toml", "journal.sqlite", "result.json"
+JOURNAL, RESULT = "journal.sqlite", "result.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +32,18 @@ class Finished:
     best: Best
 
 
+def write_papers(folder: Path, papers: Papers) -> None:
+    """Write all that a folder keeps of its question."""
+    texts = texts_of(papers)
+    if any(place.startswith(f"{FILES}/") for place in texts):
+        folder_for(folder / FILES)
+    for place, text in texts.items():
+        write_whole(folder / place, text)
+
+
 def run_in(
     folder: Path,
-    study_text: str,
+    papers: Papers,
     job: Job,
     engine: int | Evaluate = 1,
     watch: Watch | None = None,
@@ -44,8 +54,9 @@ def run_in(
     ``engine`` may be a number: so many processes of this machine.
     """
     code = code_digest()
-    with SqliteJournal(folder_for(folder) / JOURNAL, job.digest, code) as journal:
-        write_whole(folder / STUDY, study_text)
+    refuse_another(folder_for(folder), papers)
+    with SqliteJournal(folder / JOURNAL, job.digest, code) as journal:
+        write_papers(folder, papers)
         scale = scale_for(job)
         state = search(job, scale, workers(engine) if isinstance(engine, int) else engine, journal, watch, shared)
         best = best_of(state)

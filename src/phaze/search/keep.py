@@ -12,13 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.errors import InputError
-from phaze.hardware.library import load_chip
 from phaze.hardware.ownership import load_terms
 from phaze.hardware.technology import Parts, Technology, chip_areas, component_areas
-from phaze.hardware.technology_files import load_technology
 from phaze.search.owned import design_watts, making_usd
-from phaze.search.space import CHUNK, FIELDS, Chips, Grid, SpaceFile, grid_of
+from phaze.search.space import CHUNK, FIELDS, Chips, Grid, Space, grid_of
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -45,14 +42,6 @@ class Need:
     sentence: str
 
 
-def technology_of(space: SpaceFile) -> Technology:
-    """The technology of the base chip."""
-    base = load_chip(space.base)
-    if base.technology is None:
-        raise InputError(f"{space.name}: base", f"the chip '{space.base}' names no technology", "choose one that does")
-    return load_technology(base.technology)
-
-
 def _areas(grid: Grid, technology: Technology, chips: Chips) -> Floats:
     parts = Parts(
         tensor_cores=chips.tensor_cores,
@@ -65,30 +54,30 @@ def _areas(grid: Grid, technology: Technology, chips: Chips) -> Floats:
         global_bytes_per_cycle=chips.global_bytes_per_s / chips.clock_hz,
         hbm_bytes_per_s=chips.hbm_bytes_per_s,
         link_bytes_per_s=chips.link_bytes_per_s,
-        cache=grid.base.global_buffer.cache,
-        silicon=grid.base.silicon,
+        cache=grid.space.base.global_buffer.cache,
+        silicon=grid.space.base.silicon,
     )
     return component_areas(technology, parts).total()
 
 
-def _in_area(space: SpaceFile, chips: Chips, budget: float) -> Flags:
+def _in_area(space: Space, chips: Chips, budget: float) -> Flags:
     large = chips.area_mm2 >= space.keep.least_share * budget
     if space.keep.smaller_with_one_core:
         large = large | (chips.tensor_cores == 1) | (chips.vector_cores == 1)
     return np.asarray((chips.area_mm2 <= budget * (1 + 1e-12)) & large)
 
 
-def _budget(space: SpaceFile, technology: Technology) -> float:
-    if space.keep.area_of is None:
+def _budget(space: Space, technology: Technology) -> float:
+    if space.keep.area_of is None or space.area_chip is None:
         return float(space.keep.most_area or 0.0)
-    return float(chip_areas(technology, load_chip(space.keep.area_of)).total())
+    return float(chip_areas(technology, space.area_chip).total())
 
 
-def kept_of(space: SpaceFile) -> Kept:
+def kept_of(space: Space) -> Kept:
     """Every chip of the space, and what was left out."""
-    technology, grid = technology_of(space), grid_of(space)
+    technology, grid = space.technology, grid_of(space)
     budget, most_w, most_usd = _budget(space, technology), space.keep.most_power, space.keep.most_usd
-    terms, dies = load_terms(), grid.base.silicon.dies
+    terms, dies = load_terms(), grid.space.base.silicon.dies
     pieces: list[list[NDArray[Any]]] = [[] for _ in fields(Chips)]
     counts = np.zeros(3, np.int64)
     for start in range(0, len(grid), CHUNK):
@@ -109,9 +98,9 @@ def kept_of(space: SpaceFile) -> Kept:
     return Kept(Chips(*(_joined(pieces, name not in varied) for name in FIELDS)), *counts.tolist())
 
 
-def nearest_chip(space: SpaceFile) -> Need:
+def nearest_chip(space: Space) -> Need:
     """Of a space without a chip: the first rule that nothing satisfies, and the combination that comes nearest."""
-    technology, grid, terms = technology_of(space), grid_of(space), load_terms()
+    technology, grid, terms = space.technology, grid_of(space), load_terms()
     budget, most_w, most_usd = _budget(space, technology), space.keep.most_power, space.keep.most_usd
     smallest = least_w = least_usd = np.inf
     largest = 0.0
@@ -124,7 +113,7 @@ def nearest_chip(space: SpaceFile) -> Need:
         watts = design_watts(some, technology)
         least_w = min(least_w, float(watts.min(initial=np.inf)))
         some = some.taken(watts <= (np.inf if most_w is None else most_w * (1 + 1e-12)))
-        usd = making_usd(some, grid.base.silicon.dies, technology.fab, terms, 0)
+        usd = making_usd(some, grid.space.base.silicon.dies, technology.fab, terms, 0)
         least_usd = min(least_usd, float(usd.min(initial=np.inf)))
     if smallest > budget:
         said = f"the smallest chip needs {smallest:,.4g} mm2 and there are {budget:,.4g} mm2"
@@ -150,30 +139,30 @@ def _joined(pieces: list[list[NDArray[Any]]], same: bool) -> NDArray[Any]:
     return np.concatenate(own)
 
 
-def chips_of(space: SpaceFile) -> Chips:
+def chips_of(space: Space) -> Chips:
     """Every chip of the space."""
     return kept_of(space).chips
 
 
-def area_budget(space: SpaceFile) -> float:
+def area_budget(space: Space) -> float:
     """The area that a chip of the space may have, mm2."""
-    return _budget(space, technology_of(space))
+    return _budget(space, space.technology)
 
 
-def combinations_at(space: SpaceFile, numbers: Sequence[int]) -> Chips:
+def combinations_at(space: Space, numbers: Sequence[int]) -> Chips:
     """Combinations of the axes by number, whether or not the space keeps them, with their areas."""
-    technology, grid = technology_of(space), grid_of(space)
+    technology, grid = space.technology, grid_of(space)
     pieces = [grid.chips(number, number + 1) for number in numbers]
     some = Chips(*(np.concatenate([getattr(piece, f.name) for piece in pieces]) for f in fields(Chips)))
     return replace(some, area_mm2=_areas(grid, technology, some))
 
 
-def refusals(space: SpaceFile, chips: Chips) -> list[str | None]:
+def refusals(space: Space, chips: Chips) -> list[str | None]:
     """Why the space does not keep each of these combinations, or None where it does."""
-    technology, terms = technology_of(space), load_terms()
+    technology, terms = space.technology, load_terms()
     budget, most_w, most_usd = _budget(space, technology), space.keep.most_power, space.keep.most_usd
     inside, watts = _in_area(space, chips, budget), design_watts(chips, technology)
-    usd = making_usd(chips, load_chip(space.base).silicon.dies, technology.fab, terms, 0)
+    usd = making_usd(chips, space.base.silicon.dies, technology.fab, terms, 0)
     found: list[str | None] = []
     for at in range(len(chips)):
         area = float(chips.area_mm2[at])

@@ -15,7 +15,7 @@ from phaze.evaluate.flow import LayerSeconds, Prepared, graph_of, layer_schedule
 from phaze.evaluate.passes import table_of
 from phaze.hardware.chip import Chip
 from phaze.hardware.technology import EnergyTable
-from phaze.hardware.technology_files import load_technology
+from phaze.hardware.technology_files import technology_of
 from phaze.placement.problem import Plan, Problem
 from phaze.placement.solve import fastest_plan
 from phaze.schedule.problem import Schedule
@@ -59,9 +59,10 @@ class PlainPlan:
 
 def energy_table(chip: Chip) -> EnergyTable:
     """The energies of a chip's technology."""
-    if chip.technology is None:
+    technology = technology_of(chip)
+    if technology is None:
         raise InputError("chip", f"{chip.name} names no technology", "choose a chip that does")
-    return load_technology(chip.technology).energy
+    return technology.energy
 
 
 def layers_on(graph: Prepared, chip: Chip, electricity: Electricity | None) -> PlainLayers:

@@ -7,7 +7,7 @@ from phaze.errors import InputError
 from phaze.hardware.chip import Chip
 from phaze.hardware.ownership import HOURS_PER_YEAR, Terms, load_terms, ownership_of
 from phaze.hardware.technology import Technology, chip_areas
-from phaze.hardware.technology_files import load_technology
+from phaze.hardware.technology_files import technology_of
 from phaze.search.chips import SpaceChips
 from phaze.search.objective import Objective, Rates
 from phaze.search.owned import making_kgco2e, making_usd
@@ -64,9 +64,9 @@ def chip_rates(objective: Objective, chip: Chip, devices: int) -> Rates:
     terms, weight = load_terms(), _weight(objective, load_terms())
     if objective.kind == "throughput":
         return Rates(np.asarray(1.0), weight, objective.delays)
-    if chip.technology is None:
+    technology = technology_of(chip)
+    if technology is None:
         raise InputError("objective.baseline", f"{chip.name} names no technology", "choose a chip that does")
-    technology = load_technology(chip.technology)
     rate = devices * technology.energy.static_w_per_mm2 * float(chip_areas(technology, chip).total()) * weight
     if objective.needs_hbm:
         owned = ownership_of(chip, technology, terms)

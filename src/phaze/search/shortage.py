@@ -13,7 +13,7 @@ from phaze.search.cluster_task import ClusterTask
 from phaze.search.keep import Kept, nearest_chip
 from phaze.search.owned import making_usd
 from phaze.search.result import SCHEMA
-from phaze.search.space import SpaceFile
+from phaze.search.space import Space
 from phaze.search.state import State
 from phaze.search.task import Job
 
@@ -31,7 +31,7 @@ def nothing_found(state: State) -> PhazeError:
     return _no_room(state.job, chip)
 
 
-def no_chip(space: SpaceFile, kept: Kept) -> InfeasibleError:
+def no_chip(space: Space, kept: Kept) -> InfeasibleError:
     """A space of which its rules leave nothing: what each left out, and what the nearest chip needs."""
     out = {"area": kept.area, "power": kept.power, "cost": kept.cost}
     said = ", ".join(f"{rule} {count:,}" for rule, count in out.items() if count)

@@ -12,7 +12,7 @@ Chips stand in the order of the axes, the last axis running fastest. Combination
 grows with the chips that are kept, not with the combinations.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib.resources import files
 from math import prod
 from typing import Annotated, Any, Literal
@@ -22,11 +22,14 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from phaze import documents
-from phaze.documents import Bytes, Document, Format, Mm2, Positive, Share, Watts
+from phaze.documents import Bytes, Document, Format, Mm2, Positive, Reader, Share, Watts
 from phaze.errors import InputError, unknown_name
+from phaze.files import read_text
 from phaze.hardware.chip import Chip
 from phaze.hardware.files import Name, Sources, Text
 from phaze.hardware.library import is_path, load_chip
+from phaze.hardware.technology import Technology
+from phaze.hardware.technology_files import technology_of
 from phaze.search.axes import AxesTable, real_points, whole_points
 
 Integers = NDArray[np.int64]
@@ -76,6 +79,50 @@ class SpaceFile(Document):
         if self.core_buffers is None and (self.axes.tensor_buffer is None or self.axes.vector_buffer is None):
             raise ValueError("give core_buffers, or the axes tensor_buffer and vector_buffer")
         return self
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """A space with the chips that its file names as values: nothing that it depends on is read again.
+
+    ``area_chip`` is the chip whose area is the budget, where the file names one.
+    """
+
+    file: SpaceFile
+    base: Chip
+    area_chip: Chip | None
+
+    @property
+    def name(self) -> str:
+        return self.file.name
+
+    @property
+    def axes(self) -> AxesTable:
+        return self.file.axes
+
+    @property
+    def keep(self) -> KeepTable:
+        return self.file.keep
+
+    @property
+    def technology(self) -> Technology:
+        """The technology of the base chip."""
+        technology = technology_of(self.base)
+        if technology is None:
+            seen = f"the chip '{self.file.base}' names no technology"
+            raise InputError(f"{self.name}: base", seen, "choose one that does")
+        return technology
+
+    def keeping(self, **changes: Any) -> "Space":
+        """The space with other rules of what it keeps."""
+        keep = self.keep.model_copy(update=changes)
+        return replace(self, file=self.file.model_copy(update={"keep": keep}))
+
+
+def space_from(file: SpaceFile, reader: Reader = read_text) -> Space:
+    """The space of a checked file, the chips that it names read."""
+    area_of = file.keep.area_of
+    return Space(file, load_chip(file.base, reader), None if area_of is None else load_chip(area_of, reader))
 
 
 SPACE = Format("phaze.space/1", SpaceFile, "the chips that a search may choose from")
@@ -132,23 +179,23 @@ def space_names() -> tuple[str, ...]:
     return tuple(sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir()))
 
 
-def load_space(text: str) -> SpaceFile:
+def load_space(text: str, reader: Reader = read_text) -> Space:
     """A space by preset name or path."""
     if is_path(text):
-        return documents.load(SpaceFile, text)
+        return space_from(documents.load(SpaceFile, text, reader), reader)
     if text not in space_names():
         raise unknown_name("", "space", text, space_names())
     source = files("phaze.search") / "presets" / "spaces" / f"{text}.toml"
     where = f"presets/spaces/{text}.toml"
-    return documents.check(SpaceFile, documents.parse(source.read_text(encoding="utf-8"), "toml", where), where)
+    raw = documents.parse(source.read_text(encoding="utf-8"), "toml", where)
+    return space_from(documents.check(SpaceFile, raw, where))
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
     """The axes of a space laid out: names and values; a combination is one number, the last axis running fastest."""
 
-    space: SpaceFile
-    base: Chip
+    space: Space
     names: tuple[str, ...]
     values: tuple[NDArray[Any], ...]
 
@@ -168,7 +215,7 @@ class Grid:
             at["tensor_buffer"] = self._buffers(at["rows"] * at["columns"])
         if "vector_buffer" not in at:
             at["vector_buffer"] = self._buffers(at["lanes"])
-        base = self.base
+        base = self.space.base
         at.setdefault("global_bandwidth", np.full(count, base.global_buffer.bandwidth_bytes_per_s))
         at.setdefault("hbm_bandwidth", np.full(count, base.hbm.bandwidth_bytes_per_s))
         at.setdefault("links", np.full(count, base.links.bandwidth_bytes_per_s))
@@ -177,13 +224,13 @@ class Grid:
         return Chips(*(at[name] for name in FIELDS))
 
     def _buffers(self, units: Integers) -> Integers:
-        rule = self.space.core_buffers
+        rule = self.space.file.core_buffers
         if rule is None:
             raise AssertionError("a buffer that is no axis has a rule")
         return np.asarray(np.maximum(rule.least, rule.bytes_per_unit * units)).astype(np.int64)
 
 
-def grid_of(space: SpaceFile) -> Grid:
+def grid_of(space: Space) -> Grid:
     """The axes of a space, in their fixed order."""
     axes, found = space.axes, dict[str, NDArray[Any]]()
     for name in ("tensor_cores", "rows", "columns", "vector_cores", "lanes", "global_buffer"):
@@ -198,9 +245,9 @@ def grid_of(space: SpaceFile) -> Grid:
     count = prod(float(len(axis)) for axis in found.values())
     if count > MOST_COMBINATIONS:
         raise InputError("axes", f"there are {count:.3g} combinations", f"give at most {MOST_COMBINATIONS:.0e}")
-    return Grid(space, load_chip(space.base), tuple(found), tuple(found.values()))
+    return Grid(space, tuple(found), tuple(found.values()))
 
 
-def combinations_of(space: SpaceFile) -> int:
+def combinations_of(space: Space) -> int:
     """How many combinations the axes have, whether or not they are chips of the space."""
     return len(grid_of(space))

@@ -12,7 +12,7 @@ from phaze.evaluate.passes import LayerPasses, Pass
 from phaze.hardware.chip import Chip
 from phaze.placement.problem import Recompute
 from phaze.search.objective import Objective
-from phaze.search.space import SpaceFile
+from phaze.search.space import Space
 
 Rules = Literal["icml24", "cluster"]
 
@@ -44,17 +44,19 @@ def ways_of(graphs: tuple[Prepared, ...], recompute: tuple[Recompute, ...]) -> t
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A search: everything that its answer depends on. ``hbm_bytes`` ascends; ``digest`` names the study."""
+    """A search: everything that its answer depends on. ``hbm_bytes`` ascends; ``digest`` is over all of
+    it, graphs included; ``baseline`` is the chip that the objective names."""
 
     name: str
     models: tuple[ModelTask, ...]
-    space: SpaceFile
+    space: Space
     hbm_bytes: tuple[int, ...]
     objective: Objective
     gap: float
     digest: str
     round_size: int = 16
     limit_s: float | None = None
+    baseline: Chip | None = None
 
     @property
     def rules(self) -> Rules:
@@ -106,7 +108,7 @@ class Networks:
                 yield own, tasks
 
 
-def networks_of(models: tuple[ModelTask, ...], space: SpaceFile, links: NDArray[np.float64]) -> Networks:
+def networks_of(models: tuple[ModelTask, ...], space: Space, links: NDArray[np.float64]) -> Networks:
     """The networks of chips with these link bandwidths."""
     if space.axes.links is None:
         return Networks((models,), np.broadcast_to(np.int64(0), len(links)))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from phaze.documents import Reader
 from phaze.errors import InputError
 from phaze.evaluate.prices import KnownPrices, LevelPrices
 from phaze.evaluate.serial import Machine
@@ -11,16 +12,16 @@ from phaze.graph.ir import Model
 from phaze.graph.zoo import entry_of, load_model
 from phaze.hardware.calibration import constants_of
 from phaze.hardware.cluster import Cluster, grown
-from phaze.hardware.library import load_built_stack, load_chip, load_cluster
+from phaze.hardware.library import load_built_stack, load_cluster
 from phaze.hardware.stack import Precision, Stack, require_priced
 from phaze.placement.problem import Recompute
 from phaze.search.cluster_task import ClusterTask, ClusterTraining, serial_graph
-from phaze.search.space import SpaceFile
+from phaze.search.space import Space
 from phaze.search.task import ways_of
 from phaze.study.schema import ModelTable, StudyFile
 
 
-def _refuse_what_has_no_meaning(study: StudyFile, space: SpaceFile) -> None:
+def _refuse_what_has_no_meaning(study: StudyFile, space: Space) -> None:
     """Settings that rules ``cluster`` do not know, each with what to do instead."""
     if not study.cost.residency:
         raise InputError("cost.residency", "rules cluster always count it", "leave it out, or search with icml24")
@@ -35,9 +36,9 @@ def _refuse_what_has_no_meaning(study: StudyFile, space: SpaceFile) -> None:
             raise InputError(f"models[{at}].part", "rules cluster place whole models", "search blocks with icml24")
 
 
-def _cluster(study: StudyFile) -> tuple[Cluster, int]:
+def _cluster(study: StudyFile, reader: Reader) -> tuple[Cluster, int]:
     """The cluster, as large as the job, and the devices of the job."""
-    cluster, link = load_cluster(study.training.cluster), study.cluster.link_bytes_per_s
+    cluster, link = load_cluster(study.training.cluster, reader), study.cluster.link_bytes_per_s
     if link is not None:
         if len(cluster.levels) > 1:
             raise InputError(
@@ -56,11 +57,11 @@ def _precision(study: StudyFile, stack: Stack) -> Precision:
     return require_priced(stack.precision, f"the stack {stack.name}: precision")
 
 
-def cluster_training(study: StudyFile, space: SpaceFile) -> ClusterTraining:
+def cluster_training(study: StudyFile, space: Space, reader: Reader) -> ClusterTraining:
     """The job that all models of a study have in common."""
     _refuse_what_has_no_meaning(study, space)
-    table, (cluster, devices) = study.training, _cluster(study)
-    stack = load_built_stack(table.stack or cluster.stack)
+    table, (cluster, devices) = study.training, _cluster(study, reader)
+    stack = load_built_stack(table.stack or cluster.stack, reader)
     machine = Machine(cluster, stack, study.cost.basis or "calibrated")
     return ClusterTraining(
         devices,
@@ -70,14 +71,14 @@ def cluster_training(study: StudyFile, space: SpaceFile) -> ClusterTraining:
         machine=machine,
         precision=_precision(study, stack),
         zero=table.zero,
-        constants=constants_of(load_chip(space.base).calibration, machine.basis, "training"),
+        constants=constants_of(space.base.calibration, machine.basis, "training"),
     )
 
 
-def _models(table: ModelTable, study: StudyFile) -> list[Model]:
+def _models(table: ModelTable, study: StudyFile, reader: Reader) -> list[Model]:
     """Every traced rank to try: by microbatch, then width, without and with sequence parallelism as it is asked."""
     if table.graphs is not None:
-        found = [store.load(path) for path in table.graphs]
+        found = [store.loads(*reader(path)) for path in table.graphs]
         return sorted(found, key=lambda model: (model.microbatch, model.tensor, model.sequence_parallel))
     training = study.training
     sequence = training.sequence if table.sequence is None else table.sequence
@@ -93,10 +94,16 @@ def _models(table: ModelTable, study: StudyFile) -> list[Model]:
 
 
 def cluster_task(
-    table: ModelTable, study: StudyFile, job: ClusterTraining, choices: Sequence[Recompute], where: str
+    table: ModelTable,
+    study: StudyFile,
+    job: ClusterTraining,
+    choices: Sequence[Recompute],
+    where: str,
+    reader: Reader,
 ) -> ClusterTask:
     """One model of a study."""
-    models = [model for model in _models(table, study) if model.tensor <= job.devices and model.microbatch <= job.batch]
+    found = _models(table, study, reader)
+    models = [model for model in found if model.tensor <= job.devices and model.microbatch <= job.batch]
     if not models:
         raise InputError(where, "no width and microbatch fits the devices and the batch", "give smaller ones")
     graphs = tuple(serial_graph(model, job.machine) for model in models)

@@ -2,20 +2,27 @@
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from phaze import documents
+from phaze.documents import Reader
 from phaze.errors import InputError
-from phaze.evaluate.flow import Prepared, Training, block_of, prepare
+from phaze.evaluate.flow import Prepared, Training, block_of, prepare_fused
 from phaze.files import read_text
 from phaze.graph import store
+from phaze.graph.fuse import fuse
+from phaze.graph.ir import Model
 from phaze.graph.zoo import entry_of, load_model
-from phaze.hardware.library import load_cluster
+from phaze.hardware.library import load_chip, load_cluster
 from phaze.placement.problem import Recompute
 from phaze.search.objective import Objective
-from phaze.search.space import SpaceFile, load_space
+from phaze.search.papers import STUDY, Papers, Recorder, reader_of
+from phaze.search.space import Space, load_space
 from phaze.search.task import Job, ModelTask, ways_of
 from phaze.study.cluster_load import cluster_task, cluster_training
+from phaze.study.problem import graphs_text, problem_text, stated
 from phaze.study.schema import ModelTable, StudyFile, TrainingTable
 
 
@@ -61,9 +68,9 @@ def study_of(raw: Mapping[str, Any], where: str) -> StudyFile:
     return documents.check(StudyFile, raw, where)
 
 
-def space_of(study: StudyFile) -> SpaceFile:
+def space_of(study: StudyFile, reader: Reader = read_text) -> Space:
     """The space of a study, within its budget."""
-    space, budget = load_space(study.space), study.budget
+    space, budget = load_space(study.space, reader), study.budget
     changed: dict[str, Any] = {}
     if budget.area is not None:
         changed |= {"area_of": None, "most_area": budget.area}
@@ -71,12 +78,12 @@ def space_of(study: StudyFile) -> SpaceFile:
         changed["most_power"] = budget.power
     if budget.usd is not None:
         changed["most_usd"] = budget.usd
-    return space.model_copy(update={"keep": space.keep.model_copy(update=changed)})
+    return space.keeping(**changed)
 
 
-def _training(study: StudyFile) -> Training:
+def _training(study: StudyFile, reader: Reader) -> Training:
     """The job under rules icml24, which know one flat link and 16-bit SGD or Adam."""
-    table, cluster = study.training, load_cluster(study.training.cluster)
+    table, cluster = study.training, load_cluster(study.training.cluster, reader)
     if len(cluster.levels) != 1:
         raise InputError(
             "training.cluster",
@@ -100,39 +107,38 @@ def _training(study: StudyFile) -> Training:
     return Training(devices, table.batch, link, table.optimizer or "sgd")
 
 
-def _named(table: ModelTable, training: TrainingTable, link: float, residency: bool) -> list[Prepared]:
+def _named(table: ModelTable, training: TrainingTable) -> list[Model]:
     widths = entry_of(table.name).widths if table.widths is None else tuple(table.widths)
     return [
-        prepare(
-            load_model(
-                table.name,
-                width,
-                microbatch,
-                training.sequence if table.sequence is None else table.sequence,
-                attention=training.attention,
-                sequence_parallel=training.sequence_parallel is True,
-            ),
-            link,
-            residency,
+        load_model(
+            table.name,
+            width,
+            microbatch,
+            training.sequence if table.sequence is None else table.sequence,
+            attention=training.attention,
+            sequence_parallel=training.sequence_parallel is True,
         )
         for microbatch in sorted(set(training.microbatches))
         for width in sorted(set(widths))
     ]
 
 
-def _graphs(table: ModelTable, study: StudyFile, job: Training, where: str) -> tuple[Prepared, ...]:
-    link, residency = job.link_bytes_per_s, study.cost.residency
+def _fused(table: ModelTable, study: StudyFile, job: Training, where: str, reader: Reader) -> list[Model]:
+    """The graphs of a model that fit the devices and the batch, fused."""
     if table.graphs is None:
-        found = _named(table, study.training, link, residency)
+        found = _named(table, study.training)
     else:
-        found = [prepare(store.load(path), link, residency) for path in table.graphs]
-        found.sort(key=lambda graph: (graph.microbatch, graph.width))
-    if table.part == "block":
-        found = [block_of(graph) for graph in found]
-    fitting = [graph for graph in found if graph.width <= job.devices and graph.microbatch <= job.batch]
+        found = [store.loads(*reader(path)) for path in table.graphs]
+        found.sort(key=lambda model: (model.microbatch, model.tensor))
+    fitting = [model for model in found if model.tensor <= job.devices and model.microbatch <= job.batch]
     if not fitting:
         raise InputError(where, "no width and microbatch fits the devices and the batch", "give smaller ones")
-    return tuple(fitting)
+    return [fuse(model, "full") for model in fitting]
+
+
+def _prepared(table: ModelTable, models: Sequence[Model], job: Training, residency: bool) -> tuple[Prepared, ...]:
+    found = [prepare_fused(model, job.link_bytes_per_s, residency) for model in models]
+    return tuple(block_of(graph) for graph in found) if table.part == "block" else tuple(found)
 
 
 def _recompute(choices: Sequence[bool | str]) -> tuple[Recompute, ...]:
@@ -142,31 +148,76 @@ def _recompute(choices: Sequence[bool | str]) -> tuple[Recompute, ...]:
     return tuple(choice for choice in order if choice in wanted)
 
 
-def job_of(study: StudyFile, limit_s: float | None = None) -> Job:
-    """The job of a study, its graphs loaded; nothing is searched yet."""
-    space, tables = space_of(study), list(enumerate(study.tables()))
-    usual: list[bool | str] = ["best"] if study.rules == "cluster" else [False, True]
-    choices = _recompute(study.training.recompute or usual)
-    tasks: list[ModelTask] = []
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A study resolved: its job, and all that the job depends on as texts for the folder of a run."""
+
+    study: StudyFile
+    job: Job
+    problem: Mapping[str, Any]
+    graphs: str
+    files: Mapping[str, str]
+
+    def fronted(self, asked: Mapping[str, Any]) -> "Question":
+        """The question of a front: what it weighs and its limits belong to it."""
+        problem = {**self.problem, "front": dict(asked)}
+        return replace(self, job=replace(self.job, digest=documents.digest(problem)), problem=problem)
+
+    def papers(self, study_text: str) -> Papers:
+        """What the folder of a run keeps of it."""
+        return Papers(study_text, problem_text(self.problem), self.graphs, self.files)
+
+
+def _tasks(
+    study: StudyFile, space: Space, choices: tuple[Recompute, ...], reader: Reader
+) -> tuple[list[ModelTask], list[Sequence[Model]]]:
+    """The models of a study, and the graphs of each."""
+    tasks, models, tables = list[ModelTask](), list[Sequence[Model]](), list(enumerate(study.tables()))
     if study.rules == "cluster":
-        job = cluster_training(study, space)
-        tasks += [cluster_task(table, study, job, choices, f"models[{at}]") for at, table in tables]
-    else:
-        training = _training(study)
+        job = cluster_training(study, space, reader)
         for at, table in tables:
-            graphs = _graphs(table, study, training, f"models[{at}]")
-            tasks.append(ModelTask(table.name, table.weight, training, graphs, ways_of(graphs, choices)))
-    goal = study.objective
-    files = [read_text(path)[0] for table in study.tables() for path in table.graphs or ()]
-    said = [value.model_dump(mode="json", by_alias=True) for value in (study, space)]
-    return Job(
+            task = cluster_task(table, study, job, choices, f"models[{at}]", reader)
+            tasks.append(task)
+            models.append([task.graph(number).model for number in range(len(task.graphs))])
+        return tasks, models
+    training = _training(study, reader)
+    for at, table in tables:
+        models.append(_fused(table, study, training, f"models[{at}]", reader))
+        graphs = _prepared(table, models[-1], training, study.cost.residency)
+        tasks.append(ModelTask(table.name, table.weight, training, graphs, ways_of(graphs, choices)))
+    return tasks, models
+
+
+def question_of(study: StudyFile, limit_s: float | None = None, reader: Reader = read_text) -> Question:
+    """A study resolved, every file that it names read once by ``reader``; nothing is searched yet."""
+    kept = Recorder(reader)
+    space, goal = space_of(study, kept), study.objective
+    usual: list[bool | str] = ["best"] if study.rules == "cluster" else [False, True]
+    tasks, models = _tasks(study, space, _recompute(study.training.recompute or usual), kept)
+    baseline = load_chip(goal.baseline, kept)
+    job = Job(
         study.name,
         tuple(tasks),
         space,
         tuple(sorted(set(study.hbm))),
-        Objective(goal.kind, goal.mean, goal.baseline),
+        Objective(goal.kind, goal.mean, baseline.name),
         study.search.gap,
-        documents.digest([*said, files]),
+        "",
         study.search.round_size,
         limit_s,
+        baseline,
     )
+    problem, graphs = stated(job, study, models)
+    return Question(study, replace(job, digest=documents.digest(problem)), problem, graphs_text(graphs), kept.texts)
+
+
+def job_of(study: StudyFile, limit_s: float | None = None) -> Job:
+    """The job of a study, its graphs loaded; nothing is searched yet."""
+    return question_of(study, limit_s).job
+
+
+def question_in(folder: Path, front: Mapping[str, Any] | None = None) -> Question:
+    """The question of a run, or of a front that weighs ``front``, from the files of its folder alone."""
+    text, where = read_text(str(folder / STUDY))
+    found = question_of(study_of(documents.parse(text, "toml", where), where), reader=reader_of(folder))
+    return found if front is None else found.fronted(front)

@@ -18,7 +18,7 @@ from phaze.hardware.write import toml_text
 from phaze.search.folder import run_in
 from phaze.search.run import Evaluate
 from phaze.search.shared import Shared
-from phaze.study.load import job_of, study_of, with_settings
+from phaze.study.load import question_of, study_of, with_settings
 from phaze.sweep.over import Over
 
 SCHEMA, SWEEP = "phaze.sweep/1", "sweep.json"
@@ -135,8 +135,8 @@ def sweep(
             tell(at, len(over.points), point.shown)
         own = with_settings(raw, [point.setting])
         try:
-            job, place = job_of(study_of(own, where)), folder / "points" / f"{at:03d}"
-            done = run_in(place, toml_text(own), job, engine, shared=shared)
+            question, place = question_of(study_of(own, where)), folder / "points" / f"{at:03d}"
+            done = run_in(place, question.papers(toml_text(own)), question.job, engine, shared=shared)
             found.append(_best(point.number, point.shown, done.document))
         except InfeasibleError as fault:
             found.append(Best(point.number, point.shown, None, None, None, None, None, (), str(fault)))

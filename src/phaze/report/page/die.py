@@ -13,7 +13,7 @@ from math import sqrt
 
 from phaze.hardware.chip import Chip
 from phaze.hardware.technology import chip_areas
-from phaze.hardware.technology_files import load_technology
+from phaze.hardware.technology_files import technology_of
 from phaze.report.page.frame import said, swatch, table
 from phaze.units import show
 
@@ -92,7 +92,9 @@ def cells(box: Box, count: int) -> list[Box]:
 
 def parts_of(chip: Chip) -> list[Part]:
     """The components of a chip that names a technology, largest first; cores have their buffers with them."""
-    technology = load_technology(str(chip.technology))
+    technology = technology_of(chip)
+    if technology is None:
+        raise AssertionError(f"{chip.name} names no technology")
     areas = chip_areas(technology, chip)
     curve, built = technology.area.core_buffer, chip.silicon.cores_built
     tensor_buffers = chip.tensor_cores * built * float(curve.at(chip.tensor_core.buffer.size_bytes))

@@ -156,7 +156,7 @@ def _sections(run: Run, chip: Chip, stories: Sequence[Story], cloud: Cloud) -> l
     known = {
         "clock": show(chip.clock_hz, "Hz"),
         "technology": str(chip.technology),
-        "varied from": str(run.job.space.base),
+        "varied from": str(run.job.space.file.base),
     }
     found = [("chip", "chip", section("chip", "The chip, to scale", die(chip, known), escape(chip.name)))]
     for at, story in enumerate(stories):

@@ -1,0 +1,92 @@
+"""``problem.json`` and ``graphs.json`` of a run's folder: all that its answer depends on, resolved, as plain values.
+
+    phaze.problem/1   {schema, rules, residency, space, ownership, models, name, hbm_bytes, objective, gap, baseline}
+    space             {name, axes by name as values, tied, core_buffers, keep, base, area_chip}
+    models            [{name, part, weight, training, ways, graphs: [{tensor, microbatch, ..., digest}]}]
+    phaze.graphs/1    {schema, models: [[graph]]} as in phaze.graph/1, fused under icml24, as traced under cluster
+
+Every field of a job and of its models is in it, whatever fields they have, but for how long it may take. A path is not:
+the same values from other files are the same problem.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from phaze.documents import digest, dumps
+from phaze.graph import store
+from phaze.graph.ir import Model
+from phaze.hardware.ownership import load_terms
+from phaze.search.space import Space, grid_of
+from phaze.search.task import Job, ModelTask
+from phaze.study.schema import StudyFile
+
+SCHEMA, GRAPHS = "phaze.problem/1", "phaze.graphs/1"
+# What of a job and a model is not stated field by field: stated otherwise, derived, or no part of the question.
+JOB_APART = ("models", "space", "digest", "limit_s")
+TASK_APART = ("graphs", "prices", "shelf")
+AXES_TIED = ("vector_cores", "lanes")
+
+
+def _plain(value: Any) -> Any:
+    """A value of frozen dataclasses, tuples and plain ones as JSON has it."""
+    if is_dataclass(value):
+        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(inner) for inner in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"a problem cannot state a {type(value).__name__}")
+
+
+def _space(space: Space) -> dict[str, Any]:
+    grid, axes, rule = grid_of(space), space.axes, space.file.core_buffers
+    keep = space.keep.model_dump(exclude={"area_of"})
+    within = None if space.keep.area_of is None else space.area_chip
+    return {
+        "name": space.name,
+        "axes": {name: values.tolist() for name, values in zip(grid.names, grid.values, strict=True)},
+        "tied": {name: getattr(axes, name) for name in AXES_TIED if isinstance(getattr(axes, name), str)},
+        "core_buffers": None if rule is None else rule.model_dump(),
+        "keep": keep,
+        "base": _plain(space.base),
+        "area_chip": _plain(within),
+    }
+
+
+def _model(task: ModelTask, part: str, graphs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    apart = {one.name: getattr(task, one.name) for one in fields(task) if one.name not in TASK_APART}
+    heads = ("tensor", "microbatch", "sequence", "sequence_parallel", "attention")
+    stated = [{**{key: graph[key] for key in heads}, "digest": digest(graph)} for graph in graphs]
+    return {**_plain(apart), "part": part, "graphs": stated}
+
+
+def stated(job: Job, study: StudyFile, models: Sequence[Sequence[Model]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Problem and graphs of a job whose models have these graphs."""
+    graphs = [[store.plain(model) for model in own] for own in models]
+    rest = {one.name: getattr(job, one.name) for one in fields(job) if one.name not in JOB_APART}
+    tables = [
+        _model(task, table.part, own) for task, table, own in zip(job.models, study.tables(), graphs, strict=True)
+    ]
+    problem = {
+        "schema": SCHEMA,
+        "rules": job.rules,
+        "residency": study.cost.residency,
+        "space": _space(job.space),
+        "ownership": _plain(load_terms()),
+        "models": tables,
+        **_plain(rest),
+    }
+    return problem, {"schema": GRAPHS, "models": graphs}
+
+
+def problem_text(problem: Mapping[str, Any]) -> str:
+    """``problem.json``."""
+    return dumps(problem, pretty=True) + "\n"
+
+
+def graphs_text(graphs: Mapping[str, Any]) -> str:
+    """``graphs.json``."""
+    return dumps(graphs) + "\n"
