@@ -46,8 +46,9 @@ def _objections(folder: Path, result: dict[str, Any], count: int | None, seed: i
     job = question.job
     if job.digest != result["study_digest"]:
         return [f"{STUDY} is not the study of this result"]
-    wrong = unlike(folder, question.papers(""))
-    wrong += [] if code_digest() == result["code_digest"] else ["the result was made by another version of phaze"]
+    if wrong := unlike(folder, question.papers("")):
+        return wrong
+    wrong = [] if code_digest() == result["code_digest"] else ["the result was made by another version of phaze"]
     plain = plain_of(job, scale_for(job), open_space(job.space))
     try:
         closed = read_closed(folder / JOURNAL)
@@ -81,8 +82,9 @@ def _front_objections(folder: Path, result: dict[str, Any], count: int | None, s
         job = job_for(question.job, asked)
         if job.digest != result["study_digest"]:
             return [f"{STUDY} and the limits are not those of this front"]
-        wrong = unlike(folder, question.papers(""))
-        wrong += [] if code_digest() == result["code_digest"] else ["the front was made by another version of phaze"]
+        if wrong := unlike(folder, question.papers("")):
+            return wrong
+        wrong = [] if code_digest() == result["code_digest"] else ["the front was made by another version of phaze"]
         plain = plain_of(job, scale_for(job), open_space(job.space))
         front = PlainFront(plain, asked, points_of(result, asked, plain), tuple(memories_of(job, asked)))
         journal = folder / JOURNAL
