@@ -8,10 +8,12 @@ import typer
 from phaze import __version__
 from phaze.cli import (
     bench,
+    cache,
     calibrate,
     chips,
     clusters,
     compare,
+    doctor,
     estimate,
     explain,
     export,
@@ -28,6 +30,7 @@ from phaze.cli import (
     stacks,
     study,
     sweep,
+    technologies,
     validate,
     verify,
 )
@@ -43,6 +46,7 @@ TOUR = """Search the AI accelerator and the way training runs on many of them, t
   phaze chips --space paper --count
   phaze clusters dgx-h100         how devices are joined
   phaze stacks                    what training frameworks fuse, hide and spend
+  phaze technologies n5           a process: area, energy, wafer
   phaze models                    the models that come along
   phaze schema chip               what a file may hold
 
@@ -74,6 +78,11 @@ TOUR = """Search the AI accelerator and the way training runs on many of them, t
   phaze calibrate measured.csv --chip a100-80gb          your own constants
   phaze bench                     our times beside published ones and peers
 
+[bold]Housekeeping[/bold]
+
+  phaze doctor                    what is installed, what is missing for what
+  phaze cache                     traced graphs of your own models
+
 Every command takes --json (one document on standard output) and --help.
 Exit codes: 0 an answer, 2 bad input, 3 nothing feasible, 1 a fault of phaze.
 """
@@ -89,6 +98,7 @@ app = typer.Typer(
 app.command()(chips.chips)
 app.command()(clusters.clusters)
 app.command()(stacks.stacks)
+app.command()(technologies.technologies)
 app.command()(models.models)
 app.command()(schema.schema)
 app.command()(graph.graph)
@@ -108,6 +118,8 @@ app.command()(bench.bench)
 app.command()(sweep.sweep)
 app.command()(front.front)
 app.command()(explain.explain)
+app.command()(cache.cache)
+app.command()(doctor.doctor)
 app.command(hidden=True)(kernels.kernels)
 
 

@@ -87,13 +87,14 @@ def load(request: Request) -> Model:
     return _trace(request)
 
 
-def need_torch(what: str) -> None:
-    """An InputError unless PyTorch and transformers can be imported."""
+def need_torch(what: str, loads: bool = True) -> None:
+    """An InputError unless PyTorch and transformers are there and, where this process ``loads`` them, import."""
     for name in ("torch", "transformers"):
         if importlib.util.find_spec(name) is None:
             raise InputError(what, f"a trace needs {name}, which is missing", "install phaze-codesign[torch]")
         try:
-            importlib.import_module(name)
+            if loads:
+                importlib.import_module(name)
         except Exception as fault:
             said = f"{type(fault).__name__}: {fault}"
             raise InputError(what, f"a trace needs {name}, which cannot be imported ({said})") from None

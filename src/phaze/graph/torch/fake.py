@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from phaze.graph.torch.record import tensors_in
 
+META, CPU = torch.device("meta"), torch.device("cpu")
 SERIES = frozenset({"aten.linspace.default", "aten.arange.default", "aten.arange.start", "aten.arange.start_step"})
 
 
@@ -34,7 +35,10 @@ def without_weights() -> Iterator[None]:
 
 class Building(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """While a module is built, series of numbers and what is computed from them alone have values (a rate for each
-    layer is often read from one), and a question about random weights (is one out of range?) is answered: no."""
+    layer is often read from one), and a question about random weights (is one out of range?) is answered: no.
+
+    What is made on the meta device is made on the CPU instead, without memory all the same: on the meta device a loss
+    loses its backward pass without an error."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -42,7 +46,9 @@ class Building(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        named, name = kwargs or {}, str(func)
+        named, name = dict(kwargs or {}), str(func)
+        if named.get("device") == META:
+            named["device"] = CPU
         given = (*tensors_in(args), *tensors_in(named))
         if name in SERIES or (given and not any(isinstance(tensor, FakeTensor) for tensor in given)):
             with unset_fake_temporarily():

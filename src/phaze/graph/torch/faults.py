@@ -1,7 +1,10 @@
 """What goes wrong in somebody's model, as one sentence that quotes it."""
 
+import sysconfig
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from torch import nn
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
@@ -10,6 +13,20 @@ from phaze.errors import InputError, PhazeError
 
 ADD_A_ROW = "add a row with its kind to NAMES in phaze/graph/opset.py"
 SIXTEEN_BITS = "models are traced in 16 bit (bfloat16), and its code must run in that"
+
+
+def is_foreign(file: str) -> bool:
+    """Whether a file of code is a user's: not Python's, not an installed package's, not phaze's."""
+    place = Path(file)
+    known = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    known.append(Path(__file__).parents[2])
+    return place.is_file() and "site-packages" not in place.parts and not any(place.is_relative_to(k) for k in known)
+
+
+def user_line(fault: BaseException) -> str:
+    """Where in the user's own code a fault arose, as `` (file.py:12)``; nothing where it was not there."""
+    frames = [frame for frame in traceback.extract_tb(fault.__traceback__) if is_foreign(frame.filename)]
+    return f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
 
 
 @contextmanager
@@ -22,13 +39,15 @@ def of_model(name: str, remedy: str = "") -> Iterator[None]:
     except (DataDependentOutputException, DynamicOutputShapeException) as fault:
         raise InputError(
             name,
-            f"the model's shapes or branches depend on data (operator {fault.func})",
+            f"the model's shapes or branches depend on data (operator {fault.func}){user_line(fault)}",
             "a trace needs shapes that follow from the sizes of the inputs",
         ) from None
     except (Exception, SystemExit) as fault:
         message = " ".join(str(fault).split())
         hint = SIXTEEN_BITS if "bfloat16" in message.lower() else remedy
-        raise InputError(name, f"the model raised {type(fault).__name__}: {message[:400]}", hint) from fault
+        raise InputError(
+            name, f"the model raised {type(fault).__name__}: {message[:400]}{user_line(fault)}", hint
+        ) from fault
 
 
 def check_known(name: str, unknown: Mapping[str, tuple[str, str]]) -> None:

@@ -1,10 +1,17 @@
-"""A user's function that returns a module and its inputs, as a source of a trace."""
+"""A user's function that returns a module and its inputs, as a source of a trace.
+
+The function may take ``microbatch`` and ``sequence``; it is then called with what a trace asks for. Where it takes no
+microbatch, the first dimension of its example inputs is one, and every input that has it is made anew; where it takes
+no sequence, the sequence is that of its example inputs.
+"""
 
 import importlib
 import importlib.util
+import inspect
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,15 +22,20 @@ from torch.utils._pytree import tree_flatten
 
 from phaze.errors import InputError, PhazeError
 from phaze.graph.torch.fake import building, forget_values, without_weights
+from phaze.graph.torch.faults import of_model, user_line
 from phaze.graph.torch.hf_plans import translate
 from phaze.graph.torch.plans import Plan
 from phaze.graph.torch.program import Program, Shape, Source
 
 RETURNS = "return (module, inputs) or (module, inputs, loss), inputs being a tensor, a tuple or a dict"
+SIZES = ("microbatch", "sequence")
+MICROBATCH = "let the function take microbatch=1 and make its inputs, and what its loss compares with, from that"
+# Where the function takes a sequence and names no usual one.
+USUAL_SEQUENCE = 4096
 
 
 def _quoted(fault: BaseException) -> str:
-    return f"{type(fault).__name__}: {' '.join(str(fault).split())[:300]}"
+    return f"{type(fault).__name__}: {' '.join(str(fault).split())[:300]}{user_line(fault)}"
 
 
 def _import(place: str) -> ModuleType:
@@ -52,20 +64,50 @@ def _import(place: str) -> ModuleType:
     return module
 
 
-def _function(text: str) -> Callable[[], Any]:
+@dataclass(frozen=True, slots=True)
+class UserFunction:
+    """The function that was named, which of ``microbatch`` and ``sequence`` it takes, and its usual sequence."""
+
+    text: str
+    call: Callable[..., Any]
+    takes: frozenset[str]
+    sequence: int
+
+    def at(self, microbatch: int, sequence: int) -> Any:
+        """What it returns for a microbatch and sequence, as far as it takes them."""
+        sizes = {"microbatch": microbatch, "sequence": sequence}
+        return self.call(**{name: size for name, size in sizes.items() if name in self.takes})
+
+
+def _function(text: str) -> UserFunction:
     place, _, name = text.rpartition(":")
     function = getattr(_import(place), name, None)
     if not callable(function):
         raise InputError(place, f"there is no function '{name}'", RETURNS)
-    found: Callable[[], Any] = function
-    return found
+    try:
+        parameters: Mapping[str, inspect.Parameter] = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        parameters = {}
+    for parameter in parameters.values():
+        must = parameter.default is parameter.empty and parameter.kind not in (
+            parameter.VAR_POSITIONAL,
+            parameter.VAR_KEYWORD,
+        )
+        if must and (parameter.name not in SIZES or parameter.kind is parameter.POSITIONAL_ONLY):
+            raise InputError(
+                text, f"the function must be given '{parameter.name}'", "it may take microbatch and sequence, no more"
+            )
+    usual = parameters["sequence"].default if "sequence" in parameters else USUAL_SEQUENCE
+    length = usual if isinstance(usual, int) and usual > 0 else USUAL_SEQUENCE
+    return UserFunction(text, function, frozenset(name for name in SIZES if name in parameters), length)
 
 
-def _called(text: str, function: Callable[[], Any]) -> tuple[nn.Module, Any, Any, Any]:
+def _called(function: UserFunction, microbatch: int, sequence: int) -> tuple[nn.Module, Any, Any, Any]:
     """What the function returns, checked: module, inputs, loss or None, plan or None."""
+    text = function.text
     try:
         with building(), redirect_stdout(sys.stderr):
-            made = function()
+            made = function.at(microbatch, sequence)
     except PhazeError:
         raise
     except (Exception, SystemExit) as fault:
@@ -122,15 +164,22 @@ def user_source(text: str) -> Source:
     """A source from ``path.py:function`` or ``package.module:function``; the code is run."""
     function = _function(text)
     with without_weights():
-        _, inputs, _, styles = _called(text, function)
+        _, inputs, _, styles = _called(function, 1, function.sequence)
     first = next(value for value in tree_flatten(inputs)[0] if isinstance(value, torch.Tensor))
     batch = int(first.shape[0]) if first.dim() else 1
-    length = int(first.shape[1]) if first.dim() > 1 else 1
+    free = "sequence" in function.takes
+    length = function.sequence if free else int(first.shape[1]) if first.dim() > 1 else 1
     plan: Plan | None = None if styles is None else translate(styles, text)
 
     def build(shape: Shape) -> Program:
-        module, given, loss, _ = _called(text, function)
-        batched = _batched(given, shape.microbatch, batch)
-        return Program(module, batched, lambda: _run(text, module, batched, loss))
+        module, given, loss, _ = _called(function, shape.microbatch, shape.sequence)
+        batched = given if "microbatch" in function.takes else _batched(given, shape.microbatch, batch)
+        remedy = "" if "microbatch" in function.takes or shape.microbatch == batch else MICROBATCH
 
-    return Source(text, build, length, length, True, plan)
+        def step() -> Any:
+            with of_model(text, remedy):
+                return _run(text, module, batched, loss)
+
+        return Program(module, batched, step)
+
+    return Source(text, build, length, None if free else length, not free, plan)

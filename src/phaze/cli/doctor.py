@@ -1,0 +1,93 @@
+"""``phaze doctor``: what is installed, what is missing for which command, and where caches and runs lie."""
+
+from typing import TYPE_CHECKING, Any
+
+from phaze.cli.answer import Answer, answering
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# A distribution, the commands that need it, and what installs it; what every command needs has no extra.
+NEEDED = (
+    ("numpy", "everything", ""),
+    ("numba", "everything", ""),
+    ("ortools", "schedules that labels leave open, --scheduler ilp", ""),
+    ("pydantic", "everything", ""),
+    ("typer", "the command line", ""),
+    ("rich", "the command line", ""),
+    ("torch", "tracing an own model, graph --fresh", "torch"),
+    ("transformers", "tracing a config.json", "torch"),
+    ("ray", "search --engine ray", "ray"),
+    ("pyarrow", "export --to parquet", "parquet"),
+)
+
+
+def _installed(name: str) -> str | None:
+    from importlib import metadata
+
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _compiled() -> int:
+    """How many compiled kernels lie beside the package."""
+    from pathlib import Path
+
+    import phaze
+
+    return sum(1 for _ in Path(phaze.__file__).parent.rglob("*.nbc"))
+
+
+@answering
+def doctor() -> Answer:
+    """Say what is installed, what is missing for which command, and where phaze keeps things.
+
+    Example: phaze doctor
+    """
+    import os
+    import platform
+    from pathlib import Path
+
+    from phaze import __version__
+    from phaze.graph.supply.cache import GraphCache, cache_folder
+
+    rows = [(name, _installed(name), what, extra) for name, what, extra in NEEDED]
+    kept, compiled = GraphCache(cache_folder()).entries(), _compiled()
+    runs = Path("runs").resolve()
+    document: dict[str, Any] = {
+        "phaze": __version__,
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
+        "packages": [
+            {"name": name, "version": version, "needed_for": what, "extra": extra or None}
+            for name, version, what, extra in rows
+        ],
+        "compiled_kernels": compiled,
+        "cache": {"folder": str(cache_folder()), "models": len(kept)},
+        "runs": {"folder": str(runs), "exists": runs.is_dir()},
+    }
+
+    def show(console: "Console") -> None:
+        from phaze.report.terminal import facts, table
+
+        console.print(f"phaze {__version__}, Python {platform.python_version()}, {os.cpu_count()} cores\n")
+        told = [
+            (name, version or f"missing: pip install -e '.[{extra}]'" if extra else version or "missing", what)
+            for name, version, what, extra in rows
+        ]
+        console.print(table(("package", "installed", "needed for"), told, left=3))
+        ready = f"{compiled:,} ready" if compiled else "none yet: phaze kernels compiles them (about two minutes)"
+        console.print()
+        console.print(
+            facts(
+                [
+                    ("compiled kernels", ready),
+                    ("traced graphs", f"{cache_folder()} ({len(kept):,} models; phaze cache)"),
+                    ("runs", f"{runs} (a search without --out writes there)"),
+                ]
+            )
+        )
+
+    return Answer((document,), show)

@@ -1,0 +1,181 @@
+"""Traced graphs, kept between commands by content in the user's cache folder: a second command needs no torch.
+
+    models/<digest of the place>.json     what a model is made from (files with their digests, versions) and its facts
+    graphs/<key>.json                     phaze.graph/1, key = digest of (model, point), model = digest of all of that
+
+An entry of ``models`` counts while every file that it names has the digest it names. What cannot be read is traced
+anew. What code reads besides (data files, the environment) is not seen: ``--fresh`` traces anew.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from phaze import documents
+from phaze.errors import InputError, PhazeError
+from phaze.files import read_text, write_whole
+from phaze.graph import store
+from phaze.graph.ir import Model
+from phaze.graph.supply.point import Facts, Point, facts_of
+
+SCHEMA = "phaze.cached-model/1"
+MAKERS = ("torch", "transformers")
+
+
+def cache_folder() -> Path:
+    """``PHAZE_CACHE``, else the user's usual cache folder."""
+    own = os.environ.get("PHAZE_CACHE")
+    if own:
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "phaze"
+
+
+def versions() -> dict[str, str | None]:
+    """The installed versions of what a trace depends on; None where there is none."""
+    found: dict[str, str | None] = {}
+    for name in MAKERS:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = None
+    return found
+
+
+@cache
+def tracer_digest() -> str:
+    """SHA-256 over the code that traces."""
+    room = Path(store.__file__).parent
+    found = hashlib.sha256()
+    for file in sorted(room.rglob("*.py")):
+        found.update(file.relative_to(room).as_posix().encode() + b"\0" + file.read_bytes())
+    return found.hexdigest()
+
+
+def file_digest(path: str) -> str | None:
+    """SHA-256 of a file; None where it cannot be read."""
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A model that was opened before: what names it among graphs, and its facts."""
+
+    digest: str
+    facts: Facts
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An entry of the cache, for people: a model's place, and how many graphs and bytes are kept of it."""
+
+    place: str
+    graphs: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class GraphCache:
+    """The cache in a folder; None of its files is needed, all can be made again."""
+
+    folder: Path
+
+    def _model_file(self, place: str) -> Path:
+        return self.folder / "models" / f"{documents.digest([place, str(Path.cwd())])[:40]}.json"
+
+    def _graph_file(self, digest: str, point: Point) -> Path:
+        return self.folder / "graphs" / f"{documents.digest([digest, point.document()])[:40]}.json"
+
+    def _read(self, path: Path) -> dict[str, Any] | None:
+        if not path.is_file():
+            return None
+        try:
+            text, where = read_text(str(path))
+            return documents.parse(text, "json", where)
+        except InputError:
+            return None
+
+    def known(self, place: str) -> Known | None:
+        """The model at ``place``, if nothing that it was made from has changed."""
+        raw = self._read(self._model_file(place))
+        if raw is None or raw.get("schema") != SCHEMA or raw.get("tracer") != tracer_digest():
+            return None
+        try:
+            here = versions()
+            if any(here[name] not in (None, raw["versions"][name]) for name in MAKERS):
+                return None
+            if any(file_digest(path) != digest for path, digest in raw["files"].items()):
+                return None
+            return Known(documents.digest(raw), facts_of(raw["facts"]))
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return None
+
+    def remember(self, place: str, facts: Facts, files: Sequence[str]) -> Known:
+        """Keep what a model is made from."""
+        raw: Mapping[str, Any] = {
+            "schema": SCHEMA,
+            "place": place,
+            "folder": str(Path.cwd()),
+            "versions": versions(),
+            "tracer": tracer_digest(),
+            "files": {path: file_digest(path) for path in sorted(files)},
+            "facts": facts.document(),
+        }
+        self._write(self._model_file(place), raw)
+        return Known(documents.digest(raw), facts)
+
+    def _write(self, path: Path, content: Mapping[str, Any]) -> None:
+        """Keep a file; a cache that cannot be written is no reason to stop."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, documents.dumps(content) + "\n")
+        except (OSError, PhazeError):
+            return
+
+    def load(self, known: Known, point: Point) -> Model | None:
+        """The graph of a model at a point, if it was kept."""
+        raw = self._read(self._graph_file(known.digest, point))
+        if raw is None:
+            return None
+        try:
+            found = store.model_of(raw, "a cached graph")
+        except PhazeError:
+            return None
+        same = found.tensor, found.microbatch, found.sequence, found.attention, found.sequence_parallel
+        return found if same == tuple(point.document().values()) else None
+
+    def save(self, known: Known, point: Point, graph: Mapping[str, Any]) -> None:
+        """Keep the graph of a model at a point."""
+        self._write(self._graph_file(known.digest, point), graph)
+
+    def _files(self) -> Iterator[Path]:
+        for part in ("models", "graphs"):
+            yield from sorted((self.folder / part).glob("*.json"))
+
+    def entries(self) -> list[Kept]:
+        """What is kept, by the place of its model, most bytes first."""
+        count: dict[str, int] = {}
+        size: dict[str, int] = {}
+        for path in self._files():
+            raw = self._read(path) or {}
+            is_graph = path.parent.name == "graphs"
+            place = str(raw.get("name" if is_graph else "place", "what cannot be read"))
+            count[place] = count.get(place, 0) + is_graph
+            size[place] = size.get(place, 0) + path.stat().st_size
+        return sorted(
+            (Kept(place, count[place], size[place]) for place in size), key=lambda one: (-one.bytes, one.place)
+        )
+
+    def clear(self) -> int:
+        """Remove everything that is kept; the number of files."""
+        files = list(self._files())
+        for path in files:
+            path.unlink(missing_ok=True)
+        return len(files)

@@ -1,0 +1,82 @@
+"""Where a model is asked for: a tensor width, microbatch, sequence, kind of attention, with or without sequence
+parallelism; and what is known of a model before it is traced anywhere."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from phaze.errors import InputError
+from phaze.graph.ir import Attention
+
+# The widths that are tried where nothing says others, as far as they divide the model.
+USUAL_WIDTHS = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Point:
+    """One rank of a model at a width, microbatch and sequence."""
+
+    tensor: int
+    microbatch: int
+    sequence: int
+    attention: Attention
+    sequence_parallel: bool
+
+    def document(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "tensor": self.tensor,
+            "microbatch": self.microbatch,
+            "sequence": self.sequence,
+            "attention": self.attention,
+            "sequence_parallel": self.sequence_parallel,
+        }
+
+    def __str__(self) -> str:
+        shards = ", sequence parallel" if self.sequence_parallel else ""
+        return f"tensor {self.tensor}, microbatch {self.microbatch}, sequence {self.sequence}, {self.attention}{shards}"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a model that can be traced: its usual ``sequence``, the ``longest`` (None: any), whether it is
+    ``fixed``, the widths that divide it, and ``refused``: why each other usual width does not."""
+
+    name: str
+    sequence: int
+    longest: int | None
+    fixed: bool
+    widths: tuple[int, ...]
+    refused: tuple[tuple[int, str], ...] = ()
+
+    def length(self, asked: int | None) -> int:
+        """The sequence to use: its own if none is asked for."""
+        length = self.sequence if asked is None else asked
+        if self.fixed and length != self.sequence:
+            raise InputError("--sequence", f"{self.name} always has {self.sequence} positions, not {length}")
+        if length < 1 or (self.longest is not None and length > self.longest):
+            raise InputError("--sequence", f"{self.name} has {self.longest} positions, {length} were asked for")
+        return length
+
+    def document(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "name": self.name,
+            "sequence": self.sequence,
+            "longest": self.longest,
+            "fixed": self.fixed,
+            "widths": list(self.widths),
+            "refused": [list(row) for row in self.refused],
+        }
+
+
+def facts_of(raw: Mapping[str, Any]) -> Facts:
+    """What :meth:`Facts.document` wrote."""
+    return Facts(
+        str(raw["name"]),
+        int(raw["sequence"]),
+        None if raw["longest"] is None else int(raw["longest"]),
+        bool(raw["fixed"]),
+        tuple(int(width) for width in raw["widths"]),
+        tuple((int(width), str(reason)) for width, reason in raw["refused"]),
+    )

@@ -1,0 +1,225 @@
+"""From what a user names to a model at any point, with or without torch.
+
+    a built-in name         graphs that are bundled; a width or sequence that is not is traced
+    gpt, llama and sizes    the bundled families
+    graph.json              a phaze.graph/1 file: the one point it was traced at
+    config.json, a folder   a configuration of transformers, traced
+    file.py:function        the user's code, traced; also package.module:function
+
+Traces are kept (:mod:`phaze.graph.supply.cache`). :meth:`Supply.prepare` traces what is missing of many points at once,
+in processes of their own.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from phaze import documents
+from phaze.errors import InputError
+from phaze.files import read_text
+from phaze.graph import store, zoo
+from phaze.graph.family import FAMILIES, check_sizes
+from phaze.graph.ir import Model
+from phaze.graph.sources import need_torch
+from phaze.graph.supply.cache import GraphCache, Known, cache_folder
+from phaze.graph.supply.point import USUAL_WIDTHS, Facts, Point
+from phaze.graph.supply.tracing import Watch, Workshop, silent
+
+
+class Supply(Protocol):
+    """A model that can be asked for at points."""
+
+    @property
+    def facts(self) -> Facts:
+        """What is known of it."""
+        ...
+
+    @property
+    def experts(self) -> tuple[int, int, int] | None:
+        """The published split of 1024 devices (pipeline, data, tensor), where there is one."""
+        ...
+
+    def prepare(self, points: Sequence[Point], watch: Watch = silent) -> None:
+        """Have all of these points at hand."""
+        ...
+
+    def model(self, point: Point) -> Model:
+        """The graph at a point."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Bundled:
+    """A built-in model."""
+
+    name: str
+
+    @property
+    def facts(self) -> Facts:
+        """Its row."""
+        entry = zoo.entry_of(self.name)
+        return Facts(self.name, entry.sequence, entry.positions, entry.fixed, entry.shipped)
+
+    @property
+    def experts(self) -> tuple[int, int, int] | None:
+        """The published split."""
+        return zoo.entry_of(self.name).experts
+
+    def prepare(self, points: Sequence[Point], watch: Watch = silent) -> None:
+        """Nothing to do."""
+
+    def model(self, point: Point) -> Model:
+        """The bundled graph."""
+        return zoo.load_model(
+            self.name,
+            point.tensor,
+            point.microbatch,
+            point.sequence,
+            attention=point.attention,
+            sequence_parallel=point.sequence_parallel,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A decoder by its sizes."""
+
+    name: str
+    sizes: Mapping[str, Any]
+    experts: tuple[int, int, int] | None = None
+
+    @property
+    def facts(self) -> Facts:
+        """By its sizes."""
+        values = check_sizes(self.name, self.sizes)
+        divided = FAMILIES[self.name].divided
+        widths = tuple(width for width in USUAL_WIDTHS if all(values[key] % width == 0 for key in divided))
+        return Facts(self.name, values["sequence"], values["sequence"], False, widths)
+
+    def prepare(self, points: Sequence[Point], watch: Watch = silent) -> None:
+        """Nothing to do."""
+
+    def model(self, point: Point) -> Model:
+        """The bundled family at these sizes."""
+        return zoo.load_family(
+            self.name,
+            self.sizes,
+            tensor=point.tensor,
+            microbatch=point.microbatch,
+            sequence=point.sequence,
+            attention=point.attention,
+            sequence_parallel=point.sequence_parallel,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GraphFile:
+    """A graph that was traced before: it has one point."""
+
+    place: str
+    graph: Model
+    experts: tuple[int, int, int] | None = None
+
+    @property
+    def facts(self) -> Facts:
+        """Those of the graph."""
+        return Facts(self.graph.name, self.graph.sequence, self.graph.sequence, True, (self.graph.tensor,))
+
+    def prepare(self, points: Sequence[Point], watch: Watch = silent) -> None:
+        """Nothing to do."""
+
+    def model(self, point: Point) -> Model:
+        """The graph, or an InputError if it was traced elsewhere."""
+        own = self.graph
+        here = Point(own.tensor, own.microbatch, own.sequence, own.attention, own.sequence_parallel)
+        if point != here:
+            raise InputError(self.place, f"this graph is of {here}, and {point} is wanted", "trace it, or ask for that")
+        return own
+
+
+@dataclass(slots=True)
+class Traced:
+    """A model that PyTorch traces: a configuration or a user's code; ``fresh`` ignores what is kept."""
+
+    place: str
+    cache: GraphCache
+    workers: int
+    fresh: bool = False
+    experts: tuple[int, int, int] | None = None
+    known: Known | None = None
+    workshop: Workshop | None = None
+    held: dict[Point, Model] = field(default_factory=dict)
+
+    def _opened(self) -> Known:
+        if self.known is None and not self.fresh:
+            self.known = self.cache.known(self.place)
+        if self.known is None:
+            facts, files = self._shop().open()
+            self.known = self.cache.remember(self.place, facts, files)
+        return self.known
+
+    def _shop(self) -> Workshop:
+        if self.workshop is None:
+            need_torch(self.place, loads=False)
+            self.workshop = Workshop(self.place, self.workers)
+        return self.workshop
+
+    @property
+    def facts(self) -> Facts:
+        """From the cache, or by running the code that builds it."""
+        return self._opened().facts
+
+    def prepare(self, points: Sequence[Point], watch: Watch = silent) -> None:
+        """Trace what is not kept; the first fault, in the order of the points, ends it."""
+        known, missing = self._opened(), []
+        for point in dict.fromkeys(points):
+            if point not in self.held:
+                found = None if self.fresh else self.cache.load(known, point)
+                if found is None:
+                    missing.append(point)
+                else:
+                    self.held[point] = found
+        if not missing:
+            return
+
+        def keep(point: Point, graph: Mapping[str, Any]) -> None:
+            self.held[point] = store.model_of(graph, self.place)
+            self.cache.save(known, point, graph)
+
+        failed = self._shop().trace(missing, keep, watch)
+        if failed:
+            raise failed[min(failed)]
+
+    def model(self, point: Point) -> Model:
+        """The graph at a point."""
+        self.prepare([point])
+        return self.held[point]
+
+    def close(self) -> None:
+        """End the processes that trace."""
+        if self.workshop is not None:
+            self.workshop.close()
+            self.workshop = None
+
+
+def supply_of(model: str, *, fresh: bool = False, cache: GraphCache | None = None) -> Supply:
+    """What ``--model`` names."""
+    if ":" in model:
+        return _traced(model, fresh, cache)
+    path = Path(model)
+    if path.is_dir() and (path / "config.json").is_file():
+        return _traced(str(path / "config.json"), fresh, cache)
+    if model.endswith(".json") or model == "-":
+        text, where = read_text(model)
+        raw = documents.parse(text, "json", where)
+        if "schema" in raw or model == "-":
+            return GraphFile(where, store.model_of(raw, where))
+        return _traced(model, fresh, cache)
+    zoo.entry_of(model)
+    return Bundled(model)
+
+
+def _traced(place: str, fresh: bool, cache: GraphCache | None) -> Traced:
+    return Traced(place, cache or GraphCache(cache_folder()), os.cpu_count() or 1, fresh)

@@ -1,0 +1,155 @@
+"""Traces in processes of their own, as many as there are cores: a model that exits, hangs or dies ends only those.
+
+Every process builds the model once (:mod:`phaze.graph.torch.worker`) and then traces points as they are asked for; the
+answers are the same whichever process gives them.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from typing import Any
+
+from phaze.errors import InputError
+from phaze.graph.supply.point import Facts, Point, facts_of
+
+# Seconds that one request may take before its process is stopped; the largest bundled model needs 15.
+REQUEST_LIMIT_S = 300.0
+# Seconds that importing torch may take: some 4 on a quiet machine, far more on a busy one or a slow disk.
+START_LIMIT_S = 600.0
+Watch = Callable[[int, int, str], None]
+
+
+def silent(done: int, total: int, what: str) -> None:
+    """Who watches nothing."""
+
+
+@dataclass(slots=True)
+class Tracer:
+    """One process that traces one model."""
+
+    model: str
+    limit_s: float = REQUEST_LIMIT_S
+    process: "subprocess.Popen[str] | None" = None
+    expired: bool = False
+    opened: Mapping[str, Any] = field(default_factory=dict)
+
+    def start(self) -> Mapping[str, Any]:
+        """Start the process and let it build the model."""
+        if self.process is None:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "phaze.graph.torch.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                encoding="utf-8",
+                env={**os.environ, "OMP_NUM_THREADS": "1"},
+            )
+            self.ask(None, START_LIMIT_S)
+            self.opened = self.ask({"open": self.model}, self.limit_s)
+        return self.opened
+
+    def _expire(self) -> None:
+        self.expired = True
+        self.stop()
+
+    def ask(self, request: Mapping[str, Any] | None, limit_s: float) -> Mapping[str, Any]:
+        """The answer to one request (None: that it is ready), or an InputError."""
+        process = self.process
+        assert process is not None and process.stdin is not None and process.stdout is not None
+        timer = threading.Timer(limit_s, self._expire)
+        timer.daemon = True
+        timer.start()
+        try:
+            if request is not None:
+                process.stdin.write(json.dumps(request) + "\n")
+                process.stdin.flush()
+            line = process.stdout.readline()
+        except (BrokenPipeError, ValueError):
+            line = ""
+        finally:
+            timer.cancel()
+        if self.expired:
+            problem = f"its code did not end within {limit_s:g} s"
+            raise InputError(self.model, problem, "look for a loop or a download in the code that builds or runs it")
+        if not line:
+            code = process.wait()
+            raise InputError(self.model, f"the process that traces it ended (exit code {code})", "its code ends it")
+        found: Mapping[str, Any] = json.loads(line)
+        if "problem" in found:
+            raise InputError(found["where"], found["problem"], found["remedy"])
+        return found
+
+    def stop(self) -> None:
+        """End the process."""
+        if self.process is not None:
+            self.process.kill()
+
+
+@dataclass(slots=True)
+class Workshop:
+    """The processes that trace one model; none runs before something is asked for."""
+
+    model: str
+    workers: int
+    limit_s: float = REQUEST_LIMIT_S
+    tracers: list[Tracer] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def _take(self) -> Tracer:
+        with self.lock:
+            return self.tracers.pop() if self.tracers else Tracer(self.model, self.limit_s)
+
+    def _give(self, tracer: Tracer) -> None:
+        with self.lock:
+            self.tracers.append(tracer)
+
+    def open(self) -> tuple[Facts, tuple[str, ...]]:
+        """What is known of the model, and the files of the user's code that it is made from."""
+        tracer = self._take()
+        try:
+            found = tracer.start()
+        finally:
+            self._give(tracer)
+        return facts_of(found["facts"]), tuple(found["files"])
+
+    def _trace(self, point: Point) -> Mapping[str, Any]:
+        tracer = self._take()
+        try:
+            tracer.start()
+            graph: Mapping[str, Any] = tracer.ask(point.document(), self.limit_s)["graph"]
+            return graph
+        finally:
+            self._give(tracer)
+
+    def trace(
+        self, points: Sequence[Point], keep: Callable[[Point, Mapping[str, Any]], None], watch: Watch = silent
+    ) -> dict[Point, InputError]:
+        """Hand the graph of every point to ``keep``, in any order; what a model refuses is returned."""
+        failed: dict[Point, InputError] = {}
+        with ThreadPoolExecutor(min(self.workers, len(points)) or 1) as pool:
+            asked = {pool.submit(self._trace, point): point for point in points}
+            try:
+                for done, future in enumerate(as_completed(asked), start=1):
+                    point = asked[future]
+                    try:
+                        keep(point, future.result())
+                    except InputError as fault:
+                        failed[point] = fault
+                    watch(done, len(points), str(point))
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                self.close()
+                raise
+        return failed
+
+    def close(self) -> None:
+        """End all processes."""
+        with self.lock:
+            for tracer in self.tracers:
+                tracer.stop()
+            self.tracers.clear()

@@ -1,0 +1,112 @@
+"""A process that traces: requests as lines of JSON on standard input, answers as lines on standard output.
+
+    (at the start, torch imported)        ->  {"ready": true}
+    {"open": "model.py:build"}            ->  {"facts": {...}, "files": ["/abs/model.py", ...]}
+    {"tensor": 2, "microbatch": 1, ...}   ->  {"graph": phaze.graph/1}
+    whatever goes wrong                   ->  {"where", "problem", "remedy"}
+
+What a user's code prints, also from below Python, goes to standard error. The process ends with its standard input.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any, TextIO
+
+from phaze.errors import InputError, PhazeError
+from phaze.graph.store import document_of
+from phaze.graph.supply.point import USUAL_WIDTHS, Facts
+from phaze.graph.torch.fake import without_weights
+from phaze.graph.torch.faults import is_foreign, of_model
+from phaze.graph.torch.program import Shape, Source
+from phaze.graph.torch.shard import shard_model
+from phaze.graph.torch.source import source_of
+from phaze.graph.torch.trace import Discovery, discover, trace_model
+
+
+def _widths(source: Source) -> tuple[tuple[int, ...], tuple[tuple[int, str], ...]]:
+    """The usual widths that divide a model, and why the others do not."""
+    fitting, refused = [1], []
+    for width in USUAL_WIDTHS[1:]:
+        try:
+            with without_weights(), of_model(source.name):
+                module = source.build(Shape(1, source.sequence, "eager")).module
+                notes = shard_model(
+                    module, source, width=width, sequence=source.sequence, sequence_parallel=False
+                ).notes
+            uneven = [note for note in notes if "do not divide" in note]
+            if uneven:
+                refused.append((width, uneven[0]))
+            else:
+                fitting.append(width)
+        except InputError as fault:
+            refused.append((width, f"{fault.where}: {fault.problem}"))
+    return tuple(fitting), tuple(refused)
+
+
+def _own_files(model: str) -> list[str]:
+    """The files that ``model`` is made from: the one it names, and a user's code that was loaded."""
+    files = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
+    named = model.rpartition(":")[0] or model
+    files |= {named} if named.endswith((".py", ".json")) else set()
+    return sorted(os.path.realpath(file) for file in files if file and is_foreign(file))
+
+
+class Bench:
+    """The model that this process traces, with what earlier traces found out about it."""
+
+    def __init__(self) -> None:
+        self.source: Source | None = None
+        self.found: dict[tuple[int, str], Discovery] = {}
+
+    def open(self, model: str) -> dict[str, Any]:
+        """Run the code that makes the model, once."""
+        self.source = source_of(model)
+        widths, refused = _widths(self.source)
+        facts = Facts(model, self.source.sequence, self.source.longest, self.source.fixed, widths, refused)
+        return {"facts": facts.document(), "files": _own_files(model)}
+
+    def trace(self, point: Mapping[str, Any]) -> dict[str, Any]:
+        """The graph at a point; which blocks are equal is found once for a sequence and kind of attention."""
+        if self.source is None:
+            raise InputError("", "no model was opened")
+        key = int(point["sequence"]), str(point["attention"])
+        if key not in self.found:
+            self.found[key] = discover(self.source, key[0], point["attention"])
+        return {"graph": document_of(trace_model(self.source, **point, discovery=self.found[key]))}
+
+
+def answer(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer to one request; a fault is an answer too."""
+    try:
+        return bench.open(request["open"]) if "open" in request else bench.trace(request)
+    except InputError as fault:
+        return {"where": fault.where, "problem": fault.problem, "remedy": fault.remedy}
+    except PhazeError as fault:
+        return {"where": "", "problem": str(fault), "remedy": ""}
+
+
+def serve(requests: TextIO, answers: int) -> None:
+    """Answer requests until there are no more; ``answers`` is a file descriptor."""
+    bench = Bench()
+
+    def say(found: Mapping[str, Any]) -> None:
+        line = (json.dumps(found) + "\n").encode()
+        while line:
+            line = line[os.write(answers, line) :]
+
+    say({"ready": True})
+    for line in requests:
+        say(answer(bench, json.loads(line)))
+
+
+def main() -> None:
+    """Keep the real standard output for answers; whatever else is printed goes to standard error."""
+    answers = os.dup(1)
+    os.dup2(2, 1)
+    serve(sys.stdin, answers)
+
+
+if __name__ == "__main__":
+    main()

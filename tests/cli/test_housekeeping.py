@@ -1,0 +1,41 @@
+"""Looking at processes, caches and the installation."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from phaze.cli import doctor
+from tests.cli.test_commands import Phaze
+
+
+def test_every_technology_is_listed_and_shown_with_its_sources(phaze: Phaze) -> None:
+    listed = json.loads(phaze("technologies", "--json").out)["technologies"]
+    assert {"n5", "n7", "paper-22nm"} <= {one["name"] for one in listed}
+    for one in listed:
+        document = json.loads(phaze("technologies", one["name"], "--json").out)
+        assert document["sources"] and document["area"]["mac_mm2"] == one["area"]["mac_mm2"]
+    shown = phaze("technologies", "n5")
+    assert shown.code == 0 and "pJ a byte" in shown.out and "Sources" in shown.out
+    assert phaze("technologies", "n6").code == 2
+
+
+def test_the_cache_is_shown_and_cleared(phaze: Phaze, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PHAZE_CACHE", str(tmp_path))
+    assert "nothing is kept yet" in phaze("cache").out
+    (tmp_path / "graphs").mkdir()
+    (tmp_path / "graphs" / "a.json").write_text('{"name": "mine.py:build"}', encoding="utf-8")
+    (tmp_path / "graphs" / "notes.txt").write_text("not ours", encoding="utf-8")
+    found = json.loads(phaze("cache", "--json").out)
+    assert found["folder"] == str(tmp_path) and found["models"][0]["model"] == "mine.py:build"
+    assert json.loads(phaze("cache", "--clear", "--json").out)["removed_files"] == 1
+    assert (tmp_path / "graphs" / "notes.txt").exists()
+
+
+def test_what_is_missing_is_named_with_what_needs_it(phaze: Phaze, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = json.loads(phaze("doctor", "--json").out)
+    assert all(one["version"] for one in found["packages"] if one["extra"] is None)
+    installed = doctor._installed
+    monkeypatch.setattr(doctor, "_installed", lambda name: None if name == "torch" else installed(name))
+    shown = phaze("doctor")
+    assert shown.code == 0 and ".[torch]" in shown.out and "tracing an own model" in shown.out

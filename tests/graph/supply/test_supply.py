@@ -1,0 +1,196 @@
+"""A user's own model, traced in processes of its own and kept: a second command needs no torch."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from phaze.errors import InputError
+from phaze.graph.supply import cache as caching
+from phaze.graph.supply.cache import GraphCache
+from phaze.graph.supply.point import Point
+from phaze.graph.supply.supply import Bundled, GraphFile, Traced, supply_of
+from phaze.graph.supply.tracing import Workshop
+from phaze.graph.torch.worker import Bench, answer
+from phaze.graph.zoo import load_model
+
+MODEL = """
+import os, sys, time
+import torch
+from torch import nn
+from torch.nn import functional as F
+from widths import HIDDEN
+
+print("a model that prints")
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = nn.Linear(HIDDEN, 4 * HIDDEN), nn.Linear(4 * HIDDEN, HIDDEN)
+
+    def forward(self, x):
+        return x + self.down(F.gelu(self.up(x)))
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(100, HIDDEN)
+        self.blocks = nn.ModuleList(Block() for _ in range(3))
+        self.head = nn.Linear(HIDDEN, 100)
+
+    def forward(self, tokens):
+        x = self.table(tokens)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)
+
+
+def build(microbatch=1, sequence=32):
+    os.write(1, b"also from below Python\\n")
+    with torch.device("meta"):
+        net = Net()
+    tokens = torch.zeros(microbatch, sequence, dtype=torch.long, device="meta")
+    return net, tokens, lambda logits: F.cross_entropy(logits.flatten(0, 1), tokens.flatten())
+
+
+def ends():
+    sys.exit(3)
+
+
+def dies():
+    os._exit(4)
+
+
+def hangs():
+    time.sleep(3600)
+
+
+def wrong():
+    return Net(), torch.zeros(1, 8), None
+
+
+def needy(size):
+    return Net(), torch.zeros(1, 8, dtype=torch.long)
+
+
+def captured():
+    net, tokens = Net(), torch.zeros(1, 8, dtype=torch.long)
+    return net, tokens, lambda logits: F.cross_entropy(logits.flatten(0, 1), tokens.flatten())
+"""
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("own")
+    (folder / "model.py").write_text(MODEL, encoding="utf-8")
+    (folder / "widths.py").write_text("HIDDEN = 64\n", encoding="utf-8")
+    yield folder
+
+
+def _point(microbatch: int = 1, sequence: int = 32) -> Point:
+    return Point(1, microbatch, sequence, "eager", False)
+
+
+def test_an_own_model_is_traced_at_every_point_and_then_needs_no_torch(
+    own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    place, kept = f"{own / 'model.py'}:build", GraphCache(tmp_path)
+    seen: list[tuple[int, int]] = []
+    first = Traced(place, kept, workers=1)
+    points = [_point(1), _point(2), _point(2, 16)]
+    first.prepare(points, lambda done, total, what: seen.append((done, total)))
+    first.close()
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+    assert first.facts.sequence == 32 and not first.facts.fixed and first.facts.widths == (1,)
+    assert [first.model(point).microbatch for point in points] == [1, 2, 2]
+    assert first.model(points[2]).sequence == 16 and len(first.model(points[0]).calls) == 5
+    assert capfd.readouterr().out == ""
+
+    monkeypatch.setattr(caching, "versions", lambda: {"torch": None, "transformers": None})
+    monkeypatch.setattr(Workshop, "open", lambda self: pytest.fail("a second command traced again"))
+    again = Traced(place, kept, workers=1)
+    again.prepare(points)
+    assert [again.model(point) for point in points] == [first.model(point) for point in points]
+
+    monkeypatch.setattr(caching, "versions", lambda: {"torch": "1.0", "transformers": None})
+    assert kept.known(place) is None
+    monkeypatch.undo()
+    assert kept.known(place) is not None
+    (own / "widths.py").write_text("HIDDEN = 32\n", encoding="utf-8")
+    assert kept.known(place) is None, "a file that the model's file imports has changed"
+    (own / "widths.py").write_text("HIDDEN = 64\n", encoding="utf-8")
+    assert kept.known(place) is not None
+
+    assert [(one.graphs > 0, one.bytes > 0) for one in kept.entries()] == [(True, True)]
+    for file in (tmp_path / "graphs").iterdir():
+        file.write_text("{", encoding="utf-8")
+    known = kept.known(place)
+    assert known is not None and kept.load(known, points[0]) is None, "what cannot be read is traced anew"
+    assert kept.clear() == 4 and not kept.entries()
+
+
+@pytest.mark.parametrize(
+    ("function", "microbatch", "said"),
+    [
+        ("ends", 1, "the function raised SystemExit: 3 (model.py:43)"),
+        ("needy", 1, "the function must be given 'size'"),
+        ("captured", 2, "to match target batch_size (8). (model.py:"),
+    ],
+)
+def test_code_that_fails_keeps_its_message_and_its_line(own: Path, function: str, microbatch: int, said: str) -> None:
+    bench, place = Bench(), f"{own / 'model.py'}:{function}"
+    found = answer(bench, {"open": place})
+    if "facts" in found:
+        found = answer(bench, _point(microbatch, 8).document())
+    assert said in found["problem"]
+    assert function != "captured" or found["remedy"].startswith("let the function take microbatch=1")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        ("dies", "the process that traces it ended (exit code 4)"),
+        ("hangs", "its code did not end within 1 s"),
+    ],
+)
+def test_code_that_dies_or_hangs_is_one_sentence(own: Path, tmp_path: Path, function: str, said: str) -> None:
+    place = f"{own / 'model.py'}:{function}"
+    supply = Traced(place, GraphCache(tmp_path), workers=1)
+    supply.workshop = Workshop(place, 1, limit_s=1.0 if function == "hangs" else 100.0)
+    with pytest.raises(InputError) as fault:
+        supply.model(_point())
+    supply.close()
+    assert said in str(fault.value) and "\n" not in str(fault.value)
+
+
+def test_what_is_named_decides_where_a_model_comes_from(tmp_path: Path) -> None:
+    from phaze.graph import store
+
+    assert supply_of("bert-large") == Bundled("bert-large")
+    file = tmp_path / "g.json"
+    graph = load_model("bert-large", microbatch=2)
+    file.write_text(json.dumps(store.document_of(graph)), encoding="utf-8")
+    found = supply_of(str(file))
+    assert isinstance(found, GraphFile) and found.facts.widths == (1,)
+    assert found.model(Point(1, 2, 512, "eager", False)) == graph
+    with pytest.raises(InputError, match="this graph is of tensor 1, microbatch 2"):
+        found.model(Point(1, 1, 512, "eager", False))
+    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
+    assert isinstance(supply_of(str(tmp_path)), Traced)
+    assert isinstance(supply_of("some.module:function"), Traced)
+    with pytest.raises(InputError, match="did you mean 'bert-large'"):
+        supply_of("bert-larg")
+
+
+def test_the_cache_lies_where_the_user_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PHAZE_CACHE", str(tmp_path))
+    assert caching.cache_folder() == tmp_path
+    monkeypatch.delenv("PHAZE_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert caching.cache_folder() == tmp_path / "phaze"
+    assert os.environ.get("PHAZE_CACHE") is None
