@@ -93,6 +93,15 @@ def test_a_checker_shares_no_code_with_a_solver(name: str) -> None:
         assert not imported.startswith("phaze.") or imported.startswith(problem), f"{name} imports {imported}"
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if name.endswith("kernels.py")])
+def test_a_kernel_lets_an_interrupt_be_heard(name: str) -> None:
+    """While a kernel holds the interpreter's lock nobody can end the command that runs it."""
+    for node in ast.walk(ast.parse((SOURCE / name).read_text(encoding="utf-8"))):
+        for mark in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
+            if "njit" in ast.unparse(mark):
+                assert "nogil=True" in ast.unparse(mark), f"{name}:{mark.lineno} wants nogil=True"
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_no_file_outgrows_its_room(name: str) -> None:
     assert len((SOURCE / name).read_text(encoding="utf-8").splitlines()) <= 320

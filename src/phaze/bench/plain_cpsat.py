@@ -60,6 +60,7 @@ def solve_plain(problem: Problem, limit_s: float) -> Outcome:
     model.minimize(makespan)
     solver = cp_model.CpSolver()
     solver.parameters.max_time_in_seconds = limit_s
+    solver.parameters.catch_sigint_signal = False
     status = solver.solve(model)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return Outcome(float("inf"), 0.0, False)

@@ -2,7 +2,7 @@
 
 A command returns an :class:`Answer`; :func:`answering` gives it the two options and prints either the
 documents, one line each, or what the answer shows to a person. Exit codes: 0 an answer, 2 bad input,
-3 nothing feasible, 1 our fault.
+3 nothing feasible, 130 interrupted, 1 our fault.
 """
 
 import functools
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
 import typer
 
+from phaze.cli.interrupt import CODE as STOPPED
+from phaze.cli.interrupt import stopped
 from phaze.errors import InfeasibleError, PhazeError, one_line
 
 if TYPE_CHECKING:
@@ -90,30 +92,42 @@ def _failure(sentence: str, document: Mapping[str, Any], code: int, as_json: boo
     return code
 
 
-def exit_code_of(app: typer.Typer, arguments: list[str]) -> int:
-    """Run ``app`` on ``arguments``; every failure becomes one sentence on standard error and an exit code."""
+def exit_code_of(app: typer.Typer, arguments: list[str], interrupted: Callable[[], bool] = lambda: False) -> int:
+    """Run ``app`` on ``arguments``; every failure becomes one sentence on standard error and an exit code.
+
+    ``interrupted`` tells whether there was an interrupt: then a failure is its consequence, whatever it is called.
+    """
     as_json = "--json" in arguments
     try:
         code = app(args=arguments or ["--help"], prog_name="phaze", standalone_mode=False)
-        return code if isinstance(code, int) else 0
     except typer.Exit as stop:
-        return stop.exit_code
+        code = stop.exit_code
     except (typer.Abort, KeyboardInterrupt):
-        return _failure("stopped", {"error": "stopped"}, 130, as_json)
-    except typer.TyperException as fault:
+        code = STOPPED
+    except BaseException as fault:
+        if not interrupted():
+            return _code_of(fault, as_json)
+        code = STOPPED
+    if code == STOPPED:  # Typer makes this of an interrupt, too
+        sentence = stopped(arguments)
+        sys.stderr.write("\n" if sys.stderr.isatty() else "")
+        code = _failure(sentence, {"error": sentence}, STOPPED, as_json)
+        sys.stdout.flush()
+    return code if isinstance(code, int) else 0
+
+
+def _code_of(fault: BaseException, as_json: bool) -> int:
+    """What went wrong, as a sentence and an exit code."""
+    if isinstance(fault, typer.TyperException):
         sentence = f"{one_line(fault.format_message())} See 'phaze --help'."
         return _failure(sentence, {"error": sentence}, 2, as_json)
-    except InfeasibleError as fault:
-        return _failure(
-            one_line(str(fault)), {"error": one_line(str(fault)), **fault.document}, fault.exit_code, as_json
-        )
-    except PhazeError as fault:
-        return _failure(one_line(str(fault)), {"error": one_line(str(fault))}, fault.exit_code, as_json)
-    except (BrokenPipeError, SystemExit):  # the reader has gone; Typer turns some of these into an exit
+    if isinstance(fault, PhazeError):
+        more = fault.document if isinstance(fault, InfeasibleError) else {}
+        return _failure(one_line(str(fault)), {"error": one_line(str(fault)), **more}, fault.exit_code, as_json)
+    if isinstance(fault, BrokenPipeError | SystemExit):  # the reader has gone; Typer turns some of these into an exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except Exception as fault:
-        if os.environ.get("PHAZE_TRACEBACK"):
-            raise
-        sentence = f"this is a fault of phaze: {type(fault).__name__}: {one_line(str(fault))}"
-        return _failure(f"{sentence} (PHAZE_TRACEBACK=1 shows where)", {"error": sentence}, 1, as_json)
+    if not isinstance(fault, Exception) or os.environ.get("PHAZE_TRACEBACK"):
+        raise fault
+    sentence = f"this is a fault of phaze: {type(fault).__name__}: {one_line(str(fault))}"
+    return _failure(f"{sentence} (PHAZE_TRACEBACK=1 shows where)", {"error": sentence}, 1, as_json)

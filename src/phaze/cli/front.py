@@ -61,13 +61,9 @@ def front(
     checked = study_of(raw, where)
     asked = asked_of(of, within or [], len(checked.models))
     folder = Path(out) if out is not None else Path("runs") / f"{checked.name}-front"
-    try:
-        question = question_of(checked, time).fronted(asked.document())
-        papers, processes = question.papers(toml_text(raw)), workers or os.cpu_count() or 1
-        done = front_in(folder, papers, question.job, asked, processes, _tell)
-    except KeyboardInterrupt:
-        sys.stderr.write("\nphaze: stopped; the same command goes on from here\n")
-        raise typer.Exit(130) from None
+    question = question_of(checked, time).fronted(asked.document())
+    papers, processes = question.papers(toml_text(raw)), workers or os.cpu_count() or 1
+    done = front_in(folder, papers, question.job, asked, processes, _tell)
     write_whole(folder / PAGE, front_page(done.document))
 
     def show(console: "Console") -> None:

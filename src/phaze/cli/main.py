@@ -1,143 +1,42 @@
-"""The ``phaze`` command: the list of commands, and the way in."""
+"""The way in: made so that an interrupt is heard from the first moment, while the commands are still being imported."""
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Any
 
-import typer
+from phaze.cli.interrupt import CODE, Interrupt
 
-from phaze import __version__
-from phaze.cli import (
-    bench,
-    cache,
-    calibrate,
-    chips,
-    clusters,
-    compare,
-    doctor,
-    estimate,
-    explain,
-    export,
-    front,
-    graph,
-    kernels,
-    models,
-    place,
-    plan,
-    report,
-    schedule,
-    schema,
-    search,
-    stacks,
-    study,
-    sweep,
-    technologies,
-    validate,
-    verify,
-)
-from phaze.cli.answer import exit_code_of
+if TYPE_CHECKING:
+    from phaze.cli.commands import app
 
-TOUR = """Search the AI accelerator and the way training runs on many of them, together.
-
-[bold]Look around[/bold]
-
-  phaze chips                     the chips that come along
-  phaze chips tpu-v4              one of them: its parts, its area, its cost
-  phaze chips my-chip.toml        your own
-  phaze chips --space paper --count
-  phaze clusters dgx-h100         how devices are joined
-  phaze stacks                    what training frameworks fuse, hide and spend
-  phaze technologies n5           a process: area, energy, wafer
-  phaze models                    the models that come along
-  phaze schema chip               what a file may hold
-
-[bold]Ask[/bold]
-
-  phaze graph --model llama2-7b --tensor 4               what a model runs
-  phaze estimate --gemm 1x4096x4096x4096 --chip tpu-v4   what an operator takes
-  phaze schedule layer.json       the least makespan of operators on one chip
-  phaze place profile.json        the fastest split of layers over devices
-  phaze plan --fixed run.json     what a given plan takes, and whether it fits
-  phaze search --model bert-large the best chip and placement together, proved
-  phaze study check study.toml    what a search would be asked
-  phaze compare --model bert-large --chip tpu-v4         chips side by side
-  phaze sweep --model bert-large --over training.devices=64..4096   along a range
-  phaze front --model bert-large --of throughput,area    what none beats
-
-[bold]Take along[/bold]
-
-  phaze report runs/bert-large    the page of a run, one HTML file
-  phaze export runs/bert-large --to csv                  every chip as a row
-  phaze export plan.json --to megatron                   launch flags of a plan
-
-[bold]Doubt[/bold]
-
-  phaze explain runs/bert-large   why this chip, and what more would buy
-  phaze verify runs/bert-large    a search, checked again by the plain path
-  phaze validate --silicon        our area and power against published dies
-  phaze validate --operators      our times against measured ones
-  phaze calibrate measured.csv --chip a100-80gb          your own constants
-  phaze bench                     our times beside published ones and peers
-
-[bold]Housekeeping[/bold]
-
-  phaze doctor                    what is installed, what is missing for what
-  phaze cache                     traced graphs of your own models
-
-Every command takes --json (one document on standard output) and --help.
-Exit codes: 0 an answer, 2 bad input, 3 nothing feasible, 1 a fault of phaze.
-"""
-
-app = typer.Typer(
-    name="phaze",
-    help=TOUR,
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-)
-app.command()(chips.chips)
-app.command()(clusters.clusters)
-app.command()(stacks.stacks)
-app.command()(technologies.technologies)
-app.command()(models.models)
-app.command()(schema.schema)
-app.command()(graph.graph)
-app.command()(estimate.estimate)
-app.command()(schedule.schedule)
-app.command()(place.place)
-app.command()(plan.plan)
-app.command()(validate.validate)
-app.command()(calibrate.calibrate)
-app.command()(search.search)
-app.command()(report.report)
-app.command()(export.export)
-app.add_typer(study.app, name="study")
-app.command()(verify.verify)
-app.command()(compare.compare)
-app.command()(bench.bench)
-app.command()(sweep.sweep)
-app.command()(front.front)
-app.command()(explain.explain)
-app.command()(cache.cache)
-app.command()(doctor.doctor)
-app.command(hidden=True)(kernels.kernels)
+__all__ = ["app", "main"]
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
-        sys.stdout.write(f"phaze {__version__}\n")
-        raise typer.Exit
+def __getattr__(name: str) -> Any:
+    if name != "app":
+        raise AttributeError(f"module 'phaze.cli.main' has no attribute '{name}'")
+    from phaze.cli.commands import app
+
+    return app
 
 
-@app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
-    ] = False,
-) -> None:
-    pass
+def _code(arguments: list[str], interrupt: Interrupt) -> int:
+    from phaze.cli.answer import exit_code_of
+    from phaze.cli.commands import app
+
+    return exit_code_of(app, arguments, interrupt.heard.is_set)
 
 
 def main() -> None:
     """Entry point of the ``phaze`` script."""
-    sys.exit(exit_code_of(app, sys.argv[1:]))
+    interrupt = Interrupt(sys.argv[1:])
+    try:
+        interrupt.listen()
+        code = _code(sys.argv[1:], interrupt)
+        interrupt.done.set()
+    except BaseException:  # an import that was interrupted may fail in any way
+        if not interrupt.heard.is_set():
+            raise
+        interrupt.end()
+    if code == CODE:
+        interrupt.leave()
+    sys.exit(code)

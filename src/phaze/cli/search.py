@@ -1,7 +1,6 @@
 """``phaze search``: the best chip of a space and the best placement on it, together, with a certificate."""
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -74,13 +73,9 @@ def search(
     raw, where = settled(study, model, chosen)
     checked = study_of(raw, where)
     folder = Path(out) if out is not None else Path("runs") / checked.name
-    try:
-        question = question_of(checked, time)
-        with engine_of(engine, address, workers, os.cpu_count() or 1) as crew:
-            done = run_in(folder, question.papers(toml_text(raw)), question.job, crew, live())
-    except KeyboardInterrupt:
-        sys.stderr.write("\nphaze: stopped; the same command goes on from here\n")
-        raise typer.Exit(130) from None
+    question = question_of(checked, time)
+    with engine_of(engine, address, workers, os.cpu_count() or 1) as crew:
+        done = run_in(folder, question.papers(toml_text(raw)), question.job, crew, live())
 
     write_search_page(folder)
 

@@ -70,12 +70,8 @@ def sweep(
     raw, where = settled(study, model, settings or [])
     axis = over_of(over, raw, where, points)
     folder = Path(out) if out is not None else Path("runs") / f"{raw['name']}-sweep"
-    try:
-        with engine_of(engine, address, workers, os.cpu_count() or 1) as crew:
-            document = sweep_points(folder, raw, where, axis, crew, _tell)
-    except KeyboardInterrupt:
-        sys.stderr.write("\nphaze: stopped; the same command goes on from here\n")
-        raise typer.Exit(130) from None
+    with engine_of(engine, address, workers, os.cpu_count() or 1) as crew:
+        document = sweep_points(folder, raw, where, axis, crew, _tell)
     if sys.stderr.isatty():
         sys.stderr.write("\n")
     write_whole(folder / "sweep.html", sweep_page(document))

@@ -31,12 +31,12 @@ CHIP_CHOICES = 5  # order, mg, ng, kg, resident
 FOUND = 5  # seconds, HBM bytes, global bytes, core bytes, what bounds (0 array, 1 core buffer, 2 global buffer, 3 HBM)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, nogil=True, inline="always")
 def _up(a: int, b: int) -> int:
     return (a + b - 1) // b
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _ladder(start: int, limit: int, out: Integers) -> int:
     count = 0
     while start < limit:
@@ -47,7 +47,7 @@ def _ladder(start: int, limit: int, out: Integers) -> int:
     return count + 1
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _tiles(extent: int, rows: int, columns: int, out: Integers) -> int:
     count, r, c = 0, rows, columns
     while r < extent or c < extent:
@@ -62,7 +62,7 @@ def _tiles(extent: int, rows: int, columns: int, out: Integers) -> int:
     return count + 1
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, nogil=True, inline="always")
 def _depth(one: bool, mt: int, nt: int, k: int, e: int, rows: int, buffer: float) -> int:
     room = buffer - (0.0 if one else 4.0 * mt * nt)
     fits = room / (2.0 * e * (mt + nt))
@@ -76,7 +76,7 @@ def _depth(one: bool, mt: int, nt: int, k: int, e: int, rows: int, buffer: float
     return least
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, nogil=True, inline="always")
 def _reads(e: int, batch: int, m: int, n: int, k: int, am: int, an: int, cores: int) -> tuple[float, int, int]:
     best, best_m, best_n, gm = np.inf, 1, 1, 1
     while gm <= min(cores, 16):
@@ -90,7 +90,7 @@ def _reads(e: int, batch: int, m: int, n: int, k: int, am: int, an: int, cores: 
     return best, best_m, best_n
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, nogil=True, inline="always")
 def _work(flow: int, mt: int, nt: int, kt: int, kc: int, e: int, r: int, c: int) -> tuple[float, float]:
     sums = 4.0 * mt * nt
     if flow == 2:
@@ -108,7 +108,7 @@ def _work(flow: int, mt: int, nt: int, kt: int, kc: int, e: int, r: int, c: int)
     return cycles, float(e) * kt * (float(rows) * _up(columns, c) + float(columns) * _up(rows, r)) + sums * visits
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, nogil=True, inline="always")
 def _enter(count: int, first: float, second: float, costs: Floats, choices: Integers) -> int:
     """Make room for a point in a front: -1 where it is dominated, else its place, the last; the dominated leave."""
     for i in range(count):
@@ -124,7 +124,7 @@ def _enter(count: int, first: float, second: float, costs: Floats, choices: Inte
     return kept
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def core_front(sizes: Integers, shape: Integers, rates: Floats, costs: Floats, choices: Integers) -> int:
     """The undominated choices of the core side; how many, -1 where the front outgrew its room."""
     batch, m, n, k, e = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4]
@@ -175,7 +175,7 @@ def core_front(sizes: Integers, shape: Integers, rates: Floats, costs: Floats, c
     return count
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, nogil=True, inline="always")
 def _put(
     count: int, order: int, mg: int, ng: int, kg: int, resident: int, hbm: float, sums: float,
     costs: Floats, choices: Integers,
@@ -188,7 +188,7 @@ def _put(
     return at + 1
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def global_front(sizes: Integers, held: Floats, size: float, costs: Floats, choices: Integers) -> int:
     """The undominated choices of the global side for a buffer of ``size`` bytes; how many."""
     batch, m, n, k, e = sizes[0], sizes[1], sizes[2], sizes[3], float(sizes[4])
@@ -230,7 +230,7 @@ def global_front(sizes: Integers, held: Floats, size: float, costs: Floats, choi
     return count
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def pick(
     cores: int, core: Floats, chips: int, chip: Floats, once: float, global_rate: float, hbm_rate: float, found: Floats
 ) -> tuple[int, int]:
@@ -259,7 +259,7 @@ def pick(
     return at_core, at_chip
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, nogil=True, inline="always")
 def _bound(array_s: float, core_s: float, global_s: float, hbm_s: float) -> float:
     top = max(array_s, core_s, global_s, hbm_s)
     if array_s == top:
@@ -269,7 +269,7 @@ def _bound(array_s: float, core_s: float, global_s: float, hbm_s: float) -> floa
     return 2.0 if global_s == top else 1.0
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def sweep(
     sizes: Integers, held: Floats, shapes: Integers, rates: Floats, buffers: Floats,
     core_of: Integers, buffer_of: Integers, global_rates: Floats, hbm_rates: Floats, found: Floats,

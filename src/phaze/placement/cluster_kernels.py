@@ -51,7 +51,7 @@ class Room(NamedTuple):
     allowed: "Ints"
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def pairs_of(chart: "Chart", kept: Kept, most_parameter_bytes: float, room: int) -> tuple[int, Pairs]:
     """All stages with no more parameters than that; how many there are, which may be more than there is ``room``."""
     n, sets, groups = chart.forward_s.shape[0], chart.size.shape[0], kept.group_size.shape[0]
@@ -112,7 +112,7 @@ def pairs_of(chart: "Chart", kept: Kept, most_parameter_bytes: float, room: int)
     return count, pairs
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def cut_bytes(chart: "Chart") -> "Floats":
     """Bytes of the edges that lead into each closed set from outside."""
     n, sets = chart.forward_s.shape[0], chart.size.shape[0]
@@ -131,7 +131,7 @@ def cut_bytes(chart: "Chart") -> "Floats":
     return total
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def mode_of(pairs: Pairs, room: Room, pair: int, flying: int) -> int:
     """The fastest mode in which a stage fits with so many microbatches in flight, of equals the first; 3 if none."""
     held = room.state * pairs.parameter_bytes[pair] + room.working * pairs.largest_bytes[pair]
@@ -144,7 +144,7 @@ def mode_of(pairs: Pairs, room: Room, pair: int, flying: int) -> int:
     return chosen
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def depths_that_fit(pairs: Pairs, room: Room, rounds: int, gpipe: bool, depth: int) -> "Ints":
     """For S = 0 .. ``depth``: 1 if some cut into S stages fits."""
     sets = pairs.start.shape[0] - 1
@@ -161,7 +161,7 @@ def depths_that_fit(pairs: Pairs, room: Room, rounds: int, gpipe: bool, depth: i
     return found
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def most_in_flight(pairs: Pairs, room: Room, pair: int, mode: int, cap: int) -> int:
     """How many microbatches may be in flight in a stage, at most ``cap``; 0 if not even one may."""
     held = room.state * pairs.parameter_bytes[pair] + room.working * pairs.largest_bytes[pair]
@@ -179,7 +179,7 @@ def most_in_flight(pairs: Pairs, room: Room, pair: int, mode: int, cap: int) -> 
     return number
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def paces(pairs: Pairs, room: Room, rounds: int, gpipe: bool, depth: int, move_s: "Floats") -> "Floats":
     """For S = 0 .. ``depth``: the least greatest stage time of a cut into S stages; ``move_s`` is the least transfer
     into each closed set."""

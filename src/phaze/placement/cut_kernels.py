@@ -51,7 +51,7 @@ class Job(NamedTuple):
     size_of: "Ints"
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def stage_seconds(pairs: Pairs, job: Job, pair: int, top: int, mode: int) -> tuple[float, float]:
     """Forward and backward of a stage in a mode, without transfers."""
     forward_s, backward_s = pairs.forward_s[pair], pairs.backward_s[pair, mode]
@@ -63,7 +63,7 @@ def stage_seconds(pairs: Pairs, job: Job, pair: int, top: int, mode: int) -> tup
     return forward_s, backward_s
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _numbers(pairs: Pairs, job: Job, pair: int, top: int) -> tuple[int, int]:
     """The least and greatest number that a stage can have: there are layers enough before and behind it."""
     last, rest = job.size.shape[0] - 1, pairs.rest[pair]
@@ -75,7 +75,7 @@ def _numbers(pairs: Pairs, job: Job, pair: int, top: int) -> tuple[int, int]:
     return low, min(high, 1 if rest == 0 else job.size[rest] + 1)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def completions(pairs: Pairs, job: Job, limit_s: float) -> "Floats":
     """By (what, U, s), what being max A, max B, sum of T, greatest size: the least of it over cuts of what lies before
     U, none of whose stages takes longer than ``limit_s``."""
@@ -112,7 +112,7 @@ def completions(pairs: Pairs, job: Job, limit_s: float) -> "Floats":
     return least
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def shape_bound(job: Job, least: "Floats") -> float:
     """What no cut of the shape can beat."""
     whole = least[:, 0, 0]
@@ -121,14 +121,14 @@ def shape_bound(job: Job, least: "Floats") -> float:
     return float((job.rounds - 1) * (whole[0] + whole[1]) + whole[2] + job.end_s[int(whole[3])])
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _grown(values: "Floats") -> "Floats":
     larger = np.empty((2 * values.shape[0], values.shape[1]))
     larger[: values.shape[0]] = values
     return larger
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _insert(labels: "Floats", begin: int, count: int, new: "Floats", single: bool) -> int:
     """Put a label among those from ``begin`` on unless one is no worse; drop those that it is no worse than. With
     ``single`` only the most promising is kept."""
@@ -148,7 +148,7 @@ def _insert(labels: "Floats", begin: int, count: int, new: "Floats", single: boo
     return count + 1
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _labelled(pairs: Pairs, job: Job, least: "Floats", best: float, single: bool) -> tuple[float, "Ints", "Ints"]:
     """The cheapest cut below ``best`` that labels find; with ``single`` one label a state, the most promising."""
     depth, laps, sets = job.stages, job.rounds - 1, pairs.start.shape[0] - 1
@@ -195,7 +195,7 @@ def _labelled(pairs: Pairs, job: Job, least: "Floats", best: float, single: bool
     return _path(pairs, job, labels[: begin[depth, sets]], begin[depth, sets - 1])
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _path(pairs: Pairs, job: Job, labels: "Floats", begin: int) -> tuple[float, "Ints", "Ints"]:
     """Follow the cheapest of the labels of the whole graph back; nothing and an infinite cost if there is none."""
     cost, chosen = np.inf, -1
@@ -212,7 +212,7 @@ def _path(pairs: Pairs, job: Job, labels: "Floats", begin: int) -> tuple[float, 
     return cost, path, modes
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def best_cut(pairs: Pairs, job: Job, least: "Floats", best: float) -> tuple[float, "Ints", "Ints"]:
     """The cheapest cut of a shape below ``best``: its cost, its stages as pairs first to last, and their modes."""
     if shape_bound(job, least) >= best:

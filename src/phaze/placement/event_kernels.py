@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from phaze.placement.charts import Floats, Ints
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def events(forward_s: "Floats", backward_s: "Floats", rounds: int, starts_s: "Floats") -> float:
     """End of the last event of 1F1B: stage i runs S - i forwards ahead, then one forward, one backward, in turn.
 
@@ -36,7 +36,7 @@ def events(forward_s: "Floats", backward_s: "Floats", rounds: int, starts_s: "Fl
     return float(free.max())
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def gpipe_events(forward_s: "Floats", backward_s: "Floats", rounds: int, starts_s: "Floats") -> float:
     """End of the last event of GPipe: all forwards of a stage, then all its backwards; ``starts_s`` as in events."""
     stages, keep = forward_s.shape[0], starts_s.shape[2] == rounds
@@ -58,7 +58,7 @@ def gpipe_events(forward_s: "Floats", backward_s: "Floats", rounds: int, starts_
     return float(free.max())
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def turns(rounds: int, stages: int, chunks: int) -> "Ints":
     """The order in which every stage runs forwards, as (microbatch, chunk): as many microbatches as there are stages
     pass one chunk after the other; backwards run in the same order, chunks from the last."""
@@ -71,7 +71,7 @@ def turns(rounds: int, stages: int, chunks: int) -> "Ints":
     return order
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _delivered_s(done: "Floats", way: int, i: int, piece: int, chunks: int) -> float:
     """When a piece of stage i has what it needs: the piece before it on the stage before, or the last stage of the
     chunk before; backwards likewise, and the last piece of all needs its own forward."""
@@ -85,7 +85,7 @@ def _delivered_s(done: "Floats", way: int, i: int, piece: int, chunks: int) -> f
     return float(done[1, 0, piece + 1]) if chunk < chunks - 1 else float(done[0, i, piece])
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def interleaved_events(
     forward_s: "Floats", backward_s: "Floats", rounds: int, chunks: int, starts_s: "Floats"
 ) -> float:

@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from phaze.placement.charts import Floats, Ints
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def last_cost(rules: Rules, stage: Figures) -> float:
     """Cost of the last stage of a pipeline."""
     return float(stage.held_bytes if rules.objective == BY_MEMORY else stage.stash_s)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _within(cost: float, up_to: int, limit_s: "Floats") -> int:
     """The greatest s <= ``up_to`` at which a stage of that cost is still of interest; limits fall with s."""
     low, high = 0, up_to
@@ -54,7 +54,7 @@ def _within(cost: float, up_to: int, limit_s: "Floats") -> int:
     return low
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _relax(case: Case, found: Stages, count: int, top: int, tables: "tuple[Floats, Floats]") -> None:
     """Let the ``count`` stages found for closed set ``top`` improve its row of g."""
     g, limit_s = tables
@@ -81,7 +81,7 @@ def _relax(case: Case, found: Stages, count: int, top: int, tables: "tuple[Float
                 g[top, q + shift, s] = min(g[top, q + shift, s], cost)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _longest(case: Case, limit_s: "Floats") -> "Floats":
     """For each closed set the greatest time of a stage taken from it that is of interest; below 0 if none is.
 
@@ -102,7 +102,7 @@ def _longest(case: Case, limit_s: "Floats") -> "Floats":
     return longest_s
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def table(case: Case, kinds: int, limit_s: "Floats") -> "Floats":
     """g for every closed set but the whole graph, with up to ``kinds`` - 1 unsplit stages."""
     sets, most = case.chart.size.shape[0], limit_s.shape[0] - 2
@@ -115,7 +115,7 @@ def table(case: Case, kinds: int, limit_s: "Floats") -> "Floats":
     return g
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _cost_at(rules: Rules, stage: Figures, last: bool, s: int) -> float:
     """Cost of a stage at number ``s``; infinite where it does not fit or may not stand."""
     if (s == 1) != last:
@@ -128,7 +128,7 @@ def _cost_at(rules: Rules, stage: Figures, last: bool, s: int) -> float:
     return float(second + slope * (s - 1)) if s <= b else np.inf
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _degree(microbatches: int, most: int, term: tuple[float, int, float], best: float) -> tuple[float, int]:
     """The least batch time below ``best`` over data degrees up to ``most``, and the degree (0 if there is none).
 
@@ -155,7 +155,7 @@ def _degree(microbatches: int, most: int, term: tuple[float, int, float], best: 
     return best, chosen
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def fastest(case: Case, g: "Floats", limit_s: "Floats", best: float) -> tuple[float, int, int, int, int]:
     """The plan faster than ``best``: batch time, first stage, unsplit stages, stages, data degree (0: none is)."""
     chart, kinds, most = case.chart, g.shape[1], g.shape[2] - 1
@@ -181,7 +181,7 @@ def fastest(case: Case, g: "Floats", limit_s: "Floats", best: float) -> tuple[fl
     return chosen
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def leanest(case: Case, g: "Floats", by_devices: bool) -> tuple[float, int, int, int]:
     """The least table value, or the fewest devices with a finite one: that number, first stage, unsplit, stages."""
     chart, kinds, most = case.chart, g.shape[1], g.shape[2] - 1
@@ -202,7 +202,7 @@ def leanest(case: Case, g: "Floats", by_devices: bool) -> tuple[float, int, int,
     return chosen
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _recomputes(rules: Rules, stage: Figures, number: int) -> bool:
     if number == 1:
         return False
@@ -212,7 +212,7 @@ def _recomputes(rules: Rules, stage: Figures, number: int) -> bool:
     return bool(rules.recompute == FULL or (rules.recompute == BEST and lean))
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _mark(case: Case, place: int, stage: int, owner: "Ints") -> None:
     """Let ``stage`` own every layer of closed set ``place``."""
     while place != 0:
@@ -221,7 +221,7 @@ def _mark(case: Case, place: int, stage: int, owner: "Ints") -> None:
         place = case.chart.step_set[step]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def trace(case: Case, g: "Floats", limit_s: "Floats", choice: tuple[int, int, int]) -> tuple["Ints", "Ints"]:
     """The stage of every layer in the plan of that first stage, unsplit stages and stages; which stages recompute."""
     first, q, stages = choice

@@ -62,7 +62,7 @@ class Figures(NamedTuple):
     entering_bytes: float
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def new_stages(room: int) -> Stages:
     """Room for that many stages."""
     return Stages(
@@ -77,7 +77,7 @@ def new_stages(room: int) -> Stages:
     )
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _chain_stages(case: Case, top: int, limit_s: float, found: Stages) -> int:
     """Stages of a chain: its layers from ``n - top`` on, one more each time. Edges may skip layers."""
     chart, rules = case.chart, case.rules
@@ -132,7 +132,7 @@ def _chain_stages(case: Case, top: int, limit_s: float, found: Stages) -> int:
     return top
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _branching_stages(case: Case, top: int, limit_s: float, found: Stages) -> int:
     """Stages of a graph that branches, by a walk over removals of ascending layers; ``sums`` has a row a layer.
 
@@ -197,7 +197,7 @@ def _branching_stages(case: Case, top: int, limit_s: float, found: Stages) -> in
     return count
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def stages_of(case: Case, top: int, limit_s: float, found: Stages) -> int:
     """Write all stages that can be taken from closed set ``top``, whose state fits and whose layers alone take no
     longer than ``limit_s``; how many there are."""
@@ -206,7 +206,7 @@ def stages_of(case: Case, top: int, limit_s: float, found: Stages) -> int:
     return int(_branching_stages(case, top, limit_s, found))
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _highest(held: float, kept: float, hbm: float, most: int) -> int:
     """The greatest stage number s <= ``most`` with held + (s - 1) kept <= hbm."""
     if held + (most - 1) * kept <= hbm:
@@ -219,7 +219,7 @@ def _highest(held: float, kept: float, hbm: float, most: int) -> int:
     return number
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def cost_of(rules: Rules, stage: Figures, most: int) -> tuple[float, int, float, int, float]:
     """Cost of a stage at numbers s >= 2: first + slope (s - 1) up to s = a, second + slope (s - 1) up to s = b."""
     if rules.objective == BY_MEMORY:
@@ -234,7 +234,7 @@ def cost_of(rules: Rules, stage: Figures, most: int) -> tuple[float, int, float,
     return stage.stash_s, a, stage.again_s, b, 0.0
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def figures(found: Stages, k: int) -> Figures:
     """The figures of stage ``k``."""
     return Figures(

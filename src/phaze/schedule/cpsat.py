@@ -160,6 +160,7 @@ def _solve(
     solver.parameters.num_workers = WORKERS
     solver.parameters.interleave_search = True
     solver.parameters.max_deterministic_time = work
+    solver.parameters.catch_sigint_signal = False  # it would take an interrupt for the end of its time
     status = solver.solve(model)
     proven = max(bound, int(solver.best_objective_bound)) if status != cp_model.UNKNOWN else bound
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):

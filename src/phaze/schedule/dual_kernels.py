@@ -12,7 +12,7 @@ from phaze.schedule.part import Floats, Ints, Masks, Tables
 EPSILON = 1e-9
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _items(tables: Tables, credit: Floats, steps: Ints, weights: Floats) -> int:
     """The steps of positive weight ``credit / time`` that may run beside others, dearest first; how many."""
     count = 0
@@ -32,7 +32,7 @@ def _items(tables: Tables, credit: Floats, steps: Ints, weights: Floats) -> int:
     return count
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _fits(tables: Tables, step: int, left: Ints) -> bool:
     for resource in range(3):
         code = tables.holds[step >> 1, step & 1, resource]
@@ -43,7 +43,7 @@ def _fits(tables: Tables, step: int, left: Ints) -> bool:
     return True
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _most(
     tables: Tables, chain: Ints, steps: Ints, weights: Floats, at: int, count: int, allowed: int, left: Ints
 ) -> float:
@@ -72,7 +72,7 @@ def _most(
     return min(by_chain, by_core)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def dearest(tables: Tables, beside: Masks, chain: Ints, credit: Floats, chosen: Ints) -> tuple[float, int]:
     """The set of steps that may run together with the greatest sum of ``credit / time``: that sum, and its size.
 
@@ -118,7 +118,7 @@ def dearest(tables: Tables, beside: Masks, chain: Ints, credit: Floats, chosen: 
     return best, size
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _pivot(inverse: Floats, level: Floats, column: Floats, cost: Floats, entering: float) -> bool:
     """Bring ``column`` into the basis by the least ratio; False when nothing bounds it."""
     n = len(level)
@@ -140,7 +140,7 @@ def _pivot(inverse: Floats, level: Floats, column: Floats, cost: Floats, enterin
     return True
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def solve_dual(tables: Tables, beside: Masks, chain: Ints, rounds: int) -> tuple[float, Floats]:
     """Column generation: the best feasible credits that were met, and their sum, in units of time."""
     n = len(tables.below)
@@ -177,7 +177,7 @@ def solve_dual(tables: Tables, beside: Masks, chain: Ints, rounds: int) -> tuple
     return best, kept
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _room(weight: Floats, vector: NDArray[np.bool_], members: Ints, i: int, cores: Ints, sorted_: Floats) -> float:
     """The most that operator i may weigh so that the top of the antichain ``members`` stays at most 1."""
     total, least_own = 0.0, 0.0
@@ -204,7 +204,7 @@ def _room(weight: Floats, vector: NDArray[np.bool_], members: Ints, i: int, core
     return max(0.0, 1.0 - total) + least_own
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def greedy_duals(
     one: Floats, spread: Floats, cores: Ints, vector: NDArray[np.bool_],
     members: Ints, first: Ints, in_sets: Ints, in_first: Ints, orders: Ints,

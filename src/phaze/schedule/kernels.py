@@ -12,7 +12,7 @@ from phaze.schedule.part import Floats, Ints, Masks, Tables
 FAR = 2**62
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _slot(mask: np.uint64, keys: Masks, values: Ints) -> np.int64:
     """The place of ``mask`` in an open-addressing table, or the free place where it would go."""
     size = np.uint64(len(keys) - 1)
@@ -23,7 +23,7 @@ def _slot(mask: np.uint64, keys: Masks, values: Ints) -> np.int64:
     return np.int64(at)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def enumerate_ideals(tables: Tables, most: int) -> tuple[Masks, NDArray[np.int32], Masks, Ints]:
     """Every ideal by size, its successors by added operator (-1: none), and the hash table of masks.
 
@@ -57,7 +57,7 @@ def enumerate_ideals(tables: Tables, most: int) -> tuple[Masks, NDArray[np.int32
     return masks[:count], nexts[:count], keys, values
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def sweep_alone(tables: Tables, masks: Masks, nexts: NDArray[np.int32], keys: Masks, values: Ints) -> Ints:
     """g(S) under rules where a spread operator runs alone, without core limits: see ``ideals.py``."""
     n, count = len(tables.below), len(masks)
@@ -92,7 +92,7 @@ def sweep_alone(tables: Tables, masks: Masks, nexts: NDArray[np.int32], keys: Ma
     return g
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def sweep_paths(masks: Masks, paths: Ints) -> Ints:
     """g(S) under any rules: the longest path of shortest times in what the ideal leaves."""
     g = np.zeros(len(masks), np.int64)
@@ -103,7 +103,7 @@ def sweep_paths(masks: Masks, paths: Ints) -> Ints:
     return g
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def closing(tables: Tables, masks: Masks) -> Ints:
     """What it takes to spread all that an ideal leaves, one after another, where that is the end; -1 elsewhere."""
     n = len(tables.below)
@@ -119,7 +119,7 @@ def closing(tables: Tables, masks: Masks) -> Ints:
     return found
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def potentials(credits: Floats, masks: Masks) -> Floats:
     """h_k(S): the credit that vector k leaves to the operators outside each ideal."""
     count, n = credits.shape
@@ -132,7 +132,7 @@ def potentials(credits: Floats, masks: Masks) -> Floats:
     return found
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def places(masks: Masks, keys: Masks, values: Ints) -> Ints:
     """The number of each ideal in ``masks``."""
     found = np.zeros(len(masks), np.int64)

@@ -48,7 +48,7 @@ class Pool(NamedTuple):
     used: Ints
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _releases(tables: Tables, steps: NDArray[np.int16], ends: Ints, count: int, now: int, release: Ints) -> None:
     """``release[resource, code]``: from when on nothing, one, or all of a resource can be had."""
     for resource in range(3):
@@ -64,7 +64,7 @@ def _releases(tables: Tables, steps: NDArray[np.int16], ends: Ints, count: int, 
         release[resource, 2] = latest
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _starts(
     tables: Tables, space: Space, ideal: int, now: int, steps: NDArray[np.int16], ends: Ints, count: int, starts: Ints
 ) -> int:
@@ -91,7 +91,7 @@ def _starts(
     return least
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _bound(space: Space, ideal: int, now: int, steps: NDArray[np.int16], ends: Ints, count: int) -> int:
     """The greatest of the lower bounds of ``labels.py`` on a label's makespan."""
     best = now + space.g[ideal]
@@ -105,7 +105,7 @@ def _bound(space: Space, ideal: int, now: int, steps: NDArray[np.int16], ends: I
     return int(best)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _no_worse(
     space: Space, now: int, steps: NDArray[np.int16], ends: Ints, count: int,
     other_now: int, other_steps: NDArray[np.int16], other_ends: Ints, other_count: int,
@@ -127,7 +127,7 @@ def _no_worse(
     return True
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _enter(space: Space, pool: Pool, ideal: int, now: int, steps: NDArray[np.int16], ends: Ints, count: int) -> bool:
     """Whether a label is new to its ideal; those that it makes needless are taken out."""
     before, at = -1, pool.head[ideal]
@@ -148,7 +148,7 @@ def _enter(space: Space, pool: Pool, ideal: int, now: int, steps: NDArray[np.int
     return True
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _append(
     tables: Tables, space: Space, pool: Pool, label: int, step: int, start: int, steps: NDArray[np.int16], ends: Ints
 ) -> int:
@@ -171,7 +171,7 @@ def _append(
     return count
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _store(
     pool: Pool, ideal: int, parent: int, step: int, now: int, bound: int, steps: NDArray[np.int16], ends: Ints, n: int
 ) -> None:
@@ -186,7 +186,7 @@ def _store(
     pool.used[0], pool.used[1] = label + 1, first + n
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _child(
     tables: Tables, space: Space, pool: Pool, label: int, step: int, start: int, result: Ints,
     steps: NDArray[np.int16], ends: Ints, starts: Ints,
@@ -217,7 +217,7 @@ def _child(
         result[1] = pool.used[0] - 1
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _worth(pool: Pool, first: int, last: int, beam: int) -> int:
     """The bound up to which the labels of the ideals ``first`` to ``last`` are extended: ``beam`` of them, and ties."""
     bounds = np.empty(pool.used[0], np.int64)
@@ -231,7 +231,7 @@ def _worth(pool: Pool, first: int, last: int, beam: int) -> int:
     return FAR if count <= beam else np.partition(bounds[:count], beam)[beam]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def label_pass(tables: Tables, space: Space, pool: Pool, goal: int, beam: int, effort: int) -> tuple[int, int, int]:
     """All schedules that may end before ``goal``: (least makespan found or goal, its label, least bound cut off).
 
@@ -267,7 +267,7 @@ def label_pass(tables: Tables, space: Space, pool: Pool, goal: int, beam: int, e
     return result[0], result[1], result[2]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _expand(
     tables: Tables, space: Space, pool: Pool, label: int, starts: Ints, result: Ints,
     steps: NDArray[np.int16], ends: Ints, next_starts: Ints,

@@ -8,14 +8,14 @@ from phaze.schedule.part import Floats, Ints, Tables
 FAR = 2**62
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _amount(tables: Tables, step: int, resource: int) -> int:
     """How much of a resource a step holds."""
     code = tables.holds[step >> 1, step & 1, resource]
     return int(code if code < 2 else tables.cores[resource])
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _ready(preds: Ints, first_pred: Ints, ends: Ints, j: int, now: int) -> bool:
     waiting = False
     for k in range(first_pred[j], first_pred[j + 1]):
@@ -23,7 +23,7 @@ def _ready(preds: Ints, first_pred: Ints, ends: Ints, j: int, now: int) -> bool:
     return not waiting
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _pick(
     tables: Tables, preds: Ints, first_pred: Ints, spread: Ints, priority: Floats, ends: Ints, left: Ints, now: int
 ) -> int:
@@ -40,7 +40,7 @@ def _pick(
     return pick
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def list_pass(tables: Tables, preds: Ints, first_pred: Ints, spread: Ints, priority: Floats, starts: Ints) -> int:
     """Start times by the parallel list rule: at each moment the ready operators that fit, highest priority first."""
     n = len(priority)
@@ -69,7 +69,7 @@ def list_pass(tables: Tables, preds: Ints, first_pred: Ints, spread: Ints, prior
     return latest
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def improve(
     tables: Tables, preds: Ints, first_pred: Ints, spread: Ints, priority: Floats, passes: int, goal: int
 ) -> int:

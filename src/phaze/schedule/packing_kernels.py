@@ -39,7 +39,7 @@ class Tree(NamedTuple):
     release: Ints
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _releases(phase: Inside, cores: Ints, started: int, ends: Ints, left: Ints, now: int, release: Ints) -> int:
     """``release[kind]``: when a core can be had; the least makespan by what is left for each kind."""
     bound = np.int64(0)
@@ -58,7 +58,7 @@ def _releases(phase: Inside, cores: Ints, started: int, ends: Ints, left: Ints, 
     return int(bound)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _choices(
     phase: Inside, started: int, ends: Ints, now: int, release: Ints, who: Ints, when: Ints
 ) -> tuple[int, int]:
@@ -98,7 +98,7 @@ def _choices(
     return kept, int(bound)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _state(phase: Inside, started: int, ends: Ints, now: int, key: Ints) -> np.int64:
     """What the rest depends on: all that started, the moment, and what still runs; its place in memory, -1: too much.
 
@@ -126,7 +126,7 @@ def _state(phase: Inside, started: int, ends: Ints, now: int, key: Ints) -> np.i
     return np.int64(mixed & np.uint64(REMEMBERED - 1))
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _tree(phase: Inside, states: int) -> Tree:
     m = len(phase.ops)
     tree = Tree(
@@ -140,7 +140,7 @@ def _tree(phase: Inside, states: int) -> Tree:
     return tree
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _open(phase: Inside, cores: Ints, tree: Tree, depth: int, best: int) -> int:
     """Find the choices of a new node, none where it cannot lead below ``best``; a bound on its makespan."""
     started, ends, now = tree.started[depth], tree.ends[depth], tree.now[depth]
@@ -159,7 +159,7 @@ def _open(phase: Inside, cores: Ints, tree: Tree, depth: int, best: int) -> int:
     return int(bound)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _descend(phase: Inside, tree: Tree, depth: int, best: int) -> bool:
     """Take the next choice of a node; False where it cannot lead below ``best``."""
     a, start = tree.who[depth, tree.at[depth]], tree.when[depth, tree.at[depth]]
@@ -174,7 +174,7 @@ def _descend(phase: Inside, tree: Tree, depth: int, best: int) -> bool:
     return True
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def pack(tables: Tables, inside: int, limit: int, nodes: int, order: Ints) -> tuple[int, int, int]:
     """(lower bound, makespan found or FAR, nodes visited) of a phase, as far as it may be shorter than ``limit``.
 

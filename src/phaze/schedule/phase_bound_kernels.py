@@ -27,7 +27,7 @@ class Inside(NamedTuple):
     kinds: Ints
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def inside_of(tables: Tables, inside: int) -> Inside:
     n = len(tables.below)
     ops = np.array([j for j in range(n) if inside >> np.uint64(j) & ONE])
@@ -56,7 +56,7 @@ def inside_of(tables: Tables, inside: int) -> Inside:
     return Inside(ops, time, below, above, first, tail, kinds)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def least(phase: Inside, cores: Ints) -> int:
     """The longest path, and the load of each kind."""
     m = len(phase.ops)
@@ -72,7 +72,7 @@ def least(phase: Inside, cores: Ints) -> int:
     return int(found)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def overfull(phase: Inside, kind: int, cores: int, length: int) -> bool:
     """Whether some dual feasible function shows that the operators of a kind do not fit into ``length`` on its cores.
 
@@ -100,7 +100,7 @@ def overfull(phase: Inside, kind: int, cores: int, length: int) -> bool:
     return False
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def spills(phase: Inside, kind: int, cores: int, length: int) -> bool:
     """Whether the operators of a kind, of few different times, need more than ``cores`` bins of ``length``.
 

@@ -37,7 +37,7 @@ class Paths(NamedTuple):
     parent: Ints
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def loads_of(tables: Tables, masks: Masks) -> Ints:
     """``[ideal, kind]``: the one-core times of its operators of each kind of core."""
     found = np.zeros((len(masks), 2), np.int64)
@@ -50,7 +50,7 @@ def loads_of(tables: Tables, masks: Masks) -> Ints:
     return found
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _earliest(tables: Tables, mask: int, ends: Ints) -> None:
     """e_j: the earliest end of each operator outside ``mask`` on one core, without core limits."""
     for j in range(len(tables.below)):
@@ -64,7 +64,7 @@ def _earliest(tables: Tables, mask: int, ends: Ints) -> None:
         ends[j] = ready + tables.time[j, 0] if ready < FAR else FAR
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _load(tables: Tables, loads: Ints, at: int, to: int) -> int:
     found = np.int64(0)
     for kind in range(2):
@@ -73,7 +73,7 @@ def _load(tables: Tables, loads: Ints, at: int, to: int) -> int:
     return int(found)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _path(ends: Ints, inside: int, most: int) -> int:
     """The latest of the earliest ends of the operators ``inside``; stops when it is at least ``most``."""
     found = np.int64(0)
@@ -85,7 +85,7 @@ def _path(ends: Ints, inside: int, most: int) -> int:
     return int(found)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def sweep_phases(tables: Tables, masks: Masks, nexts: NDArray[np.int32], loads: Ints, g: Ints) -> Ints:
     """The greater of g(S) and q(S): the rest where phases take at least their load and their longest path."""
     n, count = len(tables.below), len(masks)
@@ -108,7 +108,7 @@ def sweep_phases(tables: Tables, masks: Masks, nexts: NDArray[np.int32], loads: 
     return found
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _phase(tables: Tables, phases: Phases, inside: int, limit: int, nodes: int, order: Ints) -> np.int64:
     """The place of a phase in the table, its bounds improved below ``limit``; -1 when the table is full."""
     size = np.uint64(len(phases.keys) - 1)
@@ -133,7 +133,7 @@ def _phase(tables: Tables, phases: Phases, inside: int, limit: int, nodes: int, 
     return np.int64(at)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _reach(paths: Paths, at: int, to: int, low: int, high: int) -> None:
     """From one ideal to another in at least ``low`` and at most ``high``."""
     paths.low[to] = min(paths.low[to], paths.low[at] + low)
@@ -141,7 +141,7 @@ def _reach(paths: Paths, at: int, to: int, low: int, high: int) -> None:
         paths.high[to], paths.parent[to] = paths.high[at] + high, at
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _spread(tables: Tables, nexts: NDArray[np.int32], paths: Paths, at: int) -> None:
     """The steps of one spread operator from an ideal."""
     for j in range(len(tables.below)):
@@ -150,7 +150,7 @@ def _spread(tables: Tables, nexts: NDArray[np.int32], paths: Paths, at: int) -> 
             _reach(paths, at, to, tables.time[j, 1], tables.time[j, 1])
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def phase_pass(
     tables: Tables, masks: Masks, nexts: NDArray[np.int32], loads: Ints, rest: Ints,
     phases: Phases, paths: Paths, goal: int, nodes: int, most: int,

@@ -49,7 +49,7 @@ class Stages(NamedTuple):
     most_bytes: "Floats"
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def fewest_again(pairs: Pairs, room: Room, rounds: int, depth: int) -> "Ints":
     """For S = 0 .. ``depth``: the least sum over stages of what a mode computes again; -1 where no cut fits."""
     sets = pairs.start.shape[0] - 1
@@ -69,7 +69,7 @@ def fewest_again(pairs: Pairs, room: Room, rounds: int, depth: int) -> "Ints":
     return found
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def in_flight(pairs: Pairs, room: Room, cap: int) -> "Ints":
     """How many microbatches may be in flight in every stage and mode, at most ``cap``."""
     found = np.zeros((pairs.rest.shape[0], 3), np.int64)
@@ -79,7 +79,7 @@ def in_flight(pairs: Pairs, room: Room, cap: int) -> "Ints":
     return found
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _ended(
     shapes: Shapes, at: tuple[int, int], stages: int, pace_s: float, sum_s: float, second_per_byte: float
 ) -> float:
@@ -91,7 +91,7 @@ def _ended(
     return float(shapes.laps[j] * longest + max(whole, longest) + end)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _counted(numbers: "Ints", layer_s: "Floats", stages: int, move: float) -> float:
     """The least longest stage by counting: two stages have one transfer, the others two, or a layer less."""
     pace = 0.0
@@ -102,7 +102,7 @@ def _counted(numbers: "Ints", layer_s: "Floats", stages: int, move: float) -> fl
     return pace
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def shape_floors(
     shapes: Shapes, numbers: "Ints", layer_s: "Floats", again_s: "Floats", second_per_byte: "Floats"
 ) -> "Floats":
@@ -131,7 +131,7 @@ def shape_floors(
     return found
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _sums(stages: Stages, flying: "Ints", times: "Floats", total: "Floats") -> None:
     """Least sum of stage times, transfers left out, by (closed set, depth); ``times`` are [stage, mode]."""
     sets, depth = total.shape[0], total.shape[1] - 1
@@ -148,7 +148,7 @@ def _sums(stages: Stages, flying: "Ints", times: "Floats", total: "Floats") -> N
                     covered, slowest = max(covered, up_to), max(slowest, own)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _paces(stages: Stages, flying: "Ints", times: "Floats", most_bytes: float, pace: "Floats") -> None:
     """Least greatest stage time, transfers with it, by (closed set, depth), no stage having more parameters."""
     sets, depth = pace.shape[0], pace.shape[1] - 1
@@ -169,7 +169,7 @@ def _paces(stages: Stages, flying: "Ints", times: "Floats", most_bytes: float, p
                     covered, slowest = max(covered, up_to), max(slowest, own)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _of_class(shapes: Shapes, deep: "Ints", size: int, pace: "Floats", total: "Floats", rate: float) -> float:
     """The least of a class over the depths that ``deep`` marks, from the longest stage and the sum of each depth."""
     best = np.inf
@@ -180,7 +180,7 @@ def _of_class(shapes: Shapes, deep: "Ints", size: int, pace: "Floats", total: "F
     return best
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _deepest(shapes: Shapes, whole_s: float, rate: float, best: float) -> int:
     """The greatest depth that could beat ``best`` if all its stages were alike."""
     for s in range(shapes.start.shape[0] - 2, 0, -1):
@@ -190,7 +190,7 @@ def _deepest(shapes: Shapes, whole_s: float, rate: float, best: float) -> int:
     return 0
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _cut_floor(
     shapes: Shapes, stages: Stages, times: "Floats", whole_s: float, many: bool, rate: float, best: float
 ) -> float:
@@ -214,7 +214,7 @@ def _cut_floor(
     return best
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def cut_floors(
     shapes: Shapes,
     stages: Stages,

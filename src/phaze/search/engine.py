@@ -6,9 +6,9 @@ at a time through a pipe and sends back what it found; the parent alone writes. 
 """
 
 import multiprocessing
+import signal
 from collections import deque
 from collections.abc import Iterable
-from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -21,7 +21,8 @@ TRIES = 3
 
 
 def _work(state: State, cut: float, pipe: Connection) -> None:
-    """Answer chips until the pipe closes."""
+    """Answer chips until the pipe closes; an interrupt is the parent's to hear."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         while (chip := pipe.recv()) is not None:
             known = state.known
@@ -29,7 +30,7 @@ def _work(state: State, cut: float, pipe: Connection) -> None:
             found = evaluate_one(state, chip, cut)
             fresh = list(known.schedules.items())[before:]
             pipe.send((found.document(), fresh, known.asked - asked, known.placements - placements))
-    except (EOFError, KeyboardInterrupt):
+    except EOFError:
         return
 
 
@@ -60,14 +61,11 @@ class _Crew:
         self.busy.pop(pipe)
 
     def end(self) -> None:
+        """Workers have nothing to put away: they are not waited for."""
         for pipe, process in self.processes.items():
-            with suppress(OSError):
-                pipe.send(None)
+            process.kill()
+            process.join()
             pipe.close()
-            process.join(timeout=5)
-            if process.is_alive():
-                process.kill()
-                process.join()
 
 
 def _give(crew: _Crew, waiting: deque[int]) -> None:

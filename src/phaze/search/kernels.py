@@ -44,7 +44,7 @@ class Layout(NamedTuple):
     microbatches: int
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def middle_table(cap: "Ints", blocks: int, most: int) -> "Ints":
     """middle[S, R] from the caps by stage number."""
     middle = np.full((most + 1, blocks + 1), -1, np.int64)
@@ -66,7 +66,7 @@ def middle_table(cap: "Ints", blocks: int, most: int) -> "Ints":
     return middle
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _degree(microbatches: int, most: int, longest: float, stages: int, sync: float, best: float) -> float:
     """The least of ``best`` and the batch times over data degrees up to ``most``.
 
@@ -88,7 +88,7 @@ def _degree(microbatches: int, most: int, longest: float, stages: int, sync: flo
     return best
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _with_last(lay: Layout, times: "Floats", place: tuple[int, int, int], first_s: float, best: float) -> float:
     """The least batch time when S, a and z are given."""
     stages, a, z = place
@@ -105,7 +105,7 @@ def _with_last(lay: Layout, times: "Floats", place: tuple[int, int, int], first_
     return float(_degree(lay.microbatches, most, longest, stages, lay.sync_s[a], best))
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _with_first(lay: Layout, times: "Floats", stages: int, a: int, first_s: float, best: float) -> float:
     """The least batch time when S and a are given."""
     blocks = lay.sync_s.shape[0] - 1
@@ -134,7 +134,7 @@ def _with_first(lay: Layout, times: "Floats", stages: int, a: int, first_s: floa
     return float(best)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _with_stages(lay: Layout, times: "Floats", stages: int, best: float) -> float:
     """The least batch time with that many stages, two or more."""
     blocks = lay.sync_s.shape[0] - 1
@@ -157,7 +157,7 @@ def _with_stages(lay: Layout, times: "Floats", stages: int, best: float) -> floa
     return float(best)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _most_at_once(lay: Layout, most: int) -> int:
     """The most stages that run at once, copies counted: S d over all structures, at least 1.
 
@@ -170,7 +170,7 @@ def _most_at_once(lay: Layout, most: int) -> int:
     return found
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def least_batches(lay: Layout, forward_s: "Floats", backward_s: "Floats", cut_s: float) -> "Floats":
     """For each chip the lesser of ``cut_s`` and the least batch time; seconds are [prologue, block, epilogue; chips].
 
@@ -204,7 +204,7 @@ def least_batches(lay: Layout, forward_s: "Floats", backward_s: "Floats", cut_s:
     return found
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def first_floors(
     forward_s: "Floats",
     backward_s: "Floats",

@@ -1,0 +1,147 @@
+"""Ctrl-C ends every command with one sentence and exit code 130 within two seconds, wherever it is."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+SOON_S = 2.0
+# A program that stops at the import of a module until it is interrupted, then runs phaze as the script does.
+SLOW_IMPORT = """
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.{heard})
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            print("here", flush=True)
+            {wait}
+sys.meta_path.insert(0, Finder())
+from phaze.cli.main import main
+main()
+"""
+# A test run in the background of a shell would hand on that interrupts are ignored.
+PLAIN = "import signal as s; s.signal(s.SIGINT, s.default_int_handler); from phaze.cli.main import main; main()"
+WAIT = "time.sleep(30)"
+SWALLOWED = """for _ in range(300):
+                try:
+                    time.sleep(0.1)
+                except BaseException:
+                    pass"""
+
+
+def _start(program: str, arguments: list[str]) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-c", program, *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def _ended(process: "subprocess.Popen[bytes]", sentence: str) -> bytes:
+    """Interrupt it; what it wrote to standard output."""
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    took = time.monotonic() - began
+    assert process.returncode == 130, err.decode()
+    assert err.decode() == f"phaze: {sentence}\n"
+    assert took < SOON_S
+    return out
+
+
+@pytest.mark.parametrize("wait", [WAIT, SWALLOWED], ids=["raised", "swallowed"])
+@pytest.mark.parametrize(
+    ("module", "arguments", "sentence"),
+    [
+        ("typer", ["--help"], "stopped"),
+        ("numpy", ["search", "--model", "bert-large", "--json"], "stopped; the same command goes on from here"),
+    ],
+)
+def test_a_command_is_stopped_while_it_imports(
+    wait: str, module: str, arguments: list[str], sentence: str, tmp_path: Path
+) -> None:
+    program = SLOW_IMPORT.format(module=module, wait=wait, heard="default_int_handler")
+    out = [*arguments, "--out", str(tmp_path / "run")] if arguments[0] == "search" else arguments
+    process = _start(program, out)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"here\n"
+    said = _ended(process, sentence)
+    assert said == (json.dumps({"error": sentence}, separators=(",", ":")).encode() + b"\n" if "--json" in out else b"")
+    assert not (tmp_path / "run").exists()
+
+
+def _hard(path: Path) -> str:
+    """Sixty operators with a few edges: a minute of compiled code."""
+    drawn = random.Random(3)
+    operators, names = [], [f"o{i}" for i in range(60)]
+    for name in names:
+        one, core = drawn.uniform(1, 9), drawn.choice(["tensor", "vector", "both"])
+        operators.append({"id": name, "core": core, "one_core_s": one, "all_cores_s": one / drawn.uniform(1.5, 4)})
+    edges = [[a, b] for i, a in enumerate(names) for b in names[i + 1 : i + 12] if drawn.random() < 0.12]
+    problem = {"schema": "phaze.operators/1", "rules": "icml24", "tensor_cores": 4, "vector_cores": 3}
+    path.write_text(json.dumps({**problem, "operators": operators, "edges": edges}))
+    return str(path)
+
+
+def _worked(process: "subprocess.Popen[bytes]", cpu_s: float) -> None:
+    """Wait until a process has worked for so long, however busy the machine is."""
+    tick = os.sysconf("SC_CLK_TCK")
+    while process.poll() is None:
+        user, system = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        if (int(user) + int(system)) / tick >= cpu_s:
+            return
+        time.sleep(0.02)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system does not show what a process has used")
+@pytest.mark.parametrize("scheduler", ["exact", pytest.param("cpsat", marks=pytest.mark.slow)])
+def test_a_command_is_stopped_inside_compiled_code(scheduler: str, tmp_path: Path) -> None:
+    command = ["schedule", _hard(tmp_path / "hard.json"), "--scheduler", scheduler]
+    process = _start(PLAIN, command)
+    _worked(process, 2.0)
+    assert _ended(process, "stopped") == b""
+
+
+COMMANDS = {
+    "plan": ("plan --model gpt3-175b --chip a100-80gb --devices 1024 --batch 1536 --microbatch 1,2,4,8", "stopped"),
+    "search": ("search --model t5-large --out run --workers 2", "stopped; the same command goes on from here"),
+    "search alone": ("search --model t5-large --out run --workers 1", "stopped; the same command goes on from here"),
+    "front": ("front --model bert-large --of throughput,area --out run", "stopped; the same command goes on from here"),
+    "graph": ("graph --model bert-large --fresh", "stopped"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system does not show what a process has used")
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("cpu_s", [0.3, 0.8, 1.2, 2.0, 5.0])
+def test_any_command_is_stopped_at_any_moment(
+    name: str, cpu_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    arguments, sentence = COMMANDS[name]
+    process = _start(PLAIN, arguments.split())
+    _worked(process, cpu_s)
+    if process.poll() is None:
+        _ended(process, sentence)
+    assert {path.name for path in tmp_path.rglob("*") if path.is_file()} <= {
+        "study.toml",
+        "journal.sqlite",
+        "journal.sqlite-wal",
+        "journal.sqlite-shm",
+        "front.json",
+        "front.csv",
+        "front.html",
+    }
+
+
+def test_a_process_that_was_started_to_ignore_interrupts_ignores_them() -> None:
+    program = SLOW_IMPORT.format(module="typer", wait="time.sleep(0.5)", heard="SIG_IGN")
+    process = _start(program, ["--version"])
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"here\n"
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 0
