@@ -24,8 +24,16 @@ from phaze.files import read_text
 Notation = Literal["json", "toml"]
 # How a path becomes the text there and the name to call it by: from disk, or from copies that were kept of it.
 Reader = Callable[[str], tuple[str, str]]
-# A text without these has no number without end.
-ENDLESS = re.compile("nan|inf", re.IGNORECASE)
+# A text without these has no number without end: NaN, infinity, or a number too large for 64 bits ("1e999").
+ENDLESS = re.compile(r"nan|inf|e\+?\d[\d_]{2}|[\d_]{200}", re.IGNORECASE)
+# Escapes of half a character; a whole one is two of them in a row.
+HALVES = re.compile(r"\\ud[89a-f]", re.IGNORECASE)
+HALF = re.compile("[\ud800-\udfff]")
+# Formats here are nested about ten deep. TOML's parser takes time with the square of a dotted key's length.
+MOST_DOTS = 64
+DOTTED = re.compile(rf"(?<![\w-])(?:(?:[\w-]+|\"[^\"\n]*\"|'[^'\n]*')[ \t]*\.[ \t]*){{{MOST_DOTS}}}")
+# TOML is written by people; a megabyte of it takes a second to parse.
+MOST_TOML = 4 << 20
 
 
 class Document(BaseModel):
@@ -67,17 +75,19 @@ def _shape(unit: units.Unit) -> WithJsonSchema:
     return WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}], "description": text})
 
 
+# Nothing real is slower than one a second or smaller than this; what divides by less leaves the numbers of 64 bits.
+LEAST_RATE, LEAST = 1.0, 1e-15
 Bytes = Annotated[int, BeforeValidator(_quantity("B", whole=True)), _shape("B"), Field(gt=0, le=2**60)]
-BytesPerSecond = Annotated[float, BeforeValidator(_quantity("B/s")), _shape("B/s"), Field(gt=0, le=1e18)]
-Hertz = Annotated[float, BeforeValidator(_quantity("Hz")), _shape("Hz"), Field(gt=0, le=1e15)]
+BytesPerSecond = Annotated[float, BeforeValidator(_quantity("B/s")), _shape("B/s"), Field(ge=LEAST_RATE, le=1e18)]
+Hertz = Annotated[float, BeforeValidator(_quantity("Hz")), _shape("Hz"), Field(ge=LEAST_RATE, le=1e15)]
 Seconds = Annotated[float, BeforeValidator(_quantity("s")), _shape("s"), Field(ge=0, le=1e9)]
-Watts = Annotated[float, BeforeValidator(_quantity("W")), _shape("W"), Field(gt=0, le=1e9)]
-Mm2 = Annotated[float, BeforeValidator(_quantity("mm2")), _shape("mm2"), Field(gt=0, le=1e9)]
-FlopPerSecond = Annotated[float, BeforeValidator(_quantity("FLOP/s")), _shape("FLOP/s"), Field(gt=0, le=1e24)]
+Watts = Annotated[float, BeforeValidator(_quantity("W")), _shape("W"), Field(ge=LEAST, le=1e9)]
+Mm2 = Annotated[float, BeforeValidator(_quantity("mm2")), _shape("mm2"), Field(ge=LEAST, le=1e9)]
+FlopPerSecond = Annotated[float, BeforeValidator(_quantity("FLOP/s")), _shape("FLOP/s"), Field(ge=LEAST_RATE, le=1e24)]
 Count = Annotated[int, Field(gt=0, le=2**40)]
 Share = Annotated[float, BeforeValidator(_real), Field(ge=0, le=1)]
 NonNegative = Annotated[float, BeforeValidator(_real), Field(ge=0, le=1e15)]
-Positive = Annotated[float, BeforeValidator(_real), Field(gt=0, le=1e15)]
+Positive = Annotated[float, BeforeValidator(_real), Field(ge=LEAST, le=1e15)]
 
 
 def notation_of(path: str, text: str) -> Notation:
@@ -96,33 +106,51 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return seen
 
 
-def _endless(value: Any, steps: tuple[int | str, ...] = ()) -> tuple[tuple[int | str, ...], float] | None:
-    """Where the first NaN or infinity stands, and which it is."""
+def _unusable(value: Any, steps: tuple[int | str, ...] = ()) -> tuple[tuple[int | str, ...], str] | None:
+    """Where the first NaN, infinity or half a character stands, and what it is."""
     if isinstance(value, float):
-        return None if isfinite(value) else (steps, value)
+        if isfinite(value):
+            return None
+        return steps, "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, str):
+        return (steps, "half a character") if HALF.search(value) else None
     rows: Iterable[tuple[int | str, Any]] = ()
     if isinstance(value, dict):
+        if any(HALF.search(key) for key in value):
+            return steps, "half a character"
         rows = value.items()
     elif isinstance(value, list):
         rows = enumerate(value)
-    return next((found for key, one in rows if (found := _endless(one, (*steps, key))) is not None), None)
+    return next((found for key, one in rows if (found := _unusable(one, (*steps, key))) is not None), None)
+
+
+def _plain(text: str, notation: Notation, where: str) -> Any:
+    if notation == "json":
+        return json.loads(text, object_pairs_hook=_unique)
+    if len(text) > MOST_TOML:
+        raise InputError(where, f"there is more than {MOST_TOML >> 20} MiB of TOML", "give JSON")
+    if DOTTED.search(text):
+        raise InputError(where, "the document is nested too deeply")
+    return tomllib.loads(text)
 
 
 def parse(text: str, notation: Notation, where: str) -> dict[str, Any]:
-    """Plain values from JSON or TOML; duplicate keys, NaN and infinities are faults."""
+    """Plain values from JSON or TOML; duplicate keys, NaN, infinities and half characters are faults."""
     try:
-        raw = tomllib.loads(text) if notation == "toml" else json.loads(text, object_pairs_hook=_unique)
-        endless = _endless(raw) if ENDLESS.search(text) else None
+        raw = _plain(text, notation, where)
+        unusable = _unusable(raw) if ENDLESS.search(text) or HALVES.search(text) else None
     except RecursionError:
         raise InputError(where, "the document is nested too deeply") from None
     except ValueError as fault:
         raise InputError(where, f"this is not {notation.upper()}: {fault}") from None
     if not isinstance(raw, dict):
         raise InputError(where, f"the document is {type(raw).__name__}", "give an object with keys")
-    if endless is not None:
-        value = "NaN" if isnan(endless[1]) else "Infinity" if endless[1] > 0 else "-Infinity"
-        place = f"{where}: {spell_path(endless[0])}"
-        raise InputError(place, f"{value} is not a number that can be used", "give a finite number")
+    if unusable is not None:
+        steps, what = unusable
+        place = f"{where}: {spell_path(steps)}"
+        if what == "half a character":
+            raise InputError(place, "this text has half a character (a lone surrogate)", "give whole characters")
+        raise InputError(place, f"{what} is not a number that can be used", "give a finite number")
     return raw
 
 

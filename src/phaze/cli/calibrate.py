@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from phaze.cli.answer import Answer, answering
+from phaze.document_faults import spell_value
 from phaze.errors import InputError
 
 if TYPE_CHECKING:
@@ -67,10 +68,13 @@ def calibrate(measurements: Measurements, chip: ChipName, out: Out = None) -> An
 
 def _rows(text: str, where: str) -> "list[Measured]":
     reader = csv.DictReader(io.StringIO(text))
-    missing = sorted(set(COLUMNS) - set(reader.fieldnames or ()))
-    if missing:
-        raise InputError(where, f"the column '{missing[0]}' is missing", f"begin with {','.join(COLUMNS)}")
-    return [_row(row, f"{where}: line {number}") for number, row in enumerate(reader, start=2)]
+    try:
+        missing = sorted(set(COLUMNS) - set(reader.fieldnames or ()))
+        if missing:
+            raise InputError(where, f"the column '{missing[0]}' is missing", f"begin with {','.join(COLUMNS)}")
+        return [_row(row, f"{where}: line {number}") for number, row in enumerate(reader, start=2)]
+    except csv.Error as fault:
+        raise InputError(f"{where}: line {reader.line_num}", f"this is no CSV ({fault})") from None
 
 
 def _row(row: dict[str, str | None], where: str) -> "Measured":
@@ -79,15 +83,16 @@ def _row(row: dict[str, str | None], where: str) -> "Measured":
 
     def whole(name: str, least: int) -> int:
         value = (row[name] or "").strip()
-        if not value.isdigit() or int(value) < least:
-            raise InputError(f"{where}: {name}", f"'{value}' is no whole number", f"give at least {least}")
+        if not (value.isascii() and value.isdigit() and len(value) < 20 and int(value) >= least):
+            raise InputError(f"{where}: {name}", f"{spell_value(value)} is no whole number", f"give at least {least}")
         return int(value)
 
     try:
         seconds = float(row["seconds"] or "")
     except ValueError:
-        raise InputError(f"{where}: seconds", f"'{row['seconds']}' is no number", "give seconds") from None
-    if not 0 < seconds < float("inf"):
+        seen = spell_value(row["seconds"])
+        raise InputError(f"{where}: seconds", f"{seen} is no number", "give seconds") from None
+    if not 1e-15 < seconds < 1e15:
         raise InputError(f"{where}: seconds", f"{seconds} is out of range", "it must be greater than 0")
     kind = (row["operator"] or "").strip()
     if kind == "gemm":

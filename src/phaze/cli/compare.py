@@ -1,6 +1,5 @@
 """``phaze compare``: chips side by side, under the experts' split and under the best one."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,15 +24,19 @@ Basis = Annotated[
 
 def _found_chip(folder: str) -> "Known":
     """The chip that a search found, on its own links where its space had them as an axis."""
+    from phaze.errors import InputError
     from phaze.search.candidates import Known
     from phaze.search.chips import open_space
     from phaze.search.folder import RESULT
+    from phaze.search.result_file import read_result
     from phaze.study.load import question_in
 
     space = question_in(Path(folder)).job.space
-    said = json.loads((Path(folder) / RESULT).read_text(encoding="utf-8"))["chip"]
-    chip = open_space(space).chip(int(said["number"]), int(said["hbm_bytes"]))
-    return Known(chip, space.axes.links is not None)
+    opened, wanted = open_space(space), read_result(Path(folder))["chip"]
+    if wanted["number"] >= len(opened):
+        seen = f"its chip {wanted['number']:,} is none of the {len(opened):,} of its space"
+        raise InputError(str(Path(folder) / RESULT), seen, "search again")
+    return Known(opened.chip(wanted["number"], wanted["hbm_bytes"]), space.axes.links is not None)
 
 
 def _experts(job: "Job") -> dict[str, tuple[int, int, int]]:

@@ -57,7 +57,7 @@ def _said(path: Path) -> Iterator[None]:
             if sign in text:
                 raise InputError(str(path), seen, change) from None
         raise InputError(str(path), f"the journal cannot be used ({text})", "check the folder's rights") from None
-    except sqlite3.DatabaseError as fault:
+    except (sqlite3.Error, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as fault:
         raise InputError(
             str(path), f"the journal is damaged ({fault})", "move the folder away and start again"
         ) from None
@@ -85,7 +85,7 @@ class SqliteJournal:
         self._refuse_others(about or wanted, wanted)
         with _said(path):
             rows = self.base.execute("SELECT chip, document FROM evaluated").fetchall()
-        self._known = {int(chip): evaluated_from(int(chip), json.loads(text)) for chip, text in rows}
+            self._known = {int(chip): evaluated_from(int(chip), json.loads(text)) for chip, text in rows}
 
     def _refuse_others(self, about: dict[str, str], wanted: dict[str, str]) -> None:
         names = {"format": "another format", "study": "another study", "code": "another version of phaze"}
@@ -146,10 +146,15 @@ def _read(path: Path, query: str) -> list[Any]:
 def read_closed(path: Path) -> list[Closed]:
     """The certificate of a finished run, chip by chip."""
     rows = _read(path, "SELECT chip, reason, bound, step FROM closed ORDER BY chip")
-    return [Closed(int(chip), str(reason), bound, str(step)) for chip, reason, bound, step in rows]
+    with _said(path):
+        return [
+            Closed(int(chip), str(reason), None if bound is None else float(bound), str(step))
+            for chip, reason, bound, step in rows
+        ]
 
 
 def read_evaluated(path: Path) -> list[Evaluated]:
     """Every chip that a run has opened."""
     rows = _read(path, "SELECT chip, document FROM evaluated ORDER BY chip")
-    return [evaluated_from(int(chip), json.loads(text)) for chip, text in rows]
+    with _said(path):
+        return [evaluated_from(int(chip), json.loads(text)) for chip, text in rows]

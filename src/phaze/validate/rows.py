@@ -20,6 +20,7 @@ from io import StringIO
 from types import MappingProxyType
 from typing import Any
 
+from phaze.document_faults import spell_value
 from phaze.errors import InputError, unknown_name
 from phaze.graph.family import FAMILIES
 from phaze.hardware.library import load_chip
@@ -38,6 +39,8 @@ NEEDED = ("model", "chip", "devices", "batch", "tensor", "pipeline", "data")
 FREE = ("microbatch", "chunks", "recompute")
 USUAL_VOCABULARY = 51200
 """Of a gpt that does not say: GPT-2's 50257 padded to what Megatron-LM's runs use."""
+# What a measured second or GiB may be: beyond these an error relative to it is no number.
+LEAST, MOST = 1e-15, 1e15
 WORDS: Mapping[str, bool] = MappingProxyType({"yes": True, "true": True, "no": False, "false": False})
 
 
@@ -60,11 +63,12 @@ class MeasuredRun:
         return tuple(sorted((key, str(value)) for key, value in rest.items()))
 
 
-def _whole(text: str, where: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise InputError(where, f"{text!r} is not a whole number") from None
+def _whole(text: str, where: str, least: int) -> int:
+    if not (text.isascii() and text.lstrip("+-").isdigit() and len(text) < 20):
+        raise InputError(where, f"{spell_value(text)} is not a whole number", f"give at least {least}")
+    if int(text) < least:
+        raise InputError(where, f"{text} is out of range", f"it must be at least {least}")
+    return int(text)
 
 
 def _positive(text: str, where: str) -> float:
@@ -72,14 +76,14 @@ def _positive(text: str, where: str) -> float:
         value = float(text)
     except ValueError:
         value = -1.0
-    if not 0 < value < float("inf"):
-        raise InputError(where, f"{text!r} is out of range", "give a number above 0")
+    if not LEAST < value < MOST:
+        raise InputError(where, f"{spell_value(text)} is out of range", "give a number above 0")
     return value
 
 
 def _word(text: str, where: str) -> bool:
     if text.lower() not in WORDS:
-        raise InputError(where, f"{text!r} is neither yes nor no")
+        raise InputError(where, f"{spell_value(text)} is neither yes nor no")
     return WORDS[text.lower()]
 
 
@@ -92,7 +96,8 @@ def _usual_cluster(chip: str, where: str) -> str | None:
 
 def _run(cells: Mapping[str, str], where: str) -> dict[str, Any]:
     """The ``phaze.run/1`` document of a line."""
-    whole = {key: _whole(cells[key], f"{where}: {key}") for key in (*SIZES, *COUNTS, *DEGREES) if key in cells}
+    sizes_and_degrees = [key for key in (*SIZES, *COUNTS, *DEGREES) if key in cells]
+    whole = {key: _whole(cells[key], f"{where}: {key}", int(key != "zero")) for key in sizes_and_degrees}
     run: dict[str, Any] = {"schema": "phaze.run/1", "devices": whole["devices"], "batch": whole["batch"]}
     run |= {key: cells[key] for key in WHERE if key in cells}
     if "cluster" not in cells:

@@ -529,3 +529,29 @@ def test_lists_of_lists_and_a_list_of_one_are_gone_through(tmp_path: Path) -> No
     again = trace_model(source_of(written(tmp_path, body).replace(":make", ":shared")), microbatch=2)
     assert [again.count(i) for i, layer in enumerate(again.layers) if layer.name == "blocks.0"] == [1, 3]
     assert again.parameters == 2 * 16 + 8 * 16 * 16 + 80
+
+
+RAISING = """
+class Odd(BaseException):
+    pass
+class Stop(KeyboardInterrupt):
+    pass
+class Mute(BaseException):
+    def __str__(self):
+        raise Odd
+def exits(): raise SystemExit(7)
+def odd(): raise Odd("odd")
+def stop(): raise Stop("stop")
+def mute(): raise Mute
+def outside(): raise GeneratorExit
+"""
+
+
+@pytest.mark.parametrize("name", ["exits", "odd", "stop", "mute", "outside"])
+def test_whatever_a_model_file_raises_is_quoted(name: str, tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(RAISING)
+    with pytest.raises(InputError, match="the function raised"):
+        source_of(f"{tmp_path / 'model.py'}:{name}")
+    (tmp_path / "early.py").write_text(RAISING + f"{name}()\n")
+    with pytest.raises(InputError, match="the file raised"):
+        source_of(f"{tmp_path / 'early.py'}:{name}")

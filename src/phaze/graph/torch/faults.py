@@ -29,6 +29,17 @@ def user_line(fault: BaseException) -> str:
     return f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
 
 
+def quoted(fault: BaseException) -> str:
+    """The kind of what somebody's code raised, and its text if it has one; only a real Ctrl-C is raised again."""
+    if type(fault) is KeyboardInterrupt:
+        raise fault
+    kind = type(fault).__name__[:80]
+    try:
+        return f"{kind}: {' '.join(str(fault).split())[:400]}{user_line(fault)}"
+    except BaseException:  # its own __str__ raises
+        return kind
+
+
 @contextmanager
 def of_model(name: str, remedy: str = "") -> Iterator[None]:
     """Turn whatever a model raises into an :class:`InputError`, with a ``remedy`` if there may be one."""
@@ -42,12 +53,10 @@ def of_model(name: str, remedy: str = "") -> Iterator[None]:
             f"the model's shapes or branches depend on data (operator {fault.func}){user_line(fault)}",
             "a trace needs shapes that follow from the sizes of the inputs",
         ) from None
-    except (Exception, SystemExit) as fault:
-        message = " ".join(str(fault).split())
+    except BaseException as fault:
+        message = quoted(fault)
         hint = SIXTEEN_BITS if "bfloat16" in message.lower() else remedy
-        raise InputError(
-            name, f"the model raised {type(fault).__name__}: {message[:400]}{user_line(fault)}", hint
-        ) from fault
+        raise InputError(name, f"the model raised {message}", hint) from fault
 
 
 def check_known(name: str, unknown: Mapping[str, tuple[str, str]]) -> None:

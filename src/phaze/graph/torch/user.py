@@ -22,7 +22,7 @@ from torch.utils._pytree import tree_flatten
 
 from phaze.errors import InputError, PhazeError
 from phaze.graph.torch.fake import building, forget_values, without_weights
-from phaze.graph.torch.faults import of_model, user_line
+from phaze.graph.torch.faults import of_model, quoted
 from phaze.graph.torch.hf_plans import translate
 from phaze.graph.torch.plans import Plan
 from phaze.graph.torch.program import Program, Shape, Source
@@ -34,18 +34,14 @@ MICROBATCH = "let the function take microbatch=1 and make its inputs, and what i
 USUAL_SEQUENCE = 4096
 
 
-def _quoted(fault: BaseException) -> str:
-    return f"{type(fault).__name__}: {' '.join(str(fault).split())[:300]}{user_line(fault)}"
-
-
 def _import(place: str) -> ModuleType:
     """A module from a path that ends in .py, or by its dotted name."""
     if not place.endswith(".py"):
         try:
             with redirect_stdout(sys.stderr):
                 return importlib.import_module(place)
-        except (Exception, SystemExit) as fault:
-            raise InputError(place, f"the module cannot be imported ({_quoted(fault)})") from None
+        except BaseException as fault:
+            raise InputError(place, f"the module cannot be imported ({quoted(fault)})") from None
     path = Path(place)
     if not path.is_file():
         raise InputError(place, "there is no such file")
@@ -57,8 +53,8 @@ def _import(place: str) -> ModuleType:
     try:
         with redirect_stdout(sys.stderr):
             spec.loader.exec_module(module)
-    except (Exception, SystemExit) as fault:
-        raise InputError(place, f"the file raised {_quoted(fault)}") from None
+    except BaseException as fault:
+        raise InputError(place, f"the file raised {quoted(fault)}") from None
     finally:
         sys.path.remove(folder)
     return module
@@ -110,8 +106,8 @@ def _called(function: UserFunction, microbatch: int, sequence: int) -> tuple[nn.
             made = function.at(microbatch, sequence)
     except PhazeError:
         raise
-    except (Exception, SystemExit) as fault:
-        raise InputError(text, f"the function raised {_quoted(fault)}") from None
+    except BaseException as fault:
+        raise InputError(text, f"the function raised {quoted(fault)}") from None
     if not isinstance(made, tuple) or not 2 <= len(made) <= 4:
         raise InputError(text, f"the function returned {type(made).__name__}", RETURNS)
     module, inputs, loss, plan = (*made, None, None)[:4]

@@ -1,0 +1,133 @@
+"""Broken files and hostile values: one sentence and exit code 2, whatever was given."""
+
+import contextlib
+import io
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from phaze.cli.answer import exit_code_of
+from phaze.cli.main import app
+from phaze.documents import dumps, parse
+from phaze.errors import InputError
+from phaze.search.journal import SqliteJournal, read_closed, read_evaluated
+from tests.report.runs import PLAN, small_run
+
+ROW = {
+    "model": "gpt", "hidden": 1024, "layers": 4, "heads": 16, "sequence": 512, "chip": "a100-40gb",
+    "cluster": "selene", "devices": 8, "batch": 64, "tensor": 1, "pipeline": 2, "data": 4, "microbatch": 2,
+    "chunks": 1, "seconds": 1.0,
+}  # fmt: skip
+CLUSTER = """schema = "phaze.cluster/1"
+name = "slow"
+title = "a slow one"
+devices = 8
+[[levels]]
+name = "wire"
+kind = "switch"
+size = 8
+bandwidth = RATE
+latency = 1e-6
+[sources]
+levels = "synthetic"
+"""
+
+
+@pytest.fixture(scope="module")
+def plan() -> dict[str, Any]:
+    """A plan's document."""
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        assert exit_code_of(app, [*PLAN.split(), "--json"]) == 0
+    found: dict[str, Any] = json.loads(said.getvalue())
+    return found
+
+
+def _refused(ran: Any, *words: str) -> None:
+    assert ran.code == 2, ran.err
+    assert ran.err.count("\n") == 1
+    for word in words:
+        assert word in ran.err
+
+
+@pytest.mark.parametrize("key", ["tensor", "pipeline", "data", "microbatch", "chunks", "devices", "batch", "layers"])
+@pytest.mark.parametrize("value", ["0", "-1", "9" * 30, "1.5", "²"])
+def test_a_measured_run_with_a_degree_that_is_none_is_refused(key: str, value: str, phaze: Any, tmp_path: Path) -> None:
+    row = {**ROW, key: value}
+    (tmp_path / "rows.csv").write_text(f"{','.join(row)}\n{','.join(map(str, row.values()))}\n", encoding="utf-8")
+    _refused(phaze("validate", tmp_path / "rows.csv"), "line 2", key)
+
+
+@pytest.mark.parametrize("cell", ["1" * 131_073, "²", "nan", "1e-320", "9" * 5000])
+def test_a_measured_operator_with_a_cell_that_is_no_number_is_refused(cell: str, phaze: Any, tmp_path: Path) -> None:
+    (tmp_path / "m.csv").write_text(
+        f"operator,batch,m,n,k,elements,rows,seconds\ngemm,1,{cell},64,64,,,{cell}\n", encoding="utf-8"
+    )
+    _refused(phaze("calibrate", tmp_path / "m.csv", "--chip", "a100-80gb", "--out", tmp_path / "c.toml"), "m.csv")
+
+
+def test_a_link_slower_than_a_byte_a_second_is_refused(phaze: Any, tmp_path: Path) -> None:
+    (tmp_path / "slow.toml").write_text(CLUSTER.replace("RATE", "1e-320"))
+    asked = ("estimate", "--collective", "all_reduce:64MiB:8", "--cluster", tmp_path / "slow.toml", "--json")
+    _refused(phaze(*asked), "bandwidth", "at least 1.0")
+    (tmp_path / "slow.toml").write_text(CLUSTER.replace("RATE", "1.0"))
+    assert phaze(*asked).code == 0
+
+
+def test_half_a_character_is_refused_where_it_stands(phaze: Any, plan: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps({**plan, "approximations": ["\ud800"]}))
+    for command in (("export", path, "--to", "csv"), ("report", path), ("export", path, "--to", "perfetto")):
+        _refused(phaze(*command), "approximations[0]", "half a character")
+    assert parse('{"a": "\\ud83d\\ude00"}', "json", "x") == {"a": "\U0001f600"}
+    with pytest.raises(InputError, match="half a character"):
+        parse('{"\\udfff": 1}', "json", "x")
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "1" + "0" * 400 + ".0", "NaN", "Infinity"])
+def test_a_number_without_end_is_refused(number: str) -> None:
+    with pytest.raises(InputError, match="is not a number that can be used"):
+        parse(f'{{"a": [{number}]}}', "json", "x")
+    toml = number.replace("NaN", "nan").replace("Infinity", "inf")
+    with pytest.raises(InputError, match="is not a number that can be used"):
+        parse(f"a = [{toml}]", "toml", "x")
+
+
+@pytest.mark.parametrize(
+    "text", ["a" + ".a" * 200_000 + "=1", "a=" + "[" * 100_000, "[" + "'a'." * 100_000 + "a]", "x='" + "y" * (5 << 20)]
+)
+def test_toml_that_would_take_hours_is_refused_at_once(text: str) -> None:
+    with pytest.raises(InputError, match=r"nested too deeply|more than 4 MiB"):
+        parse(text, "toml", "x")
+    assert parse("a = " + dumps([0.5] * 500), "toml", "x")["a"][0] == 0.5
+
+
+def test_a_run_with_a_broken_result_is_not_compared(phaze: Any, tmp_path: Path) -> None:
+    run = small_run(tmp_path)
+    result = run / "result.json"
+    good = json.loads(result.read_text())
+    changes: list[dict[str, Any]] = [{"number": 10**6}, {"hbm_bytes": "a"}]
+    edited = [dumps({**good, "chip": {**good["chip"], **change}}) for change in changes]
+    for text in ("{", '{"chip": 3}', *edited):
+        result.write_text(text)
+        _refused(phaze("compare", "--run", run), "result.json")
+    result.unlink()
+    _refused(phaze("compare", "--run", run), "result.json")
+
+
+def test_a_journal_with_rows_of_other_kinds_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    for text in ("{", "[]", "3", '{"ran": 3, "score": 1, "lower": 1, "hbm": 1, "error": ""}'):
+        path.unlink(missing_ok=True)
+        with SqliteJournal(path, "study", "code"):
+            pass
+        base = sqlite3.connect(path)
+        base.execute("INSERT INTO evaluated VALUES (1, ?)", (text,))
+        base.execute("INSERT INTO closed VALUES (1, 'bound', 'a text', '')")
+        base.commit()
+        base.close()
+        for read in (read_evaluated, read_closed, lambda where: SqliteJournal(where, "study", "code")):
+            with pytest.raises(InputError, match="the journal is damaged"):
+                read(path)
