@@ -68,8 +68,16 @@ class Column:
             found[work] = self.time_s(work)
         return found
 
+    def tensor_hbm_bytes(self, work: int) -> Floats:
+        """Bytes that its products move from and to HBM."""
+        return self._tensor(self.products.hbm_bytes, work)
+
+    def vector_hbm_bytes(self, work: int) -> Floats:
+        """Bytes that its vector work moves from and to HBM."""
+        return self._vector(self.vectors.hbm_bytes, work)
+
     def hbm_bytes(self, work: int) -> Floats:
-        return self._tensor(self.products.hbm_bytes, work) + self._vector(self.vectors.hbm_bytes, work)
+        return self.tensor_hbm_bytes(work) + self.vector_hbm_bytes(work)
 
     def global_bytes(self, work: int) -> Floats:
         return self._tensor(self.products.global_bytes, work) + self._vector(self.vectors.global_bytes, work)
@@ -124,6 +132,18 @@ class CostTable:
     one_core: Column
     all_cores: Column
     paired: Column
+
+    def hbm_s(self, work: int, chips: ChipArrays) -> Floats:
+        """Seconds that a work's bytes, the least of both ways to run, take from HBM at the bandwidth it can reach.
+
+        Products and vector work reach shares of their own of the data sheet's bandwidth.
+        """
+        constants = self.all_cores.constants
+        columns = (self.one_core, self.all_cores)
+        tensor = [column.tensor_hbm_bytes(work) for column in columns]
+        vector = [column.vector_hbm_bytes(work) for column in columns]
+        tensor_s = np.minimum(*tensor) / (constants.hbm_share * chips.hbm_bytes_per_s)
+        return np.asarray(tensor_s + np.minimum(*vector) / (constants.vector_hbm_share * chips.hbm_bytes_per_s))
 
     def spread_s(self, work: int, paired: bool) -> Floats:
         """All-core seconds; ``paired``: a fused operator has min(T, V) cores of each kind."""

@@ -8,8 +8,9 @@ antichain       The linear program over what can run together, see ``dual.py``: 
 series          The sum over components is taken by the caller (``order.py`` proves it); switching it off bounds the
                 whole problem as one component.
 
-:func:`chip_bounds` gives critical path, load and the greedy antichain dual of one layer for every chip at once, each
-an array over chips; the greatest of them is a bound. Under ``serial`` the sum of P is the makespan itself."""
+:func:`chip_bounds` gives critical path, load and a greedy antichain dual of one layer for every chip at once, each an
+array over chips (``chip_dual.py``), and where HBM is shared the time of the bytes; the greatest of them is a bound.
+Under ``serial`` the sum of P is the makespan itself."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,11 +19,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.schedule.chip_dual import FUSED, NETWORK, TENSOR, VECTOR, kinds_and_network, queue_and_network
 from phaze.schedule.dual import antichain, greedy_credits, load_credits
 from phaze.schedule.order import bits
 from phaze.schedule.part import WORD, Floats, Part, longest_paths
 from phaze.schedule.problem import KINDS, Core
-from phaze.schedule.rules import Rules
+from phaze.schedule.rules import RULE, Rule, Rules
 
 Bound = Literal["critical_path", "load", "antichain"]
 BOUNDS: tuple[Bound, ...] = ("critical_path", "load", "antichain")
@@ -79,25 +81,61 @@ def chip_bounds(
     tensor_cores: NDArray[np.int64],
     vector_cores: NDArray[np.int64],
     use: Sequence[Bound] = BOUNDS,
+    network: Sequence[bool] | None = None,
+    hbm_s: Floats | None = None,
 ) -> dict[str, Floats]:
     """Bounds in seconds by name, each over chips: operators in topological order, times [operators, chips].
 
-    ``below`` are the masks of ``order.contract``; a collective has ``kinds[i] = "none"`` and equal times.
+    ``below`` are the masks of ``order.contract``; a collective has ``kinds[i] = "none"`` and equal times. ``network``
+    marks operators with cores that hold the network too; ``hbm_s`` counts where the rules share HBM, for operators of
+    one series component.
     """
-    if rules == "serial":
+    rule = RULE[rules]
+    if rule.one_queue:
         return {"sum": all_cores_s.sum(axis=0)}
-    least = np.minimum(one_core_s, all_cores_s)
+    if rule.named_only:
+        raise ValueError("a formula gives the makespan of rules companions; they have no bounds")
+    on_network = [kind == "none" or bool(network and network[i]) for i, kind in enumerate(kinds)]
+    queued = [i for i, flag in enumerate(on_network) if flag or not rule.one_core]
+    single = one_core_s
+    if any(kinds[i] != "none" for i in queued):
+        single = one_core_s.copy()
+        single[queued] = all_cores_s[queued]
     found: dict[str, Floats] = {}
     if "critical_path" in use:
-        found["critical_path"] = _critical_paths(below, least)
+        found["critical_path"] = _critical_paths(below, np.minimum(single, all_cores_s))
     if "load" in use:
-        found["load"] = _loads(rules, kinds, one_core_s, all_cores_s, tensor_cores, vector_cores)
-    if "antichain" in use and rules == "icml24":
-        cores = np.stack([tensor_cores, vector_cores], axis=1).astype(np.int64)
-        dual = greedy_credits(one_core_s, all_cores_s, cores, kinds, below)
+        found["load"] = _loads(rule, kinds, on_network, single, all_cores_s, tensor_cores, vector_cores)
+    if "antichain" in use:
+        cores = (tensor_cores.astype(np.int64), vector_cores.astype(np.int64))
+        dual = _dual(rule, kinds, on_network, below, single, all_cores_s, cores)
         if dual is not None:
             found["antichain"] = dual * (1 - 1e-12)
+    if rule.hbm_shared and hbm_s is not None:
+        found["hbm"] = hbm_s.sum(axis=0) * (1 - 1e-12)
     return found
+
+
+def _dual(
+    rule: Rule,
+    kinds: Sequence[Core],
+    on_network: Sequence[bool],
+    below: Sequence[int],
+    one_core_s: Floats,
+    all_cores_s: Floats,
+    cores: tuple[NDArray[np.int64], NDArray[np.int64]],
+) -> Floats | None:
+    """The antichain dual of the rule for each chip, None where it is too dear or a time is zero."""
+    collectives = [kind == "none" for kind in kinds]
+    if not rule.one_core:
+        alone = [flag and not other for flag, other in zip(on_network, collectives, strict=True)]
+        return queue_and_network(all_cores_s, collectives, alone, below)
+    if not ((one_core_s > 0).all() and (all_cores_s > 0).all()):
+        return None
+    if rule.alone:
+        return greedy_credits(one_core_s, all_cores_s, np.stack(cores, axis=1), kinds, below)
+    roles = [{"tensor": TENSOR, "vector": VECTOR, "both": FUSED, "none": NETWORK}[kind] for kind in kinds]
+    return kinds_and_network(one_core_s, all_cores_s, cores, roles, below)
 
 
 def _critical_paths(below: Sequence[int], least: Floats) -> Floats:
@@ -109,19 +147,24 @@ def _critical_paths(below: Sequence[int], least: Floats) -> Floats:
 
 
 def _loads(
-    rules: Rules,
+    rule: Rule,
     kinds: Sequence[Core],
+    on_network: Sequence[bool],
     one_core_s: Floats,
     all_cores_s: Floats,
     tensor_cores: NDArray[np.int64],
     vector_cores: NDArray[np.int64],
 ) -> Floats:
-    chips = one_core_s.shape[1]
-    network = sum((one_core_s[i] for i, kind in enumerate(kinds) if kind == "none"), np.zeros(chips))
-    alone = network if rules == "icml24" else np.zeros(chips)
-    best = network
+    nothing = np.zeros(one_core_s.shape[1])
+    best = sum((all_cores_s[i] for i, flag in enumerate(on_network) if flag), nothing)
+    waits = sum((all_cores_s[i] for i, kind in enumerate(kinds) if kind == "none"), nothing)
+    alone = nothing if rule.network_apart else waits
+    if not rule.one_core:
+        queue = sum((all_cores_s[i] for i, kind in enumerate(kinds) if kind != "none"), nothing)
+        return np.asarray(np.maximum(best, queue))
     for name, cores in (("tensor", tensor_cores), ("vector", vector_cores)):
-        own = [i for i, kind in enumerate(kinds) if name in KINDS[kind]]
+        own = [i for i, kind in enumerate(kinds) if name in KINDS[kind] and not on_network[i]]
         share = np.minimum(one_core_s[own] / np.maximum(1, cores), all_cores_s[own]).sum(axis=0)
-        best = np.maximum(best, alone + share)
+        held = [i for i, kind in enumerate(kinds) if name in KINDS[kind] and on_network[i]]
+        best = np.maximum(best, alone + share + all_cores_s[held].sum(axis=0))
     return np.asarray(best)

@@ -111,3 +111,40 @@ def mirrored(below: Sequence[int]) -> list[int]:
         for i in bits(mask):
             above[i] |= 1 << j
     return above
+
+
+def strong_components(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
+    """For every node the number of its strong component: two nodes share one where each can be reached from the other.
+
+    Two depth-first walks (Kosaraju), along the edges and, in the order of leaving, against them.
+    """
+    steps: tuple[list[list[int]], list[list[int]]] = ([[] for _ in range(count)], [[] for _ in range(count)])
+    for first, then in edges:
+        steps[0][first].append(then)
+        steps[1][then].append(first)
+    left = _leaving(count, steps[0])
+    found = [-1] * count
+    for root in reversed(left):
+        stack = [root] if found[root] < 0 else []
+        while stack:
+            node = stack.pop()
+            if found[node] < 0:
+                found[node] = root
+                stack += [other for other in steps[1][node] if found[other] < 0]
+    return found
+
+
+def _leaving(count: int, steps: Sequence[Sequence[int]]) -> list[int]:
+    """Nodes in the order in which a depth-first walk leaves them."""
+    seen, left = [False] * count, []
+    for root in range(count):
+        stack = [(root, False)]
+        while stack:
+            node, done = stack.pop()
+            if done:
+                left.append(node)
+            elif not seen[node]:
+                seen[node] = True
+                stack.append((node, True))
+                stack += [(other, False) for other in steps[node] if not seen[other]]
+    return left

@@ -24,6 +24,9 @@ HBM shared      tensor and vector work read one memory: with ``hbm_s`` the time 
                 It is a bound, not a rate: operators are not slowed one by one, and a component that waits for its
                 memory has the same length in any order of its operators.
 
+``paired`` (icml24) belongs to the published rule too: a spread fused operator works on as many cores of each kind as
+there are of the fewer (:mod:`phaze.cost.parts`); it is in the times that a problem is given.
+
 An operator with cores and ``network`` holds both for all its time, and is spread: a collective fused with its
 products piece by piece. Fewer things are held from serial to links to overlap, and from serial to icml24 to overlap,
 so optima can only fall along either line (where the HBM time of a component is no longer than its icml24 schedule, as
@@ -59,6 +62,7 @@ class Rule:
     network_apart: bool = False
     named_only: bool = False
     hbm_shared: bool = False
+    paired: bool = False
 
     @property
     def one_queue(self) -> bool:
@@ -74,7 +78,7 @@ class Rule:
 SERIAL = Rule("serial")
 COMPANIONS = Rule("companions", network_apart=True, named_only=True)
 LINKS = Rule("links", network_apart=True)
-ICML24 = Rule("icml24", one_core=True)
+ICML24 = Rule("icml24", one_core=True, paired=True)
 OVERLAP = Rule("overlap", one_core=True, kinds_apart=True, network_apart=True, hbm_shared=True)
 
 RULE: Mapping[str, Rule] = MappingProxyType({rule.name: rule for rule in (SERIAL, COMPANIONS, LINKS, ICML24, OVERLAP)})

@@ -41,4 +41,5 @@ def warm_all() -> None:
                 _warm_phases(part)
     ones = np.ones((2, 3))
     cores = np.ones(3, np.int64)
-    chip_bounds("icml24", ["tensor", "vector"], [0, 0], ones, ones, cores, cores)
+    for rule in rules:
+        chip_bounds(rule, ["tensor", "vector"], [0, 0], ones, ones, cores, cores)

@@ -1,0 +1,167 @@
+"""The times of a layer under its stack's schedule rule: what each pass takes, on one chip or on arrays of chips.
+
+    forward     the forward pass
+    backward    the backward pass as one schedule, and 8 N / HBM bandwidth to add the gradients of N parameters to those
+                of earlier microbatches; apart from each other: the operators that lead to the gradient of the input,
+                and all others (weight gradients, with the adding), as families that run them at different times need
+    selective   what selective recomputing runs again, at most the forward pass
+    full        what full recomputing runs again: the forward pass, or where the stack trims it what backward reads
+
+each the soft maximum of the device's schedule and the host (:mod:`phaze.evaluate.ruled_pass`). Under rules serial and
+companions the device's time is a formula; under others a proved schedule on one chip (:func:`layer_times`), a bound on
+many (:func:`layer_time_bounds`).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.cost.parts import ChipArrays
+from phaze.cost.table import cost_table
+from phaze.evaluate.ruled_pass import RuledPass, Times, ruled_pass
+from phaze.evaluate.serial import ACCUMULATED_BYTES, Machine, closure, needed_again
+from phaze.graph.fuse import fuse_graph, fuse_layer
+from phaze.graph.ir import Layer, Operator, OperatorGraph
+from phaze.graph.recompute import part_of
+from phaze.hardware.calibration import Constants
+from phaze.hardware.stack import Stack
+from phaze.schedule.bounds import BOUNDS, Bound
+from phaze.schedule.rules import COMPANIONS, RULE, Rule
+from phaze.schedule.solve import Known, Limits
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class RuledLayer:
+    """One distinct layer on no chip yet; ``full`` is None where a second forward pass is the first one again."""
+
+    forward: RuledPass
+    backward: RuledPass
+    input_gradient: RuledPass
+    weight_gradient: RuledPass
+    selective: RuledPass
+    full: RuledPass | None
+    parameters: int
+
+    @property
+    def passes(self) -> tuple[RuledPass, ...]:
+        """All of them, in a fixed order."""
+        own = (self.forward, self.backward, self.input_gradient, self.weight_gradient, self.selective)
+        return own if self.full is None else (*own, self.full)
+
+
+@dataclass(frozen=True, slots=True)
+class LayerTimes:
+    """Seconds on every chip."""
+
+    forward_s: Floats
+    backward_s: Floats
+    input_gradient_s: Floats
+    weight_gradient_s: Floats
+    selective_s: Floats
+    full_s: Floats
+
+
+def rule_of(stack: Stack) -> Rule:
+    """The schedule rule of a stack; older files say ``serial`` and that tensor collectives are hidden."""
+    rule = RULE[stack.schedule]
+    return COMPANIONS if rule.one_queue and stack.hides_tensor_collectives else rule
+
+
+def input_gradients(layer: Layer) -> tuple[int, ...]:
+    """The outputs of a backward pass that are no gradients of trained parameters.
+
+    A gradient has as many elements as its parameter. Where an output for the input is as large as a parameter, the
+    last one is the input's: it needs all operators of the layer.
+    """
+    elements = {tensor.id: tensor.elements for tensor in layer.backward.tensors}
+    own: dict[int, int] = {}
+    for parameter in layer.parameters:
+        if parameter.trained:
+            own[parameter.elements] = own.get(parameter.elements, 0) + 1
+    found = []
+    for output in layer.backward.outputs:
+        size = elements[output]
+        if own.get(size, 0) > 0:
+            own[size] -= 1
+        else:
+            found.append(output)
+    return tuple(found)
+
+
+def split_backward(layer: Layer) -> tuple[OperatorGraph, OperatorGraph]:
+    """The backward pass in two: the operators that lead to gradients of the input, and all others."""
+    graph, wanted = layer.backward, set(input_gradients(layer))
+    start = {op.id for op in graph.operators if wanted & {access.tensor for access in op.writes}}
+    leads = closure(list(graph.edges()), start, False)
+    first: list[Operator] = [op for op in graph.operators if op.id in leads]
+    rest: list[Operator] = [op for op in graph.operators if op.id not in leads]
+    read = {access.tensor for op in rest for access in op.reads}
+    made = {access.tensor for op in first for access in op.writes}
+    kept = [output for output in graph.outputs if output in made]
+    return part_of(graph, first, sorted({*kept, *(made & read)})), part_of(
+        graph, rest, [output for output in graph.outputs if output not in made]
+    )
+
+
+def ruled_layer(layer: Layer, machine: Machine, rule: Rule | None = None) -> RuledLayer:
+    """A traced layer as a stack runs it, under its rule or another."""
+    stack = machine.stack
+    rule = rule or rule_of(stack)
+    fused = fuse_layer(layer, stack.fusion)
+    first, rest = split_backward(layer)
+    full = None
+    if stack.trims_recompute:
+        full = ruled_pass(fuse_graph(needed_again(layer), stack.fusion), machine, rule)
+    return RuledLayer(
+        forward=ruled_pass(fused.forward, machine, rule),
+        backward=ruled_pass(fused.backward, machine, rule, backward=True),
+        input_gradient=ruled_pass(fuse_graph(first, stack.fusion), machine, rule, backward=True),
+        weight_gradient=ruled_pass(fuse_graph(rest, stack.fusion), machine, rule, backward=True),
+        selective=ruled_pass(fused.selective.rerun, machine, rule),
+        full=full,
+        parameters=layer.parameter_elements,
+    )
+
+
+def _assembled(layer: RuledLayer, found: Sequence[Floats], hbm_bytes_per_s: Floats) -> LayerTimes:
+    forward, backward, inputs, weights, selective = found[:5]
+    adding = ACCUMULATED_BYTES * layer.parameters / hbm_bytes_per_s
+    full = forward if layer.full is None else np.minimum(forward, found[5])
+    return LayerTimes(forward, backward + adding, inputs, weights + adding, np.minimum(forward, selective), full)
+
+
+def _over_passes(
+    layer: RuledLayer,
+    chips: ChipArrays,
+    constants: Constants,
+    device_s: Callable[[RuledPass, Times], Floats],
+) -> LayerTimes:
+    works = [work for one in layer.passes for work in one.works]
+    table, first, found = cost_table(works, chips, constants), 0, []
+    for one in layer.passes:
+        device = device_s(one, one.times(table, first, chips)) if one.works else np.zeros(len(chips))
+        found.append(one.with_host(device))
+        first += len(one.works)
+    return _assembled(layer, found, chips.hbm_bytes_per_s * constants.vector_hbm_share)
+
+
+def layer_times(
+    layer: RuledLayer,
+    chips: ChipArrays,
+    constants: Constants,
+    limits: Limits | None = None,
+    known: Known | None = None,
+) -> LayerTimes:
+    """Exact times on every chip of ``chips``; where no formula gives them, a schedule for each pass and chip."""
+    return _over_passes(layer, chips, constants, lambda one, times: one.device_s(times, limits, known))
+
+
+def layer_time_bounds(
+    layer: RuledLayer, chips: ChipArrays, constants: Constants, use: Sequence[Bound] = BOUNDS
+) -> LayerTimes:
+    """Times that no schedule undercuts, on every chip at once; monotone in the device's time, so bounds stay bounds."""
+    return _over_passes(layer, chips, constants, lambda one, times: one.bound(times, use))

@@ -1,0 +1,285 @@
+"""One pass of a layer under the schedule rule of its stack: on no chip yet, then on arrays of chips or on one exactly.
+
+A (fused) graph becomes operators, each one of
+
+    a work             seconds on all cores and, where the rule has such a way, on one; its HBM time
+    a collective c     seconds on the network; under rules companions beside its weight gradients W(c)
+    c in n pieces      a stack that cuts gathers and scatters runs c with the products next to it as one operator that
+                       holds cores and network:  max(c, p) + min(c, p) / n + b,  p the products' time, b that of what
+                       lies between them and c (a sum before a scatter, a norm after a gather)
+
+Then, with d_i the operators' times in their shortest way (:mod:`phaze.schedule.rules` has the rules):
+
+    serial       device = sum of d                                                         exact, all chips at once
+    companions   device = sum of d - sum over c of min(d_c, sum of W(c))                   exact, all chips at once
+    others       device = least makespan (:meth:`RuledPass.schedule`), or no less than     for one chip
+                          bounds for all chips at once (:meth:`RuledPass.bound`)
+    pass = (device^3 + host^3)^(1/3),  host = operators x host time: the host runs ahead, but not far
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.cost.collective import CollectiveCost, collective, kind_named
+from phaze.cost.parts import ChipArrays
+from phaze.cost.table import CostTable
+from phaze.cost.work import Work, works_of
+from phaze.evaluate.serial import SOFTNESS, Machine, companions
+from phaze.graph.ir import OperatorGraph
+from phaze.schedule.bounds import BOUNDS, Bound, chip_bounds
+from phaze.schedule.order import Order, contract, series, strong_components
+from phaze.schedule.problem import Core, Operator, Problem, Schedule
+from phaze.schedule.rules import Rule, groups_in_turn
+from phaze.schedule.solve import Known, Limits, solve
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """A collective cut into ``count`` pieces, and the products that work on one piece while the next is on its way."""
+
+    collective: int
+    count: int
+    products: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One operator of the schedule: its places in the graph, and which of them run in pieces beside each other."""
+
+    places: tuple[int, ...]
+    core: Core
+    network: bool
+    cut: tuple[Pieces, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds of every unit on every chip, [units, chips]: on one core, spread, and of its bytes at full bandwidth."""
+
+    one_core_s: Floats
+    spread_s: Floats
+    hbm_s: Floats
+    tensor_cores: NDArray[np.int64]
+    vector_cores: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RuledPass:
+    """A pass on no chip yet; ``beside`` pairs units."""
+
+    rule: Rule
+    works: tuple[Work, ...]
+    collectives: tuple[CollectiveCost | None, ...]
+    units: tuple[Unit, ...]
+    edges: tuple[tuple[int, int], ...]
+    beside: tuple[tuple[int, int], ...]
+    host_s: float
+
+    @property
+    def sent_bytes(self) -> float:
+        """Bytes that one device sends."""
+        return sum(cost.sent_bytes for cost in self.collectives if cost is not None)
+
+    @cached_property
+    def parts(self) -> tuple[Order, ...]:
+        """The components that run one after another, whatever the chip; units by position."""
+        ones = tuple(Operator(str(i), u.core, *self._unit_times(u), u.network) for i, u in enumerate(self.units))
+        return tuple(series(contract(Problem(self.rule.name, 1, 1, ones, self.edges))))
+
+    def _unit_times(self, unit: Unit) -> tuple[float, float]:
+        free = unit.core == "none" and all(self.waits_s[place] == 0 for place in unit.places)
+        return (0.0, 0.0) if free else (1.0, 1.0)
+
+    @cached_property
+    def waits_s(self) -> tuple[float, ...]:
+        """Seconds of collectives by place in the graph, 0 for others."""
+        return tuple(0.0 if cost is None else cost.time_s for cost in self.collectives)
+
+    def times(self, table: CostTable, first: int, chips: ChipArrays) -> Times:
+        """All units on all chips; the rows of the pass's works in the table begin at ``first``."""
+        count = len(chips)
+        one, spread, hbm = (np.zeros((len(self.works), count)) for _ in range(3))
+        for at in range(len(self.works)):
+            row = table.rows[first + at]
+            spread[at] = table.spread_s(row, paired=self.rule.paired)
+            one[at] = table.one_core.time_s(row) if self.rule.one_core else spread[at]
+            if self.rule.hbm_shared:
+                hbm[at] = np.minimum(np.minimum(one[at], spread[at]), table.hbm_s(row, chips))
+        return Times(*self._joined(one, spread, hbm), *_cores(chips))
+
+    def _joined(self, one: Floats, spread: Floats, hbm: Floats) -> tuple[Floats, Floats, Floats]:
+        """The works' times as those of units."""
+        shape = (len(self.units), one.shape[1])
+        found = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        for at, unit in enumerate(self.units):
+            for place in unit.places:
+                found[2][at] += hbm[place]
+            if len(unit.places) == 1 and not unit.network:
+                found[0][at], found[1][at] = one[unit.places[0]], spread[unit.places[0]]
+                continue
+            inside = {place for cut in unit.cut for place in (cut.collective, *cut.products)}
+            seconds = np.zeros(shape[1])
+            for cut in unit.cut:
+                products = sum((spread[place] for place in cut.products), np.zeros(shape[1]))
+                seconds = seconds + in_pieces(np.full(shape[1], self.waits_s[cut.collective]), products, cut.count)
+            for place in unit.places:
+                if place not in inside:
+                    seconds = seconds + spread[place] + self.waits_s[place]
+            found[0][at] = found[1][at] = seconds
+        return found
+
+    def exact(self, times: Times) -> Floats | None:
+        """Device seconds on every chip where a formula gives them, else None."""
+        if self.rule.one_queue or self.rule.named_only:
+            total = times.spread_s.sum(axis=0)
+            named: dict[int, Floats] = {}
+            for one, other in self.beside if self.rule.named_only else ():
+                named[one] = named.get(one, 0.0) + times.spread_s[other]
+            for one, work in named.items():
+                total = total - np.minimum(times.spread_s[one], work)
+            return np.asarray(total)
+        return None
+
+    def bound(self, times: Times, use: Sequence[Bound] = BOUNDS) -> Floats:
+        """Device seconds that no schedule undercuts, on every chip."""
+        exact = self.exact(times)
+        if exact is not None:
+            return exact
+        total = np.zeros(times.spread_s.shape[1])
+        for part in self.parts:
+            own = list(part.operators)
+            found = chip_bounds(
+                self.rule.name,
+                [self.units[i].core for i in own],
+                part.below,
+                times.one_core_s[own],
+                times.spread_s[own],
+                times.tensor_cores,
+                times.vector_cores,
+                use=use,
+                network=[self.units[i].network for i in own],
+                hbm_s=times.hbm_s[own],
+            )
+            total = total + np.max(np.stack(list(found.values())), axis=0)
+        return total
+
+    def problem(self, times: Times, chip: int) -> Problem:
+        """The scheduling problem on one chip of an array; cores beyond the number of operators make no difference."""
+        operators = tuple(
+            Operator(
+                str(at),
+                unit.core,
+                float(times.one_core_s[at, chip]),
+                float(times.spread_s[at, chip]),
+                unit.network,
+                float(times.hbm_s[at, chip]),
+            )
+            for at, unit in enumerate(self.units)
+        )
+        tensor, vector = (min(int(n[chip]), len(operators)) for n in (times.tensor_cores, times.vector_cores))
+        return Problem(self.rule.name, tensor, vector, operators, self.edges, self.beside)
+
+    def schedule(self, times: Times, chip: int, limits: Limits | None = None, known: Known | None = None) -> Schedule:
+        """The best schedule on one chip, proved or with its bound."""
+        return solve(self.problem(times, chip), limits=limits, known=known)
+
+    def device_s(self, times: Times, limits: Limits | None = None, known: Known | None = None) -> Floats:
+        """Device seconds on every chip, exactly: a formula, or a schedule for each."""
+        exact = self.exact(times)
+        if exact is not None:
+            return exact
+        count = times.spread_s.shape[1]
+        return np.array([self.schedule(times, chip, limits, known).makespan_s for chip in range(count)])
+
+    def with_host(self, device_s: Floats) -> Floats:
+        """The soft maximum of device and host."""
+        return np.asarray((device_s**SOFTNESS + self.host_s**SOFTNESS) ** (1 / SOFTNESS))
+
+
+def in_pieces(collective_s: Floats, products_s: Floats, pieces: int) -> Floats:
+    """A collective cut into pieces beside products: ``max(c, p) + min(c, p) / n``; one piece is one after the other.
+
+    While a piece is on its way the products work on the piece before it: of the shorter of the two only one piece is
+    seen.
+    """
+    return np.asarray(np.maximum(collective_s, products_s) + np.minimum(collective_s, products_s) / pieces)
+
+
+def _cores(chips: ChipArrays) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    return chips.tensor_cores.astype(np.int64), chips.vector_cores.astype(np.int64)
+
+
+def _core(work: Work) -> Core:
+    return "none" if work.core == "network" else work.core
+
+
+def ruled_pass(graph: OperatorGraph, machine: Machine, rule: Rule, backward: bool = False) -> RuledPass:
+    """A (fused) pass on a machine; ``backward``: collectives may stand beside products of weight gradients."""
+    costs: list[CollectiveCost | None] = []
+    for operator in graph.operators:
+        cost = None
+        if operator.core == "network":
+            kind, size, group = kind_named(operator.kind), operator.size("bytes"), operator.size("group")
+            cost = collective(kind, size, group, machine.cluster, machine.basis)
+        costs.append(cost)
+    works = tuple(works_of(graph))
+    place = {operator.id: at for at, operator in enumerate(graph.operators)}
+    edges = [(place[tail], place[head]) for tail, head in graph.edges()]
+    hides, cut = backward and rule.named_only, machine.stack.piecewise_collectives
+    beside = companions(graph, cut, hides or (backward and cut and rule.network_apart)) if hides or cut else {}
+    joined = [
+        Pieces(at, graph.operators[at].size("group"), others)
+        for at, others in beside.items()
+        if cut and others and (rule.named_only or graph.operators[at].kind != "all_reduce")
+    ]
+    units, of = _units(works, edges, joined)
+    merged = tuple(sorted({(of[i], of[j]) for i, j in edges if of[i] != of[j]}))
+    named = _named(len(units), merged, {of[at]: [of[i] for i in others] for at, others in beside.items()})
+    host_s = sum(operator.core != "none" for operator in graph.operators) * machine.stack.host_s
+    return RuledPass(rule, works, tuple(costs), units, merged, named if hides and not cut else (), host_s)
+
+
+def _named(
+    count: int, edges: Sequence[tuple[int, int]], beside: Mapping[int, Sequence[int]]
+) -> tuple[tuple[int, int], ...]:
+    """The pairs of all collectives that can stand beside what they name with the groups one after another."""
+    found: tuple[tuple[int, int], ...] = ()
+    for at, others in beside.items():
+        more = (*found, *((at, other) for other in others))
+        if groups_in_turn(count, edges, more) is not None:
+            found = more
+    return found
+
+
+def _units(
+    works: Sequence[Work], edges: Sequence[tuple[int, int]], joined: Sequence[Pieces]
+) -> tuple[tuple[Unit, ...], list[int]]:
+    """The units in the order of their first places, and the unit of each place.
+
+    What runs in pieces is one unit, with all that lies between its members: the strong components of the graph in which
+    members of a group lead to each other.
+    """
+    back = [(a, b) for cut in joined for i in cut.products for a, b in ((cut.collective, i), (i, cut.collective))]
+    of = strong_components(len(works), [*edges, *back])
+    places: dict[int, list[int]] = {}
+    for place, number in enumerate(of):
+        places.setdefault(number, []).append(place)
+    units = []
+    for own in places.values():
+        cuts = tuple(cut for cut in joined if cut.collective in own)
+        cores = {_core(works[place]) for place in own}
+        some = sorted(cores - {"none"})
+        core: Core = "none" if not some else "both" if len(some) > 1 else _core(works[_first(own, works, some[0])])
+        units.append(Unit(tuple(own), core, any(works[place].core == "network" for place in own), cuts))
+    order = {number: at for at, number in enumerate(places)}
+    return tuple(units), [order[number] for number in of]
+
+
+def _first(own: Sequence[int], works: Sequence[Work], core: str) -> int:
+    return next(place for place in own if works[place].core == core)

@@ -1,0 +1,157 @@
+"""Layer times under a stack's schedule rule: equal to the formulas where there are some, ordered by rule, bounded."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from phaze.cost.parts import ChipArrays, chip_arrays
+from phaze.cost.table import cost_table
+from phaze.evaluate.layer_times import (
+    input_gradients,
+    layer_time_bounds,
+    layer_times,
+    rule_of,
+    ruled_layer,
+    split_backward,
+)
+from phaze.evaluate.layers import Setting, layer_costs
+from phaze.evaluate.ruled_pass import in_pieces
+from phaze.evaluate.serial import Machine
+from phaze.graph.ir import Layer, Model
+from phaze.graph.zoo import load_model
+from phaze.hardware.calibration import IDEAL
+from phaze.hardware.library import load_chip, load_cluster, load_stack, preset_names
+from phaze.schedule.order import strong_components
+from phaze.schedule.rules import COMPANIONS, ICML24, LINKS, OVERLAP, SERIAL, Rule
+from tests.bench.test_cost import paper_chips
+
+FREER = (SERIAL, COMPANIONS, LINKS, OVERLAP)
+TIMES = ("forward_s", "backward_s", "selective_s", "full_s")
+
+
+def _block(model: Model) -> Layer:
+    return model.layers[max(range(len(model.layers)), key=model.count)]
+
+
+def _machine(stack: str = "ideal", cluster: str = "dgx-h100") -> Machine:
+    return Machine(load_cluster(cluster), load_stack(stack))
+
+
+def _some_chips(count: int, seed: int) -> ChipArrays:
+    chips = paper_chips()
+    return chips.taken(np.random.default_rng(seed).choice(len(chips), count, replace=False))
+
+
+def _assert_as_before(model: Model, setting: Setting) -> int:
+    chips = chip_arrays([setting.chip])
+    rule = rule_of(setting.stack)
+    for layer, before in zip(model.layers, layer_costs(model, setting), strict=True):
+        kept = rule if rule in (SERIAL, COMPANIONS) else SERIAL
+        now = layer_times(ruled_layer(layer, setting.machine, kept), chips, setting.constants)
+        for name in TIMES:
+            assert getattr(now, name)[0] == pytest.approx(getattr(before, name), rel=1e-9), (layer.name, name)
+    return len(model.layers)
+
+
+@pytest.mark.parametrize("stack", preset_names("stacks"))
+def test_formulas_of_a_stack_are_its_schedules(stack: str) -> None:
+    """Hidden collectives are order constraints, and collectives in pieces are a fusion: the same seconds."""
+    setting = Setting(load_chip("h100"), load_cluster("dgx-h100"), load_stack(stack))
+    for name, width, spread in (("llama2-7b", 8, True), ("llama2-7b", 8, False), ("bert-large", 1, False)):
+        _assert_as_before(load_model(name, tensor=width, sequence_parallel=spread), setting)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stack", preset_names("stacks"))
+@pytest.mark.parametrize("chip", ["a100-80gb", "tpu-v4", "mi300x"])
+@pytest.mark.parametrize("model", ["gpt3-175b", "mixtral-8x7b", "t5-large", "vit-large", "llama3-70b"])
+def test_formulas_of_a_stack_are_its_schedules_everywhere(stack: str, chip: str, model: str) -> None:
+    setting = Setting(load_chip(chip), load_cluster("selene"), load_stack(stack))
+    for width, spread in ((1, False), (4, False), (4, True), (8, True)):
+        _assert_as_before(load_model(model, tensor=width, sequence_parallel=spread), setting)
+
+
+@pytest.mark.parametrize("stack", ["ideal", "megatron-core", "maxtext", "megatron-2022"])
+def test_a_stack_that_may_overlap_more_is_never_slower(stack: str) -> None:
+    chips = _some_chips(4, 1)
+    for model in (load_model("llama2-7b", tensor=8, sequence_parallel=True), load_model("gpt3-175b", tensor=8)):
+        layer = _block(model)
+        found = [layer_times(ruled_layer(layer, _machine(stack), rule), chips, IDEAL) for rule in FREER]
+        for slow, fast in pairwise(found):
+            for name in TIMES:
+                assert np.all(getattr(fast, name) <= getattr(slow, name) * (1 + 1e-9)), (stack, name)
+
+
+def test_a_pass_that_overlaps_is_no_shorter_than_its_bytes_over_the_bandwidth() -> None:
+    """Tensor and vector work share one memory; with a memory each, schedules of BERT's backward were 25 % too short."""
+    chips = _some_chips(12, 2)
+    one = ruled_layer(_block(load_model("bert-large")), _machine(), OVERLAP).backward
+    table = cost_table(one.works, chips, IDEAL)
+    least = [np.minimum(table.one_core.hbm_bytes(row), table.all_cores.hbm_bytes(row)) for row in table.rows]
+    bytes_ = np.sum(least, axis=0)
+    lengths = one.device_s(one.times(table, 0, chips))
+    assert np.all(lengths >= bytes_ / chips.hbm_bytes_per_s * (1 - 1e-9))
+
+
+def _assert_bounded(model: Model, rule: Rule, count: int, seed: int) -> int:
+    chips = _some_chips(count, seed)
+    layer = ruled_layer(_block(model), _machine(), rule)
+    exact, bound = layer_times(layer, chips, IDEAL), layer_time_bounds(layer, chips, IDEAL)
+    for name in (*TIMES, "input_gradient_s", "weight_gradient_s"):
+        assert np.all(getattr(bound, name) <= getattr(exact, name) * (1 + 1e-9)), (model.name, rule.name, name)
+    return count
+
+
+@pytest.mark.parametrize("rule", [LINKS, ICML24, OVERLAP], ids=lambda rule: rule.name)
+def test_no_bound_is_above_an_exact_layer_time(rule: Rule) -> None:
+    for seed, (name, width) in enumerate((("bert-large", 4), ("gpt3-175b", 8), ("llama2-7b", 2))):
+        _assert_bounded(load_model(name, tensor=width), rule, 8, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", [LINKS, ICML24, OVERLAP], ids=lambda rule: rule.name)
+@pytest.mark.parametrize("model", ["bert-large", "gpt3-175b", "llama2-7b", "llama3-8b", "vit-large"])
+@pytest.mark.parametrize(("width", "spread"), [(1, False), (4, False), (4, True)])
+def test_no_bound_is_above_an_exact_layer_time_on_many_chips(rule: Rule, model: str, width: int, spread: bool) -> None:
+    _assert_bounded(load_model(model, tensor=width, sequence_parallel=spread), rule, 40, width)
+
+
+def test_a_collective_in_pieces_shows_one_piece_of_the_shorter() -> None:
+    c, p = np.array([8.0, 2.0]), np.array([2.0, 8.0])
+    assert in_pieces(c, p, 1).tolist() == [10.0, 10.0]
+    assert in_pieces(c, p, 4).tolist() == [8.5, 8.5]
+    layer = _block(load_model("llama2-7b", tensor=8, sequence_parallel=True))
+    machine = _machine("megatron-core")
+    cut = ruled_layer(layer, machine, LINKS)
+    assert any(unit.cut and unit.network and unit.core != "none" for unit in cut.forward.units)
+    whole = replace(machine, stack=replace(machine.stack, piecewise_collectives=False))
+    assert not any(unit.cut for unit in ruled_layer(layer, whole, LINKS).forward.units)
+
+
+def test_a_backward_pass_apart_is_its_two_halves() -> None:
+    """Every operator is in one half, each half is shorter than the whole, and together they do its products."""
+    chips = chip_arrays([load_chip("h100")])
+    for name, width in (("llama2-7b", 8), ("gpt2-xl", 1), ("bert-large", 4)):
+        model = load_model(name, tensor=width)
+        layer = _block(model)
+        sizes = {tensor.id: tensor.elements * tensor.element_bytes for tensor in layer.backward.tensors}
+        assert sum(sizes[i] for i in input_gradients(layer)) == layer.input_bytes
+        ruled = ruled_layer(layer, _machine(), LINKS)
+        halves = [operator.id for half in split_backward(layer) for operator in half.operators]
+        assert sorted(halves) == sorted(operator.id for operator in layer.backward.operators)
+        found = layer_times(ruled, chips, IDEAL)
+        assert 0 < found.input_gradient_s[0] < found.backward_s[0]
+        assert 0 < found.weight_gradient_s[0] < found.backward_s[0]
+        work = [
+            sum(w.flops for w in one.works) for one in (ruled.input_gradient, ruled.weight_gradient, ruled.backward)
+        ]
+        assert work[0] + work[1] == work[2]
+
+
+def test_nodes_that_reach_each_other_are_one_component() -> None:
+    found = strong_components(6, [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 3)])
+    assert found[0] == found[1] == found[2]
+    assert found[3] == found[4]
+    assert len(set(found)) == 3
