@@ -4,6 +4,8 @@ Devices are numbered with the innermost level filled first; U_l devices make a g
 follow each other share a group of level l if the devices from the first of the one to the last of the other do.
 """
 
+from itertools import accumulate
+from operator import mul
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +15,10 @@ from phaze.hardware.cluster import Cluster
 from phaze.placement.cluster_problem import Order
 
 Ints = npt.NDArray[np.int64]
+
+# Levels may join more devices than 64 bits count; a plan numbers far fewer, and a group that holds more than this holds
+# them all.
+MOST_NUMBERED = 2**62
 
 
 class Shape(NamedTuple):
@@ -25,8 +31,9 @@ class Shape(NamedTuple):
 
 
 def units(cluster: Cluster) -> Ints:
-    """U_l for every level."""
-    return np.cumprod([level.size for level in cluster.levels])
+    """U_l for every level, or what no plan reaches."""
+    joined = accumulate((level.size for level in cluster.levels), mul)
+    return np.array([min(count, MOST_NUMBERED) for count in joined], np.int64)
 
 
 def _levels(first: Ints, last: Ints, sizes: Ints) -> Ints:

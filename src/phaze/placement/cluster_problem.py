@@ -73,6 +73,8 @@ Choice = Literal["none", "selective", "full", "best"]
 ORDERS: tuple[Order, ...] = ("pipeline", "data")
 MODES: tuple[Mode, ...] = ("none", "selective", "full")
 ZEROS = (0, 1, 2, 3)
+# As for the link of rules icml24: slower levels make times without end.
+SLOWEST_LEVEL_BYTES_PER_S = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,13 @@ class ClusterProblem:
             raise InputError(
                 "devices", f"the cluster has {self.cluster.devices} and {self.devices} are asked for", "ask for fewer"
             )
+        for level in self.cluster.levels:
+            if level.bandwidth_bytes_per_s < SLOWEST_LEVEL_BYTES_PER_S:
+                raise InputError(
+                    f"cluster: {level.name}.bandwidth",
+                    f"{level.bandwidth_bytes_per_s!r} bytes a second are out of range",
+                    f"it must be at least {SLOWEST_LEVEL_BYTES_PER_S:g}",
+                )
         if self.zero not in ZEROS:
             raise InputError("zero", f"{self.zero} is out of range", "use 0, 1, 2 or 3")
         require_same_layers(self.graphs)

@@ -21,7 +21,7 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
-from phaze.errors import PhazeError
+from phaze.errors import InputError, PhazeError
 from phaze.placement import cluster_kernels as kernels
 from phaze.placement import cut_kernels
 from phaze.placement.charts import Chart
@@ -36,6 +36,8 @@ MOST_KEPT = 5_000_000
 # With more stages than this in all widths they are searched one after another, so that one at a time is in memory.
 MANY_PAIRS = 600_000
 AGREEMENT = 1e-9
+# Every number of copies up to the most is looked at, which takes memory and minutes beyond this.
+MOST_COPIES = 2**24
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -262,6 +264,11 @@ def _quick_bound(problem: ClusterProblem, graph: LayerGraph) -> float:
 
 def fastest_plan(problem: ClusterProblem, prices: Prices, below_s: float = inf) -> Plan | None:
     """The plan with the least batch time, or None when nothing fits, or nothing that takes less than ``below_s``."""
+    copies = min(problem.microbatches, problem.devices // problem.graphs[0].width)
+    if copies > MOST_COPIES:
+        raise InputError(
+            "microbatches", f"{copies:,} copies of the model are possible", f"give at most {MOST_COPIES:,} microbatches"
+        )
     given, best = list(zip(problem.graphs, problem.extras, strict=True)), _Best(below_s)
     if sum(len(graph.layers) * (len(graph.layers) + 1) // 2 for graph in problem.graphs) <= MANY_PAIRS:
         best = _search(problem, [ready(problem, *one, prices) for one in given], prices, best)

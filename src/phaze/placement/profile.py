@@ -3,14 +3,24 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from phaze.documents import Count, Document, Format, NonNegative, Positive, check
 from phaze.errors import InputError
 from phaze.hardware.files import LevelTable
 from phaze.placement.problem import Layer, LayerGraph, Problem, layer_graph
 
-Amount = Annotated[NonNegative, Field(lt=1e24)]
+# Nothing real is smaller, and beneath it quotients of bytes and rates lose the digits that a checker compares.
+SMALLEST = 1e-30
+
+
+def _real_amount(value: float) -> float:
+    if 0 < value < SMALLEST:
+        raise ValueError(f"it must be 0 or at least {SMALLEST:g}")
+    return value
+
+
+Amount = Annotated[NonNegative, Field(lt=1e24), AfterValidator(_real_amount)]
 CLUSTER_KEYS = ("cluster", "stack", "precision", "zero", "schedule", "hbm_bytes_per_s")
 LAYER_KEYS = ("selective_bytes", "selective_s", "full_s", "tied", "tied_bytes")
 
@@ -58,7 +68,7 @@ class ProfileFile(Document):
     schema_name: Annotated[Literal["phaze.profile/1"], Field(alias="schema")]
     rules: Literal["icml24", "cluster"]
     devices: Count
-    hbm_bytes: Annotated[Positive, Field(lt=1e24)]
+    hbm_bytes: Annotated[Positive, Field(ge=SMALLEST, lt=1e24)]
     link_bytes_per_s: Annotated[Positive, Field(ge=1e-6, lt=1e24)] | None = None
     microbatches: Count
     optimizer: Literal["sgd", "adam"]
@@ -68,7 +78,7 @@ class ProfileFile(Document):
     precision: Literal["fp32", "bf16", "fp8"] | None = None
     zero: Annotated[int, Field(ge=0, le=3)] | None = None
     schedule: Literal["1f1b", "gpipe"] | None = None
-    hbm_bytes_per_s: Annotated[Positive, Field(lt=1e24)] | None = None
+    hbm_bytes_per_s: Annotated[Positive, Field(ge=1e-6, lt=1e24)] | None = None
     widths: dict[str, WidthTable]
 
 
