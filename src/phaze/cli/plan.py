@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from phaze.cli.answer import Answer, answering
+from phaze.cli.graph import SOURCES
 from phaze.cli.place import Perfetto, write_trace
 from phaze.errors import InputError
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 Fixed = Annotated[
     str | None, typer.Option("--fixed", help="A run (phaze.run/1) whose plan is priced; - for standard input.")
 ]
-ModelName = Annotated[str | None, typer.Option("--model", help="A named model: see phaze models.")]
+ModelName = Annotated[str | None, typer.Option("--model", help=SOURCES)]
 Gpt = Annotated[str | None, typer.Option(help="A gpt by sizes: hidden=4096,layers=36,heads=32,vocabulary=51200,...")]
 Llama = Annotated[str | None, typer.Option(help="A llama by sizes: hidden=4096,layers=32,heads=32,mlp=11008,...")]
 ChipName = Annotated[str | None, typer.Option("--chip", help="A chip: a preset or a file.")]
@@ -182,8 +183,9 @@ def _planned(asked: "Asked", perfetto: str | None) -> Answer:
     from phaze.evaluate.levers import sought_levers
     from phaze.evaluate.plan import experts_plan, rule_of_thumb
     from phaze.evaluate.request import request_of
+    from phaze.report.terminal import tracing
 
-    request = request_of(asked)
+    request = request_of(asked, tracing)
     found = _tried(request)
     hbm_bytes = request.setting.chip.hbm.size_bytes
     if all(candidate.plan is None for candidate in found):

@@ -19,7 +19,9 @@ from phaze.evaluate.request import Asked
 from phaze.evaluate.run_file import Job, Reference, Size
 from phaze.graph.ir import Attention, Model
 from phaze.graph.store import load as load_graph
-from phaze.graph.zoo import load_family, load_model
+from phaze.graph.supply.point import Point
+from phaze.graph.supply.supply import supply_of
+from phaze.graph.zoo import load_family
 from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import grown
 from phaze.hardware.library import load_built_stack, load_chip, load_cluster
@@ -113,7 +115,8 @@ def reopened(document: Mapping[str, Any], where: str) -> Reopened:
     if job.family is not None and job.sizes is not None:
         model = load_family(job.family, job.sizes, **split)
     elif job.model is not None:
-        model = load_model(job.model, **split)
+        supply = supply_of(job.model, runs=False)
+        model = supply.model(Point(**{**split, "sequence": supply.facts.length(job.sequence)}))
     elif job.graph is not None:
         model = load_graph(job.graph)
     else:

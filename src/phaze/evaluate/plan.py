@@ -37,7 +37,8 @@ class Request:
     """A job to plan: ``model_at`` gives the trace of one rank at (width, microbatch, sequence parallel); ``experts`` is
     the published split (pipeline, data, tensor) of 1024 devices, where there is one. ``chunks`` to evaluate beside 1;
     None: all that divide. ``zeros``: stages of ZeRO to try beside ``zero``, where it is free.
-    ``wider``: usual widths that need more devices than there are."""
+    ``wider``: usual widths that need more devices than there are. ``refused``: choices that the model cannot run, and
+    why."""
 
     model_at: ModelAt
     setting: Setting
@@ -54,6 +55,7 @@ class Request:
     chunks: tuple[int, ...] | None = None
     zeros: tuple[int, ...] = ()
     wider: tuple[int, ...] = ()
+    refused: tuple[tuple[tuple[int, int, bool], str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +106,12 @@ def problem_at(request: Request, model: Model) -> ClusterProblem:
 
 def choices(request: Request) -> Iterator[tuple[int, int, bool]]:
     """Every (width, microbatch, sequence parallel) to try, in order."""
+    refused = {choice for choice, _ in request.refused}
     for width in request.widths:
         for microbatch in request.microbatches:
             for spread in request.sequence_parallel if width > 1 else (False,):
-                yield width, microbatch, spread
+                if (width, microbatch, spread) not in refused:
+                    yield width, microbatch, spread
 
 
 def candidates(request: Request) -> Iterator[Candidate]:

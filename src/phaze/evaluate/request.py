@@ -1,15 +1,16 @@
 """From what a person asks (names, counts) to a job that can be planned."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from phaze.errors import InputError, unknown_name
 from phaze.evaluate.layers import Setting
-from phaze.evaluate.plan import Request
-from phaze.graph.family import FAMILIES, check_sizes
-from phaze.graph.ir import Attention, Model
-from phaze.graph.zoo import entry_of, load_family, load_model
+from phaze.evaluate.plan import Request, choices
+from phaze.graph.ir import Attention
+from phaze.graph.supply.point import Point
+from phaze.graph.supply.supply import Family, Supply, supply_of
+from phaze.graph.supply.tracing import Watch, silent
 from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import grown
 from phaze.hardware.library import load_built_stack, load_chip, load_cluster
@@ -17,7 +18,6 @@ from phaze.hardware.stack import require_priced
 from phaze.placement.cluster_problem import MODES, ZEROS, Choice
 
 MOST_MICROBATCH = 16
-WIDTHS = (1, 2, 4, 8)
 RECOMPUTES = (*MODES, "best")
 
 
@@ -42,21 +42,22 @@ class Asked:
     chunks: tuple[int, ...] | None = None
 
 
-def _usual_widths(asked: Asked) -> tuple[int, ...]:
-    if asked.sizes is not None:
-        values = check_sizes(asked.model, asked.sizes)
-        divided = FAMILIES[asked.model].divided
-        return tuple(width for width in WIDTHS if all(values[key] % width == 0 for key in divided))
-    return entry_of(asked.model).shipped
-
-
 def usual_microbatches(batch: int) -> tuple[int, ...]:
     """Powers of two that divide the batch."""
     return tuple(size for size in (1, 2, 4, 8, MOST_MICROBATCH) if size <= batch and batch % size == 0)
 
 
-def request_of(asked: Asked) -> Request:
-    """The request with every name looked up."""
+def _traced(supply: Supply, request: Request, at: Callable[[int, int, bool], Point], watch: Watch) -> Request:
+    """The request with every choice at hand; what the model refuses is left out, with its reason."""
+    points = {at(*choice): choice for choice in choices(request)}
+    failed = supply.prepare(list(points), watch)
+    if len(failed) == len(points):
+        raise failed[min(failed)]
+    return replace(request, refused=tuple((points[point], str(failed[point])) for point in sorted(failed)))
+
+
+def request_of(asked: Asked, watch: Watch = silent) -> Request:
+    """The request with every name looked up; a model that is not built in is traced, and ``watch`` sees how far."""
     chip = load_chip(asked.chip)
     name = asked.cluster or chip.cluster
     if name is None:
@@ -70,37 +71,32 @@ def request_of(asked: Asked) -> Request:
         raise unknown_name("--recompute", "way to recompute", asked.recompute, RECOMPUTES)
     cluster = grown(load_cluster(name), asked.devices, "--devices")
     stack = load_built_stack(asked.stack or cluster.stack)
-    widths = asked.widths or _usual_widths(asked)
+    supply = supply_of(asked.model) if asked.sizes is None else Family(asked.model, asked.sizes)
+    widths = asked.widths or supply.facts.widths
     fitting = tuple(width for width in widths if width <= asked.devices)
     if not fitting:
         raise InputError("--tensor", f"none of {list(widths)} fits {asked.devices} devices", "give a smaller width")
+    length = supply.facts.length(asked.sequence)
+    microbatches, spreads = supply.options(usual_microbatches(asked.batch))
 
-    def model_at(width: int, microbatch: int, spread: bool) -> Model:
-        split: dict[str, Any] = {
-            "tensor": width,
-            "microbatch": microbatch,
-            "sequence": asked.sequence,
-            "attention": asked.attention,
-            "sequence_parallel": spread,
-        }
-        if asked.sizes is not None:
-            return load_family(asked.model, asked.sizes, **split)
-        return load_model(asked.model, **split)
+    def point_at(width: int, microbatch: int, spread: bool) -> Point:
+        return Point(width, microbatch, length, asked.attention, spread)
 
-    return Request(
-        model_at=model_at,
+    request = Request(
+        model_at=lambda *choice: supply.model(point_at(*choice)),
         setting=Setting(chip, cluster, stack, asked.basis),
         devices=asked.devices,
         batch=asked.batch,
         widths=fitting,
-        microbatches=asked.microbatches or usual_microbatches(asked.batch),
-        sequence_parallel=(False, True),
+        microbatches=asked.microbatches or microbatches,
+        sequence_parallel=spreads,
         precision=require_priced(stack.precision, f"the stack {stack.name}: precision"),
         optimizer=stack.optimizer,
         zero=asked.zero or 0,
         zeros=ZEROS[1:] if asked.zero is None else (),
         wider=tuple(width for width in widths if width > asked.devices),
         recompute=asked.recompute,
-        experts=None if asked.sizes is not None else entry_of(asked.model).experts,
+        experts=supply.experts,
         chunks=asked.chunks,
     )
+    return _traced(supply, request, point_at, watch)

@@ -15,7 +15,9 @@ from phaze.errors import InputError
 from phaze.evaluate.shelf import Shelf
 from phaze.graph.ir import Attention, Model
 from phaze.graph.store import load as load_graph
-from phaze.graph.zoo import entry_of, load_family, load_model
+from phaze.graph.supply.point import Point
+from phaze.graph.supply.supply import supply_of
+from phaze.graph.zoo import load_family
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, grown
 from phaze.hardware.library import load_built_stack, load_chip, load_cluster
@@ -131,8 +133,8 @@ def _model_of(run: RunFile) -> Model:
         if table is not None:
             return load_family(family, table.model_dump(exclude_none=True), **split)
     if run.model is not None:
-        entry_of(run.model)
-        return load_model(run.model, **split)
+        supply = supply_of(run.model)
+        return supply.model(Point(**{**split, "sequence": supply.facts.length(run.sequence)}))
     return _graph_file(run)
 
 

@@ -41,8 +41,12 @@ class Supply(Protocol):
         """The published split of 1024 devices (pipeline, data, tensor), where there is one."""
         ...
 
-    def prepare(self, points: Sequence[Point], watch: Watch = silent) -> None:
-        """Have all of these points at hand."""
+    def prepare(self, points: Sequence[Point], watch: Watch = silent) -> Mapping[Point, InputError]:
+        """Have all of these points at hand; what the model refuses is returned."""
+        ...
+
+    def options(self, microbatches: Sequence[int]) -> tuple[tuple[int, ...], tuple[bool, ...]]:
+        """Of the usual microbatches those that it has, and whether it runs with or without sequence parallelism."""
         ...
 
     def model(self, point: Point) -> Model:
@@ -67,8 +71,13 @@ class Bundled:
         """The published split."""
         return zoo.entry_of(self.name).experts
 
-    def prepare(self, points: Sequence[Point], watch: Watch = silent) -> None:
+    def prepare(self, points: Sequence[Point], watch: Watch = silent) -> Mapping[Point, InputError]:
         """Nothing to do."""
+        return {}
+
+    def options(self, microbatches: Sequence[int]) -> tuple[tuple[int, ...], tuple[bool, ...]]:
+        """All of them, both ways."""
+        return tuple(microbatches), (False, True)
 
     def model(self, point: Point) -> Model:
         """The bundled graph."""
@@ -98,8 +107,13 @@ class Family:
         widths = tuple(width for width in USUAL_WIDTHS if all(values[key] % width == 0 for key in divided))
         return Facts(self.name, values["sequence"], values["sequence"], False, widths)
 
-    def prepare(self, points: Sequence[Point], watch: Watch = silent) -> None:
+    def prepare(self, points: Sequence[Point], watch: Watch = silent) -> Mapping[Point, InputError]:
         """Nothing to do."""
+        return {}
+
+    def options(self, microbatches: Sequence[int]) -> tuple[tuple[int, ...], tuple[bool, ...]]:
+        """All of them, both ways."""
+        return tuple(microbatches), (False, True)
 
     def model(self, point: Point) -> Model:
         """The bundled family at these sizes."""
@@ -127,8 +141,13 @@ class GraphFile:
         """Those of the graph."""
         return Facts(self.graph.name, self.graph.sequence, self.graph.sequence, True, (self.graph.tensor,))
 
-    def prepare(self, points: Sequence[Point], watch: Watch = silent) -> None:
+    def prepare(self, points: Sequence[Point], watch: Watch = silent) -> Mapping[Point, InputError]:
         """Nothing to do."""
+        return {}
+
+    def options(self, microbatches: Sequence[int]) -> tuple[tuple[int, ...], tuple[bool, ...]]:
+        """Those of the graph."""
+        return (self.graph.microbatch,), (self.graph.sequence_parallel,)
 
     def model(self, point: Point) -> Model:
         """The graph, or an InputError if it was traced elsewhere."""
@@ -141,12 +160,16 @@ class GraphFile:
 
 @dataclass(slots=True)
 class Traced:
-    """A model that PyTorch traces: a configuration or a user's code; ``fresh`` ignores what is kept."""
+    """A model that PyTorch traces: a configuration or a user's code; ``fresh`` ignores what is kept.
+
+    Unless it ``runs`` code, only what was kept is there: a document that somebody else made runs nothing.
+    """
 
     place: str
     cache: GraphCache
     workers: int
     fresh: bool = False
+    runs: bool = True
     experts: tuple[int, int, int] | None = None
     known: Known | None = None
     workshop: Workshop | None = None
@@ -162,6 +185,12 @@ class Traced:
 
     def _shop(self) -> Workshop:
         if self.workshop is None:
+            if not self.runs:
+                raise InputError(
+                    self.place,
+                    "this model is code, and a document does not run it",
+                    "plan it first: phaze plan --model",
+                )
             need_torch(self.place, loads=False)
             self.workshop = Workshop(self.place, self.workers)
         return self.workshop
@@ -171,8 +200,12 @@ class Traced:
         """From the cache, or by running the code that builds it."""
         return self._opened().facts
 
-    def prepare(self, points: Sequence[Point], watch: Watch = silent) -> None:
-        """Trace what is not kept; the first fault, in the order of the points, ends it."""
+    def options(self, microbatches: Sequence[int]) -> tuple[tuple[int, ...], tuple[bool, ...]]:
+        """All of them, both ways."""
+        return tuple(microbatches), (False, True)
+
+    def prepare(self, points: Sequence[Point], watch: Watch = silent) -> Mapping[Point, InputError]:
+        """Trace what is not kept, then end the processes that did."""
         known, missing = self._opened(), []
         for point in dict.fromkeys(points):
             if point not in self.held:
@@ -182,19 +215,21 @@ class Traced:
                 else:
                     self.held[point] = found
         if not missing:
-            return
+            return {}
 
         def keep(point: Point, graph: Mapping[str, Any]) -> None:
             self.held[point] = store.model_of(graph, self.place)
             self.cache.save(known, point, graph)
 
-        failed = self._shop().trace(missing, keep, watch)
-        if failed:
-            raise failed[min(failed)]
+        try:
+            return self._shop().trace(missing, keep, watch)
+        finally:
+            self.close()
 
     def model(self, point: Point) -> Model:
-        """The graph at a point."""
-        self.prepare([point])
+        """The graph at a point, or the InputError that says why there is none."""
+        for fault in self.prepare([point]).values():
+            raise fault
         return self.held[point]
 
     def close(self) -> None:
@@ -204,22 +239,22 @@ class Traced:
             self.workshop = None
 
 
-def supply_of(model: str, *, fresh: bool = False, cache: GraphCache | None = None) -> Supply:
-    """What ``--model`` names."""
+def supply_of(model: str, *, fresh: bool = False, runs: bool = True, cache: GraphCache | None = None) -> Supply:
+    """What ``--model`` names; unless it ``runs`` code, as far as that was traced before."""
     if ":" in model:
-        return _traced(model, fresh, cache)
+        return _traced(model, fresh, runs, cache)
     path = Path(model)
     if path.is_dir() and (path / "config.json").is_file():
-        return _traced(str(path / "config.json"), fresh, cache)
+        return _traced(str(path / "config.json"), fresh, runs, cache)
     if model.endswith(".json") or model == "-":
         text, where = read_text(model)
         raw = documents.parse(text, "json", where)
         if "schema" in raw or model == "-":
             return GraphFile(where, store.model_of(raw, where))
-        return _traced(model, fresh, cache)
+        return _traced(model, fresh, runs, cache)
     zoo.entry_of(model)
     return Bundled(model)
 
 
-def _traced(place: str, fresh: bool, cache: GraphCache | None) -> Traced:
-    return Traced(place, cache or GraphCache(cache_folder()), os.cpu_count() or 1, fresh)
+def _traced(place: str, fresh: bool, runs: bool, cache: GraphCache | None) -> Traced:
+    return Traced(place, cache or GraphCache(cache_folder()), os.cpu_count() or 1, fresh, runs)
