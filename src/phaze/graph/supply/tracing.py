@@ -21,6 +21,8 @@ from phaze.graph.supply.point import Facts, Point, facts_of
 REQUEST_LIMIT_S = 300.0
 # Seconds that importing torch may take: some 4 on a quiet machine, far more on a busy one or a slow disk.
 START_LIMIT_S = 600.0
+# Interrupts of the terminal are for the command; this process ends when its standard input does.
+START = "import signal; signal.signal(2, signal.SIG_IGN); from phaze.graph.torch.worker import main; main()"
 Watch = Callable[[int, int, str], None]
 
 
@@ -42,7 +44,8 @@ class Tracer:
         """Start the process and let it build the model."""
         if self.process is None:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "phaze.graph.torch.worker"],
+                # not by -m: an interrupt while torch is imported must be ignored too
+                [sys.executable, "-c", START],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,

@@ -11,7 +11,9 @@ What a user's code prints, also from below Python, goes to standard error. The p
 import json
 import os
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from queue import SimpleQueue
 from typing import Any, TextIO
 
 from phaze.errors import InputError, PhazeError
@@ -87,6 +89,21 @@ def answer(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
         return {"where": "", "problem": str(fault), "remedy": ""}
 
 
+def _lines(requests: TextIO) -> Iterator[str]:
+    """Requests as they come. When there are no more the process ends at once, whatever it is doing: whoever asked has
+    gone."""
+    waiting: SimpleQueue[str] = SimpleQueue()
+
+    def read() -> None:
+        for line in requests:
+            waiting.put(line)
+        os._exit(0)
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        yield waiting.get()
+
+
 def serve(requests: TextIO, answers: int) -> None:
     """Answer requests until there are no more; ``answers`` is a file descriptor."""
     bench = Bench()
@@ -97,16 +114,15 @@ def serve(requests: TextIO, answers: int) -> None:
             line = line[os.write(answers, line) :]
 
     say({"ready": True})
-    for line in requests:
+    for line in _lines(requests):
         say(answer(bench, json.loads(line)))
 
 
 def main() -> None:
-    """Keep the real standard output for answers; whatever else is printed goes to standard error."""
+    """Keep the real standard output for answers; whatever else is printed goes to standard error.
+
+    Whoever starts this process lets it ignore interrupts of the terminal, and closes its standard input instead.
+    """
     answers = os.dup(1)
     os.dup2(2, 1)
     serve(sys.stdin, answers)
-
-
-if __name__ == "__main__":
-    main()
