@@ -6,14 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from phaze.search.baseline import scale_for
-from phaze.search.chips import open_space
-from phaze.search.verify import plain_of
-from phaze.search.verify_answer import check_answer
-from phaze.study.load import job_of, read_study, study_of
+from phaze.search.verify_answer import check_text, regenerated
 from tests.conftest import Ran
+from tests.search.forge import Forger
 from tests.search.test_study import SPACE
-from tests.search.test_verify import _leaves, _spoiled, finished
+from tests.search.test_verify import changed_documents, finished
 
 STUDY = """schema = "phaze.study/1"
 name = "tiny"
@@ -47,21 +44,14 @@ def test_a_good_run_holds_and_says_what_it_is(run: Path, phaze: Callable[..., Ra
     assert "Times under rules cluster" in (run / "report.html").read_text()
 
 
-def test_fields_of_the_result_are_checked(run: Path) -> None:
-    raw, where = read_study(str(run / "study.toml"))
-    job = job_of(study_of(raw, where))
-    plain = plain_of(job, scale_for(job), open_space(job.space))
-    good = json.loads((run / "result.json").read_text())
-    assert check_answer(plain, good) == []
-    kept = ("simulated_s", "list_digest", "schema", "study_digest", "code_digest", "certificate")
-    paths = [path for path in _leaves(good["models"][0]) if path[-1] not in kept]
-    for path in paths[::9]:
-        bad = json.loads(json.dumps(good))
-        place = bad["models"][0]
-        for step in path[:-1]:
-            place = place[step]
-        place[path[-1]] = _spoiled(place[path[-1]])
-        assert check_answer(plain, bad), path
+def test_any_change_of_the_result_is_seen(run: Path) -> None:
+    forger = Forger(run)
+    good = forger.result
+    true, wrong = regenerated(forger.plain, good)
+    assert wrong == [] and check_text((run / "result.json").read_text(), good, good | true, "result.json") == []
+    for path, bad in list(changed_documents(good["models"][0]))[::7]:
+        whole = {**good, "models": [bad]}
+        assert check_text(json.dumps(whole, indent=2) + "\n", whole, good | true, "result.json"), path
 
 
 def test_the_plan_is_that_of_phaze_plan(phaze: Callable[..., Ran], tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """``phaze verify``: a good run holds, and every kind of tampering is seen."""
 
 import json
+import math
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -11,7 +12,9 @@ import pytest
 
 from phaze.cli.answer import exit_code_of
 from phaze.cli.main import app
+from phaze.search.verify_answer import check_text, regenerated
 from tests.conftest import Ran
+from tests.search.forge import Forger
 from tests.search.test_study import SPACE
 
 STUDY = """schema = "phaze.study/1"
@@ -54,38 +57,96 @@ def test_a_good_run_holds(run: Path, phaze: Callable[..., Ran]) -> None:
         assert json.loads(ran.out)["holds"]
 
 
-def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The path of every plain value; of the entries of a list only the first."""
+def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Every value of a document with its path."""
+    yield path, value
+    rows = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in rows:
+        yield from _places(inner, (*path, key))
+
+
+def _others(value: Any) -> Iterator[Any]:
+    """What a value may be changed to: slightly other, of another kind, with more or less in it."""
     if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _leaves(inner, (*path, key))
+        yield {**value, "more": 1}
+        yield from ({k: v for k, v in value.items() if k != key} for key in value)
     elif isinstance(value, list):
-        yield from _leaves(value[0], (*path, 0)) if value else ()
+        yield [*value, value[-1] if value else 0]
+        yield value[:-1] if value else None
+    elif isinstance(value, bool):
+        yield from (not value, int(value), str(value))
+    elif isinstance(value, int):
+        yield from (value + 1, float(value), str(value), value == 1)
+    elif isinstance(value, float):
+        yield from (math.nextafter(value, math.inf), math.nextafter(value, -math.inf), str(value))
+        yield from [int(value)] if value.is_integer() else []
     else:
-        yield path
+        yield from ("x", f"{value}x", 0)
 
 
-def _spoiled(value: Any) -> Any:
-    if isinstance(value, bool):
-        return not value
-    if isinstance(value, int | float):
-        return value * 1.01 + (0.001 if isinstance(value, float) else 1)
-    return "x" if value is None else f"{value}x"
+def changed_documents(good: dict[str, Any]) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """The document with each of its values changed in each way."""
+    for path, value in _places(good):
+        for other in _others(value):
+            bad = copied = json.loads(json.dumps(good))
+            if not path:
+                yield path, other
+                continue
+            for step in path[:-1]:
+                copied = copied[step]
+            copied[path[-1]] = other
+            yield path, bad
 
 
-def test_every_field_of_the_result_is_checked(copy: Path, phaze: Callable[..., Ran]) -> None:
-    good = json.loads((copy / "result.json").read_text())
-    missed = []
-    for path in _leaves(good):
-        bad = json.loads(json.dumps(good))
-        place = bad
-        for step in path[:-1]:
-            place = place[step]
-        place[path[-1]] = _spoiled(place[path[-1]])
-        (copy / "result.json").write_text(json.dumps(bad))
-        if phaze("verify", copy, "--sample", 1).code == 0:
+def _name(path: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(step for step in path if not isinstance(step, int))
+
+
+# What an answer is made anew from.
+CHOICES = {("chip",), ("chip", "number"), ("chip", "hbm_bytes"), ("models",), ()} | {
+    ("models", key) for key in ("name", "microbatch", "tensor", "recompute")
+}
+
+
+def test_any_change_of_any_value_of_the_result_is_seen(run: Path) -> None:
+    """Every value slightly other, of another kind, added to or taken from: the file is not the view of its answer."""
+    forger = Forger(run)
+    good, plain = forger.result, forger.plain
+    true, wrong = regenerated(plain, good)
+    assert wrong == []
+    whole = {**{key: good[key] for key in good}, **true}
+    assert check_text((run / "result.json").read_text(), good, whole, "result.json") == []
+    count, missed = 0, []
+    for path, bad in changed_documents(good):
+        if _name(path) in CHOICES:
+            continue
+        count += 1
+        if not check_text(json.dumps(bad, indent=2) + "\n", bad, whole, "result.json"):
             missed.append(path)
-    assert missed == []
+    assert missed == [] and count > 900
+    assert check_text(json.dumps(good) + "\n", good, whole, "result.json")
+
+
+def test_another_choice_than_the_answers_is_seen(copy: Path, phaze: Callable[..., Ran]) -> None:
+    good = json.loads((copy / "result.json").read_text())
+    chosen = [(path, bad) for path, bad in changed_documents(good) if _name(path) in CHOICES and path]
+    missed, count = [], 0
+    for path, bad in chosen[:: max(1, len(chosen) // 12)]:
+        count += 1
+        (copy / "result.json").write_text(json.dumps(bad, indent=2) + "\n")
+        if phaze("verify", copy, "--sample", "1").code == 0:
+            missed.append(path)
+    assert missed == [] and count >= 12
+
+
+def test_a_change_of_the_certificate_is_seen(copy: Path, phaze: Callable[..., Ran]) -> None:
+    good = json.loads((copy / "result.json").read_text())
+    lower = good["certificate"]["lower_bound"]
+    for key, value in (("asked_gap", 1e-3), ("lower_bound", math.nextafter(lower, 1.0)), ("chips", 16.0)):
+        bad = {**good, "certificate": {**good["certificate"], key: value}}
+        (copy / "result.json").write_text(json.dumps(bad, indent=2) + "\n")
+        ran = phaze("verify", copy)
+        assert ran.code == 1 and f"certificate.{key}" in ran.out
 
 
 @pytest.mark.parametrize(
@@ -140,7 +201,8 @@ def test_a_changed_study_is_seen(copy: Path, phaze: Callable[..., Ran]) -> None:
     text = (copy / "study.toml").read_text()
     (copy / "study.toml").write_text(text.replace("batch = 16", "batch = 32"))
     ran = phaze("verify", copy)
-    assert ran.code == 1 and "not the study" in ran.out
+    said = " ".join(ran.out.split())
+    assert ran.code == 1 and "models[0].training.batch is 16, and 32 by study.toml" in said
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path: Path, phaze: Callable[..., Ran]) -> None:

@@ -1,6 +1,8 @@
 """``phaze verify``: a run checked again by the plain, slow path."""
 
 import json
+import secrets
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,57 +14,76 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 Run = Annotated[str, typer.Argument(help="The folder of a run, or of a front.")]
-All = Annotated[bool, typer.Option("--all", help="Check the bound of every chip instead of a sample.")]
-Sample = Annotated[int, typer.Option("--sample", help="How many chips that a bound closed are checked.")]
-Seed = Annotated[int, typer.Option("--seed", help="Which sample.")]
+All = Annotated[bool, typer.Option("--all", help="Prove every chip anew instead of a sample.")]
+Sample = Annotated[int, typer.Option("--sample", help="How many chips that were not opened are proved anew.", min=1)]
+Seed = Annotated[int | None, typer.Option("--seed", help="Which sample; without it another one each time.")]
+READING = (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError)
 
 
-def _result(path: Path) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What was found wrong, and how many chips (of a front: units) of how many were proved anew."""
+
+    wrong: list[str]
+    proved: int = 0
+    rows: int = 0
+
+
+def _document(path: Path, schema: str, needed: tuple[str, ...]) -> tuple[dict[str, Any], str]:
+    """A document of the folder, and its text."""
     from phaze.documents import parse
     from phaze.errors import InputError
     from phaze.files import read_text
-    from phaze.search.result import SCHEMA
 
     text, where = read_text(str(path))
     raw = parse(text, "json", where)
-    needed = ("chip", "models", "objective", "certificate", "study_digest", "code_digest")
-    if raw.get("schema") != SCHEMA or any(key not in raw for key in needed):
-        raise InputError(where, f"this is no {SCHEMA}", "give the folder of a run that has ended")
-    return raw
+    if raw.get("schema") != schema or any(key not in raw for key in needed):
+        raise InputError(where, f"this is no {schema}", "give the folder of a run that has ended")
+    return raw, text
 
 
-def _objections(folder: Path, result: dict[str, Any], count: int | None, seed: int) -> list[str]:
+def _verified(folder: Path, result: dict[str, Any], text: str, sample: tuple[int | None, int]) -> Verified:
     from phaze.search.baseline import scale_for
+    from phaze.search.certificate import certificate_of
     from phaze.search.chips import open_space
     from phaze.search.folder import JOURNAL
     from phaze.search.journal import read_closed, read_evaluated
     from phaze.search.papers import STUDY, unlike
     from phaze.search.result import code_digest
-    from phaze.search.verify import check_bounds, check_evaluated, check_list, plain_of
-    from phaze.search.verify_answer import check_answer
+    from phaze.search.verify import plain_of
+    from phaze.search.verify_answer import check_result, regenerated
+    from phaze.search.verify_rows import check_rows, prove_rows
     from phaze.study.load import question_in
 
     question = question_in(folder)
-    job = question.job
-    if job.digest != result["study_digest"]:
-        return [f"{STUDY} is not the study of this result"]
     if wrong := unlike(folder, question.papers("")):
-        return wrong
-    wrong = [] if code_digest() == result["code_digest"] else ["the result was made by another version of phaze"]
+        return Verified(wrong)
+    job, code = question.job, code_digest()
+    if job.digest != result["study_digest"]:
+        return Verified([f"{STUDY} is not the study of this result"])
+    if code != result["code_digest"]:
+        return Verified(["the result was made by another version of phaze"])
     plain = plain_of(job, scale_for(job), open_space(job.space))
     try:
-        closed = read_closed(folder / JOURNAL)
-        wrong += check_answer(plain, result)
-        wrong += check_list(plain, result, closed, read_evaluated(folder / JOURNAL))
-        best = float(result["objective"]["score"])
-        wrong += check_evaluated(plain, closed, best, None if count is None else max(1, count // 20), seed)
-        wrong += check_bounds(plain, closed, best, count, seed)
-    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as fault:
-        wrong.append(f"the result cannot be read ({type(fault).__name__}: {fault})")
-    return wrong
+        closed, evaluated = read_closed(folder / JOURNAL), read_evaluated(folder / JOURNAL)
+        answer, wrong = regenerated(plain, result)
+        if wrong:
+            return Verified(wrong)
+        score = float(answer["objective"]["score"])
+        wrong = check_rows(plain, closed, evaluated, score)
+        if wrong:
+            return Verified(wrong)
+        certificate = certificate_of(closed, evaluated, score, job.gap, plain.opened.kept)
+        wrong = check_result(plain, text, result, answer, (certificate, code))
+        if wrong:
+            return Verified(wrong)
+        found = prove_rows(plain, closed, evaluated, score, sample)
+        return Verified(found.wrong, found.proved, found.rows)
+    except READING as fault:
+        return Verified([f"the result cannot be read ({type(fault).__name__}: {fault})"])
 
 
-def _front_objections(folder: Path, result: dict[str, Any], count: int | None, seed: int) -> list[str]:
+def _verified_front(folder: Path, result: dict[str, Any], sample: tuple[int | None, int]) -> Verified:
     from phaze.front.metrics import asked_of
     from phaze.front.plain import PlainFront, points_of
     from phaze.front.run import job_for, memories_of
@@ -80,17 +101,17 @@ def _front_objections(folder: Path, result: dict[str, Any], count: int | None, s
         asked = asked_of(result["of"], [f"{name}={value!r}" for name, value in result["within"].items()])
         question = question_in(folder, asked.document())
         job = job_for(question.job, asked)
-        if job.digest != result["study_digest"]:
-            return [f"{STUDY} and the limits are not those of this front"]
         if wrong := unlike(folder, question.papers("")):
-            return wrong
+            return Verified(wrong)
+        if job.digest != result["study_digest"]:
+            return Verified([f"{STUDY} and the limits are not those of this front"])
         wrong = [] if code_digest() == result["code_digest"] else ["the front was made by another version of phaze"]
         plain = plain_of(job, scale_for(job), open_space(job.space))
         front = PlainFront(plain, asked, points_of(result, asked, plain), tuple(memories_of(job, asked)))
         journal = folder / JOURNAL
-        return wrong + objections(front, result, read_closed(journal), read_evaluated(journal), count, seed)
-    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as fault:
-        return [f"the front cannot be read ({type(fault).__name__}: {fault})"]
+        return Verified(wrong + objections(front, result, read_closed(journal), read_evaluated(journal), *sample))
+    except READING as fault:
+        return Verified([f"the front cannot be read ({type(fault).__name__}: {fault})"])
 
 
 def _front(path: Path) -> dict[str, Any]:
@@ -104,30 +125,59 @@ def _front(path: Path) -> dict[str, Any]:
     return raw
 
 
+def _sentence(run: str, found: Verified, result: dict[str, Any], seed: int) -> str:
+    """What was checked, in words: a sample proves nothing of the chips that are not in it."""
+    closed, gap = result["certificate"]["closed"], json.dumps(result["certificate"]["gap"])
+    left = [f"{closed[key]:,} {word}" for key, word in (("failed", "failed"), ("open", "not reached")) if closed[key]]
+    counted = f"; {' and '.join(left)}, which the gap counts" if left else ""
+    if found.proved == found.rows:
+        return f"{run} holds: answer, certificate, all {found.rows:,} chips proved anew; gap {gap}{counted}"
+    rest = found.rows - found.proved
+    return (
+        f"{run}: answer checked, optimality sampled: {found.proved:,} of {found.rows:,} chips proved anew "
+        f"(--seed {seed} repeats them), {rest:,} not (--all proves them); gap {gap} as recorded{counted}"
+    )
+
+
 @answering
-def verify(run: Run, every: All = False, sample: Sample = 200, seed: Seed = 0) -> Answer:
+def verify(run: Run, every: All = False, sample: Sample = 200, seed: Seed = None) -> Answer:
     """Check a run again by the plain path: its answer fully, and the bounds of a sample of its chips or of all.
 
-    Exit code 0: everything holds; 1: something does not. Example: phaze verify runs/bert-large --all
+    Exit code 0: nothing is wrong with what was checked; 1: something is. Example: phaze verify runs/bert-large --all
     """
-    folder, count = Path(run), None if every else sample
+    from phaze.errors import InputError
+    from phaze.search.result import SCHEMA
+
+    folder = Path(run)
+    drawn = secrets.randbelow(1 << 32) if seed is None else seed
+    chosen = (None if every else sample, drawn)
+    if (folder / "front.json").exists() and (folder / "result.json").exists():
+        seen = "it holds a front.json and a result.json, and its journal can prove one of them"
+        raise InputError(run, seen, "move the one away that does not belong to it")
     if (folder / "front.json").is_file():
         result = _front(folder / "front.json")
-        wrong = _front_objections(folder, result, count, seed)
+        found = _verified_front(folder, result, chosen)
     else:
-        result = _result(folder / "result.json")
-        wrong = _objections(folder, result, count, seed)
-    closed = int(result["certificate"].get("closed", {}).get("bound", 0)) if not wrong else 0
-    checked = closed if every else min(sample, closed)
-    document = {"run": run, "holds": not wrong, "checked_bounds": checked, "objections": wrong}
+        needed = ("chip", "models", "objective", "certificate", "study_digest", "code_digest")
+        result, text = _document(folder / "result.json", SCHEMA, needed)
+        found = _verified(folder, result, text, chosen)
+    complete = found.proved == found.rows
+    document = {
+        "run": run,
+        "holds": not found.wrong and complete,
+        "answer_holds": not found.wrong,
+        "proved": found.proved,
+        "unproved": found.rows - found.proved,
+        "seed": None if complete else drawn,
+        "objections": found.wrong,
+    }
 
     def show(console: "Console") -> None:
-        if wrong:
-            console.print(f"{run} does not hold:", markup=False)
-            for sentence in wrong[:20]:
-                console.print(f"  {sentence}", markup=False)
-        else:
-            gap = json.dumps(result["certificate"]["gap"])
-            console.print(f"{run} holds: answer, certificate, {checked:,} bounds checked anew; gap {gap}", markup=False)
+        if not found.wrong:
+            console.print(_sentence(run, found, result, drawn), markup=False)
+            return
+        console.print(f"{run} does not hold:", markup=False)
+        for sentence in found.wrong[:20]:
+            console.print(f"  {sentence}", markup=False)
 
-    return Answer((document,), show, 1 if wrong else 0)
+    return Answer((document,), show, 1 if found.wrong else 0)

@@ -99,7 +99,7 @@ def certificate_of(
     """The certificate of a list of closed chips; ``kept`` knows what the space's rules left out."""
     list_digest, least, counts = _summed(closed, evaluated)
     lower = min(least, best)
-    counts |= {"area": kept.area, "power": kept.power, "cost": kept.cost}
-    by_reason = {reason: counts.get(reason, 0) for reason in REASONS}
+    left_out = {"area": kept.area, "power": kept.power, "cost": kept.cost}
+    by_reason = {reason: counts.get(reason, 0) + left_out.get(reason, 0) for reason in REASONS}
     gap = max(0.0, 1.0 - lower / best)
     return Certificate(gap, asked_gap, lower, by_reason, len(closed), list_digest)

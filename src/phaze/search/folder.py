@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from phaze.documents import dumps
 from phaze.files import folder_for, write_whole
 from phaze.search.answer import Best, best_of
 from phaze.search.baseline import scale_for
@@ -12,7 +11,7 @@ from phaze.search.certificate import certificate_of, closed_chips
 from phaze.search.engine import workers
 from phaze.search.journal import SqliteJournal
 from phaze.search.papers import FILES, Papers, refuse_another, texts_of
-from phaze.search.result import code_digest, result_document
+from phaze.search.result import answer_of, code_digest, result_view, written
 from phaze.search.run import Evaluate, Watch, search
 from phaze.search.shared import Shared
 from phaze.search.shortage import nothing_found
@@ -64,7 +63,9 @@ def run_in(
             raise nothing_found(state)
         closed = closed_chips(state)
         journal.finish(closed)
-        certificate = certificate_of(closed, list(state.evaluated.values()), best.score, job.gap, state.opened.kept)
-        document = result_document(state, best, certificate, code)
-        write_whole(folder / RESULT, dumps(document, pretty=True) + "\n")
+        answer, evaluated = answer_of(state, best), list(state.evaluated.values())
+        score = answer["objective"]["score"]
+        certificate = certificate_of(closed, evaluated, score, job.gap, state.opened.kept)
+        document = result_view(job, answer, certificate, code)
+        write_whole(folder / RESULT, written(document))
     return Finished(folder, document, state, best)

@@ -93,14 +93,17 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def differences(old: str, new: str) -> str:
+def differences(old: str, new: str, words: str = "{key} is {new} and was {old}") -> str:
     """Where two problems differ, in words: the first few values."""
     try:
         before, after = (dict(_leaves(json.loads(text))) for text in (old, new))
     except (ValueError, RecursionError):
         return "its problem.json cannot be read"
     changed = [key for key in dict.fromkeys([*before, *after]) if before.get(key, "-") != after.get(key, "-")]
-    said = [f"{key} is {after.get(key, '-')!r} and was {before.get(key, '-')!r}"[:120] for key in changed[:SHOWN]]
+    said = [
+        words.format(key=key, new=repr(after.get(key, "-"))[:60], old=repr(before.get(key, "-"))[:60])
+        for key in changed[:SHOWN]
+    ]
     more = len(changed) - len(said)
     return "; ".join(said) + (f"; and {more} more" if more else "")
 
@@ -113,8 +116,8 @@ def unlike(folder: Path, papers: Papers) -> list[str]:
         if not path.is_file():
             found.append(f"{name}: there is none")
         elif (kept := read_text(str(path))[0]) != text:
-            said = f" ({differences(text, kept)})" if name == PROBLEM else ""
-            found.append(f"{name}: it is not what {STUDY} and {FILES} say{said}")
+            words = differences(text, kept, "{key} is {new}, and {old} by " + STUDY) if name == PROBLEM else ""
+            found.append(f"{name}: it is not what {STUDY} and {FILES} say{words and f' ({words})'}")
     return found
 
 

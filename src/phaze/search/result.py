@@ -4,12 +4,15 @@ Nothing in it depends on the machine, on time, on the number of workers or on in
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
 
+import numpy as np
+
 from phaze import __version__
+from phaze.documents import dumps
 from phaze.hardware.chip import Chip
 from phaze.hardware.ownership import load_terms, ownership_of
 from phaze.hardware.power import full_rate_power
@@ -22,9 +25,9 @@ from phaze.search.chips import SpaceChips
 from phaze.search.cluster_plain import cluster_document
 from phaze.search.cluster_task import ClusterTask
 from phaze.search.energy import Electricity
-from phaze.search.evaluation import Ran
 from phaze.search.objective import UNITS, Scale
 from phaze.search.plain import layers_on, planned
+from phaze.search.rates import chip_rates
 from phaze.search.state import State
 from phaze.search.task import Job, ModelTask, Way
 
@@ -125,13 +128,6 @@ def model_document(task: ModelTask, way: Way, chip: Chip, opened: SpaceChips) ->
     }
 
 
-def _checked(task: ModelTask, ran: Ran, chip: Chip, opened: SpaceChips) -> dict[str, Any]:
-    document = model_document(task, task.ways[ran.way], chip, opened)
-    if abs(document["batch_s"] - ran.batch_s) > 1e-9 * ran.batch_s:
-        raise AssertionError(f"{task.name}: the plain path and the search disagree")
-    return document
-
-
 def objective_document(job: Job, scale: Scale, score: float, values: Sequence[float]) -> dict[str, Any]:
     """What was minimised, and for several models how they were averaged; ``values`` are theirs on the chip."""
     found: dict[str, Any] = {"kind": job.objective.kind, "score": score}
@@ -146,18 +142,58 @@ def objective_document(job: Job, scale: Scale, score: float, values: Sequence[fl
     return found
 
 
-def result_document(state: State, best: Best, certificate: Certificate, code: str) -> dict[str, Any]:
-    """The whole answer."""
-    job, scale, tasks = state.job, state.scale, state.networks.tasks_of(best.chip)
-    chip = state.opened.chip(best.chip, job.hbm_bytes[best.hbm])
+def _values(job: Job, chip: Chip, models: Sequence[Mapping[str, Any]]) -> list[float]:
+    """The models' values on the chip, from what their tables say of time and energy."""
+    rates, found = chip_rates(job.objective, chip, job.models[0].training.devices), []
+    for model in models:
+        dynamic_j = sum(value for name, value in model["energy"].items() if name != "static")
+        found.append(float(rates.value(np.asarray(model["batch_s"]), dynamic_j)))
+    return found
+
+
+def answer_view(
+    job: Job, scale: Scale, opened: SpaceChips, tasks: Sequence[ModelTask], chosen: tuple[int, int], ways: Sequence[Way]
+) -> dict[str, Any]:
+    """Chip, plans and objective of an answer: ``chosen`` are chip and memory, ``ways`` those of the models.
+
+    All of it follows from these by the plain path, so that nothing of it needs to be believed.
+    """
+    number, hbm = chosen
+    chip = opened.chip(number, job.hbm_bytes[hbm])
+    models = [model_document(task, way, chip, opened) for task, way in zip(tasks, ways, strict=True)]
+    values = _values(job, chip, models)
+    return {
+        "chip": chip_document(opened, Best(number, hbm, 0.0, ()), job.hbm_bytes),
+        "models": models,
+        "objective": objective_document(job, scale, float(scale.score(np.array(values))), values),
+    }
+
+
+def result_view(job: Job, answer: Mapping[str, Any], certificate: Certificate, code: str) -> dict[str, Any]:
+    """The whole answer (``phaze.result/1``)."""
     return {
         "schema": SCHEMA,
         "name": job.name,
-        "chip": chip_document(state.opened, best, job.hbm_bytes),
-        "models": [_checked(task, ran, chip, state.opened) for task, ran in zip(tasks, best.ran, strict=True)],
-        "objective": objective_document(job, scale, best.score, [ran.value for ran in best.ran]),
+        **answer,
         "certificate": certificate.document(),
         "study_digest": job.digest,
         "version": __version__,
         "code_digest": code,
     }
+
+
+def written(document: Mapping[str, Any]) -> str:
+    """The text of ``result.json`` or ``front.json``."""
+    return dumps(document, pretty=True) + "\n"
+
+
+def answer_of(state: State, best: Best) -> dict[str, Any]:
+    """The answer of a search that has ended; the plain path and the search must agree on it."""
+    tasks = state.networks.tasks_of(best.chip)
+    ways = [task.ways[ran.way] for task, ran in zip(tasks, best.ran, strict=True)]
+    answer = answer_view(state.job, state.scale, state.opened, tasks, (best.chip, best.hbm), ways)
+    pairs = [(model["batch_s"], ran.batch_s) for model, ran in zip(answer["models"], best.ran, strict=True)]
+    for plain, found in (*pairs, (answer["objective"]["score"], best.score)):
+        if abs(plain - found) > 1e-9 * found:
+            raise AssertionError(f"{state.job.name}: the plain path and the search disagree")
+    return answer

@@ -1,117 +1,142 @@
-"""The answer of a run checked again: the chip field by field, and every model's plan by scheduling and placing anew."""
+"""The answer of a run checked again: ``result.json`` is a view, written anew from what was checked and compared.
 
+An answer names a chip, a memory and for each model a way of running it. Everything else in it follows by the plain path
+(:func:`phaze.search.result.answer_view`), so one value changed, added or left out is seen, whatever it is.
+"""
+
+import json
 from collections.abc import Mapping
-from math import isclose
 from typing import Any
 
 import numpy as np
 
-from phaze import __version__
 from phaze.evaluate.flow import LayerSeconds, graph_of, placement_of
 from phaze.hardware.chip import Chip
 from phaze.placement.check import objections
-from phaze.search.answer import Best
+from phaze.search.certificate import Certificate
 from phaze.search.cluster_plain import plan_objections, way_of
 from phaze.search.cluster_task import ClusterTask
-from phaze.search.result import chip_document, model_document, objective_document
+from phaze.search.result import answer_view, result_view, written
 from phaze.search.state import TIE
-from phaze.search.task import ModelTask
+from phaze.search.task import ModelTask, Way
 from phaze.search.verify import NEAR, Plain
 
-CHECKED = ("energy", "layers", "plan")
+
+def unequal(said: Any, true: Any, where: str = "") -> list[str]:
+    """Where a document is not the true one, to the last digit and the kind of every value."""
+    if isinstance(true, dict) and isinstance(said, dict):
+        wrong = [f"{where}.{key}: nothing of that name belongs here".lstrip(".") for key in said if key not in true]
+        for key, value in true.items():
+            place = f"{where}.{key}".lstrip(".")
+            wrong += unequal(said[key], value, place) if key in said else [f"{place}: it is missing"]
+        return wrong
+    if isinstance(true, list) and isinstance(said, list):
+        wrong = [f"{where}: {len(said)} rows, but {len(true)}"] if len(said) != len(true) else []
+        for at, (one, other) in enumerate(zip(said, true, strict=False)):
+            wrong += unequal(one, other, f"{where}[{at}]")
+        return wrong
+    same = type(said) is type(true) and json.dumps(said) == json.dumps(true)
+    return [] if same else [f"{where}: {_short(said)}, but {_short(true)}"]
 
 
-def _same(said: Any, true: Any) -> bool:
-    if isinstance(true, bool) or not isinstance(true, int | float):
-        return bool(said == true)
-    number = isinstance(said, int | float) and not isinstance(said, bool)
-    return number and isclose(said, true, rel_tol=NEAR, abs_tol=0.0)
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def _differences(where: str, said: Mapping[str, Any], true: Mapping[str, Any]) -> list[str]:
-    wrong = [
-        f"{where}.{key}: {said.get(key)!r}, but {value!r}"
-        for key, value in true.items()
-        if not _same(said.get(key), value)
-    ]
-    return wrong + [f"{where}.{key}: nothing of that name belongs here" for key in said if key not in true]
-
-
-def _check_parts(where: str, said: Mapping[str, Any], true: Mapping[str, Any]) -> list[str]:
-    """What a model's table says beside the cuts of its plan."""
-    wrong = _differences(f"{where}.energy", said["energy"], true["energy"])
-    for at, layer in enumerate(true["layers"]):
-        layers = said["layers"]
-        wrong += _differences(f"{where}.layers[{at}]", layers[at] if at < len(layers) else {}, layer)
-    kept = {key: value for key, value in said.items() if key not in CHECKED}
-    wrong += _differences(where, kept, {key: value for key, value in true.items() if key not in CHECKED})
-    batch_s, plan = true["batch_s"], said["plan"]
-    if plan.get("rules") != true["plan"]["rules"]:
-        wrong.append(f"{where}.plan.rules: not {true['plan']['rules']}")
-    if not _same(plan.get("batch_s"), batch_s):
-        wrong.append(f"{where}.plan.batch_s: {plan.get('batch_s')!r}, but the fastest plan takes {batch_s!r}")
-    if not _same(plan.get("lower_bound_s"), batch_s):
-        wrong.append(f"{where}.plan.lower_bound_s: {plan.get('lower_bound_s')!r}, but {batch_s!r} is proved")
+def check_text(text: str, said: Mapping[str, Any], true: Mapping[str, Any], name: str) -> list[str]:
+    """What is wrong with a file that must be ``true``, byte for byte."""
+    wrong = unequal(dict(said), dict(true))
+    if not wrong and text != written(true):
+        wrong.append(f"{name}: its values are right, and it is not written as phaze writes it")
     return wrong
 
 
-def _check_placed(plain: Plain, task: ClusterTask, said: Mapping[str, Any], chip: Chip) -> list[str]:
-    """A model under rules cluster."""
-    where, way = f"models[{task.name}]", way_of(task, said)
-    if way is None:
-        return [f"{where}: the study knows no such microbatch, width, sequence parallelism and recompute"]
-    true = model_document(task, way, chip, plain.opened)
-    wrong = _check_parts(where, said, true)
-    return wrong + [f"{where}.plan: {sentence}" for sentence in plan_objections(task, way, chip, said["plan"])]
-
-
-def _check_model(plain: Plain, task: ModelTask, said: Mapping[str, Any], chip: Chip) -> list[str]:
-    where = f"models[{task.name}]"
+def way_named(task: ModelTask, said: Mapping[str, Any]) -> Way | None:
+    """The way that a model's table names."""
     if isinstance(task, ClusterTask):
-        return _check_placed(plain, task, said, chip)
-    ways = [
-        way
-        for way in task.ways
-        if (task.graphs[way.graph].microbatch, task.graphs[way.graph].width, way.recompute)
-        == (said["microbatch"], said["tensor"], said["recompute"])
-    ]
-    if not ways:
-        return [f"{where}: the study knows no such microbatch, width and recompute"]
-    way = ways[0]
+        return way_of(task, said)
+    wanted = (said["microbatch"], said["tensor"], said["recompute"])
+    for way in task.ways:
+        graph = task.graphs[way.graph]
+        if (graph.microbatch, graph.width, way.recompute) == wanted:
+            return way
+    return None
+
+
+def _check_plan(task: ModelTask, way: Way, model: Mapping[str, Any], chip: Chip) -> list[str]:
+    """A model's plan by the checker of placements, which shares nothing with the solver."""
+    where = f"models[{task.name}].plan"
+    if isinstance(task, ClusterTask):
+        return [f"{where}: {sentence}" for sentence in plan_objections(task, way, chip, model["plan"])]
+    seconds = tuple(LayerSeconds(layer["forward_s"], layer["backward_s"]) for layer in model["layers"])
     graph = task.graphs[way.graph]
-    true = model_document(task, way, chip, plain.opened)
-    wrong = _check_parts(where, said, true)
-    seconds = tuple(LayerSeconds(layer["forward_s"], layer["backward_s"]) for layer in true["layers"])
     problem = placement_of(
         [graph_of(graph, seconds)], graph.microbatch, way.recompute, chip.hbm.size_bytes, task.training
     )
-    wrong += [f"{where}.plan: {sentence}" for sentence in objections(problem, said["plan"])]
-    return wrong
+    return [f"{where}: {sentence}" for sentence in objections(problem, model["plan"])]
 
 
-def check_answer(plain: Plain, result: Mapping[str, Any]) -> list[str]:
-    """What is wrong with the answer itself."""
-    job, said = plain.job, result["chip"]
-    number, hbm_bytes = said.get("number"), said.get("hbm_bytes")
-    if not isinstance(number, int) or not 0 <= number < len(plain.opened):
-        return [f"chip.number: {number!r} is no chip of the space"]
+def _chosen(plain: Plain, result: Mapping[str, Any]) -> tuple[int, int, list[Way]] | str:
+    """Chip, memory and ways that an answer names, or what is wrong with them."""
+    job, number, hbm_bytes = plain.job, result["chip"]["number"], result["chip"]["hbm_bytes"]
+    if type(number) is not int or not 0 <= number < len(plain.opened):
+        return f"chip.number: {number!r} is no chip of the space"
     if hbm_bytes not in job.hbm_bytes:
-        return [f"chip.hbm_bytes: {hbm_bytes!r} is no memory of the study"]
-    hbm = job.hbm_bytes.index(hbm_bytes)
-    chip = plain.opened.chip(number, hbm_bytes)
-    wrong = _differences("chip", said, chip_document(plain.opened, Best(number, hbm, 0.0, ()), job.hbm_bytes))
-    if [model.get("name") for model in result["models"]] != [task.name for task in job.models]:
-        return [*wrong, "models: not those of the study"]
-    for task, model in zip(plain.networks.tasks_of(number), result["models"], strict=True):
-        wrong += _check_model(plain, task, model, chip)
-    values = plain.values(number, range(hbm + 1))
-    *leaner, score = (float(plain.scale.score(np.array(own))) for own in values)
-    wrong += _differences("objective", result["objective"], objective_document(job, plain.scale, score, values[-1]))
-    wrong += [
+        return f"chip.hbm_bytes: {hbm_bytes!r} is no memory of the study"
+    if [model["name"] for model in result["models"]] != [task.name for task in job.models]:
+        return "models: not those of the study"
+    tasks, ways = plain.networks.tasks_of(number), []
+    for task, model in zip(tasks, result["models"], strict=True):
+        way = way_named(task, model)
+        if way is None:
+            return f"models[{task.name}]: the study knows no such microbatch, width and recompute"
+        ways.append(way)
+    return number, job.hbm_bytes.index(hbm_bytes), ways
+
+
+def regenerated(plain: Plain, result: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The answer that a result names, made anew, and what is wrong with it as an answer."""
+    chosen = _chosen(plain, result)
+    if isinstance(chosen, str):
+        return {}, [chosen]
+    (number, hbm, ways), job = chosen, plain.job
+    tasks, chip = plain.networks.tasks_of(number), plain.opened.chip(number, job.hbm_bytes[hbm])
+    if not all(_fits(plain, task, way, number, hbm) for task, way in zip(tasks, ways, strict=True)):
+        return {}, ["models: what is said to run does not fit into the chip's memory, or the chip is too dear"]
+    true, wrong = answer_view(job, plain.scale, plain.opened, tasks, (number, hbm), ways), list[str]()
+    for task, way, model in zip(tasks, ways, true["models"], strict=True):
+        wrong += _check_plan(task, way, model, chip)
+    return true, wrong + _check_best(plain, number, hbm, float(true["objective"]["score"]))
+
+
+def _fits(plain: Plain, task: ModelTask, way: Way, number: int, hbm: int) -> bool:
+    """Whether a way of a model has a plan on the chip at all, and the chip with its memory is within the price."""
+    if not float(plain.rates(number, hbm).rate) < np.inf:
+        return False
+    return plain.fits(task, way, plain.job.hbm_bytes[hbm])
+
+
+def _check_best(plain: Plain, number: int, hbm: int, score: float) -> list[str]:
+    """No other way of running the models on the chip is better, and no smaller memory is as good."""
+    job, wrong = plain.job, []
+    *leaner, best = (float(plain.scale.score(np.array(own))) for own in plain.values(number, range(hbm + 1)))
+    if abs(score - best) > NEAR * best:
+        wrong.append(f"objective.score: {score!r}, but the best way of running it has {best!r}")
+    return wrong + [
         f"chip.hbm_bytes: {job.hbm_bytes[at]} are enough"
         for at, other in enumerate(leaner)
         if other <= score * (1 + TIE / 2)
     ]
-    if result.get("name") != job.name or result.get("version") != __version__:
-        wrong.append("name or version: not those of this study and this phaze")
-    return wrong
+
+
+def check_result(
+    plain: Plain,
+    text: str,
+    result: Mapping[str, Any],
+    answer: Mapping[str, Any],
+    proof: tuple[Certificate, str],
+) -> list[str]:
+    """What is wrong with the whole file: not the view of this answer and this certificate, made by this code."""
+    certificate, code = proof
+    return check_text(text, result, result_view(plain.job, answer, certificate, code), "result.json")
