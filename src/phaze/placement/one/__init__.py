@@ -1,0 +1,1 @@
+"""One placement problem and its exact solver, for every setting: what replaces the two beside it."""

@@ -1,0 +1,300 @@
+"""Compiled: the bottleneck table over (closed set, unsplit stages, stages), and what is read off it.
+
+With g(U, q, s) the least over all cuts of closed set U into s stages, q of them unsplit, of the greatest stage time,
+and X running over the stages that can be taken from U,
+
+    g(empty, 0, 0) = 0,   g(U, q, s) = min over X of max( T(X, s), g(U - X, q - [X unsplit], s - 1) )       (bottleneck)
+
+where T(X, s) is the time in the fastest mode in which X fits at number s, infinite if there is none. s stages of which
+q are unsplit take t (s - q) + q devices, so there is no axis of devices. ``limit_s[S]`` is the greatest stage time of a
+plan of at least S stages that is of interest; a stage of number s of a part of the graph belongs to a plan of more than
+s. Where only the pace and the first stage count, the table decides (fastest); otherwise it bounds.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from phaze.placement.one.stage_kernels import Room, StageTable
+
+if TYPE_CHECKING:
+    from phaze.placement.charts import Chart, Floats, Ints
+
+NO_MODE = 3
+
+
+class Degrees(NamedTuple):
+    """Devices of a split stage, devices and microbatches in all, and alpha = m + slope S + offset of the family."""
+
+    width: int
+    devices: int
+    microbatches: int
+    slope: float
+    offset: float
+
+
+@njit(cache=True)
+def held_bytes(table: StageTable, room: Room, pair: int) -> float:
+    """Bytes of weights, gradients and optimizer state of a stage."""
+    return float(room.state * table.parameter_bytes[pair] + room.working * table.largest_bytes[pair])
+
+
+@njit(cache=True)
+def mode_of(table: StageTable, room: Room, pair: int, flying: float) -> int:
+    """The fastest mode in which a stage fits with so many microbatches in flight, of equals the first; 3 if none."""
+    held, chosen = held_bytes(table, room, pair), NO_MODE
+    allowed = room.last if table.rest[pair] == 0 else room.allowed
+    for mode in range(3):
+        if allowed[mode]:
+            need = held + table.live_bytes[pair, mode] + flying * table.kept_bytes[pair, mode]
+            faster = chosen == NO_MODE or table.backward_s[pair, mode] < table.backward_s[pair, chosen]
+            if need <= room.hbm_bytes and faster:
+                chosen = mode
+    return chosen
+
+
+@njit(cache=True)
+def highest(table: StageTable, room: Room, where: tuple[int, int], flying: "Floats", most: int) -> int:
+    """The greatest number s <= ``most`` at which a stage fits in a mode, 0 if none; ``flying`` never falls with s."""
+    pair, mode = where
+    held = held_bytes(table, room, pair) + table.live_bytes[pair, mode]
+    kept, hbm = table.kept_bytes[pair, mode], room.hbm_bytes
+    if held + flying[most] * kept <= hbm:
+        return most
+    low, high = 0, most - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if held + flying[middle] * kept <= hbm:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+@njit(cache=True)
+def _within(time_s: float, most: int, limit_s: "Floats", shift: int) -> int:
+    """The greatest s <= ``most`` at which a stage of that time is of interest; limits fall with s."""
+    if time_s <= limit_s[most + shift]:
+        return most
+    low, high = 0, most - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if time_s <= limit_s[middle + shift]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+@njit(cache=True)
+def _relax(row: "Floats", below: "Floats", own_s: float, begin: int, end: int) -> None:
+    """row[s] = min(row[s], max(own, below[s - 1])) for begin <= s <= end."""
+    for s in range(begin, end + 1):
+        row[s] = min(row[s], max(own_s, below[s - 1]))
+
+
+@njit(cache=True)
+def bottleneck(
+    chart: "Chart",
+    table: StageTable,
+    room: Room,
+    flying: "Floats",
+    limits: "tuple[int, Floats, Floats]",
+) -> "Floats":
+    """g for every closed set; ``limits`` are the kinds of q, the least transfer into each closed set, limit_s."""
+    kinds, move_s, limit_s = limits
+    sets, most = table.start.shape[0] - 1, flying.shape[0] - 1
+    size, unsplit, g = chart.size, chart.unsplit, np.full((sets, kinds, most + 1), np.inf)
+    g[0, 0, 0] = 0.0
+    start, rests, forward_s, backward_s = table.start, table.rest, table.forward_s, table.backward_s
+    for top in range(1, sets):
+        whole = top == sets - 1
+        entry_s = 0.0 if whole else move_s[top]
+        for pair in range(start[top], start[top + 1]):
+            rest = rests[pair]
+            last, shift = rest == 0, table.unsplit[pair] if kinds > 1 else 0
+            begin, end = (1, 1) if last else (2, min(most, size[rest] + 1))
+            moved_s = entry_s + (0.0 if last else move_s[rest])
+            allowed, covered, slowest_s = room.last if last else room.allowed, 0, 0.0
+            for mode in range(3):
+                own_s = forward_s[pair] + backward_s[pair, mode] + moved_s
+                if not allowed[mode] or (covered >= end and own_s >= slowest_s):
+                    continue
+                up_to = _within(own_s, end, limit_s, 0 if whole else 1)
+                if up_to >= begin:
+                    up_to = highest(table, room, (pair, mode), flying, up_to)
+                if up_to < begin:
+                    continue
+                first = max(begin, covered + 1) if own_s >= slowest_s else begin
+                for q in range(min(unsplit[rest], kinds - 1 - shift) + 1):
+                    _relax(g[top, q + shift], g[rest, q], own_s, first, up_to)
+                covered, slowest_s = max(covered, up_to), max(slowest_s, own_s)
+    return g
+
+
+@njit(cache=True)
+def longest_of(chart: "Chart", limit_s: "Floats") -> "Floats":
+    """For each closed set the greatest time of a stage taken from it that is of interest; below 0 if none is.
+
+    Stage s of U stands in a plan of S > s stages, and the layers of U fill s stages of limit(S) <= limit(s + 1) at the
+    most, so s is at least the first number with C(U) <= s limit(s + 1), and the stage takes at most limit(s + 1).
+    """
+    sets, most = chart.size.shape[0], limit_s.shape[0] - 2
+    inside_s, longest_s = np.zeros(sets), np.full(sets, -1.0)
+    for top in range(1, sets):
+        step = chart.step_start[top]
+        layer = chart.step_layer[step]
+        inside_s[top] = inside_s[chart.step_set[step]] + chart.forward_s[layer] + chart.backward_s[layer]
+        for s in range(1, most):
+            if inside_s[top] <= s * limit_s[s + 1] * (1 + 1e-9):
+                longest_s[top] = limit_s[s + 1]
+                break
+    longest_s[sets - 1] = limit_s[1]
+    return longest_s
+
+
+@njit(cache=True)
+def _degree(degrees: Degrees, most: int, term: tuple[float, int, float], best: float) -> tuple[float, int]:
+    """The least batch time below ``best`` over data degrees up to ``most``, and the degree (0 if there is none).
+
+    ``term`` holds the pace T, the number of stages S, and W. With r = slope S + offset the time is
+    T (ceil(M/d) + r) + W (1 - 1/d) >= T r + W + (T M - W) / d. If T M <= W that is least at d = 1, where it is exact.
+    Else it falls with d, so degrees are tried from the greatest down, the least d for each ceil(M/d), until it passes
+    the best.
+    """
+    pace_s, s, sync_s = term
+    microbatches, more = degrees.microbatches, degrees.slope * s + degrees.offset
+    if pace_s * microbatches <= sync_s:
+        cost = pace_s * (microbatches + more)
+        return (cost, 1) if cost < best else (best, 0)
+    chosen, degree = 0, most
+    while degree > 0:
+        if pace_s * more + sync_s + (pace_s * microbatches - sync_s) / degree >= best * (1 + 1e-12):
+            break
+        rounds = -(-microbatches // degree)
+        degree = -(-microbatches // rounds)
+        cost = pace_s * (rounds + more) + sync_s * (degree - 1) / degree
+        if cost < best:
+            best, chosen = cost, degree
+        degree -= 1
+    return best, chosen
+
+
+@njit(cache=True)
+def fastest(
+    chart: "Chart",
+    table: StageTable,
+    room: Room,
+    flying: "Floats",
+    rest_of: "tuple[Floats, Floats, Degrees, float, float]",
+) -> tuple[float, int, int, int, int]:
+    """The plan faster than ``best``: batch time, first stage, unsplit stages, stages, data degree (0: none is).
+
+    ``rest_of`` holds g, limit_s, the degrees, the seconds of W for a byte of the first stage's parameters, and the best
+    time known.
+    """
+    g, limit_s, degrees, sync_s_per_byte, best = rest_of
+    sets, kinds, most = g.shape[0], g.shape[1], g.shape[2] - 1
+    chosen = (best, 0, 0, 0, 0)
+    for pair in range(table.start[sets - 1], table.start[sets]):
+        rest = table.rest[pair]
+        shift, sync_s = table.unsplit[pair] if kinds > 1 else 0, sync_s_per_byte * table.parameter_bytes[pair]
+        begin, end = (1, 1) if rest == 0 else (2, min(most, chart.size[rest] + 1))
+        for s in range(begin, end + 1):
+            mode = mode_of(table, room, pair, flying[s])
+            if mode == NO_MODE:
+                break
+            own_s = table.forward_s[pair] + table.backward_s[pair, mode]
+            if own_s > limit_s[s]:
+                break
+            for q in range(shift, min(chart.unsplit[rest], kinds - 1 - shift) + shift + 1):
+                pace_s = max(own_s, g[rest, q - shift, s - 1])
+                taken = degrees.width * (s - q) + q
+                if pace_s == np.inf or taken > degrees.devices:
+                    continue
+                replicas = min(degrees.devices // taken, degrees.microbatches)
+                cost, degree = _degree(degrees, replicas, (pace_s, s, sync_s), chosen[0])
+                if degree > 0:
+                    chosen = (cost, pair, q, s, degree)
+    return chosen
+
+
+@njit(cache=True)
+def trace(
+    table: StageTable, room: Room, flying: "Floats", g: "Floats", choice: tuple[int, int, int]
+) -> "tuple[Ints, Ints]":
+    """The stages first to last of the plan of that first stage, unsplit stages and stages, and their modes."""
+    pair, q, stages = choice
+    path, modes = np.empty(stages, np.int64), np.empty(stages, np.int64)
+    for number in range(stages, 0, -1):
+        path[stages - number], modes[stages - number] = pair, mode_of(table, room, pair, flying[number])
+        top = table.rest[pair]
+        q -= table.unsplit[pair] if g.shape[1] > 1 else 0
+        promised = g[top, q, number - 1]
+        for other in range(table.start[top], table.start[top + 1]):
+            shift, rest = table.unsplit[other] if g.shape[1] > 1 else 0, table.rest[other]
+            mode = mode_of(table, room, other, flying[number - 1])
+            if q < shift or mode == NO_MODE or (rest == 0) != (number == 2):
+                continue
+            own_s = table.forward_s[other] + table.backward_s[other, mode]
+            if max(own_s, g[rest, q - shift, number - 2]) <= promised:
+                pair = other
+                break
+    return path, modes
+
+
+@njit(cache=True)
+def depths_that_fit(chart: "Chart", table: StageTable, room: Room, flying: "Floats", kinds: int) -> "Ints":
+    """By (q, S): 1 if some cut into S stages of which q are unsplit fits."""
+    sets, most = table.start.shape[0] - 1, flying.shape[0] - 1
+    fits = np.zeros((most + 1, sets, kinds), np.int64)
+    fits[0, 0, 0] = 1
+    for s in range(1, most + 1):
+        for top in range(1, sets):
+            for pair in range(table.start[top], table.start[top + 1]):
+                rest, shift = table.rest[pair], table.unsplit[pair] if kinds > 1 else 0
+                if (kinds == 1 and fits[s, top, 0]) or not fits[s - 1, rest].any():
+                    continue
+                if mode_of(table, room, pair, flying[s]) < NO_MODE:
+                    for q in range(kinds - shift):
+                        fits[s, top, q + shift] |= fits[s - 1, rest, q]
+    found: Ints = fits[:, sets - 1].T.copy()
+    return found
+
+
+@njit(cache=True)
+def shape_rows(
+    pace_s: "Floats", degrees: "tuple[int, int, int, int]", family: "tuple[float, float, float]",
+    wholes_s: "Floats", best: float,
+) -> "tuple[Ints, Floats]":
+    """Every (stages, replicas, unsplit stages needed) with a lower bound on the batch time, end aside, below ``best``.
+
+    ``pace_s`` is P by (at least so many unsplit, S); ``degrees`` are width, devices, microbatches and whether only
+    multiples of S are allowed; ``family`` is slope, offset, beta; ``wholes_s`` what all stages take together, by S.
+    """
+    width, devices, microbatches, chunks = degrees
+    slope, offset, beta = family
+    kinds, depth = pace_s.shape[0], pace_s.shape[1] - 1
+    found, bounds, count = np.empty((64, 3), np.int64), np.empty(64), 0
+    for stages in range(1, depth + 1):
+        if pace_s[0, stages] == np.inf:
+            continue
+        fewest = width * max(0, stages - (kinds - 1)) + min(stages, kinds - 1)
+        for data in range(1, min(microbatches, devices // fewest) + 1):
+            rounds, needed = -(-microbatches // data), 0
+            if chunks > 1 and rounds % stages:
+                continue
+            if width * stages > devices // data:
+                needed = -(-(width * stages - devices // data) // (width - 1))
+            least_s = pace_s[needed, stages]
+            bound = (rounds + slope * stages + offset) * least_s + beta * max(wholes_s[stages], least_s)
+            if bound >= best:
+                continue
+            if count == bounds.shape[0]:
+                larger, more = np.empty((2 * count, 3), np.int64), np.empty(2 * count)
+                larger[:count], more[:count] = found, bounds
+                found, bounds = larger, more
+            found[count, 0], found[count, 1], found[count, 2], bounds[count] = stages, data, needed, bound
+            count += 1
+    return found[:count], bounds[:count]

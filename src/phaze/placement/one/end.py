@@ -1,0 +1,41 @@
+"""The end of a batch: synchronisation over replicas, the optimizer step, and the reductions of tied layers."""
+
+import numpy as np
+import numpy.typing as npt
+
+from phaze.placement.cluster_prices import Prices
+from phaze.placement.one.layout import Shape, outermost_level, replicas_by_level
+from phaze.placement.one.problem import Problem
+
+Floats = npt.NDArray[np.float64]
+
+
+def flat_link_s_per_byte(link_bytes_per_s: float) -> float:
+    """Seconds of W for a byte of parameters: a reduction and a gather over a flat link take W (1 - 1/d), W = 4 w / B."""
+    return 4 / link_bytes_per_s
+
+
+def synchronisation_s(problem: Problem, shape: Shape, prices: Prices, parameter_bytes: Floats) -> Floats:
+    """The exposed synchronisation of stages with so many bytes of parameters."""
+    if problem.zero == 3:
+        return np.zeros_like(parameter_bytes)
+    link, exposed = problem.rules.link_bytes_per_s, 1 - problem.rules.hidden
+    if link is not None:
+        return exposed * flat_link_s_per_byte(link) * parameter_bytes * (shape.data - 1) / shape.data
+    collective = prices.gather_s if problem.zero == 2 else prices.all_reduce_s
+    return exposed * collective(replicas_by_level(problem.cluster, shape), parameter_bytes)
+
+
+def step_s(problem: Problem, data: int, parameter_bytes: Floats) -> Floats:
+    """The optimizer step of stages with so many bytes of parameters."""
+    if problem.hbm_bytes_per_s is None:
+        return np.zeros_like(parameter_bytes)
+    traffic = parameter_bytes / problem.sent_bytes * problem.optimizer_traffic_bytes
+    return traffic / (data if problem.zero >= 1 else 1) / problem.hbm_bytes_per_s
+
+
+def tied_s(problem: Problem, shape: Shape, prices: Prices, members: int, size_bytes: float) -> float:
+    """An all-reduce of parameters that so many layers in several stages share."""
+    group = [1] * len(problem.cluster.levels)
+    group[outermost_level(problem.cluster, shape)] = members
+    return float(prices.all_reduce_s(tuple(group), np.array([size_bytes]))[0])

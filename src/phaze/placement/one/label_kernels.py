@@ -1,0 +1,250 @@
+"""Compiled: the best cut of one shape (width, stages S, replicas, order, family), where sums of stage times count.
+
+The cost alpha (max A + max B) + beta sum T + E + Y is minimised over cuts; A is a stage's time T and B is 0, or A and B
+are its forward and its backward time where passes are apart. With *states* (s, U), closed set U cut into s stages:
+
+1. For every state the least max A, max B, sum of T and greatest parameter bytes that E counts over all ways to cut what
+   lies before U into S - s stages, each by itself, with the least that a transfer can take (completions). E does not
+   fall with parameter bytes, so this serves all shapes with the same width, depth, memory and microbatches in flight.
+2. Labels over states from the end of the pipeline: max A, max B, beta sum T + Y, greatest size, unsplit stages. A label
+   is dropped if another of its state is no worse in all of them, or if it does not beat the best plan known even with
+   the least of each that step 1 allows. Both keep an optimal plan, as the cost rises with all of them and as more
+   unsplit stages never take more devices.
+
+Labels are made twice: first only the most promising one of each state is kept, which gives a plan and with it a limit;
+then all (best_cut).
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from phaze.placement.one.bottleneck_kernels import NO_MODE, highest, mode_of
+from phaze.placement.one.stage_kernels import Room, StageTable
+
+if TYPE_CHECKING:
+    from phaze.placement.charts import Floats, Ints
+
+
+class ShapeCosts(NamedTuple):
+    """What one shape makes its stages cost.
+
+    ``flying`` and ``level`` are by stage number from the end, 0 .. S; ``moves_s`` are transfers by level and closed
+    set, its last row those before the first and after the last stage. ``ahead_s`` and ``behind_s`` are the collectives
+    of ZeRO of the layers in each closed set, of which ``shown`` is the exposed share. ``end_s`` is E by number of a
+    stage's size, ``size_of`` numbers the parameter bytes of every stage in their order, ``size`` counts the layers of a
+    closed set and ``unsplit`` those not sharded; at least ``unsplit_needed`` stages must be unsplit. ``least_s`` is
+    less than any stages take together. ``grows``: a stage of a chain takes no less than one inside it.
+    """
+
+    stages: int
+    alpha: float
+    beta: float
+    apart: bool
+    first_end: bool
+    grows: bool
+    flying: "Floats"
+    level: "Ints"
+    moves_s: "Floats"
+    ahead_s: "Floats"
+    behind_s: "Floats"
+    shown: float
+    end_s: "Floats"
+    tied_s: "Floats"
+    room: Room
+    least_s: float
+    size: "Ints"
+    size_of: "Ints"
+    unsplit: "Ints"
+    unsplit_needed: int
+
+
+@njit(cache=True)
+def stage_seconds(table: StageTable, costs: ShapeCosts, pair: int, top: int, mode: int) -> tuple[float, float]:
+    """Forward and backward of a stage in a mode, without transfers."""
+    forward_s, backward_s = table.forward_s[pair], table.backward_s[pair, mode]
+    if costs.ahead_s.shape[0] > 0:
+        rest = table.rest[pair]
+        ahead_s, behind_s = costs.ahead_s[top] - costs.ahead_s[rest], costs.behind_s[top] - costs.behind_s[rest]
+        forward_s = max(forward_s + costs.shown * ahead_s, ahead_s)
+        backward_s = max(backward_s + costs.shown * behind_s, behind_s)
+    return forward_s, backward_s
+
+
+@njit(cache=True)
+def _numbers(table: StageTable, costs: ShapeCosts, pair: int, top: int) -> tuple[int, int]:
+    """The least and greatest number that a stage can have: there are layers enough before and behind it."""
+    whole, rest = costs.size.shape[0] - 1, table.rest[pair]
+    low, high = max(1 if rest == 0 else 2, costs.stages - costs.size[whole] + costs.size[top]), costs.stages
+    if top < whole:
+        high -= 1
+    else:
+        low = costs.stages
+    return low, min(high, 1 if rest == 0 else costs.size[rest] + 1)
+
+
+@njit(cache=True)
+def completions(table: StageTable, costs: ShapeCosts, limit_s: float) -> "Floats":
+    """By (what, U, s), what being max A, max B, sum of T, size: the least of it over cuts of what lies before U, none
+    of whose stages takes longer than ``limit_s``."""
+    sets = table.start.shape[0] - 1
+    least = np.full((4, sets, costs.stages + 1), np.inf)
+    least[:, sets - 1, costs.stages] = 0.0
+    move_s = np.empty(sets)
+    for top in range(sets):
+        ends = top in (0, sets - 1)
+        move_s[top] = costs.moves_s[-1, top] if ends else costs.moves_s[:-1, top].min()
+    chain = costs.grows and sets == costs.size[sets - 1] + 1
+    for top in range(sets - 1, 0, -1):
+        counted = top == sets - 1 or not costs.first_end
+        for pair in range(table.start[top], table.start[top + 1]):
+            # The stages of a chain's closed set grow by one layer each time.
+            if chain and table.forward_s[pair] + table.backward_s[pair, 0] > limit_s:
+                break
+            rest, size, covered, slowest_s = table.rest[pair], float(costs.size_of[pair]), 0, 0.0
+            low, high = _numbers(table, costs, pair, top)
+            allowed = costs.room.last if rest == 0 else costs.room.allowed
+            for mode in range(3):
+                a, b = stage_seconds(table, costs, pair, top, mode)
+                a, b = a + move_s[top], b + move_s[rest]
+                both_s = a + b
+                if high < low or not allowed[mode] or both_s > limit_s:
+                    continue
+                up_to = highest(table, costs.room, (pair, mode), costs.flying, high)
+                if not costs.apart:
+                    a, b = both_s, 0.0
+                for number in range(max(low, covered + 1 if both_s >= slowest_s else 1), up_to + 1):
+                    least[0, rest, number - 1] = min(least[0, rest, number - 1], max(a, least[0, top, number]))
+                    least[1, rest, number - 1] = min(least[1, rest, number - 1], max(b, least[1, top, number]))
+                    least[2, rest, number - 1] = min(least[2, rest, number - 1], both_s + least[2, top, number])
+                    here = max(size if counted else 0.0, least[3, top, number])
+                    least[3, rest, number - 1] = min(least[3, rest, number - 1], here)
+                if up_to > 0:
+                    covered, slowest_s = max(covered, up_to), max(slowest_s, both_s)
+    return least
+
+
+@njit(cache=True)
+def shape_bound(costs: ShapeCosts, least: "Floats") -> float:
+    """What no cut of the shape can beat."""
+    whole = least[:, 0, 0]
+    if whole[0] == np.inf:
+        return np.inf
+    return float(costs.alpha * (whole[0] + whole[1]) + costs.beta * whole[2] + costs.end_s[int(whole[3])])
+
+
+@njit(cache=True)
+def _grown(values: "Floats") -> "Floats":
+    larger = np.empty((2 * values.shape[0], values.shape[1]))
+    larger[: values.shape[0]] = values
+    return larger
+
+
+@njit(cache=True)
+def _no_worse(one: "Floats", other: "Floats") -> bool:
+    """Whether a label is no worse than another: each component at most, unsplit stages at least as many."""
+    return bool(
+        one[0] <= other[0] and one[1] <= other[1] and one[2] <= other[2] and one[3] <= other[3] and one[7] >= other[7]
+    )
+
+
+@njit(cache=True)
+def _insert(labels: "Floats", begin: int, count: int, new: "Floats", single: bool) -> int:
+    """Put a label among those from ``begin`` on unless one is no worse; drop those that it is no worse than. With
+    ``single`` only the most promising is kept."""
+    if single and count > begin and new[6] >= labels[begin, 6]:
+        return count
+    at, count = begin, begin if single else count
+    while at < count:
+        row = labels[at]
+        if _no_worse(row, new):
+            return count
+        if _no_worse(new, row):
+            count -= 1
+            labels[at] = labels[count]
+            continue
+        at += 1
+    labels[count] = new
+    return count + 1
+
+
+@njit(cache=True)
+def _labelled(
+    table: StageTable, costs: ShapeCosts, least: "Floats", best: float, single: bool
+) -> "tuple[float, Ints, Ints]":
+    """The cheapest cut below ``best`` that labels find; with ``single`` one label a state, the most promising."""
+    depth, alpha, beta, sets = costs.stages, costs.alpha, costs.beta, table.start.shape[0] - 1
+    labels, count, new = np.zeros((4096, 8)), 1, np.zeros(8)
+    begin = np.ones((depth + 1, sets + 1), np.int64)
+    begin[0, 0], chain, floor_s = 0, costs.grows and sets == costs.size[sets - 1] + 1, beta * costs.least_s
+    unsplit, needed, whole = costs.unsplit, costs.unsplit_needed, sets - 1
+    for s in range(1, depth + 1):
+        begin[s, 0], flying = count, costs.flying[s]
+        for top in range(1, sets):
+            begin[s, top] = count
+            if least[0, top, s] == np.inf:
+                continue
+            least_a, least_b, least_sum, least_size = least[:, top, s]
+            entry_s = costs.moves_s[costs.level[s], top]
+            for pair in range(table.start[top], table.start[top + 1]):
+                if chain and alpha * (table.forward_s[pair] + table.backward_s[pair, 0]) + floor_s >= best:
+                    break
+                rest = table.rest[pair]
+                if begin[s - 1, rest] == begin[s - 1, rest + 1]:
+                    continue
+                mode = mode_of(table, costs.room, pair, flying)
+                if mode == NO_MODE:
+                    continue
+                forward_s, backward_s = stage_seconds(table, costs, pair, top, mode)
+                forward_s, backward_s = forward_s + entry_s, backward_s + costs.moves_s[costs.level[s - 1], rest]
+                own_s = beta * (forward_s + backward_s) + costs.tied_s[pair]
+                a, b = (forward_s, backward_s) if costs.apart else (forward_s + backward_s, 0.0)
+                if alpha * (max(a, least_a) + max(b, least_b)) + floor_s >= best:
+                    continue
+                size = float(costs.size_of[pair]) if s == depth or not costs.first_end else 0.0
+                for label in range(begin[s - 1, rest], begin[s - 1, rest + 1]):
+                    row = labels[label]
+                    new[0], new[1], new[2] = max(a, row[0]), max(b, row[1]), own_s + row[2]
+                    new[3], new[4], new[5] = max(size, row[3]), float(pair), float(label)
+                    if needed > 0:
+                        new[7] = min(row[7] + table.unsplit[pair], float(needed))
+                        if new[7] + unsplit[whole] - unsplit[top] < needed:
+                            continue
+                    pace_s = max(new[0], least_a) + max(new[1], least_b)
+                    new[6] = alpha * pace_s + new[2] + beta * least_sum + costs.end_s[int(max(new[3], least_size))]
+                    if new[6] >= best:
+                        continue
+                    if count == labels.shape[0]:
+                        labels = _grown(labels)
+                    count = _insert(labels, begin[s, top], count, new, single)
+                    if s == depth:
+                        best = min(best, new[6])
+        begin[s, sets] = count
+    return _path(table, costs, labels[: begin[depth, sets]], begin[depth, sets - 1])
+
+
+@njit(cache=True)
+def _path(table: StageTable, costs: ShapeCosts, labels: "Floats", begin: int) -> "tuple[float, Ints, Ints]":
+    """Follow the cheapest of the labels of the whole graph back; nothing and an infinite cost if there is none."""
+    cost, chosen = np.inf, -1
+    for label in range(begin, labels.shape[0]):
+        if labels[label, 6] < cost:
+            cost, chosen = labels[label, 6], label
+    path, modes = np.empty(costs.stages, np.int64), np.empty(costs.stages, np.int64)
+    if chosen >= 0:
+        for i in range(costs.stages):
+            path[i] = int(labels[chosen, 4])
+            modes[i] = mode_of(table, costs.room, path[i], costs.flying[costs.stages - i])
+            chosen = int(labels[chosen, 5])
+    return cost, path, modes
+
+
+@njit(cache=True)
+def best_cut(table: StageTable, costs: ShapeCosts, least: "Floats", best: float) -> "tuple[float, Ints, Ints]":
+    """The cheapest cut of a shape below ``best``: its cost, its stages as pairs first to last, and their modes."""
+    if shape_bound(costs, least) >= best:
+        return np.inf, np.empty(0, np.int64), np.empty(0, np.int64)
+    quick = _labelled(table, costs, least, best, True)
+    exact = _labelled(table, costs, least, min(best, quick[0]), False)
+    return exact if exact[0] < quick[0] else quick

@@ -1,0 +1,169 @@
+"""One width of a problem made ready for the kernels: its stage table, transfers, limits and sums."""
+
+from dataclasses import dataclass, field
+from math import inf
+
+import numpy as np
+import numpy.typing as npt
+
+from phaze.errors import InputError
+from phaze.placement.charts import Chart, chart_of
+from phaze.placement.cluster_prices import Prices
+from phaze.placement.one import stage_kernels
+from phaze.placement.one.problem import MODES, ROUNDING, Extra, Family, LayerGraph, Mode, Problem
+from phaze.placement.one.stage_kernels import Room, Saved, StageTable
+
+# A table of so many stages takes about half a GB.
+MOST_STAGES = 4_000_000
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Width:
+    """One width: its closed sets, what layers save, devices of a split stage, how many numbers of unsplit stages are
+    told apart, depth at the most, and sums.
+
+    ``moves_s`` are transfers by level and closed set, 0 where edges arrive inside stages; ``around_s`` by level those
+    from the last stage to the first. ``known`` remembers what several shapes share.
+    """
+
+    graph: LayerGraph
+    chart: Chart
+    saved: Saved
+    taken: int
+    kinds: int
+    depth: int
+    blocks: int
+    moves_s: Floats
+    around_s: Floats
+    seconds: float
+    longest_s: float
+    parameter_bytes: float
+    known: dict[tuple[object, ...], object] = field(default_factory=dict, compare=False)
+
+    def fewest_devices(self, stages: Ints) -> Ints:
+        """The fewest devices that so many stages take."""
+        return self.taken * np.maximum(stages - (self.kinds - 1), 0) + np.minimum(stages, self.kinds - 1)
+
+    @property
+    def grows(self) -> bool:
+        """Whether a longer stage never takes less time: not where edges arrive inside stages."""
+        return self.saved.link_bytes_per_s == 0
+
+
+def _saved(problem: Problem, graph: LayerGraph, extras: tuple[Extra, ...]) -> Saved:
+    entering = np.zeros(len(graph.layers))
+    for edge in graph.edges:
+        entering[edge.head] += edge.size_bytes
+    kept, again = np.empty((len(graph.layers), 3)), np.zeros((len(graph.layers), 3))
+    for i, (layer, extra) in enumerate(zip(graph.layers, extras, strict=True)):
+        selective = layer.activation_bytes if extra.selective_bytes is None else extra.selective_bytes
+        kept[i] = layer.activation_bytes, selective, entering[i]
+        again[i, 1] = 0.0 if extra.selective_bytes is None else extra.selective_s
+        again[i, 2] = layer.forward_s if extra.full_s is None else extra.full_s
+    names = sorted({extra.tied for extra in extras if extra.tied is not None})
+    group = np.array([names.index(e.tied) if e.tied is not None else -1 for e in extras], np.int64)
+    sizes = np.array([next(e.tied_bytes for e in extras if e.tied == name) for name in names], np.float64)
+    members = np.array([int((group == g).sum()) for g in range(len(names))], np.int64)
+    last = np.array([int(np.flatnonzero(group == g)[-1]) for g in range(len(names))], np.int64)
+    block = np.array([extra.block for extra in extras], np.int64)
+    link = problem.rules.link_bytes_per_s if problem.rules.stage == "icml24" else None
+    return Saved(kept, again, group, sizes, members, last, block, float(link or 0.0))
+
+
+def around_bytes(graph: LayerGraph, extras: tuple[Extra, ...]) -> float:
+    """The most bytes between two blocks in the order of layers: what a chunk sends from the last stage to the first."""
+    blocks = [i for i, extra in enumerate(extras) if extra.block]
+    carried = np.zeros(len(graph.layers))
+    for edge in graph.edges:
+        carried[edge.tail : edge.head] += edge.size_bytes
+    return float(carried[blocks[0] : blocks[-1]].max(initial=0.0)) if blocks else float(carried.max(initial=0.0))
+
+
+def prepared(problem: Problem, graph: LayerGraph, extras: tuple[Extra, ...], prices: Prices) -> Width:
+    """One width. Where no layer is sharded, or the width is 1, stages need not be told apart."""
+    chart, saved = chart_of(graph), _saved(problem, graph, extras)
+    plain, n = int(chart.unsplit[-1]), len(graph.layers)
+    unsplit = problem.rules.unsplit_stages and graph.width > 1
+    taken, kinds = (1 if unsplit and plain == n else graph.width), (plain + 1 if unsplit and plain < n else 1)
+    few = min(kinds - 1, problem.devices)
+    depth = min(n, few + (problem.devices - few) // taken)
+    levels, sets = len(problem.cluster.levels), len(chart.size)
+    moves, around = np.zeros((levels + 1, sets)), np.zeros(levels)
+    if problem.rules.stage == "layers":
+        lanes = graph.width if problem.scatter_gather else 1
+        carried, most = stage_kernels.cut_bytes(chart) / lanes, around_bytes(graph, extras) / lanes
+        for level in range(levels):
+            moves[level] = prices.transfer_s(level, carried)
+            around[level] = prices.transfer_s(level, np.array([most]))[0]
+    seconds = chart.forward_s + chart.backward_s
+    shared = float((saved.group_bytes * (saved.group_size - 1)).sum())
+    return Width(
+        graph,
+        chart,
+        saved,
+        taken,
+        kinds,
+        depth,
+        int(saved.block.sum()),
+        moves,
+        around,
+        float(seconds.sum()),
+        float(seconds.max()),
+        float(chart.parameter_bytes.sum()) - shared,
+    )
+
+
+def _flags(modes: tuple[Mode, ...]) -> Ints:
+    return np.array([mode in modes for mode in MODES], np.int64)
+
+
+def room_of(problem: Problem, data: int) -> Room:
+    """What a stage must fit into when there are so many replicas."""
+    there = problem.available_bytes * (1 + ROUNDING) - problem.reserve_bytes
+    held, working = problem.held(data).total, problem.working(data).total
+    sent = problem.sent_bytes
+    return Room(there, held / sent, working / sent, _flags(problem.modes()), _flags(problem.modes(last=True)))
+
+
+def stages_of(problem: Problem, width: Width, limit_s: Floats | None = None) -> StageTable:
+    """The stage table of a width, of stages no longer than the limit of their closed set."""
+    n, sets = len(width.graph.layers), len(width.chart.size)
+    limit = np.full(sets, inf) if limit_s is None else limit_s
+    device = room_of(problem, max(1, min(problem.devices, problem.microbatches)))
+    count, table = stage_kernels.stage_table(width.chart, width.saved, device, limit, n * (n + 1) // 2)
+    if count > len(table.rest):
+        if count > MOST_STAGES:
+            raise InputError(
+                f"widths.{width.graph.width}.edges", f"the layers branch into {count:,} possible stages", "merge layers"
+            )
+        count, table = stage_kernels.stage_table(width.chart, width.saved, device, limit, count)
+    return table._replace(**{n: getattr(table, n)[:count] for n in table._fields if n != "start"})
+
+
+def whole_blocks(table: StageTable, chunks: int) -> StageTable:
+    """The stages whose blocks can be cut into so many chunks."""
+    if chunks == 1:
+        return table
+    kept = (table.blocks % chunks == 0) & (table.blocks > 0)
+    before = np.concatenate([[0], np.cumsum(kept)])
+    picked = {name: getattr(table, name)[kept] for name in table._fields if name != "start"}
+    return table._replace(start=before[table.start], **picked)
+
+
+def flying_of(family: Family, microbatches: int, stages: int | None, depth: int) -> Floats:
+    """Microbatches in flight by stage number, 0 .. ``depth``; of the depth where each is least if none is given."""
+    numbers = range(1, depth + 1)
+    return np.array([0.0, *(family.in_flight(microbatches, s, stages or s) for s in numbers)])
+
+
+def transfers_of(problem: Problem, width: Width, family: Family, level: int | None) -> Floats:
+    """Transfers by level and closed set as the family's chunks make them; the last row at the ends of the pipeline,
+    around it across ``level``, or the least of any."""
+    more = family.chunks - 1
+    moves = family.chunks * width.moves_s + more * problem.rules.piece_start_s
+    around = width.around_s.min() if level is None else width.around_s[level]
+    moves[-1] += more * around
+    return np.asarray(moves)

@@ -1,0 +1,230 @@
+r"""What a split of a model over the devices of a cluster costs, as closed formulas, and the values that state it.
+
+A model is a graph of layers for each tensor width t. Layer l takes f_l seconds forward and b_l backward, holds w_l
+bytes of parameters and A_l bytes of activations a microbatch; edge e carries |e| bytes. There are K devices of H bytes
+and a batch of M microbatches. *Stages* X_1 .. X_S in pipeline order are a partition of the layers in which no edge goes
+backwards; stage i has the number s = S - i + 1, from the end. Its layers run one after another in topological order,
+ties by id: x_1 .. x_n. A pipeline runs in d *replicas* of m = ceil(M / d) microbatches each. A stage takes t devices,
+or 1 if the rules let it be *unsplit* and none of its layers is sharded; replicas take K devices at the most.
+
+Devices are numbered with the innermost level of the cluster filled first. Tensor groups are innermost; then come the
+stages of a replica (order ``pipeline``) or the replicas of a stage (order ``data``).
+
+**Recompute.** In modes none, selective and full layer l keeps k_l = A_l, its ``selective_bytes``, or the bytes of its
+entering edges, and recomputes for g_l = 0, its ``selective_s``, or its ``full_s`` (f_l if it has none) seconds. A
+stage keeps k(X) = sum of k_l and holds L(X) = max(0, A_l - k_l) beside it; under stage rule ``icml24`` mode full keeps
+the bytes that enter the *stage*, and L = A(X) - k(X).
+
+**Stage seconds.** With v and u the collectives of ZeRO of a pass and h the share of them that is overlapped,
+
+    layers    F = max( f(X) + (1 - h) v, v ) + x at its entry                                        (overlapped)
+              R = max( b(X) + g(X) + (1 - h) u, u ) + x at its exit
+    icml24    F = max( f(X),        max over edges entering at x_k of |e| / B + f_k + ... + f_n )
+              R = max( b(X) + g(X), max over edges leaving  at x_k of |e| / B + b_1 + ... + b_k )
+
+x is the transfer of the bytes c of all edges that lead from before a boundary to behind it (a tensor that skips stages
+is sent downstream stage by stage), latency + c / (t if ``scatter_gather``, else 1) / B, across the innermost level
+whose groups hold both tensor groups in every replica. With v chunks a boundary is crossed v times, and v - 1 times from
+the last stage to the first, with the most bytes between two blocks across the outermost level that the pipeline
+crosses; each chunk but one adds ``piece_start_s`` to F and to R.
+
+**Memory.** With N(X) parameters, those shared by layers of one stage counted once, n those of the largest layer, and
+bytes of weight, gradient and optimizer a parameter,
+
+    N (weight/d3 + gradient/d2 + optimizer/d1) + n (weight (1 - 1/d3) + gradient (1 - 1/d2))
+      + reserve + q k(X) + L(X)  <=  H (1 - headroom)                q microbatches in flight  (rules.Family.in_flight)
+
+ZeRO z shares state out over replicas: d1, d2, d3 are d where z is at least 1, 2, 3, else 1.
+
+    z = 0, 1   v = 0                     u = 0                           sync = reduce_d(w(X))
+    z = 2      v = 0                     u = sum over l of gather_d(w_l)   sync = gather_d(w(X))
+    z = 3      v = sum of gather_d(w_l)  u = 2 v                           sync = 0
+
+**End.** E(X) = (1 - h) sync + N traffic / d1 / HBM bandwidth; with a flat link 4 (d - 1)/d w(X) / B. It is that of the
+slowest or of the first stage. Tied layers in several stages add Y, an all-reduce for each group over the outermost
+level that the pipeline crosses. The batch time is that of the family (:mod:`phaze.placement.one.rules`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Literal
+
+from phaze.cost.memory import State
+from phaze.errors import InputError
+from phaze.hardware.cluster import Cluster
+from phaze.placement.one.rules import MODES, Family, Mode, Order, Rules
+from phaze.placement.problem import (
+    ROUNDING,
+    Breakdown,
+    Layer,
+    LayerGraph,
+    Memory,
+    Plan,
+    Stage,
+    require_same_layers,
+)
+
+__all__ = [
+    "MODES",
+    "ROUNDING",
+    "Breakdown",
+    "Choice",
+    "Extra",
+    "Family",
+    "Layer",
+    "LayerGraph",
+    "Memory",
+    "Mode",
+    "Order",
+    "Plan",
+    "Problem",
+    "Rules",
+    "Stage",
+]
+
+Choice = Literal["none", "selective", "full", "best"]
+ZEROS = (0, 1, 2, 3)
+# Every number of replicas up to the most is looked at, which takes memory and minutes beyond this.
+MOST_REPLICAS = 2**24
+# Slower levels make times without end.
+SLOWEST_BYTES_PER_S = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """What is known of a layer beyond its times and sizes.
+
+    ``tied`` names parameters it shares; ``block`` marks one of the equal blocks that chunks are made of.
+    """
+
+    selective_bytes: float | None = None
+    selective_s: float = 0.0
+    full_s: float | None = None
+    tied: str | None = None
+    tied_bytes: float = 0.0
+    block: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A placement problem; ``graphs`` by ascending width, ``extras`` follow the layers of each.
+
+    A layer has ``parameter_bytes`` / ``sent_bytes`` parameters. Without ``hbm_bytes_per_s`` the optimizer's step takes
+    no time; ``optimizer_traffic_bytes`` are the HBM bytes that it moves for a parameter.
+    """
+
+    rules: Rules
+    devices: int
+    hbm_bytes: float
+    microbatches: int
+    recompute: Choice
+    state: State
+    cluster: Cluster
+    graphs: tuple[LayerGraph, ...]
+    extras: tuple[tuple[Extra, ...], ...]
+    zero: int = 0
+    sent_bytes: float = 2.0
+    hbm_bytes_per_s: float | None = None
+    optimizer_traffic_bytes: float = 0.0
+    reserve_bytes: float = 0.0
+    scatter_gather: bool = False
+    headroom: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("devices", "microbatches", "hbm_bytes"):
+            value = getattr(self, name)
+            if not (isfinite(value) and value > 0):
+                raise InputError(name, f"{value!r} is out of range", "it must be greater than 0")
+        if self.devices > self.cluster.devices:
+            raise InputError(
+                "devices", f"the cluster has {self.cluster.devices} and {self.devices} are asked for", "ask for fewer"
+            )
+        if self.zero not in ZEROS:
+            raise InputError("zero", f"{self.zero} is out of range", "use 0, 1, 2 or 3")
+        if not 0 <= self.headroom < 1:
+            raise InputError("headroom", f"{self.headroom!r} is out of range", "use 0 or a part of the memory")
+        for level in self.cluster.levels:
+            if level.bandwidth_bytes_per_s < SLOWEST_BYTES_PER_S:
+                raise InputError(
+                    f"cluster: {level.name}.bandwidth",
+                    f"{level.bandwidth_bytes_per_s!r} bytes a second are out of range",
+                    f"it must be at least {SLOWEST_BYTES_PER_S:g}",
+                )
+        require_same_layers(self.graphs)
+        for graph, extras in zip(self.graphs, self.extras, strict=True):
+            _require_extras(graph, extras)
+        replicas = min(self.microbatches, self.devices // self.graphs[0].width)
+        if replicas > MOST_REPLICAS:
+            raise InputError(
+                "devices", f"{replicas:,} copies of the model are possible", f"use at most {MOST_REPLICAS:,}"
+            )
+        if self.rules.unsplit_stages and len(self.cluster.levels) > 1:
+            raise InputError("cluster", "stages of unequal width lie on one level only", "give one level")
+
+    def graph(self, width: int) -> tuple[LayerGraph, tuple[Extra, ...]]:
+        """The layers at ``width``."""
+        for graph, extras in zip(self.graphs, self.extras, strict=True):
+            if graph.width == width:
+                return graph, extras
+        raise InputError("tensor", f"width {width} is missing", f"given are {[g.width for g in self.graphs]}")
+
+    def rounds(self, data: int) -> int:
+        """Microbatches of one replica, m."""
+        return -(-self.microbatches // data)
+
+    def held(self, data: int) -> State:
+        """Bytes that a device holds for a parameter of its stage when there are so many replicas."""
+        d1, d2, d3 = (data if self.zero >= stage else 1 for stage in (1, 2, 3))
+        return State(self.state.weight / d3, self.state.gradient / d2, self.state.optimizer / d1)
+
+    def working(self, data: int) -> State:
+        """Bytes that it holds beyond that for a parameter of the largest layer, while that layer runs."""
+        held = self.held(data)
+        return State(self.state.weight - held.weight, self.state.gradient - held.gradient, 0.0)
+
+    @property
+    def gathers(self) -> tuple[int, int]:
+        """How many gathers or scatters of a layer's parameters a microbatch takes, forward and backward."""
+        return {2: (0, 1), 3: (1, 2)}.get(self.zero, (0, 0))
+
+    @property
+    def available_bytes(self) -> float:
+        """Bytes that a stage may fill."""
+        return self.hbm_bytes * (1 - self.headroom)
+
+    def fits(self, need_bytes: float) -> bool:
+        """Whether a device has that much memory."""
+        return need_bytes <= self.available_bytes * (1 + ROUNDING)
+
+    def modes(self, last: bool = False) -> tuple[Mode, ...]:
+        """The modes that a stage may choose from, fastest first."""
+        if last and not self.rules.last_stage_recomputes:
+            return ("none",)
+        return self.rules.modes if self.recompute == "best" else (self.recompute,)
+
+    def family(self, name: str | None, chunks: int) -> Family:
+        """The family of a plan: that of its name, or the first with so many chunks."""
+        for family in self.rules.families:
+            if family.chunks == chunks and name in (None, family.name):
+                return family
+        known = sorted({family.name for family in self.rules.families})
+        raise InputError("chunks", f"{chunks} under {', '.join(known)}", "use a family of the problem's rules")
+
+
+def _require_extras(graph: LayerGraph, extras: Sequence[Extra]) -> None:
+    tied: dict[str, float] = {}
+    for layer, extra in zip(graph.layers, extras, strict=True):
+        where = f"widths.{graph.width}: layer {layer.id}"
+        if extra.selective_bytes is not None and not 0 <= extra.selective_bytes <= layer.activation_bytes:
+            raise InputError(
+                where, f"selective_bytes {extra.selective_bytes!r} is out of range", "keep no more than all"
+            )
+        for name, value in (("selective_s", extra.selective_s), ("full_s", extra.full_s)):
+            if value is not None and not 0 <= value <= layer.forward_s:
+                raise InputError(where, f"{name} {value!r} is out of range", "it is a part of forward_s")
+        if extra.tied is not None:
+            if not 0 <= extra.tied_bytes <= layer.parameter_bytes:
+                raise InputError(where, f"tied_bytes {extra.tied_bytes!r} is out of range", "they are parameters of it")
+            if tied.setdefault(extra.tied, extra.tied_bytes) != extra.tied_bytes:
+                raise InputError(where, f"'{extra.tied}' has other tied_bytes elsewhere", "give the same everywhere")

@@ -1,0 +1,84 @@
+"""The fastest plan of a placement problem, over widths, depths, degrees, orders, families, cuts and recompute modes.
+
+Families that the bottleneck table decides are read off it (:mod:`phaze.placement.one.by_table`), all others are solved
+by labels below what is known (:mod:`phaze.placement.one.by_labels`). What they promise is priced anew by
+:mod:`phaze.placement.one.pipeline`, and the two must agree; the answer is its own lower bound.
+"""
+
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+
+from phaze.errors import PhazeError
+from phaze.placement.charts import Chart
+from phaze.placement.cluster_prices import Prices, RingPrices
+from phaze.placement.one import by_labels, by_table
+from phaze.placement.one.by_table import AGREEMENT, Found
+from phaze.placement.one.layout import Shape
+from phaze.placement.one.pipeline import Cut, price
+from phaze.placement.one.prepare import Width, prepared
+from phaze.placement.one.problem import MODES, Plan, Problem
+
+# With more stages than this in all widths they are searched one after another, so that one at a time is in memory.
+MANY_STAGES = 600_000
+
+
+def _members(chart: Chart, place: int) -> set[int]:
+    inside = set()
+    while place:
+        step = int(chart.step_start[place])
+        inside.add(int(chart.step_layer[step]))
+        place = int(chart.step_set[step])
+    return inside
+
+
+def cuts_of(found: Found) -> list[Cut]:
+    """The stages that were found, first to last."""
+    chart, layers, cuts = found.width.chart, found.width.graph.layers, []
+    left = set(range(len(layers)))
+    for pair, mode in zip(found.path.tolist(), found.modes.tolist(), strict=True):
+        rest = _members(chart, int(found.table.rest[pair]))
+        cuts.append(Cut(tuple(layers[i].id for i in sorted(left - rest)), MODES[mode]))
+        left = rest
+    return cuts
+
+
+def _quick_bound(problem: Problem, width: Width) -> float:
+    """What no plan of a width undercuts, with free transfers, ends and memory."""
+    stages = np.arange(1, width.depth + 1)
+    replicas = np.minimum(problem.microbatches, problem.devices // width.fewest_devices(stages))
+    rounds = -(-problem.microbatches // replicas)
+    pace_s = np.maximum(width.seconds / stages, width.longest_s)
+    return float(np.min((rounds - 1) * pace_s, initial=inf))
+
+
+def fastest_plan(problem: Problem, prices: Prices | None = None, below_s: float = inf) -> Plan | None:
+    """The plan with the least batch time, or None when nothing fits, or nothing that takes less than ``below_s``."""
+    priced = RingPrices(problem.cluster) if prices is None else prices
+    given = zip(problem.graphs, problem.extras, strict=True)
+    widths = [width for width in (prepared(problem, *one, priced) for one in given) if width.depth]
+    best: Found | None = None
+    labelled = tuple(family for family in problem.rules.families if not by_table.decides(problem, family))
+    for family in problem.rules.families:
+        if widths and family not in labelled:
+            best = by_table.fastest(problem, widths, family, below_s if best is None else best.cost_s) or best
+    if labelled and sum(len(w.chart.size) ** 2 / 2 for w in widths) <= MANY_STAGES:
+        cases = [case for width in widths for case in by_labels.cases_of(problem, width, labelled, priced)]
+        best = by_labels.fastest(cases, best, below_s)
+    elif labelled:
+        for width in sorted(widths, key=lambda width: _quick_bound(problem, width)):
+            best = by_labels.fastest(by_labels.cases_of(problem, width, labelled, priced), best, below_s)
+    return None if best is None else plan_of(problem, best, priced)
+
+
+def plan_of(problem: Problem, found: Found, prices: Prices) -> Plan:
+    """What was found as a plan, priced anew."""
+    family = found.family
+    shape = Shape(
+        found.width.graph.width, len(found.path), found.data, found.order, family.chunks, family.name  # type: ignore[arg-type]
+    )
+    plan = price(problem, shape, cuts_of(found), prices)
+    if abs(plan.batch_s - found.cost_s) > AGREEMENT * found.cost_s:
+        raise PhazeError(f"{found.cost_s!r} s were promised and the plan takes {plan.batch_s!r} s")
+    return replace(plan, lower_bound_s=plan.batch_s)
