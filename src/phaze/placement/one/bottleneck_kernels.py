@@ -55,11 +55,8 @@ def mode_of(table: StageTable, room: Room, pair: int, flying: float) -> int:
 
 
 @njit(cache=True)
-def highest(table: StageTable, room: Room, where: tuple[int, int], flying: "Floats", most: int) -> int:
-    """The greatest number s <= ``most`` at which a stage fits in a mode, 0 if none; ``flying`` never falls with s."""
-    pair, mode = where
-    held = held_bytes(table, room, pair) + table.live_bytes[pair, mode]
-    kept, hbm = table.kept_bytes[pair, mode], room.hbm_bytes
+def highest(held: float, kept: float, hbm: float, flying: "Floats", most: int) -> int:
+    """The greatest number s <= ``most`` with held + flying[s] kept <= hbm, 0 if none; ``flying`` never falls with s."""
     if held + flying[most] * kept <= hbm:
         return most
     low, high = 0, most - 1
@@ -88,13 +85,6 @@ def _within(time_s: float, most: int, limit_s: "Floats", shift: int) -> int:
 
 
 @njit(cache=True)
-def _relax(row: "Floats", below: "Floats", own_s: float, begin: int, end: int) -> None:
-    """row[s] = min(row[s], max(own, below[s - 1])) for begin <= s <= end."""
-    for s in range(begin, end + 1):
-        row[s] = min(row[s], max(own_s, below[s - 1]))
-
-
-@njit(cache=True)
 def bottleneck(
     chart: "Chart",
     table: StageTable,
@@ -108,27 +98,36 @@ def bottleneck(
     size, unsplit, g = chart.size, chart.unsplit, np.full((sets, kinds, most + 1), np.inf)
     g[0, 0, 0] = 0.0
     start, rests, forward_s, backward_s = table.start, table.rest, table.forward_s, table.backward_s
+    weights, largest, kept, live, whole_stage = (
+        table.parameter_bytes,
+        table.largest_bytes,
+        table.kept_bytes,
+        table.live_bytes,
+        table.unsplit,
+    )
+    hbm, state, working, inner, last = room.hbm_bytes, room.state, room.working, room.allowed, room.last
     for top in range(1, sets):
-        whole = top == sets - 1
-        entry_s = 0.0 if whole else move_s[top]
+        later = 0 if top == sets - 1 else 1
+        entry_s = move_s[top] if later else 0.0
         for pair in range(start[top], start[top + 1]):
             rest = rests[pair]
-            last, shift = rest == 0, table.unsplit[pair] if kinds > 1 else 0
-            begin, end = (1, 1) if last else (2, min(most, size[rest] + 1))
-            moved_s = entry_s + (0.0 if last else move_s[rest])
-            allowed, covered, slowest_s = room.last if last else room.allowed, 0, 0.0
+            shift = whole_stage[pair] if kinds > 1 else 0
+            begin, end = (1, 1) if rest == 0 else (2, min(most, size[rest] + 1))
+            base_s = forward_s[pair] + entry_s + (0.0 if rest == 0 else move_s[rest])
+            held, covered, slowest_s = state * weights[pair] + working * largest[pair], 0, 0.0
             for mode in range(3):
-                own_s = forward_s[pair] + backward_s[pair, mode] + moved_s
-                if not allowed[mode] or (covered >= end and own_s >= slowest_s):
+                own_s = base_s + backward_s[pair, mode]
+                if not (last[mode] if rest == 0 else inner[mode]) or (covered >= end and own_s >= slowest_s):
                     continue
-                up_to = _within(own_s, end, limit_s, 0 if whole else 1)
+                up_to = _within(own_s, end, limit_s, later)
                 if up_to >= begin:
-                    up_to = highest(table, room, (pair, mode), flying, up_to)
+                    up_to = highest(held + live[pair, mode], kept[pair, mode], hbm, flying, up_to)
                 if up_to < begin:
                     continue
                 first = max(begin, covered + 1) if own_s >= slowest_s else begin
                 for q in range(min(unsplit[rest], kinds - 1 - shift) + 1):
-                    _relax(g[top, q + shift], g[rest, q], own_s, first, up_to)
+                    for s in range(first, up_to + 1):
+                        g[top, q + shift, s] = min(g[top, q + shift, s], max(own_s, g[rest, q, s - 1]))
                 covered, slowest_s = max(covered, up_to), max(slowest_s, own_s)
     return g
 
@@ -265,8 +264,11 @@ def depths_that_fit(chart: "Chart", table: StageTable, room: Room, flying: "Floa
 
 @njit(cache=True)
 def shape_rows(
-    pace_s: "Floats", degrees: "tuple[int, int, int, int]", family: "tuple[float, float, float]",
-    wholes_s: "Floats", best: float,
+    pace_s: "Floats",
+    degrees: "tuple[int, int, int, int]",
+    family: "tuple[float, float, float]",
+    wholes_s: "Floats",
+    best: float,
 ) -> "tuple[Ints, Floats]":
     """Every (stages, replicas, unsplit stages needed) with a lower bound on the batch time, end aside, below ``best``.
 

@@ -21,7 +21,7 @@ from phaze.errors import InputError
 from phaze.placement.one import bottleneck_kernels as kernels
 from phaze.placement.one.end import flat_link_s_per_byte
 from phaze.placement.one.prepare import Width, flying_of, room_of, stages_of
-from phaze.placement.one.problem import Family, Problem
+from phaze.placement.one.problem import Family, Order, Problem
 from phaze.placement.one.stage_kernels import StageTable
 
 # What an ordinary computer spares for one table.
@@ -47,7 +47,7 @@ class Found:
     family: Family
     path: Ints
     modes: Ints
-    order: str = ""
+    order: Order = ""
 
 
 @dataclass(frozen=True, slots=True)

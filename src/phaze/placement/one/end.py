@@ -11,7 +11,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def flat_link_s_per_byte(link_bytes_per_s: float) -> float:
-    """Seconds of W for a byte of parameters: a reduction and a gather over a flat link take W (1 - 1/d), W = 4 w / B."""
+    """Seconds of W for a byte of parameters: reducing and gathering over a flat link takes W (1 - 1/d), W = 4 w / B."""
     return 4 / link_bytes_per_s
 
 

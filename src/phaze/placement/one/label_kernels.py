@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numba import njit
 
-from phaze.placement.one.bottleneck_kernels import NO_MODE, highest, mode_of
+from phaze.placement.one.bottleneck_kernels import NO_MODE, held_bytes, highest, mode_of
 from phaze.placement.one.stage_kernels import Room, StageTable
 
 if TYPE_CHECKING:
@@ -104,14 +104,15 @@ def completions(table: StageTable, costs: ShapeCosts, limit_s: float) -> "Floats
                 break
             rest, size, covered, slowest_s = table.rest[pair], float(costs.size_of[pair]), 0, 0.0
             low, high = _numbers(table, costs, pair, top)
-            allowed = costs.room.last if rest == 0 else costs.room.allowed
+            allowed, held = costs.room.last if rest == 0 else costs.room.allowed, held_bytes(table, costs.room, pair)
             for mode in range(3):
                 a, b = stage_seconds(table, costs, pair, top, mode)
                 a, b = a + move_s[top], b + move_s[rest]
                 both_s = a + b
                 if high < low or not allowed[mode] or both_s > limit_s:
                     continue
-                up_to = highest(table, costs.room, (pair, mode), costs.flying, high)
+                room = held + table.live_bytes[pair, mode]
+                up_to = highest(room, table.kept_bytes[pair, mode], costs.room.hbm_bytes, costs.flying, high)
                 if not costs.apart:
                     a, b = both_s, 0.0
                 for number in range(max(low, covered + 1 if both_s >= slowest_s else 1), up_to + 1):
@@ -178,7 +179,7 @@ def _labelled(
     labels, count, new = np.zeros((4096, 8)), 1, np.zeros(8)
     begin = np.ones((depth + 1, sets + 1), np.int64)
     begin[0, 0], chain, floor_s = 0, costs.grows and sets == costs.size[sets - 1] + 1, beta * costs.least_s
-    unsplit, needed, whole = costs.unsplit, costs.unsplit_needed, sets - 1
+    unsplit, needed = costs.unsplit, float(costs.unsplit_needed)
     for s in range(1, depth + 1):
         begin[s, 0], flying = count, costs.flying[s]
         for top in range(1, sets):
@@ -187,13 +188,13 @@ def _labelled(
                 continue
             least_a, least_b, least_sum, least_size = least[:, top, s]
             entry_s = costs.moves_s[costs.level[s], top]
+            before = float(unsplit[sets - 1] - unsplit[top])
             for pair in range(table.start[top], table.start[top + 1]):
                 if chain and alpha * (table.forward_s[pair] + table.backward_s[pair, 0]) + floor_s >= best:
                     break
                 rest = table.rest[pair]
-                if begin[s - 1, rest] == begin[s - 1, rest + 1]:
-                    continue
-                mode = mode_of(table, costs.room, pair, flying)
+                empty = begin[s - 1, rest] == begin[s - 1, rest + 1]
+                mode = NO_MODE if empty else mode_of(table, costs.room, pair, flying)
                 if mode == NO_MODE:
                     continue
                 forward_s, backward_s = stage_seconds(table, costs, pair, top, mode)
@@ -203,17 +204,15 @@ def _labelled(
                 if alpha * (max(a, least_a) + max(b, least_b)) + floor_s >= best:
                     continue
                 size = float(costs.size_of[pair]) if s == depth or not costs.first_end else 0.0
+                plain = float(table.unsplit[pair])
                 for label in range(begin[s - 1, rest], begin[s - 1, rest + 1]):
                     row = labels[label]
                     new[0], new[1], new[2] = max(a, row[0]), max(b, row[1]), own_s + row[2]
                     new[3], new[4], new[5] = max(size, row[3]), float(pair), float(label)
-                    if needed > 0:
-                        new[7] = min(row[7] + table.unsplit[pair], float(needed))
-                        if new[7] + unsplit[whole] - unsplit[top] < needed:
-                            continue
+                    new[7] = min(row[7] + plain, needed)
                     pace_s = max(new[0], least_a) + max(new[1], least_b)
                     new[6] = alpha * pace_s + new[2] + beta * least_sum + costs.end_s[int(max(new[3], least_size))]
-                    if new[6] >= best:
+                    if new[6] >= best or new[7] + before < needed:
                         continue
                     if count == labels.shape[0]:
                         labels = _grown(labels)

@@ -64,7 +64,7 @@ def outermost_level(cluster: Cluster, shape: Shape) -> int:
 
 
 def replicas_by_level(cluster: Cluster, shape: Shape) -> tuple[int, ...]:
-    """How many members of the group of a stage's replicas meet at each level; their product is at least the replicas."""
+    """How many members of the group of a stage's replicas meet at each level; their product is at least that."""
     stride = shape.tensor * (1 if shape.order == "data" else shape.stages)
     met, size, found = 1, 1, []
     for level in cluster.levels:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from phaze.cost.memory import State
 from phaze.errors import InputError
 from phaze.placement.cluster_prices import Prices
 from phaze.placement.one import end
@@ -90,32 +91,49 @@ def _walk(start_s: float, steps: Iterable[tuple[float, float]]) -> float:
     return start_s
 
 
-def _waiting(problem: Problem, graph: LayerGraph, positions: Sequence[int], again_s: float) -> tuple[float, float]:
-    """What edges that arrive inside a stage add to its forward and its backward."""
-    link, inside = problem.rules.link_bytes_per_s, set(positions)
-    if problem.rules.stage == "layers" or link is None:
-        return 0.0, 0.0
-    entering, leaving = dict.fromkeys(positions, 0.0), dict.fromkeys(positions, 0.0)
+@dataclass(frozen=True, slots=True)
+class _Arrivals:
+    """By position of a layer: bytes of all edges that enter it, and from other stages; seconds of the slowest edge from
+    and to other stages, where edges arrive inside stages."""
+
+    entering: list[float]
+    came: list[float]
+    entering_s: list[float]
+    leaving_s: list[float]
+
+
+def _arrivals(problem: Problem, graph: LayerGraph, owner: dict[int, int]) -> _Arrivals:
+    found = _Arrivals(*([0.0] * len(graph.layers) for _ in range(4)))
+    link = problem.rules.link_bytes_per_s if problem.rules.stage == "icml24" else None
+    stage_of = [owner[layer.id] for layer in graph.layers]
     for edge in graph.edges:
-        if edge.head in inside and edge.tail not in inside:
-            entering[edge.head] = max(entering[edge.head], edge.size_bytes / link)
-        elif edge.tail in inside and edge.head not in inside:
-            leaving[edge.tail] = max(leaving[edge.tail], edge.size_bytes / link)
+        tail, head = edge.tail, edge.head
+        found.entering[head] += edge.size_bytes
+        if stage_of[tail] != stage_of[head]:
+            found.came[head] += edge.size_bytes
+            if link is not None:
+                seconds = edge.size_bytes / link
+                found.entering_s[head] = max(found.entering_s[head], seconds)
+                found.leaving_s[tail] = max(found.leaving_s[tail], seconds)
+    return found
+
+
+def _waiting(graph: LayerGraph, positions: Sequence[int], edges: _Arrivals, again_s: float) -> tuple[float, float]:
+    """What edges that arrive inside a stage add to its forward and its backward."""
     layers = graph.layers
-    forward_s = _walk(0.0, ((entering[p], layers[p].forward_s) for p in positions))
-    backward_s = _walk(again_s, ((leaving[p], layers[p].backward_s) for p in reversed(positions)))
+    forward_s = _walk(0.0, ((edges.entering_s[p], layers[p].forward_s) for p in positions))
+    backward_s = _walk(again_s, ((edges.leaving_s[p], layers[p].backward_s) for p in reversed(positions)))
     ahead_s, behind_s = sum(layers[p].forward_s for p in positions), sum(layers[p].backward_s for p in positions)
     return max(0.0, forward_s - ahead_s), max(0.0, backward_s - again_s - behind_s)
 
 
 def _sums(
-    problem: Problem, graph: LayerGraph, extras: Sequence[Extra], mode: Mode, positions: Sequence[int]
+    problem: Problem, extras: Sequence[Extra], mode: Mode, positions: Sequence[int], given: tuple[LayerGraph, _Arrivals]
 ) -> _Sums:
+    graph, edges = given
     forward_s = backward_s = again_s = parameters = kept = live = 0.0
-    entering, inside = dict.fromkeys(positions, 0.0), set(positions)
-    for edge in graph.edges:
-        if edge.head in inside and (problem.rules.stage == "layers" or edge.tail not in inside):
-            entering[edge.head] += edge.size_bytes
+    inside = problem.rules.stage == "icml24"
+    entering = edges.came if inside else edges.entering
     shared: set[str] = set()
     for position in positions:
         layer, extra = graph.layers[position], extras[position]
@@ -134,16 +152,17 @@ def _sums(
             again_s += extra.selective_s
         kept += saved
         live = max(live, layer.activation_bytes - saved)
-    if problem.rules.stage == "icml24":
+    waiting_s = (0.0, 0.0)
+    if inside:
         live = sum(graph.layers[position].activation_bytes for position in positions) - kept
-    waiting_s = _waiting(problem, graph, positions, again_s)
+        waiting_s = _waiting(graph, positions, edges, again_s)
     sizes = tuple(graph.layers[position].parameter_bytes for position in positions)
     return _Sums(forward_s, backward_s, again_s, waiting_s, parameters, kept, live, sizes)
 
 
-def _memory(problem: Problem, sums: _Sums, data: int, in_flight: float) -> Memory:
+def _memory(problem: Problem, sums: _Sums, states: tuple[State, State], in_flight: float) -> Memory:
     parameters, largest = sums.parameter_bytes / problem.sent_bytes, max(sums.layer_bytes) / problem.sent_bytes
-    held, working = problem.held(data), problem.working(data)
+    held, working = states
     return Memory(
         parameters=parameters * held.weight + largest * working.weight,
         gradients=parameters * held.gradient + largest * working.gradient,
@@ -210,22 +229,23 @@ def price(problem: Problem, shape: Shape, cuts: Sequence[Cut], prices: Prices, s
     graph, extras = problem.graph(shape.tensor)
     family = problem.family(shape.family, shape.chunks)
     owner = _require_structure(problem, graph, shape, cuts)
-    moves, rounds = _transfers(problem, shape, owner, prices), problem.rounds(max(1, shape.data))
-    place = {layer.id: position for position, layer in enumerate(graph.layers)}
-    stages, sums = [], []
+    split = {layer.id for layer in graph.layers if layer.sharded or not problem.rules.unsplit_stages}
+    devices = [1 if split.isdisjoint(cut.layers) else shape.tensor for cut in cuts]
+    _require_degrees(problem, shape, family, sum(devices))
+    moves, rounds = _transfers(problem, shape, owner, prices), problem.rounds(shape.data)
+    place, given = {la.id: at for at, la in enumerate(graph.layers)}, (graph, _arrivals(problem, graph, owner))
+    states, stages, sums = (problem.held(shape.data), problem.working(shape.data)), [], []
     for i, cut in enumerate(cuts):
         positions = sorted(place[id_] for id_ in cut.layers)
-        own = _sums(problem, graph, extras, cut.mode, positions)
+        own = _sums(problem, extras, cut.mode, positions, given)
         ahead_s, behind_s = _gathered(problem, shape, prices, own)
         forward_s = overlapped(own.forward_s + own.waiting_s[0], ahead_s, problem.rules.hidden) + moves[i]
         work_s = own.again_s + own.backward_s + own.waiting_s[1]
         backward_s = overlapped(work_s, behind_s, problem.rules.hidden) + moves[i + 1]
-        memory = _memory(problem, own, shape.data, family.in_flight(rounds, len(cuts) - i, len(cuts)))
-        split = not problem.rules.unsplit_stages or any(graph.layers[p].sharded for p in positions)
-        ids, devices = tuple(graph.layers[p].id for p in positions), shape.tensor if split else 1
-        stages.append(Stage(ids, devices, cut.mode, forward_s, backward_s, forward_s + backward_s, memory))
+        memory = _memory(problem, own, states, family.in_flight(rounds, len(cuts) - i, len(cuts)))
+        ids = tuple(graph.layers[p].id for p in positions)
+        stages.append(Stage(ids, devices[i], cut.mode, forward_s, backward_s, forward_s + backward_s, memory))
         sums.append(own)
-    _require_degrees(problem, shape, family, sum(stage.devices for stage in stages))
     # Prices do not fall with size, so the end of the stage with the most parameters is the last.
     counted = sums[:1] if problem.rules.end == "first" else sums
     size = np.array([max(own.parameter_bytes for own in counted)])

@@ -54,15 +54,15 @@ class Width:
 
 
 def _saved(problem: Problem, graph: LayerGraph, extras: tuple[Extra, ...]) -> Saved:
-    entering = np.zeros(len(graph.layers))
+    entering = [0.0] * len(graph.layers)
     for edge in graph.edges:
         entering[edge.head] += edge.size_bytes
     kept, again = np.empty((len(graph.layers), 3)), np.zeros((len(graph.layers), 3))
-    for i, (layer, extra) in enumerate(zip(graph.layers, extras, strict=True)):
-        selective = layer.activation_bytes if extra.selective_bytes is None else extra.selective_bytes
-        kept[i] = layer.activation_bytes, selective, entering[i]
-        again[i, 1] = 0.0 if extra.selective_bytes is None else extra.selective_s
-        again[i, 2] = layer.forward_s if extra.full_s is None else extra.full_s
+    both = list(zip(graph.layers, extras, strict=True))
+    kept[:, 0], kept[:, 2] = [layer.activation_bytes for layer in graph.layers], entering
+    kept[:, 1] = [la.activation_bytes if e.selective_bytes is None else e.selective_bytes for la, e in both]
+    again[:, 1] = [0.0 if extra.selective_bytes is None else extra.selective_s for extra in extras]
+    again[:, 2] = [layer.forward_s if extra.full_s is None else extra.full_s for layer, extra in both]
     names = sorted({extra.tied for extra in extras if extra.tied is not None})
     group = np.array([names.index(e.tied) if e.tied is not None else -1 for e in extras], np.int64)
     sizes = np.array([next(e.tied_bytes for e in extras if e.tied == name) for name in names], np.float64)

@@ -11,37 +11,26 @@ from math import inf
 import numpy as np
 
 from phaze.errors import PhazeError
-from phaze.placement.charts import Chart
 from phaze.placement.cluster_prices import Prices, RingPrices
-from phaze.placement.one import by_labels, by_table
+from phaze.placement.one import by_labels, by_table, stage_kernels
 from phaze.placement.one.by_table import AGREEMENT, Found
 from phaze.placement.one.layout import Shape
 from phaze.placement.one.pipeline import Cut, price
 from phaze.placement.one.prepare import Width, prepared
 from phaze.placement.one.problem import MODES, Plan, Problem
+from phaze.placement.one.shapes import cases_of
 
 # With more stages than this in all widths they are searched one after another, so that one at a time is in memory.
 MANY_STAGES = 600_000
 
 
-def _members(chart: Chart, place: int) -> set[int]:
-    inside = set()
-    while place:
-        step = int(chart.step_start[place])
-        inside.add(int(chart.step_layer[step]))
-        place = int(chart.step_set[step])
-    return inside
-
-
 def cuts_of(found: Found) -> list[Cut]:
     """The stages that were found, first to last."""
-    chart, layers, cuts = found.width.chart, found.width.graph.layers, []
-    left = set(range(len(layers)))
-    for pair, mode in zip(found.path.tolist(), found.modes.tolist(), strict=True):
-        rest = _members(chart, int(found.table.rest[pair]))
-        cuts.append(Cut(tuple(layers[i].id for i in sorted(left - rest)), MODES[mode]))
-        left = rest
-    return cuts
+    layers: list[list[int]] = [[] for _ in found.path]
+    owner = stage_kernels.owners(found.width.chart, found.table.rest[found.path])
+    for layer, stage in zip(found.width.graph.layers, owner.tolist(), strict=True):
+        layers[stage].append(layer.id)
+    return [Cut(tuple(ids), MODES[mode]) for ids, mode in zip(layers, found.modes.tolist(), strict=True)]
 
 
 def _quick_bound(problem: Problem, width: Width) -> float:
@@ -64,11 +53,11 @@ def fastest_plan(problem: Problem, prices: Prices | None = None, below_s: float 
         if widths and family not in labelled:
             best = by_table.fastest(problem, widths, family, below_s if best is None else best.cost_s) or best
     if labelled and sum(len(w.chart.size) ** 2 / 2 for w in widths) <= MANY_STAGES:
-        cases = [case for width in widths for case in by_labels.cases_of(problem, width, labelled, priced)]
+        cases = [case for width in widths for case in cases_of(problem, width, labelled, priced)]
         best = by_labels.fastest(cases, best, below_s)
     elif labelled:
         for width in sorted(widths, key=lambda width: _quick_bound(problem, width)):
-            best = by_labels.fastest(by_labels.cases_of(problem, width, labelled, priced), best, below_s)
+            best = by_labels.fastest(cases_of(problem, width, labelled, priced), best, below_s)
     return None if best is None else plan_of(problem, best, priced)
 
 
@@ -76,7 +65,12 @@ def plan_of(problem: Problem, found: Found, prices: Prices) -> Plan:
     """What was found as a plan, priced anew."""
     family = found.family
     shape = Shape(
-        found.width.graph.width, len(found.path), found.data, found.order, family.chunks, family.name  # type: ignore[arg-type]
+        found.width.graph.width,
+        len(found.path),
+        found.data,
+        found.order,
+        family.chunks,
+        family.name,
     )
     plan = price(problem, shape, cuts_of(found), prices)
     if abs(plan.batch_s - found.cost_s) > AGREEMENT * found.cost_s:

@@ -2,8 +2,7 @@
 
 A stage taken from closed set U is a walk of single removals in topological order, so its sums, its forward walk and its
 entering edges grow with each layer; only the leaving edges are looked at anew. Stages longer than ``limit_s`` of their
-closed set, or that fit into no device even with one microbatch in flight, are left out with all that hold them. Arrays are taken out of
-their tuples once: inside the loops that would cost more than the arithmetic.
+closed set, or that fit into no device even with one microbatch in flight, are left out with all that hold them.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -85,122 +84,147 @@ def new_table(sets: int, room: int, groups: int) -> StageTable:
 
 
 @njit(cache=True)
-def _arrival(chart: "Chart", inside: "Flags", layer: int, link: float) -> tuple[float, float]:
-    """Seconds of the slowest edge that enters at a layer from outside the stage, and the bytes of all of them."""
-    arrival_s = came = 0.0
-    for edge in range(chart.in_start[layer], chart.in_start[layer + 1]):
-        if not inside[chart.in_tail[edge]]:
-            arrival_s = max(arrival_s, chart.in_bytes[edge] / link)
-            came += chart.in_bytes[edge]
-    return arrival_s, came
+def _slowest(begin: int, end: int, others: "Ints", sizes: "Floats", inside: "Flags") -> tuple[float, float]:
+    """The most bytes of an edge whose other end lies outside the stage, below 0 if there is none, and their sum."""
+    most, total = -1.0, 0.0
+    for edge in range(begin, end):
+        if not inside[others[edge]]:
+            most = max(most, sizes[edge])
+            total += sizes[edge]
+    return most, total
 
 
 @njit(cache=True)
-def _leaving(chart: "Chart", inside: "Flags", layer: int, link: float, behind_s: float) -> float:
-    """When the slowest edge that leaves at a layer lets its backward end; below 0 if none leaves."""
-    latest_s = -1.0
-    for edge in range(chart.out_start[layer], chart.out_start[layer + 1]):
-        if not inside[chart.out_head[edge]]:
-            latest_s = max(latest_s, chart.out_bytes[edge] / link + behind_s)
+def _saves(
+    sums: "Floats", depth: int, kept_bytes: "Floats", again_s: "Floats", used: "Ints", bytes_: float, inside: bool
+) -> float:
+    """Add what a layer of so many activations keeps and recomputes, by mode; the least kept and live of any mode."""
+    least = np.inf
+    for mode in range(3):
+        own = kept_bytes[mode]
+        sums[depth + 1, 6 + mode] = sums[depth, 6 + mode] + again_s[mode]
+        kept = sums[depth + 1, 9 + mode] = sums[depth, 9 + mode] + own
+        live = sums[depth + 1, 12 + mode] = max(sums[depth, 12 + mode], bytes_ - own)
+        if used[mode] > 0:
+            least = min(least, sums[depth + 1, 9] if inside else kept + live)
+    return least
+
+
+@njit(cache=True)
+def _latest(
+    depth: int,
+    walk: "tuple[Ints, Floats, Ints, Ints, Flags]",
+    out_start: "Ints",
+    out_head: "Ints",
+    out_bytes: "Floats",
+    link: float,
+) -> float:
+    """The latest end of a backward that waits for an edge; ``leaving`` lists at which depths such layers were taken."""
+    taken, sums, leaving, leavers, inside = walk
+    latest_s, left = 0.0, 0
+    leaving[depth - 1, leavers[depth - 1]] = depth
+    for i in range(leavers[depth - 1] + 1):
+        level = leaving[depth - 1, i]
+        at = taken[level]
+        most, _ = _slowest(out_start[at], out_start[at + 1], out_head, out_bytes, inside)
+        if most >= 0:
+            leaving[depth, left] = level
+            left += 1
+            latest_s = max(latest_s, most / link + sums[level, 2])
+    leavers[depth] = left
     return latest_s
 
 
 @njit(cache=True)
-def stage_table(
-    chart: "Chart", saved: Saved, device: Room, limit_s: "Floats", room: int
-) -> tuple[int, StageTable]:
+def _write(back_s: "Floats", kept: "Floats", live: "Floats", sums: "Floats", latest_s: float, inside: bool) -> None:
+    """Write the numbers by mode of a stage; where edges arrive inside it, all that it does not keep is live."""
+    for mode in range(3):
+        back_s[mode] = max(sums[2] + sums[6 + mode], latest_s)
+        kept[mode], live[mode] = sums[9 + mode], sums[9] - sums[9 + mode] if inside else sums[12 + mode]
+
+
+@njit(cache=True)
+def _tie(saved: Saved, tied: "Floats", seen: "Ints", where: tuple[int, int, int]) -> None:
+    """Count the layer of a tied group that was taken, and mark groups that lie in this stage and in others.
+
+    Members before the last add 1, the last as many as there can be: it is in the stage from then on.
+    """
+    depth, layer, count = where
+    for g in range(saved.group_size.shape[0]):
+        size, seen[depth, g] = saved.group_size[g], seen[depth - 1, g]
+        if saved.group[layer] == g:
+            seen[depth, g] += size if saved.group_last[g] == layer else 1
+        if count < tied.shape[0] and size <= seen[depth, g] < 2 * size - 1:
+            tied[count, g] = 1.0
+
+
+@njit(cache=True)
+def stage_table(chart: "Chart", saved: Saved, device: Room, limit_s: "Floats", room: int) -> tuple[int, StageTable]:
     """All stages within the limits; how many there are, which may be more than there is ``room`` for."""
     n, sets, groups = chart.forward_s.shape[0], chart.size.shape[0], saved.group_size.shape[0]
-    table, link = new_table(sets, room, groups), saved.link_bytes_per_s
-    start, rests, ahead_s, back_s, weights, largest, kepts, lives, tied, unsplit, blocks = table
-    forward_s, backward_s, parameter_bytes = chart.forward_s, chart.backward_s, chart.parameter_bytes
-    activation_bytes, sharded, kept_bytes, again_s = (
-        chart.activation_bytes,
-        chart.sharded,
-        saved.kept_bytes,
-        saved.again_s,
-    )
-    step_start, step_layer, step_set, group_of, block = (
-        chart.step_start,
-        chart.step_layer,
-        chart.step_set,
-        saved.group,
-        saved.block,
-    )
-    place, taken, step = np.empty(n + 1, np.int64), np.full(n + 1, -1), np.empty(n + 1, np.int64)
-    # Columns: parameters, backward by mode (1 .. 3), kept (4 .. 6), live (7 .. 9), forward, largest layer, end of the
-    # forward walk, backward without recomputing, bytes that entered.
-    sums, counts = np.zeros((n + 1, 15)), np.zeros((n + 1, 2), np.int64)
-    seen, inside = np.zeros((n + 1, groups), np.int64), np.zeros(n, np.bool_)
-    leaving, leavers = np.empty((n + 1, n + 1), np.int64), np.zeros(n + 1, np.int64)
-    counts[0, 0], count = 1, 0
+    table, link, count, used = new_table(sets, room, groups), saved.link_bytes_per_s, 0, device.allowed + device.last
+    start, rests, ahead_s, back_s, weights, largest, kepts, lives, _, unsplit, blocks = table
+    _, _, parameter_bytes, activation_bytes, sharded, in_start, in_tail, in_bytes, _, _, _, _, _, _, _, _ = chart
+    step_start, step_layer, step_set = chart.step_start, chart.step_layer, chart.step_set
+    # By depth of the walk: the layer taken, what is left, the next step, tied groups, unsplit, blocks, and sums:
+    # parameters, forward, backward without recomputing, largest layer, end of the forward walk, nothing,
+    # recomputed seconds by mode (6 .. 8), kept (9 .. 11), live (12 .. 14).
+    taken, place, step = np.full(n + 1, -1), np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
+    seen, counts, sums = np.zeros((n + 1, groups), np.int64), np.zeros((n + 1, 2), np.int64), np.zeros((n + 1, 15))
+    inside, leavers, counts[0, 0] = np.zeros(n, np.bool_), np.zeros(n + 1, np.int64), 1
+    walk = (taken, sums, np.empty((n + 1, n + 1), np.int64), leavers, inside)
     for top in range(sets):
-        start[top] = count
-        place[0], step[0], depth, most_s = top, step_start[top], 0, limit_s[top]
+        start[top], place[0], step[0], depth = count, top, step_start[top], 0
         while depth >= 0:
             if step[depth] == step_start[place[depth] + 1]:
-                if depth > 0:
-                    inside[taken[depth]] = False
+                inside[taken[depth]] = False
                 depth -= 1
                 continue
             layer, rest = step_layer[step[depth]], step_set[step[depth]]
             step[depth] += 1
-            if layer < taken[depth]:
+            group, parameters = saved.group[layer], sums[depth, 0] + parameter_bytes[layer]
+            if group >= 0 and seen[depth, group] > 0:
+                parameters -= saved.group_bytes[group]
+            ahead, back = sums[depth, 1] + chart.forward_s[layer], sums[depth, 2] + chart.backward_s[layer]
+            if layer < taken[depth] or ahead + back > limit_s[top]:
                 continue
-            before, after, group = sums[depth], sums[depth + 1], group_of[layer]
-            shared = saved.group_bytes[group] if group >= 0 and seen[depth, group] > 0 else 0.0
-            after[0] = before[0] + parameter_bytes[layer] - shared
-            after[10], after[13] = before[10] + forward_s[layer], before[13] + backward_s[layer]
-            if after[10] + after[13] > most_s:
+            kept, again = saved.kept_bytes[layer], saved.again_s[layer]
+            least = _saves(sums, depth, kept, again, used, activation_bytes[layer], link > 0)
+            if device.state * parameters + least > device.hbm_bytes:
                 continue
-            after[11], least = max(before[11], parameter_bytes[layer]), np.inf
-            for mode in range(3):
-                own = kept_bytes[layer, mode]
-                after[1 + mode] = before[1 + mode] + backward_s[layer] + again_s[layer, mode]
-                after[4 + mode] = before[4 + mode] + own
-                after[7 + mode] = max(before[7 + mode], activation_bytes[layer] - own)
-                if device.allowed[mode] or device.last[mode]:
-                    least = min(least, after[4] if link > 0 else after[4 + mode] + after[7 + mode])
-            if device.state * after[0] + least > device.hbm_bytes:
-                continue
-            depth += 1
+            depth, latest_s = depth + 1, 0.0
             taken[depth], place[depth], step[depth] = layer, rest, step_start[rest]
-            counts[depth, 0] = 0 if sharded[layer] else counts[depth - 1, 0]
-            counts[depth, 1] = counts[depth - 1, 1] + block[layer]
-            ready_s, latest_s = after[10], 0.0
+            sums[depth, 0], sums[depth, 1], sums[depth, 2], sums[depth, 4] = parameters, ahead, back, ahead
+            sums[depth, 3] = max(sums[depth - 1, 3], parameter_bytes[layer])
+            plain = 0 if sharded[layer] else counts[depth - 1, 0]
+            counts[depth, 0], counts[depth, 1] = plain, counts[depth - 1, 1] + saved.block[layer]
             if link > 0:
                 inside[layer] = True
-                arrival_s, came = _arrival(chart, inside, layer, link)
-                after[14] = before[14] + came
-                after[12] = ready_s = max(before[12], arrival_s) + forward_s[layer]
-                leaving[depth - 1, leavers[depth - 1]], leavers[depth] = depth, 0
-                for i in range(leavers[depth - 1] + 1):
-                    level = leaving[depth - 1, i]
-                    leaves_s = _leaving(chart, inside, taken[level], link, sums[level, 13])
-                    if leaves_s >= 0:
-                        leaving[depth, leavers[depth]] = level
-                        leavers[depth] += 1
-                        latest_s = max(latest_s, leaves_s)
-            for g in range(groups):
-                seen[depth, g] = seen[depth - 1, g]
-            if group >= 0:
-                # Members before the last add 1, the last as many as there can be: it is in the stage from then on.
-                seen[depth, group] += saved.group_size[group] if saved.group_last[group] == layer else 1
+                most, came = _slowest(in_start[layer], in_start[layer + 1], in_tail, in_bytes, inside)
+                sums[depth, 11] = sums[depth - 1, 11] + came
+                sums[depth, 4] = max(sums[depth - 1, 4], most / link) + chart.forward_s[layer]
+                latest_s = _latest(depth, walk, chart.out_start, chart.out_head, chart.out_bytes, link)
+            if groups > 0:
+                _tie(saved, table.tied, seen, (depth, layer, count))
             if count < room:
-                rests[count], weights[count], largest[count] = rest, after[0], after[11]
-                ahead_s[count], unsplit[count], blocks[count] = ready_s, counts[depth, 0], counts[depth, 1]
-                for mode in range(3):
-                    back_s[count, mode] = max(after[1 + mode], latest_s)
-                    kepts[count, mode], lives[count, mode] = after[4 + mode], after[7 + mode]
-                if link > 0:
-                    kepts[count, 2], lives[count, 2] = after[14], after[4] - after[14]
-                for g in range(groups):
-                    size = saved.group_size[g]
-                    if size <= seen[depth, g] < 2 * size - 1:
-                        tied[count, g] = 1.0
+                rests[count], largest[count], ahead_s[count] = rest, sums[depth, 3], sums[depth, 4]
+                weights[count], unsplit[count], blocks[count] = parameters, counts[depth, 0], counts[depth, 1]
+                _write(back_s[count], kepts[count], lives[count], sums[depth], latest_s, link > 0)
             count += 1
     start[sets] = count
     return count, table
+
+
+@njit(cache=True)
+def owners(chart: "Chart", rests: "Ints") -> "Ints":
+    """The stage of every layer, from what is left after each stage, first to last."""
+    owner = np.zeros(chart.forward_s.shape[0], np.int64)
+    for stage in range(rests.shape[0]):
+        place = rests[stage]
+        while place != 0:
+            owner[chart.step_layer[chart.step_start[place]]] = stage + 1
+            place = chart.step_set[chart.step_start[place]]
+    return owner
 
 
 @njit(cache=True)
