@@ -34,13 +34,13 @@ class Degrees(NamedTuple):
     offset: float
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def held_bytes(table: StageTable, room: Room, pair: int) -> float:
     """Bytes of weights, gradients and optimizer state of a stage."""
     return float(room.state * table.parameter_bytes[pair] + room.working * table.largest_bytes[pair])
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def mode_of(table: StageTable, room: Room, pair: int, flying: float) -> int:
     """The fastest mode in which a stage fits with so many microbatches in flight, of equals the first; 3 if none."""
     held, chosen = held_bytes(table, room, pair), NO_MODE
@@ -54,7 +54,7 @@ def mode_of(table: StageTable, room: Room, pair: int, flying: float) -> int:
     return chosen
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def highest(held: float, kept: float, hbm: float, flying: "Floats", most: int) -> int:
     """The greatest number s <= ``most`` with held + flying[s] kept <= hbm, 0 if none; ``flying`` never falls with s."""
     if held + flying[most] * kept <= hbm:
@@ -69,7 +69,7 @@ def highest(held: float, kept: float, hbm: float, flying: "Floats", most: int) -
     return low
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _within(time_s: float, most: int, limit_s: "Floats", shift: int) -> int:
     """The greatest s <= ``most`` at which a stage of that time is of interest; limits fall with s."""
     if time_s <= limit_s[most + shift]:
@@ -84,7 +84,7 @@ def _within(time_s: float, most: int, limit_s: "Floats", shift: int) -> int:
     return low
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def bottleneck(
     chart: "Chart",
     table: StageTable,
@@ -132,7 +132,7 @@ def bottleneck(
     return g
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def longest_of(chart: "Chart", limit_s: "Floats") -> "Floats":
     """For each closed set the greatest time of a stage taken from it that is of interest; below 0 if none is.
 
@@ -153,7 +153,7 @@ def longest_of(chart: "Chart", limit_s: "Floats") -> "Floats":
     return longest_s
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _degree(degrees: Degrees, most: int, term: tuple[float, int, float], best: float) -> tuple[float, int]:
     """The least batch time below ``best`` over data degrees up to ``most``, and the degree (0 if there is none).
 
@@ -180,7 +180,7 @@ def _degree(degrees: Degrees, most: int, term: tuple[float, int, float], best: f
     return best, chosen
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def fastest(
     chart: "Chart",
     table: StageTable,
@@ -219,7 +219,7 @@ def fastest(
     return chosen
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def trace(
     table: StageTable, room: Room, flying: "Floats", g: "Floats", choice: tuple[int, int, int]
 ) -> "tuple[Ints, Ints]":
@@ -243,7 +243,7 @@ def trace(
     return path, modes
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def depths_that_fit(chart: "Chart", table: StageTable, room: Room, flying: "Floats", kinds: int) -> "Ints":
     """By (q, S): 1 if some cut into S stages of which q are unsplit fits."""
     sets, most = table.start.shape[0] - 1, flying.shape[0] - 1
@@ -262,7 +262,7 @@ def depths_that_fit(chart: "Chart", table: StageTable, room: Room, flying: "Floa
     return found
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def shape_rows(
     pace_s: "Floats",
     degrees: "tuple[int, int, int, int]",

@@ -60,7 +60,7 @@ class ShapeCosts(NamedTuple):
     unsplit_needed: int
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def stage_seconds(table: StageTable, costs: ShapeCosts, pair: int, top: int, mode: int) -> tuple[float, float]:
     """Forward and backward of a stage in a mode, without transfers."""
     forward_s, backward_s = table.forward_s[pair], table.backward_s[pair, mode]
@@ -72,7 +72,7 @@ def stage_seconds(table: StageTable, costs: ShapeCosts, pair: int, top: int, mod
     return forward_s, backward_s
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _numbers(table: StageTable, costs: ShapeCosts, pair: int, top: int) -> tuple[int, int]:
     """The least and greatest number that a stage can have: there are layers enough before and behind it."""
     whole, rest = costs.size.shape[0] - 1, table.rest[pair]
@@ -84,7 +84,7 @@ def _numbers(table: StageTable, costs: ShapeCosts, pair: int, top: int) -> tuple
     return low, min(high, 1 if rest == 0 else costs.size[rest] + 1)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def completions(table: StageTable, costs: ShapeCosts, limit_s: float) -> "Floats":
     """By (what, U, s), what being max A, max B, sum of T, size: the least of it over cuts of what lies before U, none
     of whose stages takes longer than ``limit_s``."""
@@ -126,7 +126,7 @@ def completions(table: StageTable, costs: ShapeCosts, limit_s: float) -> "Floats
     return least
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def shape_bound(costs: ShapeCosts, least: "Floats") -> float:
     """What no cut of the shape can beat."""
     whole = least[:, 0, 0]
@@ -135,14 +135,14 @@ def shape_bound(costs: ShapeCosts, least: "Floats") -> float:
     return float(costs.alpha * (whole[0] + whole[1]) + costs.beta * whole[2] + costs.end_s[int(whole[3])])
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _grown(values: "Floats") -> "Floats":
     larger = np.empty((2 * values.shape[0], values.shape[1]))
     larger[: values.shape[0]] = values
     return larger
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _no_worse(one: "Floats", other: "Floats") -> bool:
     """Whether a label is no worse than another: each component at most, unsplit stages at least as many."""
     return bool(
@@ -150,7 +150,7 @@ def _no_worse(one: "Floats", other: "Floats") -> bool:
     )
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _insert(labels: "Floats", begin: int, count: int, new: "Floats", single: bool) -> int:
     """Put a label among those from ``begin`` on unless one is no worse; drop those that it is no worse than. With
     ``single`` only the most promising is kept."""
@@ -170,7 +170,7 @@ def _insert(labels: "Floats", begin: int, count: int, new: "Floats", single: boo
     return count + 1
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _labelled(
     table: StageTable, costs: ShapeCosts, least: "Floats", best: float, single: bool
 ) -> "tuple[float, Ints, Ints]":
@@ -223,7 +223,7 @@ def _labelled(
     return _path(table, costs, labels[: begin[depth, sets]], begin[depth, sets - 1])
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _path(table: StageTable, costs: ShapeCosts, labels: "Floats", begin: int) -> "tuple[float, Ints, Ints]":
     """Follow the cheapest of the labels of the whole graph back; nothing and an infinite cost if there is none."""
     cost, chosen = np.inf, -1
@@ -239,7 +239,7 @@ def _path(table: StageTable, costs: ShapeCosts, labels: "Floats", begin: int) ->
     return cost, path, modes
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def best_cut(table: StageTable, costs: ShapeCosts, least: "Floats", best: float) -> "tuple[float, Ints, Ints]":
     """The cheapest cut of a shape below ``best``: its cost, its stages as pairs first to last, and their modes."""
     if shape_bound(costs, least) >= best:

@@ -65,7 +65,7 @@ class StageTable(NamedTuple):
     blocks: "Ints"
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def new_table(sets: int, room: int, groups: int) -> StageTable:
     """Room for that many stages."""
     return StageTable(
@@ -83,7 +83,7 @@ def new_table(sets: int, room: int, groups: int) -> StageTable:
     )
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _slowest(begin: int, end: int, others: "Ints", sizes: "Floats", inside: "Flags") -> tuple[float, float]:
     """The most bytes of an edge whose other end lies outside the stage, below 0 if there is none, and their sum."""
     most, total = -1.0, 0.0
@@ -94,7 +94,7 @@ def _slowest(begin: int, end: int, others: "Ints", sizes: "Floats", inside: "Fla
     return most, total
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _saves(
     sums: "Floats", depth: int, kept_bytes: "Floats", again_s: "Floats", used: "Ints", bytes_: float, inside: bool
 ) -> float:
@@ -110,7 +110,7 @@ def _saves(
     return least
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _latest(
     depth: int,
     walk: "tuple[Ints, Floats, Ints, Ints, Flags]",
@@ -135,7 +135,7 @@ def _latest(
     return latest_s
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _write(back_s: "Floats", kept: "Floats", live: "Floats", sums: "Floats", latest_s: float, inside: bool) -> None:
     """Write the numbers by mode of a stage; where edges arrive inside it, all that it does not keep is live."""
     for mode in range(3):
@@ -143,7 +143,7 @@ def _write(back_s: "Floats", kept: "Floats", live: "Floats", sums: "Floats", lat
         kept[mode], live[mode] = sums[9 + mode], sums[9] - sums[9 + mode] if inside else sums[12 + mode]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _tie(saved: Saved, tied: "Floats", seen: "Ints", where: tuple[int, int, int]) -> None:
     """Count the layer of a tied group that was taken, and mark groups that lie in this stage and in others.
 
@@ -158,7 +158,7 @@ def _tie(saved: Saved, tied: "Floats", seen: "Ints", where: tuple[int, int, int]
             tied[count, g] = 1.0
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def stage_table(chart: "Chart", saved: Saved, device: Room, limit_s: "Floats", room: int) -> tuple[int, StageTable]:
     """All stages within the limits; how many there are, which may be more than there is ``room`` for."""
     n, sets, groups = chart.forward_s.shape[0], chart.size.shape[0], saved.group_size.shape[0]
@@ -215,7 +215,7 @@ def stage_table(chart: "Chart", saved: Saved, device: Room, limit_s: "Floats", r
     return count, table
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def owners(chart: "Chart", rests: "Ints") -> "Ints":
     """The stage of every layer, from what is left after each stage, first to last."""
     owner = np.zeros(chart.forward_s.shape[0], np.int64)
@@ -227,7 +227,7 @@ def owners(chart: "Chart", rests: "Ints") -> "Ints":
     return owner
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def cut_bytes(chart: "Chart") -> "Floats":
     """Bytes of the edges that lead into each closed set from outside."""
     n, sets = chart.forward_s.shape[0], chart.size.shape[0]
