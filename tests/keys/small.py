@@ -6,6 +6,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from phaze.graph import store
+from phaze.graph.zoo import load_family
+
 GPT = {"hidden": 64, "layers": 4, "heads": 4, "vocabulary": 512, "sequence": 32}
 LLAMA = {
     "hidden": 64, "layers": 4, "heads": 4, "kv_heads": 2, "head_dim": 16, "mlp": 96, "vocabulary": 512, "sequence": 32,
@@ -28,6 +31,13 @@ def run(**changes: Any) -> dict[str, Any]:
         "devices": 16, "batch": 64, "plan": PLAN,
     }  # fmt: skip
     return {key: value for key, value in (found | changes).items() if value is not None}
+
+
+def graph(folder: Path, tensor: int = 1, microbatch: int = 1) -> str:
+    """The path of a tiny decoder's graph."""
+    path = folder / f"graph-{tensor}-{microbatch}.json"
+    path.write_text(store.dumps(load_family("gpt", GPT, tensor=tensor, microbatch=microbatch)), encoding="utf-8")
+    return str(path)
 
 
 def written(folder: Path, name: str, document: dict[str, Any]) -> str:

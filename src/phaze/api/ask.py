@@ -164,7 +164,7 @@ def plan(
     request = request_of(asked)
     found = with_chunks(request, list(candidates(request)))
     if found[0].plan is None:
-        document = shortage_document(sought_levers(request, found))
+        document = shortage_document(sought_levers(request, found), request.setting)
         raise InfeasibleError(document["shortage"]["sentence"], document)
     document = {
         **planned_document(request, found, rule_of_thumb(request, found), experts_plan(request, found)),

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from phaze.documents import Reader
+    from phaze.hardware.chip import Chip
     from phaze.search.candidates import Known
     from phaze.search.task import Job
 
@@ -37,6 +38,16 @@ def _found_chip(folder: str) -> "Known":
         seen = f"its chip {wanted['number']:,} is none of the {len(opened):,} of its space"
         raise InputError(str(Path(folder) / RESULT), seen, "search again")
     return Known(opened.chip(wanted["number"], wanted["hbm_bytes"]), space.axes.links is not None)
+
+
+def _own_chip(name: str, job: "Job") -> "Chip":
+    """A chip by name or path, whose links do not contradict the cluster."""
+    from phaze.hardware.library import load_chip, require_links
+
+    chip = load_chip(name)
+    if job.cluster is not None and job.space.axes.links is None:
+        require_links(chip, name, job.cluster, "--chip")
+    return chip
 
 
 def _experts(job: "Job") -> dict[str, tuple[int, int, int]]:
@@ -79,7 +90,7 @@ def compare(
     job = question_of(study_of(raw, where), reader=reader).job
     common = require_basis(job, basis)
     base = Known(job.baseline or load_chip(job.objective.baseline))
-    others = [Known(load_chip(name)) for name in chip or []] + [_found_chip(folder) for folder in run or []]
+    others = [Known(_own_chip(name, job)) for name in chip or []] + [_found_chip(folder) for folder in run or []]
     rows = compare_chips(job, candidates_of(job, [base, *others], common), _experts(job))
     document = compare_document(job, rows, base.chip.name, common)
 

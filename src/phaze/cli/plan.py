@@ -194,9 +194,10 @@ def _planned(asked: "Asked", perfetto: str | None) -> Answer:
         def explain(console: "Console") -> None:
             from phaze.report.plan_sheet import show_shortage
 
-            show_shortage(console, f"{asked.model} on {asked.devices:,} x {asked.chip}", short, tried=True)
+            where = f"{asked.devices:,} x {asked.chip}, {request.setting.cluster.label}"
+            show_shortage(console, f"{asked.model} on {where}", short, tried=True)
 
-        return Answer((shortage_document(short),), explain, 3)
+        return Answer((shortage_document(short, request.setting),), explain, 3)
     best = found[0]
     if perfetto is not None and best.plan is not None:
         write_trace(perfetto, [(asked.model, best.problem, best.plan)])

@@ -40,6 +40,9 @@ def _show(console: "Console", document: dict[str, Any], folder: Path) -> None:
         cells.append((point["shown"], chips[at], point["chip"], " ".join(rates), plan))
     heads = (document["over"].rpartition(".")[2], "", "best chip", "sequences/s", "p x d x t")
     console.print(table(heads, cells, left=3))
+    for point in document["points"]:
+        if "enlarged" in (point["cluster"] or ""):
+            console.print(f"{point['shown']}: {point['cluster']}", markup=False)
     console.print(f"\nThe sweep: {folder}; its page: {folder / 'sweep.html'}")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from phaze.evaluate.layers import Setting
 from phaze.evaluate.plan import Candidate, Request
 from phaze.evaluate.prices import LevelPrices
 from phaze.evaluate.run_file import Job
@@ -15,6 +16,7 @@ from phaze.graph.ir import Model
 from phaze.graph.opset import flops
 from phaze.hardware.calibration import Basis, trust_of
 from phaze.hardware.chip import Chip
+from phaze.hardware.cluster import cluster_document
 from phaze.placement.answer import document_of, require_true
 from phaze.placement.cluster_problem import ClusterProblem
 from phaze.placement.problem import Breakdown, Plan
@@ -72,6 +74,7 @@ def _document(facts: Facts, problem: ClusterProblem, plan: Plan) -> dict[str, An
         "tokens_per_s": facts.batch * model.sequence / plan.batch_s,
         "share_of_peak": work / (plan.batch_s * used * chip.peak_flops),
         "constants": {"basis": trusted.basis, "band": trusted.band},
+        "cluster": cluster_document(problem.cluster, chip),
         "evaluated": ["chunks"] if plan.chunks > 1 else [],
         "approximations": list(model.approximations),
     }
@@ -160,6 +163,7 @@ def planned_document(
     }
 
 
-def shortage_document(shortage: Shortage) -> dict[str, Any]:
+def shortage_document(shortage: Shortage, setting: Setting) -> dict[str, Any]:
     """The document when nothing fits."""
-    return {**document_of(shortage), "rules": "cluster"}
+    where = cluster_document(setting.cluster, setting.chip)
+    return {**document_of(shortage), "rules": "cluster", "cluster": where}

@@ -121,5 +121,6 @@ def reopened(document: Mapping[str, Any], where: str) -> Reopened:
         model = load_graph(job.graph)
     else:
         raise InputError(f"{where}: job", "it names no model", "give model, family and sizes, or graph")
-    cluster = grown(load_cluster(job.cluster), job.devices, f"{where}: job.devices")
-    return Reopened(job, model, Setting(load_chip(job.chip), cluster, load_built_stack(job.stack), job.basis))
+    chip = load_chip(job.chip)
+    cluster = grown(load_cluster(job.cluster, chip=chip), job.devices, f"{where}: job.devices")
+    return Reopened(job, model, Setting(chip, cluster, load_built_stack(job.stack), job.basis))

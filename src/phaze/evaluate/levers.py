@@ -12,7 +12,7 @@ from dataclasses import replace
 from math import inf
 from typing import Any, TypeVar
 
-from phaze.errors import InputError
+from phaze.errors import InfeasibleError, InputError
 from phaze.evaluate.fixed import fixed_plan
 from phaze.evaluate.plan import Candidate, Request, choices, problem_at
 from phaze.evaluate.prices import LevelPrices
@@ -43,7 +43,7 @@ def fixed_levers(raw: Mapping[str, Any], needed_bytes: float, basis: Basis) -> d
         try:
             job = job_of({**raw, "devices": devices, "plan": {**plan, **change}}, "run", shelf)
             problem, priced = fixed_plan(job, basis, shelf)
-        except InputError:
+        except (InputError, InfeasibleError):
             return False
         return all(problem.fits(stage.memory.total_bytes) for stage in priced.stages)
 
@@ -90,7 +90,7 @@ def _fewest_devices(problems: Sequence[ClusterProblem]) -> int | None:
         for problem in problems:
             try:
                 found.append(replace(problem, devices=devices, cluster=grown(problem.cluster, devices, "devices")))
-            except InputError:
+            except InfeasibleError:
                 return False
         return any(something_fits(problem) for problem in found)
 

@@ -13,7 +13,7 @@ from phaze.graph.supply.supply import Family, Supply, supply_of
 from phaze.graph.supply.tracing import Watch, silent
 from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import grown
-from phaze.hardware.library import load_built_stack, load_chip, load_cluster
+from phaze.hardware.library import load_built_stack, load_chip, load_cluster, require_links
 from phaze.hardware.stack import require_priced
 from phaze.placement.cluster_problem import MODES, ZEROS, Choice
 
@@ -69,7 +69,8 @@ def request_of(asked: Asked, watch: Watch = silent) -> Request:
         raise InputError("--zero", f"{asked.zero} is out of range", "use 0, 1, 2 or 3")
     if asked.recompute not in RECOMPUTES:
         raise unknown_name("--recompute", "way to recompute", asked.recompute, RECOMPUTES)
-    cluster = grown(load_cluster(name), asked.devices, "--devices")
+    cluster = grown(load_cluster(name, chip=chip), asked.devices, "--devices")
+    require_links(chip, asked.chip, cluster, "--chip")
     stack = load_built_stack(asked.stack or cluster.stack)
     supply = supply_of(asked.model) if asked.sizes is None else Family(asked.model, asked.sizes)
     widths = asked.widths or supply.facts.widths

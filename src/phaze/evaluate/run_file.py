@@ -20,7 +20,7 @@ from phaze.graph.supply.supply import supply_of
 from phaze.graph.zoo import load_family
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, grown
-from phaze.hardware.library import load_built_stack, load_chip, load_cluster
+from phaze.hardware.library import load_built_stack, load_chip, load_cluster, require_links
 from phaze.hardware.stack import Optimizer, Precision, Stack, require_priced
 
 T = TypeVar("T")
@@ -183,13 +183,18 @@ def job_of(raw: dict[str, Any], where: str, shelf: Shelf | None = None) -> Job:
     def preset(kind: str, name: str, load: Callable[[str], T]) -> T:
         return kept.take((kind, name), lambda: _at(f"{where}: {kind}", lambda: load(name)))
 
-    cluster = preset("cluster", run.cluster, load_cluster)
+    chip = preset("chip", run.chip, load_chip)
+    cluster = kept.take(
+        ("cluster", run.cluster, chip.links),
+        lambda: _at(f"{where}: cluster", lambda: load_cluster(run.cluster, chip=chip)),
+    )
+    require_links(chip, run.chip, cluster, f"{where}: chip")
     stack = preset("stack", run.stack or cluster.stack, load_built_stack)
     traced = traced_as(run)
     return Job(
         model=kept.take(("model", traced, _depth(run)), lambda: _at(where, lambda: _model_of(run))),
         traced=traced,
-        chip=preset("chip", run.chip, load_chip),
+        chip=chip,
         cluster=_at(where, lambda: grown(cluster, run.devices, "devices")),
         stack=stack,
         devices=run.devices,

@@ -8,18 +8,24 @@ a ring or a hop of a torus. What a collective costs to start is the software's, 
 
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Literal
+from typing import Any, Literal
 
-from phaze.errors import InputError
+from phaze.errors import InfeasibleError, InputError
 from phaze.hardware.calibration import UNMEASURED, LinkCalibration
-from phaze.hardware.chip import require_positive
+from phaze.hardware.chip import Chip, require_positive
+from phaze.units import show
 
 LevelKind = Literal["switch", "ring", "torus"]
+# Data sheets round: 4 GiB/s and 4.3 GB/s are the same links.
+SAME_LINKS = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One level of the network; ``shape`` is the extent of each axis of a torus and empty for other kinds."""
+    """One level of the network; ``shape`` is the extent of each axis of a torus and empty for other kinds.
+
+    ``of_chip``: the bandwidth is that of the chip's own links (``bandwidth = "chip"`` in a file).
+    """
 
     name: str
     kind: LevelKind
@@ -28,6 +34,7 @@ class Level:
     latency_s: float
     shape: tuple[int, ...] = ()
     calibration: LinkCalibration = UNMEASURED
+    of_chip: bool = False
 
     def __post_init__(self) -> None:
         where = f"level {self.name}"
@@ -46,7 +53,11 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Devices and the levels that join them, with the chip and the software stack that it usually runs."""
+    """Devices and the levels that join them, with the chip and the software stack that it usually runs.
+
+    ``limit``: its devices are all there are (a user's own file); a bundled cluster grows to the devices requested, and
+    ``enlarged_from`` is then what it had.
+    """
 
     name: str
     title: str
@@ -54,6 +65,17 @@ class Cluster:
     levels: tuple[Level, ...]
     chip: str | None = None
     stack: str = "ideal"
+    limit: bool = False
+    enlarged_from: int | None = None
+
+    @property
+    def label(self) -> str:
+        """The name, and how far it was enlarged."""
+        if self.enlarged_from is None:
+            return self.name
+        *inner, outer = self.levels
+        unit = "devices" if not inner else "pods" if inner[-1].kind == "torus" else f"{inner[-1].name}s"
+        return f"{self.name}, enlarged to {outer.size:,} {unit}"
 
     def __post_init__(self) -> None:
         require_positive(self.name, devices=self.devices)
@@ -69,12 +91,50 @@ class Cluster:
 
 
 def grown(cluster: Cluster, devices: int, where: str) -> Cluster:
-    """The cluster with its outermost level made large enough; a torus keeps its size and is refused beyond it."""
+    """The cluster with its outermost level made large enough; a limit or a torus keeps its size and is refused."""
     if devices <= cluster.devices:
         return cluster
     *inner, outer = cluster.levels
-    if outer.kind == "torus":
-        raise InputError(where, f"{cluster.name} has {cluster.devices} devices", "ask for at most as many")
     group = prod(level.size for level in inner)
     size = -(-devices // group)
-    return replace(cluster, devices=size * group, levels=(*inner, replace(outer, size=size)))
+    if cluster.limit or outer.kind == "torus":
+        raise _too_few(cluster, devices, None if outer.kind == "torus" else size, where)
+    enlarged = replace(cluster, devices=size * group, levels=(*inner, replace(outer, size=size)))
+    return replace(enlarged, enlarged_from=cluster.enlarged_from or cluster.devices)
+
+
+def _too_few(cluster: Cluster, devices: int, size: int | None, where: str) -> InfeasibleError:
+    """What to say of more devices than a cluster has, with what would help."""
+    outer, has = cluster.levels[-1], f"{cluster.name} has {cluster.devices:,} devices"
+    larger = f", or let its level {outer.name} join {size:,} (now {outer.size:,})" if size is not None else ""
+    sentence = f"{where}: {devices:,} devices are requested and {has}; request at most as many{larger}."
+    levers = {"devices": cluster.devices, "level": outer.name if size is not None else None, "level_size": size}
+    counts = {"needed_devices": devices, "available_devices": cluster.devices}
+    shortage = {"short_of": "devices", "sentence": sentence, **counts, "levers": levers}
+    return InfeasibleError(sentence, {"feasible": False, "shortage": shortage})
+
+
+def same_links(chip: Chip, cluster: Cluster) -> bool:
+    """Whether the chip's own links have the bandwidth of the innermost level."""
+    own, level = chip.links.bandwidth_bytes_per_s, cluster.levels[0].bandwidth_bytes_per_s
+    return abs(own - level) <= SAME_LINKS * level
+
+
+def links_words(chip: Chip, cluster: Cluster) -> str:
+    """Both bandwidths in words."""
+    own, level = chip.links.bandwidth_bytes_per_s, cluster.levels[0]
+    joined = f"level {level.name} of {cluster.name} runs at {show(level.bandwidth_bytes_per_s, 'B/s')}"
+    return f"the links of {chip.name} have {show(own, 'B/s')} and {joined}"
+
+
+def cluster_document(cluster: Cluster, chip: Chip) -> dict[str, Any]:
+    """The cluster of an answer: its label, what it was enlarged from, and whose links times are of."""
+    unused = None if same_links(chip, cluster) else f"{links_words(chip, cluster)}: times are of the level"
+    return {
+        "name": cluster.name,
+        "label": cluster.label,
+        "devices": cluster.devices,
+        "enlarged_from": cluster.enlarged_from,
+        "link_bytes_per_s": cluster.levels[0].bandwidth_bytes_per_s,
+        "links": unused,
+    }

@@ -23,6 +23,7 @@ from phaze.documents import (
     Share,
     Watts,
 )
+from phaze.errors import InputError
 from phaze.hardware.calibration import Calibration, LinkCalibration
 from phaze.hardware.chip import (
     Chip,
@@ -200,7 +201,7 @@ class LevelTable(Document):
     name: Name
     kind: LevelKind
     size: Count
-    bandwidth: BytesPerSecond
+    bandwidth: BytesPerSecond | Literal["chip"]
     latency: Seconds
     shape: list[Annotated[int, Field(gt=0)]] = Field(default_factory=list)
     share: Share | None = None
@@ -209,9 +210,15 @@ class LevelTable(Document):
     small_start: Seconds | None = None
     small_share: Share | None = None
 
-    def value(self) -> Level:
+    def value(self, links: Links | None = None) -> Level:
+        """The level; ``links`` are the chip's, where it runs at those."""
         measured = LinkCalibration(self.share, self.start, self.local, self.small_start, self.small_share)
-        return Level(self.name, self.kind, self.size, self.bandwidth, self.latency, tuple(self.shape), measured)
+        of_chip, rate = self.bandwidth == "chip", self.bandwidth
+        if rate == "chip":
+            if links is None:
+                raise InputError(f"level {self.name}: bandwidth", "'chip' and no chip is named", "give a bandwidth")
+            rate = links.bandwidth_bytes_per_s
+        return Level(self.name, self.kind, self.size, rate, self.latency, tuple(self.shape), measured, of_chip)
 
 
 class ClusterFile(Document):
@@ -227,8 +234,15 @@ class ClusterFile(Document):
     notes: Text | None = None
     sources: Sources = Field(default_factory=dict)
 
-    def value(self) -> Cluster:
-        levels = tuple(level.value() for level in self.levels)
+    @model_validator(mode="after")
+    def _innermost_alone_is_of_the_chip(self) -> "ClusterFile":
+        if any(level.bandwidth == "chip" for level in self.levels[1:]):
+            raise ValueError("let only the innermost level have bandwidth 'chip'")
+        return self
+
+    def value(self, links: Links | None = None) -> Cluster:
+        """The cluster; ``links`` are those of its chip."""
+        levels = tuple(level.value(links) for level in self.levels)
         return Cluster(self.name, self.title, self.devices, levels, self.chip, self.stack)
 
 

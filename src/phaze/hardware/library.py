@@ -10,10 +10,10 @@ from typing import TypeVar
 
 from phaze import documents
 from phaze.documents import Reader
-from phaze.errors import unknown_name
+from phaze.errors import InputError, unknown_name
 from phaze.files import read_text
 from phaze.hardware.chip import Chip
-from phaze.hardware.cluster import Cluster
+from phaze.hardware.cluster import Cluster, links_words, same_links
 from phaze.hardware.files import ChipFile, ClusterFile, StackFile
 from phaze.hardware.stack import Stack, require_built
 
@@ -51,9 +51,20 @@ def load_chip(text: str, reader: Reader = read_text) -> Chip:
     return chip if chip.technology is None else replace(chip, process=load_technology(chip.technology, reader))
 
 
-def load_cluster(text: str, reader: Reader = read_text) -> Cluster:
-    """A cluster by preset name or path."""
-    return read(ClusterFile, "clusters", text, reader).value()
+def load_cluster(text: str, reader: Reader = read_text, chip: Chip | None = None) -> Cluster:
+    """A cluster by preset name or path; where its innermost level is as fast as a chip's links, those of ``chip`` or
+    of the chip that it names. A user's own cluster is a limit, a bundled one grows."""
+    file = read(ClusterFile, "clusters", text, reader)
+    if chip is None and file.levels[0].bandwidth == "chip" and file.chip is not None:
+        chip = load_chip(file.chip, reader)
+    return replace(file.value(None if chip is None else chip.links), limit=is_path(text))
+
+
+def require_links(chip: Chip, text: str, cluster: Cluster, where: str) -> None:
+    """Refuse a user's own chip whose links contradict the cluster; what comes along is told (cluster_document)."""
+    if is_path(text) and not same_links(chip, cluster):
+        remedy = 'let them agree, or give a cluster whose innermost level says bandwidth = "chip"'
+        raise InputError(f"{where}: {text}: links.bandwidth", links_words(chip, cluster), remedy)
 
 
 def load_stack(text: str, reader: Reader = read_text) -> Stack:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from phaze.cost.memory import stack_state
 from phaze.errors import InputError
-from phaze.hardware.cluster import Cluster, Level
+from phaze.hardware.cluster import Cluster
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.hardware.stack import Precision
 from phaze.placement.cluster_problem import Choice, ClusterProblem, Extra
@@ -20,9 +20,7 @@ from phaze.placement.profile import LayerRow, ProfileFile, graphs_of, icml24_pro
 def _cluster(file: ProfileFile) -> Cluster:
     if isinstance(file.cluster, str):
         return load_cluster(file.cluster)
-    levels = tuple(
-        Level(row.name, row.kind, row.size, row.bandwidth, row.latency, tuple(row.shape)) for row in file.cluster or ()
-    )
+    levels = tuple(row.value() for row in file.cluster or ())
     return Cluster("levels", "levels given in place", prod(level.size for level in levels), levels)
 
 

@@ -59,6 +59,8 @@ def show_comparison(console: Console, document: Mapping[str, Any]) -> None:
         for row in rows
     ]
     console.print(table(("model", "chip", "placement", "sequences/s", "ratio", "p x d x t"), cells, left=3))
+    if document["cluster"]:
+        console.print(f"on {document['cluster']}", markup=False)
     console.print()
     chips = {row["chip"]: row for row in rows}
     known = [

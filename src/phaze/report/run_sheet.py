@@ -41,6 +41,7 @@ def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> N
             [
                 ("batch", f"{show(document['batch_s'], 's')}{band}"),
                 ("tokens", f"{document['tokens_per_s']:,.0f} a second"),
+                ("cluster", document["cluster"]["label"]),
                 ("share of peak", f"{document['share_of_peak']:.1%} on {document['devices_used']:,} devices"),
                 (
                     "split",
@@ -70,6 +71,8 @@ def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> N
         missing = show(shortage["missing_bytes"], "B")
         paragraph(console, f"It does not fit: stage {shortage['stage']} lacks {missing}. It needs {terms}.")
         _show_levers(console, shortage.get("levers") or {})
+    if document["cluster"]["links"]:
+        paragraph(console, f"note: {document['cluster']['links']}", indent="  ")
     for note in document["approximations"]:
         paragraph(console, f"approximation: {note}", indent="  ")
 

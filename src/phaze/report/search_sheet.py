@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
-from phaze.report.terminal import bar, facts, table
+from phaze.report.terminal import bar, facts, paragraph, table
 from phaze.search.state import Standing
 from phaze.units import show
 
@@ -56,9 +56,12 @@ def show_result(console: Console, result: Mapping[str, Any], folder: str, work: 
                 ("HBM", show(chip["hbm_bytes"], "B")),
                 ("area", f"{show(chip['area_mm2'], 'mm2')}, made for {show(chip['making_usd'], 'USD')} with its HBM"),
                 ("peak", show(chip["peak_flops"], "FLOP/s")),
+                *([("cluster", result["cluster"]["label"])] if result.get("cluster") else []),
             ]
         )
     )
+    if (result.get("cluster") or {}).get("links"):
+        paragraph(console, f"note: {result['cluster']['links']}")
     for model in result["models"]:
         console.print(f"\n[bold]{model['name']}[/bold]")
         console.print(

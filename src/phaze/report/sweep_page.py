@@ -117,6 +117,12 @@ def _plot(document: Mapping[str, Any]) -> str:
     )
 
 
+def _value(point: Mapping[str, Any]) -> str:
+    """The value of a point, and the cluster where it was enlarged for it."""
+    cluster = str(point.get("cluster") or "")
+    return f"{point['shown']} ({cluster})" if "enlarged" in cluster else str(point["shown"])
+
+
 def _rows(document: Mapping[str, Any]) -> str:
     letters = {at: r["name"] for r in document["chips"] for at in range(r["first"], r["last"] + 1)}
     rows = []
@@ -127,7 +133,7 @@ def _rows(document: Mapping[str, Any]) -> str:
             continue
         for model in point["models"]:
             plan = f"{model['pipeline']} x {model['data']} x {model['tensor']}, microbatch {model['microbatch']}"
-            cells = [point["shown"], letters[at], point["chip"], model["name"], f"{model['throughput_per_s']:,.5g}"]
+            cells = [_value(point), letters[at], point["chip"], model["name"], f"{model['throughput_per_s']:,.5g}"]
             cells += [f"{plan}, recompute {model['recompute']}", f"{point['gap']:.1e}"]
             rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
     heads = ("value", "", "best chip", "model", "sequences/s", "pipeline x data x tensor", "proved to")

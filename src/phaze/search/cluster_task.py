@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from phaze.cost.memory import stack_state
 from phaze.cost.parts import ChipArrays
 from phaze.cost.table import Column, cost_works
+from phaze.errors import InputError
 from phaze.evaluate.fixed import SENT_BYTES, placed_layers
 from phaze.evaluate.flow import Prepared, Training
 from phaze.evaluate.layers import LayerCost, Setting
@@ -26,6 +27,7 @@ from phaze.evaluate.shelf import Shelf
 from phaze.graph.ir import Model
 from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
+from phaze.hardware.cluster import links_words, same_links
 from phaze.hardware.stack import Precision
 from phaze.placement.cluster_problem import ClusterProblem
 from phaze.placement.problem import Recompute
@@ -50,7 +52,10 @@ class ClusterTraining(Training):
     constants: Constants
 
     def setting(self, chip: Chip) -> Setting:
-        """A chip in this job."""
+        """A chip in this job, whose links a cluster that runs at a chip's links must know."""
+        if self.machine.cluster.levels[0].of_chip and not same_links(chip, self.machine.cluster):
+            words = links_words(chip, self.machine.cluster)
+            raise InputError("training.cluster", f"{words}, the links of the space's chips", "compare chips of those")
         return Setting(chip, self.machine.cluster, self.machine.stack, self.machine.basis)
 
 

@@ -165,5 +165,6 @@ def compare_document(job: Job, rows: Sequence[Row], baseline: str, basis: str) -
         "baseline": baseline,
         "basis": basis,
         "objective": {"kind": job.objective.kind, "unit": UNITS[job.objective.kind]},
+        "cluster": None if job.cluster is None else job.cluster.label,
         "rows": [asdict(row) for row in rows],
     }

@@ -14,6 +14,7 @@ import numpy as np
 from phaze import __version__
 from phaze.documents import dumps
 from phaze.hardware.chip import Chip
+from phaze.hardware.cluster import cluster_document as network_document
 from phaze.hardware.ownership import load_terms, ownership_of
 from phaze.hardware.power import full_rate_power
 from phaze.hardware.technology import chip_areas
@@ -161,9 +162,10 @@ def answer_view(
     number, hbm = chosen
     chip = opened.chip(number, job.hbm_bytes[hbm])
     models = [model_document(task, way, chip, opened) for task, way in zip(tasks, ways, strict=True)]
-    values = _values(job, chip, models)
+    values, cluster = _values(job, chip, models), job.cluster_on(chip)
     return {
         "chip": chip_document(opened, Best(number, hbm, 0.0, ()), job.hbm_bytes),
+        "cluster": None if cluster is None else network_document(cluster, chip),
         "models": models,
         "objective": objective_document(job, scale, float(scale.score(np.array(values))), values),
     }

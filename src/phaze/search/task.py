@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from phaze.evaluate.flow import Prepared, Training
 from phaze.evaluate.passes import LayerPasses, Pass
 from phaze.hardware.chip import Chip
+from phaze.hardware.cluster import Cluster
 from phaze.placement.problem import Recompute
 from phaze.search.objective import Objective
 from phaze.search.space import Space
@@ -45,7 +46,7 @@ def ways_of(graphs: tuple[Prepared, ...], recompute: tuple[Recompute, ...]) -> t
 @dataclass(frozen=True, slots=True)
 class Job:
     """A search: everything that its answer depends on. ``hbm_bytes`` ascends; ``digest`` is over all of
-    it, graphs included; ``baseline`` is the chip that the objective names."""
+    it, graphs included; ``baseline`` is the chip that the objective names, ``cluster`` where the job runs."""
 
     name: str
     models: tuple[ModelTask, ...]
@@ -57,6 +58,14 @@ class Job:
     round_size: int = 16
     limit_s: float | None = None
     baseline: Chip | None = None
+    cluster: Cluster | None = None
+
+    def cluster_on(self, chip: Chip) -> Cluster | None:
+        """The cluster of the answer; where links are an axis, its one level is as fast as the chip's own."""
+        if self.cluster is None or self.space.axes.links is None:
+            return self.cluster
+        level = replace(self.cluster.levels[0], bandwidth_bytes_per_s=chip.links.bandwidth_bytes_per_s, of_chip=True)
+        return replace(self.cluster, levels=(level,))
 
     @property
     def rules(self) -> Rules:

@@ -12,7 +12,7 @@ from phaze.graph.ir import Model
 from phaze.graph.zoo import entry_of, load_model
 from phaze.hardware.calibration import constants_of
 from phaze.hardware.cluster import Cluster, grown
-from phaze.hardware.library import load_built_stack, load_cluster
+from phaze.hardware.library import load_built_stack, load_cluster, require_links
 from phaze.hardware.stack import Precision, Stack, require_priced
 from phaze.placement.problem import Recompute
 from phaze.search.cluster_task import ClusterTask, ClusterTraining, serial_graph
@@ -36,9 +36,10 @@ def _refuse_what_has_no_meaning(study: StudyFile, space: Space) -> None:
             raise InputError(f"models[{at}].part", "rules cluster place whole models", "search blocks with icml24")
 
 
-def _cluster(study: StudyFile, reader: Reader) -> tuple[Cluster, int]:
+def _cluster(study: StudyFile, space: Space, reader: Reader) -> tuple[Cluster, int]:
     """The cluster, as large as the job, and the devices of the job."""
-    cluster, link = load_cluster(study.training.cluster, reader), study.cluster.link_bytes_per_s
+    cluster = load_cluster(study.training.cluster, reader, space.base)
+    link = study.cluster.link_bytes_per_s
     if link is not None:
         if len(cluster.levels) > 1:
             raise InputError(
@@ -46,7 +47,8 @@ def _cluster(study: StudyFile, reader: Reader) -> tuple[Cluster, int]:
                 f"{cluster.name} has {len(cluster.levels)} levels, each with its own bandwidth",
                 "give a cluster file with other ones",
             )
-        cluster = replace(cluster, levels=(replace(cluster.levels[0], bandwidth_bytes_per_s=link),))
+        cluster = replace(cluster, levels=(replace(cluster.levels[0], bandwidth_bytes_per_s=link, of_chip=False),))
+    require_links(space.base, space.file.base, cluster, "space.base")
     devices = cluster.devices if study.training.devices is None else study.training.devices
     return grown(cluster, devices, "training.devices"), devices
 
@@ -60,7 +62,7 @@ def _precision(study: StudyFile, stack: Stack) -> Precision:
 def cluster_training(study: StudyFile, space: Space, reader: Reader) -> ClusterTraining:
     """The job that all models of a study have in common."""
     _refuse_what_has_no_meaning(study, space)
-    table, (cluster, devices) = study.training, _cluster(study, reader)
+    table, (cluster, devices) = study.training, _cluster(study, space, reader)
     stack = load_built_stack(table.stack or cluster.stack, reader)
     machine = Machine(cluster, stack, study.cost.basis or "calibrated")
     return ClusterTraining(

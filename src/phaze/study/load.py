@@ -15,7 +15,8 @@ from phaze.graph import store
 from phaze.graph.fuse import fuse
 from phaze.graph.ir import Model
 from phaze.graph.zoo import entry_of, load_model
-from phaze.hardware.library import load_chip, load_cluster
+from phaze.hardware.cluster import Cluster, grown
+from phaze.hardware.library import load_chip, load_cluster, require_links
 from phaze.placement.problem import Recompute
 from phaze.search.objective import Objective
 from phaze.search.papers import STUDY, Papers, Recorder, reader_of
@@ -81,15 +82,25 @@ def space_of(study: StudyFile, reader: Reader = read_text) -> Space:
     return space.keeping(**changed)
 
 
-def _training(study: StudyFile, reader: Reader) -> Training:
-    """The job under rules icml24, which know one flat link and 16-bit SGD or Adam."""
-    table, cluster = study.training, load_cluster(study.training.cluster, reader)
+def _flat(study: StudyFile, space: Space, reader: Reader) -> Cluster:
+    """The flat network of a job under rules icml24, as large as the job; where links are an axis, a chip's own."""
+    cluster, link = load_cluster(study.training.cluster, reader, space.base), study.cluster.link_bytes_per_s
     if len(cluster.levels) != 1:
         raise InputError(
             "training.cluster",
             f"{cluster.name} has {len(cluster.levels)} levels and rules icml24 know one flat link",
             'give a cluster of one level, such as paper-flat, or rules = "cluster"',
         )
+    if link is not None:
+        cluster = replace(cluster, levels=(replace(cluster.levels[0], bandwidth_bytes_per_s=link, of_chip=False),))
+    elif space.axes.links is None:
+        require_links(space.base, space.file.base, cluster, "space.base")
+    return cluster if study.training.devices is None else grown(cluster, study.training.devices, "training.devices")
+
+
+def _training(study: StudyFile, cluster: Cluster) -> Training:
+    """The job under rules icml24, which know one flat link and 16-bit SGD or Adam."""
+    table = study.training
     foreign = {
         "training.stack": table.stack,
         "training.precision": table.precision,
@@ -103,8 +114,7 @@ def _training(study: StudyFile, reader: Reader) -> Training:
                 where, f"rules icml24 do not know {value!r} there", 'leave it out, or say rules = "cluster"'
             )
     devices = cluster.devices if table.devices is None else table.devices
-    link = study.cluster.link_bytes_per_s or cluster.levels[0].bandwidth_bytes_per_s
-    return Training(devices, table.batch, link, table.optimizer or "sgd")
+    return Training(devices, table.batch, cluster.levels[0].bandwidth_bytes_per_s, table.optimizer or "sgd")
 
 
 def _named(table: ModelTable, training: TrainingTable) -> list[Model]:
@@ -170,8 +180,8 @@ class Question:
 
 def _tasks(
     study: StudyFile, space: Space, choices: tuple[Recompute, ...], reader: Reader
-) -> tuple[list[ModelTask], list[Sequence[Model]]]:
-    """The models of a study, and the graphs of each."""
+) -> tuple[list[ModelTask], list[Sequence[Model]], Cluster]:
+    """The models of a study, the graphs of each, and the cluster that they run on."""
     tasks, models, tables = list[ModelTask](), list[Sequence[Model]](), list(enumerate(study.tables()))
     if study.rules == "cluster":
         job = cluster_training(study, space, reader)
@@ -179,13 +189,14 @@ def _tasks(
             task = cluster_task(table, study, job, choices, f"models[{at}]", reader)
             tasks.append(task)
             models.append([task.graph(number).model for number in range(len(task.graphs))])
-        return tasks, models
-    training = _training(study, reader)
+        return tasks, models, job.machine.cluster
+    cluster = _flat(study, space, reader)
+    training = _training(study, cluster)
     for at, table in tables:
         models.append(_fused(table, study, training, f"models[{at}]", reader))
         graphs = _prepared(table, models[-1], training, study.cost.residency)
         tasks.append(ModelTask(table.name, table.weight, training, graphs, ways_of(graphs, choices)))
-    return tasks, models
+    return tasks, models, cluster
 
 
 def question_of(study: StudyFile, limit_s: float | None = None, reader: Reader = read_text) -> Question:
@@ -193,8 +204,10 @@ def question_of(study: StudyFile, limit_s: float | None = None, reader: Reader =
     kept = Recorder(reader)
     space, goal = space_of(study, kept), study.objective
     usual: list[bool | str] = ["best"] if study.rules == "cluster" else [False, True]
-    tasks, models = _tasks(study, space, _recompute(study.training.recompute or usual), kept)
+    tasks, models, cluster = _tasks(study, space, _recompute(study.training.recompute or usual), kept)
     baseline = load_chip(goal.baseline, kept)
+    if space.axes.links is None and study.cluster.link_bytes_per_s is None:
+        require_links(baseline, goal.baseline, cluster, "objective.baseline")
     job = Job(
         study.name,
         tuple(tasks),
@@ -206,6 +219,7 @@ def question_of(study: StudyFile, limit_s: float | None = None, reader: Reader =
         study.search.round_size,
         limit_s,
         baseline,
+        cluster,
     )
     problem, graphs = stated(job, study, models)
     return Question(study, replace(job, digest=documents.digest(problem)), problem, graphs_text(graphs), kept.texts)

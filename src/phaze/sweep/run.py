@@ -56,6 +56,7 @@ class Best:
     gap: float | None
     models: tuple[Model, ...]
     problem: str | None
+    cluster: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +83,8 @@ def _best(value: float, shown: str, document: Mapping[str, Any]) -> Best:
         for one in document["models"]
     )
     chip, score = document["chip"], document["objective"]["score"]
-    gap = document["certificate"]["gap"]
-    return Best(value, shown, chip["name"], chip["area_mm2"], chip["hbm_bytes"], score, gap, models, None)
+    gap, label = document["certificate"]["gap"], document["cluster"]["label"]
+    return Best(value, shown, chip["name"], chip["area_mm2"], chip["hbm_bytes"], score, gap, models, None, label)
 
 
 def regions(marks: Sequence[str | None]) -> tuple[Region, ...]:

@@ -8,6 +8,7 @@ from phaze import __version__
 from phaze.documents import dumps
 from phaze.evaluate.job_file import Reopened, reopened
 from phaze.hardware.chip import Chip
+from phaze.hardware.cluster import cluster_document
 from phaze.report.page.die import die
 from phaze.report.page.frame import copyable, facts, framed, section, table
 from phaze.report.page.search_page import plan_words, shared_parts
@@ -109,11 +110,13 @@ def plan_page(document: Mapping[str, Any], where: str) -> str:
             ("tokens", f"{document['tokens_per_s']:,.0f} a second"),
             ("share of peak", f"{document['share_of_peak']:.1%} on {document['devices_used']:,} devices"),
             ("plan", plan_words(document, document["microbatch"])),
-            ("cluster, stack", f"{opened.setting.cluster.name}, {opened.setting.stack.name}"),
+            ("cluster, stack", f"{opened.setting.cluster.label}; {opened.setting.stack.name}"),
             ("precision, state", f"{job.precision}, {job.optimizer}{f', ZeRO {job.zero}' if job.zero else ''}"),
         ]
     )
-    head = f"<h1>{escape(sentence(document, opened))}</h1>{tiles}{_notes(document, story)}"
+    links = cluster_document(opened.setting.cluster, chip)["links"]
+    noted = f'<p class="soft">{escape(_sentence(links))}</p>' if links else ""
+    head = f"<h1>{escape(sentence(document, opened))}</h1>{tiles}{_notes(document, story)}{noted}"
     known = _chip_rows(chip) if chip.technology is None else {"peak": show(chip.peak_flops, "FLOP/s")}
     title = "The chip, to scale" if chip.technology else "The chip"
     sections = [("chip", "chip", section("chip", title, die(chip, known), escape(chip.title)))]

@@ -127,6 +127,7 @@ def _head(run: Run, chip: Chip, stories: Sequence[Story]) -> str:
         ("price of making, estimate", f"{result['chip']['making_usd']:,.0f} USD"),
         ("carbon of making, estimate", f"{result['chip']['making_kgco2e']:,.0f} kgCO2e"),
         ("proved", proved_words(result["certificate"]["gap"])),
+        *([("cluster", str(result["cluster"]["label"]))] if result.get("cluster") else []),
     ]
     of_models = [
         [
@@ -146,9 +147,11 @@ def _head(run: Run, chip: Chip, stories: Sequence[Story]) -> str:
         tiles_of = facts(tiles) + _models_table(result["models"], [story.batch for story in stories])
     name = escape(str(result["name"]))
     objective = escape(str(result["objective"]["kind"]).replace("_", " "))
+    links = (result.get("cluster") or {}).get("links")
+    noted = f'<p class="soft">Note: {escape(str(links))}.</p>' if links else ""
     return (
         f'<h1>{escape(answer_sentence(result, run.job.models[0].training.devices))}</h1><p class="soft">Study {name}, '
-        f"objective {objective}.</p>{tiles_of}"
+        f"objective {objective}.</p>{tiles_of}{noted}"
     )
 
 
