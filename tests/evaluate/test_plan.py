@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from phaze.errors import InputError
+from phaze.errors import InfeasibleError, InputError
 from phaze.evaluate.fixed import even_cuts, fixed_plan
 from phaze.evaluate.levers import fixed_levers, sought_levers
 from phaze.evaluate.plan import Request, candidates, experts_plan, rule_of_thumb, with_zeros
@@ -87,7 +87,7 @@ def test_nothing_fits_is_an_answer_with_levers() -> None:
 
 def test_a_switched_cluster_grows_and_a_torus_does_not() -> None:
     assert grown(load_cluster("dgx-h100"), 4096, "--devices").levels[-1].size == 512
-    with pytest.raises(InputError, match="at most as many"):
+    with pytest.raises(InfeasibleError, match="at most as many"):
         grown(load_cluster("tpu-v4-pod"), 5000, "--devices")
 
 
