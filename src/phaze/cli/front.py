@@ -2,7 +2,9 @@
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -49,21 +51,23 @@ def front(
     that was stopped goes on with the same command. Examples: phaze front --model bert-large --of throughput,area ·
     phaze front study.toml --of throughput,carbon,price --within power=300
     """
+    began = monotonic()
     from phaze.files import write_whole
     from phaze.front.folder import PAGE, front_in
     from phaze.front.metrics import asked_of
     from phaze.front.sheet import show_front
     from phaze.hardware.write import toml_text
     from phaze.report.front_page import front_page
+    from phaze.search.deadline import left_of
     from phaze.study.load import question_of, study_of
 
     raw, where = settled(study, model, [*(settings or []), f"search.gap={gap!r}"])
     checked = study_of(raw, where)
     asked = asked_of(of, within or [], len(checked.models))
     folder = Path(out) if out is not None else Path("runs") / f"{checked.name}-front"
-    question = question_of(checked, time).fronted(asked.document())
+    question = question_of(checked).fronted(asked.document())
     papers, processes = question.papers(toml_text(raw)), workers or os.cpu_count() or 1
-    done = front_in(folder, papers, question.job, asked, processes, _tell)
+    done = front_in(folder, papers, replace(question.job, limit_s=left_of(time, began)), asked, processes, _tell)
     write_whole(folder / PAGE, front_page(done.document))
 
     def show(console: "Console") -> None:

@@ -1,7 +1,9 @@
 """``phaze search``: the best chip of a space and the best placement on it, together, with a certificate."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,7 +17,7 @@ Study = Annotated[str | None, typer.Argument(help="A study (phaze.study/1).")]
 Model = Annotated[list[str] | None, typer.Option("--model", help="A model that comes along, instead of a study.")]
 Out = Annotated[str | None, typer.Option("--out", help="The folder of the run; runs/<name> if not given.")]
 Gap = Annotated[float | None, typer.Option("--gap", help="How near to the best the proof must come: 0.0001.")]
-Time = Annotated[float | None, typer.Option("--time", help="Stop after the round that passes so many seconds.")]
+Time = Annotated[float | None, typer.Option("--time", help="Stop after so many seconds; the gap says how far it came.")]
 Workers = Annotated[int, typer.Option("--workers", help="Processes; 0 takes one for each core.")]
 Rules = Annotated[str | None, typer.Option("--rules", help="icml24 or cluster, as in the study.")]
 Engine = Annotated[str, typer.Option("--engine", help="local: processes of this machine; ray: a Ray cluster.")]
@@ -61,9 +63,11 @@ def search(
     A run that was stopped goes on with the same command. Examples: phaze search --model bert-large ·
     phaze search study.toml --set training.batch=2048 --out runs/half · phaze search study.toml --engine ray
     """
+    began = monotonic()
     from phaze.cli.report import write_search_page
     from phaze.hardware.write import toml_text
     from phaze.report.search_sheet import live, show_result
+    from phaze.search.deadline import left_of
     from phaze.search.engines import engine_of
     from phaze.search.folder import run_in
     from phaze.study.load import question_of, study_of
@@ -73,13 +77,17 @@ def search(
     raw, where = settled(study, model, chosen)
     checked = study_of(raw, where)
     folder = Path(out) if out is not None else Path("runs") / checked.name
-    question = question_of(checked, time)
+    question = question_of(checked)
+    job = replace(question.job, limit_s=left_of(time, began))
     with engine_of(engine, address, workers, os.cpu_count() or 1) as crew:
-        done = run_in(folder, question.papers(toml_text(raw)), question.job, crew, live())
-
-    write_search_page(folder)
+        done = run_in(folder, question.papers(toml_text(raw)), job, crew, live())
+    work = done.state.known.sentence
+    if done.state.stopped:  # the page takes its own time
+        work = f"Stopped after {time:g} s: the same command goes on, phaze report {folder} makes the page. {work}"
+    else:
+        write_search_page(folder)
 
     def show(console: "Console") -> None:
-        show_result(console, done.document, str(folder), done.state.known.sentence)
+        show_result(console, done.document, str(folder), work, not done.state.stopped)
 
     return Answer((done.document,), show)

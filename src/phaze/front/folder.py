@@ -10,11 +10,12 @@ import numpy as np
 from phaze.documents import dumps
 from phaze.export.frame import Frame, csv_text
 from phaze.files import folder_for, write_whole
-from phaze.front.answer import front_document, nothing_within
+from phaze.front.answer import SCHEMA, front_document, nothing_within
 from phaze.front.certificate import closed_units
 from phaze.front.metrics import Asked
 from phaze.front.run import Watch, front, job_for
 from phaze.search.baseline import scale_for
+from phaze.search.deadline import after, nothing_in_time
 from phaze.search.engine import workers
 from phaze.search.folder import JOURNAL, write_papers
 from phaze.search.journal import SqliteJournal
@@ -54,13 +55,14 @@ def front_in(
 
     ``papers`` and ``job`` are those of the front (:meth:`phaze.study.load.Question.fronted`).
     """
+    deadline, crew = after(job.limit_s), workers(processes)
     code, own = code_digest(), job_for(job, asked)
     refuse_another(folder_for(folder), papers)
     with SqliteJournal(folder / JOURNAL, job.digest, code) as journal:
         write_papers(folder, papers)
-        state = front(own, asked, scale_for(own), workers(processes), journal, watch)
+        state = front(own, asked, scale_for(own, crew, deadline), crew, journal, watch, deadline)
         if not len(state.archive.numbers):
-            raise nothing_within(state)
+            raise nothing_in_time(SCHEMA) if state.stopped else nothing_within(state)
         closed = closed_units(state)
         journal.finish(closed)
         document = front_document(state, closed, code)

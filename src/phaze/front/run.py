@@ -6,7 +6,6 @@ antichain dual is worked out for the next units of the order only. Units of a ro
 number of workers nor an interruption changes anything.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -14,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.errors import InputError
+from phaze.front.answer import SCHEMA
 from phaze.front.metrics import Asked
 from phaze.front.state import FrontState, front_state
 from phaze.search.bound import DUAL
 from phaze.search.chips import open_space
+from phaze.search.deadline import Deadline, OutOfTime, after, nothing_in_time
 from phaze.search.objective import Objective, Scale
 from phaze.search.run import Evaluate, Journal, begin, bounds_on, in_process, layer_times_on, open_round
 from phaze.search.task import Job
@@ -64,7 +65,7 @@ def _order(state: FrontState) -> Integers:
 
 def _tighten(state: FrontState, chips: Integers) -> None:
     """The antichain dual for some chips; the better of both bounds is kept."""
-    times = layer_times_on(state.job, state.opened, state.networks, state.arrays, chips, DUAL)
+    times = layer_times_on(state.job, state.opened, state.networks, state.arrays, chips, DUAL, state.deadline)
     state.raise_bounds(chips, bounds_on(state, chips, times, [np.inf] * len(times), general=True))
     state.tightened[chips] = True
     state.dual |= frozenset(chips.tolist())
@@ -84,6 +85,17 @@ def _next(state: FrontState) -> list[int]:
         _tighten(state, np.sort(chips[first]))
 
 
+def _open(state: FrontState, units: list[int], engine: Evaluate, journal: Journal | None) -> None:
+    """Open a round; its designs close what they can, those of a round that was not finished too."""
+    try:
+        open_round(state, units, engine, journal)
+    finally:
+        done = [unit for unit in units if unit in state.evaluated]
+        came = [number for unit in done for number in state.take(state.evaluated[unit])]
+        new = np.isin(state.archive.numbers, came)
+        state.close(np.arange(state.lower.shape[2]), state.archive.numbers[new], state.archive.values[:, new])
+
+
 def front(
     job: Job,
     asked: Asked,
@@ -91,21 +103,25 @@ def front(
     engine: Evaluate = in_process,
     journal: Journal | None = None,
     watch: Watch | None = None,
+    deadline: Deadline | None = None,
 ) -> FrontState:
     """Find a front to the job's gap, or to its time limit; ``job`` and ``scale`` are those of :func:`job_for`."""
-    began = time.monotonic()
-    start = begin(job, open_space(job.space), scale, memories_of(job, asked))
-    if len(start.opened):
-        every = np.arange(len(start.opened))
-        start.set_bounds(bounds_on(start, every, start.times, [np.inf] * len(start.times)))
+    deadline = after(job.limit_s) if deadline is None else deadline
+    try:
+        start = begin(job, open_space(job.space), scale, memories_of(job, asked), deadline=deadline)
+        if len(start.opened):
+            every = np.arange(len(start.opened))
+            start.set_bounds(bounds_on(start, every, start.times, [np.inf] * len(start.times)))
+    except OutOfTime:
+        raise nothing_in_time(SCHEMA) from None
     state = front_state(start, asked)
-    while units := _next(state):
-        if job.limit_s is not None and time.monotonic() - began > job.limit_s:
-            break
-        open_round(state, units, engine, journal)
-        came = [number for unit in units for number in state.take(state.evaluated[unit])]
-        new = np.isin(state.archive.numbers, came)
-        state.close(np.arange(state.lower.shape[2]), state.archive.numbers[new], state.archive.values[:, new])
-        if watch is not None:
-            watch(Progress(len(state.evaluated), int(state.alive.any(axis=0).sum()), len(state.archive.numbers)))
+    try:
+        while units := _next(state):
+            deadline.check()
+            _open(state, units, engine, journal)
+            if watch is not None:
+                left = int(state.alive.any(axis=0).sum())
+                watch(Progress(len(state.evaluated), left, len(state.archive.numbers)))
+    except OutOfTime:
+        state.stopped = True
     return state

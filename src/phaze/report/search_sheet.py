@@ -43,8 +43,8 @@ def _fullest(plan: Mapping[str, Any], hbm_bytes: float) -> str:
     return f"{bar(need / hbm_bytes, 20)}| {need / hbm_bytes:.0%} of {show(hbm_bytes, 'B')} in the fullest stage"
 
 
-def show_result(console: Console, result: Mapping[str, Any], folder: str, work: str = "") -> None:
-    """Print the answer of a search; ``work`` says what it took."""
+def show_result(console: Console, result: Mapping[str, Any], folder: str, work: str = "", page: bool = True) -> None:
+    """Print the answer of a search; ``work`` says what it took, ``page`` whether there is one."""
     chip, proof = result["chip"], result["certificate"]
     console.print(f"[bold]{chip['name']}[/bold]")
     console.print(
@@ -87,4 +87,4 @@ def show_result(console: Console, result: Mapping[str, Any], folder: str, work: 
     console.print(f"Nothing in the space is better by more than {proof['gap']:.2g} of the score.", markup=False)
     if work:
         console.print(work, markup=False)
-    console.print(f"The run: {folder}; its page: {folder}/report.html", markup=False)
+    console.print(f"The run: {folder}" + (f"; its page: {folder}/report.html" if page else ""), markup=False)

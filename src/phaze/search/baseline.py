@@ -5,34 +5,42 @@ from dataclasses import replace
 from phaze.errors import InputError
 from phaze.hardware.library import load_chip
 from phaze.search.candidates import with_constants
+from phaze.search.deadline import NEVER, Deadline, nothing_in_time
 from phaze.search.objective import Scale, scale_of
 from phaze.search.plain import value_on
-from phaze.search.run import search
+from phaze.search.result import SCHEMA
+from phaze.search.run import Evaluate, in_process, search
 from phaze.search.shortage import nothing_found
 from phaze.search.task import Job, tasks_for
 
 
-def own_bests(job: Job) -> list[float]:
+def own_bests(job: Job, engine: Evaluate = in_process, deadline: Deadline = NEVER) -> list[float]:
     """The best value of each model alone in the job's space, to the job's gap."""
     found = []
     for task in job.models:
         alone = replace(job, models=(task,), limit_s=None)
-        state = search(alone, scale_of(job.objective, [1.0], [float(task.training.batch)], [1.0]))
+        scale = scale_of(job.objective, [1.0], [float(task.training.batch)], [1.0])
+        state = search(alone, scale, engine, deadline=deadline)
+        if state.stopped:
+            raise nothing_in_time(SCHEMA)
         if state.best == float("inf"):
             raise nothing_found(state)
         found.append(state.best)
     return found
 
 
-def scale_for(job: Job) -> Scale:
-    """The objective with its models' weights, sequences, and where it needs them their values on the baseline."""
+def scale_for(job: Job, engine: Evaluate = in_process, deadline: Deadline = NEVER) -> Scale:
+    """The objective with its models' weights, sequences, and where it needs them their values on the baseline.
+
+    ``engine`` and ``deadline`` are for the searches that this may take.
+    """
     objective, models = job.objective, job.models
     weights = [task.weight for task in models]
     sequences = [float(task.training.batch) for task in models]
     if len(models) == 1 or objective.mean == "arithmetic":
         return scale_of(objective, weights, sequences, [1.0] * len(models))
     if objective.mean == "regret":
-        return scale_of(objective, weights, sequences, own_bests(job))
+        return scale_of(objective, weights, sequences, own_bests(job, engine, deadline))
     # On the constants and the links that the space's own chips have: like for like.
     chip = job.baseline or load_chip(objective.baseline)
     if job.rules == "cluster":

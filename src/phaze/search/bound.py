@@ -22,6 +22,7 @@ from phaze.evaluate.flow import Prepared, Training
 from phaze.evaluate.passes import Pass, table_of, times_on
 from phaze.placement.problem import Recompute
 from phaze.schedule.bounds import Bound, chip_bounds
+from phaze.search.deadline import NEVER, Deadline
 from phaze.search.energy import Electricity, dynamic_floors, pass_floors
 from phaze.search.floors import any_floors, solved
 from phaze.search.kernels import least_batches
@@ -76,7 +77,11 @@ def _safe(use: Sequence[Bound], singles: Floats, spreads: Floats) -> Sequence[Bo
 
 
 def layer_bounds(
-    model: Prepared, chips: ChipArrays, use: Sequence[Bound], electricity: Electricity | None = None
+    model: Prepared,
+    chips: ChipArrays,
+    use: Sequence[Bound],
+    electricity: Electricity | None = None,
+    deadline: Deadline = NEVER,
 ) -> LayerTimes:
     """Bounds on the schedules of all distinct layers, for each chip, a chunk of chips at a time; and on joules."""
     found = np.empty((2, len(model.layers), len(chips)))
@@ -85,8 +90,10 @@ def layer_bounds(
         index = np.arange(start, min(start + CHUNK, len(chips)))
         some = chips if len(index) == len(chips) else chips.taken(index)
         cores = (some.tensor_cores.astype(np.int64), some.vector_cores.astype(np.int64))
+        deadline.check()
         table, first = table_of(model.passes, some), 0
         for at, one in enumerate(model.passes):
+            deadline.check()
             found[at % 2, at // 2, index] = pass_bound(one, times_on(one, table, first), cores, use)
             if electricity is not None:
                 joules[at // 2, index] += pass_floors(one, table, first, some, electricity)
@@ -102,17 +109,19 @@ def batch_bounds(
     training: Training,
     cut_s: float = np.inf,
     general: bool = False,
+    deadline: Deadline = NEVER,
 ) -> Floats:
     """The least batch time, or ``cut_s`` if that is less, with these layer times on each chip.
 
     ``general``: where the layers are no chain of equal blocks, by the general solver instead of a floor.
     """
+    deadline.check()
     chain = chain_of(model)
     if chain is None:
         both, job = (times.forward_s, times.backward_s), (recompute, hbm_bytes, training)
         floors = any_floors(model, both, job, cut_s)
         if general:
-            floors = solved(model, both, job, floors, cut_s)
+            floors = solved(model, both, job, floors, cut_s, deadline)
         return np.asarray(floors * (1 - SLACK))
     layout = layout_of(model, chain, recompute, hbm_bytes, training)
     nothing = np.zeros(times.forward_s.shape[1])
@@ -129,14 +138,15 @@ def model_bounds(
     hbm_bytes: Sequence[int],
     cut_s: float = np.inf,
     general: bool = False,
+    deadline: Deadline = NEVER,
 ) -> Floats:
     """Bounds on the batch time of every way with layer times by graph, [ways, memories, chips]."""
     found = [
         [
-            batch_bounds(task.graphs[way.graph], times[way.graph], way.recompute, hbm, task.training, cut_s, general)
+            batch_bounds(graph, times[way.graph], way.recompute, hbm, task.training, cut_s, general, deadline)
             for hbm in hbm_bytes
         ]
-        for way in task.ways
+        for way, graph in ((way, task.graphs[way.graph]) for way in task.ways)
     ]
     return np.array(found)
 

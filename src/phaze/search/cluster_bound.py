@@ -25,9 +25,12 @@ from numpy.typing import NDArray
 from phaze.search.cluster_kernels import cut_floors, shape_floors
 from phaze.search.cluster_shapes import Tables
 from phaze.search.cluster_task import ClusterTask, SerialTimes
+from phaze.search.deadline import NEVER, Deadline
 
 Floats = NDArray[np.float64]
 SLACK = 1e-9
+# Chips whose best cuts are worked out in one piece, so that a deadline is seen between pieces.
+CUTS = 1024
 
 
 def cheap_floors(tables: Tables, times: SerialTimes, choice: str) -> Floats:
@@ -55,7 +58,12 @@ def cut_bounds(tables: Tables, times: SerialTimes, cut_s: float) -> Floats:
 
 
 def task_bounds(
-    task: ClusterTask, tables: Sequence[Sequence[Tables]], times: Sequence[SerialTimes], cut_s: float, cuts: bool
+    task: ClusterTask,
+    tables: Sequence[Sequence[Tables]],
+    times: Sequence[SerialTimes],
+    cut_s: float,
+    cuts: bool,
+    deadline: Deadline = NEVER,
 ) -> Floats:
     """Bounds on the batch time of every way, [ways, memories, chips]; ``tables`` by way and memory.
 
@@ -65,10 +73,12 @@ def task_bounds(
     found = np.empty((len(task.ways), len(tables[0]), chips))
     for at, way in enumerate(task.ways):
         for memory, own in enumerate(tables[at]):
+            deadline.check()
             seconds = times[way.graph]
             found[at, memory] = cheap_floors(own, seconds, way.recompute)
             index = np.flatnonzero(found[at, memory] < cut_s) if cuts else np.empty(0, np.int64)
-            if len(index):
-                finer = cut_bounds(own, seconds.taken(index), cut_s)
-                found[at, memory, index] = np.maximum(found[at, memory, index], finer)
+            for some in np.split(index, range(CUTS, len(index), CUTS)) if len(index) else ():
+                deadline.check()
+                finer = cut_bounds(own, seconds.taken(some), cut_s)
+                found[at, memory, some] = np.maximum(found[at, memory, some], finer)
     return found

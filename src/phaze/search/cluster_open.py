@@ -14,6 +14,7 @@ from phaze.search.cluster_bound import SLACK, task_bounds
 from phaze.search.cluster_energy import SerialJoules, joule_floors, joules_on, layer_floors, plan_joules
 from phaze.search.cluster_shapes import Tables, tables_of
 from phaze.search.cluster_task import ClusterTask, SerialTimes, problem_of, serial_times
+from phaze.search.deadline import NEVER, Deadline
 from phaze.search.evaluation import NOTHING, Opened, Priced
 from phaze.search.task import Job, ModelTask
 
@@ -31,12 +32,15 @@ def _are_serial(times: Sequence[LayerTimes]) -> list[SerialTimes]:
     return found
 
 
-def cluster_times(job: Job, arrays: ChipArrays, energy: EnergyTable | None) -> list[list[LayerTimes]]:
+def cluster_times(
+    job: Job, arrays: ChipArrays, energy: EnergyTable | None, deadline: Deadline = NEVER
+) -> list[list[LayerTimes]]:
     """The layers of all models on some chips, exact, by model and graph; with ``energy`` also their joules."""
     found: list[list[LayerTimes]] = []
     for model in job.models:
         task, own = _is_cluster(model), list[LayerTimes]()
         for at in range(len(task.graphs)):
+            deadline.check()
             times = serial_times(task.graph(at), arrays, task.job.constants)
             if energy is not None:
                 joules = layer_floors(task.graph(at), arrays, task.job.constants, energy)
@@ -53,12 +57,20 @@ def _tables(task: ClusterTask, way: int, hbm_bytes: int) -> Tables:
 
 
 def cluster_bounds(
-    model: ModelTask, times: Sequence[LayerTimes], hbm_bytes: Sequence[int], cut_s: float, cuts: bool
+    model: ModelTask,
+    times: Sequence[LayerTimes],
+    hbm_bytes: Sequence[int],
+    cut_s: float,
+    cuts: bool,
+    deadline: Deadline = NEVER,
 ) -> Floats:
     """Bounds on the batch time of every way, [ways, memories, chips]; ``cuts``: also by the best cuts."""
     task = _is_cluster(model)
-    tables = [[_tables(task, way, size) for size in hbm_bytes] for way in range(len(task.ways))]
-    return task_bounds(task, tables, _are_serial(times), cut_s, cuts)
+    tables = list[list[Tables]]()
+    for way in range(len(task.ways)):
+        deadline.check()
+        tables.append([_tables(task, way, size) for size in hbm_bytes])
+    return task_bounds(task, tables, _are_serial(times), cut_s, cuts, deadline)
 
 
 def cluster_floors(model: ModelTask, times: Sequence[LayerTimes]) -> Floats:

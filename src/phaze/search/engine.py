@@ -78,8 +78,9 @@ def _give(crew: _Crew, waiting: deque[int]) -> None:
                 continue
 
 
-def _collect(crew: _Crew, waiting: deque[int], tries: dict[int, int], found: dict[int, Evaluated]) -> None:
-    ready: Iterable[Any] = wait(list(crew.busy))
+def _collect(crew: _Crew, waiting: deque[int], tries: dict[int, int], found: dict[int, Evaluated]) -> bool:
+    """Take what is ready; False where nothing came before the deadline."""
+    ready: Iterable[Any] = wait(list(crew.busy), crew.state.deadline.left_s)
     for pipe in ready:
         chip = crew.busy[pipe]
         try:
@@ -101,22 +102,27 @@ def _collect(crew: _Crew, waiting: deque[int], tries: dict[int, int], found: dic
             crew.state.known.asked += asked
             crew.state.known.placements += placements
             crew.busy[pipe] = None
+    return bool(ready)
 
 
 def workers(count: int) -> Evaluate:
-    """An engine of that many processes; with one, everything runs in this process."""
-    if count <= 1:
-        return in_process
+    """An engine of that many processes; with one, everything runs in this process where there is no deadline.
+
+    At a deadline the processes are ended; chips that were not done are left out.
+    """
 
     def evaluate(state: State, chips: list[int], cut: float) -> list[Evaluated]:
+        if count <= 1 and not state.deadline.is_set:
+            return in_process(state, chips, cut)
         crew = _Crew(state, cut, min(count, len(chips)))
         waiting, tries, found = deque(chips), dict[int, int](), dict[int, Evaluated]()
         try:
             while len(found) < len(chips):
                 _give(crew, waiting)
-                _collect(crew, waiting, tries, found)
+                if not _collect(crew, waiting, tries, found):
+                    break
         finally:
             crew.end()
-        return [found[chip] for chip in chips]
+        return [found[chip] for chip in chips if chip in found]
 
     return evaluate

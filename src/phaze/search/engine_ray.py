@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from phaze.errors import InputError
+from phaze.search.deadline import NEVER, Deadline, OutOfTime, after
 from phaze.search.engine import TRIES
 from phaze.search.evaluation import Evaluated, evaluated_from
 from phaze.search.ray_worker import Answered, Worker
@@ -34,6 +35,8 @@ from phaze.search.state import State
 
 WHERE = "--engine ray"
 START_S, PATIENCE_S, END_S = 90.0, 120.0, 20.0
+# How long after a deadline the bridge may still answer with what was done.
+LATE_S = 1.0
 PROGRAM = "from phaze.search.engine_ray import bridge; bridge()"
 LOST = "the Ray cluster was lost", "start it again; the same command goes on from here"
 
@@ -107,14 +110,15 @@ class _Crew:
         self.idle.append(worker)
         return chip, found
 
-    def round(self, slips: list[Slip], cut: float) -> dict[int, Answered | None]:
-        """Every chip opened; None for one whose workers all died."""
+    def round(self, slips: list[Slip], cut: float, deadline: Deadline = NEVER) -> dict[int, Answered | None]:
+        """Every chip opened, or those done before the deadline; None for one whose workers all died."""
         waiting, by_chip, quiet_s = slips[::-1], {slip.chip: slip for slip in slips}, 0.0
         tries, found = dict[int, int](), dict[int, Answered | None]()
-        while len(found) < len(slips):
+        while len(found) < len(slips) and deadline.left_s != 0.0:
             while waiting and self.idle:
                 self.give(waiting.pop(), cut)
-            ready, _ = self.ray.wait([*self.busy, *self.arriving], num_returns=1, timeout=0.5)
+            pause_s = min(0.5, deadline.left_s or 0.5)
+            ready, _ = self.ray.wait([*self.busy, *self.arriving], num_returns=1, timeout=pause_s)
             if self.gone():
                 raise EOFError
             quiet_s = 0.0 if ready or self.busy else quiet_s + 0.5
@@ -168,10 +172,10 @@ def bridge() -> None:
             raise InputError("--address", seen, remedy) from None
         pipe.send(None)
         while (asked := pipe.recv()) is not None:
-            common, slips, cut = asked
+            common, slips, cut, limit_s = asked
             if common is not None:
                 crew.begin(common)
-            pipe.send(crew.round(slips, cut))
+            pipe.send(crew.round(slips, cut, after(limit_s)))
     except (EOFError, BrokenPipeError):
         pass
     except InputError as fault:
@@ -233,11 +237,12 @@ class RayEngine:
         )
         theirs.close()
         self.state: State | None = None
-        self.joined = False
+        self.joined, self.patient = False, True
 
-    def _join(self) -> None:
+    def _join(self, deadline: Deadline) -> None:
         """Wait until the bridge has joined the cluster."""
-        if not self.pipe.poll(START_S):
+        if not self.pipe.poll(START_S if deadline.left_s is None else min(START_S, deadline.left_s)):
+            deadline.check()
             seen = f"no Ray cluster answered at '{self.address}' in {START_S:g} s"
             raise InputError("--address", seen, "give the address of a Ray head")
         self._received()
@@ -254,16 +259,26 @@ class RayEngine:
         self.state = state
         try:
             if not self.joined:
-                self._join()
-            self.pipe.send((common, [state.slip(chip) for chip in chips], cut))
+                self._join(state.deadline)
+            limit_s = state.deadline.left_s
+            self.pipe.send((common, [state.slip(chip) for chip in chips], cut, limit_s))
+            if limit_s is not None and not self.pipe.poll(limit_s + LATE_S):
+                raise OutOfTime
             answers: dict[int, Answered | None] = self._received()
         except (EOFError, OSError):
             raise InputError(WHERE, *LOST) from None
         return answers
 
     def __call__(self, state: State, chips: list[int], cut: float) -> list[Evaluated]:
-        answers, found = self._round(state, chips, cut), []
+        found: list[Evaluated] = []
+        try:
+            answers = self._round(state, chips, cut)
+        except OutOfTime:
+            answers = {}
+        self.patient = len(answers) == len(chips)
         for chip in chips:
+            if chip not in answers:
+                continue
             answer = answers[chip]
             if answer is None:
                 found.append(failed(chip, state.memories[-1], float(state.scored()[chip]), "its worker died"))
@@ -279,7 +294,8 @@ class RayEngine:
         """End the bridge, and with it all workers; what is left of its session is killed."""
         with suppress(EOFError, OSError):
             self.pipe.send(None)
-            while self.joined and self.pipe.poll(END_S):  # an answer nobody waits for, then the end of the pipe
+            # Where there is time: an answer nobody waits for, then the end of the pipe.
+            while self.joined and self.patient and self.pipe.poll(END_S):
                 self.pipe.recv()
         for left in session_of(self.process.pid):
             with suppress(ProcessLookupError):
@@ -293,4 +309,5 @@ class RayEngine:
         return self
 
     def __exit__(self, *fault: object) -> None:
+        self.patient = self.patient and fault[0] is None
         self.close()

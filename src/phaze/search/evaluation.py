@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.parts import ChipArrays
+from phaze.cost.table import CostTable
 from phaze.evaluate.flow import LayerSeconds, Prepared, Training, graph_of, placement_of
 from phaze.evaluate.passes import Pass, problem_on, table_of, times_on
 from phaze.hardware.technology import EnergyTable
@@ -120,17 +121,24 @@ class ExactLayers:
     joules: tuple[LayerJoules, ...]
 
 
-def exact_layers(
-    model: Prepared, name: bytes, chip: ChipArrays, known: Known, electricity: Electricity | None = None
-) -> ExactLayers:
-    """All distinct layers of one graph on one chip; ``name`` tells graphs apart."""
-    table, first, found = table_of(model.passes, chip), 0, []
+def exact_passes(model: Prepared, name: bytes, chip: ChipArrays, table: CostTable, known: Known) -> list[Found]:
+    """The schedules of all passes of one graph on one chip; ``name`` tells graphs apart."""
+    first, found = 0, []
     cores = (int(chip.tensor_cores[0]), int(chip.vector_cores[0]))
     for at, one in enumerate(model.passes):
         singles, spreads = times_on(one, table, first)
         times = (np.ascontiguousarray(singles[:, 0]), np.ascontiguousarray(spreads[:, 0]))
         found.append(_schedule(one, b"%s %d" % (name, at), times, cores, known))
         first += len(one.works)
+    return found
+
+
+def exact_layers(
+    model: Prepared, name: bytes, chip: ChipArrays, known: Known, electricity: Electricity | None = None
+) -> ExactLayers:
+    """All distinct layers of one graph on one chip; ``name`` tells graphs apart."""
+    table = table_of(model.passes, chip)
+    found = exact_passes(model, name, chip, table, known)
     spread = [flags for _, _, flags in found]
     joules = () if electricity is None else layer_joules(model, table, chip, electricity, spread)
     pairs = list(zip(found[::2], found[1::2], strict=True))

@@ -22,6 +22,7 @@ from phaze.placement import kernels as placement_kernels
 from phaze.placement.charts import Chart, chart_of
 from phaze.placement.problem import ROUNDING, Recompute
 from phaze.placement.solve import Width, fastest_plan, limits, ready, require_room, rules_of
+from phaze.search.deadline import NEVER, Deadline
 from phaze.search.kernels import first_floors
 
 Floats = NDArray[np.float64]
@@ -121,6 +122,7 @@ def solved(
     job: tuple[Recompute, float, Training],
     floors: Floats,
     cut_s: float,
+    deadline: Deadline = NEVER,
 ) -> Floats:
     """The lesser of ``cut_s`` and the general solver's batch time, on each chip whose floor is below the cut."""
     (forward_s, backward_s), (recompute, hbm_bytes, training) = times, job
@@ -129,6 +131,7 @@ def solved(
     problem = placement_of([pattern], model.microbatch, recompute, hbm_bytes, training)
     width = ready(problem, pattern, rules_of(problem))
     for chip in np.flatnonzero(floors < cut_s).tolist():
+        deadline.check()
         if np.isfinite(cut_s):
             found[chip] = _below(width, forward_s[calls, chip], backward_s[calls, chip], cut_s)
             continue

@@ -8,10 +8,11 @@ from phaze.files import folder_for, write_whole
 from phaze.search.answer import Best, best_of
 from phaze.search.baseline import scale_for
 from phaze.search.certificate import certificate_of, closed_chips
+from phaze.search.deadline import after, nothing_in_time
 from phaze.search.engine import workers
 from phaze.search.journal import SqliteJournal
 from phaze.search.papers import FILES, Papers, refuse_another, texts_of
-from phaze.search.result import answer_of, code_digest, result_view, written
+from phaze.search.result import SCHEMA, answer_of, code_digest, result_view, written
 from phaze.search.run import Evaluate, Watch, search
 from phaze.search.shared import Shared
 from phaze.search.shortage import nothing_found
@@ -52,15 +53,15 @@ def run_in(
 
     ``engine`` may be a number: so many processes of this machine.
     """
-    code = code_digest()
+    deadline, code = after(job.limit_s), code_digest()
+    crew = workers(engine) if isinstance(engine, int) else engine
     refuse_another(folder_for(folder), papers)
     with SqliteJournal(folder / JOURNAL, job.digest, code) as journal:
         write_papers(folder, papers)
-        scale = scale_for(job)
-        state = search(job, scale, workers(engine) if isinstance(engine, int) else engine, journal, watch, shared)
+        state = search(job, scale_for(job, crew, deadline), crew, journal, watch, shared, deadline=deadline)
         best = best_of(state)
         if best is None:
-            raise nothing_found(state)
+            raise nothing_in_time(SCHEMA) if state.stopped else nothing_found(state)
         closed = closed_chips(state)
         journal.finish(closed)
         answer, evaluated = answer_of(state, best), list(state.evaluated.values())

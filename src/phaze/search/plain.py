@@ -11,18 +11,17 @@ from numpy.typing import NDArray
 
 from phaze.cost.parts import chip_arrays
 from phaze.errors import InputError
-from phaze.evaluate.flow import LayerSeconds, Prepared, graph_of, layer_schedules, placement_of, seconds_of
+from phaze.evaluate.flow import LayerSeconds, Prepared, graph_of, layer_schedules, placement_of
 from phaze.evaluate.passes import table_of
 from phaze.hardware.chip import Chip
 from phaze.hardware.technology import EnergyTable
 from phaze.hardware.technology_files import technology_of
 from phaze.placement.problem import Plan, Problem
 from phaze.placement.solve import fastest_plan
-from phaze.schedule.problem import Schedule
 from phaze.search.cluster_plain import cluster_value
 from phaze.search.cluster_task import ClusterTask
 from phaze.search.energy import COMPONENTS, Electricity, LayerJoules, layer_joules, plan_joules, spread_of
-from phaze.search.evaluation import LIMITS
+from phaze.search.evaluation import LIMITS, Found
 from phaze.search.objective import Objective
 from phaze.search.rates import chip_rates
 from phaze.search.task import ModelTask, Way
@@ -33,9 +32,9 @@ Choose = Callable[[Problem], Plan | None]
 
 @dataclass(frozen=True, slots=True)
 class PlainLayers:
-    """The layers of one graph on one chip: schedules of all passes, seconds, and where they are asked for joules."""
+    """The layers of one graph on one chip: makespans, bounds and spreads of passes; seconds; joules if asked."""
 
-    schedules: tuple[Schedule, ...]
+    schedules: tuple[Found, ...]
     seconds: tuple[LayerSeconds, ...]
     joules: tuple[LayerJoules, ...]
 
@@ -65,15 +64,21 @@ def energy_table(chip: Chip) -> EnergyTable:
     return technology.energy
 
 
-def layers_on(graph: Prepared, chip: Chip, electricity: Electricity | None) -> PlainLayers:
-    """The layers of one graph on a chip."""
-    schedules = layer_schedules(graph, chip, LIMITS)
+def layers_on(
+    graph: Prepared, chip: Chip, electricity: Electricity | None, known: Sequence[Found] | None = None
+) -> PlainLayers:
+    """The layers of one graph on a chip; ``known`` are their schedules where there is no time to find them anew."""
+    if known is None:
+        solved = layer_schedules(graph, chip, LIMITS)
+        known = [(one.makespan_s, one.lower_bound_s, spread_of(one)) for one in solved]
     joules: tuple[LayerJoules, ...] = ()
     if electricity is not None:
         arrays = chip_arrays([chip])
-        spread = [spread_of(schedule) for schedule in schedules]
+        spread = [flags for _, _, flags in known]
         joules = layer_joules(graph, table_of(graph.passes, arrays), arrays, electricity, spread)
-    return PlainLayers(schedules, seconds_of(schedules), joules)
+    seconds = [makespan_s for makespan_s, _, _ in known]
+    pairs = zip(seconds[::2], seconds[1::2], strict=True)
+    return PlainLayers(tuple(known), tuple(LayerSeconds(*pair) for pair in pairs), joules)
 
 
 def planned(

@@ -13,19 +13,20 @@ import numpy as np
 
 from phaze import __version__
 from phaze.documents import dumps
+from phaze.evaluate.passes import table_of
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import cluster_document as network_document
 from phaze.hardware.ownership import load_terms, ownership_of
 from phaze.hardware.power import full_rate_power
 from phaze.hardware.technology import chip_areas
 from phaze.placement.answer import document_of
-from phaze.schedule.problem import Schedule
 from phaze.search.answer import Best
 from phaze.search.certificate import Certificate
 from phaze.search.chips import SpaceChips
 from phaze.search.cluster_plain import cluster_document
 from phaze.search.cluster_task import ClusterTask
 from phaze.search.energy import Electricity
+from phaze.search.evaluation import Found, Ran, exact_passes
 from phaze.search.objective import UNITS, Scale
 from phaze.search.plain import layers_on, planned
 from phaze.search.rates import chip_rates
@@ -82,17 +83,17 @@ def chip_document(opened: SpaceChips, best: Best, hbm_bytes: Sequence[int]) -> d
     }
 
 
-def layer_documents(task: ModelTask, graph: int, schedules: tuple[Schedule, ...]) -> list[dict[str, Any]]:
+def layer_documents(task: ModelTask, graph: int, schedules: tuple[Found, ...]) -> list[dict[str, Any]]:
     """The layers of one graph, with what their schedules take and what is proved of them."""
     prepared = task.graphs[graph]
     return [
         {
             "name": layer.name,
             "count": prepared.calls.count(at),
-            "forward_s": forward.makespan_s,
-            "forward_lower_bound_s": forward.lower_bound_s,
-            "backward_s": backward.makespan_s,
-            "backward_lower_bound_s": backward.lower_bound_s,
+            "forward_s": forward[0],
+            "forward_lower_bound_s": forward[1],
+            "backward_s": backward[0],
+            "backward_lower_bound_s": backward[1],
         }
         for at, (layer, forward, backward) in enumerate(
             zip(prepared.layers, schedules[::2], schedules[1::2], strict=True)
@@ -100,13 +101,15 @@ def layer_documents(task: ModelTask, graph: int, schedules: tuple[Schedule, ...]
     ]
 
 
-def model_document(task: ModelTask, way: Way, chip: Chip, opened: SpaceChips) -> dict[str, Any]:
-    """One model on the chip: its way, its plan, its layers, its throughput, its energy."""
+def model_document(
+    task: ModelTask, way: Way, chip: Chip, opened: SpaceChips, known: Sequence[Found] | None = None
+) -> dict[str, Any]:
+    """One model on the chip: its way, its plan, its layers, its throughput, its energy; ``known`` as of layers_on."""
     technology, prepared, training = opened.technology, task.graphs[way.graph], task.training
     if isinstance(task, ClusterTask):
         return cluster_document(task, way, chip, technology)
     electricity = Electricity(technology.energy, training.link_bytes_per_s)
-    layers = layers_on(prepared, chip, electricity)
+    layers = layers_on(prepared, chip, electricity, known)
     found = planned(task, way, layers, chip.hbm.size_bytes, electricity)
     if found is None:
         raise AssertionError(f"{task.name}: the answer's plan does not fit")
@@ -127,6 +130,16 @@ def model_document(task: ModelTask, way: Way, chip: Chip, opened: SpaceChips) ->
         "layers": layer_documents(task, way.graph, layers.schedules),
         "plan": document_of(found.plan),
     }
+
+
+def _known(state: State, chip: int, model: int, ran: Ran) -> list[Found] | None:
+    """The schedules of a model as the search found them: when it was stopped there is no time to solve them anew."""
+    task = state.networks.tasks_of(chip)[model]
+    if not state.stopped or isinstance(task, ClusterTask):
+        return None
+    graph, arrays = task.ways[ran.way].graph, state.arrays.taken(np.array([chip]))
+    name, table = b"%d %d %d" % (state.networks.of[chip], model, graph), table_of(task.graphs[graph].passes, arrays)
+    return exact_passes(task.graphs[graph], name, arrays, table, state.known)
 
 
 def objective_document(job: Job, scale: Scale, score: float, values: Sequence[float]) -> dict[str, Any]:
@@ -153,15 +166,24 @@ def _values(job: Job, chip: Chip, models: Sequence[Mapping[str, Any]]) -> list[f
 
 
 def answer_view(
-    job: Job, scale: Scale, opened: SpaceChips, tasks: Sequence[ModelTask], chosen: tuple[int, int], ways: Sequence[Way]
+    job: Job,
+    scale: Scale,
+    opened: SpaceChips,
+    tasks: Sequence[ModelTask],
+    chosen: tuple[int, int],
+    ways: Sequence[Way],
+    known: Sequence[Sequence[Found] | None] | None = None,
 ) -> dict[str, Any]:
     """Chip, plans and objective of an answer: ``chosen`` are chip and memory, ``ways`` those of the models.
+
+    ``known`` are schedules by model, as of :func:`phaze.search.plain.layers_on`.
 
     All of it follows from these by the plain path, so that nothing of it needs to be believed.
     """
     number, hbm = chosen
     chip = opened.chip(number, job.hbm_bytes[hbm])
-    models = [model_document(task, way, chip, opened) for task, way in zip(tasks, ways, strict=True)]
+    found = [None] * len(ways) if known is None else known
+    models = [model_document(task, way, chip, opened, own) for task, way, own in zip(tasks, ways, found, strict=True)]
     values, cluster = _values(job, chip, models), job.cluster_on(chip)
     return {
         "chip": chip_document(opened, Best(number, hbm, 0.0, ()), job.hbm_bytes),
@@ -193,7 +215,8 @@ def answer_of(state: State, best: Best) -> dict[str, Any]:
     """The answer of a search that has ended; the plain path and the search must agree on it."""
     tasks = state.networks.tasks_of(best.chip)
     ways = [task.ways[ran.way] for task, ran in zip(tasks, best.ran, strict=True)]
-    answer = answer_view(state.job, state.scale, state.opened, tasks, (best.chip, best.hbm), ways)
+    known = [_known(state, best.chip, model, ran) for model, ran in enumerate(best.ran)]
+    answer = answer_view(state.job, state.scale, state.opened, tasks, (best.chip, best.hbm), ways, known)
     pairs = [(model["batch_s"], ran.batch_s) for model, ran in zip(answer["models"], best.ran, strict=True)]
     for plain, found in (*pairs, (answer["objective"]["score"], best.score)):
         if abs(plain - found) > 1e-9 * found:

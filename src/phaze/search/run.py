@@ -12,7 +12,6 @@ Chips of a round are merged in order, so neither the number of workers nor an in
 whose evaluation fails keeps its bound in the global bound. Best: least score, ties (to 1e-9) by area, HBM, number.
 """
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
@@ -24,6 +23,7 @@ from phaze.schedule.bounds import Bound
 from phaze.search.bound import CHEAP, CHUNK, DUAL, LayerTimes, layer_bounds, model_bounds, model_floors, no_floors
 from phaze.search.chips import SpaceChips, open_space
 from phaze.search.cluster_open import cluster_bounds, cluster_floors, cluster_times
+from phaze.search.deadline import NEVER, Deadline, OutOfTime, after
 from phaze.search.energy import Electricity
 from phaze.search.evaluation import Evaluated, Known
 from phaze.search.objective import Scale
@@ -65,14 +65,16 @@ def in_process(state: State, chips: list[int], cut: float) -> list[Evaluated]:
 
 
 def open_round(state: State, chips: list[int], engine: Evaluate, journal: Journal | None) -> None:
-    """Open the chips of a round; what the journal has is not done again."""
+    """Open the chips of a round; what the journal has is not done again. What an engine leaves out stays open."""
     kept = journal.known() if journal is not None else {}
     wanted = [chip for chip in chips if chip not in kept]
     found = {one.chip: one for one in engine(state, wanted, state.cut)} if wanted else {}
     if journal is not None:
-        journal.add(found[chip] for chip in wanted)
-    for chip in chips:
-        state.evaluated[chip] = kept[chip] if chip in kept else found[chip]
+        journal.add(found[chip] for chip in wanted if chip in found)
+    done = {**found, **{chip: kept[chip] for chip in chips if chip in kept}}
+    state.evaluated.update({chip: done[chip] for chip in chips if chip in done})
+    if len(done) < len(chips):
+        raise OutOfTime
 
 
 def _next(state: State, count: int) -> list[int]:
@@ -115,12 +117,18 @@ def _last_times(state: State, index: Integers) -> list[float]:
 
 
 def layer_times_on(
-    job: Job, opened: SpaceChips, networks: Networks, arrays: ChipArrays, index: Integers, use: Sequence[Bound]
+    job: Job,
+    opened: SpaceChips,
+    networks: Networks,
+    arrays: ChipArrays,
+    index: Integers,
+    use: Sequence[Bound],
+    deadline: Deadline = NEVER,
 ) -> list[list[LayerTimes]]:
     """Bounds on all layers of all models on the chips of ``index``, by model and graph."""
     energy = opened.technology.energy if job.objective.needs_energy else None
     if job.rules == "cluster":
-        return cluster_times(job, arrays if len(index) == len(arrays) else arrays.taken(index), energy)
+        return cluster_times(job, arrays if len(index) == len(arrays) else arrays.taken(index), energy, deadline)
     found: list[list[LayerTimes]] = []
     for model, task in enumerate(job.models):
         found.append([])
@@ -131,7 +139,7 @@ def layer_times_on(
                 link = tasks[model].training.link_bytes_per_s
                 some = arrays if len(own) == len(arrays) else arrays.taken(index[own])
                 electricity = None if energy is None else Electricity(energy, link)
-                part = layer_bounds(tasks[model].graphs[graph], some, use, electricity)
+                part = layer_bounds(tasks[model].graphs[graph], some, use, electricity, deadline)
                 whole.forward_s[:, own], whole.backward_s[:, own] = part.forward_s, part.backward_s
                 if whole.dynamic_j is not None and part.dynamic_j is not None:
                     whole.dynamic_j[:, own] = part.dynamic_j
@@ -147,12 +155,12 @@ def bounds_on(
     found = []
     for model, (task, cut) in enumerate(zip(state.job.models, cuts, strict=True)):
         if task.rules == "cluster":
-            found.append(cluster_bounds(task, times[model], hbm, cut, general))
+            found.append(cluster_bounds(task, times[model], hbm, cut, general, state.deadline))
             continue
         whole = np.empty((len(task.ways), len(hbm), len(index)))
         for own, tasks in state.networks.groups(index):
             some = times[model] if len(own) == len(index) else [t.taken(own) for t in times[model]]
-            whole[:, :, own] = model_bounds(tasks[model], some, hbm, cut, general)
+            whole[:, :, own] = model_bounds(tasks[model], some, hbm, cut, general, state.deadline)
         found.append(whole)
     return found
 
@@ -162,17 +170,18 @@ def _floors(task: ModelTask, times: list[LayerTimes]) -> Floats:
     return cluster_floors(task, times) if task.rules == "cluster" else model_floors(task, times)
 
 
-def _first_times(
-    job: Job, opened: SpaceChips, networks: Networks, arrays: ChipArrays, shared: Shared | None
-) -> list[list[LayerTimes]]:
-    """The cheap bounds on layer times of all chips, as far as they are not shared."""
+def keep_times(state: State, shared: Shared | None) -> None:
+    """The cheap bounds on layer times and joules of all chips, as far as they are not shared."""
+    job, opened = state.job, state.opened
 
     def work_out(index: Integers) -> list[list[LayerTimes]]:
-        return layer_times_on(job, opened, networks, arrays, index, CHEAP)
+        return layer_times_on(job, opened, state.networks, state.arrays, index, CHEAP, state.deadline)
 
     if shared is None or job.rules == "cluster":
-        return work_out(np.arange(len(opened)))
-    return shared.layer_times(job, opened.chips, work_out)
+        state.times = work_out(np.arange(len(opened)))
+    else:
+        state.times = shared.layer_times(job, opened.chips, work_out)
+    state.floors = [_floors(task, own) for task, own in zip(job.models, state.times, strict=True)]
 
 
 def begin(
@@ -182,6 +191,7 @@ def begin(
     memories: list[int] | None = None,
     kept: bool = True,
     shared: Shared | None = None,
+    deadline: Deadline = NEVER,
 ) -> State:
     """A search before its first bound on batch times; ``memories`` are those that chips are opened with.
 
@@ -192,21 +202,20 @@ def begin(
     limited = job.objective.needs_energy or job.space.keep.most_usd is not None
     if memories is None:
         memories = list(range(len(job.hbm_bytes))) if limited else [len(job.hbm_bytes) - 1]
-    times = _first_times(job, opened, networks, arrays, shared) if kept else []
     rates = rates_of(job.objective, opened, list(job.hbm_bytes), job.models[0].training.devices)
     nothing = [np.full((len(task.ways), len(memories), len(arrays)), np.inf) for task in job.models]
-    floors = (
-        [_floors(task, own) for task, own in zip(job.models, times, strict=True)]
-        if kept
-        else no_floors(job, len(arrays))
-    )
     known = Known() if shared is None or job.rules == "cluster" else shared.schedules(job)
-    return State(job, opened, arrays, networks, scale, rates, memories, times, nothing, floors, known)
+    floors = no_floors(job, len(arrays))
+    state = State(job, opened, arrays, networks, scale, rates, memories, [], nothing, floors, known)
+    state.deadline = deadline
+    if kept:
+        keep_times(state, shared)
+    return state
 
 
 def _times_on(state: State, index: Integers) -> list[list[LayerTimes]]:
     """Layer times of some chips of a large space, whose floors on joules are set by the way."""
-    times = layer_times_on(state.job, state.opened, state.networks, state.arrays, index, CHEAP)
+    times = layer_times_on(state.job, state.opened, state.networks, state.arrays, index, CHEAP, state.deadline)
     if state.energy is not None:
         for floors, task, own in zip(state.floors, state.job.models, times, strict=True):
             floors[:, index] = _floors(task, own)
@@ -239,9 +248,27 @@ def _tighten(state: State) -> None:
     index = np.flatnonzero(scores <= state.cut)
     if not len(index):
         return
-    state.dual = frozenset(index.tolist())
-    times = layer_times_on(state.job, state.opened, state.networks, state.arrays, index, DUAL)
+    times = layer_times_on(state.job, state.opened, state.networks, state.arrays, index, DUAL, state.deadline)
     state.raise_bounds(index, bounds_on(state, index, times, _last_times(state, index), general=True))
+    state.dual = frozenset(index.tolist())
+
+
+def _rounds(state: State, engine: Evaluate, journal: Journal | None, watch: Watch | None) -> None:
+    """Rounds of opened chips until no bound beats the best one."""
+    size, tightened = state.job.round_size, False
+    while True:
+        if watch is not None:
+            watch(state.standing())
+        state.deadline.check()
+        chips = _next(state, size)
+        if not chips:
+            return
+        if tightened:
+            open_round(state, chips, engine, journal)
+            continue
+        open_round(state, chips[: max(1, size // 4)], engine, journal)
+        _tighten(state)
+        tightened = True
 
 
 def search(
@@ -252,28 +279,26 @@ def search(
     watch: Watch | None = None,
     shared: Shared | None = None,
     opened: SpaceChips | None = None,
+    deadline: Deadline | None = None,
 ) -> State:
     """Run a search to its gap, or to its time limit; the state holds what was found and proved.
 
-    ``opened`` are chips to search instead of those of the job's space.
+    ``opened`` are chips to search instead of those of the job's space. With a deadline the pilot comes before the
+    times of all chips, so that there soon is an answer; where the bounds of all chips were not done, none is known.
     """
-    began = time.monotonic()
     opened = open_space(job.space) if opened is None else opened
-    state = begin(job, opened, scale, kept=len(opened) <= LARGE, shared=shared)
-    _pilot(state, engine, journal)
-    _bound_all(state)
-    tightened = False
-    while True:
-        if watch is not None:
-            watch(state.standing())
-        if job.limit_s is not None and time.monotonic() - began > job.limit_s:
-            return state
-        chips = _next(state, job.round_size)
-        if not chips:
-            return state
-        if tightened:
-            open_round(state, chips, engine, journal)
-            continue
-        open_round(state, chips[: max(1, job.round_size // 4)], engine, journal)
-        _tighten(state)
-        tightened = True
+    deadline = after(job.limit_s) if deadline is None else deadline
+    small, bounded = len(opened) <= LARGE, False
+    state = begin(job, opened, scale, kept=small and not deadline.is_set, shared=shared, deadline=deadline)
+    try:
+        _pilot(state, engine, journal)
+        if small and deadline.is_set:
+            keep_times(state, shared)
+        _bound_all(state)
+        bounded = True
+        _rounds(state, engine, journal, watch)
+    except OutOfTime:
+        state.stopped = True
+        if not bounded:
+            state.set_bounds([np.zeros_like(bound) for bound in state.bounds])
+    return state

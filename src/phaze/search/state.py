@@ -9,6 +9,7 @@ from phaze.cost.parts import ChipArrays
 from phaze.hardware.technology import EnergyTable
 from phaze.search.bound import CHUNK, LayerTimes
 from phaze.search.chips import SpaceChips
+from phaze.search.deadline import NEVER, Deadline
 from phaze.search.evaluation import Evaluated, Known, Opened
 from phaze.search.objective import Rates, Scale
 from phaze.search.slip import Common, Slip, open_slip, opened
@@ -41,7 +42,7 @@ class State:
 
     ``rates`` are those of all memories of the job; ``memories`` are the ones that chips are opened with. ``times`` by
     model and graph (none in a large space), ``bounds`` on batch times by model [ways, memories, chips], ``floors`` on
-    joules [graphs, chips].
+    joules [graphs, chips]. ``stopped``: the deadline came before the end.
     """
 
     job: Job
@@ -58,6 +59,8 @@ class State:
     evaluated: dict[int, Evaluated] = field(default_factory=dict)
     dual: frozenset[int] = frozenset()
     cached: Floats | None = None
+    deadline: Deadline = NEVER
+    stopped: bool = False
 
     @property
     def energy(self) -> EnergyTable | None:

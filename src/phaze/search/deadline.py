@@ -1,0 +1,56 @@
+"""A moment at which a search stops: looked at between pieces of work, none of which takes long.
+
+Bounds are worked out a graph, a way or a chunk of chips at a time. Opening a chip can take a minute inside one kernel;
+so where there is a deadline, engines open chips in processes that can be ended, and a chip that was not done stays
+open with its bound. What was done is the same as without a deadline, so a search that goes on later gives the same
+bytes.
+"""
+
+import time
+from dataclasses import dataclass
+
+from phaze.errors import InfeasibleError
+
+
+class OutOfTime(Exception):
+    """The deadline has passed; everything that was found is in the state and in the journal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A moment of the monotonic clock, or never."""
+
+    at: float = float("inf")
+
+    @property
+    def is_set(self) -> bool:
+        return self.at < float("inf")
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds that are left, none where there is no deadline: what a wait may take."""
+        return max(0.0, self.at - time.monotonic()) if self.is_set else None
+
+    def check(self) -> None:
+        """Raise where it has passed."""
+        if self.is_set and time.monotonic() >= self.at:
+            raise OutOfTime
+
+
+NEVER = Deadline()
+
+
+def after(limit_s: float | None) -> Deadline:
+    """The deadline so many seconds from now."""
+    return NEVER if limit_s is None else Deadline(time.monotonic() + limit_s)
+
+
+def left_of(limit_s: float | None, began: float) -> float | None:
+    """What is left of a limit that began then; loading models takes at most half of it, however long it took."""
+    return None if limit_s is None else max(limit_s - (time.monotonic() - began), limit_s / 2)
+
+
+def nothing_in_time(schema: str) -> InfeasibleError:
+    """What to say when the time was too short for any answer."""
+    sentence = "No design was found within the time; the same command with more --time, or without, goes on from here."
+    return InfeasibleError(sentence, {"schema": schema, "feasible": None})

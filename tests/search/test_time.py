@@ -1,0 +1,139 @@
+"""A time limit holds inside a round and inside the bounds; what was found is kept, and going on gives equal bytes."""
+
+import time
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from phaze.errors import InfeasibleError
+from phaze.front.folder import FRONT, front_in
+from phaze.front.metrics import asked_of
+from phaze.search import engine
+from phaze.search.certificate import certificate_of, closed_chips
+from phaze.search.deadline import Deadline, OutOfTime
+from phaze.search.evaluation import Evaluated
+from phaze.search.folder import JOURNAL, RESULT, run_in
+from phaze.search.journal import SqliteJournal
+from phaze.search.objective import Kind, scale_of
+from phaze.search.papers import Papers
+from phaze.search.result import code_digest
+from phaze.search.run import evaluate_one, in_process, search
+from phaze.search.state import State
+from phaze.search.task import Job
+from tests.front.test_front import small_job
+from tests.search.made import made_job, made_task
+
+# Far beyond any test's patience: what takes so long was ended.
+LONG_S = 60.0
+SOON_S = 2.0
+
+
+def _job() -> Job:
+    return made_job((made_task(4, widths=(1, 2)),))
+
+
+class Counted(Deadline):
+    """A deadline that passes when it is looked at for the n-th time."""
+
+    def __init__(self, n: int) -> None:
+        object.__setattr__(self, "at", time.monotonic() + 3600.0)
+        object.__setattr__(self, "left", n)
+
+    left: int
+
+    def check(self) -> None:
+        object.__setattr__(self, "left", self.left - 1)
+        if self.left < 0:
+            raise OutOfTime
+
+
+def _slow_after(count: int, monkeypatch: pytest.MonkeyPatch, marks: Path) -> None:
+    """Opening a chip takes a minute once so many were opened."""
+    plain = evaluate_one
+
+    def slow(state: State, chip: int, cut: float) -> Evaluated:
+        marks.mkdir(exist_ok=True)
+        if len(list(marks.iterdir())) >= count:
+            time.sleep(LONG_S)
+        (marks / str(chip)).touch()
+        return plain(state, chip, cut)
+
+    monkeypatch.setattr(engine, "evaluate_one", slow)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_limit_holds_inside_a_round_and_what_was_done_is_kept(
+    workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = replace(_job(), round_size=16)  # four pilots in one round
+    whole = run_in(tmp_path / "whole", Papers(""), job, workers)
+    with monkeypatch.context() as patch:
+        _slow_after(2, patch, tmp_path / "marks")
+        began = time.monotonic()
+        stopped = run_in(tmp_path / "run", Papers(""), replace(job, limit_s=2.0), workers)
+        assert time.monotonic() - began < 2.0 + SOON_S
+    assert stopped.state.stopped
+    assert stopped.document["certificate"]["gap"] > 0
+    assert stopped.document["certificate"]["closed"]["open"] > 0
+    with SqliteJournal(tmp_path / "run" / JOURNAL, "made", code_digest()) as journal:
+        assert 2 <= len(journal.known()) <= 3, "every chip that was done, and none that was not"
+    assert run_in(tmp_path / "run", Papers(""), job, workers).document == whole.document
+    assert (tmp_path / "run" / RESULT).read_bytes() == (tmp_path / "whole" / RESULT).read_bytes()
+
+
+def test_no_time_at_all_is_said_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    with pytest.raises(InfeasibleError, match="within the time") as said:
+        run_in(tmp_path / "run", Papers(""), replace(_job(), limit_s=0.0))
+    assert said.value.document["feasible"] is None
+    run_in(tmp_path / "run", Papers(""), _job())
+    whole = run_in(tmp_path / "whole", Papers(""), _job())
+    assert (tmp_path / "run" / RESULT).read_bytes() == (tmp_path / "whole" / RESULT).read_bytes()
+    assert not whole.state.stopped
+
+
+@pytest.mark.parametrize("kind", ["throughput", "throughput_per_watt"])
+def test_a_search_stopped_at_any_moment_claims_no_more_than_it_proved(kind: Kind) -> None:
+    job = replace(_job(), objective=replace(_job().objective, kind=kind))
+    scale = scale_of(job.objective, [1.0], [64.0], [1.0])
+    truth, count, checks = search(job, scale), 0, 0
+    while True:
+        state = search(job, scale, in_process, deadline=Counted(count))
+        if not state.stopped:
+            break
+        checks, count = checks + 1, count + 1 if count < 12 else count + 7
+        assert state.best >= truth.best
+        closed = closed_chips(state)
+        opened = list(state.evaluated.values())
+        if opened and state.best < float("inf"):
+            proof = certificate_of(closed, opened, state.best, job.gap, state.opened.kept)
+            assert proof.lower_bound <= truth.best * (1 + 1e-9)
+            assert proof.gap == pytest.approx(1 - proof.lower_bound / state.best, abs=1e-12)
+            assert sum(proof.closed.values()) - proof.closed["area"] == len(closed)
+        for chip, found in state.evaluated.items():
+            assert chip in truth.evaluated, "it opened a chip that a search without limit does not"
+            assert found == truth.evaluated[chip]
+    assert checks > 10
+    assert state.best == truth.best
+
+
+@pytest.mark.parametrize("of", [pytest.param("throughput,area", marks=pytest.mark.slow), "throughput,energy"])
+def test_a_front_stopped_at_any_moment_goes_on_to_the_same_bytes(
+    of: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, job = asked_of(of, [], 1), replace(small_job(3), round_size=1)
+    clock = Counted(1_000_000)
+    monkeypatch.setattr("phaze.front.folder.after", lambda _: clock)
+    whole = front_in(tmp_path / "whole", Papers(""), job, asked)
+    looked, gaps = 1_000_000 - clock.left, []
+    for back in (1, 2, 4, looked):
+        clock = Counted(looked - back)
+        with suppress(InfeasibleError):
+            stopped = front_in(tmp_path / str(back), Papers(""), job, asked)
+            gaps.append(stopped.document["certificate"]["gap"])
+        clock = Counted(1_000_000)
+        front_in(tmp_path / str(back), Papers(""), job, asked)
+        assert (tmp_path / str(back) / FRONT).read_bytes() == (tmp_path / "whole" / FRONT).read_bytes()
+    assert whole.document["certificate"]["gap"] <= 1e-9
+    assert any(gap > 0 for gap in gaps), "none was stopped in the middle"
