@@ -120,11 +120,7 @@ def test_a_chip_keeps_the_links_that_it_was_found_with_in_a_study_without_them(
 ) -> None:
     result = _searched(tmp_path, phaze, KINDS["links are an axis"])
     (tmp_path / "space.toml").write_text(ONE)
-    (tmp_path / "run" / "study.toml").rename(tmp_path / "flat.toml")
-    (tmp_path / "links.toml").write_text(LINKS)
-    text = (tmp_path / "flat.toml").read_text()
-    (tmp_path / "run" / "study.toml").write_text(text.replace("space.toml", "links.toml"))
-    row = _compared(phaze, tmp_path / "flat.toml", "--run", tmp_path / "run")["rows"][-1]
+    row = _compared(phaze, tmp_path / "study.toml", "--run", tmp_path / "run")["rows"][-1]
     assert row["link_bytes_per_s"] == result["chip"]["link_bytes_per_s"]
     assert row["throughput_per_s"] == pytest.approx(result["models"][0]["throughput_per_s"], rel=1e-9)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from phaze.cost.parts import chip_arrays
 from phaze.evaluate.passes import LayerPasses, Pass, passes_of, problem_on, table_of, times_on
 from phaze.graph.fuse import fuse
-from phaze.graph.ir import Model
+from phaze.graph.ir import Attention, Model
 from phaze.hardware.chip import Chip
 from phaze.placement.problem import Layer, LayerGraph, Optimizer, Plan, Problem, Recompute, layer_graph
 from phaze.placement.solve import fastest_plan
@@ -44,6 +44,7 @@ class Prepared:
     layers: tuple[LayerPasses, ...]
     calls: tuple[int, ...]
     edges: tuple[tuple[int, int, float], ...]
+    attention: Attention = "eager"
 
     @property
     def passes(self) -> tuple[Pass, ...]:
@@ -68,13 +69,14 @@ def prepare_fused(fused: Model, link_bytes_per_s: float, residency: bool = True)
     """What scheduling and placing a fused model takes."""
     layers = tuple(passes_of(layer, link_bytes_per_s, residency=residency) for layer in fused.layers)
     edges = tuple((edge.source, edge.target, float(edge.bytes)) for edge in fused.edges)
-    return Prepared(fused.tensor, fused.microbatch, layers, tuple(call.layer for call in fused.calls), edges)
+    calls = tuple(call.layer for call in fused.calls)
+    return Prepared(fused.tensor, fused.microbatch, layers, calls, edges, fused.attention)
 
 
 def block_of(model: Prepared) -> Prepared:
     """The most repeated layer of a model as a model of its own, called once; the first of equals."""
     kind = max(range(len(model.layers)), key=lambda at: (model.calls.count(at), -at))
-    return Prepared(model.width, model.microbatch, (model.layers[kind],), (0,), ())
+    return Prepared(model.width, model.microbatch, (model.layers[kind],), (0,), (), model.attention)
 
 
 def layer_schedules(model: Prepared, chip: Chip, limits: Limits | None = None) -> tuple[Schedule, ...]:

@@ -6,6 +6,15 @@ from typing import Any
 
 from rich.console import Console
 
+from phaze.report.answer_words import (
+    basis_words,
+    density_words,
+    job_words,
+    near_words,
+    network_words,
+    shipped_words,
+    warning_words,
+)
 from phaze.report.terminal import bar, facts, paragraph, table
 from phaze.search.state import Standing
 from phaze.units import show
@@ -56,12 +65,20 @@ def show_result(console: Console, result: Mapping[str, Any], folder: str, work: 
                 ("HBM", show(chip["hbm_bytes"], "B")),
                 ("area", f"{show(chip['area_mm2'], 'mm2')}, made for {show(chip['making_usd'], 'USD')} with its HBM"),
                 ("peak", show(chip["peak_flops"], "FLOP/s")),
-                *([("cluster", result["cluster"]["label"])] if result.get("cluster") else []),
+                ("density", density_words(result)),
+                ("densest shipped", shipped_words(result)),
+                ("process", result["setting"]["process"]),
+                ("network", network_words(result)),
+                ("job", job_words(result)),
+                ("times", basis_words(result)),
             ]
         )
     )
     if (result.get("cluster") or {}).get("links"):
         paragraph(console, f"note: {result['cluster']['links']}")
+    if warning_words(result):
+        console.print()
+        paragraph(console, warning_words(result))
     for model in result["models"]:
         console.print(f"\n[bold]{model['name']}[/bold]")
         console.print(
@@ -85,6 +102,7 @@ def show_result(console: Console, result: Mapping[str, Any], folder: str, work: 
     rows = [(reason, f"{count:,}") for reason, count in proof["closed"].items() if count]
     console.print(table(("closed by", "chips"), rows))
     console.print(f"Nothing in the space is better by more than {proof['gap']:.2g} of the score.", markup=False)
+    paragraph(console, near_words(result))
     if work:
         console.print(work, markup=False)
     console.print(f"The run: {folder}" + (f"; its page: {folder}/report.html" if page else ""), markup=False)

@@ -11,6 +11,8 @@ open       only in a run that was stopped early
 
 lower bound = least over all chips of the bound that closed it, and the best score itself
 gap         = 1 - lower bound / best score
+near        = chips within 1 % of the best score: at least those evaluated whose score is, at most those whose lower
+              bound is
 """
 
 import hashlib
@@ -29,16 +31,31 @@ from phaze.search.journal import Closed
 from phaze.search.keep import Kept
 from phaze.search.state import State
 
+# How near to the best a chip is called as good.
+WITHIN = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """How flat the optimum is: between so many chips are within 1 % of the best score."""
+
+    at_least: int
+    at_most: int
+
+    def document(self) -> dict[str, Any]:
+        return {"within": WITHIN, "at_least": self.at_least, "at_most": self.at_most}
+
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """Counts by reason, the global bound, the gap, and the digest of the list of closed chips."""
+    """Counts by reason, the global bound, the gap, near ties, and the digest of the list of closed chips."""
 
     gap: float
     asked_gap: float
     lower_bound: float
     closed: dict[str, int]
     chips: int
+    near: Near
     list_digest: str
 
     def document(self) -> dict[str, Any]:
@@ -48,6 +65,7 @@ class Certificate:
             "lower_bound": self.lower_bound,
             "closed": self.closed,
             "chips": self.chips,
+            "near": self.near.document(),
             "list_digest": self.list_digest,
         }
 
@@ -71,35 +89,46 @@ def closed_chips(state: State) -> ClosedChips:
 
 def digest_of(closed: Sequence[Closed], evaluated: Sequence[Evaluated]) -> str:
     """One number for the list of closed chips and for what was found of the opened ones: nothing of it can change."""
-    return _summed(closed, evaluated)[0]
+    return _summed(closed, evaluated, 0.0).digest
 
 
-def _summed(closed: Sequence[Closed], evaluated: Sequence[Evaluated]) -> tuple[str, float, Counter[str]]:
-    """In one pass over the list: its digest, the least bound, chips by reason.
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    digest: str
+    least: float
+    counts: Counter[str]
+    below: int
+
+
+def _summed(closed: Sequence[Closed], evaluated: Sequence[Evaluated], near: float) -> _Sums:
+    """In one pass over the list: its digest, the least bound, chips by reason, chips whose bound is at most ``near``.
 
     The digest is that of the document [[chip, reason, bound, step] ..., [chip, what was found] ...], never held whole.
     """
-    total, least, counts = hashlib.sha256(b"[["), float("inf"), Counter[str]()
+    total, least, counts, below = hashlib.sha256(b"[["), float("inf"), Counter[str](), 0
     every = iter(closed)
     before = b""
     while some := list(islice(every, BATCH)):
         rows = compact([[one.chip, one.reason, one.bound, one.step] for one in some])
         total.update(before + rows[1:-1])
         before = b","
-        least = min(least, min((one.bound for one in some if one.bound is not None), default=least))
+        bounds = [one.bound for one in some if one.bound is not None]
+        least = min(least, min(bounds, default=least))
+        below += sum(bound <= near for bound in bounds)
         counts.update(one.reason for one in some)
     opened = [[one.chip, one.document()] for one in sorted(evaluated, key=lambda one: one.chip)]
     total.update(b"]," + compact(opened) + b"]")
-    return total.hexdigest(), least, counts
+    return _Sums(total.hexdigest(), least, counts, below)
 
 
 def certificate_of(
     closed: Sequence[Closed], evaluated: Sequence[Evaluated], best: float, asked_gap: float, kept: Kept
 ) -> Certificate:
     """The certificate of a list of closed chips; ``kept`` knows what the space's rules left out."""
-    list_digest, least, counts = _summed(closed, evaluated)
-    lower = min(least, best)
-    left_out = {"area": kept.area, "power": kept.power, "cost": kept.cost}
-    by_reason = {reason: counts.get(reason, 0) + left_out.get(reason, 0) for reason in REASONS}
+    sums, reach = _summed(closed, evaluated, best * (1 + WITHIN)), best * (1 + WITHIN)
+    reached = max(1, sum(one.score <= reach and not one.error for one in evaluated))
+    lower, left_out = min(sums.least, best), {"area": kept.area, "power": kept.power, "cost": kept.cost}
+    by_reason = {reason: sums.counts.get(reason, 0) + left_out.get(reason, 0) for reason in REASONS}
     gap = max(0.0, 1.0 - lower / best)
-    return Certificate(gap, asked_gap, lower, by_reason, len(closed), list_digest)
+    near = Near(reached, max(reached, sums.below))
+    return Certificate(gap, asked_gap, lower, by_reason, len(closed), near, sums.digest)

@@ -117,6 +117,7 @@ def cluster_document(task: ClusterTask, way: Way, chip: Chip, technology: Techno
         "microbatch": graph.microbatch,
         "tensor": graph.width,
         "sequence_parallel": graph.model.sequence_parallel,
+        "attention": graph.attention,
         "recompute": way.recompute,
         "batch_s": batch_s,
         "throughput_per_s": training.batch / batch_s,

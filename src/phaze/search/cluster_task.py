@@ -112,6 +112,7 @@ def serial_graph(model: Model, machine: Machine) -> SerialGraph:
         tuple(_layer(own) for own in layers),
         tuple(call.layer for call in model.calls),
         tuple((edge.source, edge.target, float(edge.bytes)) for edge in model.edges),
+        model.attention,
         model=model,
         serial=layers,
     )

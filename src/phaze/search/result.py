@@ -29,7 +29,9 @@ from phaze.search.energy import Electricity
 from phaze.search.evaluation import Found, Ran, exact_passes
 from phaze.search.objective import UNITS, Scale
 from phaze.search.plain import layers_on, planned
+from phaze.search.plausibility import plausibility_of
 from phaze.search.rates import chip_rates
+from phaze.search.setting import setting_document
 from phaze.search.state import State
 from phaze.search.task import Job, ModelTask, Way
 
@@ -121,6 +123,7 @@ def model_document(
         "weight": task.weight,
         "microbatch": prepared.microbatch,
         "tensor": prepared.width,
+        "attention": prepared.attention,
         "recompute": way.recompute,
         "batch_s": batch_s,
         "throughput_per_s": training.batch / batch_s,
@@ -174,7 +177,7 @@ def answer_view(
     ways: Sequence[Way],
     known: Sequence[Sequence[Found] | None] | None = None,
 ) -> dict[str, Any]:
-    """Chip, plans and objective of an answer: ``chosen`` are chip and memory, ``ways`` those of the models.
+    """All of an answer but its proof: ``chosen`` are chip and memory, ``ways`` those of the models.
 
     ``known`` are schedules by model, as of :func:`phaze.search.plain.layers_on`.
 
@@ -190,6 +193,8 @@ def answer_view(
         "cluster": None if cluster is None else network_document(cluster, chip),
         "models": models,
         "objective": objective_document(job, scale, float(scale.score(np.array(values))), values),
+        "setting": setting_document(job, opened, chip),
+        "plausibility": plausibility_of(opened, chip),
     }
 
 

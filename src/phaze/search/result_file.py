@@ -34,6 +34,7 @@ class ModelTable(Loose):
     name: str
     microbatch: Count
     tensor: Count
+    attention: str
     recompute: str
     batch_s: Positive
     throughput_per_s: Positive
@@ -49,6 +50,14 @@ class ObjectiveTable(Loose):
     score: Number
 
 
+class NearTable(Loose):
+    """How many chips are as good as the answer."""
+
+    within: Number
+    at_least: Count
+    at_most: Count
+
+
 class CertificateTable(Loose):
     """What is proved."""
 
@@ -57,6 +66,51 @@ class CertificateTable(Loose):
     lower_bound: Number
     closed: dict[str, Annotated[int, Field(ge=0)]]
     chips: Count
+    near: NearTable
+
+
+class ConstantsTable(Loose):
+    """What times rest on."""
+
+    basis: str
+    of: str
+    band: Number
+
+
+class SettingTable(Loose):
+    """Under what it was found."""
+
+    rules: str
+    devices: Count
+    links: str
+    link_bytes_per_s: Positive
+    process: str
+    optimizer: str
+    constants: ConstantsTable
+
+
+class FigureTable(Loose):
+    """A figure of the chip beside that of the shipped chip that has most."""
+
+    value: Number
+    shipped: Number
+    shipped_chip: str
+    shipped_is_lower_bound: bool
+    ratio: Number
+
+
+class PlausibilityTable(Loose):
+    """The chip beside shipped ones."""
+
+    process: str
+    beside_process: str
+    note: str
+    reason: str
+    peak_flops_per_mm2: FigureTable
+    design_w_per_mm2: FigureTable
+    clock_hz: FigureTable
+    hbm_bytes_per_s: FigureTable
+    warnings: list[str]
 
 
 class ResultFile(Loose):
@@ -67,6 +121,8 @@ class ResultFile(Loose):
     chip: ChipTable
     models: Annotated[list[ModelTable], Field(min_length=1)]
     objective: ObjectiveTable
+    setting: SettingTable
+    plausibility: PlausibilityTable
     certificate: CertificateTable
     study_digest: str
     code_digest: str

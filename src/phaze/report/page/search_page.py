@@ -6,6 +6,15 @@ from html import escape
 from typing import Any
 
 from phaze.hardware.chip import Chip
+from phaze.report.answer_words import (
+    basis_words,
+    density_words,
+    job_words,
+    near_words,
+    network_words,
+    shipped_words,
+    warning_words,
+)
 from phaze.report.page.certificate import better_words, certificate, proved_words
 from phaze.report.page.cloud import Cloud, cloud_part, numbers
 from phaze.report.page.die import die
@@ -117,6 +126,15 @@ def _models_table(models: Sequence[Mapping[str, Any]], batches: Sequence[int]) -
     return table(heads, rows)
 
 
+def _holds(result: Mapping[str, Any]) -> str:
+    """Under what the answer holds, in sentences."""
+    return (
+        f"Process: {result['setting']['process']}. Density: {density_words(result)}; densest shipped: "
+        f"{shipped_words(result)}. Network: "
+        f"{network_words(result)}. Job: {job_words(result)}. Times: {basis_words(result)}."
+    )
+
+
 def _head(run: Run, chip: Chip, stories: Sequence[Story]) -> str:
     result = run.result
     tiles = [
@@ -127,7 +145,6 @@ def _head(run: Run, chip: Chip, stories: Sequence[Story]) -> str:
         ("price of making, estimate", f"{result['chip']['making_usd']:,.0f} USD"),
         ("carbon of making, estimate", f"{result['chip']['making_kgco2e']:,.0f} kgCO2e"),
         ("proved", proved_words(result["certificate"]["gap"])),
-        *([("cluster", str(result["cluster"]["label"]))] if result.get("cluster") else []),
     ]
     of_models = [
         [
@@ -149,9 +166,11 @@ def _head(run: Run, chip: Chip, stories: Sequence[Story]) -> str:
     objective = escape(str(result["objective"]["kind"]).replace("_", " "))
     links = (result.get("cluster") or {}).get("links")
     noted = f'<p class="soft">Note: {escape(str(links))}.</p>' if links else ""
+    warned = f'<p class="warning">{escape(warning_words(result))}</p>' if warning_words(result) else ""
     return (
         f'<h1>{escape(answer_sentence(result, run.job.models[0].training.devices))}</h1><p class="soft">Study {name}, '
-        f"objective {objective}.</p>{tiles_of}{noted}"
+        f"objective {objective}. {escape(near_words(result))}</p>{warned}{tiles_of}"
+        f'<p class="soft">{escape(_holds(result))}</p>{noted}'
     )
 
 

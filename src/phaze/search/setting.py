@@ -1,0 +1,34 @@
+"""Under what an answer was found: process, optimizer, software, and what its times rest on."""
+
+from typing import Any
+
+from phaze.hardware.chip import Chip
+from phaze.search.candidates import plain_candidates
+from phaze.search.chips import SpaceChips
+from phaze.search.cluster_task import ClusterTask
+from phaze.search.task import Job, tasks_for
+
+
+def setting_document(job: Job, opened: SpaceChips, chip: Chip) -> dict[str, Any]:
+    """What a reader must know to compare the answer with another one; the attention stands with each model."""
+    task = tasks_for(job, chip)[0]
+    training = task.training
+    (candidate,) = plain_candidates(job, [chip])
+    found: dict[str, Any] = {
+        "rules": job.rules,
+        "devices": training.devices,
+        "batch": training.batch,
+        "links": "chip" if job.space.axes.links is not None else "cluster",
+        "link_bytes_per_s": training.link_bytes_per_s,
+        "process": opened.technology.name,
+        "optimizer": training.optimizer,
+        "constants": {
+            "basis": candidate.trust.basis,
+            "of": candidate.constants_of,
+            "band": candidate.trust.band,
+        },
+    }
+    if isinstance(task, ClusterTask):
+        own = task.job
+        found |= {"stack": own.machine.stack.name, "precision": own.precision, "zero": own.zero}
+    return found
