@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from phaze.cost.collective import collective, kind_named
-from phaze.cost.parts import chip_arrays
 from phaze.errors import InputError, PhazeError
 from phaze.evaluate.answer import fixed_document
 from phaze.evaluate.fixed import balanced_cuts, block_calls, even_cuts, fixed_plan
-from phaze.evaluate.layers import Setting, layer_cost, layer_costs, pass_seconds
+from phaze.evaluate.layers import Setting, layer_costs, pass_cost
 from phaze.evaluate.run_file import job_of
 from phaze.evaluate.serial import companions, needed_again
 from phaze.graph.zoo import load_family, load_model
@@ -179,9 +178,10 @@ def test_a_collective_hides_behind_the_weight_gradient_of_its_own_map() -> None:
     assert all(len(products) == 1 for products in beside.values())
     setting = Setting(load_chip("a100-80gb"), load_cluster("selene"), load_stack("megatron-2021"))
     hiding = Setting(setting.chip, setting.cluster, load_stack("megatron-2022"))
-    chips = chip_arrays([setting.chip])
-    assert layer_cost(block, hiding, chips).backward_s < layer_cost(block, setting, chips).backward_s
-    assert layer_cost(block, hiding, chips).forward_s == layer_cost(block, setting, chips).forward_s
+    kind = model.layers.index(block)
+    hidden, shown = layer_costs(model, hiding)[kind], layer_costs(model, setting)[kind]
+    assert hidden.backward_s < shown.backward_s
+    assert hidden.forward_s == shown.forward_s
 
 
 def test_collectives_cut_into_pieces_hide_behind_their_neighbours_all_but_one_piece() -> None:
@@ -192,9 +192,8 @@ def test_collectives_cut_into_pieces_hide_behind_their_neighbours_all_but_one_pi
     assert all(beside.values())
     whole = load_stack("ideal")
     chip, cluster = load_chip("a100-80gb"), load_cluster("selene")
-    chips = chip_arrays([chip])
     open_s, hidden_s = (
-        pass_seconds(block.forward, Setting(chip, cluster, stack), chips)
+        pass_cost(block.forward, Setting(chip, cluster, stack), backward=False).pass_s
         for stack in (whole, replace(whole, piecewise_collectives=True))
     )
     sent = [op for op in block.forward.operators if op.core == "network"]

@@ -9,6 +9,7 @@ from phaze.graph.zoo import load_family
 from phaze.hardware.calibration import constants_of
 from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.library import load_cluster, load_stack
+from phaze.hardware.stack import ScheduleRule
 from phaze.placement.problem import Recompute
 from phaze.search.cluster_task import ClusterTask, ClusterTraining, serial_graph
 from phaze.search.objective import Kind, Objective
@@ -45,10 +46,12 @@ def cluster_task(
     zero: int = 0,
     devices: int = 16,
     batch: int = 32,
+    schedule: ScheduleRule | None = None,
 ) -> ClusterTask:
     """A small decoder at several widths and microbatches, its stack keeping no memory for itself."""
     where = made_cluster(cluster)
     own = replace(load_stack(stack), reserve_bytes=0.0, host_s=1e-7)
+    own = own if schedule is None else replace(own, schedule=schedule)
     machine = Machine(where, own)
     job = ClusterTraining(
         devices, batch, 1.0, own.optimizer, machine=machine, precision=own.precision, zero=zero,

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phaze.evaluate.layers import layer_costs
+from phaze.hardware.stack import ScheduleRule
 from phaze.placement.cluster_solve import fastest_plan
 from phaze.search import run
 from phaze.search.chips import open_space
@@ -102,6 +103,14 @@ def test_layer_times_over_arrays_are_those_of_one_chip() -> None:
 @pytest.mark.parametrize("stack", ["ideal", "maxtext"])
 def test_the_answer_is_that_of_exhaustive_evaluation(stack: str) -> None:
     state = _check_against_exhaustive(cluster_job((cluster_task(stack=stack),)))
+    assert state.job.rules == "cluster"
+
+
+@pytest.mark.parametrize("schedule", ["links", pytest.param("overlap", marks=pytest.mark.slow)])
+def test_the_answer_is_that_of_exhaustive_evaluation_where_layers_are_scheduled(schedule: ScheduleRule) -> None:
+    """Bounds on schedules stand for layers until a chip is opened; then its schedules are solved."""
+    task = cluster_task(stack="maxtext", widths=(2,), microbatches=(1,), schedule=schedule)
+    state = _check_against_exhaustive(cluster_job((task,), rows=[16], lanes=[16, 64]))
     assert state.job.rules == "cluster"
 
 

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.parts import ChipArrays
-from phaze.cost.table import cost_table
-from phaze.evaluate.ruled_pass import RuledPass, Times, ruled_pass
+from phaze.evaluate.ruled_pass import RuledPass, Times, ruled_pass, work_times
 from phaze.evaluate.serial import ACCUMULATED_BYTES, Machine, closure, needed_again
 from phaze.graph.fuse import fuse_graph, fuse_layer
 from phaze.graph.ir import Layer, Operator, OperatorGraph
@@ -36,33 +35,50 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class RuledLayer:
-    """One distinct layer on no chip yet; ``full`` is None where a second forward pass is the first one again."""
+    """One distinct layer on no chip yet: its passes, what recomputing runs again, and its sizes on one device.
 
+    ``full`` is None where a second forward pass is the first one again; ``halves`` are the backward pass apart.
+    """
+
+    name: str
     forward: RuledPass
     backward: RuledPass
-    input_gradient: RuledPass
-    weight_gradient: RuledPass
     selective: RuledPass
     full: RuledPass | None
     parameters: int
+    saved_bytes: int
+    selective_bytes: int
+    kept_bytes: int
+    sharded: bool
+    halves: tuple[RuledPass, RuledPass] | None = None
+
+    @property
+    def rule(self) -> Rule:
+        """What may run at the same time."""
+        return self.forward.rule
+
+    @property
+    def sizes(self) -> tuple[int, int, int, int, bool]:
+        """Parameters, bytes saved without recomputing, selectively and fully, and whether it is sharded."""
+        return self.parameters, self.saved_bytes, self.selective_bytes, self.kept_bytes, self.sharded
 
     @property
     def passes(self) -> tuple[RuledPass, ...]:
         """All of them, in a fixed order."""
-        own = (self.forward, self.backward, self.input_gradient, self.weight_gradient, self.selective)
-        return own if self.full is None else (*own, self.full)
+        own = (self.forward, self.backward, self.selective, *(() if self.full is None else (self.full,)))
+        return own if self.halves is None else (*own, *self.halves)
 
 
 @dataclass(frozen=True, slots=True)
 class LayerTimes:
-    """Seconds on every chip."""
+    """Seconds on every chip; the gradients of input and weights apart where the layer has them so."""
 
     forward_s: Floats
     backward_s: Floats
-    input_gradient_s: Floats
-    weight_gradient_s: Floats
     selective_s: Floats
     full_s: Floats
+    input_gradient_s: Floats | None = None
+    weight_gradient_s: Floats | None = None
 
 
 def rule_of(stack: Stack) -> Rule:
@@ -107,46 +123,60 @@ def split_backward(layer: Layer) -> tuple[OperatorGraph, OperatorGraph]:
     )
 
 
-def ruled_layer(layer: Layer, machine: Machine, rule: Rule | None = None) -> RuledLayer:
-    """A traced layer as a stack runs it, under its rule or another."""
+def ruled_layer(layer: Layer, machine: Machine, rule: Rule | None = None, apart: bool = False) -> RuledLayer:
+    """A traced layer as a stack runs it, under its rule or another; ``apart``: also the halves of its backward pass."""
     stack = machine.stack
     rule = rule or rule_of(stack)
     fused = fuse_layer(layer, stack.fusion)
-    first, rest = split_backward(layer)
-    full = None
+    full, halves = None, None
     if stack.trims_recompute:
         full = ruled_pass(fuse_graph(needed_again(layer), stack.fusion), machine, rule)
+    if apart:
+        first, rest = (fuse_graph(half, stack.fusion) for half in split_backward(layer))
+        halves = ruled_pass(first, machine, rule, backward=True), ruled_pass(rest, machine, rule, backward=True)
     return RuledLayer(
+        name=layer.name,
         forward=ruled_pass(fused.forward, machine, rule),
         backward=ruled_pass(fused.backward, machine, rule, backward=True),
-        input_gradient=ruled_pass(fuse_graph(first, stack.fusion), machine, rule, backward=True),
-        weight_gradient=ruled_pass(fuse_graph(rest, stack.fusion), machine, rule, backward=True),
         selective=ruled_pass(fused.selective.rerun, machine, rule),
         full=full,
         parameters=layer.parameter_elements,
+        saved_bytes=layer.none.saved_bytes,
+        selective_bytes=layer.selective.saved_bytes,
+        kept_bytes=layer.full.saved_bytes,
+        sharded=layer.sharded,
+        halves=halves,
     )
 
 
 def _assembled(layer: RuledLayer, found: Sequence[Floats], hbm_bytes_per_s: Floats) -> LayerTimes:
-    forward, backward, inputs, weights, selective = found[:5]
+    forward, backward, selective = found[:3]
     adding = ACCUMULATED_BYTES * layer.parameters / hbm_bytes_per_s
-    full = forward if layer.full is None else np.minimum(forward, found[5])
-    return LayerTimes(forward, backward + adding, inputs, weights + adding, np.minimum(forward, selective), full)
+    full = forward if layer.full is None else np.minimum(forward, found[3])
+    inputs, weights = (None, None) if layer.halves is None else (found[-2], found[-1] + adding)
+    return LayerTimes(forward, backward + adding, np.minimum(forward, selective), full, inputs, weights)
 
 
-def _over_passes(
-    layer: RuledLayer,
-    chips: ChipArrays,
-    constants: Constants,
-    device_s: Callable[[RuledPass, Times], Floats],
-) -> LayerTimes:
-    works = [work for one in layer.passes for work in one.works]
-    table, first, found = cost_table(works, chips, constants), 0, []
-    for one in layer.passes:
-        device = device_s(one, one.times(table, first, chips)) if one.works else np.zeros(len(chips))
-        found.append(one.with_host(device))
-        first += len(one.works)
-    return _assembled(layer, found, chips.hbm_bytes_per_s * constants.vector_hbm_share)
+DeviceSeconds = Callable[[RuledPass, Times], Floats]
+
+
+def several_layer_times(
+    layers: Sequence[RuledLayer], chips: ChipArrays, constants: Constants, device_s: DeviceSeconds
+) -> tuple[LayerTimes, ...]:
+    """The times of some layers of one rule on every chip, each distinct work costed once."""
+    works = [work for layer in layers for one in layer.passes for work in one.works]
+    if not works:
+        nothing = np.zeros(len(chips))
+        return tuple(LayerTimes(nothing, nothing, nothing, nothing) for _ in layers)
+    costs, first, found = work_times(works, chips, constants, layers[0].rule), 0, []
+    for layer in layers:
+        own = []
+        for one in layer.passes:
+            device = device_s(one, one.times(costs, first, chips)) if one.works else np.zeros(len(chips))
+            own.append(one.with_host(device))
+            first += len(one.works)
+        found.append(_assembled(layer, own, chips.hbm_bytes_per_s * constants.vector_hbm_share))
+    return tuple(found)
 
 
 def layer_times(
@@ -157,11 +187,11 @@ def layer_times(
     known: Known | None = None,
 ) -> LayerTimes:
     """Exact times on every chip of ``chips``; where no formula gives them, a schedule for each pass and chip."""
-    return _over_passes(layer, chips, constants, lambda one, times: one.device_s(times, limits, known))
+    return several_layer_times([layer], chips, constants, lambda one, times: one.device_s(times, limits, known))[0]
 
 
 def layer_time_bounds(
     layer: RuledLayer, chips: ChipArrays, constants: Constants, use: Sequence[Bound] = BOUNDS
 ) -> LayerTimes:
     """Times that no schedule undercuts, on every chip at once; monotone in the device's time, so bounds stay bounds."""
-    return _over_passes(layer, chips, constants, lambda one, times: one.bound(times, use))
+    return several_layer_times([layer], chips, constants, lambda one, times: one.bound(times, use))[0]

@@ -1,6 +1,6 @@
 """The layers of a model on a chip, as a placement asks for them: seconds, bytes, and what recomputing costs.
 
-The formulas are those of :mod:`phaze.evaluate.serial`, for one chip.
+The seconds are those of :mod:`phaze.evaluate.layer_times`, for one chip, under the schedule rule of its stack.
 """
 
 from dataclasses import dataclass
@@ -8,14 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.parts import ChipArrays, chip_arrays
-from phaze.cost.table import cost_works
-from phaze.evaluate.serial import Machine, layer_seconds, serial_layer, serial_pass
-from phaze.graph.ir import Layer, Model, OperatorGraph
+from phaze.cost.parts import chip_arrays
+from phaze.evaluate.layer_times import LayerTimes, RuledLayer, rule_of, ruled_layer, several_layer_times
+from phaze.evaluate.ruled_pass import RuledPass, ruled_pass, work_times
+from phaze.evaluate.serial import Machine
+from phaze.graph.ir import Model, OperatorGraph
 from phaze.hardware.calibration import Basis, Constants, constants_of
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster
 from phaze.hardware.stack import Stack
+from phaze.schedule.problem import Schedule
+from phaze.schedule.solve import KnownPart
 
 Floats = NDArray[np.float64]
 
@@ -59,47 +62,57 @@ class LayerCost:
     sharded: bool
 
 
-def collective_seconds(graph: OperatorGraph, setting: Setting) -> Floats:
-    """Seconds of every operator that is a collective, before anything hides it; 0 of all others."""
-    return serial_pass(graph, setting.machine).waits_s
+@dataclass(frozen=True, slots=True)
+class PassCost:
+    """One pass on one chip: seconds of every operator on all cores and of every collective by place, the device's as
+    its stack schedules them, and with the host."""
+
+    times_s: Floats
+    waits_s: Floats
+    device_s: float
+    pass_s: float
+
+    @property
+    def open_s(self) -> float:
+        """What of its collectives nothing runs beside."""
+        return min(float(self.waits_s.sum()), max(0.0, self.device_s - float(self.times_s.sum())))
 
 
-def hidden_seconds(
-    graph: OperatorGraph, setting: Setting, times: Floats, waits: Floats, hides: bool
-) -> dict[int, float]:
-    """By the place of a collective, how much of it products run beside; ``times`` and ``waits`` of all operators."""
-    found = serial_pass(graph, setting.machine, hides).hidden_s(times[:, None], waits)
-    return {at: float(hidden[0]) for at, hidden in found.items()}
+def pass_cost(graph: OperatorGraph, setting: Setting, backward: bool) -> PassCost:
+    """What one (fused) pass takes in a setting."""
+    chips = chip_arrays([setting.chip])
+    one = ruled_pass(graph, setting.machine, rule_of(setting.stack), backward)
+    if not one.works:
+        return PassCost(np.zeros(0), np.zeros(0), 0.0, 0.0)
+    works = work_times(one.works, chips, setting.constants, one.rule)
+    device = one.device_s(one.times(works, 0, chips))
+    pass_s = float(one.with_host(device)[0])
+    return PassCost(works.spread_s[:, 0], np.array(one.waits_s), float(device[0]), pass_s)
 
 
-def pass_seconds(graph: OperatorGraph, setting: Setting, chips: ChipArrays, hides: bool = False) -> float:
-    """Seconds of one pass."""
-    if not graph.operators:
-        return 0.0
-    one = serial_pass(graph, setting.machine, hides)
-    return float(one.on(cost_works(one.works, chips, setting.constants).times_s())[0])
+def pass_schedule(graph: OperatorGraph, setting: Setting, backward: bool) -> tuple[RuledPass, Schedule]:
+    """A (fused) pass and its schedule in a setting."""
+    chips = chip_arrays([setting.chip])
+    one = ruled_pass(graph, setting.machine, rule_of(setting.stack), backward)
+    works = work_times(one.works, chips, setting.constants, one.rule)
+    return one, one.schedule(one.times(works, 0, chips), 0)
 
 
-def layer_cost(layer: Layer, setting: Setting, chips: ChipArrays) -> LayerCost:
-    """What one layer takes in a setting."""
-    serial = serial_layer(layer, setting.machine)
-    times = [cost_works(one.works, chips, setting.constants).times_s() for one in serial.passes]
-    found = layer_seconds(serial, times, np.array([setting.hbm_bytes_per_s]))
+def layer_cost(layer: RuledLayer, times: LayerTimes, chip: int = 0) -> LayerCost:
+    """A layer on one chip of an array."""
     return LayerCost(
         layer.name,
-        float(found.forward_s[0]),
-        float(found.backward_s[0]),
-        float(found.selective_s[0]),
-        full_s=float(found.full_s[0]),
-        parameters=serial.parameters,
-        saved_bytes=serial.saved_bytes,
-        selective_bytes=serial.selective_bytes,
-        kept_bytes=serial.kept_bytes,
-        sharded=layer.sharded,
+        float(times.forward_s[chip]),
+        float(times.backward_s[chip]),
+        float(times.selective_s[chip]),
+        float(times.full_s[chip]),
+        *layer.sizes,
     )
 
 
 def layer_costs(model: Model, setting: Setting) -> tuple[LayerCost, ...]:
-    """Every distinct layer of a model."""
-    chips = chip_arrays([setting.chip])
-    return tuple(layer_cost(layer, setting, chips) for layer in model.layers)
+    """Every distinct layer of a model, under its stack's schedule rule."""
+    chips, known = chip_arrays([setting.chip]), dict[str, KnownPart]()
+    layers = [ruled_layer(layer, setting.machine) for layer in model.layers]
+    found = several_layer_times(layers, chips, setting.constants, lambda one, times: one.device_s(times, known=known))
+    return tuple(layer_cost(layer, times) for layer, times in zip(layers, found, strict=True))

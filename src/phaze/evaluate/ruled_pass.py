@@ -26,10 +26,11 @@ from numpy.typing import NDArray
 
 from phaze.cost.collective import CollectiveCost, collective, kind_named
 from phaze.cost.parts import ChipArrays
-from phaze.cost.table import CostTable
+from phaze.cost.table import cost_table, cost_works
 from phaze.cost.work import Work, works_of
 from phaze.evaluate.serial import SOFTNESS, Machine, companions
 from phaze.graph.ir import OperatorGraph
+from phaze.hardware.calibration import Constants
 from phaze.schedule.bounds import BOUNDS, Bound, chip_bounds
 from phaze.schedule.order import Order, contract, series, strong_components
 from phaze.schedule.problem import Core, Operator, Problem, Schedule
@@ -69,6 +70,29 @@ class Times:
     vector_cores: NDArray[np.int64]
 
 
+@dataclass(frozen=True, slots=True)
+class WorkTimes:
+    """Seconds of works on every chip, [works, chips], as a rule asks for them; see :class:`Times`."""
+
+    one_core_s: Floats
+    spread_s: Floats
+    hbm_s: Floats
+
+
+def work_times(works: Sequence[Work], chips: ChipArrays, constants: Constants, rule: Rule) -> WorkTimes:
+    """The works of some passes on every chip; one-core and HBM times only where the rule has a use for them."""
+    if not rule.one_core:
+        spread = cost_works(works, chips, constants).times_s()
+        return WorkTimes(spread, spread, np.broadcast_to(0.0, spread.shape))
+    table = cost_table(works, chips, constants)
+    one, spread, hbm = (np.zeros((len(works), len(chips))) for _ in range(3))
+    for at, row in enumerate(table.rows):
+        spread[at], one[at] = table.spread_s(row, paired=rule.paired), table.one_core.time_s(row)
+        if rule.hbm_shared:
+            hbm[at] = np.minimum(np.minimum(one[at], spread[at]), table.hbm_s(row, chips))
+    return WorkTimes(one, spread, hbm)
+
+
 @dataclass(frozen=True)
 class RuledPass:
     """A pass on no chip yet; ``beside`` pairs units."""
@@ -101,17 +125,10 @@ class RuledPass:
         """Seconds of collectives by place in the graph, 0 for others."""
         return tuple(0.0 if cost is None else cost.time_s for cost in self.collectives)
 
-    def times(self, table: CostTable, first: int, chips: ChipArrays) -> Times:
-        """All units on all chips; the rows of the pass's works in the table begin at ``first``."""
-        count = len(chips)
-        one, spread, hbm = (np.zeros((len(self.works), count)) for _ in range(3))
-        for at in range(len(self.works)):
-            row = table.rows[first + at]
-            spread[at] = table.spread_s(row, paired=self.rule.paired)
-            one[at] = table.one_core.time_s(row) if self.rule.one_core else spread[at]
-            if self.rule.hbm_shared:
-                hbm[at] = np.minimum(np.minimum(one[at], spread[at]), table.hbm_s(row, chips))
-        return Times(*self._joined(one, spread, hbm), *_cores(chips))
+    def times(self, works: WorkTimes, first: int, chips: ChipArrays) -> Times:
+        """All units on all chips; the pass's works stand in ``works`` from ``first`` on."""
+        own = slice(first, first + len(self.works))
+        return Times(*self._joined(works.one_core_s[own], works.spread_s[own], works.hbm_s[own]), *_cores(chips))
 
     def _joined(self, one: Floats, spread: Floats, hbm: Floats) -> tuple[Floats, Floats, Floats]:
         """The works' times as those of units."""
@@ -189,13 +206,15 @@ class RuledPass:
         """The best schedule on one chip, proved or with its bound."""
         return solve(self.problem(times, chip), limits=limits, known=known)
 
-    def device_s(self, times: Times, limits: Limits | None = None, known: Known | None = None) -> Floats:
-        """Device seconds on every chip, exactly: a formula, or a schedule for each."""
+    def device_s(
+        self, times: Times, limits: Limits | None = None, known: Known | None = None, proved: bool = False
+    ) -> Floats:
+        """Device seconds on every chip by a formula, or a schedule for each; ``proved``: what no schedule undercuts."""
         exact = self.exact(times)
         if exact is not None:
             return exact
-        count = times.spread_s.shape[1]
-        return np.array([self.schedule(times, chip, limits, known).makespan_s for chip in range(count)])
+        found = [self.schedule(times, chip, limits, known) for chip in range(times.spread_s.shape[1])]
+        return np.array([one.lower_bound_s if proved else one.makespan_s for one in found])
 
     def with_host(self, device_s: Floats) -> Floats:
         """The soft maximum of device and host."""

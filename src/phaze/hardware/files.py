@@ -250,6 +250,7 @@ class StackFile(Document):
     """A software stack (``phaze.stack/1``)."""
 
     schema_: Annotated[Literal["phaze.stack/1"], Field(alias="schema")]
+    base: Annotated[Name | None, Field(description="a bundled stack, whose keys hold where this file has none")] = None
     name: Name
     title: Text
     fusion: Fusion

@@ -6,7 +6,7 @@ the name of a preset, with the nearest right one in the error.
 
 from dataclasses import replace
 from importlib.resources import files
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from phaze import documents
 from phaze.documents import Reader
@@ -68,8 +68,26 @@ def require_links(chip: Chip, text: str, cluster: Cluster, where: str) -> None:
 
 
 def load_stack(text: str, reader: Reader = read_text) -> Stack:
-    """A software stack by preset name or path."""
-    return read(StackFile, "stacks", text, reader).value()
+    """A software stack by preset name or path; a file with ``base`` changes single keys of a preset."""
+    if not is_path(text):
+        return read(StackFile, "stacks", text, reader).value()
+    raw, where = reader(text)
+    own = documents.parse(raw, documents.notation_of(text, raw), where)
+    return documents.check(StackFile, _on_base(own, where), where).value()
+
+
+def _on_base(own: dict[str, Any], where: str) -> dict[str, Any]:
+    """The keys of a stack file laid over those of the preset that its ``base`` names; sources likewise."""
+    base = own.get("base")
+    if base is None:
+        return own
+    if base not in preset_names("stacks"):
+        raise unknown_name(f"{where}: base", "stack", str(base), preset_names("stacks"))
+    source = files("phaze.hardware") / "presets" / "stacks" / f"{base}.toml"
+    below = documents.parse(source.read_text(encoding="utf-8"), "toml", f"presets/stacks/{base}.toml")
+    above = own.get("sources", {})
+    sources = {**below.pop("sources", {}), **above} if isinstance(above, dict) else above
+    return {**below, **own, "sources": sources}
 
 
 def load_built_stack(text: str, reader: Reader = read_text) -> Stack:

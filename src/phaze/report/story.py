@@ -12,11 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.parts import chip_arrays
-from phaze.cost.table import cost_works
-from phaze.cost.work import works_of
 from phaze.errors import InputError
 from phaze.evaluate.flow import layer_schedules
-from phaze.evaluate.layers import Setting, collective_seconds, hidden_seconds
+from phaze.evaluate.layers import Setting, pass_schedule
 from phaze.evaluate.passes import Pass, name_of, problem_on, table_of, times_on
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model, OperatorGraph
@@ -175,24 +173,21 @@ def _placed(task: ClusterTask, found: Mapping[str, Any], chip: Chip, where: str)
     return planned(model, job.setting(chip), found["plan"], job.devices, job.batch, where)
 
 
-def _serial(title: str, graph: OperatorGraph, setting: Setting, hides: bool) -> Gantt:
-    """Operators one after another; a collective that is hidden runs on beside what follows."""
-    times = cost_works(works_of(graph), chip_arrays([setting.chip]), setting.constants).times_s()[:, 0]
-    waits = collective_seconds(graph, setting)
-    hidden_s = hidden_seconds(graph, setting, times, waits, hides)
+def _under_rule(title: str, graph: OperatorGraph, setting: Setting, backward: bool) -> Gantt:
+    """A pass as its stack schedules it; what runs in pieces is drawn on its cores and on the network."""
+    one, schedule = pass_schedule(graph, setting, backward)
     rows: dict[str, list[Bar]] = {"tensor": [], "vector": [], "network": []}
-    now = 0.0
-    for at, operator in enumerate(graph.operators):
-        if operator.core == "none":
+    for unit, slot in zip(one.units, schedule.slots, strict=True):
+        if slot.end_s <= slot.start_s:
             continue
-        length = float(waits[at] if operator.core == "network" else times[at])
-        for row in ("tensor", "vector") if operator.core == "both" else (operator.core,):
-            rows[row].append(Bar(name_of(operator), operator.core, now, now + length))
-        now += length - hidden_s.get(at, 0.0)
+        name = " + ".join(dict.fromkeys(name_of(graph.operators[place]) for place in unit.places))
+        core = "network" if unit.core == "none" else unit.core
+        drawn = {"both": ("tensor", "vector"), "tensor": ("tensor",), "vector": ("vector",)}.get(core, ())
+        for row in (*drawn, *(("network",) if unit.network else ())):
+            rows[row].append(Bar(name, core, slot.start_s, slot.end_s))
     names = {"tensor": "tensor cores", "vector": "vector cores", "network": "network"}
     kept = tuple((names[row], tuple(bars)) for row, bars in rows.items() if bars)
-    end_s = max([now, *(bar.end_s for _, bars in kept for bar in bars)])
-    return Gantt(title, end_s, "one after another, each on all cores, host time not drawn", kept)
+    return Gantt(title, schedule.makespan_s, f"schedule rule {schedule.rules}, host time not drawn", kept)
 
 
 def planned(model: Model, setting: Setting, plan: Mapping[str, Any], devices: int, batch: int, where: str) -> Story:
@@ -205,10 +200,9 @@ def planned(model: Model, setting: Setting, plan: Mapping[str, Any], devices: in
     _require(plan, steps, where)
     most = max(range(len(model.layers)), key=model.count)
     fused = fuse_layer(model.layers[most], setting.stack.fusion)
-    hides = setting.stack.hides_tensor_collectives
     gantts = (
-        _serial("forward", fused.forward, setting, False),
-        _serial("backward", fused.backward, setting, hides),
+        _under_rule("forward", fused.forward, setting, False),
+        _under_rule("backward", fused.backward, setting, True),
     )
     pipeline = pipeline_of(plan, split.rounds)
     hbm, layer = float(setting.chip.hbm.size_bytes), model.layers[most].name

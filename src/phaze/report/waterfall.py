@@ -35,13 +35,11 @@ from numpy.typing import NDArray
 
 from phaze.cost.estimate import part_of
 from phaze.cost.mapping import Product, TensorPart
-from phaze.cost.parts import chip_arrays
 from phaze.cost.products import map_product
-from phaze.cost.table import cost_works
 from phaze.cost.work import Work, works_of
 from phaze.evaluate.fixed import placed_layers
 from phaze.evaluate.flow import Prepared
-from phaze.evaluate.layers import LayerCost, Setting, collective_seconds, hidden_seconds, layer_costs, pass_seconds
+from phaze.evaluate.layers import LayerCost, Setting, layer_costs, pass_cost
 from phaze.evaluate.passes import Pass
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model, OperatorGraph
@@ -170,21 +168,21 @@ def search_parts(
     ]
 
 
-def _serial_parts(graph: OperatorGraph, setting: Setting, products: Products, hides: bool) -> Floats:
-    """A pass under a stack's rules: operators one after another."""
+def _pass_parts(graph: OperatorGraph, setting: Setting, products: Products, backward: bool) -> Floats:
+    """A pass under a stack's schedule rule; where more than collectives overlaps, causes keep their shares of it."""
     if not graph.operators:
         return np.zeros(len(CAUSES))
     works, constants = works_of(graph), setting.constants
-    chips = chip_arrays([setting.chip])
-    times = cost_works(works, chips, constants).times_s()[:, 0]
-    waits = collective_seconds(graph, setting)
-    hidden = sum(hidden_seconds(graph, setting, times, waits, hides).values())
+    cost = pass_cost(graph, setting, backward)
+    work_s = float(cost.times_s.sum())
     starts = {"tensor": constants.start_up_s, "both": constants.start_up_s, "vector": constants.vector_start_up_s}
     found = product_parts(works, products)
     found[_cause("starting operators")] = sum(starts.get(work.core, 0.0) for work in works)
-    found[_cause("tensor communication")] = waits.sum() - hidden
-    found[_cause("vector work")] = times.sum() - found[: _cause("vector work")].sum()
-    found[_cause("host")] = pass_seconds(graph, setting, chips, hides) - found.sum()
+    found[_cause("tensor communication")] = cost.open_s
+    found[_cause("vector work")] = work_s - found[: _cause("vector work")].sum()
+    if cost.device_s < work_s:
+        found *= cost.device_s / work_s
+    found[_cause("host")] = cost.pass_s - found.sum()
     return found
 
 
@@ -196,8 +194,8 @@ def plan_parts(model: Model, setting: Setting) -> tuple[list[LayerParts], tuple[
     own = {model.calls[placed.id].layer: extra for placed, extra in zip(graph.layers, extras, strict=True)}
     for kind, (layer, cost) in enumerate(zip(model.layers, costs, strict=True)):
         fused = fuse_layer(layer, setting.stack.fusion)
-        causes = _serial_parts(fused.forward, setting, products, False)
-        causes = causes + _serial_parts(fused.backward, setting, products, setting.stack.hides_tensor_collectives)
+        causes = _pass_parts(fused.forward, setting, products, False)
+        causes = causes + _pass_parts(fused.backward, setting, products, True)
         causes[_cause("adding up gradients")] = cost.forward_s + cost.backward_s - causes.sum()
         full_s = own[kind].full_s
         found.append(LayerParts(causes, cost.forward_s if full_s is None else full_s, own[kind].selective_s))

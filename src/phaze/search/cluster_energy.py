@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from phaze.cost.energy import energies
 from phaze.cost.parts import ChipArrays
 from phaze.cost.table import Column
-from phaze.evaluate.serial import ACCUMULATED_BYTES, SerialPass
+from phaze.evaluate.ruled_pass import RuledPass
+from phaze.evaluate.serial import ACCUMULATED_BYTES
 from phaze.hardware.calibration import Constants
 from phaze.hardware.technology import EnergyTable
 from phaze.placement.cluster_problem import ClusterProblem
@@ -36,7 +37,7 @@ Floats = NDArray[np.float64]
 HBM = COMPONENTS.index("hbm")
 
 
-def _pass_joules(one: SerialPass, column: Column, first: int, chips: ChipArrays, table: EnergyTable) -> Floats:
+def _pass_joules(one: RuledPass, column: Column, first: int, chips: ChipArrays, table: EnergyTable) -> Floats:
     """Joules of a pass on one device, [components, chips]."""
     total, known = np.zeros((len(COMPONENTS), len(chips))), dict[object, Floats]()
     for at, work in enumerate(one.works):

@@ -8,12 +8,15 @@ from numpy.typing import NDArray
 
 from phaze.cost.parts import ChipArrays
 from phaze.hardware.technology import EnergyTable
+from phaze.placement.cluster_problem import ClusterProblem
 from phaze.placement.cluster_solve import fastest_plan
+from phaze.placement.problem import Recompute
+from phaze.schedule.solve import KnownPart
 from phaze.search.bound import LayerTimes
 from phaze.search.cluster_bound import SLACK, task_bounds
 from phaze.search.cluster_energy import SerialJoules, joule_floors, joules_on, layer_floors, plan_joules
 from phaze.search.cluster_shapes import Tables, tables_of
-from phaze.search.cluster_task import ClusterTask, SerialTimes, problem_of, serial_times
+from phaze.search.cluster_task import ClusterTask, SerialGraph, SerialTimes, problem_of, serial_times
 from phaze.search.deadline import NEVER, Deadline
 from phaze.search.evaluation import NOTHING, Opened, Priced
 from phaze.search.task import Job, ModelTask
@@ -35,7 +38,8 @@ def _are_serial(times: Sequence[LayerTimes]) -> list[SerialTimes]:
 def cluster_times(
     job: Job, arrays: ChipArrays, energy: EnergyTable | None, deadline: Deadline = NEVER
 ) -> list[list[LayerTimes]]:
-    """The layers of all models on some chips, exact, by model and graph; with ``energy`` also their joules."""
+    """The layers of all models on some chips, exact where formulas give them, else bounds, by model and graph; with
+    ``energy`` also their joules."""
     found: list[list[LayerTimes]] = []
     for model in job.models:
         task, own = _is_cluster(model), list[LayerTimes]()
@@ -90,7 +94,7 @@ def cluster_floors(model: ModelTask, times: Sequence[LayerTimes]) -> Floats:
 class ClusterOpened(Opened):
     """One chip under rules ``cluster``: its layers by (model, graph), found when they are asked for."""
 
-    times: dict[tuple[int, int], SerialTimes] = field(default_factory=dict)
+    times: dict[tuple[int, int], tuple[SerialTimes, SerialTimes]] = field(default_factory=dict)
     joules: dict[tuple[int, int], tuple[SerialJoules, ...]] = field(default_factory=dict)
 
     def price(self, model: int, way: int, hbm: int, below_s: float = float("inf")) -> Priced:
@@ -101,18 +105,41 @@ class ClusterOpened(Opened):
         task = _is_cluster(self.tasks[model])
         chosen, key = task.ways[way], (model, task.ways[way].graph)
         graph = task.graph(chosen.graph)
-        if key not in self.times:
-            self.times[key] = serial_times(graph, self.arrays, task.job.constants)
-        costs, rate = self.times[key].costs(graph, 0), float(self.times[key].hbm_bytes_per_s[0])
-        problem = problem_of(task, graph, chosen.recompute, self.job.hbm_bytes[hbm], costs, rate)
+        times, least = self._times(task, key)
+        problem = self._problem(task, graph, chosen.recompute, hbm, times)
         self.known.placements += 1
         limit = below_s if self.energy is None else float("inf")
         plan = fastest_plan(problem, task.prices, limit)
-        if plan is None:
+        if plan is None and least is times:
             return NOTHING if limit == float("inf") else replace(NOTHING, lower_s=limit)
+        lower_s = limit if plan is None else plan.batch_s
+        if least is not times:
+            # Some schedule is not proved: no plan with the bounds of all schedules is faster than this.
+            proved = fastest_plan(self._problem(task, graph, chosen.recompute, hbm, least), task.prices, limit)
+            lower_s = limit if proved is None else proved.batch_s
+        if plan is None:
+            return NOTHING if lower_s == float("inf") else replace(NOTHING, lower_s=lower_s)
         if self.energy is None:
-            return Priced(plan.batch_s, 0.0, plan.batch_s)
+            return Priced(plan.batch_s, 0.0, lower_s)
         if key not in self.joules:
             self.joules[key] = joules_on(graph, self.arrays, task.job.constants, self.energy)
         joules = float(plan_joules(graph, problem, plan, self.joules[key], self.energy).sum())
-        return Priced(plan.batch_s, joules, plan.batch_s)
+        return Priced(plan.batch_s, joules, lower_s)
+
+    def _problem(
+        self, task: ClusterTask, graph: SerialGraph, recompute: Recompute, hbm: int, times: SerialTimes
+    ) -> ClusterProblem:
+        costs, rate = times.costs(graph, 0), float(times.hbm_bytes_per_s[0])
+        return problem_of(task, graph, recompute, self.job.hbm_bytes[hbm], costs, rate)
+
+    def _times(self, task: ClusterTask, key: tuple[int, int]) -> tuple[SerialTimes, SerialTimes]:
+        """The layers by their schedules, and by what was proved of them: the same where all are optimal."""
+        if key not in self.times:
+            graph, constants = task.graph(key[1]), task.job.constants
+            schedules = task.shelf.take("schedules", dict[str, KnownPart])
+            found = serial_times(graph, self.arrays, constants, lambda one, at: one.device_s(at, known=schedules))
+            least = serial_times(
+                graph, self.arrays, constants, lambda one, at: one.device_s(at, known=schedules, proved=True)
+            )
+            self.times[key] = found, found if found.alike(least) else least
+        return self.times[key]

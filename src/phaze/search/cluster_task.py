@@ -1,9 +1,9 @@
 """What is searched under rules ``cluster``: models as a software stack runs them, on a cluster of levels.
 
 A graph is a trace of one rank at one width and microbatch, with or without sequence parallelism; its layers' operators
-run one after the other under the stack's fusion (:mod:`phaze.evaluate.serial`), its collectives on the levels they
-cross. A layer's seconds on a chip are a closed formula, so they are exact for all chips at once
-(:func:`serial_times`), and only the placement is left to be bounded and solved.
+run under the stack's fusion and schedule rule (:mod:`phaze.evaluate.layer_times`), its collectives on the levels they
+cross. A layer's seconds on a chip are a closed formula under rules serial and companions, so they are exact for all
+chips at once (:func:`serial_times`); under others they are bounds, and an opened chip has its schedules.
 """
 
 from collections.abc import Sequence
@@ -19,10 +19,12 @@ from phaze.cost.table import Column, cost_works
 from phaze.errors import InputError
 from phaze.evaluate.fixed import SENT_BYTES, placed_layers
 from phaze.evaluate.flow import Prepared, Training
+from phaze.evaluate.layer_times import DeviceSeconds, RuledLayer, ruled_layer, several_layer_times
 from phaze.evaluate.layers import LayerCost, Setting
 from phaze.evaluate.passes import LayerPasses, Pass
 from phaze.evaluate.prices import KnownPrices
-from phaze.evaluate.serial import Machine, SerialLayer, SerialPass, layer_seconds, serial_layer, times_of
+from phaze.evaluate.ruled_pass import RuledPass
+from phaze.evaluate.serial import Machine
 from phaze.evaluate.shelf import Shelf
 from phaze.graph.ir import Model
 from phaze.hardware.calibration import Constants
@@ -31,6 +33,7 @@ from phaze.hardware.cluster import links_words, same_links
 from phaze.hardware.stack import Precision
 from phaze.placement.cluster_problem import ClusterProblem
 from phaze.placement.problem import Recompute
+from phaze.schedule.problem import ROUNDING
 from phaze.search.bound import LayerTimes
 from phaze.search.task import ModelTask, Rules
 
@@ -64,10 +67,10 @@ class SerialGraph(Prepared):
     """A traced rank as its stack runs it; ``serial`` has the passes of its distinct layers."""
 
     model: Model
-    serial: tuple[SerialLayer, ...]
+    serial: tuple[RuledLayer, ...]
 
     @property
-    def all_passes(self) -> tuple[SerialPass, ...]:
+    def all_passes(self) -> tuple[RuledPass, ...]:
         """The passes of all layers, one after another."""
         return tuple(one for layer in self.serial for one in layer.passes)
 
@@ -93,19 +96,19 @@ class ClusterTask(ModelTask):
         return found
 
 
-def _pass(one: SerialPass) -> Pass:
+def _pass(one: RuledPass) -> Pass:
     cores = tuple("none" if work.core == "network" else work.core for work in one.works)
-    return Pass(one.works, cores, tuple(one.waits_s.tolist()), ())
+    return Pass(one.works, cores, one.waits_s, ())
 
 
-def _layer(own: SerialLayer) -> LayerPasses:
+def _layer(own: RuledLayer) -> LayerPasses:
     sizes = (SENT_BYTES * own.parameters, float(own.saved_bytes), own.sharded)
     return LayerPasses(own.name, _pass(own.forward), _pass(own.backward), *sizes)
 
 
 def serial_graph(model: Model, machine: Machine) -> SerialGraph:
     """A traced rank on a machine."""
-    layers = tuple(serial_layer(layer, machine) for layer in model.layers)
+    layers = tuple(ruled_layer(layer, machine) for layer in model.layers)
     return SerialGraph(
         model.tensor,
         model.microbatch,
@@ -120,7 +123,7 @@ def serial_graph(model: Model, machine: Machine) -> SerialGraph:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SerialTimes(LayerTimes):
-    """Exact seconds of the distinct layers of one graph, [layers, chips], with those of what either mode of recomputing
+    """Seconds of the distinct layers of one graph, [layers, chips], with those of what either mode of recomputing
     runs again, and by chip the HBM bandwidth that vector work reaches. ``dynamic_j`` are of both passes, on one device.
     """
 
@@ -138,6 +141,11 @@ class SerialTimes(LayerTimes):
             full_s=self.full_s[:, index],
             hbm_bytes_per_s=self.hbm_bytes_per_s[index],
         )
+
+    def alike(self, other: "SerialTimes") -> bool:
+        """Whether both have the same seconds up to rounding: schedules that are proved."""
+        mine, theirs = ((t.forward_s, t.backward_s, t.selective_s, t.full_s) for t in (self, other))
+        return all(np.allclose(a, b, rtol=2 * ROUNDING, atol=0.0) for a, b in zip(mine, theirs, strict=True))
 
     def costs(self, graph: SerialGraph, chip: int) -> tuple[LayerCost, ...]:
         """The layers on one of the chips."""
@@ -159,22 +167,21 @@ def costed(graph: SerialGraph, chips: ChipArrays, constants: Constants) -> Colum
     return cost_works([work for one in graph.all_passes for work in one.works], chips, constants)
 
 
-def serial_times(graph: SerialGraph, chips: ChipArrays, constants: Constants) -> SerialTimes:
-    """The seconds of all layers of a graph on every chip, a chunk of chips at a time."""
+def serial_times(
+    graph: SerialGraph, chips: ChipArrays, constants: Constants, device_s: DeviceSeconds = RuledPass.bound
+) -> SerialTimes:
+    """The seconds of all layers of a graph on every chip, a chunk of chips at a time.
+
+    ``device_s`` gives those of a pass: what no schedule undercuts, unless told otherwise; exact where it is a formula.
+    """
     found, count = np.empty((4, len(graph.serial), len(chips))), len(chips)
-    rates = chips.hbm_bytes_per_s * constants.vector_hbm_share
     for start in range(0, count, CHUNK):
         index = np.arange(start, min(start + CHUNK, count))
         some = chips if len(index) == count else chips.taken(index)
-        column, first = costed(graph, some, constants), 0
-        for kind, layer in enumerate(graph.serial):
-            times = []
-            for one in layer.passes:
-                times.append(times_of(column, first, one))
-                first += len(one.works)
-            own = layer_seconds(layer, times, rates[index])
+        for kind, own in enumerate(several_layer_times(graph.serial, some, constants, device_s)):
             for at, row in enumerate((own.forward_s, own.backward_s, own.selective_s, own.full_s)):
                 found[at, kind, index] = row
+    rates = chips.hbm_bytes_per_s * constants.vector_hbm_share
     return SerialTimes(found[0], found[1], selective_s=found[2], full_s=found[3], hbm_bytes_per_s=rates)
 
 
