@@ -40,6 +40,9 @@ def schedule(files: Files, scheduler: By = "exact", perfetto: Perfetto = None) -
             documents.append({"error": sentence})
             continue
         documents.append(found.document())
+        if found.effort.method == "large":
+            count = len(problem.operators)
+            sys.stderr.write(f"phaze: {path}: {count:,} operators are many: a list schedule and a bound, no proof.\n")
         answers.append((path, problem, found))
     if perfetto is not None:
         _write_trace(perfetto, answers)

@@ -5,6 +5,7 @@ from rich.markup import escape
 
 from phaze.report.terminal import table
 from phaze.report.trace import lane_order, lanes
+from phaze.schedule.large import MOST_OPERATORS
 from phaze.schedule.problem import Operator, Problem, Schedule, Slot
 from phaze.schedule.rules import RULE
 from phaze.units import show
@@ -21,6 +22,9 @@ def _verdict(schedule: Schedule) -> str:
         return "one after another, each spread: nothing to choose"
     if schedule.optimal:
         return f"proved: no schedule is shorter ({schedule.effort.method})"
+    if schedule.status == "list":
+        said = f"a list schedule, for there are more than {MOST_OPERATORS:,} operators"
+        return f"{said}; at most {schedule.gap:.2%} above the least: bound {show(schedule.lower_bound_s, 's')}"
     return f"at most {schedule.gap:.2%} above the least: bound {show(schedule.lower_bound_s, 's')}"
 
 

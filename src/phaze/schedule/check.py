@@ -61,15 +61,21 @@ def _components(problem: Problem, schedule: Schedule) -> list[list[int]]:
     for first, then in problem.edges:
         after[first].append(then)
     related = [1 << i for i in range(count)]
-    for i in range(count):
-        stack, seen = [i], {i}
-        while stack:
-            for j in after[stack.pop()]:
-                if j not in seen:
-                    seen.add(j)
-                    stack.append(j)
-                    related[i] |= 1 << j
-                    related[j] |= 1 << i
+    waiting = [0] * count
+    for nexts in after:
+        for j in nexts:
+            waiting[j] += 1
+    order = [i for i in range(count) if not waiting[i]]
+    for i in order:
+        for j in after[i]:
+            related[j] |= related[i]
+            waiting[j] -= 1
+            order += [j] * (not waiting[j])
+    above = [1 << i for i in range(count)]
+    for i in reversed(order):
+        for j in after[i]:
+            above[i] |= above[j]
+    related = [one | other for one, other in zip(related, above, strict=True)]
     left = sum(1 << i for i, operator in enumerate(problem.operators) if not operator.free)
     found = []
     while left:

@@ -23,7 +23,7 @@ from phaze.errors import InputError, unknown_name
 from phaze.schedule.rules import RULE, Rule, Rules, groups_in_turn
 
 Core = Literal["tensor", "vector", "both", "none"]
-Status = Literal["optimal", "feasible"]
+Status = Literal["optimal", "feasible", "list"]
 
 CORES: tuple[str, ...] = get_args(Core)
 RULES: tuple[str, ...] = tuple(RULE)
@@ -223,8 +223,8 @@ class Schedule:
 
     @property
     def status(self) -> Status:
-        """In one word: ``optimal`` (proved) or ``feasible`` (the bound is lower)."""
-        return "optimal" if self.optimal else "feasible"
+        """In one word: ``optimal`` (proved), ``feasible`` (the bound is lower), or ``list``: more was not tried."""
+        return "optimal" if self.optimal else "list" if self.effort.method == "large" else "feasible"
 
     def document(self) -> dict[str, Any]:
         """The answer as ``phaze.schedule/1``."""

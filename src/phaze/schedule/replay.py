@@ -7,7 +7,7 @@ than the rounded ones no end is later than in rounded times."""
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from phaze.schedule.order import bits, closure, topological
+from phaze.schedule.order import bits, topological
 from phaze.schedule.part import ALL, Part
 from phaze.schedule.problem import Operator, Problem, Slot
 
@@ -74,8 +74,11 @@ def _free_slot(operator: Operator, at_s: float) -> Slot:
 def complete(problem: Problem, costly: Sequence[tuple[int, Slot]]) -> tuple[Slot, ...]:
     """All slots in the order of the problem: a free operator runs when all before it have ended."""
     slots = dict(costly)
-    masks = closure(problem)
-    for i in topological(len(masks), problem.edges):
+    count = len(problem.operators)
+    before: list[list[int]] = [[] for _ in range(count)]
+    for first, then in problem.edges:
+        before[then].append(first)
+    for i in topological(count, problem.edges):
         if i not in slots:
-            slots[i] = _free_slot(problem.operators[i], max((slots[k].end_s for k in bits(masks[i])), default=0.0))
-    return tuple(slots[i] for i in range(len(masks)))
+            slots[i] = _free_slot(problem.operators[i], max((slots[k].end_s for k in before[i]), default=0.0))
+    return tuple(slots[i] for i in range(count))

@@ -10,6 +10,8 @@ Of each component, in this order, until upper and lower bound meet (``solve_part
 5. where there are more ideals than ``most_ideals``, more than 63 operators, or all effort is used up: a longer local
    search, and CP-SAT within its deterministic time.
 
+More than 2,000 operators get a list schedule and the cheap bounds only (``large.py``).
+
 Whatever happens there is an answer: the best schedule found and the greatest bound proved. The bound of the whole is
 the sum over components (``order.py``), and it uses no schedule. Where the rules share HBM a component is no shorter
 than the time of its bytes (``rules.py``): that is one more bound, and the next component begins no sooner."""
@@ -23,6 +25,7 @@ from phaze.schedule.bounds import BOUNDS, Bound, Bounds, cheap_bounds, with_anti
 from phaze.schedule.check import faults
 from phaze.schedule.ideals import ideals_of
 from phaze.schedule.labels import deepen
+from phaze.schedule.large import MOST_OPERATORS, solve_large
 from phaze.schedule.list_schedule import QUICK, THOROUGH, Decisions, list_schedule
 from phaze.schedule.order import contract, series, topological
 from phaze.schedule.part import Part, in_turn, part_of
@@ -88,7 +91,12 @@ def solve(
     ``known`` keeps answers of components by their canonical key, so that equal components are solved once.
     """
     limits = limits or Limits()
-    schedule = _serial(problem) if problem.rule.one_queue else _solve(problem, scheduler, limits, known)
+    if problem.rule.one_queue:
+        schedule = _serial(problem)
+    elif len(problem.operators) > MOST_OPERATORS:
+        schedule = solve_large(problem)
+    else:
+        schedule = _solve(problem, scheduler, limits, known)
     wrong = faults(problem, schedule)
     if wrong:
         raise AssertionError(f"the schedule does not hold: {wrong[0]}")
