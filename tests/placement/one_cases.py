@@ -34,6 +34,7 @@ def flat(problem: FlatProblem) -> Problem:
         graphs=problem.graphs,
         extras=tuple((Extra(),) * len(graph.layers) for graph in problem.graphs),
         sent_bytes=1.0,
+        sgd_state=State(1.0, 1.0, 0.0) if problem.optimizer == "adam" else None,
     )
 
 

@@ -10,9 +10,8 @@ import pytest
 
 from phaze.cost.memory import State
 from phaze.errors import InputError
-from phaze.placement.cluster_problem import ClusterProblem
-from phaze.placement.cluster_profile import any_problem_of
-from phaze.placement.profile import problem_of
+from phaze.hardware.library import load_stack
+from phaze.placement.one.profile import problem_of
 
 GOOD: dict[str, Any] = {
     "schema": "phaze.profile/1",
@@ -200,14 +199,14 @@ def test_a_profile_with_a_cluster_is_placed(phaze: Any, write: Callable[[str, An
 
 
 def test_a_named_cluster_brings_its_stack_and_its_state() -> None:
-    named = any_problem_of({**CLUSTER, "cluster": "selene", "stack": None, "optimizer": "adam"}, "p")
-    assert isinstance(named, ClusterProblem)
-    assert (named.stack.name, named.state) == ("megatron-2021", State(2.0, 4.0, 12.0))
-    titan = any_problem_of({**CLUSTER, "cluster": "selene", "stack": "torchtitan", "optimizer": "adam"}, "p")
-    assert isinstance(titan, ClusterProblem)
+    named = problem_of({**CLUSTER, "cluster": "selene", "stack": None, "optimizer": "adam"}, "p")
+    assert (named.rules.hidden, named.state) == (
+        load_stack("megatron-2021").hidden_synchronisation,
+        State(2.0, 4.0, 12.0),
+    )
+    titan = problem_of({**CLUSTER, "cluster": "selene", "stack": "torchtitan", "optimizer": "adam"}, "p")
     assert titan.state == State(2.0, 4.0, 10.0)
-    plain = any_problem_of({**CLUSTER, "precision": "fp32", "zero": 1, "schedule": "gpipe"}, "p")
-    assert isinstance(plain, ClusterProblem)
+    plain = problem_of({**CLUSTER, "precision": "fp32", "zero": 1, "schedule": "gpipe"}, "p")
     assert (plain.state, plain.sent_bytes, plain.zero) == (State(4.0, 4.0, 0.0), 4.0, 1)
 
 
@@ -236,7 +235,7 @@ def test_a_cluster_that_does_not_fit_is_a_shortage(phaze: Any, write: Callable[[
 )
 def test_what_is_wrong_with_a_cluster_is_said_with_its_path(change: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        any_problem_of({**CLUSTER, **change}, "p")
+        problem_of({**CLUSTER, **change}, "p")
 
 
 @pytest.mark.parametrize(
@@ -253,18 +252,18 @@ def test_what_is_wrong_with_a_layer_of_a_cluster_is_said(keys: dict[str, Any], s
     document = copy.deepcopy(CLUSTER)
     document["widths"]["2"]["layers"][0] |= keys
     with pytest.raises(InputError, match=said):
-        any_problem_of(document, "p")
+        problem_of(document, "p")
     document |= {"rules": "icml24", "link_bytes_per_s": 1.0, "cluster": None, "stack": None}
     with pytest.raises(InputError, match=r"p: widths\.2\.layers\[0\]: it has keys of rules cluster"):
-        any_problem_of(document, "p")
+        problem_of(document, "p")
 
 
 @pytest.mark.parametrize("key", ["cluster", "stack", "zero"])
 def test_rules_icml24_refuse_the_keys_of_a_cluster(key: str) -> None:
     with pytest.raises(InputError, match=f"p: {key}: this key belongs to rules cluster"):
-        any_problem_of({**GOOD, key: {"cluster": "selene", "stack": "ideal", "zero": 1}[key]}, "p")
+        problem_of({**GOOD, key: {"cluster": "selene", "stack": "ideal", "zero": 1}[key]}, "p")
 
 
 def test_rules_icml24_need_a_link() -> None:
     with pytest.raises(InputError, match="p: link_bytes_per_s: this key is missing"):
-        any_problem_of({key: value for key, value in GOOD.items() if key != "link_bytes_per_s"}, "p")
+        problem_of({key: value for key, value in GOOD.items() if key != "link_bytes_per_s"}, "p")

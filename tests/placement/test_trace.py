@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from phaze.errors import PhazeError
-from phaze.placement.answer import checked_document, document_of, place, require_true
+from phaze.placement.answer import document_of
+from phaze.placement.one.answer import checked_document, place, require_true
 from phaze.placement.problem import Plan
 from phaze.report.plan_trace import MOST, plan_trace
 from tests.placement.cluster_cases import random_cluster_problem
+from tests.placement.one_cases import flat, levelled
 from tests.placement.placement_cases import published
 
 
@@ -23,7 +25,7 @@ def _events(trace: dict[str, Any], name: str) -> list[dict[str, Any]]:
 def test_a_timeline_has_every_pass_and_ends_with_the_simulation(schedule: str) -> None:
     seen = 0
     for seed in range(30):
-        problem = replace(random_cluster_problem(seed, True), schedule=schedule)  # type: ignore[arg-type]
+        problem = levelled(replace(random_cluster_problem(seed, True), schedule=schedule))  # type: ignore[arg-type]
         plan = place(problem)
         if isinstance(plan, Plan):
             seen += 1
@@ -36,7 +38,7 @@ def test_a_timeline_has_every_pass_and_ends_with_the_simulation(schedule: str) -
 
 
 def test_microbatches_in_the_middle_of_a_long_timeline_are_left_out_and_said_to_be() -> None:
-    case = replace(published()[9].problem, microbatches=10**8)
+    case = flat(replace(published()[9].problem, microbatches=10**8))
     plan = place(case)
     assert isinstance(plan, Plan)
     trace = plan_trace([("long", case, plan)])
@@ -56,7 +58,7 @@ def test_place_and_plan_write_timelines(phaze: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rules", ["icml24", "cluster"])
 def test_no_plan_is_printed_that_its_checker_objects_to(rules: str) -> None:
-    problem = published()[9].problem if rules == "icml24" else random_cluster_problem(3, True)
+    problem = flat(published()[9].problem) if rules == "icml24" else levelled(random_cluster_problem(3, True))
     plan = place(problem)
     assert isinstance(plan, Plan)
     assert checked_document(problem, plan)["feasible"]

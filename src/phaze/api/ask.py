@@ -44,9 +44,9 @@ from phaze.hardware.ownership import load_terms
 from phaze.hardware.sheet import sheet_document, sheet_of
 from phaze.hardware.write import toml_text
 from phaze.placement.answer import document_of
-from phaze.placement.answer import place as place_problem
 from phaze.placement.cluster_problem import Choice as Recompute
-from phaze.placement.cluster_profile import any_problem_of
+from phaze.placement.one.answer import place as place_problem
+from phaze.placement.one.profile import problem_of
 from phaze.placement.shortage import Shortage
 from phaze.report.chip_sheet import show_sheet
 from phaze.report.estimate_sheet import show_product, show_vector
@@ -185,7 +185,7 @@ def price(run: Source, basis: Basis = "calibrated") -> Planned:
 def place(profile: Source) -> Placed:
     """The fastest split of measured layers (``phaze.profile/1``)."""
     raw, where = _raw(profile, "profile")
-    problem = any_problem_of(dict(raw), where)
+    problem = problem_of(dict(raw), where)
     found = place_problem(problem)
     if isinstance(found, Shortage):
         raise InfeasibleError(found.sentence, dict(document_of(found)))

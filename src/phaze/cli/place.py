@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from phaze.placement.cluster_problem import ClusterProblem
-    from phaze.placement.problem import Plan, Problem
+    from phaze.placement.one.problem import Plan, Problem
     from phaze.placement.shortage import Shortage
 
 Perfetto = Annotated[str | None, typer.Option(help="Write the timeline to this file, for ui.perfetto.dev.")]
@@ -28,10 +28,10 @@ def place(files: Files, perfetto: Perfetto = None) -> Answer:
     phaze place profile.json --perfetto trace.json
     """
     from phaze.errors import PhazeError, one_line
-    from phaze.placement.answer import checked_document
+    from phaze.placement.one.answer import checked_document
 
     documents: list[Any] = []
-    answers: list[tuple[str, Problem | ClusterProblem, Plan | Shortage]] = []
+    answers: list[tuple[str, Problem, Plan | Shortage]] = []
     bad = False
     for path in files:
         try:
@@ -78,15 +78,15 @@ def write_trace(path: str, plans: "Sequence[tuple[str, Problem | ClusterProblem,
     write_whole(Path(path), dumps(plan_trace(plans)) + "\n")
 
 
-def _answer(path: str) -> "tuple[Problem | ClusterProblem, Plan | Shortage]":
+def _answer(path: str) -> "tuple[Problem, Plan | Shortage]":
     from phaze.documents import notation_of, parse
     from phaze.errors import InputError
     from phaze.files import read_text
-    from phaze.placement.answer import place as place_problem
-    from phaze.placement.cluster_profile import any_problem_of
+    from phaze.placement.one.answer import place as place_problem
+    from phaze.placement.one.profile import problem_of
 
     text, where = read_text(path)
-    problem = any_problem_of(parse(text, notation_of(path, text), where), where)
+    problem = problem_of(parse(text, notation_of(path, text), where), where)
     try:
         return problem, place_problem(problem)
     except InputError as fault:

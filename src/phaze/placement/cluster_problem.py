@@ -151,6 +151,10 @@ class ClusterProblem:
             return min(rounds, number)
         return min(float(rounds), (2 * (number - 1) + (chunks - 1) * stages + 1) / chunks)
 
+    def all_ahead(self, chunks: int) -> bool:
+        """Whether all forwards of a plan with so many chunks run before its backwards."""
+        return self.schedule == "gpipe" and chunks == 1
+
     def held(self, data: int) -> State:
         """Bytes that a device holds for a parameter of its stage when there are so many copies."""
         d1, d2, d3 = (data if self.zero >= stage else 1 for stage in (1, 2, 3))

@@ -251,6 +251,8 @@ def warm() -> None:
     """Compile and cache every kernel of the room."""
     from phaze.placement.answer import place
     from phaze.placement.cluster_profile import any_problem_of
+    from phaze.placement.one.answer import place as place_one
+    from phaze.placement.one.profile import problem_of
 
     numbers = {"forward_s": 1.0, "backward_s": 2.0, "parameter_bytes": 1.0, "activation_bytes": 1.0, "sharded": True}
     layers = [{"id": i, **numbers} for i in range(3)]
@@ -259,7 +261,8 @@ def warm() -> None:
     raw["widths"] = {"1": {"layers": layers, "edges": edges}}
     level = {"name": "all", "kind": "switch", "size": 4, "bandwidth": 1.0, "latency": 0.0}
     for memory in (100.0, 0.5):
-        place(any_problem_of({**raw, "rules": "icml24", "hbm_bytes": memory, "link_bytes_per_s": 1.0}, "warm"))
         cluster = {**raw, "rules": "cluster", "hbm_bytes": memory, "cluster": [level]}
-        place(any_problem_of({**cluster, "zero": 3}, "warm"))
-        place(any_problem_of({**cluster, "schedule": "gpipe"}, "warm"))
+        flat = {**raw, "rules": "icml24", "hbm_bytes": memory, "link_bytes_per_s": 1.0}
+        for document in (flat, {**cluster, "zero": 3}, {**cluster, "schedule": "gpipe"}):
+            place(any_problem_of(document, "warm"))
+            place_one(problem_of(document, "warm"))

@@ -7,7 +7,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from phaze.placement.cluster_problem import ClusterProblem
-from phaze.placement.problem import Plan, Problem, Stage
+from phaze.placement.one.problem import Problem
+from phaze.placement.problem import Plan, Stage
 from phaze.placement.shortage import Levers, Shortage
 from phaze.report.terminal import bar, facts, paragraph, table
 from phaze.units import show

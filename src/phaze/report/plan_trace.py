@@ -10,7 +10,8 @@ from itertools import product
 from typing import Any
 
 from phaze.placement.cluster_problem import ClusterProblem
-from phaze.placement.problem import Plan, Problem
+from phaze.placement.one.problem import Problem
+from phaze.placement.problem import Plan
 from phaze.placement.simulate import timeline
 
 MICRO = 1e6
@@ -47,7 +48,7 @@ def _events(process: int, name: str, problem: Problem | ClusterProblem, plan: Pl
     drawn, chunks = min(rounds, MOST_ROUNDS // plan.chunks), plan.chunks
     if chunks > 1:
         drawn -= drawn % count
-    line = timeline(plan, drawn, isinstance(problem, ClusterProblem) and problem.schedule == "gpipe")
+    line = timeline(plan, drawn, problem.all_ahead(chunks))
     shown = max(1, MOST // (4 * count))
     shown = -(-shown // chunks)
     kept = [k for k in range(drawn) if k < shown or k >= drawn - shown]

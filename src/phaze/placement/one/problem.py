@@ -84,9 +84,6 @@ __all__ = [
 ]
 
 Choice = Literal["none", "selective", "full", "best"]
-ZEROS = (0, 1, 2, 3)
-# Every number of replicas up to the most is looked at, which takes memory and minutes beyond this.
-MOST_REPLICAS = 2**24
 # Slower levels make times without end.
 SLOWEST_BYTES_PER_S = 1e-6
 
@@ -111,7 +108,8 @@ class Problem:
     """A placement problem; ``graphs`` by ascending width, ``extras`` follow the layers of each.
 
     A layer has ``parameter_bytes`` / ``sent_bytes`` parameters. Without ``hbm_bytes_per_s`` the optimizer's step takes
-    no time; ``optimizer_traffic_bytes`` are the HBM bytes that it moves for a parameter.
+    no time; ``optimizer_traffic_bytes`` are the HBM bytes that it moves for a parameter. ``sgd_state`` is held with SGD
+    where that would be another optimizer: a lever of a shortage.
     """
 
     rules: Rules
@@ -130,6 +128,7 @@ class Problem:
     reserve_bytes: float = 0.0
     scatter_gather: bool = False
     headroom: float = 0.0
+    sgd_state: State | None = None
 
     def __post_init__(self) -> None:
         for name in ("devices", "microbatches", "hbm_bytes"):
@@ -140,8 +139,9 @@ class Problem:
             raise InputError(
                 "devices", f"the cluster has {self.cluster.devices} and {self.devices} are asked for", "ask for fewer"
             )
-        if self.zero not in ZEROS:
-            raise InputError("zero", f"{self.zero} is out of range", "use 0, 1, 2 or 3")
+        if self.zero not in self.rules.zeros:
+            allowed = ", ".join(map(str, self.rules.zeros))
+            raise InputError("zero", f"{self.zero} is out of range", f"use {allowed}")
         if not 0 <= self.headroom < 1:
             raise InputError("headroom", f"{self.headroom!r} is out of range", "use 0 or a part of the memory")
         for level in self.cluster.levels:
@@ -154,11 +154,6 @@ class Problem:
         require_same_layers(self.graphs)
         for graph, extras in zip(self.graphs, self.extras, strict=True):
             _require_extras(graph, extras)
-        replicas = min(self.microbatches, self.devices // self.graphs[0].width)
-        if replicas > MOST_REPLICAS:
-            raise InputError(
-                "devices", f"{replicas:,} copies of the model are possible", f"use at most {MOST_REPLICAS:,}"
-            )
         if self.rules.unsplit_stages and len(self.cluster.levels) > 1:
             raise InputError("cluster", "stages of unequal width lie on one level only", "give one level")
 
@@ -202,6 +197,10 @@ class Problem:
         if last and not self.rules.last_stage_recomputes:
             return ("none",)
         return self.rules.modes if self.recompute == "best" else (self.recompute,)
+
+    def all_ahead(self, chunks: int) -> bool:
+        """Whether all forwards of a plan with so many chunks run before its backwards."""
+        return self.family(None, chunks).apart
 
     def family(self, name: str | None, chunks: int) -> Family:
         """The family of a plan: that of its name, or the first with so many chunks."""

@@ -26,6 +26,7 @@ Mode = Literal["none", "selective", "full"]
 Order = Literal["", "pipeline", "data"]
 MODES: tuple[Mode, ...] = ("none", "selective", "full")
 ORDERS: tuple[Order, ...] = ("pipeline", "data")
+ZEROS = (0, 1, 2, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +79,9 @@ class Rules:
     ``link_bytes_per_s``. ``end``: E is that of the slowest stage or of the first; with a link it takes
     4 (d - 1)/d w / link, else what prices say. ``modes``: what recompute "best" chooses from. ``unsplit_stages``: a
     stage without a sharded layer takes one device. ``last_stage_recomputes``: in icml24 it never does.
-    ``orders``: of stages and replicas. ``hidden``: share of the collectives over replicas that is overlapped, as far
-    as there is work beside them. ``piece_start_s``: what a chunk beyond the first adds to each pass of its stage.
+    ``orders`` of stages and replicas, and ``zeros``, stages of ZeRO, that are allowed. ``hidden``: share of the
+    collectives over replicas that is overlapped, as far as there is work beside them. ``piece_start_s``: what a chunk
+    beyond the first adds to each pass of its stage.
     """
 
     name: str
@@ -90,6 +92,7 @@ class Rules:
     unsplit_stages: bool = False
     last_stage_recomputes: bool = True
     orders: tuple[Order, ...] = ORDERS
+    zeros: tuple[int, ...] = ZEROS
     link_bytes_per_s: float | None = None
     hidden: float = 0.0
     piece_start_s: float = 0.0
@@ -106,5 +109,6 @@ def icml24_rules(link_bytes_per_s: float) -> Rules:
         unsplit_stages=True,
         last_stage_recomputes=False,
         orders=("",),
+        zeros=(0,),
         link_bytes_per_s=link_bytes_per_s,
     )

@@ -126,12 +126,13 @@ def fits(case: Case, stages: int, needed: int) -> bool:
         replicas = case.most_replicas(stages, unsplit) if unsplit <= stages else 0
         if not replicas:
             continue
-        flying = flying_of(case.family, problem.rounds(replicas), stages, stages)
+        rounds, depth = problem.rounds(replicas), stages if case.family.chunks > 1 else width.depth
+        if case.family.flying == "capped" and rounds >= case.family.in_flight(2 * stages, stages, stages):
+            rounds = 2 * depth
         # More in flight and fewer replicas need no less, so powers of two on the safe side serve many depths at once.
-        safe = flying_of(case.family, max(1, 1 << (problem.rounds(replicas) - 1).bit_length()), None, width.depth)
-        sides = [(flying, replicas)]
-        if case.family.chunks == 1:
-            sides.insert(0, (safe, 1 << (replicas.bit_length() - 1)))
+        safe, few_safe = 1 << (rounds - 1).bit_length(), 1 << (replicas.bit_length() - 1)
+        at = stages if case.family.chunks > 1 else None
+        sides = [(flying_of(case.family, m, at, depth), few) for m, few in ((safe, few_safe), (rounds, replicas))]
         for held, few in sides:
             room = room_of(problem, few)
             known = case.remembered(

@@ -10,7 +10,7 @@ from math import inf
 
 import numpy as np
 
-from phaze.errors import PhazeError
+from phaze.errors import InputError, PhazeError
 from phaze.placement.cluster_prices import Prices, RingPrices
 from phaze.placement.one import by_labels, by_table, stage_kernels
 from phaze.placement.one.by_table import AGREEMENT, Found
@@ -22,6 +22,8 @@ from phaze.placement.one.shapes import cases_of
 
 # With more stages than this in all widths they are searched one after another, so that one at a time is in memory.
 MANY_STAGES = 600_000
+# Labels look at every number of replicas up to the most, which takes memory and minutes beyond this.
+MOST_REPLICAS = 2**24
 
 
 def cuts_of(found: Found) -> list[Cut]:
@@ -52,6 +54,13 @@ def fastest_plan(problem: Problem, prices: Prices | None = None, below_s: float 
     for family in problem.rules.families:
         if widths and family not in labelled:
             best = by_table.fastest(problem, widths, family, below_s if best is None else best.cost_s) or best
+    replicas = min(problem.microbatches, problem.devices // problem.graphs[0].width)
+    if labelled and replicas > MOST_REPLICAS:
+        raise InputError(
+            "microbatches",
+            f"{replicas:,} copies of the model are possible",
+            f"give at most {MOST_REPLICAS:,} microbatches",
+        )
     if labelled and sum(len(w.chart.size) ** 2 / 2 for w in widths) <= MANY_STAGES:
         cases = [case for width in widths for case in cases_of(problem, width, labelled, priced)]
         best = by_labels.fastest(cases, best, below_s)
