@@ -61,9 +61,7 @@ def _extra(row: LayerRow) -> Extra:
 def _cluster_of(file: ProfileFile) -> Cluster:
     if isinstance(file.cluster, str):
         return load_cluster(file.cluster)
-    levels = tuple(
-        Level(row.name, row.kind, row.size, row.bandwidth, row.latency, tuple(row.shape)) for row in file.cluster or ()
-    )
+    levels = tuple(row.value() for row in file.cluster or ())
     return Cluster("levels", "levels given in place", prod(level.size for level in levels), levels)
 
 
