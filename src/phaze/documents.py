@@ -75,8 +75,8 @@ def _shape(unit: units.Unit) -> WithJsonSchema:
     return WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}], "description": text})
 
 
-# Nothing real is slower than one a second or smaller than this; what divides by less leaves the numbers of 64 bits.
-LEAST_RATE, LEAST = 1.0, 1e-15
+# Nothing real is slower or smaller than this; what divides by much less leaves the numbers of 64 bits.
+LEAST_RATE, LEAST = 1e-3, 1e-15
 Bytes = Annotated[int, BeforeValidator(_quantity("B", whole=True)), _shape("B"), Field(gt=0, le=2**60)]
 BytesPerSecond = Annotated[float, BeforeValidator(_quantity("B/s")), _shape("B/s"), Field(ge=LEAST_RATE, le=1e18)]
 Hertz = Annotated[float, BeforeValidator(_quantity("Hz")), _shape("Hz"), Field(ge=LEAST_RATE, le=1e15)]

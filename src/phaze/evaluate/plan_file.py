@@ -63,6 +63,44 @@ class ConstantsTable(Loose):
     band: NonNegative | None
 
 
+class SplitTable(Loose):
+    """A split of the rule of thumb or of experts, and what it takes."""
+
+    tensor: Count
+    pipeline: Count
+    data: Count
+    batch_s: Positive
+    slower: Number = 0.0
+
+
+class AlternativeTable(SplitTable):
+    """One of the best different plans."""
+
+    microbatch: Count
+    chunks: Count = 1
+    zero: Annotated[int, Field(ge=0, le=3)] = 0
+    sequence_parallel: bool
+    recompute: list[Literal["none", "selective", "full"]]
+    loses_by: str
+
+
+class ProvedTable(SplitTable):
+    """The best plan of those that a proof covers."""
+
+    microbatch: Count
+
+
+class ShortageTable(Loose):
+    """What the fullest stage lacks, and what would make it fit."""
+
+    stage: Annotated[int, Field(ge=0)]
+    missing_bytes: NonNegative
+    needed_bytes: NonNegative
+    available_bytes: NonNegative
+    terms: dict[str, NonNegative]
+    levers: dict[str, float | str | None] | None = None
+
+
 class JobPlanTable(PlanTable):
     """A plan of a job on hardware that exists."""
 
@@ -72,6 +110,13 @@ class JobPlanTable(PlanTable):
     share_of_peak: NonNegative
     constants: ConstantsTable
     approximations: list[str]
+    sequence_parallel: bool = False
+    zero: Annotated[int, Field(ge=0, le=3)] = 0
+    alternatives: list[AlternativeTable] | None = None
+    rule_of_thumb: SplitTable | None = None
+    experts: SplitTable | None = None
+    proved: ProvedTable | None = None
+    shortage: ShortageTable | None = None
     job: dict[str, Any]
 
 

@@ -10,6 +10,8 @@ from html import escape
 from itertools import pairwise
 from typing import Any
 
+from phaze.report.page.frame import policy
+
 WIDTH, HEIGHT = 960, 420
 LEFT, RIGHT, TOP, BOTTOM = 70, 16, 34, 46
 CURVES = ("#2f6fde", "#b3261e", "#0b7a4b", "#c77700", "#7b3fb0", "#0a8fa0", "#8a5a2b", "#5b6472")
@@ -20,7 +22,8 @@ STYLE = """
 body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);margin:0 auto;max-width:62rem;
 padding:1.5rem}
 h1{font-size:1.6rem;margin:0 0 .2rem}.soft{color:var(--soft)}svg{width:100%;height:auto}
-svg text{fill:var(--ink);font:13px system-ui,sans-serif}.wide{overflow-x:auto}
+svg text{fill:var(--ink);font:13px system-ui,sans-serif}.even{fill:var(--band)}.odd{fill:var(--other)}
+.piece{fill:var(--soft)}.line{stroke:var(--line)}.wide{overflow-x:auto}
 table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid var(--line);
 white-space:nowrap}
 """
@@ -50,10 +53,10 @@ def _bands(values: Sequence[float], regions: Sequence[Mapping[str, Any]], across
     drawn = []
     for at, region in enumerate(regions):
         left, right = across(edges[region["first"]]), across(edges[region["last"] + 1])
-        tone = "--band" if at % 2 == 0 else "--other"
+        tone = "even" if at % 2 == 0 else "odd"
         drawn.append(
             f'<rect x="{left:.1f}" y="{TOP}" width="{max(right - left, 1):.1f}" height="{HEIGHT - TOP - BOTTOM}" '
-            f'style="fill:var({tone})"><title>{escape(region["what"])}</title></rect>'
+            f'class="{tone}"><title>{escape(region["what"])}</title></rect>'
             f'<text x="{(left + right) / 2:.1f}" y="{TOP - 10}" text-anchor="middle">{escape(region["name"])}</text>'
         )
     return "".join(drawn)
@@ -67,7 +70,7 @@ def _strip(values: Sequence[float], regions: Sequence[Mapping[str, Any]], across
         name = escape(region["name"].lower())
         left, right = across(edges[region["first"]]) + 1, across(edges[region["last"] + 1]) - 1
         drawn.append(
-            f'<rect x="{left:.1f}" y="{y}" width="{max(right - left, 1):.1f}" height="4" style="fill:var(--soft)">'
+            f'<rect x="{left:.1f}" y="{y}" width="{max(right - left, 1):.1f}" height="4" class="piece">'
             f"<title>{escape(region['what'])}</title></rect>"
             f'<text x="{(left + right) / 2:.1f}" y="{y - 4}" text-anchor="middle">{name}</text>'
         )
@@ -105,10 +108,7 @@ def _plot(document: Mapping[str, Any]) -> str:
         parts.append(f'<text x="{across(tick):.1f}" y="{HEIGHT - BOTTOM + 20}" text-anchor="middle">{tick:.4g}</text>')
     for tick in sorted({1.0, up.low, *_ticks(up.low, 1.0)}):
         parts.append(f'<text x="{LEFT - 8}" y="{up(tick) + 4:.1f}" text-anchor="end">{tick:.3g}</text>')
-        parts.append(
-            f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{up(tick):.1f}" y2="{up(tick):.1f}" '
-            'style="stroke:var(--line)"/>'
-        )
+        parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{up(tick):.1f}" y2="{up(tick):.1f}" class="line"/>')
     parts.append(_strip(values, document.get("plans", ()), across))
     parts.append(_curves(points, across, up, names))
     parts.append(f'<text x="{WIDTH / 2}" y="{HEIGHT - 8}" text-anchor="middle">{escape(document["over"])}</text>')
@@ -147,7 +147,8 @@ def sweep_page(document: Mapping[str, Any]) -> str:
     named = ", ".join(dict.fromkeys(f"{r['name']} is {r['what']}" for r in document["chips"]))
     plans = ", ".join(dict.fromkeys(f"{r['name'].lower()} is {r['what']}" for r in document.get("plans", ())))
     return (
-        f"<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
+        f"<!doctype html><html lang=en><meta charset=utf-8>{policy(STYLE)}"
+        f"<meta name=viewport content='width=device-width'>"
         f"<title>{escape(title)}</title><style>{STYLE}</style><h1>{escape(title)}</h1>"
         f"<p class=soft>Throughput relative to each model's best along the range; every point is certified. "
         f"Bands, the best chip: {escape(named)}. Pieces of the line below, the best plans (pipeline x data x tensor): "

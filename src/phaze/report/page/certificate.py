@@ -5,7 +5,7 @@ from html import escape
 from types import MappingProxyType
 from typing import Any
 
-from phaze.report.page.frame import swatch, table
+from phaze.report.page.frame import bar, swatch, table
 
 MEANING: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
@@ -44,10 +44,10 @@ def certificate(proof: Mapping[str, Any], run: str) -> str:
     """Counts by reason, the gap, and how to check it."""
     counts = {reason: count for reason, count in proof["closed"].items() if count}
     total = sum(counts.values()) or 1
-    bars = "".join(
-        f'<i style="flex:{count / total:.6f};background:var(--{MEANING[reason][0]})" title="{reason}: {count:,}"></i>'
-        for reason, count in counts.items()
-    )
+    bars, left = "", 0.0
+    for reason, count in counts.items():
+        bars += bar(left, max(3e-3, count / total), MEANING[reason][0])
+        left += count / total
     rows = [
         (f"{swatch(MEANING[reason][0])}{escape(reason)}", escape(MEANING[reason][1]), f"{count:,}")
         for reason, count in counts.items()
@@ -58,4 +58,4 @@ def certificate(proof: Mapping[str, Any], run: str) -> str:
     )
     again = f"<p>Check it by the slow, plain path: <code>phaze verify {escape(run)}</code></p>"
     listed = table(("closed by", "why", "chips"), rows, left=2)
-    return f'<p>{escape(said)}</p><div class="stack">{bars}</div>{listed}{again}'
+    return f'<p>{escape(said)}</p><div class="stack"><svg>{bars}</svg></div>{listed}{again}'

@@ -146,7 +146,7 @@ def _rectangle(box: Box, colour: str, words: str) -> str:
     gap = min(0.25, box.width / 10, box.height / 10)
     at = f'x="{box.x + gap / 2:.3f}" y="{box.y + gap / 2:.3f}"'
     size = f'width="{box.width - gap:.3f}" height="{box.height - gap:.3f}"'
-    return f'<rect {at} {size} style="fill:var(--{colour})" data-say="{escape(words)}"/>'
+    return f'<rect {at} {size} class="f-{colour}" data-say="{escape(words)}"/>'
 
 
 def drawing(parts: Sequence[Part]) -> str:

@@ -1,14 +1,39 @@
 """The frame of a page: head, style, script, sections, and the small pieces that all parts are made of."""
 
+from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 from html import escape
 from importlib.resources import files
 from typing import Any
 
 from phaze.documents import dumps
 
-# Nothing is loaded from anywhere: a browser that sees this refuses to.
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+# The colours of page.css that marks and drawings take by class: f-NAME fills, b-NAME is a background.
+COLOURS = (
+    *("tensor", "vector", "buffer", "network", "hbm", "links", "other", "good", "bad"),
+    *("forward", "backward", "sync", "ink", "soft", "paper", "band"),
+)
+
+
+def policy(style: str, script: str = "") -> str:
+    """The element by which a browser refuses to load anything, and to run or obey all but this style and script.
+
+    Both are allowed by their hash, so that markup that got into a page by mistake stays without effect.
+    """
+    allowed = [f"{kind}-src {_hash(text)}" for kind, text in (("style", style), ("script", script)) if text]
+    rules = "; ".join(["default-src 'none'", *allowed, "base-uri 'none'", "form-action 'none'"])
+    return f'<meta http-equiv="Content-Security-Policy" content="{rules}">'
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+def style() -> str:
+    """The style of all pages."""
+    tints = "".join(f".f-{name}{{fill:var(--{name})}}.b-{name}{{background:var(--{name})}}" for name in COLOURS)
+    return asset("page.css") + tints
 
 
 def asset(name: str) -> str:
@@ -34,7 +59,12 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) 
 
 def swatch(colour: str) -> str:
     """A small square of a colour of the style."""
-    return f'<i class="swatch" style="background:var(--{colour})"></i>'
+    return f'<i class="swatch b-{colour}"></i>'
+
+
+def bar(left: float, width: float, colour: str, more: str = "") -> str:
+    """A piece of a bar, by shares of its length; ``more`` are attributes."""
+    return f'<rect x="{left:.3%}" width="{max(width, 1e-3):.3%}" height="100%" class="f-{colour}"{more}/>'
 
 
 def legend(entries: Iterable[tuple[str, str]]) -> str:
@@ -71,13 +101,13 @@ def framed(title: str, head: str, sections: Sequence[tuple[str, str, str]], foot
     numbers = ""
     if chips is not None:
         numbers = f'<script type="application/json" id="chips">{in_script(chips)}</script>'
+    looks, script = style(), asset("page.js")
     return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">{policy(looks, script)}'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{asset('page.css')}</style></head>"
+        f"<title>{escape(title)}</title><style>{looks}</style></head>"
         f"<body><header>{head}<nav>{menu}</nav></header><main>{''.join(body for _, _, body in sections)}</main>"
-        f"<footer>{foot}</footer>{numbers}<script>{asset('page.js')}</script></body></html>\n"
+        f"<footer>{foot}</footer>{numbers}<script>{script}</script></body></html>\n"
     )
 
 

@@ -24,18 +24,16 @@ def _chart(gantt: Gantt) -> str:
             words = f"{bar.name} on {lane}: {show(bar.start_s, 's')} to {show(bar.end_s, 's')}"
             shapes.append(
                 f'<rect x="{left:.2f}" y="{at * 10 + 0.5:g}" width="{max(0.4, width - 0.5):.2f}" height="9" '
-                f'style="fill:var(--{COLOURS[bar.core]})" data-say="{escape(words)}"/>'
+                f'class="f-{COLOURS[bar.core]}" data-say="{escape(words)}"/>'
             )
-    names = "".join(
-        f'<span style="height:{row_px:g}px">{escape(lane) if row_px >= 12 else ""}</span>' for lane, _ in gantt.rows
-    )
+    names = "".join(f"<span>{escape(lane) if row_px >= 12 else ''}</span>" for lane, _ in gantt.rows)
     svg = (
         f'<svg viewBox="0 0 {WIDE:g} {len(gantt.rows) * 10}" preserveAspectRatio="none" '
-        f'style="height:{len(gantt.rows) * row_px:g}px" role="img" aria-label="operators of the {escape(gantt.title)} '
+        f'height="{len(gantt.rows) * row_px:g}" role="img" aria-label="operators of the {escape(gantt.title)} '
         f'pass on {len(gantt.rows)} rows">{"".join(shapes)}</svg>'
     )
     scale = f'<div class="scale"><span>0</span><span>{show(gantt.end_s, "s")}</span></div>'
-    drawn = f'<div class="lanes"><div class="names">{names}</div><div><div class="drawn">{svg}</div>{scale}</div></div>'
+    drawn = f'<div class="lanes"><div class="names">{names}</div><div class="drawn">{svg}</div>{scale}</div>'
     return f"<h3>{escape(gantt.title.capitalize())}, {show(gantt.end_s, 's')}: {escape(gantt.verdict)}</h3>{drawn}"
 
 

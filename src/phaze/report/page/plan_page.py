@@ -44,8 +44,8 @@ def _alternatives(document: Mapping[str, Any]) -> str:
             + (f", {row['chunks']} chunks (evaluated)" if row.get("chunks", 1) > 1 else "")
             + (f", ZeRO {row['zero']}" if row.get("zero") else "")
             + (", sequence parallel" if row["sequence_parallel"] else ""),
-            escape(", ".join(row["recompute"])),
-            escape(row["loses_by"] or "the best"),
+            ", ".join(row["recompute"]),
+            row["loses_by"] or "the best",
             show(row["batch_s"], "s"),
             f"{row['slower']:+.1%}",
         )
@@ -56,7 +56,8 @@ def _alternatives(document: Mapping[str, Any]) -> str:
         split = f"rule of thumb: tensor {usual['tensor']}, pipeline {usual['pipeline']}, data {usual['data']}"
         slower = f"{usual['batch_s'] / document['batch_s'] - 1:+.1%}"
         rows.append((split, "", "", show(usual["batch_s"], "s"), slower))
-    return table(("plan", "recompute", "loses by", "batch", "slower"), rows, left=3)
+    cells = [[escape(cell) for cell in row] for row in rows]
+    return table(("plan", "recompute", "loses by", "batch", "slower"), cells, left=3)
 
 
 def _chip_rows(chip: Chip) -> dict[str, str]:
@@ -93,7 +94,7 @@ def _shortage(document: Mapping[str, Any]) -> str:
     holds.append(("<b>in all</b>", f"<b>{show(short['needed_bytes'], 'B')}</b>"))
     holds.append(("there is", show(short["available_bytes"], "B")))
     levers = [(escape(name), escape(text)) for name, text in lever_rows(short.get("levers") or {})]
-    found = f"<p>Stage {short['stage']} is the fullest.</p>{table(('it holds', 'bytes'), holds)}"
+    found = f"<p>Stage {int(short['stage'])} is the fullest.</p>{table(('it holds', 'bytes'), holds)}"
     return found + (
         f"<h3>What would make it fit, each alone</h3>{table(('change', 'to'), levers, 2)}" if levers else ""
     )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from phaze.report.page.frame import counted, legend, said
+from phaze.report.page.frame import bar, counted, legend, said
 from phaze.report.story import Story
 from phaze.units import show
 
@@ -29,18 +29,15 @@ def _row(number: int, stage: Mapping[str, Any], hbm_bytes: float, most: float) -
         size = float(stage["memory"].get(term, 0.0))
         if size > 0:
             words = f"stage {number}, {_words(term)}: {show(size, 'B')}"
-            bars.append(
-                f'<i style="left:{left / most:.3%};width:{size / most:.3%};background:var(--{colour})" '
-                f'data-say="{escape(words)}"></i>'
-            )
+            bars.append(bar(left / most, size / most, colour, f' data-say="{escape(words)}"'))
             left += size
-    bars.append(f'<i class="most" style="left:{hbm_bytes / most:.3%}"></i>')
+    bars.append(f'<rect x="{hbm_bytes / most:.3%}" width="2" height="100%" class="f-ink"/>')
     need = float(stage["memory_bytes"])
     share = f"{need / hbm_bytes:.0%}" + (" over" if need > hbm_bytes * (1 + 1e-9) else "")
     again = "" if stage["recompute"] == "none" else f", recompute {stage['recompute']}"
     name = f"{number}: {counted(len(stage['layers']), 'layer')}{again}"
     return (
-        f'<div class="row"><span class="l">{escape(name)}</span><span class="track">{"".join(bars)}</span>'
+        f'<div class="row"><span class="l">{escape(name)}</span><span class="track"><svg>{"".join(bars)}</svg></span>'
         f'<span class="v">{show(need, "B")}</span><span class="v">{share}</span></div>'
     )
 

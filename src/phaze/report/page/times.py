@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from phaze.report.page.frame import counted, legend, said
+from phaze.report.page.frame import bar, counted, legend, said
 from phaze.report.story import Pipeline, Story
 from phaze.report.waterfall import Step
 from phaze.units import show
@@ -33,11 +33,10 @@ COLOURS: Mapping[str, str] = MappingProxyType(
 
 def _row(name: str, meaning: str, left: float, width: float, colour: str, value: str, share: str, total: bool) -> str:
     kind = " total" if total else ""
-    bar = f'<i style="left:{left:.3%};width:{width:.3%};background:var(--{colour})"></i>'
     words = escape(f"{name}: {value}, {meaning}")
     return (
         f'<div class="row"><span class="l{kind}">{escape(name)}</span>'
-        f'<span class="track" data-say="{words}">{bar}</span>'
+        f'<span class="track" data-say="{words}"><svg>{bar(left, width, colour)}</svg></span>'
         f'<span class="v{kind}">{escape(value)}</span><span class="v{kind}">{escape(share)}</span></div>'
     )
 
@@ -91,7 +90,7 @@ def _events(pipeline: Pipeline, windows: Sequence[tuple[float, float]]) -> Itera
 
 def _shade(chunk: int, chunks: int) -> str:
     """Later chunks are paler, so that a glance tells them apart."""
-    return "" if chunk == 0 else f";opacity:{1 - 0.6 * chunk / (chunks - 1):.2f}"
+    return "" if chunk == 0 else f' opacity="{1 - 0.6 * chunk / (chunks - 1):.2f}"'
 
 
 def _shapes(pipeline: Pipeline, windows: Sequence[tuple[float, float]], row: float) -> str:
@@ -124,21 +123,23 @@ def _shapes(pipeline: Pipeline, windows: Sequence[tuple[float, float]], row: flo
             pieces[name, number % pipeline.chunks].append(shape)
     drawn = []
     for (name, chunk), own in pieces.items():
-        style = f'style="fill:var(--{name}){_shade(chunk, pipeline.chunks)}"'
+        style = f'class="f-{name}"{_shade(chunk, pipeline.chunks)}'
         drawn.append(f"<g {style}>{''.join(own)}</g>" if single else f'<path {style} d="{"".join(own)}"/>')
     end_first, _, end_moved = offsets[-1]
     left = end_moved + (pipeline.end_s - end_first) * scale
-    drawn.append(f'<rect x="{left:.2f}" y="0" width="{max(0.0, WIDE - left):.2f}" height="100%" class="tail"/>')
+    drawn.append(
+        f'<rect x="{left:.2f}" y="0" width="{max(0.0, WIDE - left):.2f}" height="100%" class="f-sync" opacity=".55"/>'
+    )
     if gap:
         middle = (windows[0][1] - windows[0][0]) * scale
-        drawn.append(f'<rect x="{middle:.2f}" y="0" width="{gap:g}" height="100%" style="fill:var(--paper)"/>')
-    return "".join(drawn).replace('class="tail"', 'style="fill:var(--sync);opacity:.55"')
+        drawn.append(f'<rect x="{middle:.2f}" y="0" width="{gap:g}" height="100%" class="f-paper"/>')
+    return "".join(drawn)
 
 
 def _names(stages: Sequence[Mapping[str, Any]], row_px: float) -> str:
     every = 1 if row_px >= 12 else max(1, round(14 / row_px))
     shown = (f"stage {at}" if at % every == 0 and row_px * every >= 12 else "" for at in range(len(stages)))
-    return "".join(f'<span style="height:{row_px:g}px">{name}</span>' for name in shown)
+    return "".join(f"<span>{name}</span>" for name in shown)
 
 
 def pipeline(story: Story) -> str:
@@ -153,7 +154,7 @@ def pipeline(story: Story) -> str:
     windows = _windows(flow, tail_s)
     row_px = max(4.0, min(22.0, 520.0 / stages))
     svg = (
-        f'<svg viewBox="0 0 {WIDE:g} {stages * 10}" preserveAspectRatio="none" style="height:{stages * row_px:g}px" '
+        f'<svg viewBox="0 0 {WIDE:g} {stages * 10}" preserveAspectRatio="none" height="{stages * row_px:g}" '
         f'role="img" aria-label="timeline of {stages} stages and {rounds} microbatches">'
         f"{_shapes(flow, windows, 10.0)}</svg>"
     )
@@ -177,5 +178,5 @@ def pipeline(story: Story) -> str:
     colours += [("sync", "synchronisation, optimizer")] if tail_s else []
     hint = said("Point at a block, or tap it.") if "data-say" in svg else ""
     names = f'<div class="names">{_names(plan["stages"], row_px)}</div>'
-    drawn = f'<div class="lanes">{names}<div><div class="drawn">{svg}</div>{scale}</div></div>'
+    drawn = f'<div class="lanes">{names}<div class="drawn">{svg}</div>{scale}</div>'
     return f"{about}{legend(colours)}{drawn}{hint}"
