@@ -86,7 +86,7 @@ def test_a_good_front_holds_and_others_do_not(
         shutil.copytree(folder / name, tmp_path / "bad")
         document = _read(tmp_path / "bad")
         change(document)
-        (tmp_path / "bad" / "front.json").write_text(json.dumps(document), encoding="utf-8")
+        (tmp_path / "bad" / "front.json").write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
         return phaze("verify", tmp_path / "bad", *options)
 
     def faster(document: dict[str, Any]) -> None:

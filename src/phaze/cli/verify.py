@@ -83,11 +83,17 @@ def _verified(folder: Path, result: dict[str, Any], text: str, sample: tuple[int
         return Verified([f"the result cannot be read ({type(fault).__name__}: {fault})"])
 
 
-def _verified_front(folder: Path, result: dict[str, Any], sample: tuple[int | None, int]) -> Verified:
+def _verified_front(folder: Path, result: dict[str, Any], text: str, sample: tuple[int | None, int]) -> Verified:
+    import numpy as np
+
+    from phaze.export.frame import csv_text
+    from phaze.files import read_text
+    from phaze.front.folder import TABLE, front_frame
+    from phaze.front.measures import measures_of
     from phaze.front.metrics import asked_of
-    from phaze.front.plain import PlainFront, points_of
+    from phaze.front.plain import PlainFront
     from phaze.front.run import job_for, memories_of
-    from phaze.front.verify import objections
+    from phaze.front.verify import Claim, verified
     from phaze.search.baseline import scale_for
     from phaze.search.chips import open_space
     from phaze.search.folder import JOURNAL
@@ -99,22 +105,27 @@ def _verified_front(folder: Path, result: dict[str, Any], sample: tuple[int | No
 
     try:
         asked = asked_of(result["of"], [f"{name}={value!r}" for name, value in result["within"].items()])
-        question = question_in(folder, asked.document())
-        job = job_for(question.job, asked)
+        question, code = question_in(folder, asked.document()), code_digest()
+        job, journal = job_for(question.job, asked), folder / JOURNAL
         if wrong := unlike(folder, question.papers("")):
             return Verified(wrong)
         if job.digest != result["study_digest"]:
             return Verified([f"{STUDY} and the limits are not those of this front"])
-        wrong = [] if code_digest() == result["code_digest"] else ["the front was made by another version of phaze"]
-        plain = plain_of(job, scale_for(job), open_space(job.space))
-        front = PlainFront(plain, asked, points_of(result, asked, plain), tuple(memories_of(job, asked)))
-        journal = folder / JOURNAL
-        return Verified(wrong + objections(front, result, read_closed(journal), read_evaluated(journal), *sample))
+        if code != result["code_digest"]:
+            return Verified(["the front was made by another version of phaze"])
+        plain, memories = plain_of(job, scale_for(job), open_space(job.space)), tuple(memories_of(job, asked))
+        front = PlainFront(plain, asked, np.empty((len(asked.of), 0)), memories)
+        measures = measures_of(job, asked, plain.scale, plain.opened, memories)
+        claim = Claim(text, result, read_closed(journal), read_evaluated(journal), code)
+        found = verified(front, measures, claim, sample)
+        if not found.wrong and read_text(str(folder / TABLE))[0] != csv_text(front_frame(result)):
+            return Verified([f"{TABLE}: it is not that of front.json"])
+        return Verified(found.wrong, found.proved, found.rows)
     except READING as fault:
         return Verified([f"the front cannot be read ({type(fault).__name__}: {fault})"])
 
 
-def _front(path: Path) -> dict[str, Any]:
+def _front(path: Path) -> tuple[dict[str, Any], str]:
     from phaze.documents import check, parse
     from phaze.files import read_text
     from phaze.front.schema import FrontFile
@@ -122,7 +133,7 @@ def _front(path: Path) -> dict[str, Any]:
     text, where = read_text(str(path))
     raw = parse(text, "json", where)
     check(FrontFile, raw, where)
-    return raw
+    return raw, text
 
 
 def _sentence(run: str, found: Verified, result: dict[str, Any], seed: int) -> str:
@@ -155,8 +166,8 @@ def verify(run: Run, every: All = False, sample: Sample = 200, seed: Seed = None
         seen = "it holds a front.json and a result.json, and its journal can prove one of them"
         raise InputError(run, seen, "move the one away that does not belong to it")
     if (folder / "front.json").is_file():
-        result = _front(folder / "front.json")
-        found = _verified_front(folder, result, chosen)
+        result, text = _front(folder / "front.json")
+        found = _verified_front(folder, result, text, chosen)
     else:
         needed = ("chip", "models", "objective", "certificate", "study_digest", "code_digest")
         result, text = _document(folder / "result.json", SCHEMA, needed)

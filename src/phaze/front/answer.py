@@ -12,17 +12,20 @@ from numpy.typing import NDArray
 
 from phaze import __version__
 from phaze.errors import InfeasibleError, PhazeError
-from phaze.front.certificate import Proved, certificate_document, gap_of, proofs, watched
-from phaze.front.metrics import METRICS, Metric, known_values
+from phaze.front.certificate import Proved, certificate_document, gap_of, gap_of_ways, proofs, watched
+from phaze.front.measures import Listed, Measures, batch_of, listed_from, measures_of
+from phaze.front.metrics import METRICS, Asked, Metric, known_values
 from phaze.front.state import FrontState
+from phaze.placement.problem import Plan
 from phaze.search.answer import Best, lean
+from phaze.search.chips import SpaceChips
 from phaze.search.energy import Electricity, plan_joules
-from phaze.search.evaluation import Ran, exact_layers, plan_of
+from phaze.search.evaluation import Evaluated, Ran, exact_layers, plan_of
 from phaze.search.journal import Closed
 from phaze.search.result import chip_document
 from phaze.search.shortage import nothing_found
 from phaze.search.state import TIE
-from phaze.search.task import Job
+from phaze.search.task import Job, ModelTask, Way
 
 SCHEMA = "phaze.front/1"
 Floats = NDArray[np.float64]
@@ -40,9 +43,7 @@ class Design:
 
 def shown_value(job: Job, metric: Metric, value: float) -> float:
     """A metric as it is shown: throughput instead of the seconds of a batch, or of the score of several models."""
-    if not metric.more:
-        return value
-    return (float(job.models[0].training.batch) if len(job.models) == 1 else 1.0) / value
+    return batch_of(job) / value if metric.more else value
 
 
 def shown_unit(job: Job, metric: Metric) -> str:
@@ -67,21 +68,46 @@ def _leanest(state: FrontState, unit: int, lane: int) -> tuple[int, tuple[Ran, .
 
 def designs_of(state: FrontState) -> list[Design]:
     """The designs of the front in the order of the metrics that are known, then of the others."""
-    rows = sorted(range(state.weighed), key=lambda at: (state.asked.of[at].kind is not None, at))
-    order = np.lexsort((state.archive.numbers, *(state.archive.values[row] for row in reversed(rows))))
     found = []
-    for at in order.tolist():
+    for at in design_order(state.asked, state.archive.numbers.tolist(), state.archive.values):
         unit, lane = divmod(int(state.archive.numbers[at]), state.lanes)
         hbm, ran = _leanest(state, unit, lane)
         found.append(Design(state.place(unit)[0], hbm, ran, state.archive.values[:, at]))
     return found
 
 
-def _models(state: FrontState, design: Design) -> list[dict[str, Any]]:
-    """How each model runs: its way, its split, its batch and its energy."""
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A design as it is written: its models' tables, and all its metrics as scores."""
+
+    chip: int
+    hbm: int
+    models: list[dict[str, Any]]
+    values: Floats
+
+
+def model_table(task: ModelTask, way: Way, plan: Plan, dynamic_j: float, static_w: float) -> dict[str, Any]:
+    """How a model runs: its way, its split, its batch and its energy."""
+    training, graph = task.training, task.graphs[way.graph]
+    return {
+        "name": task.name,
+        "throughput_per_s": training.batch / plan.batch_s,
+        "batch_s": plan.batch_s,
+        "energy_j": dynamic_j + training.devices * static_w * plan.batch_s,
+        "pipeline": len(plan.stages),
+        "data": plan.data,
+        "tensor": graph.width,
+        "microbatch": graph.microbatch,
+        "recompute": way.recompute,
+    }
+
+
+def _stated(state: FrontState, design: Design, measures: Measures) -> Stated:
+    """A design with the plans of its models, found again."""
     technology, index, found = state.opened.technology, np.array([design.chip]), []
     network, arrays = int(state.networks.of[design.chip]), state.arrays.taken(index)
     static_w = technology.energy.static_w_per_mm2 * float(state.opened.chips.area_mm2[design.chip])
+    seconds, joules = [], []
     for model, (task, ran) in enumerate(zip(state.networks.tasks_of(design.chip), design.ran, strict=True)):
         way, training = task.ways[ran.way], task.training
         graph, electricity = task.graphs[way.graph], Electricity(technology.energy, training.link_bytes_per_s)
@@ -89,40 +115,42 @@ def _models(state: FrontState, design: Design) -> list[dict[str, Any]]:
         plan = plan_of(graph, layers.seconds, way.recompute, state.job.hbm_bytes[design.hbm], training)
         if plan is None or abs(plan.batch_s - ran.batch_s) > TIE * ran.batch_s:
             raise PhazeError(f"{task.name}: the plan of a design is not found again")
-        dynamic_j = float(plan_joules(graph, plan, layers.joules, electricity, training).sum())
-        found.append(
-            {
-                "name": task.name,
-                "throughput_per_s": training.batch / plan.batch_s,
-                "batch_s": plan.batch_s,
-                "energy_j": dynamic_j + training.devices * static_w * plan.batch_s,
-                "pipeline": len(plan.stages),
-                "data": plan.data,
-                "tensor": graph.width,
-                "microbatch": graph.microbatch,
-                "recompute": way.recompute,
-            }
-        )
-    return found
+        joules.append(float(plan_joules(graph, plan, layers.joules, electricity, training).sum()))
+        seconds.append(plan.batch_s)
+        found.append(model_table(task, way, plan, joules[-1], static_w))
+    values = measures.values(design.chip, design.hbm, seconds, joules)
+    if not np.allclose(values, design.values, rtol=TIE, atol=0.0):
+        raise PhazeError(f"{state.job.name}: the metrics of a design are not found again")
+    return Stated(design.chip, design.hbm, found, values)
 
 
-def _point(state: FrontState, design: Design, proved: Proved) -> dict[str, Any]:
-    job, asked = state.job, state.asked
-    metric = asked.of[watched(state)]
+def _point(
+    measures: Measures, opened: SpaceChips, design: Stated, proof: tuple[Metric, Proved] | None
+) -> dict[str, Any]:
+    job, asked = measures.job, measures.asked
     return {
-        "chip": chip_document(state.opened, Best(design.chip, design.hbm, 0.0, ()), job.hbm_bytes),
+        "chip": chip_document(opened, Best(design.chip, design.hbm, 0.0, ()), job.hbm_bytes),
         "metrics": {
             one.name: shown_value(job, one, float(value))
             for one, value in zip(asked.of, design.values[: len(asked.of)], strict=True)
         },
-        "models": _models(state, design),
-        "certificate": {
-            "metric": metric.name,
-            "rivals": proved.rivals,
-            "bound": shown_value(job, metric, proved.lower),
-            "gap": proved.gap,
+        "models": design.models,
+        "certificate": None
+        if proof is None
+        else {
+            "metric": proof[0].name,
+            "rivals": proof[1].rivals,
+            "bound": shown_value(job, proof[0], proof[1].lower),
+            "gap": proof[1].gap,
         },
     }
+
+
+def design_order(asked: Asked, numbers: Sequence[int], values: Floats) -> list[int]:
+    """Designs [metrics, designs] in the order of the metrics that are known, then of the others, then by number."""
+    rows = sorted(range(len(asked.of)), key=lambda at: (asked.of[at].kind is not None, at))
+    order = np.lexsort((np.array(numbers), *(values[row] for row in reversed(rows))))
+    return [int(at) for at in order]
 
 
 def nothing_within(state: FrontState) -> PhazeError:
@@ -147,19 +175,47 @@ def nothing_within(state: FrontState) -> PhazeError:
     return InfeasibleError(sentence, {"schema": SCHEMA, "feasible": False})
 
 
-def front_document(state: FrontState, closed: Sequence[Closed], code: str) -> dict[str, Any]:
-    """The whole front."""
-    job, asked, designs = state.job, state.asked, designs_of(state)
-    proved = proofs(state, np.stack([one.values for one in designs], axis=1))
-    evaluated = list(state.evaluated.values())
+def front_view(
+    measures: Measures,
+    opened: SpaceChips,
+    designs: Sequence[Stated],
+    listed: Listed | None,
+    proof: tuple[Sequence[Closed], Sequence[Evaluated], str],
+) -> dict[str, Any]:
+    """The whole front, from its designs, the list of closed units with what was found of the opened ones, and the code.
+
+    ``listed`` are the bounds of that list, where one metric comes with a run.
+    """
+    job, asked, (closed, evaluated, code) = measures.job, measures.asked, proof
+    values, proved = np.stack([one.values for one in designs], axis=1), list[tuple[Metric, Proved] | None]()
+    if listed is None:
+        gap, proved = gap_of_ways(closed, evaluated, job.gap), [None] * len(designs)
+    else:
+        gap, metric = gap_of(listed), asked.of[watched(listed)]
+        proved += [(metric, own) for own in proofs(listed, values)]
     return {
         "schema": SCHEMA,
         "name": job.name,
         **asked.document(),
         "units": {one.name: shown_unit(job, one) for one in METRICS if one in asked.of},
-        "points": [_point(state, design, own) for design, own in zip(designs, proved, strict=True)],
-        "certificate": certificate_document(gap_of(state), job.gap, closed, evaluated, state.opened.kept),
+        "points": [_point(measures, opened, design, own) for design, own in zip(designs, proved, strict=True)],
+        "certificate": certificate_document(gap, job.gap, closed, evaluated, opened.kept),
         "study_digest": job.digest,
         "version": __version__,
         "code_digest": code,
     }
+
+
+def bounds_of(closed: Sequence[Closed]) -> Floats:
+    """The bound of every unit of a list, infinite where there is none."""
+    return np.array([np.inf if one.bound is None else one.bound for one in closed])
+
+
+def front_document(state: FrontState, closed: Sequence[Closed], code: str) -> dict[str, Any]:
+    """The whole front of a search that has ended."""
+    measures = measures_of(state.job, state.asked, state.scale, state.opened, state.memories)
+    designs = [_stated(state, design, measures) for design in designs_of(state)]
+    values = np.stack([one.values for one in designs], axis=1)
+    alone = len(state.asked.runs) == 1
+    listed = listed_from(measures, bounds_of(closed), values) if alone else None
+    return front_view(measures, state.opened, designs, listed, (closed, list(state.evaluated.values()), code))

@@ -14,7 +14,9 @@ in the others, and with l the least bound of them in k
 
     gap of p = 1 - l_k / p_k
 
-so that nothing at least as good in the other metrics (in those of a run: by the front's gap) has less than l_k.
+so that nothing at least as good in the other metrics (in those of a run: by the front's gap) has less than l_k. Where
+two metrics come with a run there is no such proof of a single design, and the gap is the one asked for, or 1 where
+anything was left open, failed or was not proved.
 """
 
 from collections import Counter
@@ -25,8 +27,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.front.measures import Listed
 from phaze.front.order import shortfall, steps
 from phaze.front.state import FrontState
+from phaze.schedule.problem import ROUNDING
 from phaze.search.certificate import digest_of
 from phaze.search.evaluation import Evaluated
 from phaze.search.journal import Closed
@@ -61,16 +65,30 @@ def closed_units(state: FrontState) -> list[Closed]:
     return found
 
 
-def gap_of(state: FrontState) -> float:
+def listed_of(state: FrontState) -> Listed:
+    """The bounds of a front under way."""
+    asked, points = state.asked, state.archive.values
+    return Listed(asked, state.job.gap, state.lower, state.limits, state.allowed, points)
+
+
+def gap_of(listed: Listed) -> float:
     """The least gap with which the front closes everything that is within the limits."""
-    inside = (state.lower <= state.limits[:, None, None]).all(axis=0) & state.allowed
-    lane, unit = np.nonzero(inside & np.isfinite(state.lower).all(axis=0))
-    lower, points = state.lower[: state.weighed, lane, unit], state.archive.values[: state.weighed]
+    lower, points = listed.bounds, listed.points[: listed.weighed]
     own, raised = steps(points), steps(lower)
     left = np.ones(lower.shape[1], np.bool_)
     for at in range(points.shape[1]):
         left &= ~(own[:, at][:, None] <= raised).all(axis=0)
-    return shortfall(points, lower[:, left], state.run_metrics)
+    return shortfall(points, lower[:, left], listed.run_metrics)
+
+
+def gap_of_ways(closed: Sequence[Closed], evaluated: Sequence[Evaluated], asked_gap: float) -> float:
+    """The gap where two metrics come with a run: what was asked for, or 1 where anything is left.
+
+    The bounds of every way are not in the list, so nothing finer could be derived from it.
+    """
+    left = any(one.reason in ("open", "failed") for one in closed)
+    unproved = any(ran.lower < ran.value * (1 - ROUNDING) for one in evaluated for ran in one.ran)
+    return 1.0 if left or unproved else asked_gap
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +100,17 @@ class Proved:
     gap: float
 
 
-def watched(state: FrontState) -> int:
+def watched(listed: Listed) -> int:
     """The metric of the front in which designs are proved: the first that comes with a run, or the first."""
-    runs = np.flatnonzero(state.run_metrics)
+    runs = np.flatnonzero(listed.run_metrics)
     return int(runs[0]) if len(runs) else 0
 
 
-def proofs(state: FrontState, values: Floats) -> list[Proved]:
+def proofs(listed: Listed, values: Floats) -> list[Proved]:
     """What is proved of designs of the front, ``values`` [metrics, designs]."""
-    row = watched(state)
-    others = [at for at in range(state.weighed) if at != row]
-    inside = (state.lower <= state.limits[:, None, None]).all(axis=0) & state.allowed
-    lane, unit = np.nonzero(inside & np.isfinite(state.lower).all(axis=0))
-    lower = state.lower[: state.weighed, lane, unit]
-    room = np.where(state.run_metrics[others], 1 - state.job.gap, 1.0)
+    row, lower = watched(listed), listed.bounds
+    others = [at for at in range(listed.weighed) if at != row]
+    room = np.where(listed.run_metrics[others], 1 - listed.gap, 1.0)
     own, limits = steps(lower[others]), steps(values[others] * room[:, None])
     found = []
     for at in range(values.shape[1]):
@@ -107,8 +122,9 @@ def proofs(state: FrontState, values: Floats) -> list[Proved]:
 
 def counts_of(closed: Sequence[Closed], kept: Kept) -> dict[str, int]:
     """Units by how they were closed; combinations that the space's rules left out."""
-    counts = Counter(one.reason for one in closed) | Counter(area=kept.area, power=kept.power, cost=kept.cost)
-    return {reason: counts.get(reason, 0) for reason in REASONS}
+    counts = Counter(one.reason for one in closed)
+    left_out = {"area": kept.area, "power": kept.power, "cost": kept.cost}
+    return {reason: counts.get(reason, 0) + left_out.get(reason, 0) for reason in REASONS}
 
 
 def certificate_document(

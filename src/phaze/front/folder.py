@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from phaze.documents import dumps
 from phaze.export.frame import Frame, csv_text
 from phaze.files import folder_for, write_whole
 from phaze.front.answer import SCHEMA, front_document, nothing_within
@@ -20,7 +19,7 @@ from phaze.search.engine import workers
 from phaze.search.folder import JOURNAL, write_papers
 from phaze.search.journal import SqliteJournal
 from phaze.search.papers import Papers, refuse_another
-from phaze.search.result import code_digest
+from phaze.search.result import code_digest, written
 from phaze.search.task import Job
 
 FRONT, TABLE, PAGE = "front.json", "front.csv", "front.html"
@@ -44,7 +43,8 @@ def front_frame(document: Mapping[str, Any]) -> Frame:
     columns |= {f"chip_{key}": [point["chip"][key] for point in points] for key in CHIP}
     for at, model in enumerate(points[0]["models"]):
         columns |= {f"{model['name']}_{key}": [point["models"][at][key] for point in points] for key in MODEL}
-    columns["gap"] = [point["certificate"]["gap"] for point in points]
+    gap = document["certificate"]["gap"]
+    columns["gap"] = [gap if point["certificate"] is None else point["certificate"]["gap"] for point in points]
     return {name: np.array(column) for name, column in columns.items()}
 
 
@@ -66,6 +66,6 @@ def front_in(
         closed = closed_units(state)
         journal.finish(closed)
         document = front_document(state, closed, code)
-        write_whole(folder / FRONT, dumps(document, pretty=True) + "\n")
+        write_whole(folder / FRONT, written(document))
         write_whole(folder / TABLE, csv_text(front_frame(document)))
     return Fronted(document, len(state.evaluated), state.known.sentence)

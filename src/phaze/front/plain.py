@@ -1,8 +1,7 @@
 """The plain path of a front: any chip, memory and way in every metric, by the formulas for one chip."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,12 +104,3 @@ class PlainFront:
         value = self.plain.opened.chip(chip, self.plain.job.hbm_bytes[hbm])
         rates = chip_rates(Objective(metric.kind or "throughput"), value, self.plain.job.models[0].training.devices)
         return float(rates.value(np.asarray(plan.plan.batch_s), plan.dynamic_j))
-
-
-def points_of(result: Mapping[str, Any], asked: Asked, plain: Plain) -> Floats:
-    """The metrics of the designs that a document names, as scores."""
-    rows = [
-        [shown_value(plain.job, metric, float(point["metrics"][metric.name])) for metric in asked.of]
-        for point in result["points"]
-    ]
-    return np.array(rows).T

@@ -35,12 +35,12 @@ class PointProof(Document):
 
 
 class Point(Document):
-    """One design: chip and memory, its metrics by name, its models and its proof."""
+    """One design: chip and memory, its metrics by name, its models, and its proof where one metric comes with a run."""
 
     chip: dict[str, Any]
     metrics: dict[str, Number]
     models: list[PointModel]
-    certificate: PointProof
+    certificate: PointProof | None
 
 
 class FrontProof(Document):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.front.measures import limit_of
 from phaze.front.metrics import Asked, known_values
 from phaze.front.order import beaten, closed, steps
 from phaze.schedule.problem import ROUNDING
@@ -231,7 +232,7 @@ def front_state(state: State, asked: Asked) -> FrontState:
     ]
     lanes = len(job.models[0].ways) if len(asked.runs) > 1 else 1
     units = len(state.memories) * len(opened)
-    limits = {metric: _limit_of(state, metric.more, value) for metric, value in asked.within}
+    limits = {metric: limit_of(job, metric, value) for metric, value in asked.within}
     measured = asked.measured
     found = FrontState(
         *(getattr(state, one.name) for one in fields(State)),
@@ -254,10 +255,3 @@ def front_state(state: State, asked: Asked) -> FrontState:
     found.alive &= found.allowed
     found.refresh(np.arange(len(opened)))
     return found
-
-
-def _limit_of(state: State, more: bool, value: float) -> float:
-    """A limit as a score: at least so much throughput is at most so many seconds."""
-    if not more:
-        return value * (1 + TIE)
-    return (float(state.job.models[0].training.batch) if len(state.job.models) == 1 else 1.0) / value * (1 + TIE)

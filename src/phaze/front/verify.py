@@ -1,163 +1,203 @@
 """A front checked again by the plain path: one chip at a time, the general placement solver, no structures, no arrays.
 
-files     study and limits give the digest that the front names; the list of closed units has its digest
-designs   chip, plans and metrics of a sample of the designs (or of all) by scheduling and placing anew; no design
-          beats another; the bound of each by the list, where one metric comes with a run
-proof     counts; for a sample of the units that a bound closed (or all) their bounds anew, and for a sample of the
-          opened ones every way exactly: some design of the front must be no worse, to the gap, in all metrics
+files     study and copies of its files give problem, graphs and the digest that the front names
+designs   ``front.json`` is written anew from the chips, memories and ways that it names, by scheduling and placing, and
+          compared byte for byte; no design beats another, none is above a limit, none fits as well into less memory
+list      every unit is in it once; its reason and all counts are derived; where one metric comes with a run, some
+          design is no worse than what is recorded of each unit that a bound closed, and the gaps follow
+proof     of a sample of the units (or all) the bounds anew, of opened ones every way exactly: some design must be no
+          worse, to the gap, in all metrics. The units that look best beside the designs are in every sample.
 """
 
-import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import isclose
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.front.answer import shown_value
-from phaze.front.certificate import counts_of
-from phaze.front.metrics import METRICS, known_values
+from phaze.front.answer import Stated, bounds_of, design_order, front_view, model_table
+from phaze.front.measures import Listed, Measures, listed_from
 from phaze.front.order import steps, undominated
 from phaze.front.plain import PlainFront
-from phaze.search.answer import Best
-from phaze.search.certificate import digest_of
+from phaze.search.closed import STEPS
 from phaze.search.evaluation import Evaluated
 from phaze.search.journal import Closed
-from phaze.search.plain import layers_on, planned
-from phaze.search.result import chip_document
+from phaze.search.objective import Rates
+from phaze.search.plain import PlainPlan, layers_on, planned
+from phaze.search.state import TIE
 from phaze.search.verify import NEAR, bounded
+from phaze.search.verify_answer import check_text, way_named
+from phaze.search.verify_rows import BATCH, Proved, batch_estimates, fitting_with, pick
 
 Floats = NDArray[np.float64]
 
 
-def _sampled(units: Sequence[Any], count: int | None, seed: int) -> list[Any]:
-    return list(units) if count is None or len(units) <= count else random.Random(seed).sample(list(units), count)
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A front's file with its list: the text, its document, closed units, what was found of opened ones, the code."""
+
+    text: str
+    document: Mapping[str, Any]
+    closed: Sequence[Closed]
+    evaluated: Sequence[Evaluated]
+    code: str
 
 
-def _near(said: Any, true: Any) -> bool:
-    if isinstance(true, bool) or not isinstance(true, int | float):
-        return bool(said == true)
-    return isinstance(said, int | float) and isclose(said, true, rel_tol=NEAR, abs_tol=0.0)
-
-
-def check_points(front: PlainFront, result: Mapping[str, Any], count: int | None, seed: int) -> list[str]:
-    """What is wrong with the designs themselves."""
-    wrong, points = [], front.points
-    kept = undominated(points, np.arange(points.shape[1]))
-    wrong += [f"points[{at}] is beaten by another" for at in range(points.shape[1]) if at not in set(kept.tolist())]
-    for at in _sampled(range(points.shape[1]), count, seed):
-        wrong += [f"points[{at}].{sentence}" for sentence in _check_point(front, result["points"][at])]
-    return wrong
-
-
-def _check_point(front: PlainFront, point: Mapping[str, Any]) -> Iterable[str]:
+def _design(front: PlainFront, measures: Measures, point: Mapping[str, Any]) -> Stated | str:
+    """A design made anew from the chip, memory and ways that it names, or what is wrong with it."""
     plain, job = front.plain, front.plain.job
     number, size = point["chip"]["number"], point["chip"]["hbm_bytes"]
-    if not isinstance(number, int) or not 0 <= number < front.chips or size not in job.hbm_bytes:
-        yield "chip: no chip and memory of the study"
-        return
-    hbm, electricity = job.hbm_bytes.index(size), front.electricity(number)
-    for key, true in chip_document(plain.opened, Best(number, hbm, 0.0, ()), job.hbm_bytes).items():
-        if not _near(point["chip"].get(key), true):
-            yield f"chip.{key}: {point['chip'].get(key)!r}, but {true!r}"
-    chip, seconds, joules = plain.opened.chip(number, size), [], []
-    static_w = front.plain.opened.technology.energy.static_w_per_mm2 * front.known(METRICS[1], number, hbm)
+    if type(number) is not int or not 0 <= number < front.chips or size not in job.hbm_bytes:
+        return "chip: no chip and memory of the study"
+    hbm, chip, electricity = job.hbm_bytes.index(size), plain.opened.chip(number, size), front.electricity(number)
+    if not float(plain.rates(number, hbm).rate) < np.inf:
+        return "chip: it is too dear with that memory"
+    static_w = plain.opened.technology.energy.static_w_per_mm2 * float(plain.opened.chips.area_mm2[number])
+    tables, seconds, joules, leaner = [], [], [], [hbm > 0 and len(front.memories) == 1]
     for task, said in zip(plain.networks.tasks_of(number), point["models"], strict=True):
-        wanted, graphs = (said["microbatch"], said["tensor"], said["recompute"]), task.graphs
-        ways = [w for w in task.ways if (graphs[w.graph].microbatch, graphs[w.graph].width, w.recompute) == wanted]
-        if not ways:
-            yield f"models[{task.name}]: the study knows no such microbatch, width and recompute"
-            return
-        graph = graphs[ways[0].graph]
-        plan = planned(task, ways[0], layers_on(graph, chip, electricity), size, electricity)
+        way = way_named(task, said)
+        if way is None:
+            return f"models[{task.name}]: the study knows no such microbatch, width and recompute"
+        layers = layers_on(task.graphs[way.graph], chip, electricity)
+        plan = planned(task, way, layers, size, electricity)
         if plan is None:
-            yield f"models[{task.name}]: the plan does not fit"
-            return
-        batch_s = plan.plan.batch_s
-        seconds.append(batch_s)
+            return f"models[{task.name}]: the plan does not fit"
+        less = planned(task, way, layers, job.hbm_bytes[hbm - 1], electricity) if hbm else None
+        leaner.append(less is not None and _as_good(less, plan))
+        seconds.append(plan.plan.batch_s)
         joules.append(plan.dynamic_j)
-        true = {
-            "name": task.name,
-            "throughput_per_s": task.training.batch / batch_s,
-            "batch_s": batch_s,
-            "energy_j": plan.dynamic_j + task.training.devices * static_w * batch_s,
-            "pipeline": len(plan.plan.stages),
-            "data": plan.plan.data,
-        }
-        for name, value in true.items():
-            if not _near(said.get(name), value):
-                yield f"models[{task.name}].{name}: {said.get(name)!r}, but {value!r}"
-    values = front.values(number, hbm, seconds, joules)
-    for metric, score in zip(front.asked.of, values.tolist(), strict=False):
-        said, value = point["metrics"].get(metric.name), shown_value(job, metric, score)
-        if not _near(said, value):
-            yield f"metrics.{metric.name}: {said!r}, but {value!r}"
-    if not front.inside(number, hbm, values):
-        yield "metrics: not within the limits"
+        tables.append(model_table(task, way, plan.plan, plan.dynamic_j, static_w))
+    if all(leaner):
+        return f"chip.hbm_bytes: {job.hbm_bytes[hbm - 1]} are enough"
+    values, single = measures.values(number, hbm, seconds, joules), front.values(number, hbm, seconds, joules)
+    if not all(isclose(a, b, rel_tol=NEAR) for a, b in zip(values.tolist(), single.tolist(), strict=True)):
+        return f"metrics: {values.tolist()}, but {single.tolist()} by the formulas for one chip"
+    return (
+        Stated(number, hbm, tables, values) if front.inside(number, hbm, values) else "metrics: not within the limits"
+    )
 
 
-def check_closed(
-    front: PlainFront, result: Mapping[str, Any], closed: Sequence[Closed], evaluated: Sequence[Evaluated]
-) -> list[str]:
-    """What is wrong with the list of closed units and what the certificate says of it."""
-    said, plain = result["certificate"], front.plain
-    if [one.chip for one in closed] != list(range(front.chips * len(front.memories))):
+def _as_good(less: PlainPlan, than: PlainPlan) -> bool:
+    seconds, joules = (less.plan.batch_s, than.plan.batch_s), (less.dynamic_j, than.dynamic_j)
+    return all(own <= other * (1 + TIE / 2) for own, other in (seconds, joules))
+
+
+def _designs(
+    front: PlainFront, measures: Measures, points: Sequence[Mapping[str, Any]]
+) -> tuple[list[Stated], list[str]]:
+    """All designs made anew, in their order, and what is wrong with them."""
+    found, wrong = [], []
+    for at, point in enumerate(points):
+        design = _design(front, measures, point)
+        if isinstance(design, str):
+            wrong.append(f"points[{at}].{design}")
+        else:
+            found.append(design)
+    if wrong or not found:
+        return found, wrong or ["points: there is none"]
+    weighed = len(front.asked.of)
+    values = np.stack([one.values for one in found], axis=1)[:weighed]
+    numbers = [measures.unit(one.chip, one.hbm) for one in found]
+    kept = set(undominated(values, np.arange(len(found))).tolist())
+    wrong += [f"points[{at}] is beaten by another" for at in range(len(found)) if at not in kept]
+    if design_order(front.asked, numbers, values) != list(range(len(found))):
+        wrong.append("points: not in the order of their metrics")
+    return found, wrong
+
+
+def _reason(row: Closed, entry: Evaluated | None, inside: bool, covered: bool | None) -> str:
+    """The reason that follows for a unit; ``covered`` None: what bounds its ways is not in the list."""
+    if entry is not None and entry.error:
+        return "failed"
+    if row.bound is None:
+        return "memory"
+    if entry is not None:
+        return "evaluated"
+    if not inside:
+        return "within"
+    if covered is None or row.reason == "open":
+        return row.reason if row.reason in ("within", "bound", "open") else "bound"
+    return "bound" if covered else "open"
+
+
+def _covered(listed: Listed) -> NDArray[np.bool_]:
+    """Which units some design is no worse than, to the gap, by what is recorded of them."""
+    run, weighed = listed.run_metrics, listed.weighed
+    lower, points = listed.lower[:weighed, 0, :], steps(listed.points[:weighed])
+    raised = steps(np.where(run[:, None], lower / (1 - listed.gap) if listed.gap < 1 else np.inf, lower))
+    found = np.zeros(lower.shape[1], np.bool_)
+    for at in range(points.shape[1]):
+        found |= (points[:, at][:, None] <= raised).all(axis=0)
+    return found
+
+
+def check_units(front: PlainFront, measures: Measures, listed: Listed | None, claim: Claim) -> list[str]:
+    """What is wrong with the list of closed units."""
+    chips, closed = front.chips, claim.closed
+    if [one.chip for one in closed] != list(range(chips * len(front.memories))):
         return ["the journal does not close every unit once"]
-    true = {
-        "asked_gap": plain.job.gap,
-        "closed": counts_of(closed, plain.opened.kept),
-        "units": len(closed),
-        "list_digest": digest_of(closed, evaluated),
-    }
-    wrong = [
-        f"certificate.{key}: {said.get(key)!r}, but {value!r}" for key, value in true.items() if said.get(key) != value
-    ]
-    if float(said["gap"]) > plain.job.gap and not any(one.reason in ("open", "failed") for one in closed):
-        wrong += [] if _unproved(evaluated) else [f"certificate.gap: {said['gap']!r} is more than was asked for"]
-    return wrong + _check_bounds_of_points(front, result, closed)
-
-
-def _unproved(evaluated: Sequence[Evaluated]) -> bool:
-    """Whether some schedule was not proved, which leaves a gap."""
-    return any(ran.lower < ran.value * (1 - NEAR) for one in evaluated for ran in one.ran)
-
-
-def _check_bounds_of_points(front: PlainFront, result: Mapping[str, Any], closed: Sequence[Closed]) -> list[str]:
-    """The bound of every design from the list: the least of all units that are no worse in what is known of them."""
-    asked, job = front.asked, front.plain.job
-    if len(asked.runs) > 1 or asked.runs[0] not in asked.of:
-        return []
-    sizes = [job.hbm_bytes[at] for at in front.memories]
-    others = [at for at, metric in enumerate(asked.of) if metric.kind is None]
-    row = asked.of.index(asked.runs[0])
-    known = np.stack([steps(known_values(asked.of[at], front.plain.opened, sizes).ravel()) for at in others])
-    bounds = np.array([np.inf if one.bound is None or one.reason == "within" else one.bound for one in closed])
-    wrong = []
-    for at, point in enumerate(result["points"]):
-        inside = (known <= steps(front.points[others, at])[:, None]).all(axis=0)
-        least = min(float(bounds[inside].min(initial=np.inf)), float(front.points[row, at]))
-        true = {"bound": shown_value(job, asked.of[row], least), "gap": max(0.0, 1 - least / front.points[row, at])}
-        for key, value in true.items():
-            if not isclose(float(point["certificate"][key]), value, rel_tol=NEAR, abs_tol=1e-9):
-                wrong.append(f"points[{at}].certificate.{key}: {point['certificate'][key]!r}, but {value!r}")
+    entries = {one.chip: one for one in claim.evaluated}
+    if not entries.keys() <= set(range(len(closed))):
+        return ["the journal has opened units that there are none of"]
+    fits = np.concatenate([fitting_with(front.plain, hbm) for hbm in front.memories])
+    inside = measures.allowed() if listed is None else listed.inside[0]
+    covered, wrong = None if listed is None else _covered(listed), list[str]()
+    for row in closed:
+        entry = entries.get(row.chip)
+        if row.bound is not None and not (type(row.bound) is float and 0 < row.bound < np.inf):
+            wrong.append(f"unit {row.chip} has the bound {row.bound!r}, which is none")
+            continue
+        reason = _reason(row, entry, bool(inside[row.chip]), None if covered is None else bool(covered[row.chip]))
+        if row.reason != reason:
+            wrong.append(f"unit {row.chip} is said to be closed by '{row.reason}', and it is by '{reason}'")
+        elif reason == "memory" and fits[row.chip]:
+            wrong.append(f"unit {row.chip} is said to fit nothing, and every model fits")
+        if listed is not None and entry is not None and np.isfinite(entry.lower) and row.bound != entry.lower:
+            wrong.append(f"unit {row.chip} has the bound {row.bound!r}, and {entry.lower!r} when it was opened")
+        if (row.step == "exact") != (reason == "evaluated") or row.step not in STEPS:
+            wrong.append(f"unit {row.chip} is said to be closed in the step '{row.step}'")
     return wrong
 
 
-def check_units(front: PlainFront, closed: Sequence[Closed], count: int | None, seed: int) -> list[str]:
-    """What is wrong with the bounds of units that a bound, a limit or memory closed."""
-    ours = _sampled([one for one in closed if one.reason in ("bound", "memory", "within")], count, seed)
-    plain, job = front.plain, front.plain.job
-    numbers = [one.chip % front.chips for one in ours]
+def _promise(front: PlainFront, measures: Measures, designs: Sequence[Stated]) -> Floats:
+    """By unit how near the designs come to it by estimates alone, the least first: over designs that are no worse in
+    what is known the least, over metrics of a run the most, of its estimate over the design's."""
+    asked, chips, memories = front.asked, front.chips, list(front.memories)
+    seconds, runs = batch_estimates(front.plain), []
+    for rates in measures.rates:
+        some = Rates(rates.rate[memories], rates.weight, rates.delays)
+        values = np.stack([some.value(np.broadcast_to(own, (len(memories), chips)), 0.0) for own in seconds])
+        runs.append(front.plain.scale.score(values).ravel())
+    known = [measures.known[metric.name] for metric in asked.of if metric.kind is None]
+    found = np.full(len(memories) * chips, np.inf)
+    for design in designs:
+        unit = measures.unit(design.chip, design.hbm)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            worst = np.max([own[unit] / own for own in runs], axis=0)
+        better = np.all([own[unit] <= own * (1 + TIE) for own in known], axis=0) if known else np.ones(len(found), bool)
+        found = np.where(better, np.fmin(found, worst), found)
+    return np.asarray(-found)
+
+
+def _prove_bounds(front: PlainFront, rows: Sequence[Closed]) -> list[str]:
+    """What is wrong with the bounds of units that were not opened."""
+    plain, job, wrong = front.plain, front.plain.job, []
+    numbers = [one.chip % front.chips for one in rows]
     layers = bounded(plain, numbers, [plain.opened.chip(number, job.hbm_bytes[-1]) for number in numbers])
-    wrong = []
-    for one, chip, own in zip(ours, numbers, layers, strict=True):
+    first = front.asked.measured.index(front.asked.runs[0])
+    for one, chip, own in zip(rows, numbers, layers, strict=True):
         hbm = front.memories[one.chip // front.chips]
-        for values in _bounds(front, chip, hbm, own.seconds, own.joules):
-            if one.reason == "memory":
-                wrong.append(f"unit {one.chip} is said to fit nothing, and something fits")
-            elif front.inside(chip, hbm, values) and not front.covered(values, job.gap):
+        every = _bounds(front, chip, hbm, own.seconds, own.joules)
+        for values in every:
+            free = one.reason not in ("open", "failed") and front.inside(chip, hbm, values)
+            if free and not front.covered(values, job.gap):
                 wrong.append(f"unit {one.chip} may have {values.tolist()}, which no design of the front covers")
+                break
+        least = min((float(values[first]) for values in every), default=np.inf)
+        if one.bound is not None and one.bound > least * (1 + NEAR):
+            wrong.append(f"unit {one.chip} is said to have a bound of {one.bound!r}, and it is {least!r}")
     return wrong
 
 
@@ -176,11 +216,10 @@ def _bounds(front: PlainFront, chip: int, hbm: int, seconds: Any, joules: Any) -
     return [front.values(chip, hbm, [s for s, _ in least], [j for _, j in least])]
 
 
-def check_opened(front: PlainFront, closed: Sequence[Closed], count: int | None, seed: int) -> list[str]:
+def _prove_opened(front: PlainFront, rows: Sequence[Closed]) -> list[str]:
     """What is wrong with opened units: a way on one that no design of the front covers."""
-    ours = _sampled([one for one in closed if one.reason == "evaluated"], count, seed)
     wrong = []
-    for one in ours:
+    for one in rows:
         chip, hbm = one.chip % front.chips, front.memories[one.chip // front.chips]
         for values in front.exact(chip, hbm):
             if front.inside(chip, hbm, values) and not front.covered(values, front.plain.job.gap):
@@ -189,19 +228,27 @@ def check_opened(front: PlainFront, closed: Sequence[Closed], count: int | None,
     return wrong
 
 
-def objections(
-    front: PlainFront,
-    result: Mapping[str, Any],
-    closed: Sequence[Closed],
-    evaluated: Sequence[Evaluated],
-    count: int | None,
-    seed: int,
-) -> list[str]:
-    """Everything that is wrong with a front; ``count`` units are sampled, None takes all."""
-    few = None if count is None else max(1, count // 20)
-    return [
-        *check_points(front, result, few, seed),
-        *check_closed(front, result, closed, evaluated),
-        *check_opened(front, closed, few, seed),
-        *check_units(front, closed, count, seed),
-    ]
+def verified(front: PlainFront, measures: Measures, claim: Claim, sample: tuple[int | None, int]) -> Proved:
+    """Everything that is wrong with a front; ``sample`` are how many units are proved anew (None: all) and its seed."""
+    designs, wrong = _designs(front, measures, claim.document["points"])
+    if wrong:
+        return Proved(wrong, 0, 0)
+    points = np.stack([one.values for one in designs], axis=1)
+    front = replace(front, points=points[: len(front.asked.of)])
+    listed = listed_from(measures, bounds_of(claim.closed), points) if len(front.asked.runs) == 1 else None
+    if listed is not None and listed.lower.shape[2] != len(claim.closed):
+        return Proved(["the journal does not close every unit once"], 0, 0)
+    if wrong := check_units(front, measures, listed, claim):
+        return Proved(wrong, 0, 0)
+    true = front_view(measures, front.plain.opened, designs, listed, (claim.closed, claim.evaluated, claim.code))
+    if wrong := check_text(claim.text, claim.document, true, "front.json"):
+        return Proved(wrong, 0, 0)
+    count, seed = sample
+    loose = [one for one in claim.closed if one.reason in ("bound", "within", "open", "failed")]
+    opened = [one for one in claim.closed if one.reason == "evaluated"]
+    promise, few = _promise(front, measures, designs), None if count is None else max(1, count // 20)
+    some, exact, total = pick(loose, promise, count, seed), pick(opened, promise, few, seed), len(loose) + len(opened)
+    for start in range(0, len(some), BATCH):
+        if wrong := _prove_bounds(front, some[start : start + BATCH]):
+            return Proved(wrong, start + BATCH, total)
+    return Proved(_prove_opened(front, exact), len(some) + len(exact), total)

@@ -38,17 +38,20 @@ CHUNK = 1 << 16
 BATCH = 64
 
 
-def fitting(plain: Plain) -> Flags:
-    """For each chip whether every model fits with some memory that counts, within the space's price."""
-    job, opened, found = plain.job, plain.opened, np.zeros(len(plain.opened), np.bool_)
+def fitting_with(plain: Plain, hbm: int) -> Flags:
+    """For each chip whether every model fits into that memory, and chip and memory are within the space's price."""
+    job, opened, size = plain.job, plain.opened, plain.job.hbm_bytes[hbm]
     most, dies, fab = job.space.keep.most_usd, opened.base.silicon.dies, opened.technology.fab
-    for hbm in plain.memories:
-        size = job.hbm_bytes[hbm]
-        if all(any(plain.fits(task, way, size) for way in task.ways) for task in job.models):
-            if most is None:
-                return np.ones(len(opened), np.bool_)
-            found |= making_usd(opened.chips, dies, fab, load_terms(), size) <= most * (1 + 1e-12)
-    return found
+    if not all(any(plain.fits(task, way, size) for way in task.ways) for task in job.models):
+        return np.zeros(len(opened), np.bool_)
+    if most is None:
+        return np.ones(len(opened), np.bool_)
+    return np.asarray(making_usd(opened.chips, dies, fab, load_terms(), size) <= most * (1 + 1e-12))
+
+
+def fitting(plain: Plain) -> Flags:
+    """For each chip whether every model fits with some memory that counts."""
+    return np.asarray(np.stack([fitting_with(plain, hbm) for hbm in plain.memories]).any(axis=0))
 
 
 def _reason(row: Closed, entry: Evaluated | None, cut: float) -> str:
@@ -146,7 +149,7 @@ def pick(rows: Sequence[Closed], estimate: Floats, count: int | None, seed: int)
 
 @dataclass(frozen=True, slots=True)
 class Proved:
-    """What proving rows anew found: objections, and how many rows of how many were proved."""
+    """What checking found: objections, and how many rows of how many were proved anew."""
 
     wrong: list[str]
     proved: int
