@@ -133,10 +133,10 @@ def test_a_peer_that_is_not_installed_is_said_and_is_no_fault(monkeypatch: pytes
     found = cost.section(shapes=((64, 64, 64), (128, 64, 64)), simulated=((64, 64, 64),))
     lacking = [line for line in found.lines if line.missing]
     assert len(lacking) == 5
-    assert {line.missing for line in lacking} == {"not installed: pip install 'phaze-codesign[peers]'"}
+    assert {line.missing for line in lacking} == {"not installed: pip install -e '.[peers]' in phaze's folder"}
     document = document_of([found], {"processor": "p", "cores": 2, "system": "s", "python": "3.11", "load": None})
     assert document["agree"]
-    assert "not installed: pip install 'phaze-codesign[peers]'" in printed(document)
+    assert "not installed: pip install -e '.[peers]' in phaze's folder" in printed(document)
 
 
 def test_a_peer_that_fails_is_said() -> None:

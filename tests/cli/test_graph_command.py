@@ -77,7 +77,7 @@ WRONG: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("heads 32 of gpt does not divide by 3", ("--gpt", GPT, "--sequence", 64, "--tensor", 3)),
     ("there is no such file", ("--model", "none.json")),
     ("'flash' is not one of 'eager', 'fused'", ("--model", "bert-large", "--attention", "flash")),
-    ("is not one of 'none', 'elementwise', 'full'", ("--model", "bert-large", "--fusion", "all")),
+    ("is not one of 'none', 'chains', 'elementwise', 'full'", ("--model", "bert-large", "--fusion", "all")),
 )
 
 
@@ -95,7 +95,7 @@ def test_without_torch_a_trace_is_refused_and_says_how_to_get_it(phaze: Phaze, m
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "torch" else real(name))
     ran = phaze("graph", "--model", "gpt2-xl", "--tensor", 2)
     assert ran.code == 2
-    assert "install phaze-codesign[torch]" in ran.err
+    assert "pip install -e '.[torch]'" in ran.err
     assert phaze("graph", "--model", "gpt2-xl", "--json").code == 0
 
 

@@ -59,7 +59,7 @@ def test_without_pyarrow_there_is_one_sentence(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     ran = phaze("export", run, "--to", "parquet", "--out", run / "chips.parquet")
     assert ran.code == 2
-    assert "pip install 'phaze-codesign[parquet]'" in ran.err
+    assert "pip install -e '.[parquet]' in phaze's folder" in ran.err
 
 
 def test_frames_give_the_same_bytes_twice() -> None:

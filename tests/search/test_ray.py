@@ -167,7 +167,7 @@ def test_without_ray_it_is_said_how_to_install_it(
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     ran = phaze("search", "--model", "bert-large", "--engine", "ray", "--out", tmp_path)
     assert ran.code == 2
-    assert ran.err == "phaze: --engine ray: Ray is not installed; pip install 'phaze-codesign[ray]'.\n"
+    assert ran.err == "phaze: --engine ray: Ray is not installed; pip install -e '.[ray]' in phaze's folder.\n"
 
 
 @needs_ray

@@ -15,7 +15,7 @@ from typing import Any
 
 from phaze.files import write_whole
 
-NOT_INSTALLED = "not installed: pip install 'phaze-codesign[peers]'"
+NOT_INSTALLED = "not installed: pip install -e '.[peers]' in phaze's folder"
 QUESTION, ANSWER = "question.json", "answer.json"
 
 

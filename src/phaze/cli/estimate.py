@@ -22,7 +22,7 @@ ChipName = Annotated[str | None, typer.Option("--chip", help="A preset, or the p
 ClusterName = Annotated[str | None, typer.Option("--cluster", help="A preset, or the path of a cluster file.")]
 BasisName = Annotated[str, typer.Option("--basis", help="Constants: calibrated, datasheet or ideal.")]
 LoadName = Annotated[str, typer.Option("--load", help="One operator alone, or queued in training.")]
-Fusing = Annotated[str, typer.Option("--fusion", help="With --graph: fuse none, elementwise or full before.")]
+Fusing = Annotated[str, typer.Option("--fusion", help="With --graph: fuse none, chains, elementwise or full before.")]
 Residency = Annotated[bool, typer.Option(help="With --graph: keep results in the global buffer where they fit.")]
 
 

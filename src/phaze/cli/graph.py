@@ -31,7 +31,8 @@ Kernels = Annotated[
 ]
 Spread = Annotated[bool, typer.Option("--sequence-parallel", help="Shard what tensor parallelism leaves whole.")]
 Fusion = Annotated[
-    Literal["none", "elementwise", "full"], typer.Option(help="none, elementwise, or full: also epilogues of products.")
+    Literal["none", "chains", "elementwise", "full"],
+    typer.Option(help="none, chains, elementwise, or full: also epilogues of products."),
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Trace PyTorch even if the graph comes along.")]
 Check = Annotated[bool, typer.Option("--check", help="List the operators that phaze does not know, all at once.")]

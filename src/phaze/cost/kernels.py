@@ -305,7 +305,11 @@ def sweep(
 
 
 def warm() -> None:
-    """Compile and cache every kernel."""
+    """Compile and cache every kernel; one product alone calls them from Python, with other types than a sweep."""
+    from phaze.cost.mapping import TensorPart, product
+    from phaze.cost.products import map_product
+
+    map_product(product(1, 8, 8, 8), TensorPart(1, 2, 2, 1024.0, 1e9, 1e9, 2.0**20, 1e9, 1e9))
     sizes = np.array([[1, 8, 8, 8, 2]], np.int64)
     held = np.array([[128.0, 128.0, 128.0, np.inf, np.inf, np.inf]])
     shapes = np.array([[1, 2, 2]], np.int64)

@@ -13,7 +13,9 @@ def parquet_bytes(frame: Frame) -> bytes:
         from pyarrow import parquet
     except ImportError:
         raise InputError(
-            "--to parquet", "pyarrow is not installed", "pip install 'phaze-codesign[parquet]', or export to csv"
+            "--to parquet",
+            "pyarrow is not installed",
+            "pip install -e '.[parquet]' in phaze's folder, or export to csv",
         ) from None
     out = io.BytesIO()
     parquet.write_table(arrow.table({name: column.tolist() for name, column in frame.items()}), out)

@@ -91,7 +91,9 @@ def need_torch(what: str, loads: bool = True) -> None:
     """An InputError unless PyTorch and transformers are there and, where this process ``loads`` them, import."""
     for name in ("torch", "transformers"):
         if importlib.util.find_spec(name) is None:
-            raise InputError(what, f"a trace needs {name}, which is missing", "install phaze-codesign[torch]")
+            raise InputError(
+                what, f"a trace needs {name}, which is missing", "pip install -e '.[torch]' in phaze's folder"
+            )
         try:
             if loads:
                 importlib.import_module(name)

@@ -251,8 +251,12 @@ def warm() -> None:
     """Compile and cache every kernel of the room."""
     from phaze.placement.answer import place
     from phaze.placement.cluster_profile import any_problem_of
+    from phaze.placement.event_kernels import interleaved_events
     from phaze.placement.one.answer import place as place_one
     from phaze.placement.one.profile import problem_of
+
+    # Placement itself never interleaves: only plans with chunks, and their pages, ask for these events.
+    interleaved_events(np.ones(2), np.ones(2), 2, 2, np.empty((2, 2, 4)))
 
     numbers = {"forward_s": 1.0, "backward_s": 2.0, "parameter_bytes": 1.0, "activation_bytes": 1.0, "sharded": True}
     layers = [{"id": i, **numbers} for i in range(3)]

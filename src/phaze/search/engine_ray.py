@@ -220,7 +220,7 @@ class RayEngine:
 
     def __init__(self, address: str, count: int) -> None:
         if importlib.util.find_spec("ray") is None:
-            raise InputError(WHERE, "Ray is not installed", "pip install 'phaze-codesign[ray]'")
+            raise InputError(WHERE, "Ray is not installed", "pip install -e '.[ray]' in phaze's folder")
         self.address = checked_address(address)
         short = "/tmp" if Path("/tmp").is_dir() else None  # the names of sockets must be short
         self.folder = tempfile.mkdtemp(prefix="phaze-ray-", dir=short)
