@@ -92,11 +92,29 @@ def _sentence(model: type[BaseModel], fault: ErrorDetails) -> tuple[str, str]:
     return f"{value} cannot be used", fault["msg"][:1].lower() + fault["msg"][1:]
 
 
+def _of_one_form(faults: list[ErrorDetails]) -> list[ErrorDetails]:
+    """Where a value may have several forms, only what is wrong in the form that it has: a list of tables is no text,
+    but that is not what is wrong with it."""
+
+    def other_form(fault: ErrorDetails) -> bool:
+        steps = fault["loc"]
+        return (
+            bool(steps)
+            and steps[-1] in ("str", "bool")
+            and any(len(other["loc"]) > len(steps) and other["loc"][: len(steps) - 1] == steps[:-1] for other in faults)
+        )
+
+    return [fault for fault in faults if not other_form(fault)]
+
+
 def first_fault(model: type[BaseModel], error: ValidationError, where: str) -> InputError:
     """The fault to report first: an unknown key explains a missing one, so it goes before."""
-    faults = sorted(error.errors(include_url=False), key=lambda fault: fault["type"] != "extra_forbidden")
+    found = _of_one_form(error.errors(include_url=False))
+    faults = sorted(found, key=lambda fault: fault["type"] != "extra_forbidden")
     fault = faults[0]
     steps = fault["loc"][:-1] if fault["type"] == "extra_forbidden" else fault["loc"]
-    path = spell_path(steps)
+    path = spell_path(
+        tuple(step for step in steps if not (isinstance(step, str) and step.startswith(("list[", "function-"))))
+    )
     problem, remedy = _sentence(model, fault)
     return InputError(f"{where}: {path}" if path else where, problem, remedy)

@@ -61,7 +61,7 @@ def _cluster_keys(rng: random.Random) -> dict[str, Any]:
                 "name": f"level{i}",
                 "kind": "switch",
                 "size": size,
-                "bandwidth": rng.choice([1.0, 3.0, 1e11, 1e-6, 1e18]),
+                "bandwidth": rng.choice([1.0, 3.0, 1e11, 1e6, 1e18]),
                 "latency": rng.choice([0, 0.1, 1e-6, 1e9]),
             }
             for i, size in enumerate(sizes)

@@ -25,11 +25,12 @@ from phaze.documents import check, notation_of, parse
 from phaze.errors import InfeasibleError, InputError
 from phaze.evaluate.answer import fixed_document, planned_document, shortage_document
 from phaze.evaluate.fixed import fixed_plan
+from phaze.evaluate.headroom import USUAL_HEADROOM
 from phaze.evaluate.interleave import with_chunks
 from phaze.evaluate.job_file import asked_job, reopened, run_job
 from phaze.evaluate.levers import sought_levers
 from phaze.evaluate.plan import candidates, experts_plan, rule_of_thumb
-from phaze.evaluate.request import Asked, request_of
+from phaze.evaluate.request import Asked, AskedAttention, request_of
 from phaze.evaluate.run_file import job_of as run_job_of
 from phaze.export.opened import read_plan
 from phaze.files import read_text
@@ -147,9 +148,10 @@ def plan(
     widths: Sequence[int] | None = None,
     zero: int | None = None,
     recompute: Recompute = "best",
-    attention: Attention = "eager",
+    attention: AskedAttention | None = None,
     basis: Basis = "calibrated",
     chunks: Sequence[int] | None = None,
+    headroom: float = USUAL_HEADROOM,
 ) -> Planned:
     """The fastest split of a job over devices that exist."""
     given = [(name, sizes) for name, sizes in (("gpt", gpt), ("llama", llama)) if sizes is not None]
@@ -159,7 +161,7 @@ def plan(
     asked = Asked(
         str(name), sizes, chip, devices, batch, cluster, stack, sequence,
         None if microbatches is None else tuple(microbatches), None if widths is None else tuple(widths),
-        zero, recompute, attention, basis, None if chunks is None else tuple(chunks),
+        zero, recompute, attention, basis, None if chunks is None else tuple(chunks), headroom,
     )  # fmt: skip
     request = request_of(asked)
     found = with_chunks(request, list(candidates(request)))
@@ -168,7 +170,7 @@ def plan(
         raise InfeasibleError(document["shortage"]["sentence"], document)
     document = {
         **planned_document(request, found, rule_of_thumb(request, found), experts_plan(request, found)),
-        "job": asked_job(asked, request, found[0].problem.zero),
+        "job": asked_job(asked, request, found[0]),
     }
     return _planned(document, request.setting.chip.hbm.size_bytes)
 

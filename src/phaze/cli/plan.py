@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from phaze.evaluate.plan import Candidate, Request
-    from phaze.evaluate.request import Asked
+    from phaze.evaluate.request import Asked, AskedAttention
     from phaze.hardware.calibration import Basis
     from phaze.placement.cluster_problem import Choice
 
@@ -46,7 +46,13 @@ Chunks = Annotated[
 Recompute = Annotated[
     str, typer.Option(help="none, selective or full on every stage; best chooses stage by stage.", show_default=True)
 ]
-Attention = Annotated[str, typer.Option(help="eager, or fused (scores never leave the chip).")]
+Attention = Annotated[
+    str | None,
+    typer.Option(help="eager, fused (scores never leave the chip), or best of both; without it as the stack runs it."),
+]
+Headroom = Annotated[
+    str, typer.Option(help="Share of memory to leave free, such as 6% or 0.06; a fixed plan may fill all of it.")
+]
 Html = Annotated[str | None, typer.Option("--html", help="Write the plan's page to this file as well.")]
 Datasheet = Annotated[bool, typer.Option("--datasheet", help="Use no measured constants, only the data sheet's.")]
 
@@ -67,7 +73,8 @@ def plan(
     chunks: Chunks = None,
     zero: Zero = None,
     recompute: Recompute = "best",
-    attention: Attention = "eager",
+    attention: Attention = None,
+    headroom: Headroom = "6%",
     datasheet: Datasheet = False,
     fixed: Fixed = None,
     html: Html = None,
@@ -82,11 +89,10 @@ def plan(
         return _paged(_fixed(fixed, basis, perfetto), html)
     if chip is None or devices is None or batch is None:
         raise InputError("plan", "a job needs a chip, devices and a batch", "add --chip, --devices and --batch")
+    from phaze.evaluate.headroom import parse_headroom
     from phaze.evaluate.request import Asked
 
     name, sizes = _model(model, gpt, llama, sequence)
-    if attention not in ("eager", "fused"):
-        raise InputError("--attention", f"'{attention}' is not known", "allowed: eager, fused")
     asked = Asked(
         model=name,
         sizes=sizes,
@@ -100,9 +106,10 @@ def plan(
         widths=_numbers("--tensor", tensor),
         zero=zero,
         recompute=cast("Choice", recompute),
-        attention="fused" if attention == "fused" else "eager",
+        attention=cast("AskedAttention | None", attention),
         basis=basis,
         chunks=_numbers("--chunks", chunks),
+        headroom=parse_headroom(headroom, "--headroom"),
     )
     return _paged(_planned(asked, perfetto), html)
 
@@ -203,7 +210,7 @@ def _planned(asked: "Asked", perfetto: str | None) -> Answer:
         write_trace(perfetto, [(asked.model, best.problem, best.plan)])
     document = {
         **planned_document(request, found, rule_of_thumb(request, found), experts_plan(request, found)),
-        "job": asked_job(asked, request, best.problem.zero),
+        "job": asked_job(asked, request, best),
     }
 
     def show(console: "Console") -> None:

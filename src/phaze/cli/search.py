@@ -22,6 +22,13 @@ Workers = Annotated[int, typer.Option("--workers", help="Processes; 0 takes one 
 Rules = Annotated[str | None, typer.Option("--rules", help="icml24 or cluster, as in the study.")]
 Engine = Annotated[str, typer.Option("--engine", help="local: processes of this machine; ray: a Ray cluster.")]
 Address = Annotated[str | None, typer.Option("--address", help="With ray: auto (what runs here), local, or HOST:PORT.")]
+Attention = Annotated[
+    str | None,
+    typer.Option("--attention", help="Rules cluster: eager, fused, or best of both; without it as the stack runs it."),
+]
+Headroom = Annotated[
+    str | None, typer.Option("--headroom", help="Rules cluster: share of memory to leave free; 6% if nothing is said.")
+]
 Settings = Annotated[list[str] | None, typer.Option("--set", help="a.b=c: change a value of the study.")]
 
 
@@ -56,6 +63,8 @@ def search(
     rules: Rules = None,
     engine: Engine = "local",
     address: Address = None,
+    attention: Attention = None,
+    headroom: Headroom = None,
     settings: Settings = None,
 ) -> Answer:
     """Search the best chip and the best placement on it, together, to a proven gap.
@@ -65,6 +74,7 @@ def search(
     """
     began = monotonic()
     from phaze.cli.report import write_search_page
+    from phaze.documents import dumps
     from phaze.hardware.write import toml_text
     from phaze.report.search_sheet import live, show_result
     from phaze.search.deadline import left_of
@@ -73,7 +83,8 @@ def search(
     from phaze.study.load import question_of, study_of
 
     chosen = [*(settings or []), *([f"search.gap={gap!r}"] if gap is not None else [])]
-    chosen += [f'rules="{rules}"'] if rules is not None else []
+    given = {"rules": rules, "training.attention": attention, "training.headroom": headroom}
+    chosen += [f"{key}={dumps(value)}" for key, value in given.items() if value is not None]
     raw, where = settled(study, model, chosen)
     checked = study_of(raw, where)
     folder = Path(out) if out is not None else Path("runs") / checked.name

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from phaze.evaluate.headroom import memory_left
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.plan import Candidate, Request
 from phaze.evaluate.prices import LevelPrices
 from phaze.evaluate.run_file import Job
+from phaze.graph.experts import notes_of
 from phaze.graph.ir import Model
 from phaze.graph.opset import flops
 from phaze.hardware.calibration import Basis, trust_of
@@ -33,6 +35,7 @@ class Facts:
     chip: Chip
     batch: int
     basis: Basis
+    headroom: float = 0.0
 
 
 def model_flops(model: Model) -> float:
@@ -63,11 +66,13 @@ def _document(facts: Facts, problem: ClusterProblem, plan: Plan) -> dict[str, An
     used = plan.tensor * len(plan.stages) * plan.data
     work = model_flops(model) * plan.tensor * problem.microbatches
     trusted = trust_of(chip.calibration, facts.basis)
+    document = document_of(plan)
     return {
-        **document_of(plan),
+        **document,
         "rules": "cluster",
         "microbatch": model.microbatch,
         "sequence_parallel": model.sequence_parallel,
+        "attention": model.attention,
         "chunks": plan.chunks,
         "zero": problem.zero,
         "devices_used": used,
@@ -75,8 +80,9 @@ def _document(facts: Facts, problem: ClusterProblem, plan: Plan) -> dict[str, An
         "share_of_peak": work / (plan.batch_s * used * chip.peak_flops),
         "constants": {"basis": trusted.basis, "band": trusted.band},
         "cluster": cluster_document(problem.cluster, chip),
+        "memory_left": memory_left(document["stages"], chip.hbm.size_bytes, facts.headroom),
         "evaluated": ["chunks"] if plan.chunks > 1 else [],
-        "approximations": list(model.approximations),
+        "approximations": list(notes_of(model)),
     }
 
 
@@ -107,6 +113,7 @@ def _brief(candidate: Candidate, best: Plan) -> dict[str, Any]:
         "chunks": plan.chunks,
         "zero": candidate.problem.zero,
         "sequence_parallel": candidate.sequence_parallel,
+        "attention": candidate.model.attention,
         "recompute": sorted({stage.recompute for stage in plan.stages}),
         "batch_s": plan.batch_s,
         "slower": plan.batch_s / best.batch_s - 1,
@@ -148,7 +155,7 @@ def planned_document(
     """
     best = found[0]
     assert best.plan is not None
-    facts = Facts(best.model, request.setting.chip, request.batch, request.setting.basis)
+    facts = Facts(best.model, request.setting.chip, request.batch, request.setting.basis, request.headroom)
     fitting = [candidate for candidate in found if candidate.plan is not None]
     prices = LevelPrices(request.setting.cluster, request.setting.basis)
     require_true(best.problem, document_of(best.plan), prices)

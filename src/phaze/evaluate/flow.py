@@ -9,10 +9,11 @@ arrays over all chips and asks this path only about chips that may still win. Th
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from phaze.cost.parts import chip_arrays
 from phaze.evaluate.passes import LayerPasses, Pass, passes_of, problem_on, table_of, times_on
+from phaze.graph.experts import notes_of
 from phaze.graph.fuse import fuse
 from phaze.graph.ir import Attention, Model
 from phaze.hardware.chip import Chip
@@ -37,7 +38,8 @@ class Training:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A model at one width and microbatch, fused: its distinct layers, which of them each call runs, and the edges."""
+    """A model at one width and microbatch, fused: its distinct layers, which of them each call runs, and the edges;
+    how its attention runs, and what an answer must say beside its numbers."""
 
     width: int
     microbatch: int
@@ -45,6 +47,7 @@ class Prepared:
     calls: tuple[int, ...]
     edges: tuple[tuple[int, int, float], ...]
     attention: Attention = "eager"
+    notes: tuple[str, ...] = ()
 
     @property
     def passes(self) -> tuple[Pass, ...]:
@@ -70,13 +73,13 @@ def prepare_fused(fused: Model, link_bytes_per_s: float, residency: bool = True)
     layers = tuple(passes_of(layer, link_bytes_per_s, residency=residency) for layer in fused.layers)
     edges = tuple((edge.source, edge.target, float(edge.bytes)) for edge in fused.edges)
     calls = tuple(call.layer for call in fused.calls)
-    return Prepared(fused.tensor, fused.microbatch, layers, calls, edges, fused.attention)
+    return Prepared(fused.tensor, fused.microbatch, layers, calls, edges, fused.attention, notes_of(fused))
 
 
 def block_of(model: Prepared) -> Prepared:
     """The most repeated layer of a model as a model of its own, called once; the first of equals."""
     kind = max(range(len(model.layers)), key=lambda at: (model.calls.count(at), -at))
-    return Prepared(model.width, model.microbatch, (model.layers[kind],), (0,), (), model.attention)
+    return replace(model, layers=(model.layers[kind],), calls=(0,), edges=())
 
 
 def layer_schedules(model: Prepared, chip: Chip, limits: Limits | None = None) -> tuple[Schedule, ...]:

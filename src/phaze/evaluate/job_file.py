@@ -13,7 +13,7 @@ from pydantic import Field
 from phaze.documents import Count, Document, check
 from phaze.errors import InputError
 from phaze.evaluate.layers import Setting
-from phaze.evaluate.plan import Request
+from phaze.evaluate.plan import Candidate, Request
 from phaze.evaluate.plan_file import require_job_plan
 from phaze.evaluate.request import Asked
 from phaze.evaluate.run_file import Job, Reference, Size
@@ -57,8 +57,8 @@ class Reopened:
     setting: Setting
 
 
-def asked_job(asked: Asked, request: Request, zero: int) -> dict[str, Any]:
-    """The job of a request, as plain values, with the stage of ZeRO of its plan."""
+def asked_job(asked: Asked, request: Request, best: Candidate) -> dict[str, Any]:
+    """The job of a request, as plain values, with the stage of ZeRO and the attention of its best plan."""
     named = {"model": asked.model} if asked.sizes is None else {"family": asked.model, "sizes": dict(asked.sizes)}
     return {
         **named,
@@ -70,8 +70,8 @@ def asked_job(asked: Asked, request: Request, zero: int) -> dict[str, Any]:
         "batch": request.batch,
         "precision": request.precision,
         "optimizer": request.optimizer,
-        "zero": zero,
-        "attention": asked.attention,
+        "zero": best.problem.zero,
+        "attention": best.model.attention,
         "basis": asked.basis,
     }
 
@@ -91,7 +91,7 @@ def run_job(raw: Mapping[str, Any], job: Job, basis: Basis) -> dict[str, Any]:
         "precision": job.precision,
         "optimizer": job.optimizer,
         "zero": job.plan.zero,
-        "attention": raw.get("attention", "eager"),
+        "attention": job.model.attention,
         "basis": basis,
     }
 

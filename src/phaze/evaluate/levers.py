@@ -131,7 +131,7 @@ def sought_levers(request: Request, found: Sequence[Candidate]) -> Shortage:
     size = _first(sizes, lambda size: anything(replace(request, microbatches=(size,))))
     need = inf if plan is None else max(stage.memory.total_bytes for stage in plan.stages)
     levers = Levers(
-        hbm_bytes=None if plan is None else need,
+        hbm_bytes=None if plan is None else need / (1 - request.headroom),
         devices=_fewest_devices(problems + beyond),
         tensor=_first(widths, lambda width: anything(replace(request, widths=(width,)))),
         microbatch_divisor=None if size is None else smallest // size,
@@ -145,4 +145,4 @@ def sought_levers(request: Request, found: Sequence[Candidate]) -> Shortage:
             lambda zero: any(something_fits(replace(problem, zero=zero)) for problem in problems),
         ),
     )
-    return Shortage(plan, problems[0].hbm_bytes, request.devices, levers, "cluster")
+    return Shortage(plan, problems[0].hbm_bytes, request.devices, levers, "cluster", request.headroom)

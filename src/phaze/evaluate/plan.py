@@ -1,6 +1,6 @@
 """The fastest split of a job over the devices of a cluster (``phaze plan``).
 
-    for every microbatch, tensor width, and with or without sequence parallelism:
+    for every microbatch, tensor width, with or without sequence parallelism, kind of attention that is asked for:
         trace of one rank -> layer costs on the chip -> exact placement under rules ``cluster``
     the least batch time of all is the answer; the others say what they lose by
 
@@ -17,9 +17,10 @@ from dataclasses import dataclass, replace
 from phaze.cost.memory import stack_state
 from phaze.errors import InputError
 from phaze.evaluate.fixed import SENT_BYTES, even_cuts, placed_layers
+from phaze.evaluate.headroom import to_fill
 from phaze.evaluate.layers import Setting, layer_costs
 from phaze.evaluate.prices import LevelPrices
-from phaze.graph.ir import Model
+from phaze.graph.ir import Attention, Model
 from phaze.hardware.stack import Optimizer, Precision
 from phaze.placement.cluster_layout import Shape
 from phaze.placement.cluster_pipeline import fits, price
@@ -29,14 +30,16 @@ from phaze.placement.problem import Plan
 
 # So many of the best choices are told apart; what could not be among them is not looked at closely.
 TOLD = 5
-ModelAt = Callable[[int, int, bool], Model]
+ModelAt = Callable[[int, int, bool, Attention], Model]
+Choosing = tuple[int, int, bool, Attention]
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A job to plan: ``model_at`` gives the trace of one rank at (width, microbatch, sequence parallel); ``experts`` is
-    the published split (pipeline, data, tensor) of 1024 devices, where there is one. ``chunks`` to evaluate beside 1;
-    None: all that divide. ``zeros``: stages of ZeRO to try beside ``zero``, where it is free.
+    """A job to plan: ``model_at`` gives the trace of one rank at (width, microbatch, sequence parallel, attention);
+    ``attentions`` are those to try, ``headroom`` is the share of memory to leave free. ``experts`` is the published
+    split (pipeline, data, tensor) of 1024 devices, where there is one. ``chunks`` to evaluate beside 1; None: all that
+    divide. ``zeros``: stages of ZeRO to try beside ``zero``, where it is free.
     ``wider``: usual widths that need more devices than there are. ``refused``: choices that the model cannot run, and
     why."""
 
@@ -55,7 +58,9 @@ class Request:
     chunks: tuple[int, ...] | None = None
     zeros: tuple[int, ...] = ()
     wider: tuple[int, ...] = ()
-    refused: tuple[tuple[tuple[int, int, bool], str], ...] = ()
+    refused: tuple[tuple[Choosing, str], ...] = ()
+    attentions: tuple[Attention, ...] = ("eager",)
+    headroom: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +82,10 @@ class Candidate:
         return float("inf") if found is None else found.batch_s
 
     @property
-    def rank(self) -> tuple[float, int, int, bool]:
+    def rank(self) -> tuple[float, int, int, bool, str]:
         """What candidates are ordered by."""
         batch_s = float("inf") if self.plan is None else self.plan.batch_s
-        return batch_s, self.model.tensor, -self.microbatch, self.sequence_parallel
+        return batch_s, self.model.tensor, -self.microbatch, self.sequence_parallel, self.model.attention
 
 
 def problem_at(request: Request, model: Model) -> ClusterProblem:
@@ -89,7 +94,7 @@ def problem_at(request: Request, model: Model) -> ClusterProblem:
     graph, extras = placed_layers(model, layer_costs(model, setting))
     return ClusterProblem(
         devices=request.devices,
-        hbm_bytes=setting.chip.hbm.size_bytes,
+        hbm_bytes=to_fill(setting.chip.hbm.size_bytes, request.headroom),
         microbatches=-(-request.batch // model.microbatch),
         recompute=request.recompute,
         schedule="1f1b",
@@ -104,21 +109,22 @@ def problem_at(request: Request, model: Model) -> ClusterProblem:
     )
 
 
-def choices(request: Request) -> Iterator[tuple[int, int, bool]]:
-    """Every (width, microbatch, sequence parallel) to try, in order."""
+def choices(request: Request) -> Iterator[Choosing]:
+    """Every (width, microbatch, sequence parallel, attention) to try, in order."""
     refused = {choice for choice, _ in request.refused}
     for width in request.widths:
         for microbatch in request.microbatches:
             for spread in request.sequence_parallel if width > 1 else (False,):
-                if (width, microbatch, spread) not in refused:
-                    yield width, microbatch, spread
+                for attention in request.attentions:
+                    if (width, microbatch, spread, attention) not in refused:
+                        yield width, microbatch, spread, attention
 
 
 def candidates(request: Request) -> Iterator[Candidate]:
     """The fastest plan of every choice."""
     prices = LevelPrices(request.setting.cluster, request.setting.basis)
-    for width, microbatch, spread in choices(request):
-        model = request.model_at(width, microbatch, spread)
+    for width, microbatch, spread, attention in choices(request):
+        model = request.model_at(width, microbatch, spread, attention)
         problem = problem_at(request, model)
         yield Candidate(microbatch, spread, model, problem, fastest_plan(problem, prices))
 

@@ -2,23 +2,26 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from phaze.errors import InputError, unknown_name
+from phaze.evaluate.headroom import USUAL_HEADROOM, require_headroom
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.plan import Request, choices
 from phaze.graph.ir import Attention
 from phaze.graph.supply.point import Point
-from phaze.graph.supply.supply import Family, Supply, supply_of
+from phaze.graph.supply.supply import Family, GraphFile, Supply, supply_of
 from phaze.graph.supply.tracing import Watch, silent
 from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import grown
 from phaze.hardware.library import load_built_stack, load_chip, load_cluster, require_links
-from phaze.hardware.stack import require_priced
+from phaze.hardware.stack import Stack, require_priced
 from phaze.placement.cluster_problem import MODES, ZEROS, Choice
 
 MOST_MICROBATCH = 16
 RECOMPUTES = (*MODES, "best")
+ATTENTIONS: tuple[Attention, ...] = ("eager", "fused")
+AskedAttention = Literal["eager", "fused", "best"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +40,10 @@ class Asked:
     widths: tuple[int, ...] | None = None
     zero: int | None = None
     recompute: Choice = "best"
-    attention: Attention = "eager"
+    attention: AskedAttention | None = None
     basis: Basis = "calibrated"
     chunks: tuple[int, ...] | None = None
+    headroom: float = USUAL_HEADROOM
 
 
 def usual_microbatches(batch: int) -> tuple[int, ...]:
@@ -47,7 +51,20 @@ def usual_microbatches(batch: int) -> tuple[int, ...]:
     return tuple(size for size in (1, 2, 4, 8, MOST_MICROBATCH) if size <= batch and batch % size == 0)
 
 
-def _traced(supply: Supply, request: Request, at: Callable[[int, int, bool], Point], watch: Watch) -> Request:
+def attentions_of(asked: str | None, stack: Stack, where: str) -> tuple[Attention, ...]:
+    """The kinds of attention to try: as the stack runs it if nothing is said, both for ``best``."""
+    if asked is None:
+        return (stack.attention,)
+    if asked == "best":
+        return ATTENTIONS
+    if asked not in ATTENTIONS:
+        raise unknown_name(where, "attention", asked, (*ATTENTIONS, "best"))
+    return tuple(kind for kind in ATTENTIONS if kind == asked)
+
+
+def _traced(
+    supply: Supply, request: Request, at: Callable[[int, int, bool, Attention], Point], watch: Watch
+) -> Request:
     """The request with every choice at hand; what the model refuses is left out, with its reason."""
     points = {at(*choice): choice for choice in choices(request)}
     failed = supply.prepare(list(points), watch)
@@ -80,8 +97,8 @@ def request_of(asked: Asked, watch: Watch = silent) -> Request:
     length = supply.facts.length(asked.sequence)
     microbatches, spreads = supply.options(usual_microbatches(asked.batch))
 
-    def point_at(width: int, microbatch: int, spread: bool) -> Point:
-        return Point(width, microbatch, length, asked.attention, spread)
+    def point_at(width: int, microbatch: int, spread: bool, attention: Attention) -> Point:
+        return Point(width, microbatch, length, attention, spread)
 
     request = Request(
         model_at=lambda *choice: supply.model(point_at(*choice)),
@@ -99,5 +116,10 @@ def request_of(asked: Asked, watch: Watch = silent) -> Request:
         recompute=asked.recompute,
         experts=supply.experts,
         chunks=asked.chunks,
+        # A graph that was traced before states its own.
+        attentions=(supply.graph.attention,)
+        if isinstance(supply, GraphFile) and asked.attention in (None, "best")
+        else attentions_of(asked.attention, stack, "--attention"),
+        headroom=require_headroom(asked.headroom, "--headroom"),
     )
     return _traced(supply, request, point_at, watch)

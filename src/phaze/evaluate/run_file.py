@@ -1,7 +1,7 @@
 """``phaze.run/1``: a model, where it runs, and the plan that was run (``phaze plan --fixed``).
 
 The model is one of ``gpt`` or ``llama`` by sizes, a named ``model``, or a ``graph`` file. What a run does not say is
-taken from the cluster and its stack: bf16 with fp32 master weights, Adam, eager attention, 1F1B.
+taken from the cluster and its stack: bf16 with fp32 master weights, Adam, attention as the stack runs it, 1F1B.
 """
 
 from collections.abc import Callable
@@ -83,7 +83,7 @@ class RunFile(Document):
     plan: PlanTable
     precision: Precision | None = None
     optimizer: Optimizer | None = None
-    attention: Attention = "eager"
+    attention: Attention | None = None
 
     @model_validator(mode="after")
     def _one_model(self) -> "RunFile":
@@ -119,13 +119,13 @@ class Job:
     optimizer: Optimizer
 
 
-def _model_of(run: RunFile) -> Model:
+def _model_of(run: RunFile, attention: Attention) -> Model:
     plan = run.plan
     split: dict[str, Any] = {
         "tensor": plan.tensor,
         "microbatch": plan.microbatch,
         "sequence": run.sequence,
-        "attention": run.attention,
+        "attention": attention,
         "sequence_parallel": plan.sequence_parallel and plan.tensor > 1,
     }
     for family in ("gpt", "llama"):
@@ -147,6 +147,8 @@ def _graph_file(run: RunFile) -> Model:
             f"{run.graph} is of tensor width {model.tensor} and microbatch {model.microbatch}",
             f"give one of width {wanted[0]} and microbatch {wanted[1]}",
         )
+    if run.attention not in (None, model.attention):
+        raise InputError("attention", f"{run.graph} is traced with {model.attention} attention", "leave it out")
     return model
 
 
@@ -158,10 +160,10 @@ def _at(path: str, read: Callable[[], T]) -> T:
         raise InputError(f"{path}: {fault.where}" if fault.where else path, fault.problem, fault.remedy) from None
 
 
-def traced_as(run: RunFile) -> tuple[str, ...]:
+def traced_as(run: RunFile, attention: Attention) -> tuple[str, ...]:
     """What the layers of a run's model depend on; runs that agree in it differ at most in how often they are called."""
     plan, tables = run.plan, [None if t is None else t.model_dump(exclude={"layers"}) for t in (run.gpt, run.llama)]
-    split = (plan.tensor, plan.microbatch, plan.sequence_parallel and plan.tensor > 1, run.attention)
+    split = (plan.tensor, plan.microbatch, plan.sequence_parallel and plan.tensor > 1, attention)
     return tuple(map(repr, (*tables, run.model, run.graph, run.sequence, *split)))
 
 
@@ -190,9 +192,10 @@ def job_of(raw: dict[str, Any], where: str, shelf: Shelf | None = None) -> Job:
     )
     require_links(chip, run.chip, cluster, f"{where}: chip")
     stack = preset("stack", run.stack or cluster.stack, load_built_stack)
-    traced = traced_as(run)
+    attention = run.attention or stack.attention
+    traced = traced_as(run, attention)
     return Job(
-        model=kept.take(("model", traced, _depth(run)), lambda: _at(where, lambda: _model_of(run))),
+        model=kept.take(("model", traced, _depth(run)), lambda: _at(where, lambda: _model_of(run, attention))),
         traced=traced,
         chip=chip,
         cluster=_at(where, lambda: grown(cluster, run.devices, "devices")),

@@ -91,7 +91,8 @@ def _known(model: str) -> dict[str, int]:
 def searched_split(task: ModelTask, found: Mapping[str, Any], study: StudyFile, chip: str) -> Split:
     """A model of a search's answer (its table in ``phaze.result/1``)."""
     plan = found["plan"]
-    graph = next(g for g in task.graphs if (g.width, g.microbatch) == (found["tensor"], found["microbatch"]))
+    own = (found["tensor"], found["microbatch"], found.get("attention"))
+    graph = next(g for g in task.graphs if own in ((g.width, g.microbatch, g.attention), (g.width, g.microbatch, None)))
     table = next(one for one in study.tables() if one.name == task.name)
     known = _known(task.name)
     job = task.job if isinstance(task, ClusterTask) else None
@@ -110,7 +111,7 @@ def searched_split(task: ModelTask, found: Mapping[str, Any], study: StudyFile, 
         precision="bf16" if job is None else job.precision,
         zero=0 if job is None else job.zero,
         order=str(plan.get("order", "")),
-        attention=study.training.attention,
+        attention=graph.attention,
         hides_synchronisation=job is not None and job.machine.stack.hidden_synchronisation > 0,
         recompute=tuple(stage["recompute"] for stage in plan["stages"]),
         devices=tuple(stage["devices"] for stage in plan["stages"]),

@@ -38,7 +38,7 @@ from phaze.hardware.chip import (
     lane_feed_bytes_per_cycle,
 )
 from phaze.hardware.cluster import Cluster, Level, LevelKind
-from phaze.hardware.stack import Fusion, Optimizer, Precision, ScheduleRule, Stack
+from phaze.hardware.stack import Fusion, Kernel, Optimizer, Precision, ScheduleRule, Stack
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=64)]
 Text = Annotated[str, Field(min_length=1, max_length=400)]
@@ -268,6 +268,7 @@ class StackFile(Document):
     trims_recompute: bool = False
     balances_stages: bool = False
     gradient_bytes: NonNegative = 0.0
+    attention: Kernel = "fused"
     notes: Text | None = None
     sources: Sources = Field(default_factory=dict)
 
@@ -296,6 +297,7 @@ class StackFile(Document):
             trims_recompute=self.trims_recompute,
             balances_stages=self.balances_stages,
             gradient_bytes=self.gradient_bytes,
+            attention=self.attention,
         )
 
 

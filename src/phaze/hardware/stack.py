@@ -9,6 +9,7 @@ Fusion = Literal["none", "chains", "elementwise", "full"]
 ScheduleRule = Literal["serial", "companions", "links", "overlap", "icml24"]
 Precision = Literal["fp32", "bf16", "fp8"]
 Optimizer = Literal["sgd", "adam"]
+Kernel = Literal["eager", "fused"]
 # Traces, operator times and collectives are those of 16-bit values.
 PRICED_PRECISION: Precision = "bf16"
 
@@ -29,6 +30,7 @@ class Stack:
     ``balances_stages``: it cuts a model into stages of equal work, not of as many blocks.
     ``gradient_bytes``: of ``state_bytes``, those of the gradient; 0: as the precision says.
     ``schedule``: how the operators of a layer may overlap (:func:`require_built`).
+    ``attention``: eager (scores go through memory) or fused (they never leave the chip), as the framework runs it.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Stack:
     trims_recompute: bool = False
     balances_stages: bool = False
     gradient_bytes: float = 0.0
+    attention: Kernel = "fused"
 
     def __post_init__(self) -> None:
         for field in ("host_s", "optimizer_traffic_bytes", "state_bytes", "reserve_bytes", "gradient_bytes"):

@@ -36,13 +36,15 @@ class Levers:
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """Why nothing is feasible. Without a plan, even endless memory would not help: devices are short."""
+    """Why nothing is feasible. Without a plan, even endless memory would not help: devices are short. Of a device's
+    memory the share ``headroom`` is kept free, and ``available_bytes`` are the rest."""
 
     plan: Plan | None
     available_bytes: float
     available_devices: int
     levers: Levers
     rules: str = "icml24"
+    headroom: float = 0.0
 
     @property
     def tightest(self) -> Stage | None:
@@ -60,7 +62,15 @@ class Shortage:
         there, needed = show(self.available_bytes, "B"), show(stage.memory.total_bytes, "B")
         depth = len(self.plan.stages)
         shape = f"{depth} stage{'s' if depth > 1 else ''}, tensor width {self.plan.tensor}"
-        return f"nothing fits into {there} a device; the closest plan ({shape}) needs {needed}"
+        if not self.headroom:
+            return f"nothing fits into {there} a device; the closest plan ({shape}) needs {needed}"
+        whole = self.available_bytes / (1 - self.headroom)
+        kept = f"{100 * self.headroom:.3g} %"
+        said = (
+            f"nothing fits into {there} a device ({show(whole, 'B')}, of which {kept} are kept free); "
+            f"the closest plan ({shape}) needs {needed}"
+        )
+        return said + (", which fits with headroom 0" if stage.memory.total_bytes <= whole else "")
 
 
 def fewest_devices(problem: Problem) -> int | None:

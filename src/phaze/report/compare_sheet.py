@@ -67,4 +67,5 @@ def show_comparison(console: Console, document: Mapping[str, Any]) -> None:
         (name, show(row["link_bytes_per_s"], "B/s"), basis_words(row), band_words(row)) for name, row in chips.items()
     ]
     console.print(table(("chip", "link", "times rest on", "band"), known, left=3))
-    paragraph(console, _note(document))
+    for note in (_note(document), *document["notes"]):
+        paragraph(console, note)

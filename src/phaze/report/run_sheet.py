@@ -32,6 +32,14 @@ def _memory_rows(document: Mapping[str, Any], hbm_bytes: int) -> list[tuple[str,
     return rows
 
 
+def left_text(left: Mapping[str, Any]) -> str:
+    """What a plan leaves of a device's memory, and how far an estimate of memory may be off."""
+    band = left["band"]
+    share = "none" if left["left_bytes"] < 0 else f"{show(left['left_bytes'], 'B')}, {left['left_share']:.1%}"
+    kept = f" ({100 * left['headroom']:.3g} % kept free)" if left["headroom"] else ""
+    return f"{share}{kept}; estimates are off by {band['median']:.0%} (median) to {band['ninetieth']:.0%} (90th)"
+
+
 def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> None:
     """Print a plan."""
     trust = document["constants"]
@@ -50,8 +58,10 @@ def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> N
                     + f"chunks {document['chunks']}"
                     + (" (evaluated)" if document["chunks"] > 1 else "")
                     + (f", ZeRO {document['zero']}" if document["zero"] else "")
-                    + (", sequence parallel" if document["sequence_parallel"] else ""),
+                    + (", sequence parallel" if document["sequence_parallel"] else "")
+                    + f", {document['attention']} attention",
                 ),
+                ("memory left", left_text(document["memory_left"])),
             ]
         )
     )
@@ -114,12 +124,14 @@ def proof(document: Mapping[str, Any]) -> str:
 def show_alternatives(console: Console, document: Mapping[str, Any]) -> None:
     """The best different plans and what each loses by."""
     console.print("\n[bold]The best different plans[/bold]")
+    kinds = {row["attention"] for row in document["alternatives"]}
     rows = [
         (
             f"t {row['tensor']} p {row['pipeline']} d {row['data']} mb {row['microbatch']}"
             + (f" v {row['chunks']}" if row["chunks"] > 1 else "")
             + (f" z {row['zero']}" if row["zero"] else "")
-            + (" sp" if row["sequence_parallel"] else ""),
+            + (" sp" if row["sequence_parallel"] else "")
+            + (f" {row['attention']}" if len(kinds) > 1 else ""),
             ", ".join(row["recompute"]),
             row["loses_by"] or "-",
             show(row["batch_s"], "s"),

@@ -15,6 +15,7 @@ from phaze.report.answer_words import (
     shipped_words,
     warning_words,
 )
+from phaze.report.run_sheet import left_text
 from phaze.report.terminal import bar, facts, paragraph, table
 from phaze.search.state import Standing
 from phaze.units import show
@@ -90,9 +91,12 @@ def show_result(console: Console, result: Mapping[str, Any], folder: str, work: 
                     ("microbatch", f"{model['microbatch']}, recompute {model['recompute']}"),
                     ("plan", _stages(model["plan"])),
                     ("memory", _fullest(model["plan"], float(chip["hbm_bytes"]))),
+                    *([("memory left", left_text(model["memory_left"]))] if "memory_left" in model else []),
                 ]
             )
         )
+        for note in model.get("notes", ()):
+            paragraph(console, f"note: {note}")
     if "regrets" in result["objective"]:
         console.print("\n[bold]Regret[/bold] against each model's own best chip")
         names = [model["name"] for model in result["models"]]

@@ -4,13 +4,14 @@ What a search found is checked against it, a baseline chip is priced by it, and 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.parts import chip_arrays
+from phaze.evaluate.headroom import memory_left
 from phaze.evaluate.layers import LayerCost, layer_costs
 from phaze.evaluate.prices import LevelPrices
 from phaze.hardware.chip import Chip
@@ -110,7 +111,7 @@ def cluster_document(task: ClusterTask, way: Way, chip: Chip, technology: Techno
     static_j = (
         training.devices * technology.energy.static_w_per_mm2 * float(chip_areas(technology, chip).total()) * batch_s
     )
-    energy_j = found.dynamic_j + static_j
+    energy_j, plan = found.dynamic_j + static_j, document_of(found.plan)
     return {
         "name": task.name,
         "weight": task.weight,
@@ -125,7 +126,9 @@ def cluster_document(task: ClusterTask, way: Way, chip: Chip, technology: Techno
         "power_w": energy_j / batch_s / training.devices,
         "energy": {**dict(zip(COMPONENTS, found.joules.tolist(), strict=True)), "static": static_j},
         "layers": _layers(task, way, found.costs),
-        "plan": document_of(found.plan),
+        "plan": plan,
+        "memory_left": memory_left(plan["stages"], chip.hbm.size_bytes, training.headroom),
+        "notes": list(graph.notes),
     }
 
 
@@ -142,7 +145,8 @@ def way_of(task: ClusterTask, said: Mapping[str, Any]) -> Way | None:
     wanted = (said["microbatch"], said["tensor"], said["sequence_parallel"], said["recompute"])
     for way in task.ways:
         graph = task.graph(way.graph)
-        if (graph.microbatch, graph.width, graph.model.sequence_parallel, way.recompute) == wanted:
+        own = (graph.microbatch, graph.width, graph.model.sequence_parallel, way.recompute)
+        if own == wanted and graph.attention == said.get("attention"):
             return way
     return None
 
@@ -154,7 +158,7 @@ def least_shortage(task: ClusterTask, chip: Chip) -> tuple[float, Shortage] | No
         placed = placed_on(task, way, chip, None)
         if placed.plan is not None:
             return None
-        shortage = shortage_of(placed.problem, prices_of(task))
+        shortage = replace(shortage_of(placed.problem, prices_of(task)), headroom=task.job.headroom)
         stage = shortage.tightest
         found.append((float("inf") if stage is None else stage.memory.total_bytes, shortage))
     return min(found, key=lambda one: one[0])

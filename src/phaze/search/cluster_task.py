@@ -19,6 +19,7 @@ from phaze.cost.table import Column, cost_works
 from phaze.errors import InputError
 from phaze.evaluate.fixed import SENT_BYTES, placed_layers
 from phaze.evaluate.flow import Prepared, Training
+from phaze.evaluate.headroom import to_fill
 from phaze.evaluate.layer_times import DeviceSeconds, RuledLayer, ruled_layer, several_layer_times
 from phaze.evaluate.layers import LayerCost, Setting
 from phaze.evaluate.passes import LayerPasses, Pass
@@ -26,6 +27,7 @@ from phaze.evaluate.prices import KnownPrices
 from phaze.evaluate.ruled_pass import RuledPass
 from phaze.evaluate.serial import Machine
 from phaze.evaluate.shelf import Shelf
+from phaze.graph.experts import notes_of
 from phaze.graph.ir import Model
 from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
@@ -44,7 +46,8 @@ CHUNK = 65_536
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterTraining(Training):
-    """A job on a cluster: its network and software, precision and ZeRO; ``constants`` are those of the space's chips.
+    """A job on a cluster: its network and software, precision and ZeRO; ``constants`` are those of the space's chips,
+    ``headroom`` is the share of memory that a plan leaves free.
 
     ``link_bytes_per_s`` is the innermost level's, and nothing is computed from it.
     """
@@ -53,6 +56,7 @@ class ClusterTraining(Training):
     precision: Precision
     zero: int
     constants: Constants
+    headroom: float = 0.0
 
     def setting(self, chip: Chip) -> Setting:
         """A chip in this job, whose links a cluster that runs at a chip's links must know."""
@@ -116,6 +120,7 @@ def serial_graph(model: Model, machine: Machine) -> SerialGraph:
         tuple(call.layer for call in model.calls),
         tuple((edge.source, edge.target, float(edge.bytes)) for edge in model.edges),
         model.attention,
+        notes_of(model),
         model=model,
         serial=layers,
     )
@@ -193,13 +198,13 @@ def problem_of(
     costs: Sequence[LayerCost],
     hbm_bytes_per_s: float,
 ) -> ClusterProblem:
-    """The placement problem of a graph whose layers' costs are known."""
+    """The placement problem of a graph whose layers' costs are known, on devices of so much memory."""
     training = task.job
     machine = training.machine
     placed, extras = placed_layers(graph.model, costs)
     return ClusterProblem(
         devices=training.devices,
-        hbm_bytes=hbm_bytes,
+        hbm_bytes=to_fill(hbm_bytes, training.headroom),
         microbatches=training.microbatches(graph.microbatch),
         recompute=choice,
         schedule="1f1b",

@@ -167,4 +167,5 @@ def compare_document(job: Job, rows: Sequence[Row], baseline: str, basis: str) -
         "objective": {"kind": job.objective.kind, "unit": UNITS[job.objective.kind]},
         "cluster": None if job.cluster is None else job.cluster.label,
         "rows": [asdict(row) for row in rows],
+        "notes": list(dict.fromkeys(note for task in job.models for note in task.graphs[0].notes)),
     }

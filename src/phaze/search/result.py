@@ -132,6 +132,7 @@ def model_document(
         "energy": found.document(static_w, training.devices),
         "layers": layer_documents(task, way.graph, layers.schedules),
         "plan": document_of(found.plan),
+        "notes": list(prepared.notes),
     }
 
 

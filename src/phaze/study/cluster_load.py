@@ -5,7 +5,9 @@ from dataclasses import replace
 
 from phaze.documents import Reader
 from phaze.errors import InputError
+from phaze.evaluate.headroom import USUAL_HEADROOM
 from phaze.evaluate.prices import KnownPrices, LevelPrices
+from phaze.evaluate.request import attentions_of
 from phaze.evaluate.serial import Machine
 from phaze.graph import store
 from phaze.graph.ir import Model
@@ -74,11 +76,13 @@ def cluster_training(study: StudyFile, space: Space, reader: Reader) -> ClusterT
         precision=_precision(study, stack),
         zero=table.zero,
         constants=constants_of(space.base.calibration, machine.basis, "training"),
+        headroom=USUAL_HEADROOM if table.headroom is None else table.headroom,
     )
 
 
-def _models(table: ModelTable, study: StudyFile, reader: Reader) -> list[Model]:
-    """Every traced rank to try: by microbatch, then width, without and with sequence parallelism as it is asked."""
+def _models(table: ModelTable, study: StudyFile, stack: Stack, reader: Reader) -> list[Model]:
+    """Every traced rank to try: by microbatch, then width, without and with sequence parallelism and with the attention
+    as it is asked; graphs that are given have their own."""
     if table.graphs is not None:
         found = [store.loads(*reader(path)) for path in table.graphs]
         return sorted(found, key=lambda model: (model.microbatch, model.tensor, model.sequence_parallel))
@@ -88,10 +92,11 @@ def _models(table: ModelTable, study: StudyFile, reader: Reader) -> list[Model]:
     asked = training.sequence_parallel
     spreads = (False, True) if asked == "best" else (asked,)
     return [
-        load_model(table.name, width, size, sequence, attention=training.attention, sequence_parallel=spread)
+        load_model(table.name, width, size, sequence, attention=kind, sequence_parallel=spread)
         for size in sorted(set(training.microbatches))
         for width in sorted(set(widths))
         for spread in (spreads if width > 1 else (False,))
+        for kind in attentions_of(training.attention, stack, "training.attention")
     ]
 
 
@@ -104,7 +109,7 @@ def cluster_task(
     reader: Reader,
 ) -> ClusterTask:
     """One model of a study."""
-    found = _models(table, study, reader)
+    found = _models(table, study, job.machine.stack, reader)
     models = [model for model in found if model.tensor <= job.devices and model.microbatch <= job.batch]
     if not models:
         raise InputError(where, "no width and microbatch fits the devices and the batch", "give smaller ones")

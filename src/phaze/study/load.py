@@ -105,6 +105,8 @@ def _training(study: StudyFile, cluster: Cluster) -> Training:
         "training.stack": table.stack,
         "training.precision": table.precision,
         "training.zero": table.zero or None,
+        "training.headroom": table.headroom,
+        "training.attention": "best" if table.attention == "best" else None,
         "cost.basis": study.cost.basis,
         "training.sequence_parallel": "best" if table.sequence_parallel == "best" else None,
     }
@@ -125,7 +127,7 @@ def _named(table: ModelTable, training: TrainingTable) -> list[Model]:
             width,
             microbatch,
             training.sequence if table.sequence is None else table.sequence,
-            attention=training.attention,
+            attention="fused" if training.attention == "fused" else "eager",
             sequence_parallel=training.sequence_parallel is True,
         )
         for microbatch in sorted(set(training.microbatches))

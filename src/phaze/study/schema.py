@@ -1,10 +1,12 @@
 """The file of a study, ``phaze.study/1``: what may stand in it, and what holds where it is silent."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from phaze.documents import Bytes, BytesPerSecond, Count, Document, Format, Mm2, Positive, Share, Watts
+from phaze.errors import InputError
+from phaze.evaluate.headroom import MOST_HEADROOM, parse_headroom
 from phaze.hardware.calibration import Basis
 from phaze.hardware.files import Name, Text
 from phaze.hardware.stack import Optimizer, Precision
@@ -13,6 +15,19 @@ from phaze.search.objective import Kind, Mean
 GIB = 2**30
 Place = Annotated[str, Field(min_length=1, max_length=4096)]
 Width = Annotated[int, Field(ge=1, le=1024)]
+
+
+def _share(value: Any) -> Any:
+    """A text such as ``6%`` is a share."""
+    if isinstance(value, str):
+        try:
+            return parse_headroom(value, "")
+        except InputError as fault:
+            raise ValueError(fault.remedy) from None
+    return float(value) if type(value) is int else value
+
+
+Headroom = Annotated[float, BeforeValidator(_share), Field(ge=0, le=MOST_HEADROOM)]
 
 
 class ModelTable(Document):
@@ -46,8 +61,9 @@ class BudgetTable(Document):
 class TrainingTable(Document):
     """The job around each model; ``sequence`` holds for every model that does not state its own.
 
-    What is None is as the rules have it: SGD and recompute off and on under icml24; under cluster the stack of the
-    cluster, its optimizer and precision, and recompute chosen stage by stage.
+    What is None is as the rules have it: SGD, eager attention and recompute off and on under icml24; under cluster the
+    stack of the cluster, its optimizer, precision and attention, recompute chosen stage by stage, and 6 % of the memory
+    left free.
     """
 
     devices: Count | None = None
@@ -60,7 +76,8 @@ class TrainingTable(Document):
     zero: Annotated[int, Field(ge=0, le=3)] = 0
     microbatches: Annotated[list[Count], Field(min_length=1, default_factory=lambda: [1, 2, 4, 8])]
     recompute: Annotated[list[bool | Literal["best"]], Field(min_length=1)] | None = None
-    attention: Literal["eager", "fused"] = "eager"
+    attention: Literal["eager", "fused", "best"] | None = None
+    headroom: Headroom | None = None
     sequence_parallel: bool | Literal["best"] = False
 
 

@@ -67,9 +67,10 @@ def _asked(row: MeasuredRun, basis: Basis) -> Asked:
         stack=run.get("stack"),
         sequence=run.get("sequence"),
         zero=run["plan"].get("zero", 0),
-        attention=run.get("attention", "eager"),
+        attention=run.get("attention"),
         basis=basis,
         microbatches=tuple(sorted(sizes)),
+        headroom=0.0,
     )
 
 

@@ -6,13 +6,14 @@ from typing import Any
 
 from phaze import __version__
 from phaze.documents import dumps
+from phaze.evaluate.headroom import memory_left
 from phaze.evaluate.job_file import Reopened, reopened
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import cluster_document
 from phaze.report.page.die import die
 from phaze.report.page.frame import copyable, facts, framed, section, table
 from phaze.report.page.search_page import plan_words, shared_parts
-from phaze.report.run_sheet import lever_rows, proof
+from phaze.report.run_sheet import left_text, lever_rows, proof
 from phaze.report.story import Story, planned
 from phaze.units import show
 
@@ -113,6 +114,8 @@ def plan_page(document: Mapping[str, Any], where: str) -> str:
             ("plan", plan_words(document, document["microbatch"])),
             ("cluster, stack", f"{opened.setting.cluster.label}; {opened.setting.stack.name}"),
             ("precision, state", f"{job.precision}, {job.optimizer}{f', ZeRO {job.zero}' if job.zero else ''}"),
+            ("attention", opened.model.attention),
+            ("memory left", left_text(memory_left(document["stages"], chip.hbm.size_bytes, 0.0))),
         ]
     )
     links = cluster_document(opened.setting.cluster, chip)["links"]

@@ -165,8 +165,9 @@ def _head(run: Run, chip: Chip, stories: Sequence[Story]) -> str:
     name = escape(str(result["name"]))
     objective = escape(str(result["objective"]["kind"]).replace("_", " "))
     links = (result.get("cluster") or {}).get("links")
-    noted = f'<p class="soft">Note: {escape(str(links))}.</p>' if links else ""
     warned = f'<p class="warning">{escape(warning_words(result))}</p>' if warning_words(result) else ""
+    notes = [*([str(links)] if links else []), *dict.fromkeys(n for m in run.job.models for n in m.graphs[0].notes)]
+    noted = "".join(f'<p class="soft">Note: {escape(note)}.</p>' for note in notes)
     return (
         f'<h1>{escape(answer_sentence(result, run.job.models[0].training.devices))}</h1><p class="soft">Study {name}, '
         f"objective {objective}. {escape(near_words(result))}</p>{warned}{tiles_of}"

@@ -1,0 +1,55 @@
+"""Memory that is left free when a plan is chosen, and how far an estimate of memory may be off.
+
+A plan that fills a device to the last byte runs out of it: fragments, workspaces and other kernels are not counted.
+A choice may fill
+
+    H (1 - headroom)
+
+of a device with H bytes. A plan that is given is judged by H.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from phaze.errors import InputError
+
+# Nearly 5 GiB of an 80 GiB device: fragments and workspaces beyond the stack's own reserve.
+USUAL_HEADROOM = 0.06
+MOST_HEADROOM = 0.9
+# Errors of memory that half and nine of ten measured runs stay within, and which runs (docs/accuracy.md).
+MEMORY_MEDIAN, MEMORY_NINETIETH = 0.086, 0.300
+MEMORY_ROWS = "nanotron-h100, 329 runs"
+
+
+def require_headroom(share: float, where: str) -> float:
+    """The share, or a refusal."""
+    if not 0 <= share <= MOST_HEADROOM:
+        raise InputError(where, f"{share!r} is out of range", "give a share such as 6% or 0.06, at most 90%")
+    return share
+
+
+def parse_headroom(text: str, where: str) -> float:
+    """``6%`` or ``0.06`` as a share."""
+    number, percent = (text.strip().removesuffix("%"), text.strip().endswith("%"))
+    try:
+        share = float(number) / (100 if percent else 1)
+    except ValueError:
+        raise InputError(where, f"'{text}' is no share", "give one such as 6% or 0.06") from None
+    return require_headroom(share, where)
+
+
+def to_fill(hbm_bytes: float, headroom: float) -> float:
+    """Bytes of a device that a plan may fill."""
+    return hbm_bytes * (1 - headroom)
+
+
+def memory_left(stages: Sequence[Mapping[str, Any]], hbm_bytes: float, headroom: float) -> dict[str, Any]:
+    """What the fullest stage of a plan leaves of a device, and how far that may be off, as plain values."""
+    fullest = max(stage["memory_bytes"] for stage in stages)
+    return {
+        "available_bytes": hbm_bytes,
+        "left_bytes": hbm_bytes - fullest,
+        "left_share": 1 - fullest / hbm_bytes,
+        "headroom": headroom,
+        "band": {"median": MEMORY_MEDIAN, "ninetieth": MEMORY_NINETIETH, "rows": MEMORY_ROWS},
+    }

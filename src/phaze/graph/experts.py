@@ -1,0 +1,20 @@
+"""Mixtures of experts: which graphs have them, and what is not planned of them yet."""
+
+from phaze.graph.ir import Model
+
+NO_EXPERT_PARALLELISM = (
+    "the model is a mixture of experts and expert parallelism is not planned: every tensor group holds all experts of "
+    "its layers, so memory is higher, and communication another, than where experts are spread over devices"
+)
+
+
+def has_experts(model: Model) -> bool:
+    """Whether a graph routes tokens to experts: its tracer says how, or its modules are called so."""
+    if any(text.startswith("experts ") for text in model.approximations):
+        return True
+    return any("experts" in op.module.split(".") for layer in model.layers for op in layer.forward.operators)
+
+
+def notes_of(model: Model) -> tuple[str, ...]:
+    """What a plan of a model must say beside its numbers: approximations of its graph, and what is not planned."""
+    return (*model.approximations, *((NO_EXPERT_PARALLELISM,) if has_experts(model) else ()))
