@@ -34,13 +34,13 @@ class Degrees(NamedTuple):
     offset: float
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def held_bytes(table: StageTable, room: Room, pair: int) -> float:
     """Bytes of weights, gradients and optimizer state of a stage."""
     return float(room.state * table.parameter_bytes[pair] + room.working * table.largest_bytes[pair])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def mode_of(table: StageTable, room: Room, pair: int, flying: float) -> int:
     """The fastest mode in which a stage fits with so many microbatches in flight, of equals the first; 3 if none."""
     held, chosen = held_bytes(table, room, pair), NO_MODE
@@ -54,7 +54,7 @@ def mode_of(table: StageTable, room: Room, pair: int, flying: float) -> int:
     return chosen
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def highest(held: float, kept: float, hbm: float, flying: "Floats", most: int) -> int:
     """The greatest number s <= ``most`` with held + flying[s] kept <= hbm, 0 if none; ``flying`` never falls with s."""
     if held + flying[most] * kept <= hbm:

@@ -60,7 +60,7 @@ class ShapeCosts(NamedTuple):
     unsplit_needed: int
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def stage_seconds(table: StageTable, costs: ShapeCosts, pair: int, top: int, mode: int) -> tuple[float, float]:
     """Forward and backward of a stage in a mode, without transfers."""
     forward_s, backward_s = table.forward_s[pair], table.backward_s[pair, mode]
@@ -142,7 +142,7 @@ def _grown(values: "Floats") -> "Floats":
     return larger
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _no_worse(one: "Floats", other: "Floats") -> bool:
     """Whether a label is no worse than another: each component at most, unsplit stages at least as many."""
     return bool(

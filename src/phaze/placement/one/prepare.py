@@ -53,22 +53,26 @@ class Width:
         return self.saved.link_bytes_per_s == 0
 
 
-def _saved(problem: Problem, graph: LayerGraph, extras: tuple[Extra, ...]) -> Saved:
+def _saved(problem: Problem, graph: LayerGraph, extras: tuple[Extra, ...], chart: Chart) -> Saved:
     entering = [0.0] * len(graph.layers)
     for edge in graph.edges:
         entering[edge.head] += edge.size_bytes
-    kept, again = np.empty((len(graph.layers), 3)), np.zeros((len(graph.layers), 3))
-    both = list(zip(graph.layers, extras, strict=True))
-    kept[:, 0], kept[:, 2] = [layer.activation_bytes for layer in graph.layers], entering
-    kept[:, 1] = [la.activation_bytes if e.selective_bytes is None else e.selective_bytes for la, e in both]
-    again[:, 1] = [0.0 if extra.selective_bytes is None else extra.selective_s for extra in extras]
-    again[:, 2] = [layer.forward_s if extra.full_s is None else extra.full_s for layer, extra in both]
+    kept, again = np.empty((len(extras), 3)), np.zeros((len(extras), 3))
+    kept[:, 0], kept[:, 1], kept[:, 2] = chart.activation_bytes, chart.activation_bytes, entering
+    again[:, 2], block = chart.forward_s, np.zeros(len(extras), np.int64)
     names = sorted({extra.tied for extra in extras if extra.tied is not None})
-    group = np.array([names.index(e.tied) if e.tied is not None else -1 for e in extras], np.int64)
-    sizes = np.array([next(e.tied_bytes for e in extras if e.tied == name) for name in names], np.float64)
-    members = np.array([int((group == g).sum()) for g in range(len(names))], np.int64)
-    last = np.array([int(np.flatnonzero(group == g)[-1]) for g in range(len(names))], np.int64)
-    block = np.array([extra.block for extra in extras], np.int64)
+    group = np.full(len(extras), -1)
+    sizes, members, last = np.zeros(len(names)), np.zeros(len(names), np.int64), np.zeros(len(names), np.int64)
+    for i, extra in enumerate(extras):
+        if extra.selective_bytes is not None:
+            kept[i, 1], again[i, 1] = extra.selective_bytes, extra.selective_s
+        if extra.full_s is not None:
+            again[i, 2] = extra.full_s
+        if extra.block:
+            block[i] = 1
+        if extra.tied is not None:
+            g = group[i] = names.index(extra.tied)
+            sizes[g], members[g], last[g] = extra.tied_bytes, members[g] + 1, i
     link = problem.rules.link_bytes_per_s if problem.rules.stage == "icml24" else None
     return Saved(kept, again, group, sizes, members, last, block, float(link or 0.0))
 
@@ -84,7 +88,8 @@ def around_bytes(graph: LayerGraph, extras: tuple[Extra, ...]) -> float:
 
 def prepared(problem: Problem, graph: LayerGraph, extras: tuple[Extra, ...], prices: Prices) -> Width:
     """One width. Where no layer is sharded, or the width is 1, stages need not be told apart."""
-    chart, saved = chart_of(graph), _saved(problem, graph, extras)
+    chart = chart_of(graph)
+    saved = _saved(problem, graph, extras, chart)
     plain, n = int(chart.unsplit[-1]), len(graph.layers)
     unsplit = problem.rules.unsplit_stages and graph.width > 1
     taken, kinds = (1 if unsplit and plain == n else graph.width), (plain + 1 if unsplit and plain < n else 1)
@@ -155,8 +160,11 @@ def whole_blocks(table: StageTable, chunks: int) -> StageTable:
 
 def flying_of(family: Family, microbatches: int, stages: int | None, depth: int) -> Floats:
     """Microbatches in flight by stage number, 0 .. ``depth``; of the depth where each is least if none is given."""
-    numbers = range(1, depth + 1)
-    return np.array([0.0, *(family.in_flight(microbatches, s, stages or s) for s in numbers)])
+    if family.flying == "all":
+        return np.full(depth + 1, float(microbatches))
+    numbers = np.arange(float(depth + 1))
+    held = family.uncapped(numbers, numbers if stages is None else np.full(depth + 1, float(stages)))
+    return held if family.flying == "number" else np.minimum(held, float(microbatches))
 
 
 def transfers_of(problem: Problem, width: Width, family: Family, level: int | None) -> Floats:

@@ -17,8 +17,12 @@ family of split backward passes has the same form with a sum of other terms than
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
+Number = TypeVar("Number", float, npt.NDArray[np.float64])
 Flying = Literal["number", "all", "capped"]
 StageRule = Literal["layers", "icml24"]
 EndRule = Literal["slowest", "first"]
@@ -49,11 +53,17 @@ class Family:
         """How many times the sum of the stage times counts."""
         return 0.0 if self.pace_stages else self.fill
 
+    def uncapped(self, number: Number, stages: Number) -> Number:
+        """Microbatches that the stage of a number, from the end, holds at once if there are so many."""
+        if self.chunks == 1:
+            return number
+        return (2 * (number - 1) + (self.chunks - 1) * stages + 1) / self.chunks
+
     def in_flight(self, microbatches: int, number: int, stages: int) -> float:
-        """Microbatches that the stage of that number, from the end, holds at once; parts of them with chunks."""
+        """Microbatches that the stage of that number holds at once; parts of them with chunks."""
         if self.flying == "all":
             return float(microbatches)
-        held = (2 * (number - 1) + (self.chunks - 1) * stages + 1) / self.chunks if self.chunks > 1 else float(number)
+        held = self.uncapped(float(number), float(stages))
         return held if self.flying == "number" else min(float(microbatches), held)
 
     def divides(self, microbatches: int, stages: int) -> bool:

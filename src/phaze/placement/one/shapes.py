@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from typing import TypeVar, cast
 
@@ -119,6 +120,11 @@ def rows_of(case: Case, best_s: float, pace_s: Floats) -> tuple[Ints, Floats]:
     return found
 
 
+def _depths(case: Case, flying: Floats, replicas: int) -> Ints:
+    room = room_of(case.problem, replicas)
+    return np.asarray(bottleneck_kernels.depths_that_fit(case.width.chart, case.table, room, flying, case.width.kinds))
+
+
 def fits(case: Case, stages: int, needed: int) -> bool:
     """Whether some cut into that many stages, so many unsplit at least, fits with as many replicas as there can be."""
     problem, width = case.problem, case.width
@@ -132,14 +138,10 @@ def fits(case: Case, stages: int, needed: int) -> bool:
         # More in flight and fewer replicas need no less, so powers of two on the safe side serve many depths at once.
         safe, few_safe = 1 << (rounds - 1).bit_length(), 1 << (replicas.bit_length() - 1)
         at = stages if case.family.chunks > 1 else None
-        sides = [(flying_of(case.family, m, at, depth), few) for m, few in ((safe, few_safe), (rounds, replicas))]
-        for held, few in sides:
-            room = room_of(problem, few)
+        for m, few in ((safe, few_safe), (rounds, replicas)):
             known = case.remembered(
-                ("fits", held.tobytes(), few if problem.zero else 1),
-                lambda held=held, room=room: bottleneck_kernels.depths_that_fit(  # type: ignore[misc]
-                    width.chart, case.table, room, held, width.kinds
-                ),
+                ("fits", m, at, few if problem.zero else 1),
+                partial(_depths, case, flying_of(case.family, m, at, depth), few),
             )
             if known[unsplit, stages]:
                 return True

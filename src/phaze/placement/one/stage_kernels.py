@@ -83,7 +83,7 @@ def new_table(sets: int, room: int, groups: int) -> StageTable:
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _slowest(begin: int, end: int, others: "Ints", sizes: "Floats", inside: "Flags") -> tuple[float, float]:
     """The most bytes of an edge whose other end lies outside the stage, below 0 if there is none, and their sum."""
     most, total = -1.0, 0.0
@@ -94,15 +94,25 @@ def _slowest(begin: int, end: int, others: "Ints", sizes: "Floats", inside: "Fla
     return most, total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _saves(
-    sums: "Floats", depth: int, kept_bytes: "Floats", again_s: "Floats", used: "Ints", bytes_: float, inside: bool
+    sums: "Floats",
+    at: tuple[int, int],
+    kept_bytes: "Floats",
+    again_s: "Floats",
+    used: "Ints",
+    bytes_: float,
+    inside: bool,
 ) -> float:
-    """Add what a layer of so many activations keeps and recomputes, by mode; the least kept and live of any mode."""
+    """Add what a layer of so many activations keeps and recomputes, by mode; the least kept and live of any mode.
+
+    ``at`` are the depth of the walk and the layer.
+    """
+    depth, layer = at
     least = np.inf
     for mode in range(3):
-        own = kept_bytes[mode]
-        sums[depth + 1, 6 + mode] = sums[depth, 6 + mode] + again_s[mode]
+        own = kept_bytes[layer, mode]
+        sums[depth + 1, 6 + mode] = sums[depth, 6 + mode] + again_s[layer, mode]
         kept = sums[depth + 1, 9 + mode] = sums[depth, 9 + mode] + own
         live = sums[depth + 1, 12 + mode] = max(sums[depth, 12 + mode], bytes_ - own)
         if used[mode] > 0:
@@ -110,23 +120,27 @@ def _saves(
     return least
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _latest(
     depth: int,
-    walk: "tuple[Ints, Floats, Ints, Ints, Flags]",
-    out_start: "Ints",
-    out_head: "Ints",
-    out_bytes: "Floats",
+    taken: "Ints",
+    sums: "Floats",
+    leaving: "Ints",
+    leavers: "Ints",
+    edges: "tuple[Ints, Ints, Floats]",
+    inside: "Flags",
     link: float,
 ) -> float:
     """The latest end of a backward that waits for an edge; ``leaving`` lists at which depths such layers were taken."""
-    taken, sums, leaving, leavers, inside = walk
+    start, head, size = edges
     latest_s, left = 0.0, 0
     leaving[depth - 1, leavers[depth - 1]] = depth
     for i in range(leavers[depth - 1] + 1):
         level = leaving[depth - 1, i]
-        at = taken[level]
-        most, _ = _slowest(out_start[at], out_start[at + 1], out_head, out_bytes, inside)
+        most = -1.0
+        for edge in range(start[taken[level]], start[taken[level] + 1]):
+            if not inside[head[edge]]:
+                most = max(most, size[edge])
         if most >= 0:
             leaving[depth, left] = level
             left += 1
@@ -135,12 +149,20 @@ def _latest(
     return latest_s
 
 
-@njit(cache=True, nogil=True)
-def _write(back_s: "Floats", kept: "Floats", live: "Floats", sums: "Floats", latest_s: float, inside: bool) -> None:
-    """Write the numbers by mode of a stage; where edges arrive inside it, all that it does not keep is live."""
+@njit(cache=True, nogil=True, inline="always")
+def _write(
+    back_s: "Floats", kept: "Floats", live: "Floats", sums: "Floats", at: tuple[int, int], latest_s: float, inside: bool
+) -> None:
+    """Write the numbers by mode of a stage; where edges arrive inside it, all that it does not keep is live.
+
+    ``at`` are the number of the stage and the depth of the walk.
+    """
+    count, depth = at
     for mode in range(3):
-        back_s[mode] = max(sums[2] + sums[6 + mode], latest_s)
-        kept[mode], live[mode] = sums[9 + mode], sums[9] - sums[9 + mode] if inside else sums[12 + mode]
+        back_s[count, mode] = max(sums[depth, 2] + sums[depth, 6 + mode], latest_s)
+        kept[count, mode], live[count, mode] = sums[depth, 9 + mode], sums[depth, 12 + mode]
+        if inside:
+            live[count, mode] = sums[depth, 9] - sums[depth, 9 + mode]
 
 
 @njit(cache=True, nogil=True)
@@ -166,13 +188,15 @@ def stage_table(chart: "Chart", saved: Saved, device: Room, limit_s: "Floats", r
     start, rests, ahead_s, back_s, weights, largest, kepts, lives, _, unsplit, blocks = table
     _, _, parameter_bytes, activation_bytes, sharded, in_start, in_tail, in_bytes, _, _, _, _, _, _, _, _ = chart
     step_start, step_layer, step_set = chart.step_start, chart.step_layer, chart.step_set
+    kept_bytes, again_s, group_of, _, _, _, block, _ = saved
+    forward_s, backward_s, state, hbm = chart.forward_s, chart.backward_s, device.state, device.hbm_bytes
     # By depth of the walk: the layer taken, what is left, the next step, tied groups, unsplit, blocks, and sums:
     # parameters, forward, backward without recomputing, largest layer, end of the forward walk, nothing,
     # recomputed seconds by mode (6 .. 8), kept (9 .. 11), live (12 .. 14).
     taken, place, step = np.full(n + 1, -1), np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
     seen, counts, sums = np.zeros((n + 1, groups), np.int64), np.zeros((n + 1, 2), np.int64), np.zeros((n + 1, 15))
     inside, leavers, counts[0, 0] = np.zeros(n, np.bool_), np.zeros(n + 1, np.int64), 1
-    walk = (taken, sums, np.empty((n + 1, n + 1), np.int64), leavers, inside)
+    leaving, edges = np.empty((n + 1, n + 1), np.int64), (chart.out_start, chart.out_head, chart.out_bytes)
     for top in range(sets):
         start[top], place[0], step[0], depth = count, top, step_start[top], 0
         while depth >= 0:
@@ -182,34 +206,33 @@ def stage_table(chart: "Chart", saved: Saved, device: Room, limit_s: "Floats", r
                 continue
             layer, rest = step_layer[step[depth]], step_set[step[depth]]
             step[depth] += 1
-            group, parameters = saved.group[layer], sums[depth, 0] + parameter_bytes[layer]
+            group, parameters = group_of[layer], sums[depth, 0] + parameter_bytes[layer]
             if group >= 0 and seen[depth, group] > 0:
                 parameters -= saved.group_bytes[group]
-            ahead, back = sums[depth, 1] + chart.forward_s[layer], sums[depth, 2] + chart.backward_s[layer]
+            ahead, back = sums[depth, 1] + forward_s[layer], sums[depth, 2] + backward_s[layer]
             if layer < taken[depth] or ahead + back > limit_s[top]:
                 continue
-            kept, again = saved.kept_bytes[layer], saved.again_s[layer]
-            least = _saves(sums, depth, kept, again, used, activation_bytes[layer], link > 0)
-            if device.state * parameters + least > device.hbm_bytes:
+            least = _saves(sums, (depth, layer), kept_bytes, again_s, used, activation_bytes[layer], link > 0)
+            if state * parameters + least > hbm:
                 continue
             depth, latest_s = depth + 1, 0.0
             taken[depth], place[depth], step[depth] = layer, rest, step_start[rest]
             sums[depth, 0], sums[depth, 1], sums[depth, 2], sums[depth, 4] = parameters, ahead, back, ahead
             sums[depth, 3] = max(sums[depth - 1, 3], parameter_bytes[layer])
             plain = 0 if sharded[layer] else counts[depth - 1, 0]
-            counts[depth, 0], counts[depth, 1] = plain, counts[depth - 1, 1] + saved.block[layer]
+            counts[depth, 0], counts[depth, 1] = plain, counts[depth - 1, 1] + block[layer]
             if link > 0:
                 inside[layer] = True
                 most, came = _slowest(in_start[layer], in_start[layer + 1], in_tail, in_bytes, inside)
                 sums[depth, 11] = sums[depth - 1, 11] + came
-                sums[depth, 4] = max(sums[depth - 1, 4], most / link) + chart.forward_s[layer]
-                latest_s = _latest(depth, walk, chart.out_start, chart.out_head, chart.out_bytes, link)
+                sums[depth, 4] = max(sums[depth - 1, 4], most / link) + forward_s[layer]
+                latest_s = _latest(depth, taken, sums, leaving, leavers, edges, inside, link)
             if groups > 0:
                 _tie(saved, table.tied, seen, (depth, layer, count))
             if count < room:
                 rests[count], largest[count], ahead_s[count] = rest, sums[depth, 3], sums[depth, 4]
                 weights[count], unsplit[count], blocks[count] = parameters, counts[depth, 0], counts[depth, 1]
-                _write(back_s[count], kepts[count], lives[count], sums[depth], latest_s, link > 0)
+                _write(back_s, kepts, lives, sums, (count, depth), latest_s, link > 0)
             count += 1
     start[sets] = count
     return count, table
