@@ -113,4 +113,5 @@ def shortage_of(problem: Problem, prices: Prices | None = None) -> Shortage:
         optimizer="sgd" if sgd else None,
         zero=next((zero for zero in zeros if something_fits(replace(problem, zero=zero))), None),
     )
-    return Shortage(plan, problem.available_bytes, problem.devices, levers, problem.rules.name)
+    rules = problem.rules.name
+    return Shortage(plan, problem.available_bytes, problem.devices, levers, rules, problem.headroom)
