@@ -84,7 +84,7 @@ def _pages(folder: Path, every: bool) -> Iterator[tuple[str, str]]:
             (folder / "plan.json", ["report", str(folder / "plan.json"), "--out", str(page)]),
             (folder / "run" / "result.json", ["report", str(folder / "run"), "--out", str(page)]),
         )
-        for path, command in files:
+        for path, command in files if every else files[:1]:
             good = path.read_text(encoding="utf-8")
             document = json.loads(good)
             for steps in leaves(document, every):
@@ -114,7 +114,7 @@ def test_no_script_of_a_hostile_document_runs(every: bool, folder: Path, open_pa
         assert found.page.locator("[onerror], [onclick], [onmouseover], [style]").count() == 0, what
         assert found.faults == [], what
         seen.add(what.split()[0])
-    assert seen == {"plan.json", "result.json", "front.json", "sweep.json"}
+    assert seen == {"plan.json", "front.json", "sweep.json"} | ({"result.json"} if every else set())
 
 
 def test_good_pages_obey_their_own_policy(folder: Path, open_page: OpenPage) -> None:
