@@ -84,14 +84,53 @@ def test_a_heavy_library_stays_in_its_place(name: str) -> None:
             assert any(name.startswith(place) or name.endswith(place) for place in allowed), f"{name}: {imported}"
 
 
-@pytest.mark.parametrize("name", NAMES)
+# What a checker may import of phaze, beside what is true of the problem: prices are an input of both.
+CHECKERS = {
+    "schedule/check.py": ("phaze.schedule.problem.",),
+    "placement/check.py": ("phaze.placement.problem.",),
+    "placement/cluster_check.py": (
+        "phaze.placement.problem.",
+        "phaze.placement.cluster_problem.",
+        "phaze.placement.check.",
+        "phaze.placement.cluster_check_layout.",
+    ),
+    "placement/cluster_check_layout.py": ("phaze.placement.cluster_problem.",),
+    "placement/one/check.py": ("phaze.placement.one.problem.", "phaze.placement.one.check_"),
+    "placement/one/check_events.py": ("phaze.placement.one.problem.",),
+    "placement/one/check_layout.py": ("phaze.placement.one.problem.",),
+}
+# A run is verified without the modules that bound, open and order chips in a search or a front.
+VERIFIERS = tuple(
+    name for name in NAMES if name.startswith(("search/verify", "front/verify", "search/plain", "front/plain"))
+)
+SEARCHERS = tuple(
+    f"phaze.{room}.{module}."
+    for room, modules in {
+        "search": ("bound", "floors", "layouts", "kernels", "run", "engine", "engines", "engine_ray", "slip", "shared"),
+        "front": ("run", "state"),
+    }.items()
+    for module in modules
+) + tuple(f"phaze.search.cluster_{module}." for module in ("bound", "kernels", "open", "shapes"))
+
+
+def test_every_checker_is_held_to_it() -> None:
+    found = {name for name in NAMES if "check" in name.rsplit("/", maxsplit=1)[-1] and _room(name) in RANKS}
+    own = {name for name in found if _room(name) in ("schedule", "placement")}
+    assert own == set(CHECKERS)
+
+
+@pytest.mark.parametrize("name", CHECKERS)
 def test_a_checker_shares_no_code_with_a_solver(name: str) -> None:
-    folder, _, file = name.rpartition("/")
-    if not (file == "check.py" or file.startswith("check_")):
-        return
-    allowed = tuple(f"phaze.{folder.replace('/', '.')}.{module}" for module in ("problem", "check_"))
     for imported in _imports(SOURCE / name):
-        assert not imported.startswith("phaze.") or imported.startswith(allowed), f"{name} imports {imported}"
+        if imported.startswith("phaze."):
+            assert imported.startswith(CHECKERS[name]), f"{name} imports {imported}"
+
+
+@pytest.mark.parametrize("name", VERIFIERS)
+def test_a_run_is_verified_without_what_searched_it(name: str) -> None:
+    assert {"search/verify.py", "front/verify.py"} <= set(VERIFIERS)
+    for imported in _imports(SOURCE / name):
+        assert not imported.startswith(SEARCHERS), f"{name} imports {imported}"
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name.endswith("kernels.py")])

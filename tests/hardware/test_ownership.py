@@ -62,3 +62,14 @@ def test_a_die_larger_than_the_wafer_is_nothing_feasible() -> None:
     with pytest.raises(InfeasibleError, match="does not fit a wafer") as caught:
         ownership_of(huge, load_technology("n7"), load_terms())
     assert caught.value.document["needed_mm2"] > 70_000
+
+
+def test_a_chip_of_two_dies_pays_for_both() -> None:
+    chip, technology, terms = load_chip("tpu-v4"), load_technology("n7"), load_terms()
+    two = replace(chip, silicon=replace(chip.silicon, dies=2))
+    one, split = ownership_of(chip, technology, terms), ownership_of(two, technology, terms)
+    assert split.die_usd == pytest.approx(2 * technology.fab.wafer_usd / (split.dies_per_wafer * split.yield_share))
+    assert split.die_usd < one.die_usd, "smaller dies yield better"
+    assert split.die_usd > 0.5 * one.die_usd
+    made = one.embodied_kgco2e - split.embodied_kgco2e
+    assert 0 < made < 0.5 * one.embodied_kgco2e, "the same silicon, fewer lost"

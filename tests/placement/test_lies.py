@@ -105,6 +105,9 @@ FLAT_LIES: dict[str, tuple[Mapping[str, Any], Change, str]] = {
     "a negative bound": ({}, _put("lower_bound_s", value=-1.0), "exceeds the batch"),
     "a bound and a batch that agree": ({}, _put("simulated_s", add=-1e-6), "simulated_s is"),
     "a breakdown that does not add up": ({}, _put("breakdown", "transfer_s", add=1e-6), "does not sum"),
+    "another batch, hidden in transfers": (
+        {}, _both(_put("batch_s", add=1e-3), _put("breakdown", "transfer_s", add=1e-3)), "batch_s is",
+    ),
     "the bubble, hidden in transfers": (
         {}, _both(_put("breakdown", "bubble_s", add=-1e-3), _put("breakdown", "transfer_s", add=1e-3)), "bubble_s",
     ),
@@ -148,6 +151,10 @@ CLUSTER_LIES: dict[str, tuple[Mapping[str, Any], Change, str]] = {
     "a bound above the batch": ({}, _put("lower_bound_s", value=1e6), "exceeds the batch"),
     "a negative bound": ({}, _put("lower_bound_s", value=-1.0), "exceeds the batch"),
     "another batch": ({}, _put("batch_s", add=1e-6), "batch_s should be"),
+    "a tie that costs nothing": (
+        {"extras": ((Extra(tied="word", tied_bytes=8.0), Extra(), Extra(), Extra(tied="word", tied_bytes=8.0)),)},
+        _nothing, "",
+    ),
     "other events": ({}, _put("simulated_s", add=1e-6), "simulated_s should be"),
     "a breakdown that does not add up": ({}, _put("breakdown", "transfer_s", add=1e-6), "does not sum"),
     "a breakdown of other terms": ({}, lambda d: d["breakdown"].update(idle_s=0.0), "does not sum"),
@@ -187,3 +194,14 @@ def test_a_term_of_a_breakdown_cannot_be_hidden_in_another(name: str) -> None:
     document["breakdown"]["transfer_s"] -= 1e-3
     found = cluster_check.objections(CLUSTER, document, PRICES)
     assert any(f"breakdown.{name}" in one for one in found), found
+
+
+@pytest.mark.parametrize("share", [0.0, 1.1])
+def test_events_too_many_to_run_again_end_within_the_batch(share: float) -> None:
+    many = replace(FLAT, microbatches=3 * check.MOST_EVENTS)
+    document = copy.deepcopy(dict(document_of(price(many, 1, 2, [Cut((0, 1), False), Cut((2, 3), False)]))))
+    assert check.objections(many, document) == []
+    document["simulated_s"] = share * document["batch_s"]
+    found = check.objections(many, document)
+    assert len(found) == 1
+    assert "out of range" in found[0]

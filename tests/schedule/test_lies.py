@@ -78,6 +78,24 @@ LIES: dict[str, tuple[Problem, Schedule, str]] = {
         _schedule("icml24", [_single("a", 0.0, 0, length=1.0), _single("b", 0.0, 1)]),
         "lasts",
     ),
+    "a free operator that lasts while spread": (
+        _problem("icml24", [_tensor("a", 0.0, 1.0)]),
+        _schedule("icml24", [_spread("a", 0.0)]),
+        "lasts",
+    ),
+    "a collective beside another in one queue": (
+        _problem("serial", [SENT, _tensor("b", 1.0, 1.0)]),
+        _schedule("serial", [_spread("n", 0.0), _spread("b", 0.0)]),
+        "run at the same time",
+    ),
+    "bytes of a component that stands later in the file": (
+        _problem("overlap", [_tensor("c", 1.0, 1.0), *MOVES[:2]], ((1, 0), (2, 0))),
+        _schedule(
+            "overlap",
+            [_single("c", 1, 0, length=1.0), _single("a", 0, 0, length=1.0), _single("b", 0, 1, length=1.0)],
+        ),
+        "moved the bytes",
+    ),
     "precedence, with room on other cores": (
         _problem("icml24", TWO, ((0, 1),)),
         _schedule("icml24", BESIDE),
@@ -201,5 +219,8 @@ def test_the_same_schedules_without_the_lie_hold() -> None:
     assert faults(_problem("overlap", MOVES, ((0, 2), (1, 2))), _schedule("overlap", apart)) == []
     within = _problem("overlap", [_tensor("a"), Operator("b", "vector", 2.0, 1.0)])
     assert faults(within, _schedule("overlap", [_spread("a", 0.0), _spread("b", 0.0)])) == []
+    free = _problem("icml24", [_tensor("a"), _tensor("b", 0.0, 0.0), _tensor("c", 0.0, 0.0)])
+    running = [_spread("a", 0.0), ("b", False, 0.5, 0.5, 0, None), ("c", False, 0.5, 0.5, 0, None)]
+    assert faults(free, _schedule("icml24", running)) == [], "what takes no time disturbs nobody"
     close = 2.0 - 1e-10
     assert faults(_problem("icml24", TWO, ((0, 1),)), _schedule("icml24", [BESIDE[0], _single("b", close, 0)])) == []
