@@ -39,10 +39,16 @@ def _count(space: str) -> Answer:
     from phaze.search.keep import chips_of
     from phaze.search.space import load_space
 
-    found = chips_of(load_space(space))
+    opened = load_space(space)
+    found, sources = chips_of(opened), opened.file.sources
     document = {"chips": len(found), "tensor_parts": found.tensor_parts(), "vector_parts": found.vector_parts()}
 
     def show(console: "Console") -> None:
+        from phaze.report.terminal import facts
+
+        console.print(f"{opened.name}  {opened.file.title}", style="bold", markup=False)
+        if sources:
+            console.print(facts(sorted(sources.items())))
         console.print(
             f"{document['chips']:,} chips, made of {document['tensor_parts']:,} different tensor parts "
             f"and {document['vector_parts']:,} vector parts"
@@ -99,11 +105,12 @@ def _row(sheet: "Sheet") -> tuple[str, ...]:
 def _one(name: str, terms: str) -> Answer:
     from phaze.hardware.files import ChipFile
     from phaze.hardware.library import read
-    from phaze.hardware.ownership import load_terms
+    from phaze.hardware.ownership import TermsFile, load_terms
     from phaze.hardware.sheet import sheet_document, sheet_of
 
     file = read(ChipFile, "chips", name)
-    sheet = sheet_of(file.value(), load_terms(terms))
+    sheet, prices = sheet_of(file.value(), load_terms(terms)), read(TermsFile, "ownership", terms)
+    about = {"name": prices.name, "title": prices.title, "notes": prices.notes, "sources": dict(prices.sources)}
     unread = ("assumed:", "recalled:", "derived:")
     doubtful = {path: source for path, source in file.sources.items() if source.startswith(unread)}
 
@@ -112,4 +119,6 @@ def _one(name: str, terms: str) -> Answer:
 
         show_sheet(console, sheet, file.notes, doubtful)
 
-    return Answer(({**sheet_document(sheet), "sources": dict(file.sources), "notes": file.notes},), show)
+    return Answer(
+        ({**sheet_document(sheet), "sources": dict(file.sources), "notes": file.notes, "terms": about},), show
+    )

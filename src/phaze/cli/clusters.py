@@ -1,6 +1,6 @@
 """``phaze clusters``: how devices are joined, and the software stacks that run on them."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,13 +20,13 @@ def clusters(name: Name = None) -> Answer:
 
     Examples: phaze clusters · phaze clusters dgx-h100 · phaze clusters my-cluster.toml --json
     """
-    from dataclasses import asdict
-
-    from phaze.hardware.library import load_cluster, preset_names
+    from phaze.hardware.files import ClusterFile
+    from phaze.hardware.library import load_cluster, preset_names, read
 
     if name is not None:
-        cluster = load_cluster(name)
-        return Answer((asdict(cluster),), lambda console: _show(console, cluster))
+        file, cluster = read(ClusterFile, "clusters", name), load_cluster(name)
+        document = {**_plain(cluster), "notes": file.notes, "sources": dict(file.sources)}
+        return Answer((document,), lambda console: _show(console, cluster, file.notes))
     found = [load_cluster(each) for each in preset_names("clusters")]
 
     def show(console: "Console") -> None:
@@ -35,15 +35,22 @@ def clusters(name: Name = None) -> Answer:
         rows = [(c.name, c.chip or "-", c.stack, f"{c.devices:,}", " x ".join(_extent(c))) for c in found]
         console.print(table(("cluster", "chip", "stack", "devices", "levels"), rows, left=3))
 
-    return Answer(({"clusters": [asdict(c) for c in found]},), show)
+    return Answer(({"clusters": [_plain(c) for c in found]},), show)
+
+
+def _plain(cluster: "Cluster") -> dict[str, Any]:
+    """A cluster as its file has it; whether it grows is no part of that."""
+    from dataclasses import asdict
+
+    return {key: value for key, value in asdict(cluster).items() if key not in ("limit", "enlarged_from")}
 
 
 def _extent(cluster: "Cluster") -> list[str]:
     return [f"{level.size:,} {level.kind}" for level in cluster.levels]
 
 
-def _show(console: "Console", cluster: "Cluster") -> None:
-    from phaze.report.terminal import table
+def _show(console: "Console", cluster: "Cluster", notes: str | None) -> None:
+    from phaze.report.terminal import paragraph, table
     from phaze.units import show
 
     console.print(f"{cluster.name}  {cluster.title}", style="bold", markup=False)
@@ -60,3 +67,6 @@ def _show(console: "Console", cluster: "Cluster") -> None:
         for level in cluster.levels
     ]
     console.print(table(("level", "kind", "joins", "a device, one way", "latency"), rows, left=2))
+    if notes:
+        console.print()
+        paragraph(console, notes)

@@ -20,12 +20,14 @@ def stacks(name: Name = None) -> Answer:
     """
     from dataclasses import asdict
 
-    from phaze.hardware.library import load_stack, preset_names
+    from phaze.hardware.files import StackFile
+    from phaze.hardware.library import preset_names, read
 
-    found = [load_stack(each) for each in ([name] if name is not None else preset_names("stacks"))]
+    files = [read(StackFile, "stacks", each) for each in ([name] if name is not None else preset_names("stacks"))]
+    found = [file.value() for file in files]
 
     def show(console: "Console") -> None:
-        from phaze.report.terminal import table
+        from phaze.report.terminal import paragraph, table
         from phaze.units import show as with_unit
 
         columns = ("stack", "fusion", "optimizer", "host an op", "hidden sync", "state B")
@@ -41,6 +43,11 @@ def stacks(name: Name = None) -> Answer:
             for stack in found
         ]
         console.print(table(columns, rows, left=3))
+        if name is not None and files[0].notes:
+            console.print()
+            paragraph(console, files[0].notes)
 
     documents = [asdict(stack) for stack in found]
+    if name is not None:
+        documents[0] |= {"notes": files[0].notes, "sources": dict(files[0].sources)}
     return Answer((documents[0] if name is not None else {"stacks": documents},), show)

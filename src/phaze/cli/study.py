@@ -26,12 +26,14 @@ def check(file: File, settings: Settings = None) -> Answer:
     from phaze.study.load import job_of, study_of
 
     raw, where = settled(file, None, settings or [])
-    job = job_of(study_of(raw, where))
+    checked = study_of(raw, where)
+    job = job_of(checked)
     kept = kept_of(job.space)
     if not len(kept.chips):
         raise no_chip(job.space, kept)
     document = {
         "study": job.name,
+        "title": checked.title,
         "digest": job.digest,
         "chips": len(kept.chips),
         "hbm_bytes": list(job.hbm_bytes),
@@ -48,6 +50,8 @@ def check(file: File, settings: Settings = None) -> Answer:
     def show(console: "Console") -> None:
         ways = sum(len(task.ways) for task in job.models)
         chips = f"{document['chips']:,} chips x {len(job.hbm_bytes)} memories x {ways} ways"
+        if checked.title:
+            console.print(checked.title, style="bold", markup=False)
         console.print(f"{job.name} is a good study: {chips}", markup=False)
 
     return Answer((document,), show)

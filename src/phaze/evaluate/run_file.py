@@ -4,7 +4,7 @@ The model is one of ``gpt`` or ``llama`` by sizes, a named ``model``, or a ``gra
 taken from the cluster and its stack: bf16 with fp32 master weights, Adam, attention as the stack runs it, 1F1B.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -138,6 +138,15 @@ def _model_of(run: RunFile, attention: Attention) -> Model:
     return _graph_file(run)
 
 
+def require_traced(table: Document, model: Model, keys: Sequence[str], where: str) -> None:
+    """Refuse what a table states of a model and its graph contradicts: a graph is what it was traced as."""
+    for key in keys:
+        stated, traced = getattr(table, key), getattr(model, key)
+        if key in table.model_fields_set and stated is not None and stated not in (traced, "best"):
+            seen = f"{stated!r} is stated and the graph was traced with {traced!r}"
+            raise InputError(f"{where}: {key}", seen, "leave it out, or give another graph")
+
+
 def _graph_file(run: RunFile) -> Model:
     model = load_graph(str(run.graph))
     wanted = (run.plan.tensor, run.plan.microbatch)
@@ -147,8 +156,8 @@ def _graph_file(run: RunFile) -> Model:
             f"{run.graph} is of tensor width {model.tensor} and microbatch {model.microbatch}",
             f"give one of width {wanted[0]} and microbatch {wanted[1]}",
         )
-    if run.attention not in (None, model.attention):
-        raise InputError("attention", f"{run.graph} is traced with {model.attention} attention", "leave it out")
+    require_traced(run, model, ("sequence", "attention"), "graph")
+    require_traced(run.plan, model, ("sequence_parallel",) if model.tensor > 1 else (), "plan")
     return model
 
 

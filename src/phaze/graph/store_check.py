@@ -131,6 +131,26 @@ def _graph(raw: Mapping[str, Any], known: frozenset[int], where: str) -> None:
             raise InputError(f"{where}.outputs", f"no operator touches tensor {tensor}")
 
 
+def _bytes(layer: Mapping[str, Any], sizes: Mapping[int, int], path: str) -> None:
+    """Nothing reads or writes more of a tensor than there is; without recomputing nothing runs again, and with
+    all of it everything does."""
+    for key in ("forward", "backward"):
+        for place, operator in enumerate(layer[key]["operators"]):
+            for tensor, size in (*operator[4], *operator[5]):
+                if size > sizes.get(tensor, size):
+                    seen = f"{size} bytes of tensor {tensor}, which has {sizes[tensor]}"
+                    raise InputError(f"{path}.{key}.operators[{place}]", seen, "move at most all of it")
+    if layer["none"]["rerun"] == "forward" or layer["none"]["rerun"]["operators"]:
+        raise InputError(f"{path}.none.rerun", "without recomputing nothing runs again", "leave its operators out")
+    if layer["full"]["rerun"] != "forward":
+        raise InputError(f"{path}.full.rerun", "full recomputing runs the whole forward pass", 'say "forward"')
+    entering = sum(size for row in layer["tensors"] if row[3] == "input" and (size := sizes[row[0]]))
+    leaving = sum(sizes.get(tensor, 0) for tensor in layer["forward"]["outputs"])
+    for key, most in (("input_bytes", entering), ("output_bytes", leaving)):
+        if layer[key] > most:
+            raise InputError(f"{path}.{key}", f"{layer[key]}, and its tensors have {most}", "give at most as many")
+
+
 def check_layers(layers: Iterable[Mapping[str, Any]], where: str) -> None:
     """What the operators of every layer say about its tensors."""
     for place, layer in enumerate(layers):
@@ -139,6 +159,8 @@ def check_layers(layers: Iterable[Mapping[str, Any]], where: str) -> None:
         if len(set(numbers)) < len(numbers):
             raise InputError(f"{path}.tensors", "a tensor's number stands twice")
         known = frozenset(numbers)
+        sizes = {row[0]: row[1] * row[2] for row in layer["tensors"]}
+        _bytes(layer, sizes, path)
         for key in ("forward", "backward"):
             _graph(layer[key], known, f"{path}.{key}")
         for key in ("none", "selective", "full"):

@@ -147,6 +147,16 @@ class CalibrationTable(Document):
         )
 
 
+class HbmTable(MemoryTable):
+    """The memory outside the die, whose ``kind`` is always a scratchpad's: software places what lies in it."""
+
+    @model_validator(mode="after")
+    def _no_cache(self) -> "HbmTable":
+        if self.kind != "scratchpad":
+            raise ValueError("HBM is priced as a memory that software fills, so leave kind out")
+        return self
+
+
 class ChipFile(Document):
     """A chip (``phaze.chip/1``)."""
 
@@ -160,7 +170,7 @@ class ChipFile(Document):
     tensor_cores: TensorCoresTable
     vector_cores: VectorCoresTable
     global_buffer: MemoryTable
-    hbm: MemoryTable
+    hbm: HbmTable
     links: LinksTable
     silicon: SiliconTable = SiliconTable()
     published: PublishedTable = PublishedTable()

@@ -79,12 +79,22 @@ class AreaFile(Document):
         )
 
 
+class EnergyCurve(CurveTable):
+    """Energies at several sizes: figures as they stand, for which no known area is a reference."""
+
+    @model_validator(mode="after")
+    def _as_they_stand(self) -> "EnergyCurve":
+        if self.reference is not None:
+            raise ValueError("energies are not scaled, so leave reference out")
+        return self
+
+
 class EnergyFile(Document):
     """Energies by component, static power by area."""
 
     mac_pj: Positive
     lane_pj: Positive
-    buffer: CurveTable
+    buffer: EnergyCurve
     core_bank: Bytes
     hbm_pj_per_byte: Positive
     link_pj_per_byte: Positive

@@ -8,6 +8,7 @@ from phaze.errors import InputError
 from phaze.evaluate.headroom import USUAL_HEADROOM
 from phaze.evaluate.prices import KnownPrices, LevelPrices
 from phaze.evaluate.request import attentions_of
+from phaze.evaluate.run_file import require_traced
 from phaze.evaluate.serial import Machine
 from phaze.graph import store
 from phaze.graph.ir import Model
@@ -20,7 +21,7 @@ from phaze.placement.problem import Recompute
 from phaze.search.cluster_task import ClusterTask, ClusterTraining, serial_graph
 from phaze.search.space import Space
 from phaze.search.task import ways_of
-from phaze.study.schema import ModelTable, StudyFile
+from phaze.study.schema import ModelTable, StudyFile, TrainingTable
 
 
 def _refuse_what_has_no_meaning(study: StudyFile, space: Space) -> None:
@@ -80,11 +81,28 @@ def cluster_training(study: StudyFile, space: Space, reader: Reader) -> ClusterT
     )
 
 
-def _models(table: ModelTable, study: StudyFile, stack: Stack, reader: Reader) -> list[Model]:
+def graph_files(table: ModelTable, training: TrainingTable, reader: Reader, where: str) -> list[Model]:
+    """The graphs of a model in files; what the study states of graphs must be true of each."""
+    paths = table.graphs or []
+    for key in ("sequence", "widths"):
+        if getattr(table, key) is not None:
+            seen = f"{getattr(table, key)} beside graphs, which are as they were traced"
+            raise InputError(f"{where}.{key}", seen, "leave it out, or give the model by name")
+    found = [store.loads(*reader(path)) for path in paths]
+    for path, model in zip(paths, found, strict=True):
+        spread = ("sequence_parallel",) if model.tensor > 1 else ()
+        require_traced(training, model, ("sequence", "attention", *spread), f"{where}.graphs: {path}: training")
+        if "microbatches" in training.model_fields_set and model.microbatch not in training.microbatches:
+            seen = f"{training.microbatches} are stated and the graph has a microbatch of {model.microbatch}"
+            raise InputError(f"{where}.graphs: {path}: training.microbatches", seen, "name it there, or leave them out")
+    return found
+
+
+def _models(table: ModelTable, study: StudyFile, stack: Stack, reader: Reader, where: str) -> list[Model]:
     """Every traced rank to try: by microbatch, then width, without and with sequence parallelism and with the attention
     as it is asked; graphs that are given have their own."""
     if table.graphs is not None:
-        found = [store.loads(*reader(path)) for path in table.graphs]
+        found = graph_files(table, study.training, reader, where)
         return sorted(found, key=lambda model: (model.microbatch, model.tensor, model.sequence_parallel))
     training = study.training
     sequence = training.sequence if table.sequence is None else table.sequence
@@ -109,7 +127,7 @@ def cluster_task(
     reader: Reader,
 ) -> ClusterTask:
     """One model of a study."""
-    found = _models(table, study, job.machine.stack, reader)
+    found = _models(table, study, job.machine.stack, reader, where)
     models = [model for model in found if model.tensor <= job.devices and model.microbatch <= job.batch]
     if not models:
         raise InputError(where, "no width and microbatch fits the devices and the batch", "give smaller ones")

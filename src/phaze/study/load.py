@@ -11,7 +11,6 @@ from phaze.documents import Reader
 from phaze.errors import InputError
 from phaze.evaluate.flow import Prepared, Training, block_of, prepare_fused
 from phaze.files import read_text
-from phaze.graph import store
 from phaze.graph.fuse import fuse
 from phaze.graph.ir import Model
 from phaze.graph.zoo import entry_of, load_model
@@ -22,7 +21,7 @@ from phaze.search.objective import Objective
 from phaze.search.papers import STUDY, Papers, Recorder, reader_of
 from phaze.search.space import Space, load_space
 from phaze.search.task import Job, ModelTask, ways_of
-from phaze.study.cluster_load import cluster_task, cluster_training
+from phaze.study.cluster_load import cluster_task, cluster_training, graph_files
 from phaze.study.problem import graphs_text, problem_text, stated
 from phaze.study.schema import ModelTable, StudyFile, TrainingTable
 
@@ -140,7 +139,7 @@ def _fused(table: ModelTable, study: StudyFile, job: Training, where: str, reade
     if table.graphs is None:
         found = _named(table, study.training)
     else:
-        found = [store.loads(*reader(path)) for path in table.graphs]
+        found = graph_files(table, study.training, reader, where)
         found.sort(key=lambda model: (model.microbatch, model.tensor))
     fitting = [model for model in found if model.tensor <= job.devices and model.microbatch <= job.batch]
     if not fitting:

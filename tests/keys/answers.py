@@ -1,0 +1,144 @@
+"""What commands answer to a document, without what they only repeat from it."""
+
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+from phaze.cli.answer import exit_code_of
+from phaze.cli.main import app
+from phaze.search.answer import best_of
+from phaze.search.baseline import scale_for
+from phaze.search.keep import kept_of
+from phaze.search.run import search
+from phaze.search.shortage import nothing_found
+from phaze.search.space import FIELDS, load_space
+from phaze.study.load import job_of, study_of
+from tests.keys.small import run, written
+
+Answer = Callable[[dict[str, Any], Path], Iterable[Any]]
+REPEATED = ("job", "cluster", "name", "title", "chip", "file", "id", "source")
+JUDGED = ("area_mm2", "area_by_component_mm2", "design_power_w", "full_rate_power_by_component_w", "ownership")
+TINY = (
+    "--gpt", "hidden=64,layers=4,heads=4,vocabulary=512,sequence=32", "--devices", "16", "--batch", "64",
+    "--tensor", "1", "--microbatch", "1", "--zero", "0", "--chunks", "1",
+)  # fmt: skip
+
+
+class Refused(Exception):
+    """A command that ended with exit code 2 or 3 and one sentence."""
+
+
+def phaze(*arguments: object) -> str:
+    """What a command prints, or Refused; a fault of phaze is an error."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = exit_code_of(app, [str(argument) for argument in arguments])
+    if code in (2, 3) and not out.getvalue().startswith('{"schema"'):
+        assert len(err.getvalue().strip().splitlines()) == 1, err.getvalue()
+        raise Refused(err.getvalue())
+    assert code in (0, 3), err.getvalue()
+    return out.getvalue()
+
+
+def told(*arguments: object) -> Any:
+    """The JSON that a command prints, without what it repeats of its input."""
+    found = json.loads(phaze(*arguments, "--json"))
+    return {key: value for key, value in found.items() if key not in REPEATED}
+
+
+def of_chip(chip: dict[str, Any], folder: Path) -> Iterator[Any]:
+    """A product, vector operators, area, power and cost, and a run on a chip."""
+    path = written(folder, "chip.json", chip)
+    yield told("estimate", "--gemm", "1x512x512x512", "--chip", path)
+    yield told("estimate", "--vector", "softmax:1048576:256", "--chip", path)
+    yield told("estimate", "--vector", "softmax:1048576:2", "--chip", path)
+    sheet = told("chips", path)
+    yield {key: sheet[key] for key in JUDGED}
+    yield told("plan", "--fixed", written(folder, "run.json", run(chip=path, cluster=str(folder / "own.json"))))
+
+
+def of_usual_cluster(chip: dict[str, Any], folder: Path) -> list[Any]:
+    """The plan of a job that names no cluster."""
+    return [told("plan", *TINY, "--chip", written(folder, "chip.json", chip))]
+
+
+def of_cluster(cluster: dict[str, Any], folder: Path) -> Iterator[Any]:
+    """Collectives on a cluster, large and small, and a run that takes its stack from it."""
+    path = written(folder, "cluster.json", cluster)
+    sizes = [f"all_reduce:{size}:{ranks}" for size in ("64MiB", "16KiB") for ranks in (4, 16)]
+    for kind in (*sizes, "all_gather:64MiB:16"):
+        yield told("estimate", "--collective", kind, "--cluster", path)
+    yield told("plan", "--fixed", written(folder, "run.json", run(chip="h100", cluster=path, stack=None)))
+
+
+def of_stack(stack: dict[str, Any], folder: Path) -> Iterator[Any]:
+    """A run with every kind of split, recompute and ZeRO."""
+    path = written(folder, "stack.json", stack)
+    plan = run()["plan"] | {"recompute": "full", "sequence_parallel": True, "zero": 2}
+    whole = plan | {"sequence_parallel": False, "zero": 0}
+    gpt = {"hidden": 64, "layers": 4, "heads": 4, "vocabulary": 4096, "sequence": 32}
+    runs = (run(stack=path, plan=plan, gpt=gpt), run(stack=path, plan=whole, gpt=gpt, optimizer="adam"))
+    for one in runs:
+        yield told("plan", "--fixed", written(folder, "run.json", one))
+
+
+def of_technology(technology: dict[str, Any], folder: Path) -> Iterator[Any]:
+    """Area, power, cost and energy of a chip with a cache and of one with a scratchpad."""
+    written(folder, "technology.json", technology)
+    for name in ("cached.json", "plain.json"):
+        sheet = told("chips", folder / name)
+        yield [sheet[key] for key in JUDGED]
+        yield told("estimate", "--gemm", "512x512x512", "--chip", folder / name)
+
+
+def of_terms(terms: dict[str, Any], folder: Path) -> list[Any]:
+    """What a chip costs to make and to own."""
+    return [told("chips", "h100", "--terms", written(folder, "terms.json", terms))["ownership"]]
+
+
+def of_space(space: dict[str, Any], folder: Path) -> list[Any]:
+    """The chips of a space, field by field."""
+    chips = kept_of(load_space(written(folder, "space.json", space))).chips
+    columns = list(type(chips).__dataclass_fields__)
+    assert len(columns) == len(FIELDS)
+    return [getattr(chips, name).tolist() for name in columns]
+
+
+def of_study(study: dict[str, Any], folder: Path) -> list[Any]:
+    """The best chip, its memory, its score, how its models run on it, and how many chips were opened."""
+    job = job_of(study_of(study, "study"))
+    state = search(job, scale_for(job))
+    best = best_of(state)
+    if best is None:
+        raise Refused(str(nothing_found(state)))
+    ran = [(one.way, one.batch_s, one.dynamic_j, one.value) for one in best.ran]
+    split = [[(graph.width, graph.microbatch) for graph in task.graphs] for task in job.models]
+    return [best.chip, job.hbm_bytes[best.hbm], best.score, ran, split, len(state.evaluated), job.rules]
+
+
+def of_run(document: dict[str, Any], folder: Path) -> list[Any]:
+    """What a given plan takes."""
+    return [told("plan", "--fixed", written(folder, "run.json", document))]
+
+
+def of_profile(document: dict[str, Any], folder: Path) -> list[Any]:
+    """The fastest placement."""
+    return [told("place", written(folder, "profile.json", document))]
+
+
+def of_operators(document: dict[str, Any], folder: Path) -> list[Any]:
+    """The best schedule."""
+    return [told("schedule", written(folder, "operators.json", document))]
+
+
+def of_graph(document: dict[str, Any], folder: Path) -> Iterator[Any]:
+    """What a graph holds, and what runs of it take under every mode of recompute."""
+    path = written(folder, "graph.json", document)
+    yield told("graph", "--model", path)["summary"]
+    for mode in ("none", "selective", "full"):
+        plan = run()["plan"] | {"recompute": mode}
+        one = run(gpt=None, graph=path, plan=plan, attention="eager")
+        yield told("plan", "--fixed", written(folder, "run.json", one))

@@ -1,0 +1,320 @@
+"""For every key of the hardware's formats: a document, another value, and who must notice or refuse it.
+
+A case is (key, where it stands in the document, another value).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.keys import answers
+from tests.keys.answers import Answer
+from tests.keys.small import preset
+
+Case = tuple[str, str, Any]
+
+
+@dataclass(frozen=True)
+class Base:
+    """A document, what is asked of it, and the changes that must be noticed."""
+
+    document: Callable[[Path], dict[str, Any]]
+    answer: Answer
+    cases: tuple[Case, ...]
+
+
+def same(*pairs: tuple[str, Any]) -> tuple[Case, ...]:
+    """Cases whose key is also where it stands."""
+    return tuple((key, key.replace(".", "/"), value) for key, value in pairs)
+
+
+# -- hardware --------------------------------------------------------------------------------------------------------
+
+MEASURED = {
+    "matrix_share": 0.8, "training_matrix_share": 0.6, "hbm_share": 0.7, "vector_hbm_share": 0.7, "start_up": "4 us",
+    "vector_start_up": "3 us", "block_cycles": 20, "kept_row": "64 KiB",
+}  # fmt: skip
+
+
+def chip(folder: Path) -> dict[str, Any]:
+    return preset("chips", "h100") | {"name": "mine", "calibration": dict(MEASURED)}
+
+
+CHIP = Base(
+    chip,
+    answers.of_chip,
+    same(
+        ("clock", "1.2 GHz"),
+        ("technology", "n7"),
+        ("tensor_cores.count", 264),
+        ("tensor_cores.rows", 8),
+        ("tensor_cores.columns", 16),
+        ("tensor_cores.buffer.size", "8 KiB"),
+        ("tensor_cores.buffer.bandwidth", "10 GB/s"),
+        ("vector_cores.count", 66),
+        ("vector_cores.lanes", 64),
+        ("vector_cores.buffer.size", "8 KiB"),
+        ("vector_cores.buffer.bandwidth", "10 GB/s"),
+        ("global_buffer.size", "2 MiB"),
+        ("global_buffer.bandwidth", "100 GB/s"),
+        ("global_buffer.kind", "scratchpad"),
+        ("hbm.size", "1 GiB"),
+        ("hbm.bandwidth", "100 GB/s"),
+        ("hbm.kind", "cache"),
+        ("links.bandwidth", "45 GB/s"),
+        ("silicon.dies", 2),
+        ("silicon.cores", [200, 100]),
+        ("silicon.global_buffer", [200, 100]),
+        ("silicon.hbm", [200, 100]),
+        ("calibration.matrix_share", 0.01),
+        ("calibration.training_matrix_share", 0.01),
+        ("calibration.hbm_share", 0.01),
+        ("calibration.vector_hbm_share", 0.01),
+        ("calibration.start_up", "40 us"),
+        ("calibration.vector_start_up", "40 us"),
+        ("calibration.block_cycles", 20000),
+        ("calibration.kept_row", "1 KiB"),
+    ),
+)
+USUAL = Base(chip, answers.of_usual_cluster, same(("cluster", "nvl72")))
+
+
+def cluster(folder: Path) -> dict[str, Any]:
+    levels = [
+        {"name": "node", "kind": "switch", "size": 8, "bandwidth": "450 GB/s", "latency": "3 us", "share": 0.7,
+         "start": "20 us", "local": "600 GB/s", "small_start": "9 us", "small_share": 0.1},
+        {"name": "fabric", "kind": "switch", "size": 8, "bandwidth": "50 GB/s", "latency": "9 us"},
+    ]  # fmt: skip
+    head = {"schema": "phaze.cluster/1", "name": "mine", "title": "mine", "devices": 64, "stack": "megatron-core"}
+    return head | {"chip": "h100", "levels": levels}
+
+
+def of_the_chip(folder: Path) -> dict[str, Any]:
+    found = cluster(folder)
+    found["levels"][0]["bandwidth"] = "chip"
+    return found
+
+
+def torus(folder: Path) -> dict[str, Any]:
+    level = {"name": "torus", "kind": "torus", "size": 64, "bandwidth": "270 GB/s", "latency": "1 us", "shape": [8, 8]}
+    return cluster(folder) | {"levels": [level]}
+
+
+CLUSTER = Base(
+    cluster,
+    answers.of_cluster,
+    (
+        ("devices", "devices", 128),
+        ("stack", "stack", "megatron-2021"),
+        ("levels.kind", "levels/0/kind", "ring"),
+        ("levels.size", "levels/0/size", 4),
+        ("levels.bandwidth", "levels/0/bandwidth", "100 GB/s"),
+        ("levels.bandwidth", "levels/1/bandwidth", "5 GB/s"),
+        ("levels.latency", "levels/1/latency", "90 us"),
+        ("levels.share", "levels/0/share", 0.2),
+        ("levels.start", "levels/0/start", "90 us"),
+        ("levels.local", "levels/0/local", "100 GB/s"),
+        ("levels.small_start", "levels/0/small_start", "90 us"),
+        ("levels.small_share", "levels/0/small_share", 0.01),
+    ),
+)
+TORUS = Base(torus, answers.of_cluster, (("levels.shape", "levels/0/shape", [4, 16]),))
+CHIP_LINKS = Base(of_the_chip, answers.of_cluster, (("chip", "chip", "gaudi3"),))
+
+
+def stack(folder: Path) -> dict[str, Any]:
+    return preset("stacks", "megatron-2021") | {"name": "mine", "state_bytes": 20.0}
+
+
+STACK = Base(
+    stack,
+    answers.of_stack,
+    same(
+        ("fusion", "none"),
+        ("host_time", "5 ms"),
+        ("hides_tensor_collectives", True),
+        ("hidden_synchronisation", 0.5),
+        ("scatter_gather", False),
+        ("optimizer_traffic_bytes", 500.0),
+        ("state_bytes", 30.0),
+        ("reserve", 2**31),
+        ("schedule", "links"),
+        ("precision", "fp8"),
+        ("optimizer", "sgd"),
+        ("piecewise_collectives", True),
+        ("trims_recompute", True),
+        ("balances_stages", True),
+        ("gradient_bytes", 8.0),
+    ),
+)
+
+
+def short_stack(folder: Path) -> dict[str, Any]:
+    return {"schema": "phaze.stack/1", "name": "mine", "title": "mine", "base": "megatron-2021"}
+
+
+SHORT_STACK = Base(short_stack, answers.of_stack, same(("base", "megatron-core"), ("attention", "fused")))
+
+
+def technology(folder: Path) -> dict[str, Any]:
+    return preset("technologies", "n5")
+
+
+def _curve(key: str) -> tuple[Case, ...]:
+    place, curve = key.replace(".", "/"), preset("technologies", "n5")
+    for step in key.split("."):
+        curve = curve[step]
+    found: list[Case] = [
+        (f"{key}.values", f"{place}/values", [value * (2 + at) for at, value in enumerate(curve["values"])]),
+        (f"{key}.sizes", f"{place}/sizes", [*(1 + at for at in range(len(curve["sizes"]) - 1)), 2**50]),
+        (f"{key}.reference.size", f"{place}/reference", {"size": "1 MiB", "area": "77 mm2"}),
+        (f"{key}.reference.area", f"{place}/reference", {"size": "1 MiB", "area": "7 mm2"}),
+    ]
+    return tuple(found)
+
+
+TECHNOLOGY = Base(
+    technology,
+    answers.of_technology,
+    (
+        *_curve("area.core_buffer"),
+        *_curve("area.scratchpad"),
+        *_curve("area.cache"),
+        *_curve("energy.buffer"),
+        *same(
+            ("area.mac_um2", 9999.0),
+            ("area.lane_um2", 9999.0),
+            ("area.vector_control_um2", 99999.0),
+            ("area.network_mm2_per_byte_per_cycle", 0.1),
+            ("area.hbm_mm2_per_gb_per_s", 0.1),
+            ("area.link_mm2_per_gb_per_s", 0.1),
+            ("area.other_share", 0.5),
+            ("energy.mac_pj", 9.0),
+            ("energy.lane_pj", 90.0),
+            ("energy.core_bank", "1 KiB"),
+            ("energy.hbm_pj_per_byte", 99.0),
+            ("energy.link_pj_per_byte", 999.0),
+            ("energy.static_w_per_mm2", 1.0),
+            ("energy.design_activity", 0.1),
+            ("fab.wafer_usd", 99999.0),
+            ("fab.wafer_diameter_mm", 200.0),
+            ("fab.defects_per_cm2", 1.0),
+            ("fab.energy_kwh_per_cm2", 99.0),
+            ("fab.gas_kgco2e_per_cm2", 99.0),
+            ("fab.materials_kgco2e_per_cm2", 99.0),
+        ),
+    ),
+)
+
+
+def terms(folder: Path) -> dict[str, Any]:
+    return preset("ownership", "default")
+
+
+OWNERSHIP = Base(
+    terms,
+    answers.of_terms,
+    same(
+        ("yield_clustering", 9.0),
+        ("hbm_usd_per_gb", 99.0),
+        ("package_usd", 999.0),
+        ("lifetime_years", 1.0),
+        ("utilisation", 0.1),
+        ("power_usage_effectiveness", 2.0),
+        ("electricity_usd_per_kwh", 9.0),
+        ("grid_kgco2e_per_kwh", 9.0),
+        ("fab_grid_kgco2e_per_kwh", 9.0),
+        ("hbm_kgco2e_per_gb", 99.0),
+        ("package_kgco2e", 999.0),
+    ),
+)
+
+# -- spaces ----------------------------------------------------------------------------------------------------------
+
+RANGES: dict[str, tuple[Any, Any, Any]] = {
+    "tensor_cores": (2, 8, 4), "rows": (32, 128, 96), "columns": (32, 128, 64), "vector_cores": (2, 8, 2),
+    "lanes": (16, 64, 16), "global_buffer": ("2 MiB", "32 MiB", "6 MiB"), "tensor_buffer": ("8 KiB", "64 KiB", "8 KiB"),
+    "vector_buffer": ("8 KiB", "64 KiB", "8 KiB"), "global_bandwidth": ("1 TB/s", "4 TB/s", "1 TB/s"),
+    "hbm_bandwidth": ("1 TB/s", "4 TB/s", "1 TB/s"), "links": ("1 GB/s", "4 GB/s", "1 GB/s"),
+    "clock": ("0.5 GHz", "2 GHz", "0.5 GHz"),
+}  # fmt: skip
+
+
+def space(folder: Path) -> dict[str, Any]:
+    axes = {"tensor_cores": [4], "rows": [64], "columns": [64], "vector_cores": [4], "lanes": [32]}
+    return {
+        "schema": "phaze.space/1", "name": "mine", "title": "mine", "base": "tpu-v4-paper",
+        "axes": axes | {"global_buffer": ["2 MiB"]}, "core_buffers": {"least": "1 KiB", "bytes_per_unit": 16},
+        "keep": {"area_of": "tpu-v4-paper"},
+    }  # fmt: skip
+
+
+def ranged(axis: str, by: str) -> Callable[[Path], dict[str, Any]]:
+    def document(folder: Path) -> dict[str, Any]:
+        found, (low, high, step) = space(folder), RANGES[axis]
+        found["axes"][axis] = {"from": low, "to": high} | ({"times": 2} if by == "times" else {"step": step})
+        return found
+
+    return document
+
+
+def axes() -> list[Base]:
+    """Every axis as a range by factor and by step."""
+    found = []
+    for axis, (low, high, step) in RANGES.items():
+        at = f"axes/{axis}"
+        cases: tuple[Case, ...] = (
+            (f"axes.{axis}.from", f"{at}/from", high),
+            (f"axes.{axis}.to", f"{at}/to", low),
+            (f"axes.{axis}.times", f"{at}/times", 4),
+        )
+        found.append(Base(ranged(axis, "times"), answers.of_space, cases))
+        smaller = RANGES[axis][0] if axis not in ("rows",) else 32
+        found.append(
+            Base(ranged(axis, "step"), answers.of_space, ((f"axes.{axis}.step", f"{at}/step", smaller),))
+            if step != smaller
+            else Base(ranged(axis, "step"), answers.of_space, ((f"axes.{axis}.step", f"{at}/step", high),))
+        )
+    return found
+
+
+def many(folder: Path) -> dict[str, Any]:
+    found = space(folder)
+    found["axes"] |= {"tensor_cores": [1, 4, 64], "vector_cores": [1, 4], "rows": [8, 64]}
+    found["keep"] |= {"least_share": 0.05, "most_power": "900 W", "most_usd": 50000}
+    return found
+
+
+def by_area(folder: Path) -> dict[str, Any]:
+    found = many(folder)
+    del found["keep"]["area_of"]
+    found["keep"]["most_area"] = "300 mm2"
+    return found
+
+
+SPACE = Base(
+    many,
+    answers.of_space,
+    same(
+        ("base", "a100-80gb"),
+        ("core_buffers.least", "64 KiB"),
+        ("core_buffers.bytes_per_unit", 64),
+        ("keep.area_of", "tpu-v2"),
+        ("keep.least_share", 0.0),
+        ("keep.smaller_with_one_core", True),
+        ("keep.most_power", "60 W"),
+        ("keep.most_usd", 100),
+    ),
+)
+AREA = Base(by_area, answers.of_space, same(("keep.most_area", "30 mm2")))
+
+
+HARDWARE: dict[str, list[Base]] = {
+    "phaze.chip/1": [CHIP, USUAL],
+    "phaze.cluster/1": [CLUSTER, TORUS, CHIP_LINKS],
+    "phaze.stack/1": [STACK, SHORT_STACK],
+    "phaze.technology/1": [TECHNOLOGY],
+    "phaze.ownership/1": [OWNERSHIP],
+    "phaze.space/1": [SPACE, AREA, *axes()],
+}
