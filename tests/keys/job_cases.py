@@ -101,7 +101,7 @@ def study(folder: Path) -> dict[str, Any]:
 def placed(folder: Path) -> dict[str, Any]:
     """One of them under rules cluster."""
     found = study(folder)
-    training = found["training"] | {"cluster": "selene"}
+    training = found["training"] | {"cluster": "selene", "headroom": 0.0}
     return found | {"rules": "cluster", "models": found["models"][:1], "hbm": ["1027 MiB"], "training": training}
 
 
@@ -168,7 +168,7 @@ PLACED = Base(
         ("training.optimizer", "sgd"),
         ("training.zero", 3),
         ("search.gap", 0.9),
-        ("training.headroom", 0.001),
+        ("training.headroom", 0.3),
         ("training.precision", "fp32"),
         ("cost.basis", "ideal"),
         ("cost.residency", False),
@@ -185,7 +185,9 @@ NAMED = Base(
     ),
 )
 NAMED_PLACED = Base(
-    named_and_placed, answers.of_study, same(("training.sequence_parallel", True), ("training.attention", "best"))
+    named_and_placed,
+    answers.of_study,
+    same(("training.sequence_parallel", True), ("training.attention", "best")),
 )
 
 # -- profiles and operators ------------------------------------------------------------------------------------------

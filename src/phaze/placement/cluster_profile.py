@@ -16,18 +16,10 @@ from phaze.placement.cluster_problem import Choice, ClusterProblem, Extra
 from phaze.placement.problem import LayerGraph, Problem
 from phaze.placement.profile import LayerRow, ProfileFile, graphs_of, icml24_problem, read_profile
 
-# What a level may have from measurements; :class:`phaze.placement.cluster_prices.RingPrices` knows nothing of it.
-MEASURED = ("share", "start", "local", "small_start", "small_share")
-
 
 def _cluster(file: ProfileFile) -> Cluster:
     if isinstance(file.cluster, str):
         return load_cluster(file.cluster)
-    for at, row in enumerate(file.cluster or ()):
-        given = [key for key in MEASURED if getattr(row, key) is not None]
-        if given:
-            seen = "levels of a profile are priced as plain rings at their bandwidth, and nothing measured counts"
-            raise InputError(f"cluster[{at}].{given[0]}", seen, "leave it out")
     levels = tuple(row.value() for row in file.cluster or ())
     return Cluster("levels", "levels given in place", prod(level.size for level in levels), levels)
 

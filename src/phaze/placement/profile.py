@@ -22,6 +22,8 @@ def _real_amount(value: float) -> float:
 
 Amount = Annotated[NonNegative, Field(lt=1e24), AfterValidator(_real_amount)]
 CLUSTER_KEYS = ("cluster", "stack", "precision", "zero", "schedule", "hbm_bytes_per_s")
+# What a level may have from measurements; :class:`phaze.placement.cluster_prices.RingPrices` knows nothing of it.
+MEASURED = ("share", "start", "local", "small_start", "small_share")
 LAYER_KEYS = ("selective_bytes", "selective_s", "full_s", "tied", "tied_bytes")
 
 
@@ -115,6 +117,11 @@ def read_profile(raw: Mapping[str, Any], where: str) -> ProfileFile:
             raise InputError(f"{where}: cluster", "this key is missing", "name a cluster or give its levels")
         if file.link_bytes_per_s is not None:
             raise InputError(f"{where}: link_bytes_per_s", "rules cluster take links from the cluster", "remove it")
+        for at, level in enumerate(() if isinstance(file.cluster, str) else file.cluster):
+            given = [key for key in MEASURED if getattr(level, key) is not None]
+            if given:
+                seen = "levels of a profile are priced as plain rings at their bandwidth, and nothing measured counts"
+                raise InputError(f"{where}: cluster[{at}].{given[0]}", seen, "leave it out")
         return file
     if file.link_bytes_per_s is None:
         raise InputError(f"{where}: link_bytes_per_s", "this key is missing", "add it")
