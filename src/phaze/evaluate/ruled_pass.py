@@ -164,10 +164,11 @@ class RuledPass:
         return None
 
     def bound(self, times: Times, use: Sequence[Bound] = BOUNDS) -> Floats:
-        """Device seconds that no schedule undercuts, on every chip."""
+        """Device seconds that no schedule undercuts, on every chip; with one queue the dual is as cheap as others."""
         exact = self.exact(times)
         if exact is not None:
             return exact
+        use = use if self.rule.one_core else BOUNDS
         total = np.zeros(times.spread_s.shape[1])
         for part in self.parts:
             own = list(part.operators)

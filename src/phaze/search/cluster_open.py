@@ -11,6 +11,7 @@ from phaze.hardware.technology import EnergyTable
 from phaze.placement.cluster_problem import ClusterProblem
 from phaze.placement.cluster_solve import fastest_plan
 from phaze.placement.problem import Recompute
+from phaze.schedule.bounds import Bound
 from phaze.schedule.solve import KnownPart
 from phaze.search.bound import LayerTimes
 from phaze.search.cluster_bound import SLACK, task_bounds
@@ -36,16 +37,16 @@ def _are_serial(times: Sequence[LayerTimes]) -> list[SerialTimes]:
 
 
 def cluster_times(
-    job: Job, arrays: ChipArrays, energy: EnergyTable | None, deadline: Deadline = NEVER
+    job: Job, arrays: ChipArrays, energy: EnergyTable | None, use: Sequence[Bound], deadline: Deadline = NEVER
 ) -> list[list[LayerTimes]]:
-    """The layers of all models on some chips, exact where formulas give them, else bounds, by model and graph; with
-    ``energy`` also their joules."""
+    """The layers of all models on some chips, by model and graph: exact where formulas give them, else bounds by what
+    is in ``use``; with ``energy`` also their joules."""
     found: list[list[LayerTimes]] = []
     for model in job.models:
         task, own = _is_cluster(model), list[LayerTimes]()
         for at in range(len(task.graphs)):
             deadline.check()
-            times = serial_times(task.graph(at), arrays, task.job.constants)
+            times = serial_times(task.graph(at), arrays, task.job.constants, lambda one, own: one.bound(own, use))
             if energy is not None:
                 joules = layer_floors(task.graph(at), arrays, task.job.constants, energy)
                 times = replace(times, dynamic_j=joules)

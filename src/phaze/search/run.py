@@ -128,7 +128,7 @@ def layer_times_on(
     """Bounds on all layers of all models on the chips of ``index``, by model and graph."""
     energy = opened.technology.energy if job.objective.needs_energy else None
     if job.rules == "cluster":
-        return cluster_times(job, arrays if len(index) == len(arrays) else arrays.taken(index), energy, deadline)
+        return cluster_times(job, arrays if len(index) == len(arrays) else arrays.taken(index), energy, use, deadline)
     found: list[list[LayerTimes]] = []
     for model, task in enumerate(job.models):
         found.append([])
