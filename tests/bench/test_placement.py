@@ -12,8 +12,10 @@ from phaze.placement import cluster_solve
 from phaze.placement.cluster_prices import RingPrices
 from phaze.placement.cluster_problem import Choice, ClusterProblem, Extra
 from phaze.placement.kernels import warm
+from phaze.placement.one import solve as one
 from phaze.placement.problem import Problem
 from phaze.placement.solve import fastest_plan
+from tests.placement.one_cases import flat
 from tests.placement.placement_cases import Published, published, unequal_chain
 
 # Layers and widths of a class of problems, and the milliseconds that it may take.
@@ -44,6 +46,17 @@ def test_published_problems(layers: int, widths: int, budget_ms: float) -> None:
                 f"place {case.name:34} {ours:7.2f} ms   budget {budget_ms:4.0f}   published C++ "
                 f"{1e3 * case.published_cpp_s:6.0f} ms   ratio {1e3 * case.published_cpp_s / ours:6.0f}"
             )
+
+
+def test_the_one_solver_on_98_layers_and_4_widths() -> None:
+    warm()
+    case = next(case for case in published() if _of_class(case, 98, 4))
+    problem, seconds = flat(case.problem), []
+    for _ in range(20):
+        start = time.perf_counter()
+        one.fastest_plan(problem)
+        seconds.append(time.perf_counter() - start)
+    print(f"place {case.name:34} {1e3 * min(seconds):7.2f} ms   budget    3   by the one solver")
 
 
 def test_all_published_problems_together() -> None:
