@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from phaze.study.own import name_of
 from tests.cli.test_commands import Phaze
 from tests.graph.supply.test_supply import MODEL
 
@@ -43,3 +44,52 @@ def test_an_own_model_is_planned_and_its_plan_shown_without_running_it(
     shown = phaze("report", "plan.json")
     assert shown.code == 2 and "a document does not run it" in shown.err
     assert not Path("ran").exists(), "somebody's plan ran somebody's code"
+
+
+SPACE = """schema = "phaze.space/1"
+name = "few"
+title = "a few chips"
+base = "tpu-v4-paper"
+[axes]
+tensor_cores = [8, 32]
+rows = [64]
+columns = [64]
+vector_cores = [8]
+lanes = [64]
+global_buffer = ["16 MiB"]
+[core_buffers]
+least = "1 KiB"
+bytes_per_unit = 16
+[keep]
+area_of = "tpu-v4-paper"
+"""
+
+
+def test_an_own_model_is_searched_and_its_run_verified_elsewhere_without_its_code(
+    phaze: Phaze, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PHAZE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    Path("model.py").write_text(MODEL, encoding="utf-8")
+    Path("widths.py").write_text("HIDDEN = 64\n", encoding="utf-8")
+    Path("space.toml").write_text(SPACE, encoding="utf-8")
+    small = ("--set", "space=space.toml", "--set", "training.microbatches=[1, 2]", "--set", "training.devices=8")
+    ran = phaze("search", "--model", "model.py:build", *small, "--set", "training.batch=64", "--json")
+    assert ran.code == 0, ran.err
+    found = json.loads(ran.out)
+    assert found["models"][0]["name"] == "model-build" and (tmp_path / "runs" / "model-build").is_dir()
+    for name in ("model.py", "widths.py", "space.toml"):
+        Path(name).unlink()
+    for file in (tmp_path / "cache" / "graphs").iterdir():
+        file.unlink()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    assert phaze("verify", str(tmp_path / "runs" / "model-build"), "--all").code == 0
+    assert phaze("report", str(tmp_path / "runs" / "model-build")).code == 0
+
+
+def test_a_model_is_called_by_its_file_and_function() -> None:
+    assert name_of("models/My_Model.py:build") == "my-model-build"
+    assert name_of("my.package.model:Small") == "my.package-small"
+    assert name_of("qwen/config.json") == "qwen" and name_of("config.json") == "config"

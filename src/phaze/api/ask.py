@@ -60,6 +60,7 @@ from phaze.schedule.solve import solve
 from phaze.search.folder import run_in
 from phaze.search.result_file import read_result
 from phaze.study.load import default_study, question_of, read_study, study_of, with_settings
+from phaze.study.own import is_place, name_of, with_own_models
 
 Source = str | Path | Mapping[str, Any]
 
@@ -74,9 +75,11 @@ def _raw(source: Source, name: str) -> tuple[Mapping[str, Any], str]:
 
 def _study(study: Source) -> tuple[Mapping[str, Any], str]:
     """Plain values of a study: of a file, as they are, or of the name of a model; and what to call them."""
-    if isinstance(study, str) and not is_path(study):
-        return default_study(study), study
-    return (study, "study") if isinstance(study, Mapping) else read_study(str(study))
+    if isinstance(study, str) and (is_place(study) or not is_path(study)) and not study.endswith((".toml", ".json")):
+        raw = {**default_study(name_of(study) if is_place(study) else study), "models": [study]}
+        return with_own_models(raw, study), study
+    raw, where = (dict(study), "study") if isinstance(study, Mapping) else read_study(str(study))
+    return with_own_models(raw, where), where
 
 
 def search(

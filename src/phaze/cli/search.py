@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 Study = Annotated[str | None, typer.Argument(help="A study (phaze.study/1).")]
-Model = Annotated[list[str] | None, typer.Option("--model", help="A model that comes along, instead of a study.")]
+Model = Annotated[
+    list[str] | None,
+    typer.Option("--model", help="Instead of a study: a built-in name, file.py:function, a config.json or its folder."),
+]
 Out = Annotated[str | None, typer.Option("--out", help="The folder of the run; runs/<name> if not given.")]
 Gap = Annotated[float | None, typer.Option("--gap", help="How near to the best the proof must come: 0.0001.")]
 Time = Annotated[float | None, typer.Option("--time", help="Stop after so many seconds; the gap says how far it came.")]
@@ -34,7 +37,10 @@ Settings = Annotated[list[str] | None, typer.Option("--set", help="a.b=c: change
 
 def _name(models: list[str]) -> str:
     """What a search of these models is called: their names, or how many there are."""
-    return "-".join(models) if len(models) < 4 else f"{len(models)}-models"
+    from phaze.study.own import is_place, name_of
+
+    called = [name_of(model) if is_place(model) else model for model in models]
+    return "-".join(called) if len(models) < 4 else f"{len(models)}-models"
 
 
 def settled(study: str | None, models: list[str] | None, settings: list[str]) -> tuple[dict[str, Any], str]:
@@ -49,7 +55,10 @@ def settled(study: str | None, models: list[str] | None, settings: list[str]) ->
     else:
         raw, where = default_study(_name(models or [])), "--model"
         raw["models"] = list(models or [])
-    return with_settings(raw, settings), where
+    from phaze.report.terminal import tracing
+    from phaze.study.own import with_own_models
+
+    return with_own_models(with_settings(raw, settings), where, tracing), where
 
 
 @answering

@@ -90,8 +90,9 @@ class GraphCache:
     def _model_file(self, place: str) -> Path:
         return self.folder / "models" / f"{documents.digest([place, str(Path.cwd())])[:40]}.json"
 
-    def _graph_file(self, digest: str, point: Point) -> Path:
-        return self.folder / "graphs" / f"{documents.digest([digest, point.document()])[:40]}.json"
+    def path(self, known: Known, point: Point) -> Path:
+        """Where the graph of a model at a point is kept."""
+        return self.folder / "graphs" / f"{documents.digest([known.digest, point.document()])[:40]}.json"
 
     def _read(self, path: Path) -> dict[str, Any] | None:
         if not path.is_file():
@@ -141,7 +142,7 @@ class GraphCache:
 
     def load(self, known: Known, point: Point) -> Model | None:
         """The graph of a model at a point, if it was kept."""
-        raw = self._read(self._graph_file(known.digest, point))
+        raw = self._read(self.path(known, point))
         if raw is None:
             return None
         try:
@@ -153,7 +154,7 @@ class GraphCache:
 
     def save(self, known: Known, point: Point, graph: Mapping[str, Any]) -> None:
         """Keep the graph of a model at a point."""
-        self._write(self._graph_file(known.digest, point), graph)
+        self._write(self.path(known, point), graph)
 
     def _files(self) -> Iterator[Path]:
         for part in ("models", "graphs"):

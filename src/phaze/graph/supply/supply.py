@@ -232,6 +232,14 @@ class Traced:
             raise fault
         return self.held[point]
 
+    def file(self, point: Point) -> str:
+        """Where the graph at a point is kept."""
+        self.model(point)
+        path = self.cache.path(self._opened(), point)
+        if not path.is_file():
+            raise InputError(str(self.cache.folder), "graphs cannot be kept there", "name another folder: PHAZE_CACHE")
+        return str(path)
+
     def close(self) -> None:
         """End the processes that trace."""
         if self.workshop is not None:
