@@ -1,0 +1,28 @@
+"""Two terms of a layer's time by hand: the host beside the device, and gradients added up in HBM."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from phaze.evaluate import layer_times
+from phaze.evaluate.ruled_pass import RuledPass
+
+
+def test_a_host_as_slow_as_the_device_costs_a_quarter_more_and_a_fast_one_nothing() -> None:
+    one: Any = SimpleNamespace(host_s=2.0)
+    found = RuledPass.with_host(one, np.array([2.0, 4.0, 200.0]))
+    assert found == pytest.approx([2.0 * 2 ** (1 / 3), (64.0 + 8.0) ** (1 / 3), 200.0], rel=1e-5)
+
+
+def test_a_backward_pass_reads_and_writes_four_bytes_of_gradient_for_every_parameter() -> None:
+    layer: Any = SimpleNamespace(parameters=1000, full=None, halves=object())
+    times = [np.array([seconds]) for seconds in (3.0, 5.0, 1.0, 2.0, 3.0)]
+    found = layer_times._assembled(layer, times, np.array([100.0]))
+    assert found.forward_s == pytest.approx([3.0])
+    assert found.backward_s == pytest.approx([5.0 + 2 * 4 * 1000 / 100])
+    assert found.selective_s == pytest.approx([1.0])
+    assert found.full_s == pytest.approx([3.0])
+    assert found.weight_gradient_s is not None
+    assert found.weight_gradient_s == pytest.approx([3.0 + 80.0])
