@@ -83,6 +83,18 @@ def test_no_step_of_a_stack_that_hides_collectives_is_negative(name: str) -> Non
         assert (one.causes >= -1e-15).all(), dict(zip(NAMES, one.causes, strict=True))
 
 
+def test_cores_that_overlap_gain_side_by_side_and_hide_collectives() -> None:
+    model = load_family("gpt", GPT, tensor=4, microbatch=2)
+    stack = replace(load_stack("ideal"), schedule="overlap")
+    setting = Setting(load_chip("a100-80gb"), load_cluster("selene"), stack)
+    parts, costs = plan_parts(model, setting)
+    for one, cost in zip(parts, costs, strict=True):
+        assert one.causes.sum() == pytest.approx(cost.forward_s + cost.backward_s, rel=1e-12)
+        others = [x for name, x in zip(NAMES, one.causes, strict=True) if name != "cores side by side"]
+        assert min(others) >= -1e-12
+    assert min(one.causes[NAMES.index("cores side by side")] for one in parts) < 0
+
+
 def test_only_a_measured_chip_has_a_sustained_rate() -> None:
     model = load_family("gpt", GPT, tensor=1, microbatch=2)
     chip, cluster, stack = load_chip("a100-80gb"), load_cluster("selene"), load_stack("ideal")

@@ -169,7 +169,7 @@ def search_parts(
 
 
 def _pass_parts(graph: OperatorGraph, setting: Setting, products: Products, backward: bool) -> Floats:
-    """A pass under a stack's schedule rule; where more than collectives overlaps, causes keep their shares of it."""
+    """A pass under a stack's schedule rule."""
     if not graph.operators:
         return np.zeros(len(CAUSES))
     works, constants = works_of(graph), setting.constants
@@ -180,8 +180,7 @@ def _pass_parts(graph: OperatorGraph, setting: Setting, products: Products, back
     found[_cause("starting operators")] = sum(starts.get(work.core, 0.0) for work in works)
     found[_cause("tensor communication")] = cost.open_s
     found[_cause("vector work")] = work_s - found[: _cause("vector work")].sum()
-    if cost.device_s < work_s:
-        found *= cost.device_s / work_s
+    found[_cause("cores side by side")] = min(0.0, cost.device_s - work_s - cost.open_s)
     found[_cause("host")] = cost.pass_s - found.sum()
     return found
 
