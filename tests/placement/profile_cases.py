@@ -85,7 +85,7 @@ def random_profile(seed: int) -> dict[str, Any]:
     return {
         "schema": "phaze.profile/1",
         "rules": "cluster" if cluster else "icml24",
-        "hbm_bytes": rng.choice([1e15, 1e15, min(1e15, max(1e-20, 30 * (scales[2] + scales[3])))]),
+        "hbm_bytes": rng.choice([1e15, 1e15, min(1e15, max(1e-12, 30 * (scales[2] + scales[3])))]),
         "microbatches": rng.choice([1, 2, 3, 4, 5, 8, 100, 12345]),
         "optimizer": rng.choice(["sgd", "adam"]),
         **(_cluster_keys(rng) if cluster else keys),

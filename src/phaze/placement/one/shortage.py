@@ -82,6 +82,9 @@ def _widened(problem: Problem, factor: int) -> bool:
     graph, row = problem.graphs[-1], problem.extras[-1]
     if graph.width == 1 or graph.width * factor > problem.devices:
         return False
+    ties = {(extra.tied, layer.sharded) for layer, extra in zip(graph.layers, row, strict=True) if extra.tied}
+    if len(ties) > len({name for name, _ in ties}):  # a layer that is split and one that is not would share no size
+        return False
     extras = tuple(
         replace(
             extra,
