@@ -20,10 +20,11 @@ from phaze.validate.rows import COLUMNS as MEASURED
 from tests.keys.answers import Refused, phaze, told
 from tests.keys.cases import HARDWARE, Base
 from tests.keys.job_cases import JOBS
+from tests.keys.problem_cases import PROBLEMS
 from tests.keys.small import preset, written
 from tests.keys.walk import changed, keys_of
 
-BASES: dict[str, list[Base]] = HARDWARE | JOBS
+BASES: dict[str, list[Base]] = HARDWARE | JOBS | PROBLEMS
 NAMES = {"name": "label-k7", "title": "a label k7"}
 FREE = {"notes": "a label k7", "sources": {"clock": "a label k7"}}
 # What nothing is computed from: the value, and the command that shows it. A name or a title says what a thing is,
