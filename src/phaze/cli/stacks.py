@@ -20,10 +20,9 @@ def stacks(name: Name = None) -> Answer:
     """
     from dataclasses import asdict
 
-    from phaze.hardware.files import StackFile
-    from phaze.hardware.library import preset_names, read
+    from phaze.hardware.library import preset_names, read_stack
 
-    files = [read(StackFile, "stacks", each) for each in ([name] if name is not None else preset_names("stacks"))]
+    files = [read_stack(each) for each in ([name] if name is not None else preset_names("stacks"))]
     found = [file.value() for file in files]
 
     def show(console: "Console") -> None:

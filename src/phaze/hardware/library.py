@@ -68,12 +68,17 @@ def require_links(chip: Chip, text: str, cluster: Cluster, where: str) -> None:
 
 
 def load_stack(text: str, reader: Reader = read_text) -> Stack:
-    """A software stack by preset name or path; a file with ``base`` changes single keys of a preset."""
+    """A software stack by preset name or path."""
+    return read_stack(text, reader).value()
+
+
+def read_stack(text: str, reader: Reader = read_text) -> StackFile:
+    """A stack's file by preset name or path; one with ``base`` changes single keys of a preset."""
     if not is_path(text):
-        return read(StackFile, "stacks", text, reader).value()
+        return read(StackFile, "stacks", text, reader)
     raw, where = reader(text)
     own = documents.parse(raw, documents.notation_of(text, raw), where)
-    return documents.check(StackFile, _on_base(own, where), where).value()
+    return documents.check(StackFile, _on_base(own, where), where)
 
 
 def _on_base(own: dict[str, Any], where: str) -> dict[str, Any]:
