@@ -16,6 +16,10 @@ from tests.report.runs import small_run
 ROOT = Path(__file__).parent.parent.parent
 GPT = "hidden=1024,layers=8,heads=16,vocabulary=51200,sequence=512"
 COMMANDS = [
+    "technologies",
+    "technologies n5",
+    "cache",
+    "doctor",
     "chips",
     "chips tpu-v4",
     "chips --space paper --count",
