@@ -1,7 +1,5 @@
 """Every command that reads a file, with good files that it reads: what a fuzz test starts from."""
 
-import contextlib
-import io
 import json
 import shutil
 import tomllib
@@ -9,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from phaze.cli.answer import exit_code_of
-from phaze.cli.main import app
+from tests.cli.fuzz_folders import rows_of_folders
+from tests.cli.fuzz_rows import Row, answer_of
+from tests.placement.profile_cases import random_profile
 from tests.report.runs import PLAN, SPACE, STUDY
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +43,26 @@ MEASURED = (
     "operator,batch,m,n,k,elements,rows,seconds\ngemm,1,1024,1024,1024,,,2e-5\ngemm,1,4096,4096,4096,,,7e-4\n"
     "softmax,,,,,16777216,4096,1e-4\ngemm,8,512,512,64,,,1e-5\ngemm,1,2048,2048,512,,,4e-5\nrelu,,,,,1048576,,1e-5\n"
 )
+CLUSTER_SEED = 40  # three layers, tied, two tensor widths, four levels, recompute chosen
+# Few chips, so that a search of them ends in a fraction of a second.
+FEW = SPACE.replace("[4, 16]", "[4, 8]").replace("[32, 128]", "[128]").replace("[64, 256]", "[64]")
+STACK = 'schema = "phaze.stack/1"\nname = "own"\ntitle = "own"\nbase = "megatron-2022"\nhost_time = "20 us"\n'
+# Under rules cluster, with everything that a study may name in files beside it.
+CLUSTERED = """schema = "phaze.study/1"
+name = "clustered"
+rules = "cluster"
+models = ["bert-large"]
+space = "F/few.toml"
+hbm = ["80 GiB"]
+[training]
+devices = 8
+batch = 64
+microbatches = [2]
+cluster = "F/cluster.toml"
+stack = "F/stack.toml"
+[objective]
+baseline = "F/chip.toml"
+"""
 
 
 @dataclass(frozen=True)
@@ -56,95 +75,103 @@ class Case:
     good: bytes
     raw: Any
     weight: int = 10
+    fresh: Path | None = None
+    copied: Path | None = None
 
-
-def _run(*arguments: str) -> str:
-    with contextlib.redirect_stdout(io.StringIO()) as said:
-        code = exit_code_of(app, list(arguments))
-    assert code == 0, arguments
-    return said.getvalue()
+    def prepare(self) -> None:
+        """The folder that the command writes as it should be before: gone, or a copy of a good one."""
+        if self.fresh is None:
+            return
+        shutil.rmtree(self.fresh, ignore_errors=True)
+        if self.copied is not None:
+            shutil.copytree(self.copied, self.fresh)
 
 
 def _raw(path: Path) -> Any:
     """A document from TOML or JSON; nothing where it is a table of text."""
-    if path.suffix == ".csv":
+    if path.suffix not in (".json", ".toml"):
         return None
     text = path.read_text(encoding="utf-8")
     return tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
 
 
-def _folders(folder: Path) -> list[tuple[str, str, int]]:
-    """A search, a front and a sweep that have ended; the commands that read them, by the file that is made bad."""
-    study, workers = str(folder / "study.toml"), ("--workers", "1")
-    _run("search", study, "--out", str(folder / "run"), *workers)
-    _run("front", study, "--of", "throughput,area", "--out", str(folder / "front"), *workers)
-    run, front = folder / "run", folder / "front"
-    found = []
-    for file in sorted(path for path in run.rglob("*") if path.suffix in (".json", ".toml")):
-        for command in (
-            f"report {run} --out {folder}/page.html", f"export {run} --to csv", f"export {run} --to megatron",
-            f"export {run} --to perfetto", f"verify {run} --sample 1", f"compare --run {run}",
-            f"explain {run} --workers 1",
-        ):  # fmt: skip
-            found.append((command, str(file), 3 if command.startswith(("verify", "explain", "compare")) else 6))
-    for file in sorted(path for path in front.rglob("*") if path.suffix in (".json", ".toml")):
-        found.append((f"verify {front} --sample 1", str(file), 3))
-    return found
-
-
-def _singles(folder: Path) -> list[tuple[str, str, int]]:
-    """(command, file, weight) of commands that read one file."""
+def _single_rows(folder: Path) -> list[Row]:
+    """Commands that read one file and write nothing of it."""
     f = str(folder)
-    plan = [
-        (f"report {f}/plan.json --out {f}/plan.html", 20), (f"export {f}/plan.json --to csv", 10),
-        (f"export {f}/plan.json --to megatron", 10), (f"export {f}/plan.json --to torchtitan", 10),
-        (f"export {f}/plan.json --to perfetto", 10),
+    plan = (
+        f"plan --gpt hidden=256,layers=4,heads=4,vocabulary=512,sequence=64 --devices 4 --batch 8 --chip {f}/chip.toml"
+    )
+    plan += f" --cluster {f}/cluster.toml --stack {f}/stack.toml --microbatch 1,2 --tensor 1,2"
+    rows = [
+        (f"chips {f}/chip.toml", "chip.toml", 20), (f"chips tpu-v4 --terms {f}/terms.toml", "terms.toml", 15),
+        (f"chips --space {f}/space.toml --count", "space.toml", 20), (f"clusters {f}/cluster.toml", "cluster.toml", 20),
+        (f"stacks {f}/stack.toml", "stack.toml", 15), (f"stacks {f}/own.toml", "own.toml", 15),
+        (f"technologies {f}/technology.toml", "technology.toml", 20),
+        (f"estimate --gemm 1x512x512x512 --chip {f}/chip.toml", "chip.toml", 15),
+        (f"estimate --vector softmax:65536:64 --chip {f}/chip.toml", "chip.toml", 10),
+        (f"estimate --collective all_reduce:64MiB:16 --cluster {f}/cluster.toml", "cluster.toml", 20),
+        (f"estimate --graph {f}/graph.json --chip tpu-v4", "graph.json", 15),
+        (f"graph --model {f}/graph.json", "graph.json", 15), (f"schedule {f}/operators.json", "operators.json", 30),
+        (f"place {f}/profile.json", "profile.json", 20), (f"place {f}/clustered.json", "clustered.json", 30),
+        (f"plan --fixed {f}/run.json", "run.json", 20), (f"validate {f}/rows.csv", "rows.csv", 20),
+        (f"calibrate {f}/measured.csv --chip a100-80gb --out {f}/fitted.toml", "measured.csv", 10),
+        (f"study check {f}/study.toml", "study.toml", 20), (f"study check {f}/clustered.toml", "clustered.toml", 10),
+        (f"report {f}/plan.json --out {f}/plan.html", "plan.json", 15),
+        *((f"export {f}/plan.json --to {to}", "plan.json", 5) for to in ("csv", "megatron", "torchtitan", "perfetto")),
+        *((plan, file, 10) for file in ("chip.toml", "cluster.toml", "stack.toml")),
+        *((f"compare {f}/clustered.toml --chip {f}/chip.toml", file, 3) for file in ("chip.toml", "clustered.toml")),
     ]  # fmt: skip
-    return [
-        (f"chips {f}/chip.toml", f"{f}/chip.toml", 20),
-        (f"chips tpu-v4 --terms {f}/terms.toml", f"{f}/terms.toml", 15),
-        (f"chips --space {f}/space.toml --count", f"{f}/space.toml", 20),
-        (f"clusters {f}/cluster.toml", f"{f}/cluster.toml", 20),
-        (f"stacks {f}/stack.toml", f"{f}/stack.toml", 20),
-        (f"estimate --gemm 1x512x512x512 --chip {f}/chip.toml", f"{f}/chip.toml", 20),
-        (f"estimate --vector softmax:65536:64 --chip {f}/chip.toml", f"{f}/chip.toml", 10),
-        (f"estimate --collective all_reduce:64MiB:16 --cluster {f}/cluster.toml", f"{f}/cluster.toml", 20),
-        (f"estimate --graph {f}/graph.json --chip tpu-v4", f"{f}/graph.json", 20),
-        (f"graph --model {f}/graph.json", f"{f}/graph.json", 20),
-        (f"schedule {f}/operators.json", f"{f}/operators.json", 30),
-        (f"place {f}/profile.json", f"{f}/profile.json", 30),
-        (f"plan --fixed {f}/run.json", f"{f}/run.json", 30),
-        (f"validate {f}/rows.csv", f"{f}/rows.csv", 30),
-        (f"calibrate {f}/measured.csv --chip a100-80gb --out {f}/fitted.toml", f"{f}/measured.csv", 10),
-        (f"study check {f}/study.toml", f"{f}/study.toml", 20),
-        *(
-            (f"search {f}/study.toml --out {f}/again --workers 1 --time 2", f"{f}/{file}.toml", 3)
-            for file in ("study", "space")  # without a key "space" it would be the 29,360 chips of the paper
-        ),
-        *((command, f"{f}/plan.json", weight) for command, weight in plan),
-    ]
+    return [Row(command, f"{f}/{file}", weight) for command, file, weight in rows]
 
 
-def cases_in(folder: Path, runs: bool) -> list[Case]:
-    """All cases, with their good files written into ``folder``; with ``runs`` those of finished searches too."""
-    (folder / "study.toml").write_text(STUDY.replace("space.toml", str(folder / "space.toml")))
-    (folder / "space.toml").write_text(SPACE)
+def _search_rows(folder: Path) -> list[Row]:
+    """Commands that search: each input into a folder that is new."""
+    f, new = str(folder), str(folder / "new")
+    end = f"--out {new} --workers 1"
+    kinds = (
+        (f"search {f}/study.toml {end} --time 2", ("study.toml", "space.toml"), 5),
+        (f"search {f}/clustered.toml {end} --time 2", ("clustered.toml", "few.toml", "chip.toml"), 4),
+        (f"search {f}/clustered.toml {end} --time 2", ("cluster.toml", "stack.toml"), 4),
+        (f"front {f}/study.toml --of throughput,power,cost {end} --time 2", ("study.toml", "few.toml"), 4),
+        (f"sweep {f}/study.toml --over training.devices=32,64 {end}", ("study.toml", "few.toml"), 3),
+    )
+    return [Row(command, f"{f}/{file}", weight, new) for command, files, weight in kinds for file in files]
+
+
+def _write_files(folder: Path) -> None:
+    def put(name: str, text: str) -> None:
+        (folder / name).write_text(text, encoding="utf-8")
+
+    put("study.toml", STUDY.replace("space.toml", str(folder / "few.toml")))
+    put("space.toml", SPACE)
+    put("few.toml", FEW)
+    put("clustered.toml", CLUSTERED.replace("F/", f"{folder}/"))
+    put("own.toml", STACK)
     for kind, name in (("chip", "a100-80gb"), ("cluster", "selene"), ("stack", "megatron-2021")):
         shutil.copy(PRESETS / f"{kind}s" / f"{name}.toml", folder / f"{kind}.toml")
     shutil.copy(PRESETS / "ownership" / "default.toml", folder / "terms.toml")
-    (folder / "operators.json").write_text(json.dumps(OPERATORS))
-    (folder / "run.json").write_text(json.dumps(RUN))
-    (folder / "rows.csv").write_text(ROWS)
-    (folder / "measured.csv").write_text(MEASURED)
+    shutil.copy(PRESETS / "technologies" / "n5.toml", folder / "technology.toml")
+    put("operators.json", json.dumps(OPERATORS))
+    put("run.json", json.dumps(RUN))
+    put("rows.csv", ROWS)
+    put("measured.csv", MEASURED)
     profile = json.loads((ROOT / "examples" / "profile.json").read_text())
-    (folder / "profile.json").write_text(json.dumps({**profile, "widths": {"1": profile["widths"]["1"]}, "devices": 8}))
+    put("profile.json", json.dumps({**profile, "widths": {"1": profile["widths"]["1"]}, "devices": 8}))
+    put("clustered.json", json.dumps(random_profile(CLUSTER_SEED)))
     sizes = "hidden=256,layers=2,heads=4,vocabulary=512,sequence=64"
-    (folder / "graph.json").write_text(_run("graph", "--gpt", sizes, "--json"))
-    (folder / "plan.json").write_text(_run(*PLAN.split(), "--json"))
+    put("graph.json", answer_of("graph", "--gpt", sizes, "--json"))
+    put("plan.json", answer_of(*PLAN.split(), "--json"))
+
+
+def cases_in(folder: Path, runs: bool) -> list[Case]:
+    """All cases, with their good files written into ``folder``; with ``runs`` those of searches too."""
+    _write_files(folder)
     found = []
-    for command, path, weight in (*_singles(folder), *(_folders(folder) if runs else ())):
-        file = Path(path)
-        name = command.replace(f"{folder}/", "").split(" --out")[0]
-        name += "" if file.name in name else f" ({file.relative_to(folder)})"
-        found.append(Case(name, tuple(command.split()), file, file.read_bytes(), _raw(file), weight))
+    for row in (*_single_rows(folder), *((*_search_rows(folder), *rows_of_folders(folder)) if runs else ())):
+        file, copied = Path(row.path), Path(row.copied) if row.copied else None
+        source = file if copied is None else copied / file.relative_to(row.fresh)
+        name = row.command.replace(f"{folder}/", "").split(" --out")[0]
+        name += "" if name.endswith(file.name) else f" ({file.relative_to(folder)})"
+        good, fresh = source.read_bytes(), Path(row.fresh) if row.fresh else None
+        found.append(Case(name, tuple(row.command.split()), file, good, _raw(source), row.weight, fresh, copied))
     return found

@@ -1,6 +1,9 @@
 """Good documents made bad: a leaf becomes something hostile, keys vanish or stand twice, bytes are cut and flipped."""
 
+import contextlib
 import json
+import sqlite3
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -136,3 +139,31 @@ def mutated_bytes(random: Random, good: bytes) -> bytes:
                 number = random.choice((*NUMBERS, *map(float, NUMBERS[:8])))
                 found[start:end] = json.dumps(number).replace("NaN", "nan").replace("Infinity", "inf").encode()
     return bytes(found)
+
+
+def mutated_journal(random: Random, path: Path) -> bytes:
+    """The journal at ``path`` with one to three of its cells changed; it stays a good SQLite file."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as base:
+        for _ in range(random.choice((1, 1, 2, 3))):
+            kind, hostile = random.random(), random.choice((*NUMBERS[:18], *TEXTS, None, b"\xff\x00"))
+            if isinstance(hostile, str):
+                hostile = hostile.encode("utf-8", "replace").decode()
+            column = random.choice(("chip", "reason", "bound", "step"))
+            with contextlib.suppress(sqlite3.Error):  # a column may refuse it; a table may be gone
+                rows = base.execute("SELECT chip, document FROM evaluated").fetchall()
+                if kind < 0.55 and rows:
+                    chip, text = random.choice(rows)
+                    document = json.loads(text)
+                    _change(random, document)
+                    base.execute("UPDATE evaluated SET document = ? WHERE chip = ?", (json.dumps(document), chip))
+                elif kind < 0.65:
+                    base.execute(
+                        "UPDATE evaluated SET chip = ? WHERE chip = (SELECT max(chip) FROM evaluated)", (hostile,)
+                    )
+                elif kind < 0.9:
+                    base.execute(
+                        f"UPDATE closed SET {column} = ? WHERE chip = (SELECT min(chip) FROM closed)", (hostile,)
+                    )
+                else:
+                    base.execute(f"DROP TABLE {random.choice(('about', 'evaluated', 'closed'))}")
+    return path.read_bytes()

@@ -131,3 +131,57 @@ def test_a_journal_with_rows_of_other_kinds_is_damaged(tmp_path: Path) -> None:
         for read in (read_evaluated, read_closed, lambda where: SqliteJournal(where, "study", "code")):
             with pytest.raises(InputError, match="the journal is damaged"):
                 read(path)
+
+
+OPENED: dict[str, Any] = {"hbm": 0, "score": 1.0, "lower": 1.0, "ran": [[0, 1.0, 0.0, 1.0, 1.0]], "error": ""}
+JOURNALS: tuple[tuple[str | dict[str, Any], str], ...] = (
+    ("UPDATE closed SET reason = 'luck' WHERE chip = 1", "luck"),
+    ("UPDATE closed SET chip = 99 WHERE chip = 1", "chips of its space"),
+    ("UPDATE evaluated SET chip = 99", "no chip 99"),
+    ({"hbm": 9}, "a memory or a way"),
+    ({"ran": [[99, 1.0, 0.0, 1.0, 1.0]]}, "a memory or a way"),
+    ({"ran": OPENED["ran"] * 2}, "a memory or a way"),
+    ({"hbm": True}, "no whole number"),
+    ({"score": -1.0}, "no number from 0"),
+    ({"error": None}, "no text"),
+)
+
+
+def test_a_journal_whose_rows_are_not_of_its_question_is_refused(phaze: Any, tmp_path: Path) -> None:
+    run = small_run(tmp_path)
+    journal = run / "journal.sqlite"
+    good = journal.read_bytes()
+    for change, word in JOURNALS:
+        journal.write_bytes(good)
+        with contextlib.closing(sqlite3.connect(journal, isolation_level=None)) as base:
+            base.execute("DELETE FROM evaluated WHERE chip > (SELECT min(chip) FROM evaluated)")
+            if isinstance(change, str):
+                base.execute(change)
+            else:
+                base.execute("UPDATE evaluated SET document = ?", (json.dumps({**OPENED, **change}),))
+        _refused(phaze("report", run), word)
+        if isinstance(change, dict):
+            _refused(phaze("search", tmp_path / "study.toml", "--out", run, "--workers", "1"), word)
+
+
+def test_a_stack_file_on_a_base_is_shown(phaze: Any, tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text(
+        'schema = "phaze.stack/1"\nname = "own"\ntitle = "own"\nbase = "megatron-2022"\nhost_time = "20 us"\n'
+    )
+    shown, base = (json.loads(phaze("stacks", which, "--json").out) for which in (own, "megatron-2022"))
+    assert shown["host_s"] == 20e-6 != base["host_s"]
+    assert shown["state_bytes"] == base["state_bytes"]
+
+
+def test_a_plan_whose_optional_parts_are_left_out_or_null_has_a_page(
+    phaze: Any, plan: dict[str, Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "plan.json"
+    nothing = dict.fromkeys(("shortage", "proved", "alternatives", "rule_of_thumb", "experts"))
+    path.write_text(
+        json.dumps({**{key: value for key, value in plan.items() if key != "chunks"}, "proved": plan["proved"]})
+    )
+    assert phaze("report", path).code == 0
+    path.write_text(json.dumps({**plan, **nothing, "chunks": 2}))
+    assert phaze("report", path).code == 0

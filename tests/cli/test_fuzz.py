@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 from phaze.cli.answer import exit_code_of
 from phaze.cli.main import app
 from tests.cli.fuzz_cases import Case, cases_in
-from tests.cli.mutate import mutated_bytes, mutated_document
+from tests.cli.mutate import mutated_bytes, mutated_document, mutated_journal
 
 # Of verify exit code 1 is an answer too: what was checked does not hold.
 ALLOWED = {0, 2, 3}
 # A good file of any case takes below two seconds here; a command that is still at it after this many hangs.
 MOST_S = 30
-EVERYDAY, ALL = 250, 20_000
+EVERYDAY, ALL = 60, 20_000
 OPTIONS = (
     *("chips TEXT", "clusters TEXT", "stacks TEXT", "models TEXT", "schema TEXT", "place TEXT", "report TEXT"),
     *(
@@ -63,6 +63,8 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> list[Case]:
 
 
 def _bad(case: Case, random: Random) -> bytes:
+    if case.path.suffix == ".sqlite" and random.random() < 0.7:
+        return mutated_journal(random, case.path)
     if case.raw is None or random.random() < 0.2:
         return mutated_bytes(random, case.good)
     found = mutated_document(random, case.raw, case.path.suffix == ".toml")
@@ -72,6 +74,7 @@ def _bad(case: Case, random: Random) -> bytes:
 def fault_of(case: Case, seed: int) -> str:
     """What is wrong with how a command took a bad file; empty where nothing is."""
     random = Random(f"{case.name} {seed}")
+    case.prepare()
     content = _bad(case, random)
     case.path.write_bytes(content)
     arguments = [*case.arguments, *(["--json"] if random.random() < 0.5 else [])]
@@ -86,6 +89,7 @@ def fault_of(case: Case, seed: int) -> str:
     except BaseException as fault:
         return f"it raised {type(fault).__name__}: {fault}"
     finally:
+        case.path.parent.mkdir(parents=True, exist_ok=True)
         case.path.write_bytes(case.good)
     text = wrong.getvalue()
     if code not in ALLOWED and not (code == 1 and case.name.startswith("verify") and not text):
@@ -120,12 +124,12 @@ def test_a_good_file_of_every_case_is_answered(cases: list[Case], capsys: pytest
     for case in cases:
         if case.name.startswith("search"):  # stopped after two seconds, it may have found nothing yet
             continue
-        wanted = 2 if case.name.endswith("torchtitan") else 0  # torchtitan has no gpt
+        wanted = 2 if "torchtitan" in case.name else 0  # torchtitan has no gpt
         assert exit_code_of(app, list(case.arguments)) == wanted, (case.name, capsys.readouterr().err)
         assert case.path.read_bytes() == case.good
 
 
-def test_a_few_hundred_bad_files_are_answered_or_refused(
+def test_dozens_of_bad_files_are_answered_or_refused(
     cases: list[Case], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -136,11 +140,12 @@ def test_a_few_hundred_bad_files_are_answered_or_refused(
 def test_twenty_thousand_bad_files_are_answered_or_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setenv("PHAZE_CACHE", str(tmp_path / "cache"))
     assert not _faults(cases_in(tmp_path, runs=True), ALL)
 
 
 @given(text=st.text(max_size=40), command=st.sampled_from(OPTIONS))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_any_text_as_an_option_is_answered_or_refused(text: str, command: str) -> None:
     before, _, after = command.partition(" TEXT")
     arguments = [*before.split(), text, *after.split()]

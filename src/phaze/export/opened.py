@@ -11,6 +11,7 @@ from phaze.report.page.search_page import Run
 from phaze.search.chips import open_space
 from phaze.search.folder import JOURNAL, RESULT
 from phaze.search.journal import read_closed, read_evaluated
+from phaze.search.journal_rows import require_closed, require_evaluated
 from phaze.search.papers import STUDY
 from phaze.search.result_file import read_result, require_of_job
 from phaze.study.load import question_in
@@ -30,10 +31,12 @@ def run_of(folder: Path) -> Run:
     require_of_job(result, job, opened, str(folder / RESULT))
     journal = folder / JOURNAL
     study, _ = read_text(str(folder / STUDY))
-    closed = read_closed(journal)
+    closed, evaluated = read_closed(journal), read_evaluated(journal)
     if len(closed) != len(opened):
         raise InputError(str(journal), f"it has {len(closed):,} chips of its space", "search again to end it")
-    return Run(job, result, closed, read_evaluated(journal), study, str(folder))
+    require_closed(journal, closed, evaluated, len(opened))
+    require_evaluated(journal, evaluated, job)
+    return Run(job, result, closed, evaluated, study, str(folder))
 
 
 def read_plan(path: str) -> tuple[dict[str, Any], str]:

@@ -18,6 +18,7 @@ from phaze.search.deadline import after, nothing_in_time
 from phaze.search.engine import workers
 from phaze.search.folder import JOURNAL, write_papers
 from phaze.search.journal import SqliteJournal
+from phaze.search.journal_rows import require_evaluated
 from phaze.search.papers import Papers, refuse_another
 from phaze.search.result import code_digest, written
 from phaze.search.task import Job
@@ -59,6 +60,7 @@ def front_in(
     code, own = code_digest(), job_for(job, asked)
     refuse_another(folder_for(folder), papers)
     with SqliteJournal(folder / JOURNAL, job.digest, code) as journal:
+        require_evaluated(journal.path, journal.known().values(), own, several=len(asked.runs) > 1)
         write_papers(folder, papers)
         state = front(own, asked, scale_for(own, crew, deadline), crew, journal, watch, deadline)
         if not len(state.archive.numbers):

@@ -94,11 +94,25 @@ def _plain(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
+def _number(value: Any) -> float:
+    if type(value) not in (int, float) or not value >= 0:  # NaN is not
+        raise ValueError(f"{str(value)[:40]!r} is no number from 0")
+    return float(value)
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int:
+        raise ValueError(f"{str(value)[:40]!r} is no whole number")
+    return value
+
+
 def evaluated_from(chip: int, raw: dict[str, Any]) -> Evaluated:
-    """The value of :meth:`Evaluated.document`."""
-    ran = tuple(Ran(int(way), *(float(number) for number in rest)) for way, *rest in raw["ran"])
-    score, lower = (float("inf") if raw[key] is None else float(raw[key]) for key in ("score", "lower"))
-    return Evaluated(chip, int(raw["hbm"]), score, lower, ran, str(raw["error"]))
+    """The value of :meth:`Evaluated.document`; raises ValueError, TypeError or KeyError where it is none."""
+    if type(raw["error"]) is not str:
+        raise ValueError("an error is no text")
+    ran = tuple(Ran(_whole(way), *map(_number, rest)) for way, *rest in raw["ran"])
+    score, lower = (float("inf") if raw[key] is None else _number(raw[key]) for key in ("score", "lower"))
+    return Evaluated(chip, _whole(raw["hbm"]), score, lower, ran, raw["error"])
 
 
 def _schedule(one: Pass, at: bytes, times: tuple[Floats, Floats], cores: tuple[int, int], known: Known) -> Found:

@@ -11,6 +11,7 @@ from phaze.search.certificate import certificate_of, closed_chips
 from phaze.search.deadline import after, nothing_in_time
 from phaze.search.engine import workers
 from phaze.search.journal import SqliteJournal
+from phaze.search.journal_rows import require_evaluated
 from phaze.search.papers import FILES, Papers, refuse_another, texts_of
 from phaze.search.result import SCHEMA, answer_of, code_digest, result_view, written
 from phaze.search.run import Evaluate, Watch, search
@@ -57,6 +58,7 @@ def run_in(
     crew = workers(engine) if isinstance(engine, int) else engine
     refuse_another(folder_for(folder), papers)
     with SqliteJournal(folder / JOURNAL, job.digest, code) as journal:
+        require_evaluated(journal.path, journal.known().values(), job)
         write_papers(folder, papers)
         state = search(job, scale_for(job, crew, deadline), crew, journal, watch, shared, deadline=deadline)
         best = best_of(state)

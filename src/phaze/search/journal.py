@@ -72,6 +72,15 @@ class SqliteJournal:
             refuse_other_kinds(path.with_name(path.name + suffix), "give another --out")
         with _said(path):
             self.base = sqlite3.connect(path, timeout=0.2, isolation_level=None)
+        try:
+            self._known = self._opened(study, code)
+        except BaseException:
+            self.base.close()  # or it would stay locked for as long as somebody holds the fault
+            raise
+
+    def _opened(self, study: str, code: str) -> dict[int, Evaluated]:
+        """The chips that are in it, after its tables were made or found to be of the same study and code."""
+        with _said(self.path):
             self.base.execute("PRAGMA locking_mode=EXCLUSIVE")
             self.base.execute("PRAGMA journal_mode=WAL")
             self.base.execute("BEGIN IMMEDIATE")
@@ -83,15 +92,14 @@ class SqliteJournal:
                 self.base.executemany("INSERT INTO about VALUES (?, ?)", wanted.items())
             self.base.execute("COMMIT")
         self._refuse_others(about or wanted, wanted)
-        with _said(path):
+        with _said(self.path):
             rows = self.base.execute("SELECT chip, document FROM evaluated").fetchall()
-            self._known = {int(chip): evaluated_from(int(chip), json.loads(text)) for chip, text in rows}
+            return {int(chip): evaluated_from(int(chip), json.loads(text)) for chip, text in rows}
 
     def _refuse_others(self, about: dict[str, str], wanted: dict[str, str]) -> None:
         names = {"format": "another format", "study": "another study", "code": "another version of phaze"}
         for key, name in names.items():
             if about.get(key) != wanted[key]:
-                self.close()
                 raise InputError(str(self.path.parent), f"this folder holds a run of {name}", "give another --out")
 
     def known(self) -> dict[int, Evaluated]:

@@ -23,14 +23,14 @@ def sentence(document: Mapping[str, Any], opened: Reopened) -> str:
     job, found = opened.job, show(document["batch_s"], "s")
     what = f"{opened.model.name} on {job.devices:,} {opened.setting.chip.name}"
     rate = f"{document['tokens_per_s']:,.0f} tokens a second, {document['share_of_peak']:.1%} of peak"
-    if "shortage" in document:
+    if document.get("shortage") is not None:
         lacking = show(document["shortage"]["missing_bytes"], "B")
         return f"{what}: this plan does not fit; stage {document['shortage']['stage']} lacks {lacking}."
     said = f"{what}: a batch of {job.batch:,} in {found}, {rate}."
-    if "proved" in document and document["chunks"] > 1:
+    if document.get("proved") is not None and document.get("chunks", 1) > 1:
         least = show(document["proved"]["batch_s"], "s")
         return f"{said} Its {document['chunks']} chunks are evaluated; without chunks no split takes less than {least}."
-    if "proved" in document:
+    if document.get("proved") is not None:
         return f"{said} No split without chunks is faster, and none with chunks that was tried."
     if document["lower_bound_s"] > 0:
         share = document["batch_s"] / document["lower_bound_s"] - 1
@@ -76,7 +76,7 @@ def _notes(document: Mapping[str, Any], story: Story) -> str:
     trust = document["constants"]
     band = f"within about {trust['band']:.0%}" if trust["band"] else "as they stand"
     notes = [f"Times are from {trust['basis']} constants, {band}.", *document["approximations"]]
-    if "proved" in document and document["chunks"] > 1:
+    if document.get("proved") is not None and document.get("chunks", 1) > 1:
         notes.append(proof(document))
     elif document.get("chunks", 1) > 1:
         notes.append(f"Each stage has {document['chunks']} chunks: interleaved 1F1B, evaluated and not proved.")
@@ -124,7 +124,7 @@ def plan_page(document: Mapping[str, Any], where: str) -> str:
     known = _chip_rows(chip) if chip.technology is None else {"peak": show(chip.peak_flops, "FLOP/s")}
     title = "The chip, to scale" if chip.technology else "The chip"
     sections = [("chip", "chip", section("chip", title, die(chip, known), escape(chip.title)))]
-    if "shortage" in document:
+    if document.get("shortage") is not None:
         sections.insert(0, ("shortage", "shortage", section("shortage", "What is short", _shortage(document))))
     sections += shared_parts(story, "", "")
     if document.get("alternatives"):

@@ -1,0 +1,42 @@
+"""Rows of a journal against the question that it stands beside: chips, memories and ways that there are, or refused."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from phaze.errors import InputError
+from phaze.search.closed import REASONS
+from phaze.search.evaluation import Evaluated
+from phaze.search.journal import Closed
+from phaze.search.task import Job
+
+REMEDY = "move the folder away and start again"
+
+
+def _fits(one: Evaluated, job: Job, several: bool) -> bool:
+    """Whether memory and ways of a row are some of the job's; ``several``: any number of ways of its one model."""
+    if not 0 <= one.hbm < len(job.hbm_bytes):
+        return False
+    models = job.models[:1] * len(one.ran) if several else job.models
+    if one.ran and len(one.ran) != len(models):
+        return False
+    return all(0 <= ran.way < len(task.ways) for ran, task in zip(one.ran, models, strict=False))
+
+
+def require_evaluated(path: Path, rows: Iterable[Evaluated], job: Job, several: bool = False) -> None:
+    """Refuse a journal that states a memory or a way that the question does not have."""
+    for one in rows:
+        if not _fits(one, job, several):
+            seen = f"the journal is damaged (chip {one.chip} has a memory or a way that is none of its question)"
+            raise InputError(str(path), seen, REMEDY)
+
+
+def require_closed(path: Path, closed: Sequence[Closed], evaluated: Sequence[Evaluated], chips: int) -> None:
+    """Refuse a journal whose rows are not one for each of ``chips`` chips, each closed for a reason that there is."""
+    if [one.chip for one in closed] != list(range(chips)):
+        raise InputError(str(path), f"its {len(closed):,} rows are not the {chips:,} chips of its space", REMEDY)
+    wrong = [one.reason for one in closed if one.reason not in REASONS]
+    if wrong:
+        raise InputError(str(path), f"the journal is damaged (no chip is closed by {wrong[0][:40]!r})", REMEDY)
+    beyond = [one.chip for one in evaluated if not 0 <= one.chip < chips]
+    if beyond:
+        raise InputError(str(path), f"the journal is damaged (there is no chip {beyond[0]})", REMEDY)
