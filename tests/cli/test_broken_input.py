@@ -185,3 +185,8 @@ def test_a_plan_whose_optional_parts_are_left_out_or_null_has_a_page(
     assert phaze("report", path).code == 0
     path.write_text(json.dumps({**plan, **nothing, "chunks": 2}))
     assert phaze("report", path).code == 0
+
+
+def test_a_model_of_billions_of_layers_is_refused_before_they_are_counted_out(phaze: Any) -> None:
+    sizes = "hidden=64,layers=2147483648,heads=4,vocabulary=512,sequence=64"
+    _refused(phaze("graph", "--gpt", sizes), "layers", "4,096")

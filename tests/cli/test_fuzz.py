@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import resource
 import signal
 import warnings
 from collections.abc import Iterator
@@ -23,6 +24,8 @@ from tests.cli.mutate import mutated_bytes, mutated_document, mutated_journal
 ALLOWED = {0, 2, 3}
 # A good file of any case takes below two seconds here; a command that is still at it after this many hangs.
 MOST_S = 30
+# Nor is there one that takes more memory than this; a file must not be able to take all that the machine has.
+MOST_BYTES = 9 << 30
 EVERYDAY, ALL = 60, 20_000
 OPTIONS = (
     *("chips TEXT", "clusters TEXT", "stacks TEXT", "models TEXT", "schema TEXT", "place TEXT", "report TEXT"),
@@ -49,9 +52,12 @@ def _too_long(number: int, frame: FrameType | None) -> None:
 def _limited() -> Iterator[None]:
     before = signal.signal(signal.SIGPROF, _too_long)
     signal.setitimer(signal.ITIMER_PROF, MOST_S)  # the processor's time: others may be busy on the machine
+    memory = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, memory[1]))
     try:
         yield
     finally:
+        resource.setrlimit(resource.RLIMIT_AS, memory)
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
 

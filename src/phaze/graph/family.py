@@ -37,6 +37,10 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
 )
 
 
+# Every layer is an entry of its own; the deepest networks that were ever trained have about a thousand.
+MOST_LAYERS = 4096
+
+
 def check_sizes(family: str, sizes: Mapping[str, Any]) -> dict[str, Any]:
     """The sizes with defaults filled in, or an InputError that names the key."""
     if family not in FAMILIES:
@@ -61,6 +65,8 @@ def check_sizes(family: str, sizes: Mapping[str, Any]) -> dict[str, Any]:
             raise InputError(f"{family}: {key}", "this size is missing", f"a {family} has {', '.join(wanted)}")
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 2**31:
             raise InputError(f"{family}: {key}", f"{value!r} is not a positive whole number")
+    if values["layers"] > MOST_LAYERS:
+        raise InputError(f"{family}: layers", f"{values['layers']} is more than {MOST_LAYERS:,}", "give fewer")
     _check_fit(family, values)
     return values
 

@@ -473,6 +473,13 @@ def test_a_configuration_on_disk_is_a_source(tmp_path: Path) -> None:
     path.write_text('{"model_type": "llama"}')
     with pytest.raises(InputError, match="architectures"):
         source_of(str(path))
+    for text, word in (
+        ('"architectures": -1', "no list of names"),
+        ('"num_hidden_layers": 9000000', "more than 4,096"),
+    ):
+        path.write_text(f'{{"model_type": "llama", {text}}}')
+        with pytest.raises(InputError, match=word):
+            source_of(str(path))
 
 
 def test_a_weight_that_is_handed_to_blocks_and_one_whose_result_is_dropped_count_once(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from transformers.models.megatron_bert.modeling_megatron_bert import MegatronBer
 from transformers.pytorch_utils import Conv1D
 
 from phaze.errors import InputError
+from phaze.graph.family import MOST_LAYERS
 from phaze.graph.torch.fake import building, forget_values
 from phaze.graph.torch.hf_inputs import model_inputs
 from phaze.graph.torch.hf_plans import plan_of
@@ -71,9 +72,12 @@ def no_cache(model: nn.Module) -> None:
 
 
 def _class_of(config: Any, where: str) -> type[nn.Module]:
-    names = list(getattr(config, "architectures", None) or [])
+    names = getattr(config, "architectures", None) or []
     if not names:
         raise InputError(where, "the key 'architectures' is missing", 'give for example ["LlamaForCausalLM"]')
+    if not isinstance(names, list) or not isinstance(names[0], str):
+        said = f"{str(names)[:40]!r} is no list of names"
+        raise InputError(f"{where}: architectures", said, 'give for example ["LlamaForCausalLM"]')
     found = getattr(transformers, names[0], None)
     if not isinstance(found, type):
         raise InputError(f"{where}: architectures", f"transformers has no class {names[0]}")
@@ -172,6 +176,9 @@ def hf_config(raw: Mapping[str, Any], where: str) -> Any:
     if not isinstance(kind, str):
         raise InputError(where, "the key 'model_type' is missing", 'give for example "llama"')
     rest = {key: value for key, value in raw.items() if key != "model_type"}
+    for key, value in rest.items():
+        if "layer" in key and isinstance(value, int) and value > MOST_LAYERS:
+            raise InputError(f"{where}: {key}", f"{value} is more than {MOST_LAYERS:,}", "give fewer")
     try:
         with _quiet():
             return transformers.AutoConfig.for_model(kind, **rest)
