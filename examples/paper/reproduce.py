@@ -34,6 +34,9 @@ REAL = (
     'training.optimizer="adam"',
     'training.recompute=["best"]',
     'training.sequence_parallel="best"',
+    # as in the paper's own setting: eager attention, and all of the memory
+    'training.attention="eager"',
+    "training.headroom=0",
     'objective.baseline="tpu-v4"',
 )
 # What is changed, for the baseline as well as for the search.

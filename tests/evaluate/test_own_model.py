@@ -65,6 +65,7 @@ area_of = "tpu-v4-paper"
 """
 
 
+@pytest.mark.slow
 def test_an_own_model_is_searched_and_its_run_verified_elsewhere_without_its_code(
     phaze: Phaze, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

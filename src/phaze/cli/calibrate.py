@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from phaze.cli.answer import Answer, answering
-from phaze.document_faults import spell_value
 from phaze.errors import InputError
 
 if TYPE_CHECKING:
@@ -80,6 +79,7 @@ def _rows(text: str, where: str) -> "list[Measured]":
 def _row(row: dict[str, str | None], where: str) -> "Measured":
     from phaze.cost.fitting import measured_product, measured_vector
     from phaze.cost.mapping import product
+    from phaze.document_faults import spell_value
 
     def whole(name: str, least: int) -> int:
         value = (row[name] or "").strip()
