@@ -142,7 +142,9 @@ JOURNALS: tuple[tuple[str | dict[str, Any], str], ...] = (
     ({"ran": [[99, 1.0, 0.0, 1.0, 1.0]]}, "a memory or a way"),
     ({"ran": OPENED["ran"] * 2}, "a memory or a way"),
     ({"hbm": True}, "no whole number"),
-    ({"score": -1.0}, "no number from 0"),
+    ({"score": 0}, "no number from 1e-30"),
+    ({"lower": 1e308}, "no number from 0"),
+    ({"ran": [[0, 1e-320, 0.0, 1.0, 1.0]]}, "no number from 1e-30"),
     ({"error": None}, "no text"),
 )
 

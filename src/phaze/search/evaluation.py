@@ -94,9 +94,13 @@ def _plain(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def _number(value: Any) -> float:
-    if type(value) not in (int, float) or not value >= 0:  # NaN is not
-        raise ValueError(f"{str(value)[:40]!r} is no number from 0")
+# No batch takes less or costs more; what divides by less leaves the numbers of 64 bits.
+LEAST, MOST = 1e-30, 1e30
+
+
+def _number(value: Any, least: float = 0.0) -> float:
+    if type(value) not in (int, float) or not least <= value <= MOST:  # NaN is not
+        raise ValueError(f"{str(value)[:40]!r} is no number from {least:g} to {MOST:g}")
     return float(value)
 
 
@@ -111,7 +115,10 @@ def evaluated_from(chip: int, raw: dict[str, Any]) -> Evaluated:
     if type(raw["error"]) is not str:
         raise ValueError("an error is no text")
     ran = tuple(Ran(_whole(way), *map(_number, rest)) for way, *rest in raw["ran"])
-    score, lower = (float("inf") if raw[key] is None else _number(raw[key]) for key in ("score", "lower"))
+    score = float("inf") if raw["score"] is None else _number(raw["score"], LEAST)
+    lower = float("inf") if raw["lower"] is None else _number(raw["lower"])
+    for one in ran:
+        _number(one.batch_s, LEAST)
     return Evaluated(chip, _whole(raw["hbm"]), score, lower, ran, raw["error"])
 
 
