@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze import __version__
-from phaze.errors import InfeasibleError, PhazeError
+from phaze.errors import InfeasibleError, InputError, PhazeError
 from phaze.front.certificate import Proved, certificate_document, gap_of, gap_of_ways, proofs, watched
 from phaze.front.measures import Listed, Measures, batch_of, listed_from, measures_of
 from phaze.front.metrics import METRICS, Asked, Metric, known_values
@@ -28,6 +28,8 @@ from phaze.search.state import TIE
 from phaze.search.task import Job, ModelTask, Way
 
 SCHEMA = "phaze.front/1"
+# What is stated was found by this program or read from a journal; only the latter can differ.
+CHANGED = "the journal was changed: give another --out"
 Floats = NDArray[np.float64]
 
 
@@ -114,13 +116,13 @@ def _stated(state: FrontState, design: Design, measures: Measures) -> Stated:
         layers = exact_layers(graph, b"%d %d %d" % (network, model, way.graph), arrays, state.known, electricity)
         plan = plan_of(graph, layers.seconds, way.recompute, state.job.hbm_bytes[design.hbm], training)
         if plan is None or abs(plan.batch_s - ran.batch_s) > TIE * ran.batch_s:
-            raise PhazeError(f"{task.name}: the plan of a design is not found again")
+            raise InputError(task.name, "the plan that the journal has of a design is not found again", CHANGED)
         joules.append(float(plan_joules(graph, plan, layers.joules, electricity, training).sum()))
         seconds.append(plan.batch_s)
         found.append(model_table(task, way, plan, joules[-1], static_w))
     values = measures.values(design.chip, design.hbm, seconds, joules)
     if not np.allclose(values, design.values, rtol=TIE, atol=0.0):
-        raise PhazeError(f"{state.job.name}: the metrics of a design are not found again")
+        raise InputError(state.job.name, "the metrics that the journal has of a design are not found again", CHANGED)
     return Stated(design.chip, design.hbm, found, values)
 
 
