@@ -94,7 +94,7 @@ def refuse_other_kinds(path: Path, remedy: str = "remove it, or write elsewhere"
 
 
 def _written(folder: int, name: str, content: bytes) -> None:
-    """Write beside ``name`` under a name that nobody can foresee, in the open folder itself, then rename."""
+    """Write to a temporary file with an unpredictable name in the same open folder, then rename."""
     beside = f".{secrets.token_hex(8)}.part"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     handle = os.open(beside, flags, 0o666, dir_fd=folder)

@@ -39,14 +39,14 @@ TOUR = """Search the AI accelerator and the way training runs on many of them, t
 
 [bold]Look around[/bold]
 
-  phaze chips                     the chips that come along
+  phaze chips                     the built-in chips
   phaze chips tpu-v4              one of them: its parts, its area, its cost
   phaze chips my-chip.toml        your own
   phaze chips --space paper --count
   phaze clusters dgx-h100         how devices are joined
   phaze stacks                    what training frameworks fuse, hide and spend
   phaze technologies n5           a process: area, energy, wafer
-  phaze models                    the models that come along
+  phaze models                    the built-in models
   phaze schema chip               what a file may hold
 
 [bold]Ask[/bold]

@@ -46,7 +46,7 @@ class Claim:
 
 
 def _design(front: PlainFront, measures: Measures, point: Mapping[str, Any]) -> Stated | str:
-    """A design made anew from the chip, memory and ways that it names, or what is wrong with it."""
+    """A design recomputed from the chip, memory and ways that it names, or what is wrong with it."""
     plain, job = front.plain, front.plain.job
     number, size = point["chip"]["number"], point["chip"]["hbm_bytes"]
     if type(number) is not int or not 0 <= number < front.chips or size not in job.hbm_bytes:
@@ -87,7 +87,7 @@ def _as_good(less: PlainPlan, than: PlainPlan) -> bool:
 def _designs(
     front: PlainFront, measures: Measures, points: Sequence[Mapping[str, Any]]
 ) -> tuple[list[Stated], list[str]]:
-    """All designs made anew, in their order, and what is wrong with them."""
+    """All designs recomputed, in their order, and what is wrong with them."""
     found, wrong = [], []
     for at, point in enumerate(points):
         design = _design(front, measures, point)

@@ -61,7 +61,7 @@ def load_cluster(text: str, reader: Reader = read_text, chip: Chip | None = None
 
 
 def require_links(chip: Chip, text: str, cluster: Cluster, where: str) -> None:
-    """Refuse a user's own chip whose links contradict the cluster; what comes along is told (cluster_document)."""
+    """Refuse a user's own chip whose links contradict the cluster; a built-in one is reported (cluster_document)."""
     if is_path(text) and not same_links(chip, cluster):
         remedy = 'let them agree, or give a cluster whose innermost level says bandwidth = "chip"'
         raise InputError(f"{where}: {text}: links.bandwidth", links_words(chip, cluster), remedy)

@@ -96,7 +96,7 @@ def _chosen(plain: Plain, result: Mapping[str, Any]) -> tuple[int, int, list[Way
 
 
 def regenerated(plain: Plain, result: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The answer that a result names, made anew, and what is wrong with it as an answer."""
+    """The answer that a result names, recomputed, and what is wrong with it as an answer."""
     chosen = _chosen(plain, result)
     if isinstance(chosen, str):
         return {}, [chosen]

@@ -1,7 +1,7 @@
 """A user's function that returns a module and its inputs, as a source of a trace.
 
 The function may take ``microbatch`` and ``sequence``; it is then called with what a trace asks for. Where it takes no
-microbatch, the first dimension of its example inputs is one, and every input that has it is made anew; where it takes
+microbatch, the first dimension of its example inputs is one, and every input that has it is resized; where it takes
 no sequence, the sequence is that of its example inputs.
 """
 
@@ -146,7 +146,7 @@ def _step(text: str, module: nn.Module, inputs: Any, loss: Any) -> Any:
 
 
 def _batched(inputs: Any, microbatch: int, size: int) -> Any:
-    """Inputs for another microbatch: every tensor whose first dimension is the example's batch is made anew."""
+    """Inputs for another microbatch: every tensor whose first dimension is the example's batch is resized."""
     if isinstance(inputs, torch.Tensor):
         if inputs.dim() == 0 or inputs.shape[0] != size:
             return inputs
