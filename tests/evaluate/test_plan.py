@@ -16,6 +16,7 @@ from phaze.hardware.cluster import grown
 from phaze.hardware.library import load_cluster
 from phaze.placement.cluster_layout import Shape
 from phaze.placement.cluster_pipeline import fits, price
+from phaze.placement.cluster_problem import MODES
 
 SIZES = {"hidden": 1024, "layers": 4, "heads": 16, "vocabulary": 51200, "sequence": 1024}
 
@@ -31,11 +32,11 @@ def test_no_even_split_beats_the_plan() -> None:
     best = min(c.plan.batch_s for c in found if c.plan is not None)
     prices = LevelPrices(job.setting.cluster, job.setting.basis)
     for candidate in found:
-        for stages, data, mode in product((1, 2, 4), (1, 2, 4, 8), ("none", "selective", "full")):
+        for stages, data, mode in product((1, 2, 4), (1, 2, 4, 8), MODES):
             if candidate.model.tensor * stages * data > job.devices:
                 continue
             cuts = even_cuts(candidate.model, stages, mode)
-            problem = replace(candidate.problem, recompute=mode)  # type: ignore[arg-type]
+            problem = replace(candidate.problem, recompute=mode)
             plan = price(problem, Shape(candidate.model.tensor, stages, data, "data"), cuts, prices)
             assert not fits(problem, plan) or plan.batch_s >= best * (1 - 1e-9)
 

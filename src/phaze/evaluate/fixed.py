@@ -17,8 +17,10 @@ from phaze.evaluate.shelf import Shelf
 from phaze.graph.ir import Model
 from phaze.hardware.calibration import Basis
 from phaze.placement.cluster_layout import Shape
-from phaze.placement.cluster_pipeline import ModeCut, price
-from phaze.placement.cluster_problem import ORDERS, ClusterProblem, Extra
+from phaze.placement.cluster_pipeline import price
+from phaze.placement.cluster_problem import ORDERS, ClusterProblem
+from phaze.placement.one.pipeline import Cut
+from phaze.placement.one.problem import Extra, Mode
 from phaze.placement.problem import Layer, LayerGraph, Plan, layer_graph
 
 SENT_BYTES = 2.0
@@ -27,8 +29,10 @@ AROUND = re.compile(r"prologue|epilogue|between(\.\d+)?")
 
 
 def placed_layers(model: Model, costs: Sequence[LayerCost]) -> tuple[LayerGraph, tuple[Extra, ...]]:
-    """One layer of a placement for every call of the model; only blocks are computed again."""
+    """One layer of a placement for every call of the model; only blocks are recomputed, and only equal blocks in a row
+    can be cut into chunks."""
     ties, blocks = {call: tie for tie in model.ties for call in tie.calls}, set(block_calls(model))
+    equal = _equal_blocks(model)
     layers, extras = [], []
     for number, call in enumerate(model.calls):
         cost, tie, again = costs[call.layer], ties.get(number), number in blocks
@@ -49,6 +53,7 @@ def placed_layers(model: Model, costs: Sequence[LayerCost]) -> tuple[LayerGraph,
                 full_s=cost.full_s if again else 0.0,
                 tied=None if tie is None else tie.name,
                 tied_bytes=0.0 if tie is None else SENT_BYTES * tie.elements,
+                block=equal and again,
             )
         )
     edges = [(edge.source, edge.target, float(edge.bytes)) for edge in model.edges]
@@ -66,7 +71,14 @@ def block_calls(model: Model) -> list[int]:
     return inner or list(range(len(model.calls)))
 
 
-def even_cuts(model: Model, stages: int, mode: str) -> tuple[ModeCut, ...]:
+def _equal_blocks(model: Model) -> bool:
+    """Whether the blocks are in a row and one like the other: chunks of as many blocks then take equal time."""
+    blocks = block_calls(model)
+    row = blocks == list(range(blocks[0], blocks[-1] + 1))
+    return row and len({model.calls[number].layer for number in blocks}) == 1
+
+
+def even_cuts(model: Model, stages: int, mode: Mode) -> tuple[Cut, ...]:
     """Blocks cut evenly, earlier stages taking what does not divide; the rest with its neighbours."""
     blocks = block_calls(model)
     if stages > len(blocks):
@@ -75,10 +87,10 @@ def even_cuts(model: Model, stages: int, mode: str) -> tuple[ModeCut, ...]:
     ends = [(i + 1) * share + min(i + 1, more) for i in range(stages)]
     last = [*(blocks[end] - 1 for end in ends[:-1]), len(model.calls) - 1]
     first = [0, *(end + 1 for end in last[:-1])]
-    return tuple(ModeCut(tuple(range(a, b + 1)), mode) for a, b in zip(first, last, strict=True))  # type: ignore[arg-type]
+    return tuple(Cut(tuple(range(a, b + 1)), mode) for a, b in zip(first, last, strict=True))
 
 
-def balanced_cuts(model: Model, costs: Sequence[LayerCost], stages: int, mode: str) -> tuple[ModeCut, ...]:
+def balanced_cuts(model: Model, costs: Sequence[LayerCost], stages: int, mode: Mode) -> tuple[Cut, ...]:
     """Calls in their order; a stage ends with the call that takes the sum of times past its share, i/S of all."""
     times = [costs[call.layer].forward_s + costs[call.layer].backward_s for call in model.calls]
     if stages > len(times):
@@ -92,7 +104,7 @@ def balanced_cuts(model: Model, costs: Sequence[LayerCost], stages: int, mode: s
         past = done > total * len(cuts) / stages or left == stages - len(cuts)
         if len(cuts) < stages and past:
             cuts.append([])
-    return tuple(ModeCut(tuple(cut), mode) for cut in cuts)  # type: ignore[arg-type]
+    return tuple(Cut(tuple(cut), mode) for cut in cuts)
 
 
 def cluster_problem(job: Job, setting: Setting, graph: LayerGraph, extras: tuple[Extra, ...]) -> ClusterProblem:
@@ -114,7 +126,7 @@ def cluster_problem(job: Job, setting: Setting, graph: LayerGraph, extras: tuple
     )
 
 
-def _require_pieces(model: Model, cuts: Sequence[ModeCut], chunks: int) -> None:
+def _require_pieces(model: Model, cuts: Sequence[Cut], chunks: int) -> None:
     """Refuse chunks of which one would be empty."""
     fewest = min(len(cut.layers) for cut in cuts)
     if chunks > fewest:

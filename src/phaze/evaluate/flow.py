@@ -13,14 +13,67 @@ from dataclasses import dataclass, replace
 
 from phaze.cost.parts import chip_arrays
 from phaze.evaluate.passes import LayerPasses, Pass, passes_of, problem_on, table_of, times_on
+from phaze.evaluate.serial import Machine
 from phaze.graph.experts import notes_of
 from phaze.graph.fuse import fuse
 from phaze.graph.ir import Attention, Model
 from phaze.hardware.chip import Chip
+from phaze.hardware.stack import Precision
+from phaze.placement.one.problem import Choice
+from phaze.placement.one.problem import Problem as PlacementProblem
+from phaze.placement.one.rules import Family
+from phaze.placement.one.settings import PlacedLayers, families_of, stack_problem
 from phaze.placement.problem import Layer, LayerGraph, Optimizer, Plan, Problem, Recompute, layer_graph
 from phaze.placement.solve import fastest_plan
 from phaze.schedule.problem import Schedule
 from phaze.schedule.solve import Limits, solve
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementJob:
+    """What a placement problem asks for beside its layers and the devices' memory.
+
+    ``chunks`` that interleaving may use beside 1; None: all that divide the blocks. ``headroom``: the share of memory
+    that a plan leaves free.
+    """
+
+    machine: Machine
+    devices: int
+    batch: int
+    precision: Precision
+    optimizer: Optimizer
+    zero: int = 0
+    recompute: Choice = "best"
+    chunks: tuple[int, ...] | None = None
+    headroom: float = 0.0
+
+
+def placement_problem(
+    job: PlacementJob,
+    microbatch: int,
+    placed: Sequence[PlacedLayers],
+    hbm_bytes: float,
+    hbm_bytes_per_s: float | None,
+    families: tuple[Family, ...] | None = None,
+) -> PlacementProblem:
+    """The placement problem of layers (:func:`phaze.evaluate.fixed.placed_layers`) at one or more widths.
+
+    ``families``: what a given plan runs; if None all that the blocks allow."""
+    return stack_problem(
+        placed,
+        job.machine.stack,
+        job.machine.cluster,
+        families=families_of(placed, job.chunks) if families is None else families,
+        devices=job.devices,
+        microbatches=-(-job.batch // microbatch),
+        hbm_bytes=hbm_bytes,
+        hbm_bytes_per_s=hbm_bytes_per_s,
+        precision=job.precision,
+        optimizer=job.optimizer,
+        zero=job.zero,
+        recompute=job.recompute,
+        headroom=job.headroom,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from phaze.graph.ir import Attention, Model
 from phaze.hardware.stack import Optimizer, Precision
 from phaze.placement.cluster_layout import Shape
 from phaze.placement.cluster_pipeline import fits, price
-from phaze.placement.cluster_problem import MODES, Choice, ClusterProblem
+from phaze.placement.cluster_problem import MODES, Choice, ClusterProblem, Mode
 from phaze.placement.cluster_solve import fastest_plan
 from phaze.placement.problem import Plan
 
@@ -182,7 +182,7 @@ def experts_plan(request: Request, found: list[Candidate]) -> Plan | None:
     return best
 
 
-def _shallowest(problem: ClusterProblem, model: Model, mode: str, prices: LevelPrices) -> Plan | None:
+def _shallowest(problem: ClusterProblem, model: Model, mode: Mode, prices: LevelPrices) -> Plan | None:
     stages = 1
     while True:
         data = min(problem.devices // (stages * model.tensor), problem.microbatches)

@@ -10,18 +10,15 @@ from phaze.errors import InputError
 from phaze.placement.cluster_layout import Shape, boundary_levels, copies_by_level
 from phaze.placement.cluster_prices import Prices
 from phaze.placement.cluster_problem import ClusterProblem, Extra, Mode, batch_seconds, beside, pace_seconds
+from phaze.placement.one.pipeline import Cut
 from phaze.placement.problem import Breakdown, LayerGraph, Memory, Plan, Stage
 from phaze.placement.simulate import one_copy_seconds
 
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class ModeCut:
-    """A stage as it is asked for: the ids of its layers, and what it saves."""
-
-    layers: tuple[int, ...]
-    mode: Mode
+# One class of stages that are requested, until the other solver goes.
+ModeCut = Cut
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,10 @@ from phaze.cost.memory import State
 from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster
 from phaze.hardware.stack import Stack
+from phaze.placement.one.problem import Extra
 from phaze.placement.problem import ROUNDING, LayerGraph, require_same_layers
+
+__all__ = ["MODES", "ORDERS", "ZEROS", "Choice", "ClusterProblem", "Extra", "Mode", "Order", "Schedule"]
 
 Order = Literal["pipeline", "data"]
 Schedule = Literal["1f1b", "gpipe"]
@@ -75,17 +78,6 @@ MODES: tuple[Mode, ...] = ("none", "selective", "full")
 ZEROS = (0, 1, 2, 3)
 # As for the link of rules icml24: slower levels make times without end.
 SLOWEST_LEVEL_BYTES_PER_S = 1e-6
-
-
-@dataclass(frozen=True, slots=True)
-class Extra:
-    """What rules ``cluster`` know of a layer beyond its times and sizes; ``tied`` names parameters it shares."""
-
-    selective_bytes: float | None = None
-    selective_s: float = 0.0
-    full_s: float | None = None
-    tied: str | None = None
-    tied_bytes: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

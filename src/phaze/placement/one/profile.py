@@ -1,7 +1,6 @@
-"""A profile (``phaze.profile/1``) as a problem: the one place where its rules become values.
+"""A profile (``phaze.profile/1``) as a problem of one of the two settings.
 
-``parameter_bytes`` of a layer are 2 a parameter, 4 in fp32; :mod:`phaze.cost.memory` has what is held for one. Rules
-``icml24`` count in bytes of parameters: as many again for gradients, and with Adam as many for its state.
+``parameter_bytes`` of a layer are 2 a parameter, 4 in fp32; :mod:`phaze.cost.memory` has what is held for one.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,16 +8,13 @@ from math import prod
 from types import MappingProxyType
 from typing import Any
 
-from phaze.cost.memory import State, stack_state
 from phaze.errors import InputError
-from phaze.hardware.cluster import Cluster, Level
+from phaze.hardware.cluster import Cluster
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.placement.one.problem import Choice, Extra, Problem
-from phaze.placement.one.rules import GPIPE, ONE_F_ONE_B, Rules, icml24_rules
+from phaze.placement.one.rules import GPIPE, ONE_F_ONE_B
+from phaze.placement.one.settings import icml24_problem, stack_problem
 from phaze.placement.profile import LayerRow, ProfileFile, graphs_of, read_profile
-
-PLAIN = State(1.0, 1.0, 0.0)
-WITH_ADAM = State(1.0, 1.0, 1.0)
 
 
 def _choice(file: ProfileFile) -> Choice:
@@ -28,22 +24,14 @@ def _choice(file: ProfileFile) -> Choice:
 
 
 def _icml24(file: ProfileFile) -> Problem:
-    graphs, link = graphs_of(file), file.link_bytes_per_s or 0.0
-    # Devices beyond these help no plan: every layer a stage of the widest split.
-    most = max([file.devices, *(len(graph.layers) * graph.width for graph in graphs)])
-    adam = file.optimizer == "adam"
-    return Problem(
-        rules=icml24_rules(link),
+    return icml24_problem(
+        graphs_of(file),
         devices=file.devices,
-        hbm_bytes=file.hbm_bytes,
         microbatches=file.microbatches,
+        hbm_bytes=file.hbm_bytes,
+        link_bytes_per_s=file.link_bytes_per_s or 0.0,
+        optimizer=file.optimizer,
         recompute=_choice(file),
-        state=WITH_ADAM if adam else PLAIN,
-        cluster=Cluster("flat", "one flat link", most, (Level("all", "switch", most, link, 0.0),)),
-        graphs=graphs,
-        extras=tuple((Extra(),) * len(graph.layers) for graph in graphs),
-        sent_bytes=1.0,
-        sgd_state=PLAIN if adam else None,
     )
 
 
@@ -70,23 +58,20 @@ def _cluster(file: ProfileFile) -> Problem:
     stack = load_stack(file.stack or cluster.stack)
     precision, graphs = file.precision or stack.precision, graphs_of(file)
     rows = [{row.id: row for row in file.widths[str(graph.width)].layers} for graph in graphs]
-    family = GPIPE if file.schedule == "gpipe" else ONE_F_ONE_B
-    return Problem(
-        rules=Rules("cluster", (family,), hidden=stack.hidden_synchronisation),
+    extras = (tuple(_extra(of[la.id]) for la in g.layers) for g, of in zip(graphs, rows, strict=True))
+    return stack_problem(
+        list(zip(graphs, extras, strict=True)),
+        stack,
+        cluster,
+        families=(GPIPE if file.schedule == "gpipe" else ONE_F_ONE_B,),
         devices=file.devices,
-        hbm_bytes=file.hbm_bytes,
         microbatches=file.microbatches,
-        recompute=_choice(file),
-        state=stack_state(precision, file.optimizer, stack),
-        cluster=cluster,
-        graphs=graphs,
-        extras=tuple(tuple(_extra(of[la.id]) for la in g.layers) for g, of in zip(graphs, rows, strict=True)),
-        zero=file.zero or 0,
-        sent_bytes=4.0 if precision == "fp32" else 2.0,
+        hbm_bytes=file.hbm_bytes,
         hbm_bytes_per_s=file.hbm_bytes_per_s,
-        optimizer_traffic_bytes=stack.optimizer_traffic_bytes,
-        reserve_bytes=stack.reserve_bytes,
-        scatter_gather=stack.scatter_gather,
+        precision=precision,
+        optimizer=file.optimizer,
+        zero=file.zero or 0,
+        recompute=_choice(file),
     )
 
 

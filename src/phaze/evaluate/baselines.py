@@ -1,0 +1,58 @@
+"""Splits that people choose, to stand beside the best one: the experts' of a named model, and a rule of thumb.
+
+The *experts' split* keeps its pipeline depth and tensor width and takes as many replicas as there are devices and
+microbatches for. The *rule of thumb* takes the widest tensor group within the innermost level of the network and the
+fewest stages, doubled until they fit. Both cut the blocks evenly, recompute alike in all stages, do not interleave, and
+are the fastest order and mode of recompute that fit.
+"""
+
+from collections.abc import Iterable
+
+from phaze.evaluate.fixed import block_calls, even_cuts
+from phaze.graph.ir import Model
+from phaze.hardware.cluster import Cluster
+from phaze.placement.cluster_prices import Prices
+from phaze.placement.one.layout import Shape
+from phaze.placement.one.pipeline import Cut, fits, price
+from phaze.placement.one.problem import Plan, Problem
+
+# Pipeline depth, replicas on 1,024 devices, tensor width.
+Split = tuple[int, int, int]
+
+
+def even_plan(problem: Problem, model: Model, stages: int, prices: Prices) -> Plan | None:
+    """The fastest plan of so many stages cut evenly, all in one mode of recompute, that fits; None if none does."""
+    width, found = model.tensor, list[Plan]()
+    replicas = min(problem.devices // (stages * width), problem.microbatches)
+    if replicas < 1 or stages > len(block_calls(model)):
+        return None
+    for mode in problem.modes():
+        *first, last = even_cuts(model, stages, mode)
+        if mode not in problem.modes(last=True):
+            last = Cut(last.layers, problem.modes(last=True)[0])
+        for order in problem.rules.orders:
+            plan = price(problem, Shape(width, stages, replicas, order), [*first, last], prices)
+            found += [plan] if fits(problem, plan) else []
+    return min(found, key=lambda plan: plan.batch_s, default=None)
+
+
+def experts_plan(problem: Problem, model: Model, split: Split, prices: Prices) -> Plan | None:
+    """The experts' split of a traced rank; None if it has another width or nothing fits."""
+    pipeline, _, tensor = split
+    return even_plan(problem, model, pipeline, prices) if model.tensor == tensor else None
+
+
+def rule_of_thumb(problem: Problem, model: Model, prices: Prices) -> Plan | None:
+    """The rule of thumb at the width of a traced rank (:func:`usual_width`); None if no depth fits."""
+    stages = 1
+    while stages * model.tensor <= problem.devices:
+        plan = even_plan(problem, model, stages, prices)
+        if plan is not None:
+            return plan
+        stages *= 2
+    return None
+
+
+def usual_width(widths: Iterable[int], cluster: Cluster) -> int | None:
+    """The widest tensor group within the innermost level; None if all are wider."""
+    return max((width for width in widths if width <= cluster.levels[0].size), default=None)

@@ -1,0 +1,103 @@
+"""The two settings, built as values: a software stack on a cluster of levels, and what the ICML 2024 paper did.
+
+Nothing else names them: solver, pricing and checker read the values of :class:`phaze.placement.one.rules.Rules`.
+"""
+
+from collections.abc import Sequence
+
+from phaze.cost.memory import State, stack_state
+from phaze.hardware.cluster import Cluster, Level
+from phaze.hardware.stack import Optimizer, Precision, Stack
+from phaze.placement.one.problem import Choice, Extra, LayerGraph, Problem
+from phaze.placement.one.rules import ONE_F_ONE_B, Family, Rules, icml24_rules, interleaved
+
+# Under icml24 memory is counted in bytes of parameters: as many again for gradients, and with Adam for its state.
+PLAIN = State(1.0, 1.0, 0.0)
+WITH_ADAM = State(1.0, 1.0, 1.0)
+# What the host launches for a chunk beyond the operators of its layers: a receive before it and a send after it.
+LAUNCHES_A_CHUNK = 2
+
+PlacedLayers = tuple[LayerGraph, tuple[Extra, ...]]
+
+
+def families_of(placed: Sequence[PlacedLayers], chunks: Sequence[int] | None = None) -> tuple[Family, ...]:
+    """1F1B, and interleaved with every number of chunks that two or more stages can have; of ``chunks`` if given."""
+    blocks = max(sum(extra.block for extra in extras) for _, extras in placed)
+    counts = (v for v in range(2, blocks // 2 + 1) if chunks is None or v in chunks)
+    return ONE_F_ONE_B, *map(interleaved, counts)
+
+
+def stack_rules(stack: Stack, families: tuple[Family, ...]) -> Rules:
+    """How a stack runs pipelines and synchronises replicas."""
+    return Rules(
+        "cluster",
+        families,
+        hidden=stack.hidden_synchronisation,
+        piece_start_s=LAUNCHES_A_CHUNK * stack.host_s,
+    )
+
+
+def stack_problem(
+    placed: Sequence[PlacedLayers],
+    stack: Stack,
+    cluster: Cluster,
+    *,
+    families: tuple[Family, ...],
+    devices: int,
+    microbatches: int,
+    hbm_bytes: float,
+    hbm_bytes_per_s: float | None,
+    precision: Precision,
+    optimizer: Optimizer,
+    zero: int,
+    recompute: Choice,
+    headroom: float = 0.0,
+) -> Problem:
+    """Layers at one or more widths as a stack trains them on a cluster."""
+    return Problem(
+        rules=stack_rules(stack, families),
+        devices=devices,
+        hbm_bytes=hbm_bytes,
+        microbatches=microbatches,
+        recompute=recompute,
+        state=stack_state(precision, optimizer, stack),
+        cluster=cluster,
+        graphs=tuple(graph for graph, _ in placed),
+        extras=tuple(extras for _, extras in placed),
+        zero=zero,
+        sent_bytes=4.0 if precision == "fp32" else 2.0,
+        hbm_bytes_per_s=hbm_bytes_per_s,
+        optimizer_traffic_bytes=stack.optimizer_traffic_bytes,
+        reserve_bytes=stack.reserve_bytes,
+        scatter_gather=stack.scatter_gather,
+        headroom=headroom,
+    )
+
+
+def icml24_problem(
+    graphs: Sequence[LayerGraph],
+    *,
+    devices: int,
+    microbatches: int,
+    hbm_bytes: float,
+    link_bytes_per_s: float,
+    optimizer: Optimizer,
+    recompute: Choice,
+) -> Problem:
+    """Layers at one or more widths as the ICML 2024 paper placed them: one flat link, all state on every device."""
+    # Devices beyond these help no plan: every layer a stage of the widest split.
+    most = max([devices, *(len(graph.layers) * graph.width for graph in graphs)])
+    adam = optimizer == "adam"
+    return Problem(
+        rules=icml24_rules(link_bytes_per_s),
+        devices=devices,
+        hbm_bytes=hbm_bytes,
+        microbatches=microbatches,
+        recompute=recompute,
+        state=WITH_ADAM if adam else PLAIN,
+        cluster=Cluster("flat", "one flat link", most, (Level("all", "switch", most, link_bytes_per_s, 0.0),)),
+        graphs=tuple(graphs),
+        extras=tuple((Extra(),) * len(graph.layers) for graph in graphs),
+        sent_bytes=1.0,
+        sgd_state=PLAIN if adam else None,
+    )
