@@ -7,9 +7,9 @@ from phaze.cost.parts import chip_arrays
 from phaze.evaluate.layers import layer_costs
 from phaze.hardware.library import load_chip
 from phaze.hardware.technology_files import load_technology
-from phaze.placement.cluster_layout import Shape
-from phaze.placement.cluster_pipeline import ModeCut, price
-from phaze.placement.cluster_problem import Mode
+from phaze.placement.one.layout import Shape
+from phaze.placement.one.pipeline import Cut, price
+from phaze.placement.one.problem import Mode
 from phaze.search.cluster_energy import HBM, joule_floors, joules_on, layer_floors, plan_joules
 from phaze.search.cluster_task import problem_of
 from phaze.search.energy import LINKS
@@ -27,7 +27,7 @@ def test_a_plan_takes_what_its_parts_take(mode: Mode, stack: str, zero: int) -> 
     graph, setting = task.graph(0), task.job.setting(CHIP)
     problem = problem_of(task, graph, "best", 1e12, layer_costs(graph.model, setting), 1e12)
     count = len(graph.calls)
-    cuts = [ModeCut(tuple(range(3)), mode), ModeCut(tuple(range(3, count)), mode)]
+    cuts = [Cut(tuple(range(3)), mode), Cut(tuple(range(3, count)), mode)]
     plan = price(problem, Shape(2, 2, 3, "pipeline"), cuts, task.prices)
     layers = joules_on(graph, chip_arrays([CHIP]), setting.constants, TABLE)
     found = plan_joules(graph, problem, plan, layers, TABLE)
@@ -43,12 +43,12 @@ def test_a_plan_takes_what_its_parts_take(mode: Mode, stack: str, zero: int) -> 
     tied = graph.model.ties[0]
     weights = sum(2.0 * graph.serial[kind].parameters for kind in graph.calls)
     crossing = sum(size for tail, head, size in graph.edges if tail < 3 <= head)
-    sent = 6 * 2 * crossing * (1 if problem.stack.scatter_gather else 2)
+    sent = 6 * 2 * crossing * (1 if problem.scatter_gather else 2)
     sent += 2 * (3 - 1) * weights * {0: 2, 1: 2, 2: 1, 3: 0}[zero]
     sent += 2 * 2 * (3 - 1) * weights * {0: 0, 1: 0, 2: 1, 3: 3}[zero]
     sent += 2 * 3 * 2 * (len(tied.calls) - 1) * 2.0 * tied.elements
     expected[LINKS] += sent * TABLE.link_j_per_byte
-    moved = weights / 2.0 * problem.stack.optimizer_traffic_bytes
+    moved = weights / 2.0 * problem.optimizer_traffic_bytes
     expected[HBM] += 2 * (3 if zero == 0 else 1) * moved * TABLE.hbm_j_per_byte
     assert found == pytest.approx(expected, rel=1e-12)
     floor = joule_floors(task, graph, layer_floors(graph, chip_arrays([CHIP]), setting.constants, TABLE))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from phaze.evaluate.layers import layer_costs
 from phaze.hardware.stack import ScheduleRule
-from phaze.placement.cluster_solve import fastest_plan
+from phaze.placement.one.solve import fastest_plan
 from phaze.search import run
 from phaze.search.chips import open_space
 from phaze.search.cluster_bound import cheap_floors, cut_bounds

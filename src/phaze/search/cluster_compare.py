@@ -11,10 +11,10 @@ import numpy as np
 from phaze.errors import InputError
 from phaze.evaluate.fixed import even_cuts
 from phaze.hardware.chip import Chip
-from phaze.placement.cluster_layout import Shape
-from phaze.placement.cluster_pipeline import fits, price
-from phaze.placement.cluster_problem import ORDERS, ClusterProblem
-from phaze.placement.cluster_solve import fastest_plan
+from phaze.placement.one.layout import Shape
+from phaze.placement.one.pipeline import Cut, fits, price
+from phaze.placement.one.problem import Problem
+from phaze.placement.one.solve import fastest_plan
 from phaze.placement.problem import Plan
 from phaze.search.cluster_plain import Choose, placed_on
 from phaze.search.cluster_task import ClusterTask, SerialGraph
@@ -25,21 +25,21 @@ from phaze.search.rates import chip_rates
 Split = tuple[int, int, int]
 
 
-def _evenly(task: ClusterTask, graph: SerialGraph, problem: ClusterProblem, stages: int) -> Plan | None:
+def _evenly(task: ClusterTask, graph: SerialGraph, problem: Problem, stages: int) -> Plan | None:
     """The fastest plan of so many stages cut evenly, all in one mode, that fits; None if none does."""
     copies = min(problem.devices // (stages * graph.width), problem.microbatches)
     if copies < 1:
         return None
     found = []
-    for mode in problem.modes:
-        cuts = even_cuts(graph.model, stages, mode)
-        for order in ORDERS:
+    for mode in problem.modes():
+        cuts = [Cut(cut.layers, mode) for cut in even_cuts(graph.model, stages, mode)]
+        for order in problem.rules.orders:
             plan = price(problem, Shape(graph.width, stages, copies, order), cuts, task.prices)
             found += [plan] if fits(problem, plan) else []
     return min(found, key=lambda plan: plan.batch_s, default=None)
 
 
-def _by_thumb(task: ClusterTask, graph: SerialGraph, problem: ClusterProblem) -> Plan | None:
+def _by_thumb(task: ClusterTask, graph: SerialGraph, problem: Problem) -> Plan | None:
     stages = 1
     while True:
         try:

@@ -28,7 +28,7 @@ from phaze.evaluate.ruled_pass import RuledPass
 from phaze.evaluate.serial import ACCUMULATED_BYTES
 from phaze.hardware.calibration import Constants
 from phaze.hardware.technology import EnergyTable
-from phaze.placement.cluster_problem import ClusterProblem
+from phaze.placement.one.problem import Problem
 from phaze.placement.problem import Plan
 from phaze.search.cluster_task import CHUNK, ClusterTask, SerialGraph, costed
 from phaze.search.energy import COMPONENTS, LINKS
@@ -101,14 +101,14 @@ def joule_floors(task: ClusterTask, graph: SerialGraph, layers_j: Floats) -> Flo
     return total
 
 
-def _synchronised_bytes(problem: ClusterProblem, plan: Plan, weights: Sequence[float], sizes: Sequence[float]) -> float:
+def _synchronised_bytes(problem: Problem, plan: Plan, weights: Sequence[float], sizes: Sequence[float]) -> float:
     """Bytes that all devices send for collectives over copies, of stages with these parameter bytes, in a batch."""
     others, rounds = plan.data - 1, problem.rounds(plan.data)
     share = {2: 1.0, 3: 0.0}.get(problem.zero, 2.0)
     return others * plan.tensor * (share * sum(weights) + rounds * sum(problem.gathers) * sum(sizes))
 
 
-def _tied_bytes(problem: ClusterProblem, plan: Plan, stage_of: dict[int, int]) -> float:
+def _tied_bytes(problem: Problem, plan: Plan, stage_of: dict[int, int]) -> float:
     graph, extras = problem.graph(plan.tensor)
     total = 0.0
     for name in sorted({extra.tied for extra in extras if extra.tied is not None}):
@@ -118,7 +118,7 @@ def _tied_bytes(problem: ClusterProblem, plan: Plan, stage_of: dict[int, int]) -
     return total
 
 
-def _stage_parameters(problem: ClusterProblem, plan: Plan) -> list[float]:
+def _stage_parameters(problem: Problem, plan: Plan) -> list[float]:
     """Parameter bytes of every stage, tied ones once."""
     graph, extras = problem.graph(plan.tensor)
     own = {la.id: (la.parameter_bytes, e) for la, e in zip(graph.layers, extras, strict=True)}
@@ -134,7 +134,7 @@ def _stage_parameters(problem: ClusterProblem, plan: Plan) -> list[float]:
 
 
 def plan_joules(
-    graph: SerialGraph, problem: ClusterProblem, plan: Plan, layers: Sequence[SerialJoules], table: EnergyTable
+    graph: SerialGraph, problem: Problem, plan: Plan, layers: Sequence[SerialJoules], table: EnergyTable
 ) -> Floats:
     """Joules of a batch by component, static power left out; the layers are on one chip."""
     total: Floats = np.zeros(len(COMPONENTS))
@@ -144,13 +144,13 @@ def plan_joules(
             kind = graph.calls[place]
             mode = stage.recompute if graph.calls.count(kind) > 1 else "none"
             total = total + problem.microbatches * plan.tensor * layers[kind].of(mode)[:, 0]
-    lanes = 1 if problem.stack.scatter_gather else plan.tensor
+    lanes = 1 if problem.scatter_gather else plan.tensor
     carried = sum(size * (stage_of[head] - stage_of[tail]) for tail, head, size in graph.edges)
     weights = _stage_parameters(problem, plan)
     sizes = [graph.layers[kind].parameter_bytes for kind in graph.calls]
     sent = problem.microbatches * 2 * carried * lanes
     sent += _synchronised_bytes(problem, plan, weights, sizes) + _tied_bytes(problem, plan, stage_of)
     total[LINKS] += sent * table.link_j_per_byte
-    moved = sum(weights) / problem.sent_bytes * problem.stack.optimizer_traffic_bytes
+    moved = sum(weights) / problem.sent_bytes * problem.optimizer_traffic_bytes
     total[HBM] += plan.tensor * (1 if problem.zero else plan.data) * moved * table.hbm_j_per_byte
     return total

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numba import njit
 
-from phaze.placement.cluster_kernels import Pairs, Room, mode_of, most_in_flight
+from phaze.placement.one.bottleneck_kernels import NO_MODE, held_bytes, highest, mode_of
+from phaze.placement.one.stage_kernels import Room, StageTable
 
 if TYPE_CHECKING:
     from phaze.placement.charts import Floats, Ints
@@ -50,19 +51,18 @@ class Stages(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def fewest_again(pairs: Pairs, room: Room, rounds: int, depth: int) -> "Ints":
-    """For S = 0 .. ``depth``: the least sum over stages of what a mode computes again; -1 where no cut fits."""
-    sets = pairs.start.shape[0] - 1
+def fewest_again(pairs: StageTable, room: Room, flying: "Floats") -> "Ints":
+    """For every depth S: the least sum over stages of what a mode recomputes; -1 where no cut fits."""
+    sets, depth = pairs.start.shape[0] - 1, flying.shape[0] - 1
     least, found = np.full((depth + 1, sets), np.inf), np.full(depth + 1, -1, np.int64)
     least[0, 0] = 0.0
     for s in range(1, depth + 1):
-        flying = min(rounds, s)
         for top in range(1, sets):
             for pair in range(pairs.start[top], pairs.start[top + 1]):
                 below = least[s - 1, pairs.rest[pair]]
                 if below < least[s, top]:
-                    mode = mode_of(pairs, room, pair, flying)
-                    if mode < 3:
+                    mode = mode_of(pairs, room, pair, flying[s])
+                    if mode < NO_MODE:
                         least[s, top] = min(least[s, top], below + pairs.backward_s[pair, mode])
         if least[s, sets - 1] < np.inf:
             found[s] = int(least[s, sets - 1])
@@ -70,12 +70,16 @@ def fewest_again(pairs: Pairs, room: Room, rounds: int, depth: int) -> "Ints":
 
 
 @njit(cache=True, nogil=True)
-def in_flight(pairs: Pairs, room: Room, cap: int) -> "Ints":
-    """How many microbatches may be in flight in every stage and mode, at most ``cap``."""
-    found = np.zeros((pairs.rest.shape[0], 3), np.int64)
-    for pair in range(pairs.rest.shape[0]):
+def highest_numbers(table: StageTable, room: Room, flying: "Floats") -> "Ints":
+    """The greatest number from the end at which every stage fits in each mode, 0 if at none; ``flying`` by number."""
+    found, depth = np.zeros((table.rest.shape[0], 3), np.int64), flying.shape[0] - 1
+    for stage in range(table.rest.shape[0]):
+        held = held_bytes(table, room, stage)
+        allowed = room.last if table.rest[stage] == 0 else room.allowed
         for mode in range(3):
-            found[pair, mode] = most_in_flight(pairs, room, pair, mode, cap)
+            if allowed[mode]:
+                need = held + table.live_bytes[stage, mode]
+                found[stage, mode] = highest(need, table.kept_bytes[stage, mode], room.hbm_bytes, flying, depth)
     return found
 
 

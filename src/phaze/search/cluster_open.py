@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from phaze.cost.parts import ChipArrays
 from phaze.hardware.technology import EnergyTable
-from phaze.placement.cluster_problem import ClusterProblem
-from phaze.placement.cluster_solve import fastest_plan
+from phaze.placement.one.problem import Problem
+from phaze.placement.one.solve import fastest_plan
 from phaze.placement.problem import Recompute
 from phaze.schedule.bounds import Bound
 from phaze.schedule.solve import KnownPart
@@ -129,7 +129,7 @@ class ClusterOpened(Opened):
 
     def _problem(
         self, task: ClusterTask, graph: SerialGraph, recompute: Recompute, hbm: int, times: SerialTimes
-    ) -> ClusterProblem:
+    ) -> Problem:
         costs, rate = times.costs(graph, 0), float(times.hbm_bytes_per_s[0])
         return problem_of(task, graph, recompute, self.job.hbm_bytes[hbm], costs, rate)
 

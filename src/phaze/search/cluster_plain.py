@@ -4,7 +4,7 @@ What a search found is checked against it, a baseline chip is priced by it, and 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,10 @@ from phaze.evaluate.prices import LevelPrices
 from phaze.hardware.chip import Chip
 from phaze.hardware.technology import EnergyTable, Technology, chip_areas
 from phaze.placement.answer import document_of
-from phaze.placement.cluster_check import objections
-from phaze.placement.cluster_problem import ClusterProblem
-from phaze.placement.cluster_shortage import shortage_of
-from phaze.placement.cluster_solve import fastest_plan
+from phaze.placement.one.check import objections
+from phaze.placement.one.problem import Problem
+from phaze.placement.one.shortage import shortage_of
+from phaze.placement.one.solve import fastest_plan
 from phaze.placement.problem import Plan
 from phaze.placement.shortage import Shortage
 from phaze.search.cluster_energy import joules_on, plan_joules
@@ -30,7 +30,7 @@ from phaze.search.objective import Rates
 from phaze.search.task import Way
 
 Floats = NDArray[np.float64]
-Choose = Callable[[ClusterProblem, LevelPrices, float], Plan | None]
+Choose = Callable[[Problem, LevelPrices, float], Plan | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Placed:
     """One way of a model on a chip: its layers, the problem, the fastest plan, and joules of a batch by component."""
 
     costs: tuple[LayerCost, ...]
-    problem: ClusterProblem
+    problem: Problem
     plan: Plan | None
     joules: Floats
 
@@ -158,7 +158,7 @@ def least_shortage(task: ClusterTask, chip: Chip) -> tuple[float, Shortage] | No
         placed = placed_on(task, way, chip, None)
         if placed.plan is not None:
             return None
-        shortage = replace(shortage_of(placed.problem, prices_of(task)), headroom=task.job.headroom)
+        shortage = shortage_of(placed.problem, prices_of(task))
         stage = shortage.tightest
         found.append((float("inf") if stage is None else stage.memory.total_bytes, shortage))
     return min(found, key=lambda one: one[0])

@@ -24,13 +24,15 @@ from numpy.typing import NDArray
 
 from phaze.evaluate.layers import LayerCost
 from phaze.placement.charts import is_chain
-from phaze.placement.cluster_kernels import cut_bytes
-from phaze.placement.cluster_layout import Shape, boundary_levels, copies_by_level
-from phaze.placement.cluster_pipeline import synchronisation_s
-from phaze.placement.cluster_problem import ORDERS, ClusterProblem
-from phaze.placement.cluster_ready import Width, inside, ready, room_of
+from phaze.placement.one.end import synchronisation_s
+from phaze.placement.one.layout import Shape, boundary_levels, replicas_by_level
+from phaze.placement.one.prepare import Width, flying_of, prepared, room_of, stages_of
+from phaze.placement.one.problem import Problem
+from phaze.placement.one.rules import ORDERS
+from phaze.placement.one.shapes import inside
+from phaze.placement.one.stage_kernels import StageTable, cut_bytes
 from phaze.placement.problem import Recompute
-from phaze.search.cluster_kernels import Shapes, Stages, fewest_again, in_flight
+from phaze.search.cluster_kernels import Shapes, Stages, fewest_again, highest_numbers
 from phaze.search.cluster_task import ClusterTask, SerialGraph, problem_of
 
 Floats = NDArray[np.float64]
@@ -54,24 +56,25 @@ def _unit_costs(graph: SerialGraph) -> tuple[LayerCost, ...]:
     return tuple(LayerCost(own.name, 1.0, 0.0, 1.0, 1.0, *own.sizes) for own in graph.serial)
 
 
-def _most_copies(problem: ClusterProblem, width: int, stages: int) -> int:
+def _most_copies(problem: Problem, width: int, stages: int) -> int:
     return max(1, min(problem.microbatches, problem.devices // (width * stages)))
 
 
-def _fewest(problem: ClusterProblem, width: Width, depth: int) -> Integers:
-    """Fewest layers computed again at every depth, -1 where nothing fits."""
+def _fewest(problem: Problem, width: Width, table: StageTable, depth: int) -> Integers:
+    """Fewest layers recomputed at every depth, -1 where nothing fits."""
     found, known = np.full(depth + 1, -1, np.int64), dict[tuple[int, int], Integers]()
+    (family,) = problem.rules.families
     for stages in range(1, depth + 1):
         copies = _most_copies(problem, width.graph.width, stages)
         rounds = problem.rounds(copies)
         key = (depth if rounds >= stages else rounds, copies if problem.zero else 1)
         if key not in known:
-            known[key] = fewest_again(width.pairs, room_of(problem, copies), key[0], depth)
+            known[key] = fewest_again(table, room_of(problem, copies), flying_of(family, key[0], None, depth))
         found[stages] = known[key][stages]
     return found
 
 
-def _moves(problem: ClusterProblem, shape: Shape, prices_s: Floats) -> tuple[float, float]:
+def _moves(problem: Problem, shape: Shape, prices_s: Floats) -> tuple[float, float]:
     """All transfers of a microbatch, and the least of one; ``prices_s`` by level."""
     if shape.stages == 1:
         return 0.0, 0.0
@@ -81,14 +84,14 @@ def _moves(problem: ClusterProblem, shape: Shape, prices_s: Floats) -> tuple[flo
     return 2 * float(crossed.sum()), float(crossed.min())
 
 
-def _waits(task: ClusterTask, problem: ClusterProblem, width: Width, members: tuple[int, ...]) -> float:
+def _waits(task: ClusterTask, problem: Problem, width: Width, members: tuple[int, ...]) -> float:
     if problem.zero < 2:
         return 0.0
     once_s = float(task.prices.gather_s(members, width.chart.parameter_bytes).sum())
-    return (1 - problem.stack.hidden_synchronisation) * sum(problem.gathers) * once_s
+    return (1 - problem.rules.hidden) * sum(problem.gathers) * once_s
 
 
-def _tied(task: ClusterTask, problem: ClusterProblem, width: Width) -> float:
+def _tied(task: ClusterTask, problem: Problem, width: Width) -> float:
     """Y of a chain whose tied layers lie at its two ends, on the level where it is least; else nothing."""
     layers, extras = problem.graph(width.graph.width)
     ends = (extras[0].tied, extras[-1].tied)
@@ -100,29 +103,28 @@ def _tied(task: ClusterTask, problem: ClusterProblem, width: Width) -> float:
     return min(float(task.prices.all_reduce_s(group, size)[0]) for group in groups)
 
 
-def _reached(graph: SerialGraph, problem: ClusterProblem, width: Width, stages: int) -> float:
+def _reached(graph: SerialGraph, problem: Problem, width: Width, stages: int) -> float:
     """w_S: parameter bytes that some stage has at the least."""
     _, extras = problem.graph(width.graph.width)
     free = {graph.calls[layer.id] for layer in width.graph.layers}
     free -= {graph.calls[layer.id] for layer, e in zip(width.graph.layers, extras, strict=True) if e.tied is not None}
     many = [-(-graph.calls.count(kind) // stages) * graph.layers[kind].parameter_bytes for kind in free]
-    return max(width.parameter_bytes / stages, width.largest_bytes, *many, 0.0)
+    return max(width.parameter_bytes / stages, float(width.chart.parameter_bytes.max()), *many, 0.0)
 
 
-def _classes(width: Width) -> tuple[Floats, Floats]:
+def _classes(width: Width, table: StageTable) -> tuple[Floats, Floats]:
     """The greatest and the least size of a largest stage of each class, ascending."""
-    sizes = width.sizes_bytes[width.sizes_bytes >= width.largest_bytes]
+    sizes, largest = np.unique(table.parameter_bytes), float(width.chart.parameter_bytes.max())
+    sizes = sizes[sizes >= largest]
     if not len(sizes):
-        sizes = np.array([width.largest_bytes])
+        sizes = np.array([largest])
     wanted = np.geomspace(max(sizes[0], 1.0), max(sizes[-1], 1.0), CLASSES)
     ends = np.unique(np.searchsorted(sizes, wanted * (1 + 1e-9), side="right"))
     ends = np.unique(np.append(ends[ends > 0], len(sizes)))
     return sizes[ends - 1], sizes[np.concatenate([[0], ends[:-1]])]
 
 
-def _rows(
-    task: ClusterTask, graph: SerialGraph, problem: ClusterProblem, width: Width, stages: int, least: Floats
-) -> Floats:
+def _rows(task: ClusterTask, graph: SerialGraph, problem: Problem, width: Width, stages: int, least: Floats) -> Floats:
     """laps, moves, move, waits, and by class ends and step bytes of the shapes of a depth, those of equal laps and
     order as one."""
     most = _most_copies(problem, graph.width, stages)
@@ -130,18 +132,18 @@ def _rows(
     laps = -(-problem.microbatches // copies) - 1
     reached = np.maximum(_reached(graph, problem, width, stages), least)
     cuts = cut_bytes(width.chart)[1:-1]
-    lanes = graph.width if problem.stack.scatter_gather else 1
+    lanes = graph.width if problem.scatter_gather else 1
     carried = np.array([cuts.min() / lanes if len(cuts) else 0.0])
     prices_s = np.array([float(task.prices.transfer_s(at, carried)[0]) for at in range(len(problem.cluster.levels))])
     tied_s = _tied(task, problem, width) if stages > 1 else 0.0
-    traffic = reached / problem.sent_bytes * problem.stack.optimizer_traffic_bytes
+    traffic = reached / problem.sent_bytes * problem.optimizer_traffic_bytes
     found = []
     several = stages > 1 and len(problem.cluster.levels) > 1
     for order in ORDERS if several else ORDERS[:1]:
         rows = np.empty((most, PLAIN + 2 * len(least)))
         for at, data in enumerate(copies.tolist()):
             shape = Shape(graph.width, stages, data, order)
-            members = copies_by_level(problem.cluster, shape)
+            members = replicas_by_level(problem.cluster, shape)
             rows[at, :PLAIN] = laps[at], *_moves(problem, shape, prices_s), _waits(task, problem, width, members)
             rows[at, PLAIN : PLAIN + len(least)] = synchronisation_s(problem, shape, task.prices, reached) + tied_s
             rows[at, PLAIN + len(least) :] = traffic / (data if problem.zero else 1)
@@ -159,18 +161,20 @@ def _undominated(rows: Floats) -> Floats:
     return np.array(kept)
 
 
-def _stages(graph: SerialGraph, problem: ClusterProblem, width: Width, depth: int, most_bytes: Floats) -> Stages:
-    pairs, chart = width.pairs, width.chart
+def _stages(
+    graph: SerialGraph, problem: Problem, width: Width, pairs: StageTable, depth: int, most_bytes: Floats
+) -> Stages:
+    chart = width.chart
     kinds = np.array([graph.calls[layer.id] for layer in width.graph.layers])
     top = np.repeat(np.arange(len(pairs.start) - 1), np.diff(pairs.start))
     held = [inside(chart, (kinds == kind).astype(np.float64)) for kind in range(len(graph.serial))]
     counts = np.stack([own[top] - own[pairs.rest] for own in held], axis=1)
     copies = _most_copies(problem, graph.width, 1)
     room, rounds = room_of(problem, copies), problem.rounds(copies)
-    many, few = in_flight(pairs, room, depth), in_flight(pairs, room, rounds)
+    (family,) = problem.rules.families
+    many, few = (highest_numbers(pairs, room, flying_of(family, m, None, depth)) for m in (depth, rounds))
     most = [problem.rounds(_most_copies(problem, graph.width, s)) >= s for s in range(1, depth + 1)]
     deep = np.array([True, *most], np.int64)
-    few = np.where(few >= rounds, depth, few)
     move_s = width.moves_s[:-1].min(axis=0)
     sizes = (pairs.parameter_bytes, most_bytes)
     return Stages(pairs.start, pairs.rest, counts, _repeated(graph), few, many, deep, move_s, *sizes)
@@ -184,17 +188,18 @@ def _repeated(graph: SerialGraph) -> Floats:
 def tables_of(task: ClusterTask, graph: SerialGraph, choice: Recompute, hbm_bytes: float) -> Tables:
     """The tables of one graph, recompute choice and memory."""
     problem = problem_of(task, graph, choice, hbm_bytes, _unit_costs(graph), 1.0)
-    width = ready(problem, problem.graphs[0], problem.extras[0], task.prices)
-    depth = min(len(graph.calls), problem.devices // graph.width)
-    again, (most_bytes, least) = _fewest(problem, width, depth), _classes(width)
+    width = prepared(problem, problem.graphs[0], problem.extras[0], task.prices)
+    table = stages_of(problem, width)
+    depth = width.depth
+    again, (most_bytes, least) = _fewest(problem, width, table, depth), _classes(width, table)
     nothing = np.empty((0, PLAIN + 2 * len(least)))
     rows = [nothing]
     for stages in range(1, depth + 1):
         rows.append(_rows(task, graph, problem, width, stages, least) if again[stages] >= 0 else nothing)
-    start, table = np.cumsum([0, *(len(own) for own in rows)]).astype(np.int64), np.concatenate(rows)
-    (laps, moves_s, move_s, waits_s), ends = np.ascontiguousarray(table[:, :PLAIN].T), PLAIN + len(least)
+    start, terms = np.cumsum([0, *(len(own) for own in rows)]).astype(np.int64), np.concatenate(rows)
+    (laps, moves_s, move_s, waits_s), ends = np.ascontiguousarray(terms[:, :PLAIN].T), PLAIN + len(least)
     counted = again if choice == "best" else np.zeros_like(again)
-    by_class = (table[:, PLAIN:ends].copy(), table[:, ends:].copy())
+    by_class = (terms[:, PLAIN:ends].copy(), terms[:, ends:].copy())
     shapes = Shapes(start, laps, moves_s, move_s, waits_s, *by_class, counted)
     numbers = np.array([graph.calls.count(kind) for kind in range(len(graph.serial))], np.int64)
-    return Tables(shapes, _stages(graph, problem, width, depth, most_bytes), numbers, _repeated(graph))
+    return Tables(shapes, _stages(graph, problem, width, table, depth, most_bytes), numbers, _repeated(graph))

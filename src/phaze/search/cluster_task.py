@@ -19,7 +19,6 @@ from phaze.cost.table import Column, cost_works
 from phaze.errors import InputError
 from phaze.evaluate.fixed import SENT_BYTES, placed_layers
 from phaze.evaluate.flow import Prepared, Training
-from phaze.evaluate.headroom import to_fill
 from phaze.evaluate.layer_times import DeviceSeconds, RuledLayer, ruled_layer, several_layer_times
 from phaze.evaluate.layers import LayerCost, Setting
 from phaze.evaluate.passes import LayerPasses, Pass
@@ -33,7 +32,9 @@ from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import links_words, same_links
 from phaze.hardware.stack import Precision
-from phaze.placement.cluster_problem import ClusterProblem
+from phaze.placement.one.problem import Extra, Problem
+from phaze.placement.one.rules import ONE_F_ONE_B
+from phaze.placement.one.rules import Rules as PlacementRules
 from phaze.placement.problem import Recompute
 from phaze.schedule.problem import ROUNDING
 from phaze.search.bound import LayerTimes
@@ -197,23 +198,28 @@ def problem_of(
     hbm_bytes: float,
     costs: Sequence[LayerCost],
     hbm_bytes_per_s: float,
-) -> ClusterProblem:
+) -> Problem:
     """The placement problem of a graph whose layers' costs are known, on devices of so much memory."""
     training = task.job
     machine = training.machine
-    placed, extras = placed_layers(graph.model, costs)
-    return ClusterProblem(
+    stack = machine.stack
+    placed, known = placed_layers(graph.model, costs)
+    extras = tuple(Extra(e.selective_bytes, e.selective_s, e.full_s, e.tied, e.tied_bytes) for e in known)
+    return Problem(
+        rules=PlacementRules("cluster", (ONE_F_ONE_B,), hidden=stack.hidden_synchronisation),
         devices=training.devices,
-        hbm_bytes=to_fill(hbm_bytes, training.headroom),
+        hbm_bytes=hbm_bytes,
         microbatches=training.microbatches(graph.microbatch),
         recompute=choice,
-        schedule="1f1b",
-        zero=training.zero,
-        state=stack_state(training.precision, training.optimizer, machine.stack),
-        sent_bytes=SENT_BYTES,
-        hbm_bytes_per_s=hbm_bytes_per_s,
+        state=stack_state(training.precision, training.optimizer, stack),
         cluster=machine.cluster,
-        stack=machine.stack,
         graphs=(placed,),
         extras=(extras,),
+        zero=training.zero,
+        sent_bytes=SENT_BYTES,
+        hbm_bytes_per_s=hbm_bytes_per_s,
+        optimizer_traffic_bytes=stack.optimizer_traffic_bytes,
+        reserve_bytes=stack.reserve_bytes,
+        scatter_gather=stack.scatter_gather,
+        headroom=training.headroom,
     )
