@@ -22,13 +22,14 @@ def formats() -> "dict[str, Format]":
     from phaze.hardware.dies import DIE
     from phaze.hardware.files import CHIP, CLUSTER, STACK
     from phaze.hardware.ownership import OWNERSHIP
+    from phaze.hardware.silicon.files import ACCELERATOR
     from phaze.hardware.technology_files import TECHNOLOGY
     from phaze.placement.profile import PROFILE
     from phaze.schedule.files import OPERATORS
     from phaze.search.space import SPACE
     from phaze.study.schema import STUDY
 
-    hardware = (CHIP, CLUSTER, DIE, OWNERSHIP, SPACE, STACK, TECHNOLOGY)
+    hardware = (ACCELERATOR, CHIP, CLUSTER, DIE, OWNERSHIP, SPACE, STACK, TECHNOLOGY)
     known = (*hardware, FRONT, GRAPH, OPERATORS, PROFILE, RUN, STUDY)
     return {found.name: found for found in sorted(known, key=lambda found: found.name)}
 
@@ -42,7 +43,8 @@ def schema(name: Name = None) -> Answer:
     known = formats()
     if name is None:
         return _all(known)
-    short = {full.removeprefix("phaze.").split("/")[0]: full for full in known}
+    # A short name means the version that every command reads, the first; sorted so that it comes last.
+    short = {full.removeprefix("phaze.").split("/")[0]: full for full in sorted(known, reverse=True)}
     full = short.get(name, name)
     if full not in known:
         from phaze.errors import unknown_name

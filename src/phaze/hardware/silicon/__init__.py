@@ -1,0 +1,1 @@
+"""Chips as clusters of arrays on silicon: their format, area, power, sustained clock, yield and price."""

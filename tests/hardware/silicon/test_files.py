@@ -1,0 +1,136 @@
+"""The chip format of clusters: read, written back, derived from version 1, and faults named by their path."""
+
+import tomllib
+from dataclasses import replace
+from importlib.resources import files
+from math import gcd
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from phaze.errors import InputError
+from phaze.hardware.files import CHIP
+from phaze.hardware.library import load_chip, preset_names
+from phaze.hardware.silicon.chip import accelerator_of, chip_of, port_of
+from phaze.hardware.silicon.files import ACCELERATOR, accelerator_names, load_accelerator
+from phaze.hardware.silicon.write import accelerator_toml
+
+NAMED = {
+    "a100-80gb", "h100", "b200", "mi250x", "mi300x", "mi325x", "mi355x", "tpu-v4", "tpu-v4i", "tpu-v5e", "tpu-v5p",
+    "tpu-v6e", "gaudi2", "gaudi3",
+}  # fmt: skip
+NO_SOURCE = {
+    "schema", "name", "title", "clock_basis", "technology", "cluster", "notes", "published.process",
+    "published.die_is_upper_bound", "global_buffer.kind", "measured.shape",
+}  # fmt: skip
+
+
+def raw(name: str) -> dict[str, Any]:
+    path = files("phaze.hardware") / "presets" / "silicon" / "chips" / f"{name}.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def test_the_named_chips_are_bundled() -> None:
+    assert set(accelerator_names()) >= NAMED
+
+
+@pytest.mark.parametrize("name", accelerator_names())
+def test_every_number_of_a_bundled_chip_has_a_source(name: str) -> None:
+    document = raw(name)
+    sources = document.pop("sources")
+    paths = {key for key, value in document.items() if not isinstance(value, dict)}
+    paths |= {f"{table}.{key}" for table, value in document.items() if isinstance(value, dict) for key in value}
+    assert paths - NO_SOURCE == set(sources)
+
+
+@pytest.mark.parametrize("name", accelerator_names())
+def test_clusters_and_clock_give_the_published_peak(name: str) -> None:
+    chip = load_accelerator(name)
+    if chip.published.peak_flops is not None:
+        assert chip.peak_flops == pytest.approx(chip.published.peak_flops, rel=0.01)
+
+
+@pytest.mark.parametrize("name", accelerator_names())
+def test_a_chip_written_back_reads_as_the_same_value(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "chip.toml"
+    path.write_text(accelerator_toml(load_accelerator(name)), encoding="utf-8")
+    assert load_accelerator(str(path)) == load_accelerator(name)
+
+
+@pytest.mark.parametrize("name", preset_names("chips"))
+def test_a_chip_of_version_1_keeps_its_numbers_as_clusters(name: str) -> None:
+    chip = load_chip(name)
+    found = accelerator_of(chip)
+    assert found.clusters.count == gcd(chip.tensor_cores, chip.vector_cores)
+    assert (found.macs, found.clock_hz) == (chip.macs, chip.clock_hz)
+    assert found.clusters.count * found.clusters.lanes == chip.lanes
+    assert found.clusters.count * found.clusters.operand_bytes == chip.tensor_cores * chip.tensor_core.buffer.size_bytes
+    if chip.tensor_cores % chip.vector_cores == 0:
+        back = chip_of(found)
+        for field in ("tensor_cores", "vector_cores", "hbm", "clock_hz", "published", "lanes"):
+            assert getattr(back, field) == getattr(chip, field)
+        assert back.tensor_core.macs == chip.tensor_core.macs
+        assert back.global_buffer.size_bytes == chip.global_buffer.size_bytes
+        assert back.peak_flops == chip.peak_flops
+
+
+def test_a_file_of_version_1_loads_as_clusters(tmp_path: Path) -> None:
+    source = files("phaze.hardware") / "presets" / "chips" / "tpu-v4.toml"
+    path = tmp_path / "old.toml"
+    path.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
+    assert load_accelerator(str(path)) == accelerator_of(replace(load_chip("tpu-v4"), process=None))
+
+
+@pytest.mark.parametrize(("name", "version_1"), [("h100", "h100"), ("mi250x", "mi250x"), ("tpu-v4", "tpu-v4")])
+def test_both_versions_of_a_chip_tell_the_same_of_it(name: str, version_1: str) -> None:
+    new, old = load_accelerator(name), accelerator_of(load_chip(version_1))
+    assert new.clusters.count == old.clusters.count
+    assert (new.macs, new.clusters.lanes, new.hbm.size_bytes) == (old.macs, old.clusters.lanes, old.hbm.size_bytes)
+    assert new.global_buffer.bytes_per_cycle == pytest.approx(old.global_buffer.bytes_per_cycle, rel=1e-3)
+
+
+@pytest.mark.parametrize(("name", "port"), [("a100-80gb", 64), ("h100", 64), ("mi250x", 64)])
+def test_the_rule_for_ports_meets_the_known_ones(name: str, port: float) -> None:
+    chip = load_accelerator(name)
+    assert (
+        port_of(chip.global_buffer.bytes_per_cycle, chip.clusters.count) == port == chip.clusters.port_bytes_per_cycle
+    )
+
+
+def faulty(tmp_path: Path, before: str, after: str) -> str:
+    path = tmp_path / "chip.toml"
+    source = files("phaze.hardware") / "presets" / "silicon" / "chips" / "h100.toml"
+    text = source.read_text(encoding="utf-8")
+    assert before in text
+    path.write_text(text.replace(before, after), encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("arrays = 4", "arrays = 0", r"clusters\.arrays"),
+        ('generation = "hbm3"', 'generation = "hbm9"', r"hbm\.generation"),
+        ("clusters = [144, 132]", "clusters = [120, 132]", "at least as many units on the die"),
+        ("clusters = [144, 132]", "clusters = [144, 130]", "the clusters in use, 132"),
+        ("shape = [2048, 2048, 13312]", "", "rate and shape together"),
+        ("broadcast = true", "broadcasts = true", "broadcast"),
+        ("stacks = 5", "stacks = 0", "a generation with stacks"),
+        ("[power]", "base = 1\n[power]", "silicon: unknown key 'base'"),
+    ],
+)
+def test_a_fault_is_named_by_its_path(tmp_path: Path, before: str, after: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        load_accelerator(faulty(tmp_path, before, after))
+
+
+def test_an_unknown_name_gets_the_nearest() -> None:
+    with pytest.raises(InputError, match="h100"):
+        load_accelerator("h10")
+
+
+def test_the_schema_of_version_2_stands_beside_version_1() -> None:
+    assert (CHIP.name, ACCELERATOR.name) == ("phaze.chip/1", "phaze.chip/2")
+    described = ACCELERATOR.model.model_json_schema(by_alias=True)["properties"]
+    assert {"clusters", "global_buffer", "hbm", "links", "silicon", "power", "measured"} <= set(described)
