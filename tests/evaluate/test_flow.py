@@ -19,7 +19,8 @@ from phaze.evaluate.passes import table_of, times_on
 from phaze.graph.zoo import load_model
 from phaze.hardware.library import load_chip
 from phaze.placement.answer import document_of
-from phaze.placement.check import objections
+from phaze.placement.cluster_prices import RingPrices
+from phaze.placement.one.check import objections
 from phaze.schedule.problem import Schedule
 
 LINK = 2.0**32
@@ -58,7 +59,7 @@ def test_the_plan_of_bert_holds_and_uses_the_devices(bert: Prepared, schedules: 
     plan = plan_on([bert], chip, "none", PAPER)
     assert plan is not None
     problem = placement_of([graph_of(bert, seconds_of(schedules))], 1, "none", chip.hbm.size_bytes, PAPER)
-    assert not objections(problem, document_of(plan))
+    assert not objections(problem, document_of(plan), RingPrices(problem.cluster))
     assert len(plan.stages) * plan.data <= 1024
     assert plan.batch_s == plan.lower_bound_s
     # 6 parameters x tokens of arithmetic at the chip's peak, all devices busy: no plan is faster.
@@ -82,7 +83,7 @@ def test_more_memory_never_slows_a_plan(bert: Prepared, schedules: tuple[Schedul
     graph = graph_of(bert, seconds_of(schedules))
     times = []
     for size in (2, 4, 8, 32):
-        from phaze.placement.solve import fastest_plan
+        from phaze.placement.one.solve import fastest_plan
 
         plan = fastest_plan(placement_of([graph], 1, "none", size * 2**30, PAPER))
         times.append(float("inf") if plan is None else plan.batch_s)

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phaze.evaluate.flow import LayerSeconds, Training, graph_of, layer_schedules, placement_of
+from phaze.placement.one.solve import fastest_plan
 from phaze.placement.problem import Recompute
-from phaze.placement.solve import fastest_plan
 from phaze.search.bound import CHEAP, DUAL, LayerTimes, batch_bounds, layer_bounds
 from phaze.search.chips import open_space
 from phaze.search.layouts import chain_of

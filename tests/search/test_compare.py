@@ -19,7 +19,7 @@ def test_blocks_are_cut_evenly() -> None:
     assert sizes == [6, 5, 5, 5, 5]
     cuts = even_cuts(26, 8, True)
     assert [len(cut.layers) for cut in cuts] == [4, 3, 3, 3, 3, 3, 3, 4]
-    assert [cut.recompute for cut in cuts] == [True] * 7 + [False]
+    assert [cut.mode for cut in cuts] == ["full"] * 7 + ["none"]
     assert [layer for cut in cuts for layer in cut.layers] == list(range(26))
 
 

@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 
 from phaze.evaluate.flow import Training
 from phaze.hardware.technology_files import load_technology
-from phaze.placement.pipeline import Cut, price
+from phaze.placement.cluster_prices import RingPrices
+from phaze.placement.one.layout import Shape
+from phaze.placement.one.pipeline import Cut, price
 from phaze.search.bound import CHEAP, layer_bounds
 from phaze.search.chips import open_space
 from phaze.search.energy import COMPONENTS, LINKS, Electricity, LayerJoules, dynamic_floors, plan_joules
@@ -26,7 +28,7 @@ def test_a_plans_energy_is_the_sum_of_its_terms() -> None:
     electricity = Electricity(TABLE, training.link_bytes_per_s)
     seconds = [LayerSeconds(1.0, 2.0)] * 3
     problem = placement_of([graph_of(model, seconds)], 1, "full", 64 * GIB, training)
-    plan = price(problem, 1, 2, [Cut((0, 1), True), Cut((2, 3), False)])
+    plan = price(problem, Shape(1, 2, 2), [Cut((0, 1), "full"), Cut((2, 3), "none")], RingPrices(problem.cluster))
     joules = []
     for forward, backward in ((1.0, 2.0), (3.0, 5.0), (7.0, 11.0)):
         one = LayerJoules(np.zeros(len(COMPONENTS)), np.zeros(len(COMPONENTS)))

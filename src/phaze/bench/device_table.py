@@ -10,7 +10,7 @@ and the batch takes, over d copies of S stages whose first has the layers 0 .. j
 
     max( T(0, j, S), g(j, S - 1, K/d - a(0, j)) ) (ceil(M/d) + S - 1) + 4 (d - 1)/d w(0, j) / B.
 
-It shares no code with :mod:`phaze.placement.solve`, which has no axis for devices, and is checked against it.
+It shares no code with :mod:`phaze.placement.one.solve`, which has no axis for devices, and is checked against it.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.placement.problem import LayerGraph, Problem
+from phaze.placement.one.problem import LayerGraph, Problem
 
 Floats = NDArray[np.float64]
 
@@ -36,7 +36,7 @@ class _Stages:
 
 
 def _stages(problem: Problem, graph: LayerGraph) -> _Stages:
-    n, rate = len(graph.layers), problem.link_bytes_per_s
+    n, rate = len(graph.layers), problem.rules.link_bytes_per_s or np.inf
     forward, stash, again = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n))
     weights, kept, entering = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n))
     devices = np.ones((n, n), np.int64)
@@ -64,7 +64,7 @@ def _stages(problem: Problem, graph: LayerGraph) -> _Stages:
 
 def _times(problem: Problem, stages: _Stages, number: int) -> Floats:
     """T of every stage as the ``number``-th from the end; infinite where nothing fits."""
-    held = problem.state_factor * stages.parameter_bytes + stages.activation_bytes
+    held = problem.state.total / problem.sent_bytes * stages.parameter_bytes + stages.activation_bytes
     room = problem.hbm_bytes * (1 + 1e-12)
     stash = np.where(held + (number - 1) * stages.activation_bytes <= room, stages.stash_s, np.inf)
     if number == 1 or problem.recompute == "none":
@@ -87,7 +87,7 @@ def _best_of_width(problem: Problem, graph: LayerGraph) -> float:
     stages = _stages(problem, graph)
     data = np.arange(1, min(devices, problem.microbatches) + 1)
     rounds, share = -(-problem.microbatches // data), devices // data
-    sync = 4 * (data - 1) / data / problem.link_bytes_per_s
+    sync = 4 * (data - 1) / data / (problem.rules.link_bytes_per_s or np.inf)
     before = np.full((n + 1, devices + 1), np.inf)
     before[n] = 0.0
     best = np.inf

@@ -19,12 +19,11 @@ from phaze.graph.fuse import fuse
 from phaze.graph.ir import Attention, Model
 from phaze.hardware.chip import Chip
 from phaze.hardware.stack import Precision
-from phaze.placement.one.problem import Choice
-from phaze.placement.one.problem import Problem as PlacementProblem
+from phaze.placement.one.problem import Choice, Problem
 from phaze.placement.one.rules import Family
-from phaze.placement.one.settings import PlacedLayers, families_of, stack_problem
-from phaze.placement.problem import Layer, LayerGraph, Optimizer, Plan, Problem, Recompute, layer_graph
-from phaze.placement.solve import fastest_plan
+from phaze.placement.one.settings import PlacedLayers, families_of, icml24_problem, stack_problem
+from phaze.placement.one.solve import fastest_plan
+from phaze.placement.problem import Layer, LayerGraph, Optimizer, Plan, Recompute, layer_graph
 from phaze.schedule.problem import Schedule
 from phaze.schedule.solve import Limits, solve
 
@@ -55,7 +54,7 @@ def placement_problem(
     hbm_bytes: float,
     hbm_bytes_per_s: float | None,
     families: tuple[Family, ...] | None = None,
-) -> PlacementProblem:
+) -> Problem:
     """The placement problem of layers (:func:`phaze.evaluate.fixed.placed_layers`) at one or more widths.
 
     ``families``: what a given plan runs; if None all that the blocks allow."""
@@ -173,9 +172,14 @@ def placement_of(
     graphs: Sequence[LayerGraph], microbatch: int, recompute: Recompute, hbm_bytes: float, training: Training
 ) -> Problem:
     """The placement problem of a model whose layers' times are known, at all its widths."""
-    rounds = training.microbatches(microbatch)
-    return Problem(
-        training.devices, hbm_bytes, training.link_bytes_per_s, rounds, training.optimizer, recompute, tuple(graphs)
+    return icml24_problem(
+        graphs,
+        devices=training.devices,
+        microbatches=training.microbatches(microbatch),
+        hbm_bytes=hbm_bytes,
+        link_bytes_per_s=training.link_bytes_per_s,
+        optimizer=training.optimizer,
+        recompute=recompute,
     )
 
 

@@ -15,9 +15,11 @@ from typing import Any
 from phaze.errors import InputError
 from phaze.evaluate.flow import Prepared
 from phaze.hardware.chip import Chip
-from phaze.placement.pipeline import Cut, fits, price
-from phaze.placement.problem import Plan, Problem
-from phaze.placement.solve import fastest_plan
+from phaze.placement.cluster_prices import RingPrices
+from phaze.placement.one.layout import Shape
+from phaze.placement.one.pipeline import Cut, fits, price
+from phaze.placement.one.problem import Plan, Problem
+from phaze.placement.one.solve import fastest_plan
 from phaze.search.candidates import Candidate
 from phaze.search.cluster_compare import best_offer
 from phaze.search.cluster_task import ClusterTask
@@ -65,7 +67,7 @@ def even_cuts(layers: int, stages: int, again: bool) -> list[Cut]:
     sizes[-1] += 1
     cuts, start = [], 0
     for at, size in enumerate(sizes):
-        cuts.append(Cut(tuple(range(start, start + size)), again and at < stages - 1))
+        cuts.append(Cut(tuple(range(start, start + size)), "full" if again and at < stages - 1 else "none"))
         start += size
     return cuts
 
@@ -75,8 +77,15 @@ def _experts_plan(problem: Problem, graph: Prepared, split: Split, again: bool) 
     data = min(problem.devices // (pipeline * tensor), problem.microbatches)
     if graph.width != tensor or data < 1 or pipeline > len(graph.calls) - 2:
         return None
-    plan = price(problem, tensor, data, even_cuts(len(graph.calls), pipeline, again))
+    plan = _even_plan(problem, graph, (tensor, pipeline, data), again)
     return plan if fits(problem, plan) else None
+
+
+def _even_plan(problem: Problem, graph: Prepared, degrees: Split, again: bool) -> Plan:
+    """The plan of tensor, pipeline and data degrees whose blocks are cut evenly."""
+    tensor, pipeline, data = degrees
+    cuts = even_cuts(len(graph.calls), pipeline, again)
+    return price(problem, Shape(tensor, pipeline, data), cuts, RingPrices(problem.cluster))
 
 
 def _thumb_plan(problem: Problem, graph: Prepared, again: bool) -> Plan | None:
@@ -84,7 +93,7 @@ def _thumb_plan(problem: Problem, graph: Prepared, again: bool) -> Plan | None:
     pipeline = 1
     while pipeline <= len(graph.calls) - 2 and graph.width * pipeline <= problem.devices:
         data = min(problem.devices // (graph.width * pipeline), problem.microbatches)
-        plan = price(problem, graph.width, data, even_cuts(len(graph.calls), pipeline, again))
+        plan = _even_plan(problem, graph, (graph.width, pipeline, data), again)
         if fits(problem, plan):
             return plan
         pipeline *= 2

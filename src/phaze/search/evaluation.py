@@ -23,8 +23,8 @@ from phaze.cost.table import CostTable
 from phaze.evaluate.flow import LayerSeconds, Prepared, Training, graph_of, placement_of
 from phaze.evaluate.passes import Pass, problem_on, table_of, times_on
 from phaze.hardware.technology import EnergyTable
+from phaze.placement.one.solve import fastest_plan
 from phaze.placement.problem import Plan, Recompute
-from phaze.placement.solve import fastest_plan
 from phaze.schedule.problem import ROUNDING
 from phaze.schedule.solve import Limits, solve
 from phaze.search.energy import Electricity, LayerJoules, layer_joules, plan_joules, spread_of

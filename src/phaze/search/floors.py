@@ -12,16 +12,17 @@ the most. A batch then takes at least  tau (ceil(M / d) + S - 1) + 4 (d - 1)/d w
 fits of X in memory depends on no chip and is tabled once (:class:`FirstStages`).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.evaluate.flow import LayerSeconds, Prepared, Training, graph_of, placement_of
-from phaze.placement import kernels as placement_kernels
 from phaze.placement.charts import Chart, chart_of
+from phaze.placement.cluster_prices import RingPrices
+from phaze.placement.one.by_table import fastest
+from phaze.placement.one.prepare import prepared, retimed
 from phaze.placement.problem import ROUNDING, Recompute
-from phaze.placement.solve import Width, fastest_plan, limits, ready, require_room, rules_of
 from phaze.search.deadline import NEVER, Deadline
 from phaze.search.kernels import first_floors
 
@@ -129,28 +130,11 @@ def solved(
     found, calls = floors.copy(), np.array(model.calls)
     pattern = graph_of(model, [LayerSeconds(1.0, 1.0)] * len(model.layers))
     problem = placement_of([pattern], model.microbatch, recompute, hbm_bytes, training)
-    width = ready(problem, pattern, rules_of(problem))
+    (family,), (extras,) = problem.rules.families, problem.extras
+    width = prepared(problem, pattern, extras, RingPrices(problem.cluster))
     for chip in np.flatnonzero(floors < cut_s).tolist():
         deadline.check()
-        if np.isfinite(cut_s):
-            found[chip] = _below(width, forward_s[calls, chip], backward_s[calls, chip], cut_s)
-            continue
-        pairs = zip(forward_s[:, chip].tolist(), backward_s[:, chip].tolist(), strict=True)
-        graph = graph_of(model, [LayerSeconds(*pair) for pair in pairs])
-        plan = fastest_plan(placement_of([graph], model.microbatch, recompute, hbm_bytes, training))
-        found[chip] = np.inf if plan is None else plan.batch_s
+        own = retimed(width, forward_s[calls, chip], backward_s[calls, chip])
+        plan = fastest(problem, [own], family, cut_s) if width.depth else None
+        found[chip] = cut_s if plan is None else plan.cost_s
     return found
-
-
-def _below(width: Width, forward_s: Floats, backward_s: Floats, cut_s: float) -> float:
-    """The least batch time with these layer times, or ``cut_s`` if there is none below it."""
-    seconds, stages = forward_s + backward_s, np.arange(1, len(width.rounds) + 1)
-    chart = width.case.chart._replace(forward_s=forward_s, backward_s=backward_s)
-    least_s = np.maximum(seconds.sum() / stages, seconds.max())
-    own = replace(width, case=width.case._replace(chart=chart), least_s=least_s)
-    limit_s = limits(own, cut_s)
-    if len(limit_s) <= 2:
-        return cut_s
-    require_room(own, len(limit_s) - 2)
-    table = placement_kernels.table(own.case, own.kinds, limit_s)
-    return float(placement_kernels.fastest(own.case, table, limit_s, cut_s)[0])

@@ -16,8 +16,8 @@ from phaze.evaluate.passes import table_of
 from phaze.hardware.chip import Chip
 from phaze.hardware.technology import EnergyTable
 from phaze.hardware.technology_files import technology_of
-from phaze.placement.problem import Plan, Problem
-from phaze.placement.solve import fastest_plan
+from phaze.placement.one.problem import Plan, Problem
+from phaze.placement.one.solve import fastest_plan
 from phaze.search.cluster_plain import cluster_value
 from phaze.search.cluster_task import ClusterTask
 from phaze.search.energy import COMPONENTS, Electricity, LayerJoules, layer_joules, plan_joules, spread_of

@@ -6,8 +6,9 @@ from phaze.errors import InfeasibleError, PhazeError
 from phaze.evaluate.flow import LayerSeconds, graph_of, placement_of
 from phaze.hardware.chip import Chip
 from phaze.hardware.ownership import load_terms
-from phaze.placement.shortage import Shortage, shortage_of
-from phaze.placement.solve import fastest_plan
+from phaze.placement.one.shortage import shortage_of
+from phaze.placement.one.solve import fastest_plan
+from phaze.placement.shortage import Shortage
 from phaze.search.cluster_plain import least_shortage
 from phaze.search.cluster_task import ClusterTask
 from phaze.search.keep import Kept, nearest_chip

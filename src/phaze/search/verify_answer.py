@@ -12,7 +12,8 @@ import numpy as np
 
 from phaze.evaluate.flow import LayerSeconds, graph_of, placement_of
 from phaze.hardware.chip import Chip
-from phaze.placement.check import objections
+from phaze.placement.cluster_prices import RingPrices
+from phaze.placement.one.check import objections
 from phaze.search.certificate import Certificate
 from phaze.search.cluster_plain import plan_objections, way_of
 from phaze.search.cluster_task import ClusterTask
@@ -74,7 +75,7 @@ def _check_plan(task: ModelTask, way: Way, model: Mapping[str, Any], chip: Chip)
     problem = placement_of(
         [graph_of(graph, seconds)], graph.microbatch, way.recompute, chip.hbm.size_bytes, task.training
     )
-    return [f"{where}: {sentence}" for sentence in objections(problem, model["plan"])]
+    return [f"{where}: {sentence}" for sentence in objections(problem, model["plan"], RingPrices(problem.cluster))]
 
 
 def _chosen(plain: Plain, result: Mapping[str, Any]) -> tuple[int, int, list[Way]] | str:

@@ -1,6 +1,6 @@
 """One width of a problem made ready for the kernels: its stage table, transfers, limits and sums."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 
 import numpy as np
@@ -119,6 +119,16 @@ def prepared(problem: Problem, graph: LayerGraph, extras: tuple[Extra, ...], pri
         float(seconds.max()),
         float(chart.parameter_bytes.sum()) - shared,
     )
+
+
+def retimed(width: Width, forward_s: Floats, backward_s: Floats) -> Width:
+    """The width with other seconds of its layers, by position, which a full recompute runs forward as a whole."""
+    chart = width.chart._replace(forward_s=forward_s, backward_s=backward_s)
+    again, seconds = np.zeros_like(width.saved.again_s), forward_s + backward_s
+    again[:, 2] = forward_s
+    saved = width.saved._replace(again_s=again)
+    whole_s, longest_s = float(seconds.sum()), float(seconds.max())
+    return replace(width, chart=chart, saved=saved, known={}, seconds=whole_s, longest_s=longest_s)
 
 
 def _flags(modes: tuple[Mode, ...]) -> Ints:
