@@ -23,13 +23,14 @@ def formats() -> "dict[str, Format]":
     from phaze.hardware.files import CHIP, CLUSTER, STACK
     from phaze.hardware.ownership import OWNERSHIP
     from phaze.hardware.silicon.files import ACCELERATOR
+    from phaze.hardware.silicon.node_files import NODE
     from phaze.hardware.technology_files import TECHNOLOGY
     from phaze.placement.profile import PROFILE
     from phaze.schedule.files import OPERATORS
     from phaze.search.space import SPACE
     from phaze.study.schema import STUDY
 
-    hardware = (ACCELERATOR, CHIP, CLUSTER, DIE, OWNERSHIP, SPACE, STACK, TECHNOLOGY)
+    hardware = (ACCELERATOR, CHIP, CLUSTER, DIE, NODE, OWNERSHIP, SPACE, STACK, TECHNOLOGY)
     known = (*hardware, FRONT, GRAPH, OPERATORS, PROFILE, RUN, STUDY)
     return {found.name: found for found in sorted(known, key=lambda found: found.name)}
 
