@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from phaze.export.frame import Frame
     from phaze.export.source import Split
     from phaze.report.story import Story
+    from phaze.schedule.solve import Scheduler
 
 TARGETS = ("megatron", "torchtitan", "perfetto", "csv", "parquet")
 RunOrPlan = Annotated[str, typer.Argument(help="The folder of a run, or a plan (phaze plan ... --json).")]
@@ -70,7 +71,8 @@ def _stories(run: str) -> "list[Story]":
     chip = opened.chip(int(wanted["number"]), int(wanted["hbm_bytes"]))
     tasks = tasks_on(finished.job, opened, int(wanted["number"]))
     pairs = zip(tasks, finished.result["models"], strict=True)
-    return [searched(task, found, chip, run) for task, found in pairs]
+    scheduler: Scheduler = "list" if finished.result.get("provisional") else "exact"
+    return [searched(task, found, chip, run, scheduler) for task, found in pairs]
 
 
 def _frame(run: str) -> "Frame":

@@ -61,6 +61,14 @@ def settled(study: str | None, models: list[str] | None, settings: list[str]) ->
     return with_own_models(with_settings(raw, settings), where, tracing), where
 
 
+def _stopped(limit_s: float, loaded_s: float, folder: Path) -> str:
+    """What a search says whose time was up."""
+    said = [f"Stopped after {limit_s:g} s: the same command goes on, phaze report {folder} makes the page."]
+    if loaded_s > limit_s:
+        said.insert(0, f"Loading the models alone took {loaded_s:.1f} s, longer than the limit.")
+    return " ".join(said)
+
+
 @answering
 def search(
     study: Study = None,
@@ -98,12 +106,13 @@ def search(
     checked = study_of(raw, where)
     folder = Path(out) if out is not None else Path("runs") / checked.name
     question = question_of(checked)
+    loaded_s = monotonic() - began
     job = replace(question.job, limit_s=left_of(time, began))
     with engine_of(engine, address, workers, os.cpu_count() or 1) as crew:
         done = run_in(folder, question.papers(toml_text(raw)), job, crew, live())
     work = done.state.known.sentence
-    if done.state.stopped:  # the page takes its own time
-        work = f"Stopped after {time:g} s: the same command goes on, phaze report {folder} makes the page. {work}"
+    if time is not None and done.state.stopped:  # the page takes its own time
+        work = f"{_stopped(time, loaded_s, folder)} {work}"
     else:
         write_search_page(folder)
 

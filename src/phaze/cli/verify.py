@@ -77,7 +77,7 @@ def _verified(folder: Path, result: dict[str, Any], text: str, sample: tuple[int
         wrong = check_result(plain, text, result, answer, (certificate, code))
         if wrong:
             return Verified(wrong)
-        found = prove_rows(plain, closed, evaluated, score, sample)
+        found = prove_rows(plain, closed, evaluated, score, sample, result.get("provisional") is True)
         return Verified(found.wrong, found.proved, found.rows)
     except READING as fault:
         return Verified([f"the result cannot be read ({type(fault).__name__}: {fault})"])

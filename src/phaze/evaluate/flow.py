@@ -25,7 +25,7 @@ from phaze.placement.one.settings import PlacedLayers, families_of, icml24_probl
 from phaze.placement.one.solve import fastest_plan
 from phaze.placement.problem import Layer, LayerGraph, Optimizer, Plan, Recompute, layer_graph
 from phaze.schedule.problem import Schedule
-from phaze.schedule.solve import Limits, solve
+from phaze.schedule.solve import Limits, Scheduler, solve
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,14 +134,17 @@ def block_of(model: Prepared) -> Prepared:
     return replace(model, layers=(model.layers[kind],), calls=(0,), edges=())
 
 
-def layer_schedules(model: Prepared, chip: Chip, limits: Limits | None = None) -> tuple[Schedule, ...]:
+def layer_schedules(
+    model: Prepared, chip: Chip, limits: Limits | None = None, scheduler: Scheduler = "exact"
+) -> tuple[Schedule, ...]:
     """The best schedule of every pass on one chip, in the order of ``model.passes``."""
     table, first, found = table_of(model.passes, chip_arrays([chip])), 0, []
     for one in model.passes:
         singles, spreads = times_on(one, table, first)
         # Cores beyond the number of operators make no difference.
         cores = (min(chip.tensor_cores, len(one.works)), min(chip.vector_cores, len(one.works)))
-        found.append(solve(problem_on(one, singles[:, 0].tolist(), spreads[:, 0].tolist(), cores), limits=limits))
+        problem = problem_on(one, singles[:, 0].tolist(), spreads[:, 0].tolist(), cores)
+        found.append(solve(problem, scheduler, limits))
         first += len(one.works)
     return tuple(found)
 

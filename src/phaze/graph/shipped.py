@@ -14,7 +14,7 @@ sequence parallel or not, one tensor width (families: 1 or more), microbatch 1 o
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from importlib import resources
 from types import MappingProxyType
 from typing import Any
@@ -154,8 +154,9 @@ def text_of(content: Mapping[str, Any]) -> str:
     return f'{{{head},\n"templates":[\n{templates}\n],\n"cases":{{\n{cases}\n}}}}\n'
 
 
+@lru_cache(maxsize=1)
 def open_shipped(name: str) -> Shipped:
-    """The shipped file of a model or family."""
+    """The shipped file of a model or family, read once for all widths and microbatches."""
     file = resources.files("phaze.graph").joinpath("data", f"{name}.json")
     if not file.is_file():
         raise InputError(name, "its graphs do not come along", "trace it: phaze graph --fresh (needs PyTorch)")

@@ -5,6 +5,7 @@ from typing import Any
 
 from phaze.units import show
 
+PROVISIONAL = "The time was too short to evaluate a chip: this design has list schedules, and is feasible."
 BELIEF = "Trust the comparison of designs inside this space, not the chip's own figures"
 
 
@@ -71,4 +72,5 @@ def near_words(result: Mapping[str, Any]) -> str:
     least, most, share = near["at_least"], near["at_most"], f"{near['within']:.0%}".replace("%", " %")
     many = f"{most:,}" if least == most else f"Between {least:,} and {most:,}"
     verb = "is" if most == 1 else "are"
-    return f"{many} of the {proof['chips']:,} chips {verb} within {share} of the answer, itself among them."
+    said = f"{many} of the {proof['chips']:,} chips {verb} within {share} of the answer, itself among them."
+    return f"{said} {PROVISIONAL}" if result.get("provisional") else said

@@ -23,9 +23,10 @@ from phaze.placement.event_kernels import events, interleaved_events
 from phaze.report.trace import lane_order, lanes
 from phaze.report.waterfall import Split, Step, account, plan_parts, search_parts
 from phaze.schedule.problem import Schedule
+from phaze.schedule.solve import Scheduler
 from phaze.search.cluster_plain import way_of
 from phaze.search.cluster_task import ClusterTask
-from phaze.search.evaluation import LIMITS
+from phaze.search.evaluation import limits_of
 from phaze.search.task import ModelTask
 
 Floats = NDArray[np.float64]
@@ -132,15 +133,17 @@ def _require(plan: Mapping[str, Any], steps: Sequence[Step], where: str) -> None
         )
 
 
-def searched(task: ModelTask, found: Mapping[str, Any], chip: Chip, where: str) -> Story:
-    """A model of a search's answer; ``found`` is its table in ``phaze.result/1``."""
+def searched(
+    task: ModelTask, found: Mapping[str, Any], chip: Chip, where: str, scheduler: Scheduler = "exact"
+) -> Story:
+    """A model of a search's answer; ``found`` is its table in ``phaze.result/1``, ``scheduler`` made its schedules."""
     if isinstance(task, ClusterTask):
         return _placed(task, found, chip, where)
     graphs = [g for g in task.graphs if (g.width, g.microbatch) == (found["tensor"], found["microbatch"])]
     if not graphs:
         raise InputError(where, f"{task.name} was not studied at this width and microbatch", "make the run again")
     prepared = graphs[0]
-    schedules = layer_schedules(prepared, chip, LIMITS)
+    schedules = layer_schedules(prepared, chip, limits_of(scheduler), scheduler)
     table, first, times = table_of(prepared.passes, chip_arrays([chip])), 0, []
     for one in prepared.passes:
         singles, spreads = times_on(one, table, first)

@@ -70,9 +70,9 @@ class Certificate:
         }
 
 
-def closed_chips(state: State) -> ClosedChips:
-    """Every chip of the space, in order."""
-    bounds, cut = state.scores(), state.cut
+def closed_chips(state: State, best: float | None = None) -> ClosedChips:
+    """Every chip of the space, in order; ``best`` is the score of the answer, else that of the best evaluated chip."""
+    bounds, cut = state.scores(), state.cut if best is None else state.cut_at(best)
     steps = np.full(len(bounds), STEPS.index("cheap"), np.uint8)
     steps[list(state.dual)] = STEPS.index("cut" if state.job.rules == "cluster" else "dual")
     fit, far = np.isfinite(bounds), bounds > cut

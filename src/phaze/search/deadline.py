@@ -3,7 +3,8 @@
 Bounds are worked out a graph, a way or a chunk of chips at a time. Opening a chip can take a minute inside one kernel;
 so where there is a deadline, engines open chips in processes that can be ended, and a chip that was not done stays
 open with its bound. What was done is the same as without a deadline, so a search that goes on later gives the same
-bytes.
+bytes. The clock runs from the start of a command; whatever the limit, there is a design at its end, by list schedules
+if need be (:mod:`phaze.search.first_design`).
 """
 
 import time
@@ -46,8 +47,8 @@ def after(limit_s: float | None) -> Deadline:
 
 
 def left_of(limit_s: float | None, began: float) -> float | None:
-    """What is left of a limit that began then; loading models takes at most half of it, however long it took."""
-    return None if limit_s is None else max(limit_s - (time.monotonic() - began), limit_s / 2)
+    """What is left of a limit that began then, 0 where nothing is."""
+    return None if limit_s is None else max(0.0, limit_s - (time.monotonic() - began))
 
 
 def nothing_in_time(schema: str) -> InfeasibleError:

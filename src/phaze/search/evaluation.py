@@ -25,8 +25,10 @@ from phaze.evaluate.passes import Pass, problem_on, table_of, times_on
 from phaze.hardware.technology import EnergyTable
 from phaze.placement.one.solve import fastest_plan
 from phaze.placement.problem import Plan, Recompute
+from phaze.schedule.list_schedule import QUICK
 from phaze.schedule.problem import ROUNDING
-from phaze.schedule.solve import Limits, solve
+from phaze.schedule.solve import Limits, Scheduler, solve
+from phaze.search.deadline import OutOfTime
 from phaze.search.energy import Electricity, LayerJoules, layer_joules, plan_joules, spread_of
 from phaze.search.objective import Rates, Scale
 from phaze.search.task import Job, ModelTask
@@ -37,15 +39,27 @@ Found = tuple[float, float, bytes]
 BARELY = 1e-6
 # Within a search schedules are proved by labels alone; what they leave open counts in the gap.
 LIMITS = Limits(cpsat=0.0, label_effort=200_000_000)
+# List schedules are for those who are short of time: one rule of priority.
+LISTED = Limits(list_work=QUICK)
+
+
+def limits_of(scheduler: Scheduler) -> Limits:
+    """How much a search spends on one schedule."""
+    return LISTED if scheduler == "list" else LIMITS
 
 
 @dataclass(slots=True)
 class Known:
-    """Schedules solved so far, by all that they depend on: makespan, bound, what is spread; and counts of the work."""
+    """Schedules solved so far, by all that they depend on: makespan, bound, what is spread; and counts of the work.
+
+    ``frozen``: the time is up, and what is not there raises :class:`OutOfTime` instead of being solved.
+    """
 
     schedules: MutableMapping[bytes, Found] = field(default_factory=dict)
     asked: int = 0
     placements: int = 0
+    scheduler: Scheduler = "exact"
+    frozen: bool = False
 
     @property
     def sentence(self) -> str:
@@ -128,7 +142,10 @@ def _schedule(one: Pass, at: bytes, times: tuple[Floats, Floats], cores: tuple[i
     least = (min(cores[0], len(one.works)), min(cores[1], len(one.works)))
     key = b"%s %d %d " % (at, *least) + times[0].tobytes() + times[1].tobytes()
     if key not in known.schedules:
-        found = solve(problem_on(one, times[0].tolist(), times[1].tolist(), least), limits=LIMITS)
+        if known.frozen:
+            raise OutOfTime
+        problem = problem_on(one, times[0].tolist(), times[1].tolist(), least)
+        found = solve(problem, known.scheduler, limits_of(known.scheduler))
         known.schedules[key] = (found.makespan_s, found.lower_bound_s, spread_of(found))
     return known.schedules[key]
 

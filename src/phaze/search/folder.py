@@ -8,8 +8,9 @@ from phaze.files import folder_for, write_whole
 from phaze.search.answer import Best, best_of
 from phaze.search.baseline import scale_for
 from phaze.search.certificate import certificate_of, closed_chips
-from phaze.search.deadline import after, nothing_in_time
+from phaze.search.deadline import OutOfTime, after, nothing_in_time
 from phaze.search.engine import workers
+from phaze.search.first_design import relisted
 from phaze.search.journal import SqliteJournal
 from phaze.search.journal_rows import require_evaluated
 from phaze.search.papers import FILES, Papers, refuse_another, texts_of
@@ -42,6 +43,31 @@ def write_papers(folder: Path, papers: Papers) -> None:
         write_whole(folder / place, text)
 
 
+def answered(state: State) -> tuple[Best, dict[str, Any]] | None:
+    """The best design of a search and its answer; where the time is up, one that can be written without solving.
+
+    That is the best evaluated chip, where its schedules are at hand (they are not where it was resumed), else the
+    better of that chip and of the search's first design, both by list schedules.
+    """
+    if not state.stopped:
+        best = best_of(state)
+        return None if best is None else (best, answer_of(state, best))
+    offers = [] if state.provisional is None else [state.provisional]
+    state.known.frozen = True
+    try:
+        best = best_of(state)
+        if best is not None and best.score <= min((one.score for one in offers), default=best.score):
+            return best, answer_of(state, best)
+    except OutOfTime:
+        again = relisted(state, min((one for one in state.evaluated.values() if one.ran), key=lambda one: one.score))
+        offers += [] if again is None else [again]
+    if not offers:
+        return None
+    found = min(offers, key=lambda one: one.score)
+    best = Best(found.chip, found.hbm, found.score, found.ran)
+    return best, answer_of(state, best, provisional=True)
+
+
 def run_in(
     folder: Path,
     papers: Papers,
@@ -61,13 +87,13 @@ def run_in(
         require_evaluated(journal.path, journal.known().values(), job)
         write_papers(folder, papers)
         state = search(job, scale_for(job, crew, deadline), crew, journal, watch, shared, deadline=deadline)
-        best = best_of(state)
-        if best is None:
+        found = answered(state)
+        if found is None:
             raise nothing_in_time(SCHEMA) if state.stopped else nothing_found(state)
-        closed = closed_chips(state)
+        best, answer = found
+        evaluated, score = list(state.evaluated.values()), answer["objective"]["score"]
+        closed = closed_chips(state, score)
         journal.finish(closed)
-        answer, evaluated = answer_of(state, best), list(state.evaluated.values())
-        score = answer["objective"]["score"]
         certificate = certificate_of(closed, evaluated, score, job.gap, state.opened.kept)
         document = result_view(job, answer, certificate, code)
         write_whole(folder / RESULT, written(document))

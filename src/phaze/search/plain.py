@@ -18,10 +18,11 @@ from phaze.hardware.technology import EnergyTable
 from phaze.hardware.technology_files import technology_of
 from phaze.placement.one.problem import Plan, Problem
 from phaze.placement.one.solve import fastest_plan
+from phaze.schedule.solve import Scheduler
 from phaze.search.cluster_plain import cluster_value
 from phaze.search.cluster_task import ClusterTask
 from phaze.search.energy import COMPONENTS, Electricity, LayerJoules, layer_joules, plan_joules, spread_of
-from phaze.search.evaluation import LIMITS, Found
+from phaze.search.evaluation import Found, limits_of
 from phaze.search.objective import Objective
 from phaze.search.rates import chip_rates
 from phaze.search.task import ModelTask, Way
@@ -65,11 +66,15 @@ def energy_table(chip: Chip) -> EnergyTable:
 
 
 def layers_on(
-    graph: Prepared, chip: Chip, electricity: Electricity | None, known: Sequence[Found] | None = None
+    graph: Prepared,
+    chip: Chip,
+    electricity: Electricity | None,
+    known: Sequence[Found] | None = None,
+    scheduler: Scheduler = "exact",
 ) -> PlainLayers:
     """The layers of one graph on a chip; ``known`` are their schedules where there is no time to find them anew."""
     if known is None:
-        solved = layer_schedules(graph, chip, LIMITS)
+        solved = layer_schedules(graph, chip, limits_of(scheduler), scheduler)
         known = [(one.makespan_s, one.lower_bound_s, spread_of(one)) for one in solved]
     joules: tuple[LayerJoules, ...] = ()
     if electricity is not None:

@@ -20,6 +20,7 @@ from phaze.hardware.ownership import load_terms, ownership_of
 from phaze.hardware.power import full_rate_power
 from phaze.hardware.technology import chip_areas
 from phaze.placement.answer import document_of
+from phaze.schedule.solve import Scheduler
 from phaze.search.answer import Best
 from phaze.search.certificate import Certificate
 from phaze.search.chips import SpaceChips
@@ -104,14 +105,20 @@ def layer_documents(task: ModelTask, graph: int, schedules: tuple[Found, ...]) -
 
 
 def model_document(
-    task: ModelTask, way: Way, chip: Chip, opened: SpaceChips, known: Sequence[Found] | None = None
+    task: ModelTask,
+    way: Way,
+    chip: Chip,
+    opened: SpaceChips,
+    known: Sequence[Found] | None = None,
+    scheduler: Scheduler = "exact",
 ) -> dict[str, Any]:
-    """One model on the chip: its way, its plan, its layers, its throughput, its energy; ``known`` as of layers_on."""
+    """One model on the chip: its way, its plan, its layers, its throughput, its energy; ``known`` and ``scheduler`` as
+    of layers_on."""
     technology, prepared, training = opened.technology, task.graphs[way.graph], task.training
     if isinstance(task, ClusterTask):
         return cluster_document(task, way, chip, technology)
     electricity = Electricity(technology.energy, training.link_bytes_per_s)
-    layers = layers_on(prepared, chip, electricity, known)
+    layers = layers_on(prepared, chip, electricity, known, scheduler)
     found = planned(task, way, layers, chip.hbm.size_bytes, electricity)
     if found is None:
         raise AssertionError(f"{task.name}: the answer's plan does not fit")
@@ -177,17 +184,23 @@ def answer_view(
     chosen: tuple[int, int],
     ways: Sequence[Way],
     known: Sequence[Sequence[Found] | None] | None = None,
+    provisional: bool = False,
 ) -> dict[str, Any]:
     """All of an answer but its proof: ``chosen`` are chip and memory, ``ways`` those of the models.
 
-    ``known`` are schedules by model, as of :func:`phaze.search.plain.layers_on`.
+    ``known`` are schedules by model, as of :func:`phaze.search.plain.layers_on`. ``provisional``: list schedules, and
+    the answer says so (:mod:`phaze.search.first_design`).
 
     All of it follows from these by the plain path, so that nothing of it needs to be believed.
     """
     number, hbm = chosen
     chip = opened.chip(number, job.hbm_bytes[hbm])
     found = [None] * len(ways) if known is None else known
-    models = [model_document(task, way, chip, opened, own) for task, way, own in zip(tasks, ways, found, strict=True)]
+    scheduler: Scheduler = "list" if provisional else "exact"
+    models = [
+        model_document(task, way, chip, opened, own, scheduler)
+        for task, way, own in zip(tasks, ways, found, strict=True)
+    ]
     values, cluster = _values(job, chip, models), job.cluster_on(chip)
     return {
         "chip": chip_document(opened, Best(number, hbm, 0.0, ()), job.hbm_bytes),
@@ -196,6 +209,7 @@ def answer_view(
         "objective": objective_document(job, scale, float(scale.score(np.array(values))), values),
         "setting": setting_document(job, opened, chip),
         "plausibility": plausibility_of(opened, chip),
+        **({"provisional": True} if provisional else {}),
     }
 
 
@@ -217,12 +231,12 @@ def written(document: Mapping[str, Any]) -> str:
     return dumps(document, pretty=True) + "\n"
 
 
-def answer_of(state: State, best: Best) -> dict[str, Any]:
+def answer_of(state: State, best: Best, provisional: bool = False) -> dict[str, Any]:
     """The answer of a search that has ended; the plain path and the search must agree on it."""
     tasks = state.networks.tasks_of(best.chip)
     ways = [task.ways[ran.way] for task, ran in zip(tasks, best.ran, strict=True)]
-    known = [_known(state, best.chip, model, ran) for model, ran in enumerate(best.ran)]
-    answer = answer_view(state.job, state.scale, state.opened, tasks, (best.chip, best.hbm), ways, known)
+    known = None if provisional else [_known(state, best.chip, model, ran) for model, ran in enumerate(best.ran)]
+    answer = answer_view(state.job, state.scale, state.opened, tasks, (best.chip, best.hbm), ways, known, provisional)
     pairs = [(model["batch_s"], ran.batch_s) for model, ran in zip(answer["models"], best.ran, strict=True)]
     for plain, found in (*pairs, (answer["objective"]["score"], best.score)):
         if abs(plain - found) > 1e-9 * found:

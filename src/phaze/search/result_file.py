@@ -123,6 +123,7 @@ class ResultFile(Loose):
     objective: ObjectiveTable
     setting: SettingTable
     plausibility: PlausibilityTable
+    provisional: Literal[True] | None = None
     certificate: CertificateTable
     study_digest: str
     code_digest: str

@@ -26,6 +26,7 @@ from phaze.search.cluster_open import cluster_bounds, cluster_floors, cluster_ti
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, after
 from phaze.search.energy import Electricity
 from phaze.search.evaluation import Evaluated, Known
+from phaze.search.first_design import better_design, first_bounds, first_design, stop
 from phaze.search.objective import Scale
 from phaze.search.rates import rates_of
 from phaze.search.shared import Shared
@@ -88,7 +89,7 @@ def _next(state: State, count: int) -> list[int]:
 
 def _cuts(state: State) -> list[float]:
     """For each model the batch time up to which bounds are worked out."""
-    best = min(state.evaluated.values(), key=lambda one: (one.score, one.chip), default=None)
+    best = min(state.evaluated.values(), key=lambda one: (one.score, one.chip), default=state.provisional)
     if best is None or not best.ran:
         return [float("inf")] * len(state.job.models)
     reach = REACH if len(state.job.models) == 1 and not state.job.objective.needs_energy else REACH_OF_SEVERAL
@@ -233,12 +234,27 @@ def _bound_all(state: State) -> None:
         state.put_bounds(slice(start, start + len(index)), bounds_on(state, index, _times_on(state, index), cuts))
 
 
-def _pilot(state: State, engine: Evaluate, journal: Journal | None) -> None:
+def _pilot(state: State, engine: Evaluate, journal: Journal | None, shared: Shared | None) -> None:
     """Bounds of every k-th chip; the best of them are opened for a first incumbent."""
     index = np.arange(0, len(state.arrays), max(1, len(state.arrays) // PILOTS))
-    times = [[own.taken(index) for own in model] for model in state.times] or _times_on(state, index)
-    state.put_bounds(index, bounds_on(state, index, times, [np.inf] * len(times)))
+    if state.deadline.is_set:
+        first_bounds(state, index)
+        _hurry(state, shared)
+    else:
+        times = [[own.taken(index) for own in model] for model in state.times] or _times_on(state, index)
+        state.put_bounds(index, bounds_on(state, index, times, [np.inf] * len(times)))
     open_round(state, _next(state, max(1, state.job.round_size // 4)), engine, journal)
+
+
+def _hurry(state: State, shared: Shared | None) -> None:
+    """Before a chip is evaluated, which may take longer than there is time: a design, and except in a large space
+    bounds of all chips, by which a better one may be found."""
+    state.provisional = first_design(state)
+    if len(state.arrays) > LARGE:
+        return
+    keep_times(state, shared)
+    state.interim = bounds_on(state, np.arange(len(state.arrays)), state.times, _cuts(state))
+    state.provisional = better_design(state, state.interim)
 
 
 def _tighten(state: State) -> None:
@@ -283,22 +299,18 @@ def search(
 ) -> State:
     """Run a search to its gap, or to its time limit; the state holds what was found and proved.
 
-    ``opened`` are chips to search instead of those of the job's space. With a deadline the pilot comes before the
-    times of all chips, so that there soon is an answer; where the bounds of all chips were not done, none is known.
+    ``opened`` are chips to search instead of those of the job's space. With a deadline there is a design before any
+    chip is evaluated (:mod:`phaze.search.first_design`); what is found later does not depend on it.
     """
     opened = open_space(job.space) if opened is None else opened
     deadline = after(job.limit_s) if deadline is None else deadline
     small, bounded = len(opened) <= LARGE, False
     state = begin(job, opened, scale, kept=small and not deadline.is_set, shared=shared, deadline=deadline)
     try:
-        _pilot(state, engine, journal)
-        if small and deadline.is_set:
-            keep_times(state, shared)
+        _pilot(state, engine, journal, shared)
         _bound_all(state)
         bounded = True
         _rounds(state, engine, journal, watch)
     except OutOfTime:
-        state.stopped = True
-        if not bounded:
-            state.set_bounds([np.zeros_like(bound) for bound in state.bounds])
+        stop(state, bounded, {} if journal is None else journal.known())
     return state

@@ -42,7 +42,8 @@ class State:
 
     ``rates`` are those of all memories of the job; ``memories`` are the ones that chips are opened with. ``times`` by
     model and graph (none in a large space), ``bounds`` on batch times by model [ways, memories, chips], ``floors`` on
-    joules [graphs, chips]. ``stopped``: the deadline came before the end.
+    joules [graphs, chips]. ``stopped``: the deadline came before the end. ``provisional`` and ``interim`` are there
+    only under a deadline: a design for the case that no chip is evaluated in time, and bounds of all chips.
     """
 
     job: Job
@@ -61,6 +62,8 @@ class State:
     cached: Floats | None = None
     deadline: Deadline = NEVER
     stopped: bool = False
+    provisional: Evaluated | None = None
+    interim: list[Floats] | None = None
 
     @property
     def energy(self) -> EnergyTable | None:
@@ -132,7 +135,11 @@ class State:
     @property
     def cut(self) -> float:
         """A chip whose bound is above this is closed."""
-        return self.best * (1 - self.job.gap if self.job.gap > 0 else 1 + TIE)
+        return self.cut_at(self.best)
+
+    def cut_at(self, best: float) -> float:
+        """The cut-off where the best score is that."""
+        return best * (1 - self.job.gap if self.job.gap > 0 else 1 + TIE)
 
     def standing(self) -> Standing:
         """Where the search is."""

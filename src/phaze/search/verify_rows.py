@@ -77,7 +77,7 @@ def check_rows(plain: Plain, closed: Sequence[Closed], evaluated: Sequence[Evalu
     fits, wrong = fitting(plain), list[str]()
     for row in closed:
         entry = opened.get(row.chip)
-        if row.bound is not None and not (type(row.bound) is float and 0 < row.bound < np.inf):
+        if row.bound is not None and not (type(row.bound) is float and 0 <= row.bound < np.inf):
             wrong.append(f"chip {row.chip} has the bound {row.bound!r}, which is none")
             continue
         reason = _reason(row, entry, cut)
@@ -157,11 +157,17 @@ class Proved:
 
 
 def prove_rows(
-    plain: Plain, closed: Sequence[Closed], evaluated: Sequence[Evaluated], best: float, sample: tuple[int | None, int]
+    plain: Plain,
+    closed: Sequence[Closed],
+    evaluated: Sequence[Evaluated],
+    best: float,
+    sample: tuple[int | None, int],
+    provisional: bool = False,
 ) -> Proved:
     """Bounds of chips that were not opened and scores of those that were, a batch at a time until one is wrong.
 
-    ``sample`` are how many (None: all) and its seed; of the opened ones a twentieth. Memory is known of all.
+    ``sample`` are how many (None: all) and its seed; of the opened ones a twentieth. Memory is known of all. A chip
+    that was opened may be better than an answer that says of itself that it is ``provisional``.
     """
     count, seed = sample
     bounds = [one for one in closed if one.reason in ("bound", "open", "failed")]
@@ -175,4 +181,4 @@ def prove_rows(
         wrong, proved = check_bounds(plain, rows, best), proved + len(rows)
         if wrong:
             return Proved(wrong, proved, total)
-    return Proved(check_evaluated(plain, exact, entries, best), proved + len(exact), total)
+    return Proved(check_evaluated(plain, exact, entries, 0.0 if provisional else best), proved + len(exact), total)

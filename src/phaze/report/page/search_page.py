@@ -203,7 +203,7 @@ def search_page(run: Run) -> str:
     number, hbm_bytes = int(run.result["chip"]["number"]), int(run.result["chip"]["hbm_bytes"])
     chip = opened.chip(number, hbm_bytes)
     stories = [
-        searched(task, found, chip, run.where)
+        searched(task, found, chip, run.where, "list" if run.result.get("provisional") else "exact")
         for task, found in zip(tasks_on(run.job, opened, number), run.result["models"], strict=True)
     ]
     cloud = cloud_of(run.job, opened, run.result, run.closed, run.evaluated)

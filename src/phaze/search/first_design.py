@@ -1,0 +1,144 @@
+"""A design before any chip is evaluated, for a search whose time is limited: the chip with the best bound, its layers
+by list schedules, the first configuration that fits.
+
+    bounds   of every k-th chip, a graph after the other; where the time is up, of as few graphs as give a bound
+    design   chip = least bound;  for each model the configuration of the least bound that has a plan, with list
+             schedules (some ms each, and no less than the optimum; under rules cluster a layer's time is a formula)
+
+It is feasible and its score is true, so a search that stops before it has evaluated a chip answers with it, and the gap
+says how far it may be from the best. It decides nothing else: a search that is not stopped forgets it.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.search.bound import CHEAP, SLACK, LayerTimes, batch_bounds, layer_bounds
+from phaze.search.cluster_open import cluster_bounds, cluster_floors, cluster_times
+from phaze.search.energy import Electricity, dynamic_floors
+from phaze.search.evaluation import Evaluated, Known, Opened, Ran
+from phaze.search.slip import opened
+from phaze.search.state import State
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+# Chips tried where nothing fits on the one with the best bound: what fits hardly depends on the chip.
+CHIPS = 3
+
+
+def _graph_bounds(state: State, model: int, graph: int, index: Integers) -> None:
+    """The bounds of the chips of ``index`` for one graph of a model."""
+    energy = state.energy
+    for own, tasks in state.networks.groups(index):
+        task, some = tasks[model], index[own]
+        prepared, training = task.graphs[graph], task.training
+        electricity = None if energy is None else Electricity(energy, training.link_bytes_per_s)
+        times: LayerTimes = layer_bounds(prepared, state.arrays.taken(some), CHEAP, electricity)
+        if times.dynamic_j is not None:
+            state.floors[model][graph, some] = dynamic_floors(prepared, times.dynamic_j, training) * (1 - SLACK)
+        for way, chosen in enumerate(task.ways):
+            if chosen.graph == graph:
+                for at, hbm in enumerate(state.memories):
+                    hbm_bytes = state.job.hbm_bytes[hbm]
+                    found = batch_bounds(prepared, times, chosen.recompute, hbm_bytes, training)
+                    state.bounds[model][way, at, some] = found
+    state.cached = None
+
+
+def first_bounds(state: State, index: Integers) -> None:
+    """Bounds of the chips of ``index``, as the pilot of a search has them; raises where the time is up.
+
+    It is looked at only after there is some bound for every model, so that there is always a chip to choose.
+    """
+    job = state.job
+    if job.rules == "cluster":
+        hbm = [job.hbm_bytes[at] for at in state.memories]
+        every = cluster_times(job, state.arrays.taken(index), state.energy, CHEAP)
+        for model, (task, times) in enumerate(zip(job.models, every, strict=True)):
+            if state.energy is not None:
+                state.floors[model][:, index] = cluster_floors(task, times)
+            state.bounds[model][:, :, index] = cluster_bounds(task, times, hbm, np.inf, False)
+        state.cached = None
+        return
+    for graph in range(max(len(task.graphs) for task in job.models)):
+        for model, task in enumerate(job.models):
+            if graph < len(task.graphs):
+                _graph_bounds(state, model, graph, index)
+        if np.isfinite(state.scored()).any():
+            state.deadline.check()
+
+
+def listed(state: State, chip: int) -> Opened:
+    """A chip to be priced by list schedules, which are kept for nothing else."""
+    return opened(state.common(), state.slip(chip), Known(scheduler="list"))
+
+
+def _on(state: State, chip: int) -> Evaluated | None:
+    """The first configuration of every model that fits on a chip, in order of bounds; None where a model has none."""
+    index = np.array([chip])
+    values = [state.values(model, index)[:, :, 0] for model in range(len(state.job.models))]
+    scores = [float(state.scale.score(np.array([v[:, at].min() for v in values]))) for at in range(len(state.memories))]
+    at = int(np.argmin(scores))
+    pricing, hbm, ran = listed(state, chip), state.memories[at], list[Ran]()
+    for model, own in enumerate(values):
+        for way in np.argsort(own[:, at], kind="stable").tolist():
+            if not np.isfinite(own[way, at]):
+                return None
+            found = pricing.price(model, way, hbm)
+            value = float(state.rates.at(hbm, chip).value(np.asarray(found.batch_s), found.dynamic_j))
+            if np.isfinite(value):
+                ran.append(Ran(way, found.batch_s, found.dynamic_j, value, 0.0))
+                break
+        else:
+            return None
+    score = float(state.scale.score(np.array([one.value for one in ran])))
+    return Evaluated(chip, hbm, score, 0.0, tuple(ran))
+
+
+def first_design(state: State) -> Evaluated | None:
+    """The design, from the bounds that the state has; None where nothing fits on the chips with the best ones."""
+    scores = state.scored()
+    for chip in np.argsort(scores, kind="stable")[:CHIPS].tolist():
+        if np.isfinite(scores[chip]):
+            found = _on(state, chip)
+            if found is not None:
+                return found
+    return None
+
+
+def relisted(state: State, found: Evaluated) -> Evaluated | None:
+    """A design that was evaluated, by list schedules: for one that was resumed, whose exact ones are not at hand."""
+    pricing, ran = listed(state, found.chip), list[Ran]()
+    for model, own in enumerate(found.ran):
+        priced = pricing.price(model, own.way, found.hbm)
+        value = float(state.rates.at(found.hbm, found.chip).value(np.asarray(priced.batch_s), priced.dynamic_j))
+        if not np.isfinite(value):
+            return None
+        ran.append(Ran(own.way, priced.batch_s, priced.dynamic_j, value, 0.0))
+    return Evaluated(found.chip, found.hbm, float(state.scale.score(np.array([r.value for r in ran]))), 0.0, tuple(ran))
+
+
+def better_design(state: State, bounds: list[Floats]) -> Evaluated | None:
+    """The better of the state's first design and that by other bounds."""
+    before = state.bounds
+    state.set_bounds(bounds)
+    found, had = first_design(state), state.provisional
+    state.set_bounds(before)
+    return had if found is None or (had is not None and had.score <= found.score) else found
+
+
+def stop(state: State, bounded: bool, kept: Mapping[int, Evaluated]) -> None:
+    """The time is up: what is known of all chips are their bounds, if they were worked out, and what a journal has."""
+    state.stopped = True
+    state.evaluated.update(kept)
+    if bounded:
+        return
+    if state.provisional is None:
+        state.provisional = first_design(state)
+    known = state.interim or [np.zeros_like(bound) for bound in state.bounds]
+    done = np.array(list(state.evaluated), np.int64)
+    done = done[np.isfinite(state.scored()[done])]
+    for new, old in zip(known, state.bounds, strict=True):
+        new[:, :, done] = old[:, :, done]  # by these they were opened
+    state.set_bounds(known)

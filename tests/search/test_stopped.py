@@ -1,0 +1,64 @@
+"""The answer of a search whose time was up before a chip was evaluated: feasible, checked, and no more than it says."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Ran
+from tests.search.test_study import SPACE
+from tests.search.test_verify import STUDY
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("stopped") / "study.toml"
+    (path.parent / "space.toml").write_text(SPACE)
+    path.write_text(STUDY.format(folder=path.parent))
+    return path
+
+
+@pytest.fixture
+def run(study: Path, tmp_path: Path, phaze: Callable[..., Ran]) -> Path:
+    """A run that had no time at all."""
+    folder = tmp_path / "run"
+    ran = phaze("search", str(study), "--time", "0", "--out", str(folder), "--workers", "1")
+    assert ran.code == 0, ran.err
+    said = " ".join(ran.out.split())
+    assert "Loading the models alone took" in said
+    assert "this design has list schedules, and is feasible" in said
+    assert "Nothing in the space is better by more than 1 of the score" in said
+    return folder
+
+
+def test_an_answer_without_time_holds_and_claims_nothing(run: Path, phaze: Callable[..., Ran]) -> None:
+    ran = phaze("verify", str(run), "--all")
+    assert ran.code == 0, ran.out
+    assert "gap 1.0" in ran.out and "not reached" in ran.out
+
+
+@pytest.mark.parametrize("change", ["exact", "faster", "false"])
+def test_a_provisional_answer_that_says_more_of_itself_is_refused(
+    run: Path, phaze: Callable[..., Ran], change: str
+) -> None:
+    path = run / "result.json"
+    result = json.loads(path.read_text())
+    if change == "exact":
+        del result["provisional"]
+    elif change == "false":
+        result["provisional"] = False
+    else:
+        result["models"][0]["batch_s"] *= 0.5
+    path.write_text(json.dumps(result, indent=2) + "\n")
+    ran = phaze("verify", str(run))
+    assert ran.code in (1, 2), ran.out
+
+
+def test_the_page_and_the_trace_of_a_provisional_answer_show_its_list_schedules(
+    run: Path, tmp_path: Path, phaze: Callable[..., Ran]
+) -> None:
+    assert phaze("report", str(run)).code == 0
+    assert "this design has list schedules, and is feasible" in (run / "report.html").read_text()
+    ran = phaze("export", str(run), "--to", "perfetto", "--out", str(tmp_path / "trace.json"))
+    assert ran.code == 0, ran.err
