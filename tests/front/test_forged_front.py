@@ -18,9 +18,8 @@ from phaze.front.folder import front_frame
 from phaze.front.measures import listed_from, measures_of
 from phaze.front.metrics import asked_of
 from phaze.front.plain import PlainFront
-from phaze.front.run import job_for, memories_of
+from phaze.front.run import job_for, memories_of, scales_for
 from phaze.front.verify import _designs
-from phaze.search.baseline import scale_for
 from phaze.search.chips import open_space
 from phaze.search.journal import Closed, read_closed, read_evaluated
 from phaze.search.result import code_digest, written
@@ -55,10 +54,11 @@ def _cut(folder: Path, kept: slice, fate: Fate) -> int:
     document: dict[str, Any] = json.loads((folder / "front.json").read_text())
     asked = asked_of(document["of"])
     job = job_for(question_in(folder, asked.document()).job, asked)
-    plain, memories = plain_of(job, scale_for(job), open_space(job.space)), tuple(memories_of(job, asked))
+    scales, memories = scales_for(job, asked), tuple(memories_of(job, asked))
+    plain = plain_of(job, scales[0], open_space(job.space))
     front, measures = (
-        PlainFront(plain, asked, np.empty((2, 0)), memories),
-        measures_of(job, asked, plain.scale, plain.opened, memories),
+        PlainFront(plain, asked, scales, np.empty((2, 0)), memories),
+        measures_of(job, asked, scales, plain.opened, memories),
     )
     designs, _ = _designs(front, measures, document["points"])
     left = designs[kept]

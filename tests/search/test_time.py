@@ -147,7 +147,7 @@ def test_a_search_stopped_at_any_moment_claims_no_more_than_it_proved(kind: Kind
 def test_a_front_stopped_at_any_moment_goes_on_to_the_same_bytes(
     of: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked, job = asked_of(of, [], 1), replace(small_job(3), round_size=1)
+    asked, job = asked_of(of), replace(small_job(3), round_size=1)
     clock = Counted(1_000_000)
     monkeypatch.setattr("phaze.front.folder.after", lambda _: clock)
     whole = front_in(tmp_path / "whole", Papers(""), job, asked)

@@ -119,7 +119,7 @@ def front(
     raw, where = _study(study)
     plain = with_settings(raw, [*settings, f"search.gap={gap!r}"])
     question = question_of(study_of(plain, where))
-    asked = asked_of(of, within, len(question.job.models))
+    asked = asked_of(of, within)
     question = question.fronted(asked.document())
     kept = TemporaryDirectory(prefix="phaze-") if out is None else None
     folder = Path(out) if out is not None else Path(str(kept and kept.name)) / question.job.name

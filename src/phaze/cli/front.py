@@ -63,7 +63,7 @@ def front(
 
     raw, where = settled(study, model, [*(settings or []), f"search.gap={gap!r}"])
     checked = study_of(raw, where)
-    asked = asked_of(of, within or [], len(checked.models))
+    asked = asked_of(of, within or [])
     folder = Path(out) if out is not None else Path("runs") / f"{checked.name}-front"
     question = question_of(checked).fronted(asked.document())
     papers, processes = question.papers(toml_text(raw)), workers or os.cpu_count() or 1

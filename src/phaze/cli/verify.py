@@ -92,9 +92,8 @@ def _verified_front(folder: Path, result: dict[str, Any], text: str, sample: tup
     from phaze.front.measures import measures_of
     from phaze.front.metrics import asked_of
     from phaze.front.plain import PlainFront
-    from phaze.front.run import job_for, memories_of
+    from phaze.front.run import job_for, memories_of, scales_for
     from phaze.front.verify import Claim, verified
-    from phaze.search.baseline import scale_for
     from phaze.search.chips import open_space
     from phaze.search.folder import JOURNAL
     from phaze.search.journal import read_closed, read_evaluated
@@ -113,9 +112,10 @@ def _verified_front(folder: Path, result: dict[str, Any], text: str, sample: tup
             return Verified([f"{STUDY} and the limits are not those of this front"])
         if code != result["code_digest"]:
             return Verified(["the front was made by another version of phaze"])
-        plain, memories = plain_of(job, scale_for(job), open_space(job.space)), tuple(memories_of(job, asked))
-        front = PlainFront(plain, asked, np.empty((len(asked.of), 0)), memories)
-        measures = measures_of(job, asked, plain.scale, plain.opened, memories)
+        scales, memories = scales_for(job, asked), tuple(memories_of(job, asked))
+        plain = plain_of(job, scales[0], open_space(job.space))
+        front = PlainFront(plain, asked, scales, np.empty((len(asked.of), 0)), memories)
+        measures = measures_of(job, asked, scales, plain.opened, memories)
         claim = Claim(text, result, read_closed(journal), read_evaluated(journal), code)
         found = verified(front, measures, claim, sample)
         if not found.wrong and read_text(str(folder / TABLE))[0] != csv_text(front_frame(result)):

@@ -110,9 +110,9 @@ def layer_cost(layer: RuledLayer, times: LayerTimes, chip: int = 0) -> LayerCost
     )
 
 
-def layer_costs(model: Model, setting: Setting) -> tuple[LayerCost, ...]:
-    """Every distinct layer of a model, under its stack's schedule rule."""
-    chips, known = chip_arrays([setting.chip]), dict[str, KnownPart]()
+def layer_costs(model: Model, setting: Setting, schedules: dict[str, KnownPart] | None = None) -> tuple[LayerCost, ...]:
+    """Every distinct layer of a model, under its stack's schedule rule; ``schedules`` are parts solved before."""
+    chips, known = chip_arrays([setting.chip]), dict[str, KnownPart]() if schedules is None else schedules
     layers = [ruled_layer(layer, setting.machine) for layer in model.layers]
     found = several_layer_times(layers, chips, setting.constants, lambda one, times: one.device_s(times, known=known))
     return tuple(layer_cost(layer, times) for layer, times in zip(layers, found, strict=True))

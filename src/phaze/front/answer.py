@@ -19,13 +19,13 @@ from phaze.front.state import FrontState
 from phaze.placement.problem import Plan
 from phaze.search.answer import Best, lean
 from phaze.search.chips import SpaceChips
-from phaze.search.energy import Electricity, plan_joules
-from phaze.search.evaluation import Evaluated, Ran, exact_layers, plan_of
+from phaze.search.evaluation import Evaluated, Ran
 from phaze.search.journal import Closed
 from phaze.search.result import chip_document
 from phaze.search.shortage import nothing_found
 from phaze.search.state import TIE
 from phaze.search.task import Job, ModelTask, Way
+from phaze.search.ways import plan_found, way_names
 
 SCHEMA = "phaze.front/1"
 # What is stated was found by this program or read from a journal; only the latter can differ.
@@ -49,31 +49,38 @@ def shown_value(job: Job, metric: Metric, value: float) -> float:
 
 
 def shown_unit(job: Job, metric: Metric) -> str:
-    """The unit of a metric; throughput of several models is relative to what they are averaged by."""
-    return "1/score" if metric.more and len(job.models) > 1 else metric.unit
+    """The unit of a metric; of several models one of a run is relative to what they are averaged by."""
+    if metric.kind is None or len(job.models) == 1:
+        return metric.unit
+    return "1/score" if metric.more else "score"
 
 
-def _leanest(state: FrontState, unit: int, lane: int) -> tuple[int, tuple[Ran, ...]]:
+def _leanest(state: FrontState, unit: int, place: int) -> tuple[int, tuple[Ran, ...]]:
     """The least memory that keeps a design as it is, where memory counts in no metric."""
     chip, memory = state.place(unit)
     found, hbm = replace(state.evaluated[unit], chip=chip), state.memories[memory]
-    if len(state.asked.runs) == 1:
+    if not state.several:
         return (hbm, found.ran) if len(state.memories) > 1 else lean(state, found)
-    ran = next(one for one in found.ran if one.way == lane)
+    chosen = next(ran for number, ran, _ in state.designs(state.evaluated[unit]) if number == place)
     for less in range(hbm) if len(state.memories) == 1 else ():
-        priced = state.open(chip).price(0, ran.way, less)
-        near = [abs(a - b) <= TIE * b for a, b in ((priced.batch_s, ran.batch_s), (priced.dynamic_j, ran.dynamic_j))]
-        if all(near):
-            return less, (ran,)
-    return hbm, (ran,)
+        if all(_as_with_more(state, chip, model, ran, less) for model, ran in enumerate(chosen)):
+            return less, chosen
+    return hbm, chosen
+
+
+def _as_with_more(state: FrontState, chip: int, model: int, ran: Ran, hbm: int) -> bool:
+    """Whether a way of a model takes as long and as many joules with that memory."""
+    priced = state.open(chip).price(model, ran.way, hbm)
+    pairs = ((priced.batch_s, ran.batch_s), (priced.dynamic_j, ran.dynamic_j))
+    return all(abs(own - other) <= TIE * other for own, other in pairs)
 
 
 def designs_of(state: FrontState) -> list[Design]:
     """The designs of the front in the order of the metrics that are known, then of the others."""
     found = []
     for at in design_order(state.asked, state.archive.numbers.tolist(), state.archive.values):
-        unit, lane = divmod(int(state.archive.numbers[at]), state.lanes)
-        hbm, ran = _leanest(state, unit, lane)
+        unit, place = divmod(int(state.archive.numbers[at]), state.span)
+        hbm, ran = _leanest(state, unit, place)
         found.append(Design(state.place(unit)[0], hbm, ran, state.archive.values[:, at]))
     return found
 
@@ -101,25 +108,21 @@ def model_table(task: ModelTask, way: Way, plan: Plan, dynamic_j: float, static_
         "tensor": graph.width,
         "microbatch": graph.microbatch,
         "recompute": way.recompute,
+        **way_names(task, way),
     }
 
 
 def _stated(state: FrontState, design: Design, measures: Measures) -> Stated:
     """A design with the plans of its models, found again."""
-    technology, index, found = state.opened.technology, np.array([design.chip]), []
-    network, arrays = int(state.networks.of[design.chip]), state.arrays.taken(index)
-    static_w = technology.energy.static_w_per_mm2 * float(state.opened.chips.area_mm2[design.chip])
-    seconds, joules = [], []
+    static_w = state.opened.technology.energy.static_w_per_mm2 * float(state.opened.chips.area_mm2[design.chip])
+    found, seconds, joules = [], list[float](), list[float]()
     for model, (task, ran) in enumerate(zip(state.networks.tasks_of(design.chip), design.ran, strict=True)):
-        way, training = task.ways[ran.way], task.training
-        graph, electricity = task.graphs[way.graph], Electricity(technology.energy, training.link_bytes_per_s)
-        layers = exact_layers(graph, b"%d %d %d" % (network, model, way.graph), arrays, state.known, electricity)
-        plan = plan_of(graph, layers.seconds, way.recompute, state.job.hbm_bytes[design.hbm], training)
-        if plan is None or abs(plan.batch_s - ran.batch_s) > TIE * ran.batch_s:
+        planned = plan_found(state, design.chip, model, ran.way, design.hbm)
+        if planned is None or abs(planned.plan.batch_s - ran.batch_s) > TIE * ran.batch_s:
             raise InputError(task.name, "the plan that the journal has of a design is not found again", CHANGED)
-        joules.append(float(plan_joules(graph, plan, layers.joules, electricity, training).sum()))
-        seconds.append(plan.batch_s)
-        found.append(model_table(task, way, plan, joules[-1], static_w))
+        joules.append(planned.dynamic_j)
+        seconds.append(planned.plan.batch_s)
+        found.append(model_table(task, task.ways[ran.way], planned.plan, joules[-1], static_w))
     values = measures.values(design.chip, design.hbm, seconds, joules)
     if not np.allclose(values, design.values, rtol=TIE, atol=0.0):
         raise InputError(state.job.name, "the metrics that the journal has of a design are not found again", CHANGED)
@@ -215,9 +218,8 @@ def bounds_of(closed: Sequence[Closed]) -> Floats:
 
 def front_document(state: FrontState, closed: Sequence[Closed], code: str) -> dict[str, Any]:
     """The whole front of a search that has ended."""
-    measures = measures_of(state.job, state.asked, state.scale, state.opened, state.memories)
+    measures = measures_of(state.job, state.asked, state.front_scales, state.opened, state.memories)
     designs = [_stated(state, design, measures) for design in designs_of(state)]
     values = np.stack([one.values for one in designs], axis=1)
-    alone = len(state.asked.runs) == 1
-    listed = listed_from(measures, bounds_of(closed), values) if alone else None
+    listed = None if state.several else listed_from(measures, bounds_of(closed), values)
     return front_view(measures, state.opened, designs, listed, (closed, list(state.evaluated.values()), code))

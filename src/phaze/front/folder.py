@@ -12,8 +12,7 @@ from phaze.files import folder_for, write_whole
 from phaze.front.answer import SCHEMA, front_document, nothing_within
 from phaze.front.certificate import closed_units
 from phaze.front.metrics import Asked
-from phaze.front.run import Watch, front, job_for
-from phaze.search.baseline import scale_for
+from phaze.front.run import Watch, front, job_for, scales_for
 from phaze.search.deadline import after, nothing_in_time
 from phaze.search.engine import workers
 from phaze.search.folder import JOURNAL, write_papers
@@ -62,7 +61,7 @@ def front_in(
     with SqliteJournal(folder / JOURNAL, job.digest, code) as journal:
         require_evaluated(journal.path, journal.known().values(), own, several=len(asked.runs) > 1)
         write_papers(folder, papers)
-        state = front(own, asked, scale_for(own, crew, deadline), crew, journal, watch, deadline)
+        state = front(own, asked, scales_for(own, asked, crew, deadline), crew, journal, watch, deadline)
         if not len(state.archive.numbers):
             raise nothing_in_time(SCHEMA) if state.stopped else nothing_within(state)
         closed = closed_units(state)

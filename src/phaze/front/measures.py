@@ -34,11 +34,12 @@ def limit_of(job: Job, metric: Metric, value: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """What the metrics of a front are computed from: rates of a run's metrics, and what is known of every unit."""
+    """What the metrics of a front are computed from: rates and scales of a run's metrics, and what is known of every
+    unit."""
 
     job: Job
     asked: Asked
-    scale: Scale
+    scales: tuple[Scale, ...]
     memories: tuple[int, ...]
     rates: tuple[Rates, ...]
     known: dict[str, Floats]
@@ -59,9 +60,10 @@ class Measures:
             if metric.kind is None:
                 found[row] = self.known[metric.name][self.unit(chip, hbm)]
                 continue
-            rates = self.rates[self.asked.runs.index(metric)].at(hbm, chip)
+            at = self.asked.runs.index(metric)
+            rates = self.rates[at].at(hbm, chip)
             own = [float(rates.value(np.asarray(s), j)) for s, j in zip(seconds, joules, strict=True)]
-            found[row] = float(self.scale.score(np.array(own)))
+            found[row] = float(self.scales[at].score(np.array(own)))
         return found
 
     def limits(self) -> Floats:
@@ -78,15 +80,17 @@ class Measures:
         return found
 
 
-def measures_of(job: Job, asked: Asked, scale: Scale, opened: SpaceChips, memories: Sequence[int]) -> Measures:
-    """The measures of a front."""
+def measures_of(
+    job: Job, asked: Asked, scales: Sequence[Scale], opened: SpaceChips, memories: Sequence[int]
+) -> Measures:
+    """The measures of a front; ``scales`` by metric of a run."""
     devices, sizes = job.models[0].training.devices, list(job.hbm_bytes)
     kinds = [metric.kind for metric in asked.runs if metric.kind is not None]
     rates = tuple(rates_of(Objective(kind), opened, sizes, devices) for kind in kinds)
     named = {*asked.of, *(metric for metric, _ in asked.within)}
     kept = [sizes[at] for at in memories]
     known = {m.name: known_values(m, opened, kept).ravel() for m in named if m.kind is None}
-    return Measures(job, asked, scale, tuple(memories), rates, known)
+    return Measures(job, asked, tuple(scales), tuple(memories), rates, known)
 
 
 @dataclass(frozen=True, slots=True)

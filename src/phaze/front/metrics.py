@@ -107,7 +107,7 @@ def _limit(text: str) -> tuple[Metric, float]:
     return metric, value
 
 
-def asked_of(of: str | Sequence[str], within: Sequence[str] = (), models: int = 1) -> Asked:
+def asked_of(of: str | Sequence[str], within: Sequence[str] = ()) -> Asked:
     """The front of ``throughput,area`` and limits such as ``power=300``."""
     names = [part.strip() for part in (of.split(",") if isinstance(of, str) else of)]
     names = [name for name in names if name]
@@ -124,13 +124,7 @@ def asked_of(of: str | Sequence[str], within: Sequence[str] = (), models: int = 
     limits = [_limit(text) for text in within]
     if len({metric for metric, _ in limits}) < len(limits):
         raise InputError("--within", "a metric is limited twice", "limit each once")
-    asked = Asked(found, tuple(limits))
-    if models > 1 and len(asked.runs) > 1:
-        said = " and ".join(metric.name for metric in asked.runs)
-        raise InputError(
-            where, f"{said} both come with a run, which a front of several models does not weigh", "name one"
-        )
-    return asked
+    return Asked(found, tuple(limits))
 
 
 def known_values(metric: Metric, opened: SpaceChips, hbm_bytes: Sequence[int]) -> Floats:

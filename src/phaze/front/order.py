@@ -48,11 +48,12 @@ def closed(points: Integers, numbers: Integers, lower: Floats, their: Integers, 
 def undominated(values: Floats, numbers: Integers) -> Integers:
     """Positions of the designs [metrics, designs] that none of the others beats."""
     own = steps(values)
+    # In this order a design is beaten by one before it or by none: less or equal everywhere is then enough.
     order = np.lexsort((numbers, *own[::-1]))
-    kept: list[int] = []
+    kept, front = list[int](), np.empty(own.shape, np.int64)
     for at in order.tolist():
-        one = np.array([at])
-        if not kept or not beaten(own[:, kept], numbers[kept], own[:, one], numbers[one])[0]:
+        if not (front[:, : len(kept)] <= own[:, at, None]).all(axis=0).any():
+            front[:, len(kept)] = own[:, at]
             kept.append(at)
     return np.array(sorted(kept), np.int64)
 

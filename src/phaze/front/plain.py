@@ -7,25 +7,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.front.answer import shown_value
+from phaze.front.combine import combined
 from phaze.front.metrics import Asked, Metric
 from phaze.hardware.ownership import load_terms, ownership_of
 from phaze.hardware.power import full_rate_power
 from phaze.hardware.technology import chip_areas
-from phaze.search.energy import Electricity
-from phaze.search.objective import Objective
-from phaze.search.plain import PlainPlan, layers_on, planned
+from phaze.search.objective import Objective, Scale
 from phaze.search.rates import chip_rates
 from phaze.search.verify import NEAR, Plain
+from phaze.search.ways import WaysOnChip
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class PlainFront:
-    """The plain path of a front, and the designs that it names, as scores [metrics, designs]."""
+    """The plain path of a front, and the designs that it names, as scores [metrics, designs]; ``scales`` by metric of a
+    run."""
 
     plain: Plain
     asked: Asked
+    scales: tuple[Scale, ...]
     points: Floats
     memories: tuple[int, ...]
 
@@ -33,9 +35,10 @@ class PlainFront:
     def chips(self) -> int:
         return len(self.plain.opened)
 
-    def electricity(self, chip: int) -> Electricity:
-        task = self.plain.networks.tasks_of(chip)[0]
-        return Electricity(self.plain.opened.technology.energy, task.training.link_bytes_per_s)
+    def ways(self, chip: int) -> list[WaysOnChip]:
+        """The models on a chip."""
+        value, table = self.plain.opened.chip(chip, self.plain.job.hbm_bytes[-1]), self.plain.opened.technology.energy
+        return [WaysOnChip(task, value, table) for task in self.plain.networks.tasks_of(chip)]
 
     def known(self, metric: Metric, chip: int, hbm: int) -> float:
         """What is known of a chip with a memory, by the formulas for one chip."""
@@ -47,23 +50,23 @@ class PlainFront:
         owned = ownership_of(value, technology, load_terms())
         return owned.making_usd if metric.name == "price" else owned.embodied_kgco2e
 
-    def run(self, metric: Metric, chip: int, hbm: int, seconds: Sequence[float], joules: Sequence[float]) -> float:
-        """A metric of a run from seconds and joules of a batch of each model."""
-        if metric.kind is None:
-            raise AssertionError(f"{metric.name} does not come with a run")
-        value = self.plain.opened.chip(chip, self.plain.job.hbm_bytes[hbm])
-        rates = chip_rates(Objective(metric.kind), value, self.plain.job.models[0].training.devices)
-        own = [float(rates.value(np.asarray(s), j)) for s, j in zip(seconds, joules, strict=True)]
-        return float(self.plain.scale.score(np.array(own)))
+    def way_values(self, chip: int, hbm: int, ways: Sequence[tuple[float, float]]) -> Floats:
+        """Ways of one model by the seconds and joules of a batch, in every metric of a run [metrics, ways]."""
+        value, devices = self.plain.opened.chip(chip, self.plain.job.hbm_bytes[hbm]), self.plain.job.models[0].training
+        kinds = [metric.kind for metric in self.asked.runs if metric.kind is not None]
+        rates = [chip_rates(Objective(kind), value, devices.devices) for kind in kinds]
+        return np.array([[float(own.value(np.asarray(s), j)) for s, j in ways] for own in rates])
+
+    def measured(self, chip: int, hbm: int, runs: Sequence[float]) -> Floats:
+        """All measured metrics of a unit, those of a run as given."""
+        own = dict(zip(self.asked.runs, runs, strict=True))
+        return np.array([own[m] if m in own else self.known(m, chip, hbm) for m in self.asked.measured])
 
     def values(self, chip: int, hbm: int, seconds: Sequence[float], joules: Sequence[float]) -> Floats:
         """All measured metrics of one way of running the models."""
-        return np.array(
-            [
-                self.known(metric, chip, hbm) if metric.kind is None else self.run(metric, chip, hbm, seconds, joules)
-                for metric in self.asked.measured
-            ]
-        )
+        pairs = zip(seconds, joules, strict=True)
+        own = np.stack([self.way_values(chip, hbm, [pair])[:, 0] for pair in pairs])
+        return self.measured(chip, hbm, [float(scale.score(own[:, at])) for at, scale in enumerate(self.scales)])
 
     def inside(self, chip: int, hbm: int, values: Floats) -> bool:
         """Whether values are within the limits."""
@@ -84,23 +87,23 @@ class PlainFront:
         return bool((self.points <= room[:, None]).all(axis=0).any())
 
     def exact(self, chip: int, hbm: int) -> list[Floats]:
-        """Every way of running the models on a unit that may count, exactly; of several models the best ways."""
-        tasks, electricity = self.plain.networks.tasks_of(chip), self.electricity(chip)
-        value, size = self.plain.opened.chip(chip, self.plain.job.hbm_bytes[-1]), self.plain.job.hbm_bytes[hbm]
-        plans: list[list[PlainPlan]] = []
-        for task in tasks:
-            layers = [layers_on(graph, value, electricity) for graph in task.graphs]
-            found = (planned(task, way, layers[way.graph], size, electricity) for way in task.ways)
-            plans.append([plan for plan in found if plan is not None])
-        if not all(plans):
-            return []
-        if len(tasks) == 1:
-            return [self.values(chip, hbm, [plan.plan.batch_s], [plan.dynamic_j]) for plan in plans[0]]
-        metric = self.asked.runs[0]
-        best = [min(own, key=lambda plan: self._alone(metric, chip, hbm, plan)) for own in plans]
-        return [self.values(chip, hbm, [p.plan.batch_s for p in best], [p.dynamic_j for p in best])]
+        """Every way of running the models on a unit that may count, exactly: the combinations that none beats."""
+        size, values = self.plain.job.hbm_bytes[hbm], []
+        for own in self.ways(chip):
+            plans = (own.plan(way, size) for way in own.task.ways)
+            found = [(plan.plan.batch_s, plan.dynamic_j) for plan in plans if plan is not None]
+            if not found:
+                return []
+            values.append(self.way_values(chip, hbm, found))
+        return [self.measured(chip, hbm, runs) for runs in combined(values, self.scales)[1].T.tolist()]
 
-    def _alone(self, metric: Metric, chip: int, hbm: int, plan: PlainPlan) -> float:
-        value = self.plain.opened.chip(chip, self.plain.job.hbm_bytes[hbm])
-        rates = chip_rates(Objective(metric.kind or "throughput"), value, self.plain.job.models[0].training.devices)
-        return float(rates.value(np.asarray(plan.plan.batch_s), plan.dynamic_j))
+    def least(self, chip: int, hbm: int, ways: Sequence[Sequence[tuple[float, float]]]) -> list[Floats]:
+        """Lower bounds of a unit from those of its models' ways, seconds and joules: of every way of one model, or the
+        least of several models in each metric."""
+        if not all(ways):
+            return []
+        values = [self.way_values(chip, hbm, own) for own in ways]
+        if len(values) == 1:
+            return [self.measured(chip, hbm, runs) for runs in values[0].T.tolist()]
+        own = np.stack([rows.min(axis=1) for rows in values])
+        return [self.measured(chip, hbm, [float(scale.score(own[:, at])) for at, scale in enumerate(self.scales)])]

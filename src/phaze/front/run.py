@@ -6,19 +6,19 @@ antichain dual is worked out for the next units of the order only. Units of a ro
 number of workers nor an interruption changes anything.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.errors import InputError
 from phaze.front.answer import SCHEMA
 from phaze.front.metrics import Asked
 from phaze.front.state import FrontState, front_state
+from phaze.search.baseline import scale_for
 from phaze.search.bound import DUAL
 from phaze.search.chips import open_space
-from phaze.search.deadline import Deadline, OutOfTime, after, nothing_in_time
+from phaze.search.deadline import NEVER, Deadline, OutOfTime, after, nothing_in_time
 from phaze.search.objective import Objective, Scale
 from phaze.search.run import Evaluate, Journal, begin, bounds_on, in_process, layer_times_on, open_round
 from phaze.search.task import Job
@@ -41,11 +41,16 @@ Watch = Callable[[Progress], None]
 
 def job_for(job: Job, asked: Asked) -> Job:
     """The job with the objective whose bounds and energies the front needs."""
-    if job.rules == "cluster":
-        raise InputError("rules", "a front is not searched under rules cluster yet", "leave rules out, or say icml24")
     kinds = [metric.kind for metric in asked.runs if metric.kind is not None]
     kind = kinds[0] if len(kinds) == 1 else "throughput_per_watt"
     return replace(job, objective=Objective(kind, job.objective.mean, job.objective.baseline))
+
+
+def scales_for(job: Job, asked: Asked, engine: Evaluate = in_process, deadline: Deadline = NEVER) -> tuple[Scale, ...]:
+    """How several models are averaged in each metric of a run; ``engine`` and ``deadline`` as in a search."""
+    kinds = [metric.kind for metric in asked.runs if metric.kind is not None]
+    own = (replace(job, objective=replace(job.objective, kind=kind)) for kind in kinds)
+    return tuple(scale_for(one, engine, deadline) for one in own)
 
 
 def memories_of(job: Job, asked: Asked) -> list[int]:
@@ -99,22 +104,23 @@ def _open(state: FrontState, units: list[int], engine: Evaluate, journal: Journa
 def front(
     job: Job,
     asked: Asked,
-    scale: Scale,
+    scales: Sequence[Scale],
     engine: Evaluate = in_process,
     journal: Journal | None = None,
     watch: Watch | None = None,
     deadline: Deadline | None = None,
 ) -> FrontState:
-    """Find a front to the job's gap, or to its time limit; ``job`` and ``scale`` are those of :func:`job_for`."""
+    """Find a front to the job's gap, or to its time limit; ``job`` is that of :func:`job_for`, ``scales`` of
+    :func:`scales_for`."""
     deadline = after(job.limit_s) if deadline is None else deadline
     try:
-        start = begin(job, open_space(job.space), scale, memories_of(job, asked), deadline=deadline)
+        start = begin(job, open_space(job.space), scales[0], memories_of(job, asked), deadline=deadline)
         if len(start.opened):
             every = np.arange(len(start.opened))
             start.set_bounds(bounds_on(start, every, start.times, [np.inf] * len(start.times)))
     except OutOfTime:
         raise nothing_in_time(SCHEMA) from None
-    state = front_state(start, asked)
+    state = front_state(start, asked, scales)
     try:
         while units := _next(state):
             deadline.check()

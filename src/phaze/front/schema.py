@@ -12,7 +12,7 @@ Whole = Annotated[int, Field(ge=0)]
 
 
 class PointModel(Document):
-    """How one model runs on the chip of a design, and what a batch of it takes."""
+    """How one model runs on the chip of a design, and what a batch of it takes; the last two where its rules choose."""
 
     name: Text
     throughput_per_s: Number
@@ -23,6 +23,8 @@ class PointModel(Document):
     tensor: Count
     microbatch: Count
     recompute: Literal["none", "full", "best"]
+    sequence_parallel: bool | None = None
+    attention: Text | None = None
 
 
 class PointProof(Document):

@@ -2,20 +2,28 @@
 
 A unit is a chip with one memory, numbered memory * chips + chip; these numbers stand where a search has chips, in the
 journal too. Where one metric comes with a run, a unit has one lane: the best of all ways to run the models on it. Where
-two do, each way is a lane of its own, for none of them need be best in both. ``lower`` is [metrics, lanes, units].
+several do, each way of a model is a lane of its own, for none of them need be best in all. Several models then share
+one lane again, whose bounds are the least of all ways in each metric; an opened unit has as many designs as there are
+combinations of ways that none beats (:mod:`phaze.front.combine`). ``lower`` is [metrics, lanes, units].
+
+What an opened unit ran is one entry for the best way of each model, or where several metrics come with a run one for
+each way that may be in a design, the ways of all models numbered one model after the other.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.front.archive import Archive, no_designs
+from phaze.front.combine import combined
 from phaze.front.measures import limit_of
 from phaze.front.metrics import Asked, known_values
-from phaze.front.order import beaten, closed, steps
+from phaze.front.order import closed, steps
 from phaze.schedule.problem import ROUNDING
 from phaze.search.evaluation import Evaluated, Ran, evaluate
-from phaze.search.objective import Objective, Rates
+from phaze.search.objective import Objective, Rates, Scale
 from phaze.search.rates import rates_of
 from phaze.search.slip import failed
 from phaze.search.state import TIE, State
@@ -23,43 +31,20 @@ from phaze.search.state import TIE, State
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-
-
-@dataclass(slots=True)
-class Archive:
-    """Designs that none of those seen so far beats: numbers (unit * lanes + lane) and values [metrics, designs].
-
-    The first ``weighed`` metrics count.
-    """
-
-    weighed: int
-    numbers: Integers
-    values: Floats
-
-    def add(self, number: int, values: Floats) -> bool:
-        """Put a design in, unless one beats it; those that it beats go."""
-        own, one, name = steps(self.values[: self.weighed]), steps(values[: self.weighed])[:, None], np.array([number])
-        if beaten(own, self.numbers, one, name)[0]:
-            return False
-        kept = ~beaten(one, name, own, self.numbers)
-        self.numbers = np.append(self.numbers[kept], number)
-        self.values = np.concatenate([self.values[:, kept], values[:, None]], axis=1)
-        return True
-
-
-def _nothing(weighed: int, measured: int) -> Archive:
-    return Archive(weighed, np.empty(0, np.int64), np.empty((measured, 0)))
+# More combinations of ways than any unit has that none of the others beats: room for their numbers.
+COMBINATIONS = 1 << 20
 
 
 @dataclass(slots=True, kw_only=True)
 class FrontState(State):
-    """A front under way: ``front_rates`` of the metrics of a run, ``limits`` of every measured metric.
+    """A front under way: ``front_rates`` and ``front_scales`` of the metrics of a run, ``limits`` of all measured.
 
     ``allowed`` are the units within the limits on what is known of them.
     """
 
     asked: Asked
     front_rates: list[Rates]
+    front_scales: tuple[Scale, ...]
     limits: Floats
     allowed: Flags
     lower: Floats
@@ -70,6 +55,16 @@ class FrontState(State):
     @property
     def lanes(self) -> int:
         return int(self.lower.shape[1])
+
+    @property
+    def several(self) -> bool:
+        """Whether several metrics come with a run, so that a unit may have several designs."""
+        return len(self.asked.runs) > 1
+
+    @property
+    def span(self) -> int:
+        """How many numbers each unit has for its designs."""
+        return COMBINATIONS if self.several and len(self.job.models) > 1 else self.lanes
 
     @property
     def weighed(self) -> int:
@@ -102,18 +97,24 @@ class FrontState(State):
     def vectors(self, index: Integers) -> Floats:
         """Lower bounds of some chips in the metrics of a run, [runs, lanes, memories, chips], from times and joules."""
         found = []
-        for rates in self.front_rates:
-            values = []
-            for model, task in enumerate(self.job.models):
-                graphs = [way.graph for way in task.ways]
-                some = Rates(rates.rate[self.memories][:, index], rates.weight, rates.delays)
-                joules = self.floors[model][graphs][:, index] if rates.weight else np.zeros((1, 1))
-                values.append(some.value(self.bounds[model][:, :, index], joules[:, None, :]))
-            if len(self.asked.runs) > 1:
+        for scale, values in zip(self.front_scales, self.way_bounds(index), strict=True):
+            if self.several and len(values) == 1:
                 found.append(values[0])
             else:
-                found.append(self.scale.score(np.stack([own.min(axis=0) for own in values]))[None])
+                found.append(scale.score(np.stack([own.min(axis=0) for own in values]))[None])
         return np.stack(found)
+
+    def way_bounds(self, index: Integers) -> list[list[Floats]]:
+        """Lower bounds of every way on some chips, by metric of a run and model [ways, memories, chips]."""
+        found = []
+        for rates in self.front_rates:
+            some, values = Rates(rates.rate[self.memories][:, index], rates.weight, rates.delays), list[Floats]()
+            for model, task in enumerate(self.job.models):
+                graphs = [way.graph for way in task.ways]
+                joules = self.floors[model][graphs][:, index] if rates.weight else np.zeros((1, 1))
+                values.append(some.value(self.bounds[model][:, :, index], joules[:, None, :]))
+            found.append(values)
+        return found
 
     def refresh(self, index: Integers) -> None:
         """Bounds of some chips anew; lanes that no longer have a chance are closed. Opened units keep theirs."""
@@ -129,11 +130,14 @@ class FrontState(State):
         """Close what these designs leave no chance among ``units``, and what is above a limit."""
         lane, at = np.nonzero(self.alive[:, units])
         unit = units[at]
-        lower = self.lower[:, lane, unit]
+        out = self.hopeless(self.lower[:, lane, unit], unit * self.span + lane, numbers, values)
+        self.alive[lane[out], unit[out]] = False
+
+    def hopeless(self, lower: Floats, names: Integers, numbers: Integers, values: Floats) -> Flags:
+        """What of these lower bounds [metrics, lanes] is above a limit, or closed by some of these designs."""
         out = ~(lower <= self.limits[:, None]).all(axis=0) | ~np.isfinite(lower).all(axis=0)
         known, weighed = steps(values[: self.weighed]), lower[: self.weighed]
-        out |= closed(known, numbers, weighed, unit * self.lanes + lane, self.run_metrics, self.job.gap)
-        self.alive[lane[out], unit[out]] = False
+        return np.asarray(out | closed(known, numbers, weighed, names, self.run_metrics, self.job.gap))
 
     def cut_of(self, unit: int) -> float:
         """The score that a unit with one lane must not exceed: its limit, and what designs no worse elsewhere have."""
@@ -152,7 +156,7 @@ class FrontState(State):
         number, memory = self.place(chip)
         hbm = self.memories[memory]
         try:
-            return self._ways(chip, number, hbm) if len(self.asked.runs) > 1 else self._best(chip, number, memory, cut)
+            return self._ways(chip, number, memory) if self.several else self._best(chip, number, memory, cut)
         except Exception as fault:
             return failed(chip, hbm, float(self.scored()[chip]), f"{type(fault).__name__}: {fault}")
 
@@ -164,73 +168,118 @@ class FrontState(State):
         found = evaluate(self.open(chip), bounds, floors, [self.memories[memory]], min(cut, self.cut_of(unit)))
         return replace(found, chip=unit)
 
-    def _ways(self, unit: int, chip: int, hbm: int) -> Evaluated:
-        """Every way of one model on a unit that no design and no other way of it beats."""
-        opened, ran = self.open(chip), list[Ran]()
-        lower, own = self.lower[: self.weighed, :, unit], _nothing(self.weighed, self.weighed)
-        with np.errstate(invalid="ignore"):
-            order = np.argsort(np.log(lower).sum(axis=0), kind="stable")
-        for way in order.tolist():
-            name = np.array([unit * self.lanes + way])
-            if not self.alive[way, unit] or beaten(steps(own.values), own.numbers, steps(lower[:, [way]]), name)[0]:
-                continue
-            found = opened.price(0, way, hbm)
-            if found.batch_s < np.inf:
-                ran.append(Ran(way, found.batch_s, found.dynamic_j, found.batch_s, found.lower_s))
-                own.add(int(name[0]), self.exact(unit, ran[-1])[: self.weighed])
+    def _ways(self, unit: int, chip: int, memory: int) -> Evaluated:
+        """Every way of every model on a unit that may be in a design: that neither a design of the front closes, all
+        other models at their best, nor another way of its model beats."""
+        opened, ran, first = self.open(chip), list[Ran](), 0
+        bounds = self.way_bounds(np.array([chip]))
+        ways = [np.stack([own[model][:, memory, 0] for own in bounds]) for model in range(len(self.job.models))]
+        least = [own.min(axis=1) for own in ways]
+        for model, own in enumerate(ways):
+            found = np.empty((len(own), 0))
+            with np.errstate(divide="ignore"):
+                order = np.argsort(np.log(own).sum(axis=0), kind="stable").tolist()
+            for way in order:
+                if self._left_out(unit, model, own[:, way], least) or self._beaten(found, own[:, way]):
+                    continue
+                priced = opened.price(model, way, self.memories[memory])
+                if priced.batch_s < np.inf:
+                    ran.append(Ran(first + way, priced.batch_s, priced.dynamic_j, priced.batch_s, priced.lower_s))
+                    found = np.append(found, self.run_values(unit, [ran[-1]])[0], axis=1)
+            if not found.shape[1]:
+                ran = []
+                break
+            least[model], first = found.min(axis=1), first + own.shape[1]
         score = min((one.batch_s for one in ran), default=float("inf"))
-        return Evaluated(unit, hbm, score, min((one.lower for one in ran), default=float("inf")), tuple(ran))
+        lower = min((one.lower for one in ran), default=float("inf"))
+        return Evaluated(unit, self.memories[memory], score, lower, tuple(ran))
 
-    def exact(self, unit: int, ran: Ran, lower: bool = False) -> Floats:
-        """The values of a way in every measured metric, or where asked for what its schedules prove of them."""
-        chip, memory = self.place(unit)
-        proved = lower and ran.lower < ran.batch_s * (1 - ROUNDING)
-        seconds = ran.lower if proved else ran.batch_s
-        joules = float(self.floors[0][self.job.models[0].ways[ran.way].graph, chip]) if proved else ran.dynamic_j
-        values = self.lower[:, ran.way, unit].copy()
-        for metric, rates in zip(self.asked.runs, self.front_rates, strict=True):
-            one = rates.at(self.memories[memory], chip)
-            values[self.asked.measured.index(metric)] = float(one.value(np.asarray(seconds), joules))
+    def _left_out(self, unit: int, model: int, bounds: Floats, least: Sequence[Floats]) -> bool:
+        """Whether no design with a way of these bounds in the metrics of a run has a chance."""
+        values = np.stack([bounds if at == model else own for at, own in enumerate(least)])
+        lower = self._measured(unit, [float(scale.score(values[:, at])) for at, scale in enumerate(self.front_scales)])
+        name = np.array([(unit + 1) * self.span - 1])
+        return bool(self.hopeless(lower[:, None], name, self.archive.numbers, self.archive.values)[0])
+
+    @staticmethod
+    def _beaten(found: Floats, bounds: Floats) -> bool:
+        """Whether some of these values are no worse than the bounds in every metric of a run."""
+        return bool((steps(found) <= steps(bounds)[:, None]).all(axis=0).any())
+
+    def _measured(self, unit: int, runs: Sequence[float]) -> Floats:
+        """Every measured metric of a unit, those of a run as given."""
+        values = self.lower[:, 0, unit].copy()
+        values[[self.asked.measured.index(metric) for metric in self.asked.runs]] = runs
         return values
 
-    def designs(self, found: Evaluated) -> list[tuple[int, Floats]]:
-        """The designs of an opened unit: lane and values."""
-        if len(self.asked.runs) > 1:
-            return [(ran.way, self.exact(found.chip, ran)) for ran in found.ran]
+    def own_way(self, number: int) -> tuple[int, int]:
+        """The model and its way, of a way numbered through all models."""
+        for model, task in enumerate(self.job.models):
+            if number < len(task.ways):
+                return model, number
+            number -= len(task.ways)
+        raise AssertionError("no way of that number")
+
+    def run_values(self, unit: int, ran: Sequence[Ran], lower: bool = False) -> list[Floats]:
+        """By model the values of its ways among ``ran`` in every metric of a run, [metrics, ways]; ``lower``: what
+        their schedules prove of them. Only models that ran."""
+        chip, memory = self.place(unit)
+        found: dict[int, list[list[float]]] = {}
+        for one in ran:
+            model, way = self.own_way(one.way)
+            proved = lower and one.lower < one.batch_s * (1 - ROUNDING)
+            graph = self.job.models[model].ways[way].graph
+            joules = float(self.floors[model][graph, chip]) if proved else one.dynamic_j
+            seconds = np.asarray(one.lower if proved else one.batch_s)
+            rates = [own.at(self.memories[memory], chip) for own in self.front_rates]
+            found.setdefault(model, []).append([float(own.value(seconds, joules)) for own in rates])
+        return [np.array(found[model]).T for model in sorted(found)]
+
+    def designs(self, found: Evaluated) -> list[tuple[int, tuple[Ran, ...], Floats]]:
+        """The designs of an opened unit: position, the way of each model, and values."""
         if not found.ran:
             return []
-        values = self.lower[:, 0, found.chip].copy()
-        values[self.first_run] = found.score
-        return [(0, values)]
+        if not self.several:
+            return [(0, found.ran, self._measured(found.chip, [found.score]))]
+        models: dict[int, list[Ran]] = {}
+        for one in found.ran:
+            model, way = self.own_way(one.way)
+            models.setdefault(model, []).append(replace(one, way=way))
+        ways, scores = combined(self.run_values(found.chip, found.ran), self.front_scales)
+        chosen = [tuple(models[at][way] for at, way in enumerate(one)) for one in ways.T.tolist()]
+        order = sorted(range(len(chosen)), key=lambda at: [ran.way for ran in chosen[at]])
+        alone = len(models) == 1
+        return [
+            (chosen[at][0].way if alone else place, chosen[at], self._measured(found.chip, scores[:, at].tolist()))
+            for place, at in enumerate(order)
+        ]
 
     def take(self, found: Evaluated) -> list[int]:
         """An opened unit: its designs into the archive, its bounds to what was proved; the numbers that came in."""
         unit = found.chip
         came = [
-            unit * self.lanes + lane
-            for lane, values in self.designs(found)
-            if (values <= self.limits).all() and self.archive.add(unit * self.lanes + lane, values)
+            unit * self.span + place
+            for place, _, values in self.designs(found)
+            if (values <= self.limits).all() and self.archive.add(unit * self.span + place, values)
         ]
-        if found.error:
-            self.alive[:, unit] = False
-        elif len(self.asked.runs) > 1:
-            for ran in found.ran:
-                self.lower[:, ran.way, unit] = self.exact(unit, ran, lower=True)
-                self.alive[ran.way, unit] = False
-        else:
+        self.alive[:, unit] = False
+        if not self.several and not found.error:
             self.lower[self.first_run, 0, unit] = found.lower
-            self.alive[:, unit] = False
+        elif len(self.job.models) == 1:
+            for one in found.ran:
+                runs = self.run_values(unit, [one], lower=True)[0][:, 0]
+                self.lower[:, one.way, unit] = self._measured(unit, runs.tolist())
         return came
 
 
-def front_state(state: State, asked: Asked) -> FrontState:
-    """The front of a search that has its bounds on batch times."""
+def front_state(state: State, asked: Asked, scales: Sequence[Scale]) -> FrontState:
+    """The front of a search that has its bounds on batch times; ``scales`` by metric of a run."""
     job, opened = state.job, state.opened
     devices, sizes = job.models[0].training.devices, list(job.hbm_bytes)
     runs = [
         rates_of(Objective(metric.kind), opened, sizes, devices) for metric in asked.runs if metric.kind is not None
     ]
-    lanes = len(job.models[0].ways) if len(asked.runs) > 1 else 1
+    lanes = len(job.models[0].ways) if len(asked.runs) > 1 and len(job.models) == 1 else 1
     units = len(state.memories) * len(opened)
     limits = {metric: limit_of(job, metric, value) for metric, value in asked.within}
     measured = asked.measured
@@ -238,12 +287,13 @@ def front_state(state: State, asked: Asked) -> FrontState:
         *(getattr(state, one.name) for one in fields(State)),
         asked=asked,
         front_rates=runs,
+        front_scales=tuple(scales),
         limits=np.array([limits.get(metric, np.inf) for metric in measured]),
         allowed=np.ones(units, np.bool_),
         lower=np.full((len(measured), lanes, units), np.inf),
         alive=np.ones((lanes, units), np.bool_),
         tightened=np.zeros(len(opened), np.bool_),
-        archive=_nothing(len(asked.of), len(measured)),
+        archive=no_designs(len(asked.of), len(measured)),
     )
     kept = [job.hbm_bytes[at] for at in state.memories]
     for row, metric in enumerate(measured):

@@ -25,9 +25,9 @@ from phaze.search.closed import STEPS
 from phaze.search.evaluation import Evaluated
 from phaze.search.journal import Closed
 from phaze.search.objective import Rates
-from phaze.search.plain import PlainPlan, layers_on, planned
+from phaze.search.plain import PlainPlan
 from phaze.search.state import TIE
-from phaze.search.verify import NEAR, bounded
+from phaze.search.verify import NEAR, ways_below
 from phaze.search.verify_answer import check_text, way_named
 from phaze.search.verify_rows import BATCH, Proved, batch_estimates, fitting_with, pick
 
@@ -51,24 +51,23 @@ def _design(front: PlainFront, measures: Measures, point: Mapping[str, Any]) -> 
     number, size = point["chip"]["number"], point["chip"]["hbm_bytes"]
     if type(number) is not int or not 0 <= number < front.chips or size not in job.hbm_bytes:
         return "chip: no chip and memory of the study"
-    hbm, chip, electricity = job.hbm_bytes.index(size), plain.opened.chip(number, size), front.electricity(number)
+    hbm = job.hbm_bytes.index(size)
     if not float(plain.rates(number, hbm).rate) < np.inf:
         return "chip: it is too dear with that memory"
     static_w = plain.opened.technology.energy.static_w_per_mm2 * float(plain.opened.chips.area_mm2[number])
     tables, seconds, joules, leaner = [], [], [], [hbm > 0 and len(front.memories) == 1]
-    for task, said in zip(plain.networks.tasks_of(number), point["models"], strict=True):
-        way = way_named(task, said)
+    for own, said in zip(front.ways(number), point["models"], strict=True):
+        way = way_named(own.task, said)
         if way is None:
-            return f"models[{task.name}]: the study knows no such microbatch, width and recompute"
-        layers = layers_on(task.graphs[way.graph], chip, electricity)
-        plan = planned(task, way, layers, size, electricity)
+            return f"models[{own.task.name}]: the study knows no such microbatch, width and recompute"
+        plan = own.plan(way, size)
         if plan is None:
-            return f"models[{task.name}]: the plan does not fit"
-        less = planned(task, way, layers, job.hbm_bytes[hbm - 1], electricity) if hbm else None
-        leaner.append(less is not None and _as_good(less, plan))
+            return f"models[{own.task.name}]: the plan does not fit"
+        less = own.plan(way, job.hbm_bytes[hbm - 1]) if hbm else None
+        leaner.append(less is not None and _alike(less, plan))
         seconds.append(plan.plan.batch_s)
         joules.append(plan.dynamic_j)
-        tables.append(model_table(task, way, plan.plan, plan.dynamic_j, static_w))
+        tables.append(model_table(own.task, way, plan.plan, plan.dynamic_j, static_w))
     if all(leaner):
         return f"chip.hbm_bytes: {job.hbm_bytes[hbm - 1]} are enough"
     values, single = measures.values(number, hbm, seconds, joules), front.values(number, hbm, seconds, joules)
@@ -79,9 +78,9 @@ def _design(front: PlainFront, measures: Measures, point: Mapping[str, Any]) -> 
     )
 
 
-def _as_good(less: PlainPlan, than: PlainPlan) -> bool:
+def _alike(less: PlainPlan, than: PlainPlan) -> bool:
     seconds, joules = (less.plan.batch_s, than.plan.batch_s), (less.dynamic_j, than.dynamic_j)
-    return all(own <= other * (1 + TIE / 2) for own, other in (seconds, joules))
+    return all(abs(own - other) <= other * TIE / 2 for own, other in (seconds, joules))
 
 
 def _designs(
@@ -166,10 +165,10 @@ def _promise(front: PlainFront, measures: Measures, designs: Sequence[Stated]) -
     what is known the least, over metrics of a run the most, of its estimate over the design's."""
     asked, chips, memories = front.asked, front.chips, list(front.memories)
     seconds, runs = batch_estimates(front.plain), []
-    for rates in measures.rates:
+    for rates, scale in zip(measures.rates, measures.scales, strict=True):
         some = Rates(rates.rate[memories], rates.weight, rates.delays)
         values = np.stack([some.value(np.broadcast_to(own, (len(memories), chips)), 0.0) for own in seconds])
-        runs.append(front.plain.scale.score(values).ravel())
+        runs.append(scale.score(values).ravel())
     known = [measures.known[metric.name] for metric in asked.of if metric.kind is None]
     found = np.full(len(memories) * chips, np.inf)
     for design in designs:
@@ -184,12 +183,11 @@ def _promise(front: PlainFront, measures: Measures, designs: Sequence[Stated]) -
 def _prove_bounds(front: PlainFront, rows: Sequence[Closed]) -> list[str]:
     """What is wrong with the bounds of units that were not opened."""
     plain, job, wrong = front.plain, front.plain.job, []
-    numbers = [one.chip % front.chips for one in rows]
-    layers = bounded(plain, numbers, [plain.opened.chip(number, job.hbm_bytes[-1]) for number in numbers])
+    below = ways_below(plain, [one.chip % front.chips for one in rows])
     first = front.asked.measured.index(front.asked.runs[0])
-    for one, chip, own in zip(rows, numbers, layers, strict=True):
-        hbm = front.memories[one.chip // front.chips]
-        every = _bounds(front, chip, hbm, own.seconds, own.joules)
+    for one, own in zip(rows, below, strict=True):
+        chip, hbm = one.chip % front.chips, front.memories[one.chip // front.chips]
+        every = front.exact(chip, hbm) if own is None else front.least(chip, hbm, own(job.hbm_bytes[hbm]))
         for values in every:
             free = one.reason not in ("open", "failed") and front.inside(chip, hbm, values)
             if free and not front.covered(values, job.gap):
@@ -199,21 +197,6 @@ def _prove_bounds(front: PlainFront, rows: Sequence[Closed]) -> list[str]:
         if one.bound is not None and one.bound > least * (1 + NEAR):
             wrong.append(f"unit {one.chip} is said to have a bound of {one.bound!r}, and it is {least!r}")
     return wrong
-
-
-def _bounds(front: PlainFront, chip: int, hbm: int, seconds: Any, joules: Any) -> list[Floats]:
-    """Lower bounds of a unit's lanes by the general solver: of every way, or of several models together."""
-    tasks, size = front.plain.networks.tasks_of(chip), front.plain.job.hbm_bytes[hbm]
-    found: list[list[tuple[float, float]]] = []
-    for task, times, energies in zip(tasks, seconds, joules, strict=True):
-        rows = [(front.plain.batch(task, w, times[w.graph], size, np.inf), energies[w.graph]) for w in task.ways]
-        found.append([row for row in rows if row[0] < np.inf])
-    if not all(found):
-        return []
-    if len(tasks) == 1:
-        return [front.values(chip, hbm, [s], [j]) for s, j in found[0]]
-    least = [(min(s for s, _ in own), min(j for _, j in own)) for own in found]
-    return [front.values(chip, hbm, [s for s, _ in least], [j for _, j in least])]
 
 
 def _prove_opened(front: PlainFront, rows: Sequence[Closed]) -> list[str]:

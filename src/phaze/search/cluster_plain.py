@@ -59,10 +59,14 @@ def placed_on(
     table: EnergyTable | None,
     below_s: float = np.inf,
     choose: Choose = fastest_plan,
+    costs: tuple[LayerCost, ...] | None = None,
 ) -> Placed:
-    """One way on a chip with its own memory; without a plan where nothing fits or nothing takes less."""
+    """One way on a chip with its own memory; without a plan where nothing fits or nothing takes less.
+
+    ``costs`` are those of the way's layers where they are known already; they depend on no memory.
+    """
     setting, graph = task.job.setting(chip), task.graph(way.graph)
-    costs = layer_costs(graph.model, setting)
+    costs = layer_costs(graph.model, setting) if costs is None else costs
     problem = problem_of(task, graph, way.recompute, chip.hbm.size_bytes, costs, setting.hbm_bytes_per_s)
     plan = choose(problem, prices_of(task), below_s)
     joules = np.zeros(len(COMPONENTS))

@@ -13,10 +13,13 @@ REMEDY = "move the folder away and start again"
 
 
 def _fits(one: Evaluated, job: Job, several: bool) -> bool:
-    """Whether memory and ways of a row are some of the job's; ``several``: any number of ways of its one model."""
+    """Whether memory and ways of a row are some of the job's; ``several``: any number of ways, numbered through all
+    its models."""
     if not 0 <= one.hbm < len(job.hbm_bytes):
         return False
-    models = job.models[:1] * len(one.ran) if several else job.models
+    models = job.models
+    if several:
+        return all(0 <= ran.way < sum(len(task.ways) for task in models) for ran in one.ran)
     if one.ran and len(one.ran) != len(models):
         return False
     return all(0 <= ran.way < len(task.ways) for ran, task in zip(one.ran, models, strict=False))

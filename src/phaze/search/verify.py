@@ -13,7 +13,7 @@
 What is found wrong is a sentence each; a good run has none.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -212,6 +212,34 @@ def bounded(plain: Plain, numbers: Sequence[int], chips: Sequence[Chip]) -> list
                     found[at].seconds[model].append(time)
                     found[at].joules[model].append(energy)
     return found
+
+
+Below = Callable[[int], list[list[tuple[float, float]]]]
+
+
+def ways_below(plain: Plain, numbers: Sequence[int]) -> list[Below | None]:
+    """For each of some chips what no plan undercuts with a memory, by model: seconds and joules of every way that fits.
+
+    None under rules whose chips are proved by placing them exactly.
+    """
+    if plain.job.rules == "cluster":
+        return [None] * len(numbers)
+    layers = bounded(plain, numbers, [plain.opened.chip(number, plain.job.hbm_bytes[-1]) for number in numbers])
+
+    def of(number: int, own: Bounded) -> Below:
+        def with_memory(hbm_bytes: int) -> list[list[tuple[float, float]]]:
+            found = []
+            for task, seconds, joules in zip(plain.networks.tasks_of(number), own.seconds, own.joules, strict=True):
+                rows = [
+                    (plain.batch(task, way, seconds[way.graph], hbm_bytes, np.inf), joules[way.graph])
+                    for way in task.ways
+                ]
+                found.append([row for row in rows if row[0] < np.inf])
+            return found
+
+        return with_memory
+
+    return [of(number, own) for number, own in zip(numbers, layers, strict=True)]
 
 
 def check_bounds(plain: Plain, rows: Sequence[Closed], best: float) -> list[str]:
