@@ -12,10 +12,9 @@ from phaze.cli.main import app
 from phaze.errors import InputError
 from phaze.evaluate.answer import planned_document, shortage_document
 from phaze.evaluate.headroom import MEMORY_MEDIAN, MEMORY_NINETIETH, MEMORY_ROWS, parse_headroom
-from phaze.evaluate.interleave import with_chunks
 from phaze.evaluate.job_file import asked_job
 from phaze.evaluate.levers import sought_levers
-from phaze.evaluate.plan import candidates
+from phaze.evaluate.plan import best_first, candidates
 from phaze.evaluate.request import Asked, request_of
 from phaze.evaluate.run_file import job_of
 from phaze.graph.experts import NO_EXPERT_PARALLELISM, notes_of
@@ -33,7 +32,7 @@ LARGE = replace(JOB, sizes={**GPT, "hidden": 4096, "layers": 10}, devices=1, bat
 
 def planned(asked: Asked) -> dict[str, Any]:
     request = request_of(asked)
-    found = with_chunks(request, list(candidates(request)))
+    found = best_first(request, list(candidates(request)))
     if found[0].plan is None:
         return shortage_document(sought_levers(request, found), request.setting)
     return {**planned_document(request, found, None), "job": asked_job(asked, request, found[0])}

@@ -77,7 +77,8 @@ def test_the_breakdown_sums_to_the_batch_time() -> None:
 
 def test_interleaving_shortens_the_bubble_and_hands_on_more_often() -> None:
     once, twice = (fixed_plan(job_of(run(chunks=chunks), "run"))[1] for chunks in (1, 2))
-    assert twice.breakdown.bubble_s == pytest.approx(once.breakdown.bubble_s / 2, rel=0.05)
+    # Starting a chunk and sending more often lengthen every stage a little.
+    assert twice.breakdown.bubble_s == pytest.approx(once.breakdown.bubble_s / 2, rel=0.1)
     # The slowest stage is the last: two pieces come in, and one goes round to the first stage, perhaps farther.
     assert twice.breakdown.transfer_s >= once.breakdown.transfer_s * 3 * (1 - 1e-12)
     assert twice.breakdown.forward_s == once.breakdown.forward_s

@@ -1,20 +1,21 @@
-"""Chunks at the best candidates: evaluated, labelled, never worse than what is proved, and never below the floor."""
+"""Interleaving in ``phaze plan``: proved over all chunks, never worse than without, never beaten by a plan we can write
+down."""
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pytest
 
 from phaze.evaluate.answer import planned_document
-from phaze.evaluate.fixed import fixed_plan
-from phaze.evaluate.interleave import best_interleaved, chunk_counts, trials, with_chunks
-from phaze.evaluate.plan import Candidate, Request, candidates
-from phaze.evaluate.prices import LevelPrices
+from phaze.evaluate.fixed import even_cuts, fixed_plan
+from phaze.evaluate.plan import Candidate, Request, best_first, candidates
 from phaze.evaluate.request import Asked, request_of
 from phaze.evaluate.run_file import job_of
-from phaze.graph.zoo import load_model
-from phaze.placement.cluster_pipeline import ModeCut
-from phaze.placement.cluster_solve import least_seconds
+from phaze.placement.one.layout import Shape
+from phaze.placement.one.pipeline import fits, price
+from phaze.placement.one.problem import MODES
+from phaze.placement.one.rules import ORDERS
 
 SIZES = {"hidden": 2048, "layers": 16, "heads": 16, "vocabulary": 51200, "sequence": 1024}
 
@@ -37,42 +38,73 @@ def plain(job: Request) -> list[Candidate]:
     return list(candidates(job))
 
 
+@pytest.fixture(scope="module")
+def ranked(job: Request, plain: list[Candidate]) -> list[Candidate]:
+    return best_first(job, plain)
+
+
 def test_chunks_are_answered_where_they_are_faster_and_never_where_they_are_not(
-    job: Request, plain: list[Candidate]
+    plain: list[Candidate], ranked: list[Candidate]
 ) -> None:
-    ranked = with_chunks(job, plain)
-    proved = min(one.rank[0] for one in plain)
     best = ranked[0].plan
     assert best is not None
     assert best.chunks > 1
-    assert best.batch_s < proved == min(one.proved_s for one in ranked)
+    assert best.batch_s < min(one.rank[0] for one in plain)
     assert [one.rank for one in ranked] == sorted(one.rank for one in ranked)
-    assert 0 < best.lower_bound_s <= best.batch_s
     for before in plain:
         after = next(one for one in ranked if one.model is before.model)
         assert after.rank[0] <= before.rank[0]
 
 
-def test_the_answer_says_what_is_evaluated_and_what_is_proved(job: Request, plain: list[Candidate]) -> None:
-    ranked = with_chunks(job, plain)
-    document = planned_document(job, ranked, None)
-    assert document["evaluated"] == ["chunks"]
-    assert document["proved"]["batch_s"] > document["batch_s"] >= document["lower_bound_s"]
-    assert [row["evaluated"] for row in document["alternatives"]] == [
-        ["chunks"] if row["chunks"] > 1 else [] for row in document["alternatives"]
-    ]
-    only = replace(job, chunks=(1,))
-    document = planned_document(only, with_chunks(only, plain), None)
-    assert document["chunks"] == 1
-    assert document["proved"]["batch_s"] == document["batch_s"] == document["lower_bound_s"]
+def test_an_interleaved_answer_is_proved_and_its_bound_is_its_time(
+    job: Request, plain: list[Candidate], ranked: list[Candidate]
+) -> None:
+    for asked, found in ((job, ranked), (replace(job, chunks=(1,)), plain)):
+        document = planned_document(asked, sorted(found, key=lambda one: one.rank), None)
+        assert document["proved"] is True
+        assert document["lower_bound_s"] == document["batch_s"]
+        assert "evaluated" not in document
+        assert all("evaluated" not in row for row in document["alternatives"])
+
+
+def test_chunks_that_are_not_asked_for_are_not_answered(job: Request) -> None:
+    for asked, allowed in (((1,), {1}), ((2,), {1, 2})):
+        own = replace(job, chunks=asked)
+        found = best_first(own, list(candidates(own)))
+        assert {one.plan.chunks for one in found if one.plan is not None} <= allowed
+
+
+def test_no_even_interleaved_split_beats_the_plan(job: Request, ranked: list[Candidate]) -> None:
+    tried = 0
+    for one in ranked:
+        for stages, chunks, order, mode in product((2, 4, 8), (2, 4, 8), ORDERS, MODES):
+            for data in range(1, job.devices // (stages * one.model.tensor) + 1):
+                if 16 // stages % chunks or one.problem.rounds(data) % stages:
+                    continue
+                shape = Shape(one.model.tensor, stages, data, order, chunks)
+                plan = price(one.problem, shape, even_cuts(one.model, stages, mode), job.prices, simulated=False)
+                if fits(one.problem, plan):
+                    assert plan.batch_s >= ranked[0].rank[0] * (1 - 1e-9)
+                    tried += 1
+    assert tried > 20
+
+
+def test_chunks_divide_the_blocks_of_every_stage(ranked: list[Candidate]) -> None:
+    for one in ranked:
+        if one.plan is not None and one.plan.chunks > 1:
+            blocks = {
+                layer.id
+                for layer, e in zip(one.problem.graphs[0].layers, one.problem.extras[0], strict=True)
+                if e.block
+            }
+            assert all(len(blocks.intersection(stage.layers)) % one.plan.chunks == 0 for stage in one.plan.stages)
 
 
 def test_a_given_plan_of_the_same_split_takes_the_same_time() -> None:
     wide = request(widths=(4,), microbatches=(1,), batch=96)
-    best = next(iter(candidates(wide)))
-    plan = best_interleaved(best, float("inf"), None, LevelPrices(wide.setting.cluster, wide.setting.basis))
-    assert plan is not None
-    assert {stage.recompute for stage in plan.stages} == {"none"}
+    own = next(iter(candidates(wide)))
+    cuts = even_cuts(own.model, 4, "none")
+    plans = [price(own.problem, Shape(4, 4, 2, order, 2), cuts, wide.prices) for order in ORDERS]
     raw = {
         "schema": "phaze.run/1",
         "gpt": SIZES,
@@ -82,34 +114,13 @@ def test_a_given_plan_of_the_same_split_takes_the_same_time() -> None:
         "batch": 96,
         "plan": {
             "tensor": 4,
-            "pipeline": len(plan.stages),
-            "data": plan.data,
+            "pipeline": 4,
+            "data": 2,
             "microbatch": 1,
-            "chunks": plan.chunks,
-            "recompute": plan.stages[0].recompute,
-            "sequence_parallel": best.sequence_parallel,
+            "chunks": 2,
+            "recompute": "none",
+            "sequence_parallel": own.sequence_parallel,
         },
     }
-    assert fixed_plan(job_of(raw, "run"))[1].batch_s == pytest.approx(plan.batch_s, rel=1e-12)
-
-
-def test_no_trial_is_below_the_floor_of_all_plans(job: Request, plain: list[Candidate]) -> None:
-    prices = LevelPrices(job.setting.cluster, job.setting.basis)
-    for one in plain:
-        floor_s = least_seconds(one.problem, prices)
-        assert floor_s <= one.rank[0]
-        for trial in trials(one, float("inf")):
-            assert trial.least_s >= 0
-            rounds = one.problem.rounds(trial.data)
-            assert rounds % len(trial.cuts) == 0
-
-
-def test_chunks_divide_the_blocks_of_every_stage() -> None:
-    model = load_model("bert-large", 1, 1)
-    halves = [ModeCut(tuple(range(13)), "none"), ModeCut(tuple(range(13, 26)), "none")]
-    assert chunk_counts(model, halves) == (2, 3, 4, 6, 12)
-    uneven = [ModeCut(tuple(range(9)), "none"), ModeCut(tuple(range(9, 26)), "none")]
-    assert chunk_counts(model, uneven) == (2, 4, 8)
-    assert chunk_counts(model, [ModeCut(tuple(range(26)), "none")]) == ()
-    both = load_model("t5-large", 1, 1)
-    assert chunk_counts(both, [ModeCut(tuple(range(25)), "none"), ModeCut(tuple(range(25, 51)), "none")]) == ()
+    given = fixed_plan(job_of(raw, "run"))[1]
+    assert given.batch_s == pytest.approx(min(plan.batch_s for plan in plans), rel=1e-12)

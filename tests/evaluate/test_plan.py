@@ -8,15 +8,14 @@ import pytest
 from phaze.errors import InfeasibleError, InputError
 from phaze.evaluate.fixed import even_cuts, fixed_plan
 from phaze.evaluate.levers import fixed_levers, sought_levers
-from phaze.evaluate.plan import Request, candidates, experts_plan, rule_of_thumb, with_zeros
-from phaze.evaluate.prices import LevelPrices
+from phaze.evaluate.plan import Request, best_first, candidates, usual_plans
 from phaze.evaluate.request import Asked, request_of
 from phaze.evaluate.run_file import job_of
 from phaze.hardware.cluster import grown
 from phaze.hardware.library import load_cluster
-from phaze.placement.cluster_layout import Shape
-from phaze.placement.cluster_pipeline import fits, price
-from phaze.placement.cluster_problem import MODES
+from phaze.placement.one.layout import Shape
+from phaze.placement.one.pipeline import fits, price
+from phaze.placement.one.problem import MODES
 
 SIZES = {"hidden": 1024, "layers": 4, "heads": 16, "vocabulary": 51200, "sequence": 1024}
 
@@ -30,21 +29,20 @@ def test_no_even_split_beats_the_plan() -> None:
     job = request()
     found = list(candidates(job))
     best = min(c.plan.batch_s for c in found if c.plan is not None)
-    prices = LevelPrices(job.setting.cluster, job.setting.basis)
     for candidate in found:
         for stages, data, mode in product((1, 2, 4), (1, 2, 4, 8), MODES):
             if candidate.model.tensor * stages * data > job.devices:
                 continue
             cuts = even_cuts(candidate.model, stages, mode)
             problem = replace(candidate.problem, recompute=mode)
-            plan = price(problem, Shape(candidate.model.tensor, stages, data, "data"), cuts, prices)
+            plan = price(problem, Shape(candidate.model.tensor, stages, data, "data"), cuts, job.prices)
             assert not fits(problem, plan) or plan.batch_s >= best * (1 - 1e-9)
 
 
 def test_the_rule_of_thumb_is_a_plan_that_fits() -> None:
     job = request()
     found = list(candidates(job))
-    thumb = rule_of_thumb(job, found)
+    thumb, _ = usual_plans(job, found)
     assert thumb is not None
     assert thumb.tensor == 2
     assert thumb.batch_s >= min(c.plan.batch_s for c in found if c.plan is not None) * (1 - 1e-9)
@@ -166,8 +164,8 @@ def test_the_levers_of_a_job_are_the_smallest_changes_that_let_some_plan_fit() -
 
 def test_a_free_stage_of_zero_is_the_fastest_of_all_four() -> None:
     free = request(batch=64)
-    best = with_zeros(free, list(candidates(free)))[0]
-    alone = [with_zeros(one, list(candidates(one)))[0] for one in (request(batch=64, zero=zero) for zero in range(4))]
+    best = best_first(free, list(candidates(free)))[0]
+    alone = [best_first(one, list(candidates(one)))[0] for one in (request(batch=64, zero=zero) for zero in range(4))]
     assert best.rank == min(one.rank for one in alone)
     assert best.problem.zero == min(alone, key=lambda one: one.rank).problem.zero
 
@@ -184,9 +182,9 @@ def test_a_job_that_fits_only_with_shared_state_is_answered_and_levers_stand_bes
     assert least is not None
     enough = small(least + 1)
     assert all(one.plan is None for one in candidates(enough))
-    assert with_zeros(enough, list(candidates(enough)))[0].plan is not None
+    assert best_first(enough, list(candidates(enough)))[0].plan is not None
     short = small(least * (1 - 1e-6))
-    assert with_zeros(short, list(candidates(short)))[0].plan is None
+    assert best_first(short, list(candidates(short)))[0].plan is None
 
 
 def test_devices_that_would_do_count_widths_beyond_those_there_are() -> None:
@@ -203,7 +201,7 @@ def test_devices_that_would_do_count_widths_beyond_those_there_are() -> None:
 def test_the_experts_split_is_cut_evenly_and_never_beats_the_plan() -> None:
     job = request_of(Asked("bert-large", None, "a100-80gb", devices=64, batch=64, microbatches=(1,), widths=(1,)))
     found = list(candidates(job))
-    plan = experts_plan(job, found)
+    _, plan = usual_plans(job, found)
     assert plan is not None
     assert (len(plan.stages), plan.data, plan.tensor) == (8, 8, 1)
     assert sum(len(stage.layers) for stage in plan.stages) == len(found[0].model.calls)

@@ -26,10 +26,9 @@ from phaze.errors import InfeasibleError, InputError
 from phaze.evaluate.answer import fixed_document, planned_document, shortage_document
 from phaze.evaluate.fixed import fixed_plan
 from phaze.evaluate.headroom import USUAL_HEADROOM
-from phaze.evaluate.interleave import with_chunks
 from phaze.evaluate.job_file import asked_job, reopened, run_job
 from phaze.evaluate.levers import sought_levers
-from phaze.evaluate.plan import candidates, experts_plan, rule_of_thumb
+from phaze.evaluate.plan import best_first, candidates, usual_plans
 from phaze.evaluate.request import Asked, AskedAttention, request_of
 from phaze.evaluate.run_file import job_of as run_job_of
 from phaze.export.opened import read_plan
@@ -45,8 +44,8 @@ from phaze.hardware.ownership import load_terms
 from phaze.hardware.sheet import sheet_document, sheet_of
 from phaze.hardware.write import toml_text
 from phaze.placement.answer import document_of
-from phaze.placement.cluster_problem import Choice as Recompute
 from phaze.placement.one.answer import place as place_problem
+from phaze.placement.one.problem import Choice as Recompute
 from phaze.placement.one.profile import problem_of
 from phaze.placement.shortage import Shortage
 from phaze.report.chip_sheet import show_sheet
@@ -167,12 +166,12 @@ def plan(
         zero, recompute, attention, basis, None if chunks is None else tuple(chunks), headroom,
     )  # fmt: skip
     request = request_of(asked)
-    found = with_chunks(request, list(candidates(request)))
+    found = best_first(request, list(candidates(request)))
     if found[0].plan is None:
         document = shortage_document(sought_levers(request, found), request.setting)
         raise InfeasibleError(document["shortage"]["sentence"], document)
     document = {
-        **planned_document(request, found, rule_of_thumb(request, found), experts_plan(request, found)),
+        **planned_document(request, found, *usual_plans(request, found)),
         "job": asked_job(asked, request, found[0]),
     }
     return _planned(document, request.setting.chip.hbm.size_bytes)

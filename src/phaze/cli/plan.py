@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from phaze.evaluate.plan import Candidate, Request
     from phaze.evaluate.request import Asked, AskedAttention
     from phaze.hardware.calibration import Basis
-    from phaze.placement.cluster_problem import Choice
+    from phaze.placement.one.problem import Choice
 
 Fixed = Annotated[
     str | None, typer.Option("--fixed", help="A run (phaze.run/1) whose plan is priced; - for standard input.")
@@ -41,7 +41,7 @@ Zero = Annotated[
 ]
 Chunks = Annotated[
     str | None,
-    typer.Option(help="Chunks a stage to evaluate beside 1, such as 2,4; without it those that divide; 1: none."),
+    typer.Option(help="Chunks a stage to try beside 1, such as 2,4; without it all that divide the blocks; 1: none."),
 ]
 Recompute = Annotated[
     str, typer.Option(help="none, selective or full on every stage; best chooses stage by stage.", show_default=True)
@@ -188,7 +188,7 @@ def _planned(asked: "Asked", perfetto: str | None) -> Answer:
     from phaze.evaluate.answer import planned_document, shortage_document
     from phaze.evaluate.job_file import asked_job
     from phaze.evaluate.levers import sought_levers
-    from phaze.evaluate.plan import experts_plan, rule_of_thumb
+    from phaze.evaluate.plan import usual_plans
     from phaze.evaluate.request import request_of
     from phaze.report.terminal import tracing
 
@@ -209,7 +209,7 @@ def _planned(asked: "Asked", perfetto: str | None) -> Answer:
     if perfetto is not None and best.plan is not None:
         write_trace(perfetto, [(asked.model, best.problem, best.plan)])
     document = {
-        **planned_document(request, found, rule_of_thumb(request, found), experts_plan(request, found)),
+        **planned_document(request, found, *usual_plans(request, found)),
         "job": asked_job(asked, request, best),
     }
 
@@ -224,8 +224,7 @@ def _planned(asked: "Asked", perfetto: str | None) -> Answer:
 
 def _tried(request: "Request") -> "list[Candidate]":
     """All candidates, best first, with a line of progress on a terminal."""
-    from phaze.evaluate.interleave import with_chunks
-    from phaze.evaluate.plan import candidates, choices
+    from phaze.evaluate.plan import best_first, candidates, choices
 
     total, found = sum(1 for _ in choices(request)), []
     for candidate in candidates(request):
@@ -234,4 +233,4 @@ def _tried(request: "Request") -> "list[Candidate]":
             sys.stderr.write(f"\r{len(found)} of {total} choices planned")
     if sys.stderr.isatty():
         sys.stderr.write("\r" + " " * 40 + "\r")
-    return with_chunks(request, found)
+    return best_first(request, found)

@@ -19,9 +19,9 @@ from phaze.graph.opset import flops
 from phaze.hardware.calibration import Basis, trust_of
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import cluster_document
-from phaze.placement.answer import document_of, require_true
-from phaze.placement.cluster_problem import ClusterProblem
-from phaze.placement.problem import Breakdown, Plan
+from phaze.placement.answer import document_of
+from phaze.placement.one.answer import require_true
+from phaze.placement.one.problem import Breakdown, Plan, Problem
 from phaze.placement.shortage import Shortage
 
 SHOWN = 5
@@ -47,7 +47,7 @@ def model_flops(model: Model) -> float:
     return float(sum(per_layer[call.layer] for call in model.calls))
 
 
-def memory_shortage(problem: ClusterProblem, plan: Plan) -> dict[str, Any] | None:
+def memory_shortage(problem: Problem, plan: Plan) -> dict[str, Any] | None:
     """What the fullest stage needs beyond the memory there is, by term; None if everything fits."""
     fullest = max(plan.stages, key=lambda stage: stage.memory.total_bytes)
     if problem.fits(fullest.memory.total_bytes):
@@ -55,13 +55,13 @@ def memory_shortage(problem: ClusterProblem, plan: Plan) -> dict[str, Any] | Non
     return {
         "stage": plan.stages.index(fullest),
         "needed_bytes": fullest.memory.total_bytes,
-        "available_bytes": problem.hbm_bytes,
-        "missing_bytes": fullest.memory.total_bytes - problem.hbm_bytes,
+        "available_bytes": problem.available_bytes,
+        "missing_bytes": fullest.memory.total_bytes - problem.available_bytes,
         "terms": asdict(fullest.memory),
     }
 
 
-def _document(facts: Facts, problem: ClusterProblem, plan: Plan) -> dict[str, Any]:
+def _document(facts: Facts, problem: Problem, plan: Plan) -> dict[str, Any]:
     model, chip = facts.model, facts.chip
     used = plan.tensor * len(plan.stages) * plan.data
     work = model_flops(model) * plan.tensor * problem.microbatches
@@ -81,12 +81,11 @@ def _document(facts: Facts, problem: ClusterProblem, plan: Plan) -> dict[str, An
         "constants": {"basis": trusted.basis, "band": trusted.band},
         "cluster": cluster_document(problem.cluster, chip),
         "memory_left": memory_left(document["stages"], chip.hbm.size_bytes, facts.headroom),
-        "evaluated": ["chunks"] if plan.chunks > 1 else [],
         "approximations": list(notes_of(model)),
     }
 
 
-def fixed_document(job: Job, problem: ClusterProblem, plan: Plan, basis: Basis) -> dict[str, Any]:
+def fixed_document(job: Job, problem: Problem, plan: Plan, basis: Basis) -> dict[str, Any]:
     """The document of a given plan: always its time; when it does not fit also the shortage. Its checker agrees."""
     document = _document(Facts(job.model, job.chip, job.batch, basis), problem, plan)
     shortage = memory_shortage(problem, plan)
@@ -118,23 +117,6 @@ def _brief(candidate: Candidate, best: Plan) -> dict[str, Any]:
         "batch_s": plan.batch_s,
         "slower": plan.batch_s / best.batch_s - 1,
         "loses_by": "" if plan is best else _loss(plan, best.breakdown),
-        "evaluated": ["chunks"] if plan.chunks > 1 else [],
-    }
-
-
-def _proved(found: Sequence[Candidate]) -> dict[str, Any]:
-    """The best plan without chunks, which is what the proof is of."""
-    best = min(found, key=lambda one: one.proved_s)
-    plan = best.proved or best.plan
-    assert plan is not None
-    return {
-        "without": ["chunks"],
-        "batch_s": plan.batch_s,
-        "tensor": plan.tensor,
-        "pipeline": len(plan.stages),
-        "data": plan.data,
-        "microbatch": best.microbatch,
-        "sequence_parallel": best.sequence_parallel,
     }
 
 
@@ -151,18 +133,16 @@ def planned_document(
 ) -> dict[str, Any]:
     """The document of the best plan, with the five best different ones and the rule of thumb beside it.
 
-    ``lower_bound_s`` of a plan without chunks is of all plans without; of one with chunks, of all plans there are.
+    It is proved: ``lower_bound_s`` is of all plans there are.
     """
     best = found[0]
     assert best.plan is not None
     facts = Facts(best.model, request.setting.chip, request.batch, request.setting.basis, request.headroom)
     fitting = [candidate for candidate in found if candidate.plan is not None]
-    prices = LevelPrices(request.setting.cluster, request.setting.basis)
-    require_true(best.problem, document_of(best.plan), prices)
+    require_true(best.problem, document_of(best.plan), request.prices)
     return {
         **_document(facts, best.problem, best.plan),
-        "evaluated": ["chunks"],
-        "proved": _proved(fitting),
+        "proved": True,
         "alternatives": [_brief(candidate, best.plan) for candidate in fitting[:SHOWN]],
         "choices": {"tried": len(found), "fitting": len(fitting)},
         "rule_of_thumb": _baseline(thumb, best.plan),

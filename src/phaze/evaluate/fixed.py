@@ -2,26 +2,25 @@
 
 The blocks of the model are cut evenly over the stages in their order; what lies before them joins the first stage, what
 lies after them the last (:func:`even_cuts`); a stack that balances its stages cuts by time (:func:`balanced_cuts`).
-The price is that of rules ``cluster``, interleaved or not, in the better order of stages and copies.
+The price is that of 1F1B, interleaved or not, in the better order of stages and replicas.
 """
 
 import re
 from collections.abc import Sequence
 
-from phaze.cost.memory import stack_state
 from phaze.errors import InputError
+from phaze.evaluate.flow import PlacementJob, placement_problem
 from phaze.evaluate.layers import LayerCost, Setting, layer_costs
 from phaze.evaluate.prices import LevelPrices
 from phaze.evaluate.run_file import Job
 from phaze.evaluate.shelf import Shelf
 from phaze.graph.ir import Model
 from phaze.hardware.calibration import Basis
-from phaze.placement.cluster_layout import Shape
-from phaze.placement.cluster_pipeline import price
-from phaze.placement.cluster_problem import ORDERS, ClusterProblem
-from phaze.placement.one.pipeline import Cut
-from phaze.placement.one.problem import Extra, Mode
-from phaze.placement.problem import Layer, LayerGraph, Plan, layer_graph
+from phaze.placement.one.layout import Shape
+from phaze.placement.one.pipeline import Cut, price
+from phaze.placement.one.problem import Extra, Mode, Plan, Problem
+from phaze.placement.one.rules import ORDERS, interleaved
+from phaze.placement.problem import Layer, LayerGraph, layer_graph
 
 SENT_BYTES = 2.0
 # How traced graphs name what lies around their blocks.
@@ -107,25 +106,6 @@ def balanced_cuts(model: Model, costs: Sequence[LayerCost], stages: int, mode: M
     return tuple(Cut(tuple(cut), mode) for cut in cuts)
 
 
-def cluster_problem(job: Job, setting: Setting, graph: LayerGraph, extras: tuple[Extra, ...]) -> ClusterProblem:
-    """The placement problem that a job's plan is priced in."""
-    return ClusterProblem(
-        devices=job.devices,
-        hbm_bytes=job.chip.hbm.size_bytes,
-        microbatches=-(-job.batch // job.plan.microbatch),
-        recompute=job.plan.recompute,
-        schedule="1f1b",
-        zero=job.plan.zero,
-        state=stack_state(job.precision, job.optimizer, job.stack),
-        sent_bytes=SENT_BYTES,
-        hbm_bytes_per_s=setting.hbm_bytes_per_s,
-        cluster=job.cluster,
-        stack=job.stack,
-        graphs=(graph,),
-        extras=(extras,),
-    )
-
-
 def _require_pieces(model: Model, cuts: Sequence[Cut], chunks: int) -> None:
     """Refuse chunks of which one would be empty."""
     fewest = min(len(cut.layers) for cut in cuts)
@@ -133,24 +113,22 @@ def _require_pieces(model: Model, cuts: Sequence[Cut], chunks: int) -> None:
         raise InputError("plan.chunks", f"{chunks} chunks and a stage of {fewest} layers", "use at most as many chunks")
 
 
-def fixed_plan(job: Job, basis: Basis = "calibrated", shelf: Shelf | None = None) -> tuple[ClusterProblem, Plan]:
+def fixed_plan(job: Job, basis: Basis = "calibrated", shelf: Shelf | None = None) -> tuple[Problem, Plan]:
     """The plan of a job with its times and memory; ``shelf`` keeps what jobs share."""
     plan = job.plan
     setting = Setting(job.chip, job.cluster, job.stack, basis)
     where = (job.chip, job.cluster, job.stack, basis)
     costs = (shelf or Shelf()).take(("costs", job.traced, where), lambda: layer_costs(job.model, setting))
-    graph, extras = placed_layers(job.model, costs)
-    problem = cluster_problem(job, setting, graph, extras)
-    prices = LevelPrices(job.cluster, basis)
+    asked = PlacementJob(
+        setting.machine, job.devices, job.batch, job.precision, job.optimizer, plan.zero, plan.recompute
+    )
+    placed, hbm_bytes = placed_layers(job.model, costs), float(job.chip.hbm.size_bytes)
+    families = (interleaved(plan.chunks),)
+    problem = placement_problem(asked, plan.microbatch, [placed], hbm_bytes, setting.hbm_bytes_per_s, families)
     cuts = even_cuts(job.model, plan.pipeline, plan.recompute)
     if job.stack.balances_stages:
         cuts = balanced_cuts(job.model, costs, plan.pipeline, plan.recompute)
     _require_pieces(job.model, cuts, plan.chunks)
-    found = min(
-        (
-            price(problem, Shape(plan.tensor, plan.pipeline, plan.data, order), cuts, prices, plan.chunks)
-            for order in ORDERS
-        ),
-        key=lambda priced: priced.batch_s,
-    )
-    return problem, found
+    shapes = [Shape(plan.tensor, plan.pipeline, plan.data, order, plan.chunks) for order in ORDERS]
+    prices = LevelPrices(job.cluster, basis)
+    return problem, min((price(problem, shape, cuts, prices) for shape in shapes), key=lambda priced: priced.batch_s)

@@ -15,14 +15,14 @@ from typing import Any, TypeVar
 from phaze.errors import InfeasibleError, InputError
 from phaze.evaluate.fixed import fixed_plan
 from phaze.evaluate.plan import Candidate, Request, choices, problem_at
-from phaze.evaluate.prices import LevelPrices
 from phaze.evaluate.run_file import job_of
 from phaze.evaluate.shelf import Shelf
 from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import grown
-from phaze.placement.cluster_problem import MODES, ZEROS, ClusterProblem
-from phaze.placement.cluster_shortage import least_hbm
-from phaze.placement.cluster_solve import fastest_plan, something_fits
+from phaze.placement.one.problem import MODES, Problem
+from phaze.placement.one.rules import ZEROS
+from phaze.placement.one.shortage import least_hbm, something_fits
+from phaze.placement.one.solve import fastest_plan
 from phaze.placement.shortage import Levers, Shortage
 
 T = TypeVar("T")
@@ -72,9 +72,9 @@ def _most_stages(raw: Mapping[str, Any]) -> int:
     return int(sizes["layers"]) if sizes else 256
 
 
-def _least_hbm(problems: Sequence[ClusterProblem]) -> tuple[float, ClusterProblem] | None:
+def _least_hbm(problems: Sequence[Problem]) -> tuple[float, Problem] | None:
     """The least memory at which a plan of one of the problems fits, and that problem."""
-    best: tuple[float, ClusterProblem] | None = None
+    best: tuple[float, Problem] | None = None
     for problem in problems:
         if best is not None and not something_fits(replace(problem, hbm_bytes=best[0] * (1 - 1e-9))):
             continue
@@ -84,7 +84,7 @@ def _least_hbm(problems: Sequence[ClusterProblem]) -> tuple[float, ClusterProble
     return best
 
 
-def _fewest_devices(problems: Sequence[ClusterProblem]) -> int | None:
+def _fewest_devices(problems: Sequence[Problem]) -> int | None:
     def enough(devices: int) -> bool:
         found = []
         for problem in problems:
@@ -123,8 +123,7 @@ def sought_levers(request: Request, found: Sequence[Candidate]) -> Shortage:
     least = _least_hbm(problems)
     plan = None
     if least is not None:
-        prices = LevelPrices(request.setting.cluster, request.setting.basis)
-        plan = fastest_plan(replace(least[1], hbm_bytes=least[0]), prices)
+        plan = fastest_plan(replace(least[1], hbm_bytes=least[0]), request.prices)
     smallest, widest = min(request.microbatches), max(request.widths)
     widths = [widest * 2**k for k in range(1, 7) if widest * 2**k <= min(WIDEST, request.devices)]
     sizes = [size for size in range(smallest - 1, 0, -1) if smallest % size == 0]
@@ -145,4 +144,4 @@ def sought_levers(request: Request, found: Sequence[Candidate]) -> Shortage:
             lambda zero: any(something_fits(replace(problem, zero=zero)) for problem in problems),
         ),
     )
-    return Shortage(plan, problems[0].hbm_bytes, request.devices, levers, "cluster", request.headroom)
+    return Shortage(plan, problems[0].available_bytes, request.devices, levers, "cluster", request.headroom)

@@ -1,32 +1,29 @@
 """The fastest split of a job over the devices of a cluster (``phaze plan``).
 
-    for every microbatch, tensor width, with or without sequence parallelism, kind of attention that is asked for:
-        trace of one rank -> layer costs on the chip -> exact placement under rules ``cluster``
-    the least batch time of all is the answer; the others say what they lose by
+    for every microbatch, tensor width, with or without sequence parallelism, kind of attention that is requested:
+        trace of one rank -> layer costs on the chip -> placement problem -> its fastest plan            (candidates)
+    each at its best stage of ZeRO and number of chunks, as far as that is among the best               (best_first)
 
-What is proved: no split with these microbatches, widths and sequence parallelism, any number of stages and copies, any
-cuts, recompute chosen stage by stage, either order of stages and copies, any stage of ZeRO unless one is asked for, has
-a shorter batch time by the formula without interleaving. Chunks are then evaluated
-(:mod:`phaze.evaluate.interleave`). Ties go to the smaller width, then the larger microbatch, then without sequence
-parallelism.
+The least batch time of all is the answer; the others say what they lose by. It is proved: no split with these
+microbatches, widths and sequence parallelism, any number of stages and replicas, any cuts, recompute chosen stage by
+stage, either order of stages and replicas, 1F1B or interleaved with any number of chunks, any stage of ZeRO unless one
+is given, has a shorter batch time by the formula. Ties go to the smaller width, then the larger microbatch, then
+without sequence parallelism.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from phaze.cost.memory import stack_state
-from phaze.errors import InputError
-from phaze.evaluate.fixed import SENT_BYTES, even_cuts, placed_layers
-from phaze.evaluate.headroom import to_fill
+from phaze.evaluate.baselines import experts_plan, rule_of_thumb, usual_width
+from phaze.evaluate.fixed import placed_layers
+from phaze.evaluate.flow import PlacementJob, placement_problem
 from phaze.evaluate.layers import Setting, layer_costs
 from phaze.evaluate.prices import LevelPrices
 from phaze.graph.ir import Attention, Model
 from phaze.hardware.stack import Optimizer, Precision
-from phaze.placement.cluster_layout import Shape
-from phaze.placement.cluster_pipeline import fits, price
-from phaze.placement.cluster_problem import MODES, Choice, ClusterProblem, Mode
-from phaze.placement.cluster_solve import fastest_plan
-from phaze.placement.problem import Plan
+from phaze.placement.one.problem import Choice, Plan, Problem
+from phaze.placement.one.rules import Family
+from phaze.placement.one.solve import fastest_plan
 
 # So many of the best choices are told apart; what could not be among them is not looked at closely.
 TOLD = 5
@@ -38,8 +35,8 @@ Choosing = tuple[int, int, bool, Attention]
 class Request:
     """A job to plan: ``model_at`` gives the trace of one rank at (width, microbatch, sequence parallel, attention);
     ``attentions`` are those to try, ``headroom`` is the share of memory to leave free. ``experts`` is the published
-    split (pipeline, data, tensor) of 1024 devices, where there is one. ``chunks`` to evaluate beside 1; None: all that
-    divide. ``zeros``: stages of ZeRO to try beside ``zero``, where it is free.
+    split (pipeline, data, tensor) of 1024 devices, where there is one. ``chunks`` to try beside 1; None: all that
+    divide the blocks. ``zeros``: stages of ZeRO to try beside ``zero``, where it is free.
     ``wider``: usual widths that need more devices than there are. ``refused``: choices that the model cannot run, and
     why."""
 
@@ -62,24 +59,36 @@ class Request:
     attentions: tuple[Attention, ...] = ("eager",)
     headroom: float = 0.0
 
+    @property
+    def job(self) -> PlacementJob:
+        """What all its placement problems have in common."""
+        return PlacementJob(
+            machine=self.setting.machine,
+            devices=self.devices,
+            batch=self.batch,
+            precision=self.precision,
+            optimizer=self.optimizer,
+            zero=self.zero,
+            recompute=self.recompute,
+            chunks=self.chunks,
+            headroom=self.headroom,
+        )
+
+    @property
+    def prices(self) -> LevelPrices:
+        """What collectives and transfers take."""
+        return LevelPrices(self.setting.cluster, self.setting.basis)
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """The fastest plan at one width, microbatch and kind of parallelism; None if nothing fits. Where an interleaved one
-    is faster, ``proved`` is the fastest without chunks."""
+    """The fastest plan at one width, microbatch and kind of parallelism; None if nothing fits."""
 
     microbatch: int
     sequence_parallel: bool
     model: Model
-    problem: ClusterProblem
+    problem: Problem
     plan: Plan | None
-    proved: Plan | None = None
-
-    @property
-    def proved_s(self) -> float:
-        """What no plan of this choice without chunks undercuts."""
-        found = self.proved or self.plan
-        return float("inf") if found is None else found.batch_s
 
     @property
     def rank(self) -> tuple[float, int, int, bool, str]:
@@ -88,25 +97,12 @@ class Candidate:
         return batch_s, self.model.tensor, -self.microbatch, self.sequence_parallel, self.model.attention
 
 
-def problem_at(request: Request, model: Model) -> ClusterProblem:
+def problem_at(request: Request, model: Model) -> Problem:
     """The placement problem of a traced rank."""
     setting = request.setting
-    graph, extras = placed_layers(model, layer_costs(model, setting))
-    return ClusterProblem(
-        devices=request.devices,
-        hbm_bytes=to_fill(setting.chip.hbm.size_bytes, request.headroom),
-        microbatches=-(-request.batch // model.microbatch),
-        recompute=request.recompute,
-        schedule="1f1b",
-        zero=request.zero,
-        state=stack_state(request.precision, request.optimizer, setting.stack),
-        sent_bytes=SENT_BYTES,
-        hbm_bytes_per_s=setting.hbm_bytes_per_s,
-        cluster=setting.cluster,
-        stack=setting.stack,
-        graphs=(graph,),
-        extras=(extras,),
-    )
+    placed = placed_layers(model, layer_costs(model, setting))
+    hbm_bytes = float(setting.chip.hbm.size_bytes)
+    return placement_problem(request.job, model.microbatch, [placed], hbm_bytes, setting.hbm_bytes_per_s)
 
 
 def choices(request: Request) -> Iterator[Choosing]:
@@ -120,79 +116,47 @@ def choices(request: Request) -> Iterator[Choosing]:
                         yield width, microbatch, spread, attention
 
 
+def _with(problem: Problem, families: tuple[Family, ...]) -> Problem:
+    return replace(problem, rules=replace(problem.rules, families=families))
+
+
 def candidates(request: Request) -> Iterator[Candidate]:
-    """The fastest plan of every choice."""
-    prices = LevelPrices(request.setting.cluster, request.setting.basis)
+    """The fastest plan of every choice without chunks, at the request's own stage of ZeRO."""
     for width, microbatch, spread, attention in choices(request):
         model = request.model_at(width, microbatch, spread, attention)
         problem = problem_at(request, model)
-        yield Candidate(microbatch, spread, model, problem, fastest_plan(problem, prices))
+        plan = fastest_plan(_with(problem, problem.rules.families[:1]), request.prices)
+        yield Candidate(microbatch, spread, model, problem, plan)
 
 
-def with_zeros(request: Request, found: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates, best first, each at the stage of ZeRO that is fastest, where that is among the best told: every
-    other stage is solved exactly too, but only as far as it could be."""
-    prices = LevelPrices(request.setting.cluster, request.setting.basis)
-    ranked = sorted(found, key=lambda one: one.rank)
-    for zero in request.zeros:
-        for at, candidate in enumerate(ranked):
-            told_s = sorted(one.rank[0] for one in ranked)[:TOLD][-1]
+def best_first(request: Request, found: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates, best first, each with the chunks and at the stage of ZeRO that are fastest, where that is among
+    the best told: all are solved exactly, but only as far as they could be."""
+    ranked = sorted(found, key=lambda candidate: candidate.rank)
+    for zero in (request.zero, *request.zeros):
+        for index, candidate in enumerate(ranked):
+            told_s = sorted(other.rank[0] for other in ranked)[:TOLD][-1]
             problem = replace(candidate.problem, zero=zero)
-            plan = fastest_plan(problem, prices, min(candidate.rank[0], told_s))
+            # Without chunks the request's own stage is solved already; chunks need no less memory than none.
+            done = zero == request.zero
+            families = problem.rules.families[1:] if done else problem.rules.families
+            if not families or (done and candidate.plan is None):
+                continue
+            plan = fastest_plan(_with(problem, families), request.prices, min(candidate.rank[0], told_s))
             if plan is not None:
-                ranked[at] = replace(candidate, problem=problem, plan=plan)
-    return sorted(ranked, key=lambda one: one.rank)
+                ranked[index] = replace(candidate, problem=problem, plan=plan)
+    return sorted(ranked, key=lambda candidate: candidate.rank)
 
 
-def rule_of_thumb(request: Request, found: list[Candidate]) -> Plan | None:
-    """Tensor groups as wide as a node, the fewest stages that fit, copies with the rest; recompute only if it must."""
-    node = request.setting.cluster.levels[0].size
-    widths = [width for width in request.widths if width <= node]
-    if not widths:
-        return None
-    prices = LevelPrices(request.setting.cluster, request.setting.basis)
-    usual = [c for c in found if c.model.tensor == max(widths) and c.microbatch == min(request.microbatches)]
-    for candidate in usual[:1]:
-        problem = candidate.problem
-        for mode in MODES:
-            plan = _shallowest(replace(problem, recompute=mode), candidate.model, mode, prices)
-            if plan is not None:
-                return plan
-    return None
+def usual_plans(request: Request, found: Sequence[Candidate]) -> tuple[Plan | None, Plan | None]:
+    """The rule of thumb and the experts' split, each at the best candidate that it allows; None if none fits."""
+    width, prices = usual_width(request.widths, request.setting.cluster), request.prices
+    usual = [c for c in found if c.model.tensor == width]
+    by_thumb = [rule_of_thumb(c.problem, c.model, prices) for c in usual]
+    split = request.experts
+    experts = [] if split is None else [experts_plan(c.problem, c.model, split, prices) for c in found]
+    return _fastest(by_thumb), _fastest(experts)
 
 
-def experts_plan(request: Request, found: list[Candidate]) -> Plan | None:
-    """The experts' split of a named model: its pipeline and width, as many copies as the devices allow, blocks cut
-    evenly; the best microbatch and the best one mode of recompute that fit. None if there is none or none fits."""
-    if request.experts is None:
-        return None
-    pipeline, _, tensor = request.experts
-    prices = LevelPrices(request.setting.cluster, request.setting.basis)
-    best: Plan | None = None
-    for candidate in found:
-        data = min(request.devices // (pipeline * tensor), candidate.problem.microbatches)
-        if candidate.model.tensor != tensor or data < 1:
-            continue
-        for mode in MODES:
-            problem = replace(candidate.problem, recompute=mode)
-            shape = Shape(tensor, pipeline, data, "pipeline")
-            plan = price(problem, shape, even_cuts(candidate.model, pipeline, mode), prices)
-            if fits(problem, plan) and (best is None or plan.batch_s < best.batch_s):
-                best = plan
-    return best
-
-
-def _shallowest(problem: ClusterProblem, model: Model, mode: Mode, prices: LevelPrices) -> Plan | None:
-    stages = 1
-    while True:
-        data = min(problem.devices // (stages * model.tensor), problem.microbatches)
-        if data < 1:
-            return None
-        try:
-            cuts = even_cuts(model, stages, mode)
-        except InputError:
-            return None
-        plan = price(problem, Shape(model.tensor, stages, data, "pipeline"), cuts, prices)
-        if fits(problem, plan):
-            return plan
-        stages *= 2
+def _fastest(plans: Sequence[Plan | None]) -> Plan | None:
+    return min((plan for plan in plans if plan is not None), key=lambda plan: plan.batch_s, default=None)

@@ -84,12 +84,6 @@ class AlternativeTable(SplitTable):
     loses_by: str
 
 
-class ProvedTable(SplitTable):
-    """The best plan of those that a proof covers."""
-
-    microbatch: Count
-
-
 class ShortageTable(Loose):
     """What the fullest stage lacks, and what would make it fit."""
 
@@ -115,7 +109,6 @@ class JobPlanTable(PlanTable):
     alternatives: list[AlternativeTable] | None = None
     rule_of_thumb: SplitTable | None = None
     experts: SplitTable | None = None
-    proved: ProvedTable | None = None
     shortage: ShortageTable | None = None
     job: dict[str, Any]
 

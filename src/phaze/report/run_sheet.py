@@ -56,7 +56,6 @@ def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> N
                     f"tensor {document['tensor']}, pipeline {document['pipeline']}, data {document['data']}, "
                     f"microbatch {document['microbatch']}, "
                     + f"chunks {document['chunks']}"
-                    + (" (evaluated)" if document["chunks"] > 1 else "")
                     + (f", ZeRO {document['zero']}" if document["zero"] else "")
                     + (", sequence parallel" if document["sequence_parallel"] else "")
                     + f", {document['attention']} attention",
@@ -108,17 +107,11 @@ def _show_levers(console: Console, levers: Mapping[str, Any]) -> None:
         console.print(facts(rows))
 
 
-def proof(document: Mapping[str, Any]) -> str:
-    """What is proved of a plan that was sought, and what is only evaluated."""
-    known, best_s = document["proved"], document["batch_s"]
-    if document["chunks"] == 1:
-        return "proved: no split without chunks is faster; chunks are evaluated at the best splits, none is faster"
-    split = f"tensor {known['tensor']}, pipeline {known['pipeline']}, data {known['data']}"
-    return (
-        f"{document['chunks']} chunks are evaluated, not proved; proved: no split without chunks is faster than "
-        f"{show(known['batch_s'], 's')} ({split}, microbatch {known['microbatch']}), none at all is faster than "
-        f"{show(document['lower_bound_s'], 's')} ({document['lower_bound_s'] / best_s - 1:+.1%})"
-    )
+# What is proved of a plan that was sought.
+PROOF = (
+    "proved: no split is faster, of any number of stages and replicas, any cuts, recompute chosen stage by stage, "
+    "with or without chunks"
+)
 
 
 def show_alternatives(console: Console, document: Mapping[str, Any]) -> None:
@@ -145,6 +138,6 @@ def show_alternatives(console: Console, document: Mapping[str, Any]) -> None:
         if usual is not None:
             split = f"tensor {usual['tensor']}, pipeline {usual['pipeline']}, data {usual['data']}"
             console.print(f"{name} ({split}): {show(usual['batch_s'], 's')}, {usual['slower']:+.1%}", markup=False)
-    paragraph(console, proof(document))
+    paragraph(console, PROOF)
     tried = document["choices"]
     console.print(f"{tried['tried']} choices of width, microbatch and sequence parallelism, {tried['fitting']} fit")

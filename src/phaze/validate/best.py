@@ -2,8 +2,8 @@
 
 A job is a model, a machine, a number of devices and a batch; of the runs of one job the one that was measured fastest
 stands for it. The search is that of :mod:`phaze.evaluate.plan`: widths 1, 2, 4, 8, microbatches up to 16 and that of
-the run, any stages, copies, cuts and recompute, with and without sequence parallelism, ZeRO as in the run, interleaving
-as evaluated there. Both plans are priced by the same formula, so that
+the run, any stages, replicas, cuts, recompute and chunks, with and without sequence parallelism, ZeRO as in the run.
+Both plans are priced by the same formula, so that
 
     gain = predicted seconds of the run / predicted seconds of the best - 1
 
@@ -15,8 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from phaze.evaluate.interleave import with_chunks
-from phaze.evaluate.plan import Candidate, candidates
+from phaze.evaluate.plan import Candidate, best_first, candidates
 from phaze.evaluate.request import Asked, request_of, usual_microbatches
 from phaze.evaluate.shelf import Shelf
 from phaze.hardware.calibration import Basis
@@ -84,7 +83,7 @@ def priced_jobs(rows: Iterable[MeasuredRun]) -> tuple[tuple[MeasuredRun, ...], i
 def beside(row: MeasuredRun, basis: Basis, shelf: Shelf) -> Beside:
     """A job's run and its best plan."""
     request = request_of(_asked(row, basis))
-    found = with_chunks(request, list(candidates(request)))
+    found = best_first(request, list(candidates(request)))
     return Beside(predict(row, basis, shelf), found[0] if found[0].plan is not None else None)
 
 

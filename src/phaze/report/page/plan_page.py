@@ -13,7 +13,7 @@ from phaze.hardware.cluster import cluster_document
 from phaze.report.page.die import die
 from phaze.report.page.frame import copyable, facts, framed, section, table
 from phaze.report.page.search_page import plan_words, shared_parts
-from phaze.report.run_sheet import left_text, lever_rows, proof
+from phaze.report.run_sheet import PROOF, left_text, lever_rows
 from phaze.report.story import Story, planned
 from phaze.units import show
 
@@ -27,22 +27,14 @@ def sentence(document: Mapping[str, Any], opened: Reopened) -> str:
         lacking = show(document["shortage"]["missing_bytes"], "B")
         return f"{what}: this plan does not fit; stage {document['shortage']['stage']} lacks {lacking}."
     said = f"{what}: a batch of {job.batch:,} in {found}, {rate}."
-    if document.get("proved") is not None and document.get("chunks", 1) > 1:
-        least = show(document["proved"]["batch_s"], "s")
-        return f"{said} Its {document['chunks']} chunks are evaluated; without chunks no split takes less than {least}."
-    if document.get("proved") is not None:
-        return f"{said} No split without chunks is faster, and none with chunks that was tried."
-    if document["lower_bound_s"] > 0:
-        share = document["batch_s"] / document["lower_bound_s"] - 1
-        return f"{said} No split of the job is faster{'' if share <= 1e-9 else f' by more than {share:.2%}'}."
-    return said
+    return f"{said} No split of the job is faster." if document.get("proved") is True else said
 
 
 def _alternatives(document: Mapping[str, Any]) -> str:
     rows = [
         (
             f"tensor {row['tensor']}, pipeline {row['pipeline']}, data {row['data']}, microbatch {row['microbatch']}"
-            + (f", {row['chunks']} chunks (evaluated)" if row.get("chunks", 1) > 1 else "")
+            + (f", {row['chunks']} chunks" if row.get("chunks", 1) > 1 else "")
             + (f", ZeRO {row['zero']}" if row.get("zero") else "")
             + (", sequence parallel" if row["sequence_parallel"] else ""),
             ", ".join(row["recompute"]),
@@ -76,10 +68,10 @@ def _notes(document: Mapping[str, Any], story: Story) -> str:
     trust = document["constants"]
     band = f"within about {trust['band']:.0%}" if trust["band"] else "as they stand"
     notes = [f"Times are from {trust['basis']} constants, {band}.", *document["approximations"]]
-    if document.get("proved") is not None and document.get("chunks", 1) > 1:
-        notes.append(proof(document))
-    elif document.get("chunks", 1) > 1:
-        notes.append(f"Each stage has {document['chunks']} chunks: interleaved 1F1B, evaluated and not proved.")
+    if document.get("chunks", 1) > 1:
+        notes.append(f"Each stage has {document['chunks']} chunks: interleaved 1F1B.")
+    if document.get("proved") is True:
+        notes.append(PROOF)
     return "".join(f'<p class="soft">{escape(_sentence(note))}</p>' for note in notes)
 
 
