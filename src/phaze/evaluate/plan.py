@@ -18,7 +18,7 @@ from phaze.evaluate.baselines import experts_plan, rule_of_thumb, usual_width
 from phaze.evaluate.fixed import placed_layers
 from phaze.evaluate.flow import PlacementJob, placement_problem
 from phaze.evaluate.layers import Setting, layer_costs
-from phaze.evaluate.prices import LevelPrices
+from phaze.evaluate.prices import KnownPrices, LevelPrices
 from phaze.graph.ir import Attention, Model
 from phaze.hardware.stack import Optimizer, Precision
 from phaze.placement.one.problem import Choice, Plan, Problem
@@ -122,17 +122,18 @@ def _with(problem: Problem, families: tuple[Family, ...]) -> Problem:
 
 def candidates(request: Request) -> Iterator[Candidate]:
     """The fastest plan of every choice without chunks, at the request's own stage of ZeRO."""
+    prices = KnownPrices(request.prices)
     for width, microbatch, spread, attention in choices(request):
         model = request.model_at(width, microbatch, spread, attention)
         problem = problem_at(request, model)
-        plan = fastest_plan(_with(problem, problem.rules.families[:1]), request.prices)
+        plan = fastest_plan(_with(problem, problem.rules.families[:1]), prices)
         yield Candidate(microbatch, spread, model, problem, plan)
 
 
 def best_first(request: Request, found: Sequence[Candidate]) -> list[Candidate]:
     """The candidates, best first, each with the chunks and at the stage of ZeRO that are fastest, where that is among
     the best told: all are solved exactly, but only as far as they could be."""
-    ranked = sorted(found, key=lambda candidate: candidate.rank)
+    ranked, prices = sorted(found, key=lambda candidate: candidate.rank), KnownPrices(request.prices)
     for zero in (request.zero, *request.zeros):
         for index, candidate in enumerate(ranked):
             told_s = sorted(other.rank[0] for other in ranked)[:TOLD][-1]
@@ -142,7 +143,7 @@ def best_first(request: Request, found: Sequence[Candidate]) -> list[Candidate]:
             families = problem.rules.families[1:] if done else problem.rules.families
             if not families or (done and candidate.plan is None):
                 continue
-            plan = fastest_plan(_with(problem, families), request.prices, min(candidate.rank[0], told_s))
+            plan = fastest_plan(_with(problem, families), prices, min(candidate.rank[0], told_s))
             if plan is not None:
                 ranked[index] = replace(candidate, problem=problem, plan=plan)
     return sorted(ranked, key=lambda candidate: candidate.rank)

@@ -55,7 +55,7 @@ def costs_of(case: Case, shape: Shape, needed: int) -> label_kernels.ShapeCosts:
         for g, count in enumerate(width.saved.group_size.tolist()):
             groups[g] = tied_s(problem, shape, case.prices, count, float(width.saved.group_bytes[g]))
     gathered, (ahead, behind) = gathered_s(case, shape), problem.gathers
-    rounds = problem.rounds(shape.data)
+    rounds, (sizes_bytes, size_of) = problem.rounds(shape.data), case.sizes
     return label_kernels.ShapeCosts(
         stages=shape.stages,
         alpha=family.alpha(rounds, shape.stages),
@@ -69,12 +69,12 @@ def costs_of(case: Case, shape: Shape, needed: int) -> label_kernels.ShapeCosts:
         ahead_s=ahead * gathered,
         behind_s=behind * gathered,
         shown=1 - problem.rules.hidden,
-        end_s=end_s(case, shape, case.sizes_bytes),
+        end_s=end_s(case, shape, sizes_bytes),
         tied_s=case.table.tied @ groups,
         room=room_of(problem, shape.data),
         least_s=least_seconds(case, gathered),
         size=width.chart.size,
-        size_of=case.size_of,
+        size_of=size_of,
         unsplit=width.chart.unsplit,
         unsplit_needed=needed,
     )

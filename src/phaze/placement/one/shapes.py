@@ -25,15 +25,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One width and family of a problem, with the stages that its chunks allow; ``known`` is what shapes share."""
+    """One width and family of a problem; ``stages`` are those of the width, and ``known`` is what shapes share."""
 
     problem: Problem
     prices: Prices
     width: Width
     family: Family
-    table: StageTable
-    sizes_bytes: Floats
-    size_of: Ints
+    stages: StageTable
     known: dict[tuple[object, ...], object] = field(default_factory=dict, compare=False)
 
     def remembered(self, key: tuple[object, ...], compute: Callable[[], T]) -> T:
@@ -42,25 +40,33 @@ class Case:
             self.known[key] = compute()
         return cast(T, self.known[key])
 
+    @property
+    def table(self) -> StageTable:
+        """The stages that the chunks of the family allow: most families are never asked for them."""
+        return self.remembered(("table",), lambda: whole_blocks(self.stages, self.family.chunks))
+
+    @property
+    def sizes(self) -> tuple[Floats, Ints]:
+        """Bytes of parameters of the stages of the table, each size once, ascending, and which of them each has."""
+        return self.remembered(("sizes",), lambda: _sizes(self.table))
+
     def most_replicas(self, stages: int, unsplit: int = 0) -> int:
         """The most replicas of so many stages."""
         taken = self.width.taken * (stages - unsplit) + unsplit
         return min(self.problem.microbatches, self.problem.devices // taken)
 
 
+def _sizes(table: StageTable) -> tuple[Floats, Ints]:
+    sizes, which = np.unique(table.parameter_bytes, return_inverse=True)
+    return sizes, which
+
+
 def cases_of(problem: Problem, width: Width, families: tuple[Family, ...], prices: Prices) -> list[Case]:
     """One case for each family that the width allows."""
     table = stages_of(problem, width)
-    found = []
-    for family in families:
-        if family.chunks > 1 and family.chunks > width.blocks:
-            continue
-        own = whole_blocks(table, family.chunks)
-        if own.start[-1] > own.start[-2]:
-            found.append(
-                Case(problem, prices, width, family, own, *np.unique(own.parameter_bytes, return_inverse=True))
-            )
-    return found
+    if table.start[-1] == table.start[-2]:
+        return []
+    return [Case(problem, prices, width, f, table) for f in families if f.chunks == 1 or f.chunks <= width.blocks]
 
 
 def least_moves(case: Case) -> Floats:
@@ -87,8 +93,10 @@ def paces(case: Case) -> Floats:
     found = solved(rounds)
     if family.flying == "capped" and family.in_flight(rounds, depth, depth) < family.in_flight(2 * depth, depth, depth):
         # Depths whose replicas have microbatches enough to fill them hold as many as their numbers say.
-        fewest_rounds = [case.problem.rounds(max(1, most_of_any(case, s))) for s in range(2, depth + 1)]
-        full = [s for s, m in enumerate(fewest_rounds, 2) if m >= family.in_flight(2 * s, s, s)]
+        taken = width.fewest_devices(np.arange(2, depth + 1))
+        most = np.maximum(1, np.minimum(case.problem.microbatches, case.problem.devices // taken))
+        fewest_rounds = -(-case.problem.microbatches // most)
+        full = [s for s, m in enumerate(fewest_rounds.tolist(), 2) if m >= family.in_flight(2 * s, s, s)]
         if full:
             found[:, full] = solved(2 * depth)[:, full]
     return found
@@ -185,7 +193,7 @@ def bound(case: Case, shape: Shape, first_s: float) -> float:
     width, problem = case.width, case.problem
     least = max(width.parameter_bytes / shape.stages, float(width.chart.parameter_bytes.max()))
     if problem.rules.end == "first":
-        least = float(case.sizes_bytes[0])
+        least = float(case.sizes[0][0])
     if problem.zero >= 2:
         whole_s = least_seconds(case, gathered_s(case, shape))
         alpha = case.family.alpha(problem.rounds(shape.data), shape.stages)
