@@ -11,7 +11,7 @@ dies; b is the node of the base dies where there are some, else the chip's own:
     network     a Nb p sqrt(rest / D)                ports times distance across a die
     hbm         sites stack_b
     links       (8 B / lane rate + host lanes) lane_b;  on AMD's dies (B + links between dies) times an area a byte/s
-    uncore      fixed, once for each die that holds interfaces
+    uncore      fixed, once for each die, compute or base
 
 All grow with every count, size and rate, so a chip with more of anything is never smaller.
 
@@ -93,7 +93,7 @@ def silicon_areas(chip: Accelerator, node: Node, base: Node | None = None) -> Si
     rate = chip.links.bandwidth_bytes_per_s + built.die_link_bytes_per_s
     lane = chip.links.lane_bytes_per_s or own.lane_bytes_per_s
     links = link_mm2(interfaces, own.host_lanes, rate, lane)
-    uncore = interface_dies(chip) * below.uncore_mm2
+    uncore = built.dies * own.uncore_mm2 + built.base_dies * below.uncore_mm2
     rest = arrays + vector + buffers + shared + hbm + links + uncore
     network = own.network_mm2 * (count * clusters.port_bytes_per_cycle) * sqrt(rest / built.dies)
     return SiliconAreas(arrays, vector, buffers, shared, network, hbm, links, uncore)

@@ -83,8 +83,8 @@ def making_cost(
     if base is None:
         dies = built.dies * _die_usd(areas.total / built.dies, node.fab, alpha)
     else:
-        above = areas.clusters / built.dies
-        below = (areas.total - areas.clusters) / built.base_dies
+        above = areas.clusters / built.dies + node.area.uncore_mm2
+        below = (areas.total - built.dies * above) / built.base_dies
         dies = built.dies * _die_usd(above, node.fab, alpha) + built.base_dies * _die_usd(below, base.fab, alpha)
     generation = chip.hbm.generation
     hbm = chip.hbm.stacks * GENERATIONS[generation].usd if generation else 0.0

@@ -1,0 +1,72 @@
+"""What an accelerator sustains: its area and power, the clock that its power limit allows, and products at that clock.
+
+    rate = 2 m n k / (cycles / held clock + start-up)
+
+with cycles of the best mapping (:mod:`phaze.cost.cluster_gemm`), which knows no clock but HBM's bytes a cycle.
+"""
+
+from dataclasses import dataclass
+
+from phaze.cost.cluster_gemm import best_by_front
+from phaze.cost.cluster_mapping import cluster_part
+from phaze.cost.mapping import Product, product
+from phaze.hardware.silicon.area import SiliconAreas, silicon_areas
+from phaze.hardware.silicon.chip import Accelerator
+from phaze.hardware.silicon.node import Node
+from phaze.hardware.silicon.node_files import load_node
+from phaze.hardware.silicon.power import (
+    SiliconPower,
+    held_clock_hz,
+    power_at,
+    product_power_at,
+    refusal,
+    silicon_power,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SustainedChip:
+    """A chip at the clock it holds; without a technology there is no area and no power, and the rated clock is held."""
+
+    chip: Accelerator
+    node: Node | None
+    areas: SiliconAreas | None
+    power: SiliconPower | None
+    held_hz: float
+
+    @property
+    def full_power_w(self) -> float | None:
+        """Watts of a large product at the rated clock, or at the node's fastest where that is lower."""
+        if self.node is None or self.power is None:
+            return None
+        return product_power_at(self.power, self.node, min(self.chip.clock_hz, self.node.voltage.most_hz))
+
+    @property
+    def held_power_w(self) -> float | None:
+        """Watts at the clock held, the greater of a large product and a vector operator."""
+        return None if self.node is None or self.power is None else power_at(self.power, self.node, self.held_hz)
+
+    @property
+    def refused(self) -> str | None:
+        """Why the chip cannot run under its limit, where it cannot."""
+        return None if self.power is None else refusal(self.power, self.chip, self.held_hz)
+
+    def time_s(self, p: Product, clock_hz: float | None = None) -> float:
+        """Seconds of one product alone at the clock held, or at another; with what was measured of HBM and start-up."""
+        clock, said = clock_hz or self.held_hz, self.chip.measured
+        return best_by_front(p, cluster_part(self.chip, clock, said.hbm_share)).cycles / clock + said.start_up_s
+
+    def rate_flops(self, m: int, n: int, k: int) -> float:
+        """FLOP/s of a product at the clock held, without start-up."""
+        p = product(1, m, n, k)
+        return 2.0 * p.macs / (best_by_front(p, cluster_part(self.chip, self.held_hz)).cycles / self.held_hz)
+
+
+def sustain(chip: Accelerator) -> SustainedChip:
+    """``chip`` with the nodes that it names."""
+    if chip.technology is None:
+        return SustainedChip(chip, None, None, None, chip.clock_hz)
+    node, base = load_node(chip.technology), chip.built.base_technology
+    areas = silicon_areas(chip, node, None if base is None else load_node(base))
+    power = silicon_power(chip, node, areas)
+    return SustainedChip(chip, node, areas, power, held_clock_hz(power, node, chip.clock_hz, chip.sustained_w))
