@@ -94,6 +94,15 @@ def test_every_format_has_a_schema(phaze: Phaze) -> None:
     assert json.loads(phaze("schema", "chip").out)["$id"] == "phaze.chip/1"
 
 
+def test_the_schema_of_a_stack_requires_no_key_that_its_base_gives(phaze: Phaze) -> None:
+    document = json.loads(phaze("schema", "stack", "--json").out)
+    short, whole = document["anyOf"]
+    assert document["required"] == ["schema"] and short["required"] == ["base"]
+    assert short["properties"]["base"] == {"type": "string"}, "base = null is no base"
+    assert {"name", "title", "fusion", "host_time", "state_bytes"} <= set(whole["required"])
+    assert "base" not in whole["required"] and document["additionalProperties"] is False
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -1,6 +1,7 @@
 """``phaze front`` end to end: its files, its page, resuming after kills, verifying, refusals; the Python face."""
 
 import csv
+import html
 import json
 import os
 import random
@@ -21,6 +22,7 @@ from phaze import documents
 from phaze.cli.answer import exit_code_of
 from phaze.cli.main import app
 from phaze.front.schema import FrontFile
+from phaze.report.answer_words import front_warning
 from phaze.report.front_page import front_page
 from tests.conftest import Ran
 from tests.search.test_study import SPACE
@@ -68,6 +70,34 @@ def test_the_files_of_a_front(folder: Path, phaze: Callable[..., Ran]) -> None:
     assert json.loads(phaze("schema", "front", "--json").out)["$id"] == "phaze.front/1"
 
 
+def test_a_front_names_its_network_and_stands_beside_shipped_chips(folder: Path, phaze: Callable[..., Ran]) -> None:
+    document, page = _read(folder / "one"), (folder / "one" / "front.html").read_text(encoding="utf-8")
+    shown = phaze("front", folder / "study.toml", "--of", "throughput,area", "--out", folder / "one")
+    said = " ".join(shown.out.split())
+    label = document["cluster"]["label"]
+    dense = [point["plausibility"]["peak_flops_per_mm2"]["value"] / 1e12 for point in document["points"]]
+    shipped = document["points"][0]["plausibility"]["peak_flops_per_mm2"]["shipped_chip"]
+    for text in (said, " ".join(html.unescape(page).split())):
+        assert f"{label}; 8 devices" in text
+        assert f"{min(dense):.2f} to {max(dense):.2f} TFLOP/s" in text
+        assert shipped in text
+        assert "optimizer sgd, attention eager" in text
+    assert document["setting"]["process"] in said
+
+
+def test_a_front_counts_its_designs_beyond_what_was_shipped(folder: Path) -> None:
+    document = _read(folder / "one")
+    for point in document["points"]:
+        point["plausibility"]["warnings"] = []
+    assert front_warning(document) == ""
+    first, last = document["points"][0], document["points"][-1]
+    first["plausibility"]["warnings"] = last["plausibility"]["warnings"] = ["a clock of 9 GHz is 4 times the most"]
+    last["plausibility"]["clock_hz"]["ratio"] = 99.0
+    count = len(document["points"])
+    assert f"2 of the {count} designs are beyond what was shipped; of {last['chip']['name']}" in front_warning(document)
+    assert "Trust the comparison of designs" in front_page(document)
+
+
 def test_a_page_keeps_names_as_text(folder: Path) -> None:
     document = json.loads(json.dumps(_read(folder / "one")).replace("tiny", "<script>&"))
     assert "<script>&" not in front_page(document)
@@ -101,6 +131,13 @@ def test_a_good_front_holds_and_others_do_not(
         for point in document["points"]:
             point["chip"]["tensor_cores"] += 1
 
+    def plausible(document: dict[str, Any]) -> None:
+        for point in document["points"]:
+            point["plausibility"]["design_w_per_mm2"]["value"] *= 0.5
+
+    def network(document: dict[str, Any]) -> None:
+        document["cluster"]["label"] = "another"
+
     def missing(document: dict[str, Any]) -> None:
         del document["points"][len(document["points"]) // 2]
 
@@ -110,7 +147,8 @@ def test_a_good_front_holds_and_others_do_not(
     def limits(document: dict[str, Any]) -> None:
         document["within"]["area"] = 100.0
 
-    changes = (faster, other_plan, other_chip, counts, limits) if name == "one" else (faster,)
+    ours = (faster, other_plan, other_chip, counts, limits, plausible, network)
+    changes = ours if name == "one" else (faster,)
     for change, options in [*((change, ("--sample", "2")) for change in changes), (missing, ("--all",))]:
         ran = spoil(change, *options)
         assert ran.code == 1, change.__name__

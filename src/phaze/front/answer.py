@@ -16,12 +16,15 @@ from phaze.front.certificate import Proved, certificate_document, gap_of, gap_of
 from phaze.front.measures import Listed, Measures, batch_of, listed_from, measures_of
 from phaze.front.metrics import METRICS, Asked, Metric, known_values
 from phaze.front.state import FrontState
+from phaze.hardware.cluster import cluster_document
 from phaze.placement.problem import Plan
 from phaze.search.answer import Best, lean
 from phaze.search.chips import SpaceChips
 from phaze.search.evaluation import Evaluated, Ran
 from phaze.search.journal import Closed
+from phaze.search.plausibility import plausibility_of
 from phaze.search.result import chip_document
+from phaze.search.setting import setting_document
 from phaze.search.shortage import nothing_found
 from phaze.search.state import TIE
 from phaze.search.task import Job, ModelTask, Way
@@ -108,6 +111,7 @@ def model_table(task: ModelTask, way: Way, plan: Plan, dynamic_j: float, static_
         "tensor": graph.width,
         "microbatch": graph.microbatch,
         "recompute": way.recompute,
+        "attention": graph.attention,
         **way_names(task, way),
     }
 
@@ -135,6 +139,7 @@ def _point(
     job, asked = measures.job, measures.asked
     return {
         "chip": chip_document(opened, Best(design.chip, design.hbm, 0.0, ()), job.hbm_bytes),
+        "plausibility": plausibility_of(opened, opened.chip(design.chip, job.hbm_bytes[design.hbm])),
         "metrics": {
             one.name: shown_value(job, one, float(value))
             for one, value in zip(asked.of, design.values[: len(asked.of)], strict=True)
@@ -180,6 +185,17 @@ def nothing_within(state: FrontState) -> PhazeError:
     return InfeasibleError(sentence, {"schema": SCHEMA, "feasible": False})
 
 
+def _setting(job: Job, opened: SpaceChips, design: Stated) -> dict[str, Any]:
+    """Under what all designs were found, as in the answer of a search; where links are an axis each has its own."""
+    chip = opened.chip(design.chip, job.hbm_bytes[design.hbm])
+    setting, cluster = setting_document(job, opened, chip), job.cluster_on(chip)
+    network = None if cluster is None else cluster_document(cluster, chip)
+    if setting["links"] == "chip":
+        del setting["link_bytes_per_s"]
+        network = network and {**network, "link_bytes_per_s": None}
+    return {"cluster": network, "setting": setting}
+
+
 def front_view(
     measures: Measures,
     opened: SpaceChips,
@@ -203,6 +219,7 @@ def front_view(
         "name": job.name,
         **asked.document(),
         "units": {one.name: shown_unit(job, one) for one in METRICS if one in asked.of},
+        **_setting(job, opened, designs[0]),
         "points": [_point(measures, opened, design, own) for design, own in zip(designs, proved, strict=True)],
         "certificate": certificate_document(gap, job.gap, closed, evaluated, opened.kept),
         "study_digest": job.digest,

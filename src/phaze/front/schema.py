@@ -5,7 +5,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from phaze.documents import Count, Document, Format
+from phaze.evaluate.plan_file import Loose
 from phaze.hardware.files import Text
+from phaze.search.result_file import ConstantsTable, PlausibilityTable
 
 Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Whole = Annotated[int, Field(ge=0)]
@@ -23,8 +25,8 @@ class PointModel(Document):
     tensor: Count
     microbatch: Count
     recompute: Literal["none", "full", "best"]
+    attention: Text
     sequence_parallel: bool | None = None
-    attention: Text | None = None
 
 
 class PointProof(Document):
@@ -37,9 +39,11 @@ class PointProof(Document):
 
 
 class Point(Document):
-    """One design: chip and memory, its metrics by name, its models, and its proof where one metric comes with a run."""
+    """One design: chip and memory, that chip beside shipped ones, its metrics by name, its models, and its proof where
+    one metric comes with a run."""
 
     chip: dict[str, Any]
+    plausibility: PlausibilityTable
     metrics: dict[str, Number]
     models: list[PointModel]
     certificate: PointProof | None
@@ -55,6 +59,27 @@ class FrontProof(Document):
     list_digest: Text
 
 
+class FrontSetting(Loose):
+    """Under what the designs were found."""
+
+    rules: Text
+    devices: Count
+    links: Text
+    link_bytes_per_s: Number | None = None
+    process: Text
+    optimizer: Text
+    constants: ConstantsTable
+
+
+class FrontCluster(Loose):
+    """The network of all designs."""
+
+    name: Text
+    label: Text
+    devices: Count
+    links: Text | None = None
+
+
 class FrontFile(Document):
     """A front (``phaze.front/1``): every design that none beats, the known metrics ascending."""
 
@@ -63,6 +88,8 @@ class FrontFile(Document):
     of: Annotated[list[Text], Field(min_length=2, max_length=3)]
     within: dict[str, Number]
     units: dict[str, Text]
+    cluster: FrontCluster | None
+    setting: FrontSetting
     points: Annotated[list[Point], Field(min_length=1)]
     certificate: FrontProof
     study_digest: Text

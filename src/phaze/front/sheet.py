@@ -5,7 +5,8 @@ from typing import Any
 
 from rich.console import Console
 
-from phaze.report.terminal import paragraph, table
+from phaze.report.answer_words import front_facts, front_warning
+from phaze.report.terminal import facts, paragraph, table
 from phaze.units import show
 
 MOST_ROWS = 24
@@ -46,5 +47,10 @@ def show_front(console: Console, said: Mapping[str, Any], folder: str, work: str
         if proof["gap"] == 0
         else f"is better by more than {proof['gap']:.2g}"
     )
+    console.print(facts(front_facts(said)))
+    if (said["cluster"] or {}).get("links"):
+        paragraph(console, f"note: {said['cluster']['links']}")
+    if front_warning(said):
+        paragraph(console, front_warning(said))
     paragraph(console, f"{shown}Nothing in the space {better}. Chips closed by: {closed}. {work}".strip())
     console.print(f"The front: {folder}; its page: {folder}/front.html", markup=False, soft_wrap=True)

@@ -5,9 +5,9 @@ A file's ``sources`` table names, for the path of a number, where the number com
 ``assumed:``, ``recalled:`` or ``derived:`` says that it is not a published reading.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from phaze.documents import (
     Bytes,
@@ -256,8 +256,17 @@ class ClusterFile(Document):
         return Cluster(self.name, self.title, self.devices, levels, self.chip, self.stack)
 
 
+def _less_with_base(schema: dict[str, Any]) -> None:
+    """In the JSON schema of a stack: a file with ``base`` may leave out every key that one without must have."""
+    needed = schema["required"]
+    schema["required"] = ["schema"]
+    schema["anyOf"] = [{"required": ["base"], "properties": {"base": {"type": "string"}}}, {"required": needed}]
+
+
 class StackFile(Document):
     """A software stack (``phaze.stack/1``)."""
+
+    model_config = ConfigDict(json_schema_extra=_less_with_base)
 
     schema_: Annotated[Literal["phaze.stack/1"], Field(alias="schema")]
     base: Annotated[Name | None, Field(description="a bundled stack, whose keys hold where this file has none")] = None

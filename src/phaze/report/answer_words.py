@@ -1,4 +1,4 @@
-"""What stands beside a search's answer, for terminal and page: what it holds under, and how plausible it is."""
+"""What stands beside the answer of a search or front, in terminal and page: what it holds under, how plausible."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,11 +12,11 @@ BELIEF = "Trust the comparison of designs inside this space, not the chip's own 
 def network_words(result: Mapping[str, Any]) -> str:
     """The network: whose links, how fast, how many devices."""
     setting = result["setting"]
-    speed = show(setting["link_bytes_per_s"], "B/s")
+    speed = f", {show(setting['link_bytes_per_s'], 'B/s')} each" if "link_bytes_per_s" in setting else ""
     name = str((result.get("cluster") or {}).get("label") or "one flat link")
     whose = " on the chip's own links" if setting["links"] == "chip" else ""
     level = " inside its innermost level" if setting["rules"] == "cluster" else ""
-    return f"{name}; {setting['devices']:,} devices, {speed} each{whose}{level}"
+    return f"{name}; {setting['devices']:,} devices{speed}{whose}{level}"
 
 
 def job_words(result: Mapping[str, Any]) -> str:
@@ -74,3 +74,35 @@ def near_words(result: Mapping[str, Any]) -> str:
     verb = "is" if most == 1 else "are"
     said = f"{many} of the {proof['chips']:,} chips {verb} within {share} of the answer, itself among them."
     return f"{said} {PROVISIONAL}" if result.get("provisional") else said
+
+
+def front_facts(front: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What stands beside a front: how dense its chips are, the densest shipped, and what it holds under."""
+    points, setting = front["points"], front["setting"]
+    said = []
+    for key, unit, scale in (("peak_flops_per_mm2", "TFLOP/s", 1e12), ("design_w_per_mm2", "W", 1.0)):
+        values = [point["plausibility"][key]["value"] / scale for point in points]
+        low, high = f"{min(values):.2f}", f"{max(values):.2f}"
+        said.append(f"{low if low == high else f'{low} to {high}'} {unit}")
+    one = {**front, "models": points[0]["models"], "plausibility": points[0]["plausibility"]}
+    return [
+        ("density", f"{' and '.join(said)} a mm2"),
+        ("densest shipped", shipped_words(one)),
+        ("process", str(setting["process"])),
+        ("network", network_words(front)),
+        ("job", job_words(one)),
+        ("times", basis_words(front)),
+    ]
+
+
+def front_warning(front: Mapping[str, Any]) -> str:
+    """How many designs are beyond what was shipped, and the furthest of them; empty if none is."""
+    beyond = [point for point in front["points"] if point["plausibility"]["warnings"]]
+    if not beyond:
+        return ""
+    keys = ("peak_flops_per_mm2", "design_w_per_mm2", "clock_hz", "hbm_bytes_per_s")
+    worst = max(beyond, key=lambda point: max(point["plausibility"][key]["ratio"] for key in keys))
+    found, count = worst["plausibility"], len(front["points"])
+    many = f"{len(beyond):,} of the {count:,} designs are" if count > 1 else "the design is"
+    said = f"{many} beyond what was shipped; of {worst['chip']['name']} {'; '.join(found['warnings'])}"
+    return f"Warning: {said}. {BELIEF}: {found['reason']}."

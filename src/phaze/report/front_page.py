@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from phaze.report.answer_words import front_facts, front_warning
 from phaze.report.page.frame import facts, framed, section, table
 from phaze.units import show
 
@@ -147,6 +148,11 @@ def front_page(document: Mapping[str, Any]) -> str:
             *([("within", limits)] if limits else []),
         ]
     )
+    stated = " ".join(f"{name.capitalize()}: {words}." for name, words in front_facts(document))
+    note = (document["cluster"] or {}).get("links")
+    head += f'<p class="soft">{escape(stated)}{escape(f" Note: {note}.") if note else ""}</p>'
+    if front_warning(document):
+        head += f'<p class="warning">{escape(front_warning(document))}</p>'
     what = (
         "Every design that no other one of the space beats: nothing is at least as good in all of these metrics and "
         "better in one" + (", to the gap." if proof["gap"] > 0 else ".")
