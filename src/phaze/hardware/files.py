@@ -298,26 +298,9 @@ class StackFile(Document):
         return self
 
     def value(self) -> Stack:
-        return Stack(
-            name=self.name,
-            title=self.title,
-            fusion=self.fusion,
-            host_s=self.host_time,
-            hides_tensor_collectives=self.hides_tensor_collectives,
-            hidden_synchronisation=self.hidden_synchronisation,
-            scatter_gather=self.scatter_gather,
-            optimizer_traffic_bytes=self.optimizer_traffic_bytes,
-            state_bytes=self.state_bytes,
-            reserve_bytes=self.reserve,
-            schedule=self.schedule,
-            precision=self.precision,
-            optimizer=self.optimizer,
-            piecewise_collectives=self.piecewise_collectives,
-            trims_recompute=self.trims_recompute,
-            balances_stages=self.balances_stages,
-            gradient_bytes=self.gradient_bytes,
-            attention=self.attention,
-        )
+        """The stack; keys are called as its fields but for two, whose fields name their unit."""
+        same = self.model_dump(exclude={"schema_", "base", "notes", "sources", "host_time", "reserve"})
+        return Stack(host_s=self.host_time, reserve_bytes=self.reserve, **same)
 
 
 CHIP = Format("phaze.chip/1", ChipFile, "an accelerator device")
