@@ -159,16 +159,21 @@ STUDY = Base(
 PLACED = Base(
     placed,
     answers.of_study,
-    same(
-        ("training.cluster", "dgx-h100"),
-        ("training.stack", "megatron-core"),
-        ("training.optimizer", "sgd"),
-        ("training.zero", 3),
-        ("search.gap", 0.9),
-        ("training.headroom", 0.3),
-        ("training.precision", "fp32"),
-        ("cost.basis", "ideal"),
-        ("cost.residency", False),
+    (
+        ("cluster.levels.bandwidth", "cluster/levels/fabric/bandwidth", 1e6),
+        ("cluster.levels.latency", "cluster/levels/fabric/latency", 1.0),
+        ("cluster.levels.size", "cluster/levels/node/size", 2),
+        *same(
+            ("training.cluster", "dgx-h100"),
+            ("training.stack", "megatron-core"),
+            ("training.optimizer", "sgd"),
+            ("training.zero", 3),
+            ("search.gap", 0.9),
+            ("training.headroom", 0.3),
+            ("training.precision", "fp32"),
+            ("cost.basis", "ideal"),
+            ("cost.residency", False),
+        ),
     ),
 )
 NAMED = Base(

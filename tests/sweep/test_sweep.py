@@ -114,6 +114,56 @@ def test_what_points_share_changes_no_byte(text: str, tmp_path: Path) -> None:
         assert (folder / RESULT).read_bytes() == (tmp_path / str(at) / RESULT).read_bytes()
 
 
+CLUSTER = STUDY | {
+    "rules": "cluster",
+    "training": {"cluster": "selene", "devices": 16, "batch": 32, "microbatches": [1]},
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "budget.area=40,120,300",
+        "cluster.levels.fabric.bandwidth=1e8,1e9,1e11",
+        pytest.param("cluster.levels.node.size=4,8", marks=pytest.mark.slow),
+        pytest.param("cluster.levels.node.latency=1e-6,1e-4", marks=pytest.mark.slow),
+        pytest.param("training.batch=64,256", marks=pytest.mark.slow),
+        pytest.param('objective.kind="throughput_per_watt",hbm=16 GiB,32 GiB', marks=pytest.mark.slow),
+        pytest.param('training.stack="links.toml",budget.area=40,120,300', marks=pytest.mark.slow),
+    ],
+)
+def test_what_points_on_levels_share_changes_no_byte(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("links.toml").write_text('base = "megatron-core"\nschema = "phaze.stack/1"\nschedule = "links"\n')
+    *settings, last = text.split('",')
+    study = with_settings(CLUSTER, [f'{one}"' for one in settings])
+    over = over_of(last, study, "study")
+    document = sweep(tmp_path / "sweep", study, "study", over)
+    for at, point in enumerate(over.points):
+        alone = with_settings(study, [point.setting])
+        run_in(tmp_path / str(at), Papers(""), job_of(study_of(alone, "study")))
+        folder = tmp_path / "sweep" / "points" / f"{at:03d}"
+        assert (folder / RESULT).read_bytes() == (tmp_path / str(at) / RESULT).read_bytes()
+    if "fabric.bandwidth" in text:
+        scores = [point["score"] for point in document["points"]]
+        assert scores == sorted(scores, reverse=True) and scores[0] > scores[-1]
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("cluster.levels.rack.bandwidth=1e9", "unknown level of selene .rack.; allowed: fabric, node"),
+        ("cluster.levels.node.speed=1e9", "unknown key .speed.; allowed: bandwidth, latency, size"),
+        ("cluster.link_bytes_per_s=1e9", "say cluster.levels.node.bandwidth"),
+    ],
+)
+def test_a_level_that_there_is_not_is_refused(setting: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        job_of(study_of(with_settings(CLUSTER, [setting]), "study"))
+
+
 def test_points_of_the_same_chips_and_graphs_share_their_work(monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = [job_of(study_of(STUDY | {"budget": {"area": area}}, "study")) for area in (120.0, 300.0, 300.0)]
     shared, counts = Shared(), list[int]()

@@ -5,18 +5,21 @@ a change buys, in throughput where throughput is the objective. Every score here
 places anew (``score_on``), or a search proves the best of a space (``best_with``).
 """
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from phaze.errors import InfeasibleError, InputError
 from phaze.hardware.chip import Chip
+from phaze.placement.answer import document_of
 from phaze.search.answer import Best, best_of
 from phaze.search.baseline import scale_for
 from phaze.search.chips import SpaceChips, open_space
 from phaze.search.engine import workers
-from phaze.search.evaluation import exact_layers, plan_of
 from phaze.search.folder import RESULT
 from phaze.search.objective import Scale
 from phaze.search.plain import value_on
@@ -25,6 +28,7 @@ from phaze.search.run import search
 from phaze.search.shared import Shared
 from phaze.search.state import State
 from phaze.search.task import Job, tasks_for
+from phaze.search.ways import plan_found, way_names, zero_of
 from phaze.study.load import question_in
 
 # What names a chip whatever its constants are: two chips with these fields equal are the same choice.
@@ -66,23 +70,39 @@ def identity_of(opened: SpaceChips, number: int) -> tuple[int, ...]:
     return tuple(int(getattr(opened.chips, name)[number]) for name in IDENTITY)
 
 
-def plan_words(split: tuple[int, int, int], microbatch: int, recompute: str) -> str:
-    """A plan in words: pipeline x data x tensor, and how it is run."""
-    pipeline, data, tensor = split
-    return f"{pipeline} x {data} x {tensor}, microbatch {microbatch}, recompute {recompute}"
+def _recomputed(plan: Mapping[str, Any], choice: str) -> str:
+    """What is recomputed: the choice of all stages, or where it is made stage by stage in how many of them which."""
+    if choice != "best":
+        return choice
+    counts = Counter(stage["recompute"] for stage in plan["stages"])
+    if len(counts) == 1:
+        return str(next(iter(counts)))
+    parts = [f"{mode} in {count} of {len(plan['stages'])} stages" for mode, count in sorted(counts.items())]
+    return " and ".join(parts)
+
+
+def plan_words(model: Mapping[str, Any], plan: Mapping[str, Any], zero: int) -> str:
+    """A plan in words: pipeline x data x tensor, and how it is run; ``model`` names the way, as in a result."""
+    words = [f"{plan['pipeline']} x {plan['data']} x {model['tensor']}", f"microbatch {model['microbatch']}"]
+    words.append(f"recompute {_recomputed(plan, model['recompute'])}")
+    words += ["sequence parallel"] if model.get("sequence_parallel") else []
+    words += [f"{plan['chunks']} chunks a stage"] if plan.get("chunks", 1) > 1 else []
+    words += [f"ZeRO {zero}"] if zero else []
+    if plan.get("order") and plan["pipeline"] > 1 and plan["data"] > 1:
+        words.append("stages of a replica side by side" if plan["order"] == "pipeline" else "replicas side by side")
+    return ", ".join(words)
 
 
 def _plans(state: State, best: Best) -> tuple[str, ...]:
     """The plan of every model on the best chip."""
-    network, arrays, found = int(state.networks.of[best.chip]), state.arrays.taken(np.array([best.chip])), []
+    found = []
     for model, (task, ran) in enumerate(zip(state.networks.tasks_of(best.chip), best.ran, strict=True)):
-        way = task.ways[ran.way]
-        graph, name = task.graphs[way.graph], b"%d %d %d" % (network, model, way.graph)
-        seconds = exact_layers(graph, name, arrays, state.known).seconds
-        plan = plan_of(graph, seconds, way.recompute, state.job.hbm_bytes[best.hbm], task.training)
+        way, plan = task.ways[ran.way], plan_found(state, best.chip, model, ran.way, best.hbm)
         if plan is None:
             raise AssertionError(f"{task.name}: the answer's plan does not fit")
-        found.append(plan_words((len(plan.stages), plan.data, graph.width), graph.microbatch, way.recompute))
+        graph = task.graphs[way.graph]
+        named = {"tensor": graph.width, "microbatch": graph.microbatch, "recompute": way.recompute}
+        found.append(plan_words(named | way_names(task, way), document_of(plan.plan), zero_of(task)))
     return tuple(found)
 
 
@@ -95,15 +115,12 @@ def question_of(folder: str) -> Question:
     job = asked.job
     if said["study_digest"] != job.digest:
         raise InputError(folder, "result and study do not belong together", "search again")
-    if job.rules == "cluster":
-        raise InputError(folder, "a run under rules cluster cannot be explained yet", "search with icml24 to ask why")
     opened, number = open_space(job.space), int(said["chip"]["number"])
     require_of_job(said, job, opened, folder)
     chip = opened.chip(number, int(said["chip"]["hbm_bytes"]))
     scale = scale_for(job)
     plans = tuple(
-        plan_words((m["plan"]["pipeline"], m["plan"]["data"], m["tensor"]), m["microbatch"], m["recompute"])
-        for m in said["models"]
+        plan_words(model, model["plan"], zero_of(task)) for model, task in zip(said["models"], job.models, strict=True)
     )
     return Question(job, scale, opened, number, chip, score_on(job, scale, chip), plans)
 

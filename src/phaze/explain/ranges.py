@@ -1,8 +1,9 @@
 """How wrong a constant of the cost model may be before another chip or plan is best; what is best in the worst case.
 
-A constant c (clock, bandwidth of HBM, of the global buffer, of the links) is scaled for every chip of the space by a
-factor f, and these chips, the same ones with the same areas, are searched again. From f = 1 outwards the factors 1.1,
-1.5, 2, 4 and their inverses are tried until another chip is best; then the border is halved (by ratio) to within 5 %.
+A constant c (clock, bandwidth of HBM, of the global buffer, of each level of the network) is scaled for every chip of
+the space by a factor f, and these chips, the same ones with the same areas, are searched again. From f = 1 outwards
+the factors 1.1, 1.5, 2, 4 and their inverses are tried until another chip is best; then the border is halved (by ratio)
+to within 5 %.
 The same for chip and plans together:
 
     range = [f below, f above]: the answer was best at every factor tried between them
@@ -16,11 +17,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from phaze.explain.question import Found, Question, best_with, gain, score_on
+from phaze.search.changed import levels_of, with_bandwidths
 from phaze.search.chips import SpaceChips
 from phaze.search.shared import Shared
-from phaze.search.task import Job, at_link
+from phaze.search.task import Job
 
-CONSTANTS = ("clock", "HBM bandwidth", "buffer bandwidth", "link")
+OF_CHIPS = ("clock", "HBM bandwidth", "buffer bandwidth")
 OUTWARD = (1.1, 1.5, 2.0, 4.0)
 NEAR = 1.05
 
@@ -51,19 +53,26 @@ class WorstCase:
     relative: float
 
 
+def constants_of(question: Question) -> tuple[str, ...]:
+    """The constants of a run: those of its chips, and the bandwidth of every level of its network."""
+    return (*OF_CHIPS, *(level.name for level in levels_of(question.job)))
+
+
 def scaled(question: Question, factors: dict[str, float]) -> tuple[Job, SpaceChips]:
     """The job and its chips with constants times their factors; areas and what is in the space stay."""
-    job, opened = question.job, question.opened
-    chips, (clock, hbm, shared, link) = opened.chips, (factors.get(name, 1.0) for name in CONSTANTS)
+    job, opened, levels = question.job, question.opened, levels_of(question.job)
+    chips, (clock, hbm, shared) = opened.chips, (factors.get(name, 1.0) for name in OF_CHIPS)
+    links = [factors.get(level.name, 1.0) for level in levels]
     faster = replace(
         chips,
         clock_hz=chips.clock_hz * clock,
         hbm_bytes_per_s=chips.hbm_bytes_per_s * hbm,
         global_bytes_per_s=chips.global_bytes_per_s * shared,
-        link_bytes_per_s=chips.link_bytes_per_s * link,
+        link_bytes_per_s=chips.link_bytes_per_s * (links[0] if levels[0].of_chip else 1.0),
     )
-    models = tuple(at_link(task, task.training.link_bytes_per_s * link) for task in job.models)
-    return replace(job, models=models), replace(opened, kept=replace(opened.kept, chips=faster))
+    rates = [level.bandwidth_bytes_per_s * factor for level, factor in zip(levels, links, strict=True)]
+    changed = job if all(factor == 1.0 for factor in links) else with_bandwidths(job, rates)
+    return changed, replace(opened, kept=replace(opened.kept, chips=faster))
 
 
 def _border(best: Callable[[float], Found], same: Callable[[Found], bool], up: bool) -> tuple[float, Found | None]:
@@ -104,7 +113,7 @@ def _stays(question: Question, constant: str, best: Callable[[float], Found]) ->
 def ranges(question: Question, processes: int, tell: Callable[[str], None]) -> list[Stays]:
     """The range of every constant."""
     found, shared = [], Shared()
-    for constant in CONSTANTS:
+    for constant in constants_of(question):
         known = dict[float, Found]()
 
         def best(factor: float, constant: str = constant, known: dict[float, Found] = known) -> Found:
@@ -120,7 +129,7 @@ def ranges(question: Question, processes: int, tell: Callable[[str], None]) -> l
 
 def worst_case(question: Question, error: float, processes: int) -> WorstCase:
     """The best where every constant is lower by ``error``, and what the run's own chip reaches there."""
-    job, chips = scaled(question, dict.fromkeys(CONSTANTS, 1.0 - error))
+    job, chips = scaled(question, dict.fromkeys(constants_of(question), 1.0 - error))
     best = best_with(job, question.scale, processes, chips)
     own = score_on(job, question.scale, chips.chip(question.number, question.chip.hbm.size_bytes))
     return WorstCase(error, best.name, best.plans, best.gap, 1.0 + gain(best.score, own))

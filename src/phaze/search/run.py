@@ -178,7 +178,7 @@ def keep_times(state: State, shared: Shared | None) -> None:
     def work_out(index: Integers) -> list[list[LayerTimes]]:
         return layer_times_on(job, opened, state.networks, state.arrays, index, CHEAP, state.deadline)
 
-    if shared is None or job.rules == "cluster":
+    if shared is None:
         state.times = work_out(np.arange(len(opened)))
     else:
         state.times = shared.layer_times(job, opened.chips, work_out)
@@ -205,7 +205,7 @@ def begin(
         memories = list(range(len(job.hbm_bytes))) if limited else [len(job.hbm_bytes) - 1]
     rates = rates_of(job.objective, opened, list(job.hbm_bytes), job.models[0].training.devices)
     nothing = [np.full((len(task.ways), len(memories), len(arrays)), np.inf) for task in job.models]
-    known = Known() if shared is None or job.rules == "cluster" else shared.schedules(job)
+    known = Known() if shared is None else shared.schedules(job)
     floors = no_floors(job, len(arrays))
     state = State(job, opened, arrays, networks, scale, rates, memories, [], nothing, floors, known)
     state.deadline = deadline

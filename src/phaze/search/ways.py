@@ -65,6 +65,11 @@ def way_names(task: ModelTask, way: Way) -> dict[str, Any]:
     return {"sequence_parallel": graph.model.sequence_parallel, "attention": graph.attention}
 
 
+def zero_of(task: ModelTask) -> int:
+    """The ZeRO stage that a model is trained with; 0 where its rules know none."""
+    return task.job.zero if isinstance(task, ClusterTask) else 0
+
+
 def plan_found(state: State, chip: int, model: int, way: int, hbm: int) -> PlainPlan | None:
     """The plan of a way on a chip of a search, its joules counted; schedules that were found are not solved again."""
     task, value = state.networks.tasks_of(chip)[model], state.opened.chip(chip, state.job.hbm_bytes[hbm])

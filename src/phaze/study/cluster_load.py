@@ -1,7 +1,6 @@
 """Studies under rules ``cluster``: their cluster, stack and models made ready for a search."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from phaze.documents import Reader
 from phaze.errors import InputError
@@ -21,6 +20,7 @@ from phaze.placement.problem import Recompute
 from phaze.search.cluster_task import ClusterTask, ClusterTraining, serial_graph
 from phaze.search.space import Space
 from phaze.search.task import ways_of
+from phaze.study.network import changed_cluster
 from phaze.study.schema import ModelTable, StudyFile, TrainingTable
 
 
@@ -41,16 +41,7 @@ def _refuse_what_has_no_meaning(study: StudyFile, space: Space) -> None:
 
 def _cluster(study: StudyFile, space: Space, reader: Reader) -> tuple[Cluster, int]:
     """The cluster, as large as the job, and the devices of the job."""
-    cluster = load_cluster(study.training.cluster, reader, space.base)
-    link = study.cluster.link_bytes_per_s
-    if link is not None:
-        if len(cluster.levels) > 1:
-            raise InputError(
-                "cluster.link_bytes_per_s",
-                f"{cluster.name} has {len(cluster.levels)} levels, each with its own bandwidth",
-                "give a cluster file with other ones",
-            )
-        cluster = replace(cluster, levels=(replace(cluster.levels[0], bandwidth_bytes_per_s=link, of_chip=False),))
+    cluster = changed_cluster(load_cluster(study.training.cluster, reader, space.base), study.cluster)
     require_links(space.base, space.file.base, cluster, "space.base")
     devices = cluster.devices if study.training.devices is None else study.training.devices
     return grown(cluster, devices, "training.devices"), devices

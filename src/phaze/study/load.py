@@ -22,6 +22,7 @@ from phaze.search.papers import STUDY, Papers, Recorder, reader_of
 from phaze.search.space import Space, load_space
 from phaze.search.task import Job, ModelTask, ways_of
 from phaze.study.cluster_load import cluster_task, cluster_training, graph_files
+from phaze.study.network import changed_cluster, states_links
 from phaze.study.problem import graphs_text, problem_text, stated
 from phaze.study.schema import ModelTable, StudyFile, TrainingTable
 
@@ -83,16 +84,19 @@ def space_of(study: StudyFile, reader: Reader = read_text) -> Space:
 
 def _flat(study: StudyFile, space: Space, reader: Reader) -> Cluster:
     """The flat network of a job under rules icml24, as large as the job; where links are an axis, a chip's own."""
-    cluster, link = load_cluster(study.training.cluster, reader, space.base), study.cluster.link_bytes_per_s
+    cluster = load_cluster(study.training.cluster, reader, space.base)
     if len(cluster.levels) != 1:
         raise InputError(
             "training.cluster",
             f"{cluster.name} has {len(cluster.levels)} levels and rules icml24 know one flat link",
             'give a cluster of one level, such as paper-flat, or rules = "cluster"',
         )
-    if link is not None:
-        cluster = replace(cluster, levels=(replace(cluster.levels[0], bandwidth_bytes_per_s=link, of_chip=False),))
-    elif space.axes.links is None:
+    for name, changes in study.cluster.levels.items():
+        if changes.latency is not None:
+            where = f"cluster.levels.{name}.latency"
+            raise InputError(where, "rules icml24 know no latency", 'leave it out, or say rules = "cluster"')
+    cluster = changed_cluster(cluster, study.cluster)
+    if not states_links(study.cluster, cluster) and space.axes.links is None:
         require_links(space.base, space.file.base, cluster, "space.base")
     return cluster if study.training.devices is None else grown(cluster, study.training.devices, "training.devices")
 
@@ -207,7 +211,7 @@ def question_of(study: StudyFile, limit_s: float | None = None, reader: Reader =
     usual: list[bool | str] = ["best"] if study.rules == "cluster" else [False, True]
     tasks, models, cluster = _tasks(study, space, _recompute(study.training.recompute or usual), kept)
     baseline = load_chip(goal.baseline, kept)
-    if space.axes.links is None and study.cluster.link_bytes_per_s is None:
+    if space.axes.links is None and not states_links(study.cluster, cluster):
         require_links(baseline, goal.baseline, cluster, "objective.baseline")
     job = Job(
         study.name,

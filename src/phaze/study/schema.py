@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from phaze.documents import Bytes, BytesPerSecond, Count, Document, Format, Mm2, Positive, Share, Watts
+from phaze.documents import Bytes, BytesPerSecond, Count, Document, Format, Mm2, Positive, Seconds, Share, Watts
 from phaze.errors import InputError
 from phaze.evaluate.headroom import MOST_HEADROOM, parse_headroom
 from phaze.hardware.calibration import Basis
@@ -44,10 +44,19 @@ class ModelTable(Document):
     graphs: Annotated[list[str], Field(min_length=1)] | None = None
 
 
+class LevelChanges(Document):
+    """Changes of one level of a cluster: what one device sends through it, a message's latency, how many it joins."""
+
+    bandwidth: BytesPerSecond | None = None
+    latency: Seconds | None = None
+    size: Count | None = None
+
+
 class ClusterTable(Document):
-    """Changes of the cluster that ``training.cluster`` names."""
+    """Changes of the cluster that ``training.cluster`` names: the link of a flat one, or its levels by name."""
 
     link_bytes_per_s: BytesPerSecond | None = None
+    levels: dict[Name, LevelChanges] = Field(default_factory=dict)
 
 
 class BudgetTable(Document):
