@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Sets = list[tuple[str, str, tuple[MeasuredRun, ...]]]
 
-Silicon = Annotated[bool, typer.Option("--silicon", help="Area and power estimates against published dies and chips.")]
+Silicon = Annotated[bool, typer.Option("--silicon", help="Area, power and sustained rates against published chips.")]
 Operators = Annotated[
     bool, typer.Option("--operators", help="Operators, collectives and layers against measured ones.")
 ]
@@ -136,14 +136,20 @@ def _operators() -> Answer:
 
 def _silicon() -> Answer:
     from phaze.hardware.dies import compare_areas, compare_powers
+    from phaze.validate.silicon import check_silicon, silicon_document
 
-    areas, powers = compare_areas(), compare_powers()
+    areas, powers, clusters = compare_areas(), compare_powers(), check_silicon()
     document = {
         "area_mm2": [{**asdict(row), "error": row.error} for row in areas],
         "design_power_w": [{**asdict(row), "error": row.error} for row in powers],
+        "clusters": silicon_document(clusters),
     }
 
     def show(console: "Console") -> None:
+        from phaze.report.silicon_sheet import show_silicon
+
+        show_silicon(console, clusters)
+        console.print("\n[bold]Chips of version 1[/bold]\n")
         _show(console, "Area, mm2", areas)
         console.print()
         _show(console, "Design power, W", powers)

@@ -1,0 +1,60 @@
+"""Chips of clusters beside published figures, in the terminal."""
+
+from collections.abc import Sequence
+from statistics import median
+
+from rich.console import Console
+
+from phaze.cost.sustained import SustainedChip
+from phaze.report.terminal import signed, table
+from phaze.validate.silicon import SiliconCheck, SiliconRow, large_product_share
+
+FIGURES = (("area", "Area, mm2", 1.0), ("power", "Power, W", 1.0), ("rate", "Sustained rate, TFLOP/s", 1e-12))
+
+
+def show_silicon(console: Console, check: SiliconCheck) -> None:
+    """Every figure beside ours, then the clock that every chip holds."""
+    for figure, title, scale in FIGURES:
+        rows = [row for row in check.rows if row.figure == figure]
+        console.print(f"[bold]{title}[/bold]")
+        console.print(table(("", "part", "basis", "ours", "published", "error"), [_cells(r, scale) for r in rows], 3))
+        _median(console, rows)
+    console.print("[bold]Clock under the power limit[/bold]")
+    heads = ("", "full W", "limit W", "held GHz", "of", "share of peak", "")
+    console.print(table(heads, [_clock(held) for held in check.chips]))
+
+
+def _cells(row: SiliconRow, scale: float) -> tuple[str, ...]:
+    bound = "within" if row.error <= 0 else "above"
+    return (
+        row.chip,
+        row.part.replace("_", " "),
+        row.basis if row.seen else "unseen",
+        f"{row.predicted * scale:.0f}",
+        f"{'< ' if row.upper_bound else ''}{row.published * scale:.0f}",
+        bound if row.upper_bound else signed(row.error),
+    )
+
+
+def _median(console: Console, rows: Sequence[SiliconRow]) -> None:
+    judged = [r for r in rows if r.basis == "predicted" and r.part == "total" and not r.upper_bound]
+    if judged:
+        seen = [abs(r.error) for r in judged if r.seen]
+        unseen = [abs(r.error) for r in judged if not r.seen]
+        text = f"median error of what is predicted: {median(seen):.1%}" if seen else ""
+        text += f"; of chips added after the constants were frozen: {median(unseen):.1%}" if unseen else ""
+        console.print(text.lstrip("; "), markup=False)
+    console.print()
+
+
+def _clock(held: SustainedChip) -> tuple[str, ...]:
+    full, limit = held.full_power_w, held.chip.sustained_w
+    return (
+        held.chip.name,
+        "" if full is None else f"{full:.0f}",
+        "" if limit is None else f"{limit:.0f}",
+        f"{held.held_hz / 1e9:.2f}",
+        f"{held.chip.clock_hz / 1e9:.2f}",
+        f"{large_product_share(held):.3f}",
+        "" if held.refused is None else "refused",
+    )

@@ -1,0 +1,158 @@
+"""Chips of clusters against what is published and measured of them: area, power, sustained rate.
+
+A figure is ``fitted`` where a constant of the model was set by it, ``partly fitted`` where one of several was, or a
+flag of the chip was chosen with the figure in view, else ``predicted``. ``seen`` says whether the model could still
+change when the figure was first compared (docs/silicon.md lists every choice): chips of :data:`UNSEEN` were added after
+all constants were frozen.
+
+    area    all dies, mm2                          power   of a large product at the clock held, W
+    rate    of the measured product at the clock held, FLOP/s
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from phaze.cost.sustained import SustainedChip, sustain
+from phaze.hardware.dies import DieFile
+from phaze.hardware.library import read
+from phaze.hardware.silicon.area import SiliconAreas
+from phaze.hardware.silicon.files import accelerator_names, load_accelerator
+from phaze.hardware.silicon.power import product_power_at
+
+Figure = Literal["area", "power", "rate"]
+Basis = Literal["fitted", "partly fitted", "predicted"]
+FITTED: frozenset[tuple[str, Figure]] = frozenset(
+    {("a100-80gb", "area"), ("a100-pcie-80gb", "area"), ("tpu-v4i", "area"), ("a100-80gb", "rate")}
+)
+# AMD's interfaces are those of Aldebaran; operands shared in a cluster (H100, B200), the voltage's slope (MI325X over
+# MI300X) and the energy of a unit (TPU v4) were chosen with these figures in view.
+PARTLY_FITTED: frozenset[tuple[str, Figure]] = frozenset(
+    {
+        ("aldebaran", "area"),
+        ("mi250x", "area"),
+        ("b200", "rate"),
+        ("gh200", "rate"),
+        ("h100", "rate"),
+        ("mi325x", "rate"),
+        ("tpu-v4", "power"),
+    }
+)
+UNSEEN: frozenset[str] = frozenset()
+LARGE = 8192
+# A die photo's parts, and ours.
+PARTS = (
+    ("cores", ("arrays", "vector", "buffers")),
+    ("network", ("network",)),
+    ("global_buffer", ("global_buffer",)),
+    ("hbm_interface", ("hbm",)),
+    ("link_interface", ("links",)),
+    ("other", ("uncore",)),
+)
+PHOTOS = (("ga100", "a100-80gb"), ("aldebaran", "aldebaran"))
+FITTED_PARTS = frozenset({("aldebaran", "hbm_interface"), ("aldebaran", "link_interface")})
+
+
+@dataclass(frozen=True, slots=True)
+class SiliconRow:
+    """One figure of ours beside the published or measured one, in mm2, W or FLOP/s."""
+
+    chip: str
+    figure: Figure
+    part: str
+    basis: Basis
+    seen: bool
+    predicted: float
+    published: float
+    upper_bound: bool
+
+    @property
+    def error(self) -> float:
+        """Ours over the published one, less 1."""
+        return self.predicted / self.published - 1
+
+
+def _row(name: str, figure: Figure, predicted: float, published: float, upper_bound: bool = False) -> SiliconRow:
+    return SiliconRow(
+        name, figure, "total", _basis(name, figure), name not in UNSEEN, predicted, published, upper_bound
+    )
+
+
+def _basis(name: str, figure: Figure) -> Basis:
+    if (name, figure) in FITTED:
+        return "fitted"
+    return "partly fitted" if (name, figure) in PARTLY_FITTED else "predicted"
+
+
+def chip_rows(held: SustainedChip) -> Iterator[SiliconRow]:
+    """The figures of one chip that can be compared."""
+    chip, said, measured = held.chip, held.chip.published, held.chip.measured
+    if said.die_mm2 is not None and held.areas is not None:
+        yield _row(chip.name, "area", held.areas.total, said.die_mm2, said.die_is_upper_bound)
+    if measured.power_w is not None and held.node is not None and held.power is not None:
+        drawn = product_power_at(held.power, held.node, held.held_hz)
+        yield _row(chip.name, "power", drawn, measured.power_w)
+    if measured.rate_flops is not None and measured.rate_shape is not None:
+        yield _row(chip.name, "rate", held.rate_flops(*measured.rate_shape), measured.rate_flops)
+
+
+def _parts(areas: SiliconAreas, die: str, name: str) -> Iterator[SiliconRow]:
+    published = read(DieFile, "dies", die).components
+    ours = areas.by_part()
+    for component, parts in PARTS:
+        fitted = die == "ga100" or (die, component) in FITTED_PARTS
+        predicted = sum(ours[part] for part in parts)
+        known = next(value for key, value in published.items() if key == component)
+        yield SiliconRow(
+            name, "area", component, "fitted" if fitted else "predicted", True, predicted, known, False
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SiliconCheck:
+    """Every chip at the clock it holds, and every figure beside ours."""
+
+    chips: tuple[SustainedChip, ...]
+    rows: tuple[SiliconRow, ...]
+
+
+def check_silicon() -> SiliconCheck:
+    """All bundled chips of clusters."""
+    chips = tuple(sustain(load_accelerator(name)) for name in accelerator_names())
+    rows = [row for held in chips for row in chip_rows(held)]
+    areas = {held.chip.name: held.areas for held in chips}
+    for die, name in PHOTOS:
+        found = areas[name]
+        rows += [] if found is None else _parts(found, die, name)
+    return SiliconCheck(chips, tuple(rows))
+
+
+def large_product_share(held: SustainedChip) -> float:
+    """Of its peak that a chip sustains on a product of 8192 x 8192 x 8192."""
+    return held.rate_flops(LARGE, LARGE, LARGE) / held.chip.peak_flops
+
+
+def silicon_document(check: SiliconCheck) -> dict[str, Any]:
+    """As plain values in SI units and mm2."""
+    return {
+        "rows": [{**asdict(row), "error": row.error} for row in check.rows],
+        "chips": [_chip_document(held) for held in check.chips],
+    }
+
+
+def _chip_document(held: SustainedChip) -> dict[str, Any]:
+    chip, areas = held.chip, held.areas
+    return {
+        "chip": chip.name,
+        "technology": chip.technology,
+        "area_mm2": None if areas is None else areas.total,
+        "area_by_part_mm2": None if areas is None else areas.by_part(),
+        "clock_hz": chip.clock_hz,
+        "held_clock_hz": held.held_hz,
+        "sustained_limit_w": chip.sustained_w,
+        "full_power_w": held.full_power_w,
+        "held_power_w": held.held_power_w,
+        "accepted": held.refused is None,
+        "refused": held.refused,
+        "large_product_share": large_product_share(held),
+    }
