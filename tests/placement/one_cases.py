@@ -93,6 +93,7 @@ def mixed(seed: int, chain: bool, most_layers: int = 4) -> Problem:
         last_stage_recomputes=rng.random() < 0.6,
         link_bytes_per_s=link,
         piece_start_s=rng.choice([0.0, 0.2]),
+        reduction=rng.choice(["share", "layers"]),
     )
     sharded = {layer.id: rng.random() < 0.5 for layer in problem.graphs[0].layers}
     graphs = tuple(

@@ -11,7 +11,9 @@ backward pass there is still seen
 
     open = max over k of (r_k + ... + r_L) - (b_{k+1} + ... + b_L)                          (:func:`open_reduction_s`)
 
-and for L equal layers ``r`` if r <= b, else ``L (r - b) + b``: the network falls behind by r - b a layer.
+and for L equal layers ``r`` if r <= b, else ``L (r - b) + b``: the network falls behind by r - b a layer
+(:func:`open_reduction_of_equal_layers_s`). Placement counts the parameters of a stage in layers of one size, so there L
+need be no whole number.
 
 **Weights.** Under ZeRO 3 the weights of a layer are gathered before it runs, those of the next layer while it runs.
 With g_1 ... g_L the network's time for each layer and f_1 ... f_L the pass,
@@ -22,6 +24,11 @@ for equal layers ``g + (L - 1) max(0, g - f)``.
 """
 
 from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
 
 
 def open_reduction_s(reductions_s: Sequence[float], backwards_s: Sequence[float]) -> float:
@@ -35,11 +42,9 @@ def open_reduction_s(reductions_s: Sequence[float], backwards_s: Sequence[float]
     return worst
 
 
-def open_reduction_of_equal_layers_s(reduction_s: float, backward_s: float, layers: int) -> float:
-    """The same of ``layers`` equal ones: r if r <= b, else L (r - b) + b."""
-    if layers == 0 or reduction_s <= backward_s:
-        return reduction_s if layers else 0.0
-    return layers * (reduction_s - backward_s) + backward_s
+def open_reduction_of_equal_layers_s(reduction_s: float, backward_s: float, layers: Floats) -> Floats:
+    """The same of stages with so many equal layers, at least one: r if r <= b, else r + (L - 1) (r - b)."""
+    return np.asarray(reduction_s + (layers - 1) * max(0.0, reduction_s - backward_s))
 
 
 def open_gathers_s(gathers_s: Sequence[float], passes_s: Sequence[float]) -> float:

@@ -38,7 +38,7 @@ from phaze.hardware.chip import (
     lane_feed_bytes_per_cycle,
 )
 from phaze.hardware.cluster import Cluster, Level, LevelKind
-from phaze.hardware.stack import Fusion, Kernel, Optimizer, Precision, ScheduleRule, Stack
+from phaze.hardware.stack import Fusion, Kernel, Optimizer, Precision, ScheduleRule, Stack, Synchronisation
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=64)]
 Text = Annotated[str, Field(min_length=1, max_length=400)]
@@ -288,6 +288,7 @@ class StackFile(Document):
     balances_stages: bool = False
     gradient_bytes: NonNegative = 0.0
     attention: Kernel = "fused"
+    synchronisation: Synchronisation = "share"
     notes: Text | None = None
     sources: Sources = Field(default_factory=dict)
 

@@ -10,6 +10,7 @@ ScheduleRule = Literal["serial", "companions", "links", "overlap", "icml24"]
 Precision = Literal["fp32", "bf16", "fp8"]
 Optimizer = Literal["sgd", "adam"]
 Kernel = Literal["eager", "fused"]
+Synchronisation = Literal["share", "layers"]
 # Traces, operator times and collectives are those of 16-bit values.
 PRICED_PRECISION: Precision = "bf16"
 
@@ -23,7 +24,9 @@ class Stack:
     ``host_s``: host time to launch one operator. ``hides_tensor_collectives``: the backward all-reduce runs behind
     the weight-gradient products. ``piecewise_collectives``: gathers and scatters of a tensor group are cut into pieces
     that run behind the products next to them. ``hidden_synchronisation``: share of the data-parallel reduction behind
-    the backward pass. ``scatter_gather``: a tensor group sends each byte between stages once.
+    the backward pass, and of ZeRO's collectives. ``synchronisation``: whether the reduction hides that share, or runs
+    layer by layer behind the last backward pass. ``scatter_gather``: a tensor group sends each byte between stages
+    once.
     ``optimizer_traffic_bytes``: HBM bytes that one update moves for a parameter. ``state_bytes``: bytes held for a
     parameter (weight, gradient, master weight, moments). ``reserve_bytes``: memory the framework keeps for itself.
     ``trims_recompute``: a compiler leaves out of a second forward pass what the backward pass does not read.
@@ -51,6 +54,7 @@ class Stack:
     balances_stages: bool = False
     gradient_bytes: float = 0.0
     attention: Kernel = "fused"
+    synchronisation: Synchronisation = "share"
 
     def __post_init__(self) -> None:
         for field in ("host_s", "optimizer_traffic_bytes", "state_bytes", "reserve_bytes", "gradient_bytes"):

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from phaze.evaluate.layers import LayerCost
 from phaze.placement.charts import is_chain
-from phaze.placement.one.end import synchronisation_s
+from phaze.placement.one.end import least_synchronisation_s as synchronisation_s
 from phaze.placement.one.layout import Shape, boundary_levels, replicas_by_level
 from phaze.placement.one.prepare import Width, flying_of, prepared, room_of, stages_of
 from phaze.placement.one.problem import Problem

@@ -11,11 +11,13 @@ from math import fsum
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from phaze.placement.one.check_events import run_events
 from phaze.placement.one.check_layout import Priced, Stated, crossed_level, replica_members
 from phaze.placement.one.problem import ROUNDING, LayerGraph, Problem
 
+Floats = npt.NDArray[np.float64]
 TOLERANCE = 1e-9
 # Beyond so many events a document's simulation is taken on trust.
 MOST_EVENTS = 400_000
@@ -109,6 +111,19 @@ def _with_waits(stated: Stated, sums: dict[str, float], stage: Mapping[str, Any]
     return forward_s, backward_s
 
 
+def _behind_backward(stated: Stated, counted: Floats, whole_s: Floats) -> Floats:
+    """What is seen of reductions that run layer by layer: the last one, or all but what backward passes cover."""
+    blocks = [la for la, extra in zip(stated.graph.layers, stated.extras, strict=True) if extra.block]
+    layers = blocks[:1] or stated.graph.layers
+    size = fsum(layer.parameter_bytes for layer in layers) / len(layers)
+    behind_s = fsum(layer.backward_s for layer in layers) / len(layers)
+    if size == 0:
+        return whole_s * (1 - stated.problem.rules.hidden)
+    once_s = float(stated.prices.all_reduce_s(replica_members(stated), np.array([size]))[0])
+    many = np.maximum(counted / size, 1.0)
+    return np.minimum(whole_s, np.maximum(once_s, many * once_s - (many - 1) * behind_s))
+
+
 def _end(stated: Stated, parameters: Sequence[float]) -> tuple[float, float]:
     """Synchronisation and optimizer step of the stage whose end counts."""
     problem, data = stated.problem, stated.data
@@ -119,7 +134,10 @@ def _end(stated: Stated, parameters: Sequence[float]) -> tuple[float, float]:
         syncs = stated.prices.gather_s(replica_members(stated), counted)
     else:
         syncs = stated.prices.all_reduce_s(replica_members(stated), counted)
-    syncs = syncs * (0.0 if problem.zero == 3 else 1 - problem.rules.hidden)
+    if problem.rules.reduction == "layers" and problem.zero < 2 and problem.rules.link_bytes_per_s is None:
+        syncs = _behind_backward(stated, counted, syncs)
+    else:
+        syncs = syncs * (0.0 if problem.zero == 3 else 1 - problem.rules.hidden)
     steps = np.zeros(len(counted))
     if problem.hbm_bytes_per_s is not None:
         moved = counted / problem.sent_bytes * problem.optimizer_traffic_bytes

@@ -40,9 +40,14 @@ ZeRO z shares state out over replicas: d1, d2, d3 are d where z is at least 1, 2
     z = 2      v = 0                     u = sum over l of gather_d(w_l)   sync = gather_d(w(X))
     z = 3      v = sum of gather_d(w_l)  u = 2 v                           sync = 0
 
-**End.** E(X) = (1 - h) sync + N traffic / d1 / HBM bandwidth; with a flat link 4 (d - 1)/d w(X) / B. It is that of the
-slowest or of the first stage. Tied layers in several stages add Y, an all-reduce for each group over the outermost
-level that the pipeline crosses. The batch time is that of the family (:mod:`phaze.placement.one.rules`).
+**End.** E(X) = (1 - h) sync + N traffic / d1 / HBM bandwidth; with a flat link 4 (d - 1)/d w(X) / B. Where
+gradients are reduced layer by layer behind the last backward pass (z = 0, 1), of sync is exposed instead
+
+    min( reduce_d(w(X)),  r + (L - 1) max(0, r - b) )      r = reduce_d(w_l), L = max(1, w(X) / w_l)     (end)
+
+in layers l of one size, w_l the bytes and b = b_l the backward pass of a block (of layers on average if there is none).
+E is that of the slowest or of the first stage. Tied layers in several stages add Y, an all-reduce for each group over
+the outermost level that the pipeline crosses. The batch time is that of the family (:mod:`phaze.placement.one.rules`).
 """
 
 from collections.abc import Sequence
@@ -163,6 +168,15 @@ class Problem:
             if graph.width == width:
                 return graph, extras
         raise InputError("tensor", f"width {width} is missing", f"given are {[g.width for g in self.graphs]}")
+
+    def reduced_layer(self, width: int) -> tuple[float, float]:
+        """w_l and b_l of the layers in which a reduction is counted: a block, or the mean of all layers."""
+        graph, extras = self.graph(width)
+        block = next((layer for layer, extra in zip(graph.layers, extras, strict=True) if extra.block), None)
+        if block is not None:
+            return block.parameter_bytes, block.backward_s
+        sums = [sum(getattr(layer, name) for layer in graph.layers) for name in ("parameter_bytes", "backward_s")]
+        return sums[0] / len(graph.layers), sums[1] / len(graph.layers)
 
     def rounds(self, data: int) -> int:
         """Microbatches of one replica, m."""

@@ -26,6 +26,7 @@ Number = TypeVar("Number", float, npt.NDArray[np.float64])
 Flying = Literal["number", "all", "capped"]
 StageRule = Literal["layers", "icml24"]
 EndRule = Literal["slowest", "first"]
+Reduction = Literal["share", "layers"]
 Mode = Literal["none", "selective", "full"]
 Order = Literal["", "pipeline", "data"]
 MODES: tuple[Mode, ...] = ("none", "selective", "full")
@@ -90,7 +91,8 @@ class Rules:
     4 (d - 1)/d w / link, else what prices say. ``modes``: what recompute "best" chooses from. ``unsplit_stages``: a
     stage without a sharded layer takes one device. ``last_stage_recomputes``: in icml24 it never does.
     ``orders`` of stages and replicas, and ``zeros``, stages of ZeRO, that are allowed. ``hidden``: share of the
-    collectives over replicas that is overlapped, as far as there is work beside them. ``piece_start_s``: what a chunk
+    collectives over replicas that is overlapped, as far as there is work beside them. ``reduction``: what is exposed of
+    the reduction of gradients at the end, a ``share`` or by ``layers``. ``piece_start_s``: what a chunk
     beyond the first adds to each pass of its stage.
     """
 
@@ -105,6 +107,7 @@ class Rules:
     zeros: tuple[int, ...] = ZEROS
     link_bytes_per_s: float | None = None
     hidden: float = 0.0
+    reduction: Reduction = "share"
     piece_start_s: float = 0.0
 
 

@@ -33,6 +33,7 @@ def stack_rules(stack: Stack, families: tuple[Family, ...]) -> Rules:
         "cluster",
         families,
         hidden=stack.hidden_synchronisation,
+        reduction=stack.synchronisation,
         piece_start_s=LAUNCHES_A_CHUNK * stack.host_s,
     )
 
