@@ -17,9 +17,11 @@ def test_an_own_model_is_planned_and_its_plan_shown_without_running_it(
     monkeypatch.chdir(tmp_path)
     Path("model.py").write_text(MODEL, encoding="utf-8")
     Path("widths.py").write_text("HIDDEN = 64\n", encoding="utf-8")
-    asked = ("plan", "--model", "model.py:build", "--chip", "h100", "--devices", 4, "--batch", 8, "--microbatch", "1,2")
+    job = ("plan", "--model", "model.py:build", "--chip", "h100", "--devices", 4, "--batch", 8, "--microbatch", "1")
+    asked = (*job, "--tensor", "1,2")
     first = phaze(*asked, "--json")
-    assert first.code == 0 and "traced 2 of 2" in first.err
+    assert first.code == 0 and "traced 3 of 3" in first.err, "width 1; 2 without and with sequence parallelism"
+    assert "widths 1, 2, 4, 8; tensor-parallel plan: inferred, proved on two ranks" in first.err
     found = json.loads(first.out)
     assert found["feasible"] and found["job"]["model"] == "model.py:build" and found["tensor"] == 1
     again = phaze(*asked, "--json")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from phaze.cli.answer import Answer, answering
+from phaze.cli.tensor_plan import TpPlan, announce, with_plan
 from phaze.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ Fusion = Annotated[
     typer.Option(help="none, chains, elementwise, or full: also epilogues of products."),
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Trace PyTorch even if the graph comes along.")]
+ShowPlan = Annotated[
+    bool, typer.Option("--show-plan", help="Print the tensor-parallel plan as a file that --tp-plan takes back.")
+]
 Check = Annotated[bool, typer.Option("--check", help="List the operators that phaze does not know, all at once.")]
 
 
@@ -52,6 +56,8 @@ def graph(
     fusion: Fusion = "none",
     fresh: Fresh = False,
     check: Check = False,
+    tp_plan: TpPlan = None,
+    show_plan: ShowPlan = False,
 ) -> Answer:
     """Show a model as layers of operators, forward and backward, on one rank.
 
@@ -77,7 +83,55 @@ def graph(
         sequence_parallel=sequence_parallel,
         fresh=fresh,
     )
-    return _check(request) if check else _answer(fuse.fuse(sources.load(request), fusion))
+    if check:
+        return _check(request)
+    place = with_plan(model, tp_plan)
+    if show_plan:
+        return _show_plan(place)
+    traced = _traced(place, request)
+    return _answer(fuse.fuse(sources.load(request) if traced is None else traced, fusion))
+
+
+def _traced(place: str, request: "Request") -> "Model | None":
+    """An own model or a configuration, kept between commands; None for what is built in or a graph."""
+    from phaze.graph.supply.point import Point
+    from phaze.graph.supply.supply import Traced, supply_of
+    from phaze.report.terminal import tracing
+
+    if request.family or (":" not in place and not place.endswith(".json") and "/" not in place and "@" not in place):
+        return None
+    supply = supply_of(place, fresh=request.fresh)
+    if not isinstance(supply, Traced):
+        return None
+    length = supply.facts.length(request.sequence)
+    spread = request.sequence_parallel and request.tensor > 1
+    point = Point(request.tensor, request.microbatch, length, request.attention, spread)
+    if request.microbatch < 1:
+        raise InputError("--microbatch", f"{request.microbatch} is not a positive number")
+    for fault in supply.prepare([point], tracing).values():
+        raise fault
+    announce(place, request.sequence)
+    return supply.model(point)
+
+
+def _show_plan(place: str) -> Answer:
+    """The tensor-parallel plan of a model that is traced."""
+    from phaze.graph.supply.supply import Traced, supply_of
+    from phaze.graph.tensor_plan import plan_text
+
+    supply = supply_of(place)
+    if not isinstance(supply, Traced):
+        raise InputError("--show-plan", f"{place} is built in, with a plan of its own", "name your own model")
+    facts = supply.facts
+    supply.close()
+    if facts.plan is None:
+        raise InputError(place, f"its tensor-parallel plan is {facts.basis}", "there is none to show")
+    document = dict(facts.plan)
+
+    def show(console: "Console") -> None:
+        console.print(plan_text(document), markup=False, soft_wrap=True, end="")
+
+    return Answer((document,), show)
 
 
 def _answer(model: "Model") -> Answer:

@@ -8,6 +8,7 @@ import typer
 from phaze.cli.answer import Answer, answering
 from phaze.cli.graph import SOURCES
 from phaze.cli.place import Perfetto, write_trace
+from phaze.cli.tensor_plan import TpPlan, announce, with_plan
 from phaze.errors import InputError
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ def plan(
     fixed: Fixed = None,
     html: Html = None,
     perfetto: Perfetto = None,
+    tp_plan: TpPlan = None,
 ) -> Answer:
     """Split a training job over devices: stages, copies, tensor width, microbatch, recompute. Will it fit?
 
@@ -94,7 +96,7 @@ def plan(
 
     name, sizes = _model(model, gpt, llama, sequence)
     asked = Asked(
-        model=name,
+        model=with_plan(name, tp_plan),
         sizes=sizes,
         chip=chip,
         devices=devices,
@@ -193,6 +195,8 @@ def _planned(asked: "Asked", perfetto: str | None) -> Answer:
     from phaze.report.terminal import tracing
 
     request = request_of(asked, tracing)
+    if asked.sizes is None:
+        announce(asked.model, asked.sequence)
     found = _tried(request)
     hbm_bytes = request.setting.chip.hbm.size_bytes
     if all(candidate.plan is None for candidate in found):

@@ -19,6 +19,7 @@ def formats() -> "dict[str, Format]":
     from phaze.evaluate.run_file import RUN
     from phaze.front.schema import FRONT
     from phaze.graph.store_check import FORMAT as GRAPH
+    from phaze.graph.tensor_plan import FORMAT as TENSOR_PLAN
     from phaze.hardware.dies import DIE
     from phaze.hardware.files import CHIP, CLUSTER, STACK
     from phaze.hardware.ownership import OWNERSHIP
@@ -31,7 +32,7 @@ def formats() -> "dict[str, Format]":
     from phaze.study.schema import STUDY
 
     hardware = (ACCELERATOR, CHIP, CLUSTER, DIE, NODE, OWNERSHIP, SPACE, STACK, TECHNOLOGY)
-    known = (*hardware, FRONT, GRAPH, OPERATORS, PROFILE, RUN, STUDY)
+    known = (*hardware, FRONT, GRAPH, OPERATORS, PROFILE, RUN, STUDY, TENSOR_PLAN)
     return {found.name: found for found in sorted(known, key=lambda found: found.name)}
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from phaze.cli.answer import Answer, answering
+from phaze.cli.tensor_plan import TpPlan, announce, with_plan
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -56,9 +57,15 @@ def settled(study: str | None, models: list[str] | None, settings: list[str]) ->
         raw, where = default_study(_name(models or [])), "--model"
         raw["models"] = list(models or [])
     from phaze.report.terminal import tracing
-    from phaze.study.own import with_own_models
+    from phaze.study.own import own_places, with_own_models
 
-    return with_own_models(with_settings(raw, settings), where, tracing), where
+    set_up = with_settings(raw, settings)
+    found = with_own_models(set_up, where, tracing)
+    training = set_up.get("training")
+    length = training.get("sequence") if isinstance(training, dict) else None
+    for place in own_places(set_up):
+        announce(place, length if isinstance(length, int) else None)
+    return found, where
 
 
 def _stopped(limit_s: float, loaded_s: float, folder: Path) -> str:
@@ -83,6 +90,7 @@ def search(
     attention: Attention = None,
     headroom: Headroom = None,
     settings: Settings = None,
+    tp_plan: TpPlan = None,
 ) -> Answer:
     """Search the best chip and the best placement on it, together, to a proven gap.
 
@@ -102,7 +110,7 @@ def search(
     chosen = [*(settings or []), *([f"search.gap={gap!r}"] if gap is not None else [])]
     given = {"rules": rules, "training.attention": attention, "training.headroom": headroom}
     chosen += [f"{key}={dumps(value)}" for key, value in given.items() if value is not None]
-    raw, where = settled(study, model, chosen)
+    raw, where = settled(study, [with_plan(name, tp_plan) for name in model or []], chosen)
     checked = study_of(raw, where)
     folder = Path(out) if out is not None else Path("runs") / checked.name
     question = question_of(checked)

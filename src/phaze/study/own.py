@@ -12,6 +12,7 @@ from phaze.graph.ir import Attention
 from phaze.graph.supply.point import Facts, Point
 from phaze.graph.supply.supply import GraphFile, Traced, supply_of
 from phaze.graph.supply.tracing import Watch, silent
+from phaze.graph.tensor_plan import place_and_plan
 from phaze.hardware.library import load_built_stack, load_cluster
 from phaze.study.load import study_of
 from phaze.study.schema import ModelTable, StudyFile
@@ -24,6 +25,7 @@ def is_place(text: str) -> bool:
 
 def name_of(place: str) -> str:
     """What a model is called: ``my_model.py:build`` is my-model-build, a configuration has the name of its folder."""
+    place = place_and_plan(place)[0]
     path, _, function = place.rpartition(":") if ":" in place else (place, "", "")
     stem = Path(path).parent.name if Path(path).name == "config.json" and Path(path).parent.name else Path(path).stem
     return re.sub("[^a-z0-9.]+", "-", f"{stem}-{function}".lower()).strip("-.") or "model"
@@ -47,7 +49,7 @@ def _points(study: StudyFile, table: ModelTable, facts: Facts) -> list[Point]:
         for attention in _attentions(study)
         for microbatch in sorted(set(training.microbatches))
         for width in table.widths or facts.widths
-        for spread in ((False, True) if asked == "best" and width > 1 else (asked is True,))
+        for spread in ((False, True) if asked == "best" and width > 1 and facts.shards else (asked is True,))
     ]
 
 
@@ -64,6 +66,14 @@ def _graphs(place: str, study: StudyFile, table: ModelTable, where: str, watch: 
     if not kept:
         raise failed[min(failed)]
     return [supply.file(point) for point in dict.fromkeys(kept)]
+
+
+def own_places(raw: Mapping[str, Any]) -> list[str]:
+    """The models of a study's list that lead to code, a configuration or a graph."""
+    entries = raw.get("models")
+    return (
+        [entry for entry in entries if isinstance(entry, str) and is_place(entry)] if isinstance(entries, list) else []
+    )
 
 
 def with_own_models(raw: Mapping[str, Any], where: str, watch: Watch = silent) -> dict[str, Any]:

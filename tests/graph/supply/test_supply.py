@@ -105,7 +105,7 @@ def test_an_own_model_is_traced_at_every_point_and_then_needs_no_torch(
     first.prepare(points, lambda done, total, what: seen.append((done, total)))
     first.close()
     assert seen == [(1, 3), (2, 3), (3, 3)]
-    assert first.facts.sequence == 32 and not first.facts.fixed and first.facts.widths == (1,)
+    assert first.facts.sequence == 32 and not first.facts.fixed and first.facts.widths == (1, 2, 4, 8)
     assert [first.model(point).microbatch for point in points] == [1, 2, 2]
     assert first.model(points[2]).sequence == 16 and len(first.model(points[0]).calls) == 5
     assert capfd.readouterr().out == ""

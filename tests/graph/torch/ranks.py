@@ -1,78 +1,20 @@
-"""Tensor-parallel ranks as threads on real tensors: collectives really exchange, so gradients can be compared."""
+"""A model and its tensor-parallel ranks on real tensors: losses and gradients, to be compared."""
 
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
 from phaze.graph.torch.blocks import find_blocks
 from phaze.graph.torch.program import Program, Shape, Source
+from phaze.graph.torch.ranks import Exchange, Lost, in_ranks
 from phaze.graph.torch.replacements import Kernels
 from phaze.graph.torch.shard import Sharding, shard_model
-
-Lost = tuple[str, int]
-
-
-@dataclass(slots=True)
-class Board:
-    """Where ranks put what they send; ``lost`` is the collective that does not happen: all_gather or sum, number."""
-
-    width: int
-    lost: Lost | None = None
-    slots: list[Any] = field(default_factory=list)
-    barrier: threading.Barrier = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.slots = [None] * self.width
-        self.barrier = threading.Barrier(self.width, timeout=60)
-
-
-class Exchange(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Gives the collective operators a meaning for one rank."""
-
-    def __init__(self, board: Board, rank: int) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.board, self.rank = board, rank
-        self.counts = {"all_gather": 0, "sum": 0, "max": 0}
-
-    def __torch_dispatch__(
-        self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        name = str(func)
-        if not name.startswith("phaze."):
-            return func(*args, **(kwargs or {}))
-        kind = name.split(".")[1]
-        if kind == "shard":
-            return args[0].chunk(self.board.width, args[1])[self.rank].clone()
-        sent = self._swap(args[0])
-        group = kind if kind == "all_gather" else "max" if kind == "all_reduce_max" else "sum"
-        if (group, self.counts[group]) == self.board.lost:
-            sent = [args[0] if kind == "all_gather" else torch.zeros_like(args[0]) for _ in sent]
-            sent[self.rank] = args[0]
-        self.counts[group] += 1
-        return self._combine(kind, sent, args)
-
-    def _combine(self, kind: str, sent: list[Tensor], args: tuple[Any, ...]) -> Tensor:
-        if kind == "all_reduce_max":
-            return torch.stack(sent).amax(0)
-        if kind == "all_gather":
-            return torch.cat(sent, args[1])
-        total = torch.stack(sent).sum(0)
-        return total if kind == "all_reduce" else total.chunk(self.board.width, args[1])[self.rank].clone()
-
-    def _swap(self, x: Tensor) -> list[Tensor]:
-        self.board.slots[self.rank] = x
-        self.board.barrier.wait()
-        sent = list(self.board.slots)
-        self.board.barrier.wait()
-        return sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,33 +117,14 @@ def ranks(
     source: Source, shape: Shape, weights: dict[str, Tensor], sequence_parallel: bool, lost: Lost | None = None
 ) -> list[Outcome]:
     """All ranks of the sharded model, each in a thread of its own."""
-    width = 2
-    board = Board(width, lost)
-    outcomes: list[Outcome | None] = [None] * width
-    faults: list[BaseException] = []
+    built = [_rank(source, shape, weights, sequence_parallel, rank) for rank in range(2)]
 
-    def run(rank: int) -> None:
-        try:
-            program, sharding = built[rank]
-            mode = Exchange(board, rank)
-            with mode:
-                loss, gradients = _outcome(program, Kernels(False, sharding.vocabulary))
-            outcomes[rank] = Outcome(
-                loss, gradients, _inside(program.module), mode.counts["sum"], _summed(source, gradients)
-            )
-        except BaseException as fault:
-            faults.append(fault)
-            board.barrier.abort()
+    def run(rank: int, mode: Exchange) -> Outcome:
+        program, sharding = built[rank]
+        loss, gradients = _outcome(program, Kernels(False, sharding.vocabulary))
+        return Outcome(loss, gradients, _inside(program.module), mode.counts["sum"], _summed(source, gradients))
 
-    built = [_rank(source, shape, weights, sequence_parallel, rank) for rank in range(width)]
-    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(width)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if faults:
-        raise faults[0]
-    return [outcome for outcome in outcomes if outcome is not None]
+    return in_ranks(2, run, lost)
 
 
 def _rank(

@@ -40,7 +40,9 @@ class Point:
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What is known of a model that can be traced: its usual ``sequence``, the ``longest`` (None: any), whether it is
-    ``fixed``, the widths that divide it, and ``refused``: why each other usual width does not."""
+    ``fixed``, the widths that divide it, and ``refused``: why each other usual width does not. ``basis`` says where its
+    tensor-parallel plan comes from; ``plan`` is that plan (``phaze.tensor-plan/1``) where it is not its library's own.
+    """
 
     name: str
     sequence: int
@@ -48,6 +50,13 @@ class Facts:
     fixed: bool
     widths: tuple[int, ...]
     refused: tuple[tuple[int, str], ...] = ()
+    basis: str = ""
+    plan: Mapping[str, Any] | None = None
+
+    @property
+    def shards(self) -> bool:
+        """Whether it can be run with sequence parallelism."""
+        return self.plan is None or bool(self.plan["sequence_parallel"])
 
     def length(self, asked: int | None) -> int:
         """The sequence to use: its own if none is asked for."""
@@ -67,6 +76,8 @@ class Facts:
             "fixed": self.fixed,
             "widths": list(self.widths),
             "refused": [list(row) for row in self.refused],
+            "basis": self.basis,
+            "plan": None if self.plan is None else dict(self.plan),
         }
 
 
@@ -79,4 +90,6 @@ def facts_of(raw: Mapping[str, Any]) -> Facts:
         bool(raw["fixed"]),
         tuple(int(width) for width in raw["widths"]),
         tuple((int(width), str(reason)) for width, reason in raw["refused"]),
+        str(raw["basis"]),
+        None if raw["plan"] is None else dict(raw["plan"]),
     )

@@ -5,6 +5,7 @@
     graph.json              a phaze.graph/1 file: the one point it was traced at
     config.json, a folder   a configuration of transformers, traced
     file.py:function        the user's code, traced; also package.module:function
+    PLACE@plan.toml         either of these with a tensor-parallel plan of one's own
 
 Traces are kept (:mod:`phaze.graph.supply.cache`). :meth:`Supply.prepare` traces what is missing of many points at once,
 in processes of their own.
@@ -26,6 +27,7 @@ from phaze.graph.sources import need_torch
 from phaze.graph.supply.cache import GraphCache, Known, cache_folder
 from phaze.graph.supply.point import USUAL_WIDTHS, Facts, Point
 from phaze.graph.supply.tracing import Watch, Workshop, silent
+from phaze.graph.tensor_plan import place_and_plan
 
 
 class Supply(Protocol):
@@ -192,7 +194,8 @@ class Traced:
                     "plan it first: phaze plan --model",
                 )
             need_torch(self.place, loads=False)
-            self.workshop = Workshop(self.place, self.workers)
+            plan = None if self.known is None else self.known.facts.plan
+            self.workshop = Workshop(self.place, self.workers, plan=plan)
         return self.workshop
 
     @property
@@ -201,8 +204,8 @@ class Traced:
         return self._opened().facts
 
     def options(self, microbatches: Sequence[int]) -> tuple[tuple[int, ...], tuple[bool, ...]]:
-        """All of them, both ways."""
-        return tuple(microbatches), (False, True)
+        """All of them; with sequence parallelism where that was proved."""
+        return tuple(microbatches), (False, True) if self.facts.shards else (False,)
 
     def prepare(self, points: Sequence[Point], watch: Watch = silent) -> Mapping[Point, InputError]:
         """Trace what is not kept, then end the processes that did."""
@@ -249,11 +252,12 @@ class Traced:
 
 def supply_of(model: str, *, fresh: bool = False, runs: bool = True, cache: GraphCache | None = None) -> Supply:
     """What ``--model`` names; unless it ``runs`` code, as far as that was traced before."""
-    if ":" in model:
-        return _traced(model, fresh, runs, cache)
-    path = Path(model)
+    place, plan = place_and_plan(model)
+    path = Path(place)
     if path.is_dir() and (path / "config.json").is_file():
-        return _traced(str(path / "config.json"), fresh, runs, cache)
+        place = str(path / "config.json")
+    if plan is not None or ":" in place or place != model:
+        return _traced(place if plan is None else f"{place}@{plan}", fresh, runs, cache)
     if model.endswith(".json") or model == "-":
         text, where = read_text(model)
         raw = documents.parse(text, "json", where)

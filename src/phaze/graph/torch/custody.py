@@ -4,10 +4,13 @@ Tensors are known by identity, so they are kept: as they are made (``own``), as 
 cut off for a region that reads them.
 """
 
+from contextlib import AbstractContextManager, nullcontext
+
 import torch
 
 from phaze.errors import InputError
 from phaze.graph.torch.entry import enter
+from phaze.graph.torch.follow import Sizes
 from phaze.graph.torch.record import Recorder
 from phaze.graph.torch.regions import Borders, Region
 
@@ -15,8 +18,8 @@ from phaze.graph.torch.regions import Borders, Region
 class Custody:
     """The regions of a pass so far, the last of them running, and whose each tensor is."""
 
-    def __init__(self, recorder: Recorder, borders: Borders | None) -> None:
-        self.recorder, self.borders = recorder, borders
+    def __init__(self, recorder: Recorder, borders: Borders | None, sizes: Sizes | None = None) -> None:
+        self.recorder, self.borders, self.sizes = recorder, borders, sizes
         self.regions: list[Region] = []
         self.paused = False
         self._owner: dict[int, tuple[torch.Tensor, int]] = {}
@@ -24,6 +27,10 @@ class Custody:
         self._seen: dict[int, tuple[torch.Tensor, int]] = {}
         self._handed: dict[int, tuple[Region, torch.Tensor]] = {}
         self._held: list[torch.Tensor] = []  # what is looked up by identity must not be freed
+
+    def aside(self) -> AbstractContextManager[None]:
+        """While what runs is not the model's code."""
+        return nullcontext() if self.sizes is None else self.sizes.aside()
 
     @property
     def _shards(self) -> Borders | None:

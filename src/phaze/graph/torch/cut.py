@@ -41,13 +41,16 @@ class Cut(TorchFunctionMode):
         if self.custody.paused or name in QUESTIONS:
             result = func(*args, **named)
             if name == "__get__" and isinstance(result, torch.Tensor) and not self.custody.paused:
-                self.custody.inherit(result, args[0])  # a view by attribute, as .T
+                with self.custody.aside():
+                    self.custody.inherit(result, args[0])  # a view by attribute, as .T
             return result
         if any(self.custody.foreign(tensor) for tensor in tensors_in((args, named))):
             values, shape = tree_flatten((args, named))
-            local = [self.custody.local(v) if isinstance(v, torch.Tensor) else v for v in values]
+            with self.custody.aside():
+                local = [self.custody.local(v) if isinstance(v, torch.Tensor) else v for v in values]
             args, named = tree_unflatten(local, shape)
         result = func(*args, **named)
-        for tensor in tensors_in((result, args, named)):  # what is changed in place is an argument
-            self.custody.own(tensor)
+        with self.custody.aside():
+            for tensor in tensors_in((result, args, named)):  # what is changed in place is an argument
+                self.custody.own(tensor)
         return result

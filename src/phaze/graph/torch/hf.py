@@ -25,6 +25,8 @@ from phaze.graph.torch.program import Program, Shape, Source
 BALANCED = "experts are taken as equally loaded: each of the E experts gets 1/E of the routed tokens"
 
 
+# The sequence where nothing names one: what most are trained with first; and that of models without positions (T5).
+USUAL_SEQUENCE, NO_POSITIONS = 4096, 512
 POSITIONS = ("max_position_embeddings", "max_target_positions")
 
 
@@ -127,7 +129,7 @@ def _positions(config: Any) -> tuple[int, int | None, bool]:
         patches = (pixels // config.patch_size) ** 2 + 1
         return patches, patches, True
     longest = next((n for name in POSITIONS if isinstance(n := getattr(config, name, None), int) and n > 0), None)
-    return longest or 512, longest, False
+    return min(USUAL_SEQUENCE, longest) if longest else NO_POSITIONS, longest, False
 
 
 def hf_source(name: str, config: Any, sequence: int | None = None) -> Source:

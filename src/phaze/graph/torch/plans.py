@@ -48,14 +48,33 @@ class Divide:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """All cuts of a model. ``sequence_dim`` is where tokens lie in what blocks exchange (batch, sequence, channel or
-    sequence, batch, channel). ``pads`` says that a sequence which the width does not divide may be padded."""
+class Cut:
+    """A weight that is cut along ``dim``: parameters whose path in the model fits ``pattern``.
 
-    splits: tuple[Split, ...]
+    ``unit`` elements stay together (the width of a head); ``parts`` are the sizes of matrices that are stacked along
+    that dimension, each cut on its own (none: one). ``tokens`` says that its rows are those of the vocabulary."""
+
+    pattern: str
+    dim: int
+    unit: int = 1
+    parts: tuple[int, ...] = ()
+    tokens: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All cuts of a model. ``cuts`` say only which weights are cut: the code then runs as it is written, and where its
+    ranks communicate follows from what it does (:mod:`phaze.graph.torch.partition`). ``shards`` says whether that also
+    holds for tokens that are split along the sequence. ``sequence_dim`` is where tokens lie in what blocks exchange
+    (batch, sequence, channel or sequence, batch, channel). ``pads`` says that a sequence which the width does not
+    divide may be padded."""
+
+    splits: tuple[Split, ...] = ()
     divide: tuple[Divide, ...] = ()
     sequence_dim: int = 1
     pads: bool = False
+    cuts: tuple[Cut, ...] = ()
+    shards: bool = True
 
 
 def _attention_and_mlp(column: str, row: str, unit: str, mlp_column: str, mlp_row: str) -> tuple[Split, ...]:

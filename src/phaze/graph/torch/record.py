@@ -102,7 +102,7 @@ def _settings(values: Any) -> Any:
     return values if isinstance(values, bool | int | float | str | type(None)) else str(values)
 
 
-def _line() -> str:
+def code_line() -> str:
     """The innermost frame outside torch and this folder: where the model's author wrote the operator."""
     frame = sys._getframe(2)
     while frame.f_back is not None:
@@ -230,7 +230,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             node = torch._C._current_autograd_node()
             number = -1 if node is None else node._sequence_nr()
             return self._forward_places.get(number, (self.path[-1], ""))
-        place = self.path[-1], _line()
+        place = self.path[-1], code_line()
         self._forward_places.setdefault(torch._C._autograd._get_sequence_nr() - 1, place)
         return place
 

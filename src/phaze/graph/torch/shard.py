@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from phaze.errors import InputError
 from phaze.graph.torch.blocks import find_blocks
+from phaze.graph.torch.cuts import cut_weights
 from phaze.graph.torch.parallel import (
     ColumnLinear,
     GatheredLinear,
@@ -31,6 +32,7 @@ from phaze.graph.torch.parallel import (
     gather_inputs,
     reduce_outputs,
 )
+from phaze.graph.torch.partition import Partition
 from phaze.graph.torch.plans import Divide, Plan, Split
 from phaze.graph.torch.program import Source
 from phaze.graph.torch.regions import Borders
@@ -47,6 +49,7 @@ class Sharding:
     notes: tuple[str, ...] = ()
     vocabulary: Vocabulary | None = None
     borders: Borders | None = None
+    rules: Partition | None = None
 
 
 def owned(units: int, width: int, rank: int) -> tuple[int, int]:
@@ -273,6 +276,19 @@ def _rename_vocabulary(model: nn.Module, size: int, local: int) -> None:
                 holder.vocab_size = local
 
 
+def _cut_model(model: nn.Module, plan: Plan, group: Group) -> Sharding:
+    """One rank of a model of whose plan only the cut weights are known."""
+    if group.sequence_parallel and not plan.shards:
+        raise InputError("the tensor-parallel plan", "sequence parallelism was not proved for it", "leave it out")
+    done = cut_weights(model, plan.cuts, group.width, group.rank)
+    rules = Partition(group, done.vocabulary, done.stacked)
+    return Sharding(frozenset(done.split), done.notes, done.vocabulary, _borders(group), rules)
+
+
+def _borders(group: Group) -> Borders:
+    return Borders(group.region, group.shard, group.whole, group.sequence_parallel, group.is_whole, group.is_shard)
+
+
 def shard_model(
     model: nn.Module, source: Source, *, width: int, sequence: int, sequence_parallel: bool, rank: int = 0
 ) -> Sharding:
@@ -288,13 +304,14 @@ def shard_model(
     if sequence_parallel and sequence % width and not plan.pads:
         raise InputError(source.name, f"a sequence of {sequence} cannot be sharded over {width} ranks evenly")
     group = Group(width, rank, sequence_parallel, plan.sequence_dim, sequence)
+    if plan.cuts:
+        return _cut_model(model, plan, group)
     surgery = Surgery(model, plan, group)
     surgery.run()
     vocabulary = surgery.vocabulary(source.vocabulary, source.token_modules(model)) if source.vocabulary else None
-    borders = Borders(group.region, group.shard, group.whole, sequence_parallel, group.is_whole, group.is_shard)
     notes = tuple(surgery.notes)
     if sequence_parallel:
         notes += ("outside the blocks every rank holds the whole sequence",)
     if sequence_parallel and sequence % width:
         notes += (f"the sequence of {sequence} is padded to {math.ceil(sequence / width) * width}",)
-    return Sharding(frozenset(surgery.split), notes, vocabulary, borders)
+    return Sharding(frozenset(surgery.split), notes, vocabulary, _borders(group))

@@ -15,6 +15,7 @@ from phaze.graph.torch.blocks import find_blocks
 from phaze.graph.torch.convert import live, real_reads
 from phaze.graph.torch.crossing import note_crossings, passes_by, running
 from phaze.graph.torch.fake import without_weights
+from phaze.graph.torch.follow import Sizes, Track
 from phaze.graph.torch.layers import Weights, layer_of
 from phaze.graph.torch.program import Program, Shape, Source
 from phaze.graph.torch.record import FROM_PARAMETERS
@@ -59,14 +60,18 @@ def trace_model(
     attention: Attention = "eager",
     sequence_parallel: bool = False,
     discovery: Discovery | None = None,
+    tracks: dict[Shape, Track] | None = None,
 ) -> Model:
-    """The model's training step on one of ``tensor`` ranks; pass the ``discovery`` of an earlier trace to save time."""
+    """The model's training step on one of ``tensor`` ranks; pass the ``discovery`` of an earlier trace to save time,
+    and ``tracks`` to keep what the code of the whole model does for other widths."""
     if microbatch < 1:
         raise InputError("--microbatch", f"{microbatch} is not a positive number")
     length = _sequence(source, sequence)
     found = discovery or discover(source, sequence, attention, microbatch)
     with without_weights(), faults.of_model(source.name):
-        program = source.build(Shape(microbatch, length, attention))
+        shape = Shape(microbatch, length, attention)
+        program = source.build(shape)
+        track = _track(source, program, found, shape, tracks) if tensor > 1 else None
         sharding = shard_model(
             program.module,
             source,
@@ -77,7 +82,8 @@ def trace_model(
         kernels = Kernels(attention == "fused", sharding.vocabulary)
         uneven = next((note.partition(";")[0] for note in sharding.notes if "do not divide" in note), "")
         with faults.of_model(source.name, f"try a width that divides: {uneven}" if uneven else ""):
-            walk = _walk(program, found, kernels, sharding)
+            sizes = Sizes(track, sharding.rules) if sharding.rules is not None else None
+            walk = _walk(program, found, kernels, sharding, sizes)
         faults.check_known(source.name, _unknown(walk))
         layers, calls, edges, ties = _assemble(walk, sharding)
     return Model(
@@ -146,11 +152,31 @@ def _sequence(source: Source, asked: int | None) -> int:
     return length
 
 
-def _walk(program: Program, found: Discovery | None, kernels: Kernels, sharding: Sharding | None = None) -> Walk:
+def _track(
+    source: Source, program: Program, found: Discovery, shape: Shape, tracks: dict[Shape, Track] | None
+) -> Track | None:
+    """What the code of the whole model does, where the plan says only which weights are cut."""
+    if source.plan is None or not source.plan.cuts:
+        return None
+    known = {} if tracks is None else tracks
+    if shape not in known:
+        sizes = Sizes()
+        _walk(program, found, Kernels(shape.attention == "fused"), None, sizes)
+        known[shape] = sizes.track
+    return known[shape]
+
+
+def _walk(
+    program: Program,
+    found: Discovery | None,
+    kernels: Kernels,
+    sharding: Sharding | None = None,
+    sizes: Sizes | None = None,
+) -> Walk:
     program.module.train()
     blocks = find_blocks(program.module)
     classes, entire = (None, False) if found is None else (found.classes, found.entire)
-    walk = Walk(program.module, blocks, classes, None if sharding is None else sharding.borders, entire)
+    walk = Walk(program.module, blocks, classes, None if sharding is None else sharding.borders, entire, sizes)
     with kernels:
         walk.run(program.step, program.inputs)
     faults.check_called(blocks, [region.path for region in walk.regions])

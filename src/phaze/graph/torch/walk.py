@@ -13,7 +13,8 @@ the result, as autograd does it there.
 
 Without ``classes`` every block runs, forward only: that is how equal blocks are found. With them only the first
 call of every class runs, forward and backward; the others hand out empty results of the same shapes, unless
-``entire`` says that all must run.
+``entire`` says that all must run. ``sizes`` lets the code of the model see the sizes of the whole; without a
+reference it notes them, forward only.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +29,7 @@ from phaze.errors import InputError
 from phaze.graph.torch.custody import Custody
 from phaze.graph.torch.cut import Cut
 from phaze.graph.torch.entry import hand_back
+from phaze.graph.torch.follow import Sizes
 from phaze.graph.torch.record import FROM_DATA, FROM_PARAMETERS, Recorder, hooks, tensors_in
 from phaze.graph.torch.regions import Argument, Borders, Region, Value, same_view
 from phaze.graph.torch.sums import accumulate
@@ -43,10 +45,11 @@ class Walk(Custody):
         classes: Sequence[int] | None = None,
         borders: Borders | None = None,
         entire: bool = False,
+        sizes: Sizes | None = None,
     ) -> None:
-        super().__init__(Recorder(), borders)
+        super().__init__(Recorder(), borders, sizes)
         self.model, self.blocks, self.classes = model, dict(blocks), classes
-        self.backward, self.entire = classes is not None, entire
+        self.backward, self.entire = classes is not None and (sizes is None or sizes.reference is not None), entire
         self.parameters: dict[int, nn.Parameter] = {}
         self._first_of: dict[int, Region] = {}
         self._calls = 0
@@ -64,9 +67,11 @@ class Walk(Custody):
         try:
             for path, module in self.blocks.items():
                 module.forward = self._stand_in(path, module, originals[path])
-            with self.recorder, Cut(self), torch.enable_grad():
+            with self.recorder, self.sizes or nullcontext(), Cut(self), torch.enable_grad():
                 self._begin_part()
-                results = tuple(tensors_in(tree_flatten(step())[0]))
+                made = step()
+            with self.recorder, Cut(self), torch.enable_grad():
+                results = tuple(tensors_in(tree_flatten(made)[0]))
                 if not any(tensor.requires_grad for tensor in results):
                     raise InputError("the model", "its result depends on no parameter that is trained")
                 for tensor in results:
@@ -88,7 +93,8 @@ class Walk(Custody):
         def forward(*args: Any, **kwargs: Any) -> Any:
             if self.paused or self.part.module is not None:
                 return original(*args, **kwargs)
-            return self._call(path, module, original, args, kwargs)
+            with self.aside():
+                return self._call(path, module, original, args, kwargs)
 
         return forward
 
@@ -127,7 +133,8 @@ class Walk(Custody):
         self, region: Region, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         self.recorder.region = region.number
-        with nullcontext() if self.borders is None else self.borders.region():
+        sizes = nullcontext() if self.sizes is None else self.sizes.within(region.path)
+        with nullcontext() if self.borders is None else self.borders.region(), sizes:
             results = original(*args, **kwargs)
         values, shape = tree_flatten(results)
         region.pattern = shape, [self._blank(value, region) for value in values]

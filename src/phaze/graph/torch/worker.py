@@ -1,7 +1,7 @@
 """A process that traces: requests as lines of JSON on standard input, answers as lines on standard output.
 
     (at the start, torch imported)        ->  {"ready": true}
-    {"open": "model.py:build"}            ->  {"facts": {...}, "files": ["/abs/model.py", ...]}
+    {"open": "model.py:build", "plan"}    ->  {"facts": {...}, "files": ["/abs/model.py", ...]}
     {"tensor": 2, "microbatch": 1, ...}   ->  {"graph": phaze.graph/1}
     whatever goes wrong                   ->  {"where", "problem", "remedy"}
 
@@ -19,8 +19,11 @@ from typing import Any, TextIO
 from phaze.errors import InputError, PhazeError
 from phaze.graph.store import document_of
 from phaze.graph.supply.point import USUAL_WIDTHS, Facts
+from phaze.graph.tensor_plan import place_and_plan
 from phaze.graph.torch.fake import without_weights
 from phaze.graph.torch.faults import is_foreign, of_model
+from phaze.graph.torch.follow import Track
+from phaze.graph.torch.planned import planned
 from phaze.graph.torch.program import Shape, Source
 from phaze.graph.torch.shard import shard_model
 from phaze.graph.torch.source import source_of
@@ -50,8 +53,10 @@ def _widths(source: Source) -> tuple[tuple[int, ...], tuple[tuple[int, str], ...
 def _own_files(model: str) -> list[str]:
     """The files that ``model`` is made from: the one it names, and a user's code that was loaded."""
     files = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
-    named = model.rpartition(":")[0] or model
+    place, plan = place_and_plan(model)
+    named = place.rpartition(":")[0] or place
     files |= {named} if named.endswith((".py", ".json")) else set()
+    files |= set() if plan is None else {plan}
     return sorted(os.path.realpath(file) for file in files if file and is_foreign(file))
 
 
@@ -61,12 +66,15 @@ class Bench:
     def __init__(self) -> None:
         self.source: Source | None = None
         self.found: dict[tuple[int, str], Discovery] = {}
+        self.tracks: dict[Shape, Track] = {}
 
-    def open(self, model: str) -> dict[str, Any]:
-        """Run the code that makes the model, once."""
-        self.source = source_of(model)
+    def open(self, model: str, plan: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Run the code that makes the model, once; a ``plan`` that another process proved is taken as it is."""
+        place, file = place_and_plan(model)
+        self.source, basis, plan = planned(source_of(place), file, plan)
         widths, refused = _widths(self.source)
-        facts = Facts(model, self.source.sequence, self.source.longest, self.source.fixed, widths, refused)
+        own = self.source
+        facts = Facts(model, own.sequence, own.longest, own.fixed, widths, refused, basis, plan)
         return {"facts": facts.document(), "files": _own_files(model)}
 
     def trace(self, point: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,13 +84,13 @@ class Bench:
         key = int(point["sequence"]), str(point["attention"])
         if key not in self.found:
             self.found[key] = discover(self.source, key[0], point["attention"])
-        return {"graph": document_of(trace_model(self.source, **point, discovery=self.found[key]))}
+        return {"graph": document_of(trace_model(self.source, **point, discovery=self.found[key], tracks=self.tracks))}
 
 
 def answer(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
     """The answer to one request; a fault is an answer too."""
     try:
-        return bench.open(request["open"]) if "open" in request else bench.trace(request)
+        return bench.open(request["open"], request.get("plan")) if "open" in request else bench.trace(request)
     except InputError as fault:
         return {"where": fault.where, "problem": fault.problem, "remedy": fault.remedy}
     except PhazeError as fault:

@@ -1,0 +1,41 @@
+"""A source with its tensor-parallel plan: its own, one from a file, or inferred; the latter two proved on two ranks."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from phaze.errors import InputError
+from phaze.graph.tensor_plan import INFERRED, plan_document, plan_of, read_plan
+from phaze.graph.torch.infer import fault_of, infer_plan
+from phaze.graph.torch.program import Source
+
+OWN = "its own"
+NONE = "none"
+
+
+def planned(
+    source: Source, file: str | None, known: Mapping[str, Any] | None = None
+) -> tuple[Source, str, Mapping[str, Any] | None]:
+    """The source with a plan, what that plan rests on, and the plan as a document unless it is the source's own.
+
+    ``known`` was proved before. A model of which nothing can be split runs at width 1, and says why.
+    """
+    if known is not None:
+        return replace(source, plan=plan_of(known, "a known plan"), plan_fault=None), str(known["basis"]), known
+    if file is not None:
+        plan = read_plan(file)
+        said, unsharded = fault_of(source, plan)
+        if said:
+            raise InputError(file, f"two ranks do not train like one: {said}", "change the plan, or leave it out")
+        plan = replace(plan, shards=plan.shards and not unsharded)
+        basis = f"{file}, proved on two ranks"
+        return replace(source, plan=plan, plan_fault=None), basis, plan_document(source.name, basis, plan, ())
+    if source.plan is not None:
+        return source, OWN, None
+    found = infer_plan(source)
+    if found.plan is None:
+        why = "; ".join(f"{module}: {reason}" for module, reason in found.whole)
+        fault = InputError(source.name, f"it cannot be split over ranks: {why}", "use width 1, or give a plan")
+        return replace(source, plan_fault=fault), f"{NONE}: {why}", None
+    whole = [*found.whole, *([("the sequence", found.unsharded)] if found.unsharded else [])]
+    return replace(source, plan=found.plan), INFERRED, plan_document(source.name, INFERRED, found.plan, whole)
