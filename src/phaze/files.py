@@ -45,7 +45,7 @@ def _bounded(handle: int, where: str) -> bytes:
     return bytes(found)
 
 
-def _read_bytes(path: str) -> bytes:
+def read_bytes(path: str) -> bytes:
     """The bytes of a regular file; opening does not wait, whatever stands at ``path``."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -71,7 +71,7 @@ def read_text(path: str) -> tuple[str, str]:
     """The text at ``path`` (``-``: standard input) and the name to call it by in messages."""
     where = "standard input" if path in STANDARD_INPUT else path
     try:
-        content = _standard_input() if path in STANDARD_INPUT else _read_bytes(path)
+        content = _standard_input() if path in STANDARD_INPUT else read_bytes(path)
         return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n"), where
     except FileNotFoundError:
         raise InputError(where, "there is no such file") from None

@@ -43,6 +43,11 @@ MEASURED = (
     "operator,batch,m,n,k,elements,rows,seconds\ngemm,1,1024,1024,1024,,,2e-5\ngemm,1,4096,4096,4096,,,7e-4\n"
     "softmax,,,,,16777216,4096,1e-4\ngemm,8,512,512,64,,,1e-5\ngemm,1,2048,2048,512,,,4e-5\nrelu,,,,,1048576,,1e-5\n"
 )
+# Functions of the API that read a file.
+APIS = (
+    *(("chip", "chip.toml"), ("estimate", "chip.toml"), ("place", "profile.json"), ("place", "clustered.json")),
+    *(("schedule", "operators.json"), ("price", "run.json"), ("graph", "graph.json"), ("load", "plan.json")),
+)
 CLUSTER_SEED = 40  # three layers, tied, two tensor widths, four levels, recompute chosen
 # Few chips, so that a search of them ends in a fraction of a second.
 FEW = SPACE.replace("[4, 16]", "[4, 8]").replace("[32, 128]", "[128]").replace("[64, 256]", "[64]")
@@ -119,6 +124,8 @@ def _single_rows(folder: Path) -> list[Row]:
         (f"report {f}/plan.json --out {f}/plan.html", "plan.json", 15),
         *((f"export {f}/plan.json --to {to}", "plan.json", 5) for to in ("csv", "megatron", "torchtitan", "perfetto")),
         *((plan, file, 10) for file in ("chip.toml", "cluster.toml", "stack.toml")),
+        *((plan.replace("/stack.toml", "/own.toml"), "own.toml", weight) for weight in (10,)),
+        *((f"api {name} {f}/{file}", file, 8) for name, file in APIS),
         *((f"compare {f}/clustered.toml --chip {f}/chip.toml", file, 3) for file in ("chip.toml", "clustered.toml")),
     ]  # fmt: skip
     return [Row(command, f"{f}/{file}", weight) for command, file, weight in rows]
@@ -133,7 +140,7 @@ def _search_rows(folder: Path) -> list[Row]:
         (f"search {f}/clustered.toml {end} --time 2", ("clustered.toml", "few.toml", "chip.toml"), 4),
         (f"search {f}/clustered.toml {end} --time 2", ("cluster.toml", "stack.toml"), 4),
         (f"front {f}/study.toml --of throughput,power,cost {end} --time 2", ("study.toml", "few.toml"), 4),
-        (f"sweep {f}/study.toml --over training.devices=32,64 {end}", ("study.toml", "few.toml"), 3),
+        (f"sweep {f}/study.toml --over training.devices=4,8 {end}", ("study.toml", "few.toml"), 3),
     )
     return [Row(command, f"{f}/{file}", weight, new) for command, files, weight in kinds for file in files]
 
@@ -142,7 +149,16 @@ def _write_files(folder: Path) -> None:
     def put(name: str, text: str) -> None:
         (folder / name).write_text(text, encoding="utf-8")
 
-    put("study.toml", STUDY.replace("space.toml", str(folder / "few.toml")))
+    sizes = "hidden=256,layers=2,heads=4,vocabulary=512,sequence=64"
+    put("graph.json", answer_of("graph", "--gpt", sizes, "--json"))
+    small = (
+        STUDY.replace("space.toml", str(folder / "few.toml"))
+        .replace("= 64", "= 8")
+        .replace("= 256", "= 32")
+        .replace("[1, 2]", "[1]")
+    )
+    # A small model, so that a search takes a fraction of a second; the clustered study has a bundled one.
+    put("study.toml", small.replace('["bert-large"]', f'[{{name = "own", graphs = ["{folder}/graph.json"]}}]'))
     put("space.toml", SPACE)
     put("few.toml", FEW)
     put("clustered.toml", CLUSTERED.replace("F/", f"{folder}/"))
@@ -158,8 +174,6 @@ def _write_files(folder: Path) -> None:
     profile = json.loads((ROOT / "examples" / "profile.json").read_text())
     put("profile.json", json.dumps({**profile, "widths": {"1": profile["widths"]["1"]}, "devices": 8}))
     put("clustered.json", json.dumps(random_profile(CLUSTER_SEED)))
-    sizes = "hidden=256,layers=2,heads=4,vocabulary=512,sequence=64"
-    put("graph.json", answer_of("graph", "--gpt", sizes, "--json"))
     put("plan.json", answer_of(*PLAN.split(), "--json"))
 
 

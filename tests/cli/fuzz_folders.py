@@ -1,15 +1,10 @@
 """Folders that commands left behind, runs, fronts, sweeps and the cache, with the commands that read them."""
 
-import json
 from pathlib import Path
-from typing import Any
 
+from tests.cli.fuzz_own import rows_of_models
 from tests.cli.fuzz_rows import Row, answer_of
 
-CONFIG: dict[str, Any] = {
-    "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 32, "num_hidden_layers": 2,
-    "num_attention_heads": 4, "intermediate_size": 48, "vocab_size": 48, "max_position_embeddings": 16,
-}  # fmt: skip
 ONE = ("--workers", "1")
 
 
@@ -27,6 +22,7 @@ def _of_run(folder: Path, study: str) -> list[Row]:
         (f"explain {run} --workers 1", 1),
     )  # fmt: skip
     found = [Row(command, file, weight) for file in _documents(run, ".sqlite") for command, weight in readers]
+    found.append(Row(f"api load {run}", f"{run}/result.json", 5))
     # The same command goes on with what it finds: a folder of another run, or a damaged one.
     again = folder / "resumed"
     for file in _documents(run, ".sqlite"):
@@ -40,6 +36,7 @@ def _of_front(folder: Path, study: str) -> list[Row]:
     front, again = folder / "front", folder / "front-resumed"
     answer_of("front", study, "--of", "throughput,area", "--out", str(front), *ONE)
     found = [Row(f"verify {front} --sample 1", file, 2) for file in _documents(front, ".sqlite", ".csv")]
+    found.append(Row(f"report {front} --out {folder}/page.html", f"{front}/front.json", 15))
     for file in _documents(front, ".sqlite"):
         there = str(again / Path(file).relative_to(front))
         command = f"front {study} --of throughput,area --out {again} --workers 1"
@@ -49,27 +46,16 @@ def _of_front(folder: Path, study: str) -> list[Row]:
 
 def _of_sweep(folder: Path, study: str) -> list[Row]:
     swept, again = folder / "swept", folder / "swept-again"
-    over = "--over training.devices=32,64"
+    over = "--over training.devices=4,8"
     answer_of(*f"sweep {study} {over} --out {swept} --workers 1".split())
-    found = []
+    found = [Row(f"report {swept} --out {folder}/page.html", f"{swept}/sweep.json", 15)]
     for file in _documents(swept, ".sqlite"):
         there = str(again / Path(file).relative_to(swept))
         found.append(Row(f"sweep {study} {over} --out {again} --workers 1", there, 1, str(again), str(swept)))
     return found
 
 
-def _of_cache(folder: Path) -> list[Row]:
-    """PHAZE_CACHE names the folder ``cache`` here; a graph that cannot be read there is traced anew."""
-    config = folder / "config.json"
-    config.write_text(json.dumps(CONFIG))
-    answer_of("graph", "--model", str(config), "--json")
-    cache = folder / "cache"
-    found = [Row("cache", file, 10) for file in _documents(cache)]
-    found += [Row(f"graph --model {config}", file, 2) for file in _documents(cache)]
-    return [*found, Row(f"graph --model {config}", str(config), 2)]
-
-
 def rows_of_folders(folder: Path) -> list[Row]:
     """A search, a front, a sweep and a traced model that have ended, and what reads their files."""
     study = str(folder / "study.toml")
-    return [*_of_run(folder, study), *_of_front(folder, study), *_of_sweep(folder, study), *_of_cache(folder)]
+    return [*_of_run(folder, study), *_of_front(folder, study), *_of_sweep(folder, study), *rows_of_models(folder)]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from phaze.cli import commands
 from phaze.cli.answer import exit_code_of
 from phaze.cli.main import app
 from phaze.documents import dumps, parse
@@ -192,3 +193,28 @@ def test_a_plan_whose_optional_parts_are_left_out_or_null_has_a_page(
 def test_a_model_of_billions_of_layers_is_refused_before_they_are_counted_out(phaze: Any) -> None:
     sizes = "hidden=64,layers=2147483648,heads=4,vocabulary=512,sequence=64"
     _refused(phaze("graph", "--gpt", sizes), "layers", "4,096")
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["verify NAME", "compare --run NAME", "report NAME", "explain NAME", "export NAME --to csv"],
+)
+def test_a_name_longer_than_the_system_takes_is_refused(command: str, phaze: Any) -> None:
+    _refused(phaze(*command.replace("NAME", "n" * 300).split()), "n" * 200)
+
+
+def test_a_fault_of_a_file_that_phaze_brings_along_is_its_own(phaze: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: object) -> None:
+        raise FileNotFoundError(2, "No such file or directory", str(Path(commands.__file__).parents[1] / "data"))
+
+    monkeypatch.setattr("phaze.hardware.library.preset_names", gone)
+    ran = phaze("technologies")
+    assert ran.code == 1 and "a fault of phaze" in ran.err
+
+
+@pytest.mark.parametrize("seconds", ["nan", "-1", "-inf"])
+def test_a_time_that_is_no_number_of_seconds_is_refused(seconds: str, phaze: Any, tmp_path: Path) -> None:
+    for command in (("search",), ("front", "--of", "throughput,area")):
+        ran = phaze(*command, "--model", "bert-large", f"--time={seconds}", "--out", tmp_path / "run")
+        _refused(ran, "--time", seconds)
+    assert not (tmp_path / "run").exists()

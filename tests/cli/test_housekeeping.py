@@ -2,10 +2,13 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from phaze.cli import doctor
+from phaze.graph.supply.cache import GraphCache
+from phaze.graph.supply.point import Facts
 from tests.cli.test_commands import Phaze
 
 
@@ -39,3 +42,42 @@ def test_what_is_missing_is_named_with_what_needs_it(phaze: Phaze, monkeypatch: 
     monkeypatch.setattr(doctor, "_installed", lambda name: None if name == "torch" else installed(name))
     shown = phaze("doctor")
     assert shown.code == 0 and ".[torch]" in shown.out and "tracing an own model" in shown.out
+
+
+def test_what_is_no_file_of_the_cache_is_neither_read_nor_removed(
+    phaze: Phaze, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PHAZE_CACHE", str(tmp_path))
+    (tmp_path / "graphs" / "folder.json").mkdir(parents=True)
+    (tmp_path / "graphs" / "gone.json").symlink_to("nowhere")
+    (tmp_path / "graphs" / "odd.json").write_text('{"name": "\\u001b[31mred"}', encoding="utf-8")
+    shown = phaze("cache")
+    assert shown.code == 0 and "\x1b" not in shown.out
+    assert phaze("doctor").code == 0
+    assert json.loads(phaze("cache", "--clear", "--json").out)["removed_files"] == 1
+    assert (tmp_path / "graphs" / "folder.json").is_dir() and (tmp_path / "graphs" / "gone.json").is_symlink()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"files": {"/dev/zero": "0" * 64}},
+        {"facts": {"sequence": 0}},
+        {"facts": {"sequence": 1e300}},
+        {"facts": {"widths": []}},
+        {"facts": {"widths": [0]}},
+        {"facts": {"longest": -1}},
+        {"facts": []},
+    ],
+    ids=str,
+)
+def test_a_cached_model_that_cannot_be_one_is_traced_anew(change: dict[str, Any], tmp_path: Path) -> None:
+    kept, place = GraphCache(tmp_path), str(tmp_path / "own.py:build")
+    (tmp_path / "own.py").write_text("")
+    kept.remember(place, Facts(place, 16, 32, False, (1, 2)), [str(tmp_path / "own.py")])
+    assert kept.known(place) is not None
+    (path,) = (tmp_path / "models").iterdir()
+    good = json.loads(path.read_text(encoding="utf-8"))
+    changed = {key: {**good[key], **value} if isinstance(value, dict) else value for key, value in change.items()}
+    path.write_text(json.dumps({**good, **changed}), encoding="utf-8")
+    assert kept.known(place) is None

@@ -59,7 +59,7 @@ LABELS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
 }
 # Answers that are read back: each value is checked against the search that it came from (tests/search/test_verify.py,
 # tests/front), so that none can be changed at all.
-ANSWERS = ("phaze.front/1",)
+ANSWERS = ("phaze.front/1", "phaze.sweep/1")
 
 
 def _names(kind: str) -> set[str]:

@@ -230,3 +230,32 @@ def test_the_command(tmp_path: Path, phaze: Callable[..., Ran]) -> None:
     assert (out / "sweep.html").is_file()
     bad = phaze("sweep", study, "--over", "training.nothing=1,2", "--out", out)
     assert (bad.code, bad.err.count("\n")) == (2, 1)
+    (out / "sweep.html").unlink()
+    assert phaze("report", out).code == 0 and (out / "sweep.html").is_file()
+    good = json.loads((out / "sweep.json").read_text(encoding="utf-8"))
+    first, second = good["points"]
+    lies: tuple[tuple[dict[str, Any], str], ...] = (
+        ({"points": [first, {**second, "value": 1}]}, "ascend"),
+        ({"points": [{**first, "chip": None}, second]}, "points[0]"),
+        ({"points": [{**first, "gap": None}, second]}, "points[0]"),
+        ({"points": [first, {**second, "models": []}]}, "points[1].models"),
+        (
+            {"points": [first, {**second, "models": [{**second["models"][0], "throughput_per_s": 0}]}]},
+            "throughput_per_s",
+        ),
+        ({"chips": [{**good["chips"][0], "last": 7}]}, "chips"),
+        ({"plans": []}, "plans"),
+    )
+    for change, word in lies:
+        (out / "sweep.json").write_text(json.dumps({**good, **change}), encoding="utf-8")
+        ran = phaze("report", out)
+        assert (ran.code, ran.err.count("\n")) == (2, 1) and word in ran.err
+
+
+def test_a_range_that_begins_at_zero_has_a_page() -> None:
+    points = [
+        {"value": v, "shown": f"{v:g}", "chip": "x", "gap": 0.0, "models": [_model("m")]} for v in (-1.0, 0.0, 2.0)
+    ]
+    for there in (points, points[1:]):
+        band = {"name": "A", "what": "x", "first": 0, "last": len(there) - 1}
+        assert "<svg" in sweep_page({"name": "n", "over": "search.gap", "points": there, "chips": [band]})

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
 import typer
@@ -26,6 +27,9 @@ P = ParamSpec("P")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 Pretty = Annotated[bool, typer.Option("--pretty", help="With --json: indent the document.")]
+
+# How much of a path a sentence repeats: a system refuses names from 256 characters on, some of thousands.
+LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +120,11 @@ def exit_code_of(app: typer.Typer, arguments: list[str], interrupted: Callable[[
     return code if isinstance(code, int) else 0
 
 
+def _is_ours(path: str | bytes | int) -> bool:
+    """Whether a path lies in the package: what is wrong there is nobody else's fault."""
+    return not isinstance(path, int) and Path(os.fsdecode(path)).absolute().is_relative_to(Path(__file__).parents[1])
+
+
 def _code_of(fault: BaseException, as_json: bool) -> int:
     """What went wrong, as a sentence and an exit code."""
     if isinstance(fault, typer.TyperException):
@@ -129,5 +138,8 @@ def _code_of(fault: BaseException, as_json: bool) -> int:
         return 0
     if not isinstance(fault, Exception) or os.environ.get("PHAZE_TRACEBACK"):
         raise fault
+    if isinstance(fault, OSError) and fault.filename is not None and not _is_ours(fault.filename):
+        sentence = f"{one_line(os.fsdecode(fault.filename)[:LONGEST_NAME])}: {fault.strerror}."
+        return _failure(sentence, {"error": sentence}, 2, as_json)
     sentence = f"this is a fault of phaze: {type(fault).__name__}: {one_line(str(fault))}"
     return _failure(f"{sentence} (PHAZE_TRACEBACK=1 shows where)", {"error": sentence}, 1, as_json)

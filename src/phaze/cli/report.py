@@ -1,4 +1,4 @@
-"""``phaze report``: the page of a run, made again from its files."""
+"""``phaze report``: the page of a run, a front, a sweep or a plan, made again from its files."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from phaze.cli.answer import Answer, answering
+from phaze.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-RunFolder = Annotated[str, typer.Argument(help="The folder of a run, or a plan (phaze plan ... --json).")]
-Out = Annotated[str | None, typer.Option("--out", help="Where to write the page; report.html in the run's folder.")]
+RunFolder = Annotated[
+    str, typer.Argument(help="The folder of a run, front or sweep; or a plan (phaze plan ... --json).")
+]
+Out = Annotated[str | None, typer.Option("--out", help="Where to write the page; in the folder if not given.")]
 PAGE = "report.html"
 
 
@@ -23,6 +26,29 @@ def write_search_page(folder: Path, out: Path | None = None) -> Path:
 
     path = folder / PAGE if out is None else out
     write_whole(path, search_page(run_of(folder)))
+    return path
+
+
+def write_front_page(folder: Path, out: Path | None) -> Path:
+    """Write the page of a front; the path of the page."""
+    from phaze.files import write_whole
+    from phaze.front.folder import PAGE as OWN
+    from phaze.front.schema import front_in
+    from phaze.report.front_page import front_page
+
+    path = folder / OWN if out is None else out
+    write_whole(path, front_page(front_in(folder)[0]))
+    return path
+
+
+def write_sweep_page(folder: Path, out: Path | None) -> Path:
+    """Write the page of a sweep; the path of the page."""
+    from phaze.files import write_whole
+    from phaze.report.sweep_page import sweep_page
+    from phaze.sweep.schema import sweep_in
+
+    path = folder / "sweep.html" if out is None else out
+    write_whole(path, sweep_page(sweep_in(folder)))
     return path
 
 
@@ -40,13 +66,20 @@ def write_plan_page(path: str, out: Path | None) -> Path:
 
 @answering
 def report(run: RunFolder, out: Out = None) -> Answer:
-    """Make the page of a run again: one HTML file that opens from disk and needs no network.
+    """Make the page of a run, front, sweep or plan: one HTML file that opens from disk and needs no network.
 
-    Examples: phaze report runs/bert-large · phaze report plan.json --out plan.html
+    Examples: phaze report runs/bert-large · phaze report runs/bert-large-front · phaze report plan.json --out plan.html
     """
-    wanted = None if out is None else Path(out)
-    is_plan = run == "-" or Path(run).is_file()
-    path = write_plan_page(run, wanted) if is_plan else write_search_page(Path(run), wanted)
+    wanted, folder = None if out is None else Path(out), Path(run)
+    makers = {"result.json": write_search_page, "front.json": write_front_page, "sweep.json": write_sweep_page}
+    kept = [name for name in makers if (folder / name).exists()]
+    if len(kept) > 1:
+        seen = f"it holds {' and '.join(kept)}"
+        raise InputError(run, seen, "move away what does not belong to it")
+    if run == "-" or folder.is_file():
+        path = write_plan_page(run, wanted)
+    else:
+        path = makers[kept[0] if kept else "result.json"](folder, wanted)
 
     def show(console: "Console") -> None:
         console.print(f"The page: {path}", markup=False)

@@ -30,9 +30,10 @@ def formats() -> "dict[str, Format]":
     from phaze.schedule.files import OPERATORS
     from phaze.search.space import SPACE
     from phaze.study.schema import STUDY
+    from phaze.sweep.schema import FORMAT as SWEEP
 
     hardware = (ACCELERATOR, CHIP, CLUSTER, DIE, NODE, OWNERSHIP, SPACE, STACK, TECHNOLOGY)
-    known = (*hardware, FRONT, GRAPH, OPERATORS, PROFILE, RUN, STUDY, TENSOR_PLAN)
+    known = (*hardware, FRONT, GRAPH, OPERATORS, PROFILE, RUN, STUDY, SWEEP, TENSOR_PLAN)
     return {found.name: found for found in sorted(known, key=lambda found: found.name)}
 
 

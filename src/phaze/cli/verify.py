@@ -125,17 +125,6 @@ def _verified_front(folder: Path, result: dict[str, Any], text: str, sample: tup
         return Verified([f"the front cannot be read ({type(fault).__name__}: {fault})"])
 
 
-def _front(path: Path) -> tuple[dict[str, Any], str]:
-    from phaze.documents import check, parse
-    from phaze.files import read_text
-    from phaze.front.schema import FrontFile
-
-    text, where = read_text(str(path))
-    raw = parse(text, "json", where)
-    check(FrontFile, raw, where)
-    return raw, text
-
-
 def _sentence(run: str, found: Verified, result: dict[str, Any], seed: int) -> str:
     """What was checked, in words: a sample proves nothing of the chips that are not in it."""
     closed, gap = result["certificate"]["closed"], json.dumps(result["certificate"]["gap"])
@@ -166,7 +155,9 @@ def verify(run: Run, every: All = False, sample: Sample = 200, seed: Seed = None
         seen = "it holds a front.json and a result.json, and its journal can prove one of them"
         raise InputError(run, seen, "move the one away that does not belong to it")
     if (folder / "front.json").is_file():
-        result, text = _front(folder / "front.json")
+        from phaze.front.schema import front_in
+
+        result, text = front_in(folder)
         found = _verified_front(folder, result, text, chosen)
     else:
         needed = ("chip", "models", "objective", "certificate", "study_digest", "code_digest")

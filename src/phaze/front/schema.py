@@ -1,15 +1,20 @@
 """The file of a front, ``phaze.front/1``: what stands in it."""
 
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from phaze.documents import Count, Document, Format
+from phaze.documents import Count, Document, Format, check, parse
+from phaze.errors import InputError
 from phaze.evaluate.plan_file import Loose
+from phaze.files import read_text
 from phaze.hardware.files import Text
 from phaze.search.result_file import ConstantsTable, PlausibilityTable
 
 Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+# Between the least and the largest of these lie the metrics of all designs; the page draws their logarithms.
+Metric = Annotated[float, Field(ge=1e-30, le=1e30)]
 Whole = Annotated[int, Field(ge=0)]
 
 
@@ -44,7 +49,7 @@ class Point(Document):
 
     chip: dict[str, Any]
     plausibility: PlausibilityTable
-    metrics: dict[str, Number]
+    metrics: dict[str, Metric]
     models: list[PointModel]
     certificate: PointProof | None
 
@@ -98,3 +103,19 @@ class FrontFile(Document):
 
 
 FRONT = Format("phaze.front/1", FrontFile, "designs that none beats in two or three metrics")
+
+
+def front_in(folder: Path) -> tuple[dict[str, Any], str]:
+    """The document of a finished front, checked, and its text."""
+    text, where = read_text(str(folder / "front.json"))
+    raw = parse(text, "json", where)
+    file = check(FrontFile, raw, where)
+    for at, point in enumerate(file.points):
+        size = point.chip.get("hbm_bytes")
+        if not isinstance(point.chip.get("name"), str) or type(size) is not int or not 0 < size <= 2**60:
+            raise InputError(f"{where}: points[{at}].chip", "it has no name and hbm_bytes", "find the front again")
+        if not set(file.of) <= set(point.metrics):
+            raise InputError(f"{where}: points[{at}].metrics", "one of the front is missing", "find the front again")
+    if len(set(file.of)) != len(file.of) or not set(file.of) <= set(file.units):
+        raise InputError(f"{where}: of", "a metric stands twice or has no unit", "find the front again")
+    return raw, text

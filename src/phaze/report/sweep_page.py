@@ -1,7 +1,8 @@
 """The page of a sweep: throughput along the range as one curve a model, over bands that name the best chip.
 
-One HTML file that needs nothing else. Both axes are logarithmic; throughput is relative to its best along the range, so
-that models share one scale. A band runs halfway (by ratio) to its neighbours.
+One HTML file that needs nothing else. Both axes are logarithmic, values that begin at 0 or below it excepted;
+throughput is relative to its best along the range, so that models share one scale. A band runs halfway (on its axis) to
+its neighbours.
 """
 
 import math
@@ -31,26 +32,34 @@ white-space:nowrap}
 
 def _ticks(low: float, high: float) -> list[float]:
     """Powers of ten between the ends, or the ends themselves when there are none."""
+    if low <= 0:
+        return sorted({low, high})
     found = [10.0**e for e in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
     step = max(1, len(found) // 8)
     return found[::step] if len(found) > 1 else [low, high]
 
 
 class _Scale:
-    """A logarithmic axis from ``low`` to ``high`` onto pixels."""
+    """A logarithmic axis from ``low`` to ``high`` onto pixels; a linear one where ``low`` has no logarithm."""
 
     def __init__(self, low: float, high: float, start: float, end: float) -> None:
         self.low, self.high, self.start, self.end = low, high, start, end
 
     def __call__(self, value: float) -> float:
+        if self.low <= 0:
+            return self.start + (value - self.low) / ((self.high - self.low) or 1.0) * (self.end - self.start)
         span = math.log(self.high / self.low) or 1.0
         return self.start + math.log(value / self.low) / span * (self.end - self.start)
+
+    def edges(self, values: Sequence[float]) -> list[float]:
+        """Where bands of the values meet, with both ends."""
+        middles = [(a + b) / 2 if self.low <= 0 else math.sqrt(a) * math.sqrt(b) for a, b in pairwise(values)]
+        return [values[0], *middles, values[-1]]
 
 
 def _bands(values: Sequence[float], regions: Sequence[Mapping[str, Any]], across: _Scale) -> str:
     """A shaded band for each region, with its letter."""
-    edges = [values[0], *(math.sqrt(a * b) for a, b in pairwise(values)), values[-1]]
-    drawn = []
+    edges, drawn = across.edges(values), []
     for at, region in enumerate(regions):
         left, right = across(edges[region["first"]]), across(edges[region["last"] + 1])
         tone = "even" if at % 2 == 0 else "odd"
@@ -64,8 +73,7 @@ def _bands(values: Sequence[float], regions: Sequence[Mapping[str, Any]], across
 
 def _strip(values: Sequence[float], regions: Sequence[Mapping[str, Any]], across: _Scale) -> str:
     """A line along the bottom, cut where the best plans change, each piece with its small letter."""
-    edges = [values[0], *(math.sqrt(a * b) for a, b in pairwise(values)), values[-1]]
-    drawn, y = [], HEIGHT - BOTTOM - 6
+    edges, drawn, y = across.edges(values), [], HEIGHT - BOTTOM - 6
     for region in regions:
         name = escape(region["name"].lower())
         left, right = across(edges[region["first"]]) + 1, across(edges[region["last"] + 1]) - 1

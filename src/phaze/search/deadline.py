@@ -10,7 +10,7 @@ if need be (:mod:`phaze.search.first_design`).
 import time
 from dataclasses import dataclass
 
-from phaze.errors import InfeasibleError
+from phaze.errors import InfeasibleError, InputError
 
 
 class OutOfTime(Exception):
@@ -48,6 +48,8 @@ def after(limit_s: float | None) -> Deadline:
 
 def left_of(limit_s: float | None, began: float) -> float | None:
     """What is left of a limit that began then, 0 where nothing is."""
+    if limit_s is not None and not limit_s >= 0:
+        raise InputError("--time", f"{limit_s:g} is no number of seconds", "give 0 or more")
     return None if limit_s is None else max(0.0, limit_s - (time.monotonic() - began))
 
 

@@ -5,6 +5,7 @@ Nothing in it depends on the machine, on time, on the number of workers or on in
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
@@ -50,6 +51,7 @@ def _files(folder: Traversable, path: str = "") -> list[tuple[str, Traversable]]
     return found
 
 
+@cache
 def code_digest() -> str:
     """SHA-256 over every source and data file of phaze: what an answer depends on beside its study."""
     total = hashlib.sha256()

@@ -9,6 +9,7 @@ anew. What code reads besides (data files, the environment) is not seen: ``--fre
 
 import hashlib
 import os
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,14 +18,18 @@ from pathlib import Path
 from typing import Any
 
 from phaze import documents
-from phaze.errors import InputError, PhazeError
-from phaze.files import read_text, write_whole
+from phaze.errors import InputError, PhazeError, one_line
+from phaze.files import read_bytes, read_text, write_whole
 from phaze.graph import store
 from phaze.graph.ir import Model
 from phaze.graph.supply.point import Facts, Point, facts_of
 
 SCHEMA = "phaze.cached-model/1"
 MAKERS = ("torch", "transformers")
+# The longest sequence or widest split that facts may state, and how many widths: far above any model's.
+MOST, MOST_WIDTHS = 1 << 30, 64
+# How much of a model's place is shown: a path of the file system has at most this many characters.
+LONGEST = 4096
 
 
 def cache_folder() -> Path:
@@ -57,11 +62,18 @@ def tracer_digest() -> str:
 
 
 def file_digest(path: str) -> str | None:
-    """SHA-256 of a file; None where it cannot be read."""
+    """SHA-256 of a file; None where there is none, or none of a size that can be read."""
     try:
-        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    except OSError:
+        return hashlib.sha256(read_bytes(path)).hexdigest()
+    except (OSError, InputError):
         return None
+
+
+def _sound(facts: Facts) -> bool:
+    """Whether facts that a file states can be those of a model."""
+    longest = facts.sequence if facts.longest is None else facts.longest
+    sizes = (facts.sequence, longest, *facts.widths)
+    return bool(facts.widths) and len(facts.widths) <= MOST_WIDTHS and all(0 < size <= MOST for size in sizes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +126,9 @@ class GraphCache:
                 return None
             if any(file_digest(path) != digest for path, digest in raw["files"].items()):
                 return None
-            return Known(documents.digest(raw), facts_of(raw["facts"]))
-        except (KeyError, TypeError, ValueError, AttributeError):
+            facts = facts_of(raw["facts"])
+            return Known(documents.digest(raw), facts) if _sound(facts) else None
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             return None
 
     def remember(self, place: str, facts: Facts, files: Sequence[str]) -> Known:
@@ -156,20 +169,24 @@ class GraphCache:
         """Keep the graph of a model at a point."""
         self._write(self.path(known, point), graph)
 
-    def _files(self) -> Iterator[Path]:
+    def _files(self) -> Iterator[tuple[Path, int]]:
+        """Every file that is kept, and its bytes; what is no file was put there by somebody else."""
         for part in ("models", "graphs"):
-            yield from sorted((self.folder / part).glob("*.json"))
+            for path in sorted((self.folder / part).glob("*.json")):
+                found = path.lstat()
+                if stat.S_ISREG(found.st_mode):
+                    yield path, found.st_size
 
     def entries(self) -> list[Kept]:
         """What is kept, by the place of its model, most bytes first."""
         count: dict[str, int] = {}
         size: dict[str, int] = {}
-        for path in self._files():
+        for path, length in self._files():
             raw = self._read(path) or {}
             is_graph = path.parent.name == "graphs"
-            place = str(raw.get("name" if is_graph else "place", "what cannot be read"))
+            place = one_line(str(raw.get("name" if is_graph else "place", "what cannot be read")))[:LONGEST]
             count[place] = count.get(place, 0) + is_graph
-            size[place] = size.get(place, 0) + path.stat().st_size
+            size[place] = size.get(place, 0) + length
         return sorted(
             (Kept(place, count[place], size[place]) for place in size), key=lambda one: (-one.bytes, one.place)
         )
@@ -177,6 +194,6 @@ class GraphCache:
     def clear(self) -> int:
         """Remove everything that is kept; the number of files."""
         files = list(self._files())
-        for path in files:
+        for path, _ in files:
             path.unlink(missing_ok=True)
         return len(files)

@@ -1,0 +1,97 @@
+"""A user's own model as code and as a configuration, its graph and its cache, with the commands that read them.
+
+Traces run in this process: starting one of its own for each input would take seconds.
+"""
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from phaze.errors import InputError
+from phaze.graph.supply.tracing import Tracer
+from tests.cli.fuzz_rows import Row, answer_of
+
+CONFIG: dict[str, Any] = {
+    "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 32, "num_hidden_layers": 2,
+    "num_attention_heads": 4, "intermediate_size": 48, "vocab_size": 48, "max_position_embeddings": 16,
+}  # fmt: skip
+# No loop and no import of what a changed text could do harm with: it is run in this process.
+CODE = """
+from torch import device, long, nn, zeros
+from torch.nn import functional as F
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = nn.Linear(32, 64), nn.Linear(64, 32)
+
+    def forward(self, x):
+        return x + self.down(F.gelu(self.up(x)))
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.head = nn.Embedding(100, 32), nn.Linear(32, 100)
+        self.first, self.second = Block(), Block()
+
+    def forward(self, tokens):
+        return self.head(self.second(self.first(self.table(tokens))))
+
+def build(microbatch=1, sequence=16):
+    with device("meta"):
+        net, tokens = Net(), zeros(microbatch, sequence, dtype=long)
+    return net, tokens, lambda logits: F.cross_entropy(logits.flatten(0, 1), tokens.flatten())
+"""
+
+
+def _start(self: Tracer) -> Mapping[str, Any]:
+    from phaze.graph.torch.worker import Bench
+
+    if "bench" not in self.opened:
+        bench = Bench()
+        self.opened = {"bench": bench}
+        self.opened = {**self.ask({"open": self.model}, self.limit_s), "bench": bench}
+    return self.opened
+
+
+def _ask(self: Tracer, request: Mapping[str, Any] | None, limit_s: float) -> Mapping[str, Any]:
+    from phaze.graph.torch.worker import answer
+
+    found = json.loads(json.dumps(answer(self.opened["bench"], json.loads(json.dumps(request)))))
+    if "problem" in found:
+        raise InputError(found["where"], found["problem"], found["remedy"])
+    return dict(found)
+
+
+@contextlib.contextmanager
+def traced_here() -> Iterator[None]:
+    """Models are traced in this process instead of one of their own."""
+    with patch.object(Tracer, "start", _start), patch.object(Tracer, "ask", _ask):
+        yield
+
+
+def rows_of_models(folder: Path) -> list[Row]:
+    """PHAZE_CACHE names the folder ``cache`` here; a graph that cannot be read there is traced anew."""
+    config, code = folder / "config.json", folder / "own.py"
+    config.write_text(json.dumps(CONFIG))
+    code.write_text(CODE)
+    job = "--chip a100-80gb --devices 2 --batch 4 --microbatch 1 --tensor 1"
+    plan, own = f"plan --model {config} {job}", f"plan --model {code}:build {job}"
+    for command in (plan, own):
+        answer_of(*command.split(), "--json")
+    kept = [str(path) for path in sorted((folder / "cache").rglob("*.json"))]
+    assert len(kept) >= 4, kept
+    found = [
+        Row(command, file, weight) for file in kept for command, weight in (("cache", 10), ("doctor", 4), (plan, 3))
+    ]
+    found += [Row(own, file, 3) for file in kept]
+    found += [Row(f"graph --model {config}", str(config), 10), Row(f"graph --model {code}:build", str(code), 8)]
+    found += [
+        Row(plan, str(config), 4),
+        Row(own, str(code), 4),
+        Row(f"graph --model {code}:build --check", str(code), 2),
+    ]
+    return [*found, Row(f"plan --model {folder}/graph.json {job}", f"{folder}/graph.json", 10)]
