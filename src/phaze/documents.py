@@ -26,9 +26,10 @@ Notation = Literal["json", "toml"]
 Reader = Callable[[str], tuple[str, str]]
 # A text without these has no number without end: NaN, infinity, or a number too large for 64 bits ("1e999").
 ENDLESS = re.compile(r"nan|inf|e\+?\d[\d_]{2}|[\d_]{200}", re.IGNORECASE)
-# Escapes of half a character; a whole one is two of them in a row.
-HALVES = re.compile(r"\\ud[89a-f]", re.IGNORECASE)
+# Escapes of half a character (a whole one is two of them in a row) and of characters that a terminal obeys, or those.
+ESCAPES = re.compile(r"\\u(?:0000)?(?:d[89a-f]|00[01]|007f|00[89])|\\[bf]|[\x7f-\x9f]", re.IGNORECASE)
 HALF = re.compile("[\ud800-\udfff]")
+ORDER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 # Formats here are nested about ten deep. TOML's parser takes time with the square of a dotted key's length.
 MOST_DOTS = 64
 DOTTED = re.compile(rf"(?<![\w-])(?:(?:[\w-]+|\"[^\"\n]*\"|'[^'\n]*')[ \t]*\.[ \t]*){{{MOST_DOTS}}}")
@@ -106,18 +107,35 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return seen
 
 
+def _unprintable(text: str) -> str:
+    """What a text has that is no character to print: half of one, or an order to a terminal; empty where nothing is."""
+    if HALF.search(text):
+        return "half a character (a lone surrogate)"
+    found = ORDER.search(text)
+    return f"the control character U+{ord(found[0]):04X}" if found else ""
+
+
+def require_printable(text: str, where: str) -> None:
+    """Refuse a text, such as a table of cells, that has what cannot be printed."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if bad := _unprintable(line):
+            raise InputError(f"{where}: line {number}", f"this text has {bad}", "give whole characters")
+
+
 def _unusable(value: Any, steps: tuple[int | str, ...] = ()) -> tuple[tuple[int | str, ...], str] | None:
-    """Where the first NaN, infinity or half a character stands, and what it is."""
+    """Where the first NaN, infinity, half a character or control character stands, and what it is."""
     if isinstance(value, float):
         if isfinite(value):
             return None
         return steps, "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, str):
-        return (steps, "half a character") if HALF.search(value) else None
+        bad = _unprintable(value)
+        return (steps, bad) if bad else None
     rows: Iterable[tuple[int | str, Any]] = ()
     if isinstance(value, dict):
-        if any(HALF.search(key) for key in value):
-            return steps, "half a character"
+        bad = next(filter(None, map(_unprintable, value)), "")
+        if bad:
+            return steps, bad
         rows = value.items()
     elif isinstance(value, list):
         rows = enumerate(value)
@@ -135,10 +153,10 @@ def _plain(text: str, notation: Notation, where: str) -> Any:
 
 
 def parse(text: str, notation: Notation, where: str) -> dict[str, Any]:
-    """Plain values from JSON or TOML; duplicate keys, NaN, infinities and half characters are faults."""
+    """Plain values from JSON or TOML; duplicate keys, NaN, infinities and what cannot be printed are faults."""
     try:
         raw = _plain(text, notation, where)
-        unusable = _unusable(raw) if ENDLESS.search(text) or HALVES.search(text) else None
+        unusable = _unusable(raw) if ENDLESS.search(text) or ESCAPES.search(text) else None
     except RecursionError:
         raise InputError(where, "the document is nested too deeply") from None
     except ValueError as fault:
@@ -148,8 +166,8 @@ def parse(text: str, notation: Notation, where: str) -> dict[str, Any]:
     if unusable is not None:
         steps, what = unusable
         place = f"{where}: {spell_path(steps)}"
-        if what == "half a character":
-            raise InputError(place, "this text has half a character (a lone surrogate)", "give whole characters")
+        if "character" in what:
+            raise InputError(place, f"this text has {what}", "give whole characters that can be printed")
         raise InputError(place, f"{what} is not a number that can be used", "give a finite number")
     return raw
 

@@ -137,8 +137,8 @@ def _search_rows(folder: Path) -> list[Row]:
     end = f"--out {new} --workers 1"
     kinds = (
         (f"search {f}/study.toml {end} --time 2", ("study.toml", "space.toml"), 5),
-        (f"search {f}/clustered.toml {end} --time 2", ("clustered.toml", "few.toml", "chip.toml"), 4),
-        (f"search {f}/clustered.toml {end} --time 2", ("cluster.toml", "stack.toml"), 4),
+        (f"search {f}/clustered.toml {end} --time 2", ("clustered.toml", "few.toml"), 3),
+        (f"search {f}/clustered.toml {end}", ("cluster.toml", "stack.toml", "chip.toml"), 4),
         (f"front {f}/study.toml --of throughput,power,cost {end} --time 2", ("study.toml", "few.toml"), 4),
         (f"sweep {f}/study.toml --over training.devices=4,8 {end}", ("study.toml", "few.toml"), 3),
     )

@@ -100,6 +100,11 @@ def _called(name: str, path: str) -> int:
     return 0
 
 
+def code_of(arguments: Sequence[str]) -> int:
+    """The exit code of a command, or of a function of the API: ``api load plan.json``."""
+    return _called(*arguments[1:3]) if arguments[0] == "api" else exit_code_of(COMMAND, list(arguments))
+
+
 def fault_in(arguments: Sequence[str], given: str = "") -> str:
     """What is wrong with how a command ended, ``given`` on standard input; empty where nothing is."""
     said, wrong = io.StringIO(), io.StringIO()
@@ -107,8 +112,7 @@ def fault_in(arguments: Sequence[str], given: str = "") -> str:
         with warnings.catch_warnings(record=True) as warned, contextlib.redirect_stdout(said):
             warnings.simplefilter("always")
             with contextlib.redirect_stderr(wrong), _standard_input(given), _limited():
-                asked = list(arguments)
-                code = _called(*asked[1:3]) if asked[0] == "api" else exit_code_of(COMMAND, asked)
+                code = code_of(arguments)
     except HangError:
         return f"it hangs: more than {MOST_S} s"
     except BaseException as fault:

@@ -190,6 +190,24 @@ def test_a_plan_whose_optional_parts_are_left_out_or_null_has_a_page(
     assert phaze("report", path).code == 0
 
 
+def test_a_plan_of_more_layers_than_its_model_has_is_refused(phaze: Any, plan: dict[str, Any], tmp_path: Path) -> None:
+    *stages, last = plan["stages"]
+    more = {**last, "layers": [*last["layers"], last["layers"][-1] + 1]}
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps({**plan, "stages": [*stages, more]}))
+    for command in (("report", path), ("export", path, "--to", "perfetto")):
+        _refused(phaze(*command), "layers")
+
+
+def test_a_text_that_a_terminal_would_obey_is_refused(phaze: Any, tmp_path: Path) -> None:
+    (tmp_path / "slow.toml").write_text(CLUSTER.replace("RATE", "1.0").replace("a slow one", "\\u001b[31mred"))
+    _refused(phaze("clusters", tmp_path / "slow.toml"), "title", "U+001B")
+    (tmp_path / "rows.csv").write_text(
+        f"{','.join(ROW)}\n\x9b31m{','.join(map(str, ROW.values()))}\n", encoding="utf-8"
+    )
+    _refused(phaze("validate", tmp_path / "rows.csv"), "line 2", "U+009B")
+
+
 def test_a_model_of_billions_of_layers_is_refused_before_they_are_counted_out(phaze: Any) -> None:
     sizes = "hidden=64,layers=2147483648,heads=4,vocabulary=512,sequence=64"
     _refused(phaze("graph", "--gpt", sizes), "layers", "4,096")

@@ -9,13 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phaze.cli.answer import exit_code_of
-from phaze.cli.main import app
 from tests.cli.fuzz_cases import Case, cases_in
 from tests.cli.fuzz_lines import odd_lines
 from tests.cli.fuzz_own import traced_here
 from tests.cli.fuzz_rows import answer_of
-from tests.cli.fuzz_run import fault_in
+from tests.cli.fuzz_run import code_of, fault_in
 from tests.cli.mutate import mutated_bytes, mutated_document, mutated_journal
 
 EVERYDAY, ALL = 60, 20_000
@@ -78,7 +76,7 @@ def test_a_good_file_of_every_case_is_answered(cases: list[Case], capsys: pytest
         if case.name.startswith("search"):  # stopped after two seconds, it may have found nothing yet
             continue
         wanted = 2 if "torchtitan" in case.name else 0  # torchtitan has no gpt
-        assert exit_code_of(app, list(case.arguments)) == wanted, (case.name, capsys.readouterr().err)
+        assert code_of(case.arguments) == wanted, (case.name, capsys.readouterr().err)
         assert case.path.read_bytes() == case.good
 
 

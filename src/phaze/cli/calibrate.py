@@ -66,6 +66,9 @@ def calibrate(measurements: Measurements, chip: ChipName, out: Out = None) -> An
 
 
 def _rows(text: str, where: str) -> "list[Measured]":
+    from phaze.documents import require_printable
+
+    require_printable(text, where)
     reader = csv.DictReader(io.StringIO(text))
     try:
         missing = sorted(set(COLUMNS) - set(reader.fieldnames or ()))

@@ -123,6 +123,13 @@ def _scheduled(title: str, one: Pass, times: tuple[Floats, Floats], cores: tuple
     return Gantt(title, found.makespan_s, _verdict(found), ordered)
 
 
+def _require_layers(plan: Mapping[str, Any], calls: Sequence[int], where: str) -> None:
+    """Refuse a plan of more or fewer layers than its model has."""
+    placed = sum(len(stage["layers"]) for stage in plan["stages"])
+    if placed != len(calls):
+        raise InputError(where, f"its stages hold {placed:,} layers and its model has {len(calls):,}", "make it again")
+
+
 def _require(plan: Mapping[str, Any], steps: Sequence[Step], where: str) -> None:
     total = sum(step.seconds for step in steps)
     if abs(total - plan["batch_s"]) > EXACT * plan["batch_s"]:
@@ -152,6 +159,7 @@ def searched(
     parts = search_parts(prepared, chip, schedules, [spread.tolist() for _, spread in times])
     plan, total = found["plan"], task.training.microbatches(prepared.microbatch)
     split = Split(task.training.devices, total, -(-total // plan["data"]))
+    _require_layers(plan, prepared.calls, where)
     steps = account(plan, parts, prepared.calls, split)
     _require(plan, steps, where)
     most = max(range(len(prepared.layers)), key=prepared.calls.count)
@@ -199,6 +207,7 @@ def planned(model: Model, setting: Setting, plan: Mapping[str, Any], devices: in
     total = -(-batch // model.microbatch)
     split = Split(devices, total, -(-total // plan["data"]))
     calls = [call.layer for call in model.calls]
+    _require_layers(plan, calls, where)
     steps = account(plan, parts, calls, split)
     _require(plan, steps, where)
     most = max(range(len(model.layers)), key=model.count)

@@ -21,6 +21,7 @@ from types import MappingProxyType
 from typing import Any
 
 from phaze.document_faults import spell_value
+from phaze.documents import require_printable
 from phaze.errors import InputError, unknown_name
 from phaze.graph.family import FAMILIES
 from phaze.hardware.library import load_chip
@@ -149,6 +150,7 @@ def _row(cells: Mapping[str, str], where: str, number: int) -> MeasuredRun:
 
 def read_rows(text: str, where: str) -> tuple[MeasuredRun, ...]:
     """The runs of a CSV file with a header; ``where`` names it in faults."""
+    require_printable(text, where)
     lines = csv.reader(StringIO(text), strict=True)
     try:
         header = [cell.strip() for cell in next(lines, [])]
