@@ -90,10 +90,11 @@ def _called(name: str, path: str) -> int:
     more: dict[str, Any] = {"chip": path, "gemm": (64, 64, 64)} if name == "estimate" else {}
     try:
         found = getattr(api, name)(*(() if more else (path,)), **more)
-        told = (repr(found), found._repr_html_())
-        for act in ("frame", "page"):
-            if hasattr(found, act):
-                told += (getattr(found, act)(*(("page.html",) if act == "page" else ())),)
+        assert repr(found) and found._repr_html_()
+        if hasattr(found, "frame"):
+            assert found.frame()
+        if hasattr(found, "page"):
+            assert found.page("page.html").is_file()
     except PhazeError as fault:
         sys.stderr.write(f"phaze: {fault}\n")
         return fault.exit_code

@@ -147,6 +147,7 @@ JOURNALS: tuple[tuple[str | dict[str, Any], str], ...] = (
     ({"lower": 1e308}, "no number from 0"),
     ({"ran": [[0, 1e-320, 0.0, 1.0, 1.0]]}, "no number from 1e-30"),
     ({"error": None}, "no text"),
+    ({"error": "\ud800"}, "surrogates"),
 )
 
 

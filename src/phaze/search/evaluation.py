@@ -128,6 +128,7 @@ def evaluated_from(chip: int, raw: dict[str, Any]) -> Evaluated:
     """The value of :meth:`Evaluated.document`; raises ValueError, TypeError or KeyError where it is none."""
     if type(raw["error"]) is not str:
         raise ValueError("an error is no text")
+    raw["error"].encode()  # raises ValueError for half a character, which no file can hold
     ran = tuple(Ran(_whole(way), *map(_number, rest)) for way, *rest in raw["ran"])
     score = float("inf") if raw["score"] is None else _number(raw["score"], LEAST)
     lower = float("inf") if raw["lower"] is None else _number(raw["lower"])
