@@ -1,15 +1,17 @@
-"""The one builder of placement problems: which blocks can be interleaved, and which families a job gets."""
+"""The one builder of placement problems: a block from trace to answer, what can be interleaved, which families."""
 
 import pytest
 
-from phaze.evaluate.fixed import placed_layers
-from phaze.evaluate.flow import PlacementJob, placement_problem
-from phaze.evaluate.layers import Setting, layer_costs
+from phaze.evaluate.flow import PlacementJob, block_calls, placed_layers, placement_problem, rank_problem
+from phaze.evaluate.layers import Setting, layer_costs, pass_cost
+from phaze.evaluate.prices import LevelPrices
 from phaze.evaluate.serial import Machine
+from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model
 from phaze.graph.zoo import load_family, load_model
 from phaze.hardware.library import load_chip, load_cluster, load_stack
 from phaze.placement.one.problem import Problem
+from phaze.placement.one.solve import fastest_plan
 
 SIZES = {"hidden": 64, "layers": 6, "heads": 4, "vocabulary": 128, "sequence": 32}
 
@@ -39,3 +41,44 @@ def test_blocks_of_two_kinds_are_not_interleaved() -> None:
     problem = _problem(load_model("t5-large", tensor=1, microbatch=1))
     assert [family.chunks for family in problem.rules.families] == [1]
     assert not any(extra.block for extra in problem.extras[0])
+
+
+def test_a_llama_block_can_be_followed_from_its_trace_to_the_answer() -> None:
+    """The walk of phaze.evaluate.flow, every number taken from the step before."""
+    sizes = {"hidden": 1024, "layers": 4, "heads": 8, "kv_heads": 4, "mlp": 2048, "vocabulary": 512, "sequence": 512}
+    model = load_family("llama", sizes, tensor=2, microbatch=1)
+    setting = Setting(load_chip("h100"), load_cluster("dgx-h100"), load_stack("megatron-core"))
+    (kind,) = {model.calls[number].layer for number in block_calls(model)}
+    fused = fuse_layer(model.layers[kind], setting.stack.fusion)
+    forward_s = pass_cost(fused.forward, setting, backward=False).pass_s
+    cost = layer_costs(model, setting)[kind]
+    assert cost.forward_s == pytest.approx(forward_s, rel=1e-12)
+    job = PlacementJob(setting.machine, 2, 8, "bf16", "adam", recompute="none")
+    problem = rank_problem(job, model, setting)
+    layers, extras = problem.graph(2)
+    blocks = [layer for layer, extra in zip(layers.layers, extras, strict=True) if extra.block]
+    assert [layer.id for layer in blocks] == block_calls(model)
+    assert {layer.forward_s for layer in blocks} == {cost.forward_s}
+    assert {layer.parameter_bytes for layer in blocks} == {2.0 * cost.parameters}
+    plan = fastest_plan(problem, LevelPrices(setting.cluster, setting.basis))
+    assert plan is not None
+    assert (plan.tensor, len(plan.stages), plan.data) == (2, 1, 1)
+    rounds = 8
+    assert plan.breakdown.forward_s == pytest.approx(
+        rounds * sum(layer.forward_s for layer in layers.layers), rel=1e-12
+    )
+    assert plan.breakdown.forward_s > rounds * 4 * cost.forward_s
+    assert plan.lower_bound_s == plan.batch_s
+
+
+def test_the_paper_s_setting_is_a_value_of_the_same_builder() -> None:
+    chip, cluster = load_chip("tpu-v4-paper"), load_cluster("paper-flat")
+    model = load_model("bert-large", 1, 4)
+    setting = Setting(chip, cluster, load_stack("ideal"), "ideal")
+    job = PlacementJob(setting.machine, 1024, 4096, "bf16", "sgd", recompute="full", published=True)
+    problem = rank_problem(job, model, setting)
+    assert [family.name for family in problem.rules.families] == ["icml24"]
+    assert problem.rules.link_bytes_per_s == cluster.levels[0].bandwidth_bytes_per_s
+    plan = fastest_plan(problem)
+    assert plan is not None
+    assert plan.stages[-1].recompute == "none"

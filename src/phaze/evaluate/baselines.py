@@ -8,7 +8,8 @@ are the fastest order and mode of recompute that fit.
 
 from collections.abc import Iterable
 
-from phaze.evaluate.fixed import block_calls, even_cuts
+from phaze.evaluate.fixed import even_cuts
+from phaze.evaluate.flow import block_calls
 from phaze.graph.ir import Model
 from phaze.hardware.cluster import Cluster
 from phaze.placement.cluster_prices import Prices

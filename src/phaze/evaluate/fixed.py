@@ -5,11 +5,10 @@ lies after them the last (:func:`even_cuts`); a stack that balances its stages c
 The price is that of 1F1B, interleaved or not, in the better order of stages and replicas.
 """
 
-import re
 from collections.abc import Sequence
 
 from phaze.errors import InputError
-from phaze.evaluate.flow import PlacementJob, placement_problem
+from phaze.evaluate.flow import SENT_BYTES, PlacementJob, block_calls, placed_layers, rank_problem
 from phaze.evaluate.layers import LayerCost, Setting, layer_costs
 from phaze.evaluate.prices import LevelPrices
 from phaze.evaluate.run_file import Job
@@ -18,63 +17,10 @@ from phaze.graph.ir import Model
 from phaze.hardware.calibration import Basis
 from phaze.placement.one.layout import Shape
 from phaze.placement.one.pipeline import Cut, price
-from phaze.placement.one.problem import Extra, Mode, Plan, Problem
+from phaze.placement.one.problem import Mode, Plan, Problem
 from phaze.placement.one.rules import ORDERS, interleaved
-from phaze.placement.problem import Layer, LayerGraph, layer_graph
 
-SENT_BYTES = 2.0
-# How traced graphs name what lies around their blocks.
-AROUND = re.compile(r"prologue|epilogue|between(\.\d+)?")
-
-
-def placed_layers(model: Model, costs: Sequence[LayerCost]) -> tuple[LayerGraph, tuple[Extra, ...]]:
-    """One layer of a placement for every call of the model; only blocks are recomputed, and only equal blocks in a row
-    can be cut into chunks."""
-    ties, blocks = {call: tie for tie in model.ties for call in tie.calls}, set(block_calls(model))
-    equal = _equal_blocks(model)
-    layers, extras = [], []
-    for number, call in enumerate(model.calls):
-        cost, tie, again = costs[call.layer], ties.get(number), number in blocks
-        layers.append(
-            Layer(
-                id=number,
-                forward_s=cost.forward_s,
-                backward_s=cost.backward_s,
-                parameter_bytes=SENT_BYTES * cost.parameters,
-                activation_bytes=cost.saved_bytes,
-                sharded=cost.sharded,
-            )
-        )
-        extras.append(
-            Extra(
-                selective_bytes=min(cost.selective_bytes, cost.saved_bytes),
-                selective_s=cost.selective_s if again else 0.0,
-                full_s=cost.full_s if again else 0.0,
-                tied=None if tie is None else tie.name,
-                tied_bytes=0.0 if tie is None else SENT_BYTES * tie.elements,
-                block=equal and again,
-            )
-        )
-    edges = [(edge.source, edge.target, float(edge.bytes)) for edge in model.edges]
-    graph = layer_graph(model.tensor, layers, edges)
-    order = {layer.id: extra for layer, extra in zip(layers, extras, strict=True)}
-    return graph, tuple(order[layer.id] for layer in graph.layers)
-
-
-def block_calls(model: Model) -> list[int]:
-    """The calls that are split over stages: those of modules, not of what lies before, between and after them; where a
-    graph names no such parts, those of layers that are called again."""
-    inner = [at for at, call in enumerate(model.calls) if not AROUND.fullmatch(call.module)]
-    if len(inner) == len(model.calls):
-        inner = [at for at in inner if model.count(model.calls[at].layer) > 1]
-    return inner or list(range(len(model.calls)))
-
-
-def _equal_blocks(model: Model) -> bool:
-    """Whether the blocks are in a row and one like the other: chunks of as many blocks then take equal time."""
-    blocks = block_calls(model)
-    row = blocks == list(range(blocks[0], blocks[-1] + 1))
-    return row and len({model.calls[number].layer for number in blocks}) == 1
+__all__ = ["SENT_BYTES", "balanced_cuts", "block_calls", "even_cuts", "fixed_plan", "placed_layers"]
 
 
 def even_cuts(model: Model, stages: int, mode: Mode) -> tuple[Cut, ...]:
@@ -122,9 +68,7 @@ def fixed_plan(job: Job, basis: Basis = "calibrated", shelf: Shelf | None = None
     asked = PlacementJob(
         setting.machine, job.devices, job.batch, job.precision, job.optimizer, plan.zero, plan.recompute
     )
-    placed, hbm_bytes = placed_layers(job.model, costs), float(job.chip.hbm.size_bytes)
-    families = (interleaved(plan.chunks),)
-    problem = placement_problem(asked, plan.microbatch, [placed], hbm_bytes, setting.hbm_bytes_per_s, families)
+    problem = rank_problem(asked, job.model, setting, costs, (interleaved(plan.chunks),))
     cuts = even_cuts(job.model, plan.pipeline, plan.recompute)
     if job.stack.balances_stages:
         cuts = balanced_cuts(job.model, costs, plan.pipeline, plan.recompute)

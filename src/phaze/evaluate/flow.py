@@ -1,17 +1,41 @@
-"""READ FIRST. The whole flow: a model, a chip and a job become the fastest plan, under the ICML 2024 paper's rules.
+r"""READ FIRST. The whole flow: a model, a chip and a job become a placement problem, and its fastest plan an answer.
 
-    model at width t, microbatch b  ->  fused operators  ->  L and P of each on the chip        (prepare, cost)
-      ->  least makespan of every distinct layer, forward and backward apart, with its bound      (layer_seconds)
-      ->  layers, bytes and edges as a placement problem  ->  the fastest plan, proved             (plan_on)
+Everything that asks for a plan builds its problem here: ``phaze plan`` and its levers (:mod:`phaze.evaluate.plan`,
+:mod:`phaze.evaluate.levers`), a given plan and the measured runs (:mod:`phaze.evaluate.fixed`,
+:mod:`phaze.validate`), a search, ``compare`` and ``verify`` (:mod:`phaze.search`). They differ in what they hold fixed.
 
-Everything here is for one chip, one step after the other, with no bound and no cache: a search does the same with
-arrays over all chips and asks this path only about chips that may still win. Throughput is sequences / batch time.
+Follow one block of a Llama at tensor width 8, microbatch 1:
+
+    trace      :mod:`phaze.graph` has one rank of the model as a :class:`Model`: the block is one of its three distinct
+               layers (before, block, after), called once for each of the 32; its forward and backward pass are graphs
+               of operators (norm, products, attention, gated MLP, collectives), with the bytes that each mode of
+               recompute saves and the parameters that it holds
+    fusion     the stack fuses the operators of a pass (:func:`phaze.graph.fuse.fuse_layer`)
+    costs      each operator becomes a work: cycles, bytes and FLOP, hence seconds on the chip's cores, with the best
+               mapping of a product on its arrays (:mod:`phaze.cost`); a collective becomes seconds on the level of the
+               network that its tensor group spans (:mod:`phaze.cost.collective`)
+    schedule   under the stack's schedule rule the operators of a pass overlap or follow each other, and with the host's
+               launches they take a pass's seconds (:mod:`phaze.evaluate.ruled_pass`,
+               :mod:`phaze.evaluate.layer_times`): the block's forward, backward, selective and full recompute
+    layers     every call of the model becomes a layer to place: 32 equal ones between the two others, with parameter
+               and activation bytes, edges and tied parameters (:func:`placed_layers`)
+    problem    with the cluster's levels, the stack's rules and pipeline families, devices, batch and memory
+               (:func:`placement_problem`; :func:`rank_problem` is all of this at once, for one chip)
+    plan       stages, replicas, order, chunks, recompute by stage: the fastest, proved by :mod:`phaze.placement.one`;
+               what transfers and reductions take is asked of :mod:`phaze.evaluate.prices`
+    answer     checked by code that shares none with the solver, written as ``phaze.plan/1``
+               (:mod:`phaze.evaluate.answer`) and shown (:mod:`phaze.report`)
+
+Throughput is sequences / batch time. A search does the same with arrays over all chips, and asks this path only about
+chips that may still win.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from phaze.cost.parts import chip_arrays
+from phaze.evaluate.layers import LayerCost, Setting, layer_costs
 from phaze.evaluate.passes import LayerPasses, Pass, passes_of, problem_on, table_of, times_on
 from phaze.evaluate.serial import Machine
 from phaze.graph.experts import notes_of
@@ -19,7 +43,7 @@ from phaze.graph.fuse import fuse
 from phaze.graph.ir import Attention, Model
 from phaze.hardware.chip import Chip
 from phaze.hardware.stack import Precision
-from phaze.placement.one.problem import Choice, Problem
+from phaze.placement.one.problem import Choice, Extra, Problem
 from phaze.placement.one.rules import Family
 from phaze.placement.one.settings import PlacedLayers, families_of, icml24_problem, stack_problem
 from phaze.placement.one.solve import fastest_plan
@@ -27,13 +51,69 @@ from phaze.placement.problem import Layer, LayerGraph, Optimizer, Plan, Recomput
 from phaze.schedule.problem import Schedule
 from phaze.schedule.solve import Limits, Scheduler, solve
 
+# Weights and gradients are sent in 16 bits.
+SENT_BYTES = 2.0
+# How traced graphs name what lies around their blocks.
+AROUND = re.compile(r"prologue|epilogue|between(\.\d+)?")
+
+
+def placed_layers(model: Model, costs: Sequence[LayerCost]) -> tuple[LayerGraph, tuple[Extra, ...]]:
+    """One layer of a placement for every call of the model; only blocks are recomputed, and only equal blocks in a row
+    can be cut into chunks."""
+    ties, blocks = {call: tie for tie in model.ties for call in tie.calls}, set(block_calls(model))
+    equal = _equal_blocks(model)
+    layers, extras = [], []
+    for number, call in enumerate(model.calls):
+        cost, tie, again = costs[call.layer], ties.get(number), number in blocks
+        layers.append(
+            Layer(
+                id=number,
+                forward_s=cost.forward_s,
+                backward_s=cost.backward_s,
+                parameter_bytes=SENT_BYTES * cost.parameters,
+                activation_bytes=cost.saved_bytes,
+                sharded=cost.sharded,
+            )
+        )
+        extras.append(
+            Extra(
+                selective_bytes=min(cost.selective_bytes, cost.saved_bytes),
+                selective_s=cost.selective_s if again else 0.0,
+                full_s=cost.full_s if again else 0.0,
+                tied=None if tie is None else tie.name,
+                tied_bytes=0.0 if tie is None else SENT_BYTES * tie.elements,
+                block=equal and again,
+            )
+        )
+    edges = [(edge.source, edge.target, float(edge.bytes)) for edge in model.edges]
+    graph = layer_graph(model.tensor, layers, edges)
+    order = {layer.id: extra for layer, extra in zip(layers, extras, strict=True)}
+    return graph, tuple(order[layer.id] for layer in graph.layers)
+
+
+def block_calls(model: Model) -> list[int]:
+    """The calls that are split over stages: those of modules, not of what lies before, between and after them; where a
+    graph names no such parts, those of layers that are called again."""
+    inner = [at for at, call in enumerate(model.calls) if not AROUND.fullmatch(call.module)]
+    if len(inner) == len(model.calls):
+        inner = [at for at in inner if model.count(model.calls[at].layer) > 1]
+    return inner or list(range(len(model.calls)))
+
+
+def _equal_blocks(model: Model) -> bool:
+    """Whether the blocks are in a row and one like the other: chunks of as many blocks then take equal time."""
+    blocks = block_calls(model)
+    row = blocks == list(range(blocks[0], blocks[-1] + 1))
+    return row and len({model.calls[number].layer for number in blocks}) == 1
+
 
 @dataclass(frozen=True, slots=True)
 class PlacementJob:
     """What a placement problem asks for beside its layers and the devices' memory.
 
     ``chunks`` that interleaving may use beside 1; None: all that divide the blocks. ``headroom``: the share of memory
-    that a plan leaves free.
+    that a plan leaves free. ``published``: layers are placed as the ICML 2024 paper did, over the one flat link of the
+    machine's cluster, and what it did not know (precision, ZeRO, chunks, headroom) counts for nothing.
     """
 
     machine: Machine
@@ -45,6 +125,7 @@ class PlacementJob:
     recompute: Choice = "best"
     chunks: tuple[int, ...] | None = None
     headroom: float = 0.0
+    published: bool = False
 
 
 def placement_problem(
@@ -55,9 +136,19 @@ def placement_problem(
     hbm_bytes_per_s: float | None,
     families: tuple[Family, ...] | None = None,
 ) -> Problem:
-    """The placement problem of layers (:func:`phaze.evaluate.fixed.placed_layers`) at one or more widths.
+    """The placement problem of layers (:func:`placed_layers`) at one or more widths.
 
     ``families``: what a given plan runs; if None all that the blocks allow."""
+    if job.published:
+        return icml24_problem(
+            [graph for graph, _ in placed],
+            devices=job.devices,
+            microbatches=-(-job.batch // microbatch),
+            hbm_bytes=hbm_bytes,
+            link_bytes_per_s=job.machine.cluster.levels[0].bandwidth_bytes_per_s,
+            optimizer=job.optimizer,
+            recompute=job.recompute,
+        )
     return stack_problem(
         placed,
         job.machine.stack,
@@ -73,6 +164,19 @@ def placement_problem(
         recompute=job.recompute,
         headroom=job.headroom,
     )
+
+
+def rank_problem(
+    job: PlacementJob,
+    model: Model,
+    setting: Setting,
+    costs: Sequence[LayerCost] | None = None,
+    families: tuple[Family, ...] | None = None,
+) -> Problem:
+    """The placement problem of a traced rank on a chip; ``costs`` of its distinct layers where they are known."""
+    placed = placed_layers(model, layer_costs(model, setting) if costs is None else costs)
+    hbm_bytes = float(setting.chip.hbm.size_bytes)
+    return placement_problem(job, model.microbatch, [placed], hbm_bytes, setting.hbm_bytes_per_s, families)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from phaze.evaluate.baselines import experts_plan, rule_of_thumb, usual_width
-from phaze.evaluate.fixed import placed_layers
-from phaze.evaluate.flow import PlacementJob, placement_problem
-from phaze.evaluate.layers import Setting, layer_costs
+from phaze.evaluate.flow import PlacementJob, rank_problem
+from phaze.evaluate.layers import Setting
 from phaze.evaluate.prices import KnownPrices, LevelPrices
 from phaze.graph.ir import Attention, Model
 from phaze.hardware.stack import Optimizer, Precision
@@ -99,10 +98,7 @@ class Candidate:
 
 def problem_at(request: Request, model: Model) -> Problem:
     """The placement problem of a traced rank."""
-    setting = request.setting
-    placed = placed_layers(model, layer_costs(model, setting))
-    hbm_bytes = float(setting.chip.hbm.size_bytes)
-    return placement_problem(request.job, model.microbatch, [placed], hbm_bytes, setting.hbm_bytes_per_s)
+    return rank_problem(request.job, model, request.setting)
 
 
 def choices(request: Request) -> Iterator[Choosing]:

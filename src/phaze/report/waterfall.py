@@ -37,8 +37,7 @@ from phaze.cost.estimate import part_of
 from phaze.cost.mapping import Product, TensorPart
 from phaze.cost.products import map_product
 from phaze.cost.work import Work, works_of
-from phaze.evaluate.fixed import placed_layers
-from phaze.evaluate.flow import Prepared
+from phaze.evaluate.flow import Prepared, placed_layers
 from phaze.evaluate.layers import LayerCost, Setting, layer_costs, pass_cost
 from phaze.evaluate.passes import Pass
 from phaze.graph.fuse import fuse_layer
