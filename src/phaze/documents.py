@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from math import isfinite, isnan
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationError, WithJsonSchema
+from pydantic_core import PydanticKnownError
 
 from phaze import units
 from phaze.document_faults import first_fault, spell_path
@@ -89,6 +90,48 @@ Count = Annotated[int, Field(gt=0, le=2**40)]
 Share = Annotated[float, BeforeValidator(_real), Field(ge=0, le=1)]
 NonNegative = Annotated[float, BeforeValidator(_real), Field(ge=0, le=1e15)]
 Positive = Annotated[float, BeforeValidator(_real), Field(ge=LEAST, le=1e15)]
+
+
+MOST_COUNT = 2**40
+
+
+def _told(read: Callable[[str], int]) -> Callable[[Any], Any]:
+    """A text as ``read`` has it; all else is left to the type check."""
+    return lambda value: read(value) if isinstance(value, str) else value
+
+
+def _batch(value: Any) -> units.Batch:
+    found = units.parse_batch(value) if isinstance(value, str) else value
+    if isinstance(found, units.TokenBatch):
+        return found
+    if type(found) is not int:
+        raise PydanticKnownError("int_type")
+    if found < 1:
+        raise PydanticKnownError("greater_than", {"gt": 0})
+    if found > MOST_COUNT:
+        raise PydanticKnownError("less_than_equal", {"le": MOST_COUNT})
+    return found
+
+
+def _or_text(text: str) -> WithJsonSchema:
+    return WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string"}], "description": text})
+
+
+Length = Annotated[
+    int,
+    BeforeValidator(_told(units.parse_length)),
+    _or_text("positions of a sequence, or a text such as 32k (k = 1024)"),
+    Field(gt=0, le=2**31),
+]
+TokenCount = Annotated[
+    int,
+    BeforeValidator(_told(units.parse_tokens)),
+    _or_text("tokens, or a text such as 15T (10^12)"),
+    Field(gt=0, le=2**62),
+]
+BatchSize = Annotated[
+    units.Batch, PlainValidator(_batch), _or_text("sequences of a batch, or a text such as 4M-tokens")
+]
 
 
 def notation_of(path: str, text: str) -> Notation:

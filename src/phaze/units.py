@@ -9,7 +9,9 @@ Files may say ``"32 GiB"`` or a plain number in the base unit; people are shown 
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from types import MappingProxyType
 from typing import Literal
 
@@ -77,3 +79,90 @@ def show(value: float, unit: Unit) -> str:
     if unit in ("s", "J"):
         return _scaled(value, unit, {**SMALL, **DECIMAL})
     return _scaled(value, unit, DECIMAL)
+
+
+# Lengths count in powers of two, as the field says 32k for 32,768; tokens of data and of a batch in powers of ten.
+LENGTHS: Mapping[str, int] = MappingProxyType({"": 1, "k": 2**10, "K": 2**10, "Ki": 2**10, "M": 2**20, "Mi": 2**20})
+TOKENS: Mapping[str, int] = MappingProxyType(
+    {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "B": 10**9, "G": 10**9, "T": 10**12, "P": 10**15}
+    | {prefix: int(factor) for prefix, factor in BINARY.items()}
+)
+# A batch in tokens is rounded to a round number of sequences within this share of it: 4M tokens of 4,096 are 1,024
+# sequences, as people run them, and not 977.
+BATCH_TOLERANCE = 0.05
+_COUNTED = re.compile(r"\s*(\d+\.?\d*(?:[eE]\+?\d+)?)\s*([A-Za-z]*?)\s*(-?\s*tokens?)?\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBatch:
+    """A batch that is stated in tokens; :func:`sequences_in` says how many sequences that is."""
+
+    tokens: int
+
+    def __str__(self) -> str:
+        return f"{show_count(self.tokens)} tokens"
+
+
+Batch = int | TokenBatch
+
+
+def _counted(text: str, steps: Mapping[str, int], example: str) -> tuple[int, bool]:
+    """A whole number with a prefix of ``steps``, and whether it is said to be of tokens."""
+    match = _COUNTED.fullmatch(text)
+    if match is None or match[2] not in steps:
+        raise ValueError(f"give a number such as {example}, with one of {', '.join(p for p in steps if p)}")
+    value = Decimal(match[1]) * steps[match[2]]
+    if not 0 < value < 2**63 or value != int(value):
+        raise ValueError(f"give a whole number above 0 such as {example}")
+    return int(value), match[3] is not None
+
+
+def parse_length(text: str) -> int:
+    """Positions of a sequence: ``4096``, or ``32k`` for 32 x 1024; raises ValueError with what would be right."""
+    return _counted(text, LENGTHS, "4096 or 32k (k = 1024)")[0]
+
+
+def parse_tokens(text: str) -> int:
+    """Tokens of data: ``15T`` for 15 x 10^12, ``2e12``; raises ValueError with what would be right."""
+    return _counted(text, TOKENS, "15T or 300B (T = 10^12, B = 10^9)")[0]
+
+
+def parse_batch(text: str) -> Batch:
+    """A batch: ``1024`` sequences, or ``4M-tokens``; raises ValueError with what would be right."""
+    remedy = "give sequences as a whole number such as 1024, or tokens such as 4M-tokens (M = 10^6) or 4Mi-tokens"
+    try:
+        count, of_tokens = _counted(text, TOKENS, "4M-tokens")
+    except ValueError:
+        raise ValueError(remedy) from None
+    if of_tokens:
+        return TokenBatch(count)
+    if not text.strip().isdigit():
+        raise ValueError(remedy)
+    return count
+
+
+def sequences_in(batch: Batch, sequence: int) -> int:
+    """How many sequences of a length a batch has.
+
+    In tokens, T / sequence is rounded to the nearest multiple of the greatest power of two that stays within
+    ``BATCH_TOLERANCE`` of it; a batch of less than one sequence raises ValueError.
+    """
+    if isinstance(batch, int):
+        return batch
+    exact = Fraction(batch.tokens, sequence)
+    if exact < 1:
+        raise ValueError(f"{batch} are less than one sequence of {sequence:,} tokens")
+    for exponent in range(exact.__floor__().bit_length() + 1, -1, -1):
+        step = 1 << exponent
+        found = round(exact / step) * step
+        if found and abs(found - exact) <= Fraction(BATCH_TOLERANCE) * exact:
+            return found
+    return max(1, round(exact))
+
+
+def show_count(value: float) -> str:
+    """A count with a decimal prefix as people say it: 4M, 15T."""
+    for prefix in ("T", "B", "M"):
+        if value >= TOKENS[prefix]:
+            return f"{value / TOKENS[prefix]:.4g}{prefix}"
+    return f"{value:,.6g}"

@@ -12,6 +12,7 @@ from phaze.cli.main import app
 from phaze.search.answer import best_of
 from phaze.search.baseline import scale_for
 from phaze.search.keep import kept_of
+from phaze.search.result import answer_of
 from phaze.search.run import search
 from phaze.search.shortage import nothing_found
 from phaze.search.space import FIELDS, load_space
@@ -95,8 +96,10 @@ def of_technology(technology: dict[str, Any], folder: Path) -> Iterator[Any]:
 
 
 def of_terms(terms: dict[str, Any], folder: Path) -> list[Any]:
-    """What a chip costs to make and to own."""
-    return [told("chips", "h100", "--terms", written(folder, "terms.json", terms))["ownership"]]
+    """What a chip costs to make and to own, and what a whole training run takes."""
+    path = written(folder, "terms.json", terms)
+    job = written(folder, "run.json", run(chip="h100", cluster="dgx-h100", tokens="1B", terms=path))
+    return [told("chips", "h100", "--terms", path)["ownership"], told("plan", "--fixed", job)["training_run"]]
 
 
 def of_space(space: dict[str, Any], folder: Path) -> list[Any]:
@@ -117,6 +120,15 @@ def of_study(study: dict[str, Any], folder: Path) -> list[Any]:
     ran = [(one.way, one.batch_s, one.dynamic_j, one.value) for one in best.ran]
     split = [[(graph.width, graph.microbatch) for graph in task.graphs] for task in job.models]
     return [best.chip, job.hbm_bytes[best.hbm], best.score, ran, split, len(state.evaluated), job.rules]
+
+
+def of_priced(study: dict[str, Any], folder: Path) -> list[Any]:
+    """What training each model of a study on so many tokens takes."""
+    job = job_of(study_of(study, "study"))
+    state = search(job, scale_for(job))
+    best = best_of(state)
+    assert best is not None
+    return [model.get("training_run") for model in answer_of(state, best)["models"]]
 
 
 def of_run(document: dict[str, Any], folder: Path) -> list[Any]:

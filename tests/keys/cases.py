@@ -217,6 +217,7 @@ OWNERSHIP = Base(
     terms,
     answers.of_terms,
     same(
+        ("device_usd_per_hour", {"h100": 9.0}),
         ("yield_clustering", 9.0),
         ("hbm_usd_per_gb", 99.0),
         ("package_usd", 999.0),

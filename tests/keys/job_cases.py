@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.keys import answers
 from tests.keys.cases import Base, same, space
-from tests.keys.small import LLAMA, graph, run, written
+from tests.keys.small import LLAMA, graph, preset, run, written
 
 # -- runs ------------------------------------------------------------------------------------------------------------
 
@@ -16,6 +16,15 @@ def small_run(folder: Path) -> dict[str, Any]:
 
 def llama_run(folder: Path) -> dict[str, Any]:
     return run(gpt=None, llama=LLAMA | {"tied": False})
+
+
+def terms_of(folder: Path) -> str:
+    return written(folder, "terms.json", preset("ownership", "default") | {"device_usd_per_hour": {"any": 7.0}})
+
+
+def priced_run(folder: Path) -> dict[str, Any]:
+    terms_of(folder)
+    return run(tokens="1T")
 
 
 def named_run(folder: Path) -> dict[str, Any]:
@@ -40,6 +49,10 @@ RUN = Base(
         ("stack", "nanotron"),
         ("devices", 8),
         ("batch", 128),
+        ("batch", "4k-tokens"),
+        ("gpt.sequence", "1k"),
+        ("tokens", "15T"),
+        ("terms", "default"),
         ("plan.tensor", 1),
         ("plan.pipeline", 1),
         ("plan.data", 2),
@@ -70,6 +83,7 @@ LLAMA_RUN = Base(
         ("llama.tied", True),
     ),
 )
+PRICED_RUN = Base(priced_run, answers.of_run, same(("tokens", "2T"), ("terms", "terms.json")))
 NAMED_RUN = Base(named_run, answers.of_run, same(("sequence", 128), ("model", "gpt2-xl")))
 GRAPH_RUN = Base(
     graph_run,
@@ -112,6 +126,20 @@ def named(folder: Path) -> dict[str, Any]:
 def named_and_placed(folder: Path) -> dict[str, Any]:
     found = named(folder)
     return found | {"rules": "cluster", "training": found["training"] | {"cluster": "selene"}}
+
+
+def priced(folder: Path) -> dict[str, Any]:
+    """One of them, trained on so many tokens."""
+    found, _ = study(folder), terms_of(folder)
+    training = found["training"] | {"tokens": "1T", "batch": "1k-tokens"}
+    return found | {"models": found["models"][:1], "hbm": ["8 GiB"], "training": training}
+
+
+PRICED = Base(
+    priced,
+    answers.of_priced,
+    same(("training.tokens", "2T"), ("training.terms", "terms.json"), ("training.batch", "2k-tokens")),
+)
 
 
 def tight(folder: Path) -> dict[str, Any]:
@@ -193,6 +221,6 @@ NAMED_PLACED = Base(
 )
 
 JOBS: dict[str, list[Base]] = {
-    "phaze.run/1": [RUN, LLAMA_RUN, NAMED_RUN, GRAPH_RUN],
-    "phaze.study/1": [STUDY, TIGHT, PLACED, NAMED, NAMED_PLACED],
+    "phaze.run/1": [RUN, LLAMA_RUN, PRICED_RUN, NAMED_RUN, GRAPH_RUN],
+    "phaze.study/1": [STUDY, TIGHT, PLACED, NAMED, NAMED_PLACED, PRICED],
 }

@@ -1,10 +1,10 @@
 """The commands as functions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from phaze.api.values import (
     Estimated,
@@ -31,6 +31,7 @@ from phaze.evaluate.levers import sought_levers
 from phaze.evaluate.plan import best_first, candidates, usual_plans
 from phaze.evaluate.request import Asked, AskedAttention, request_of
 from phaze.evaluate.run_file import job_of as run_job_of
+from phaze.evaluate.training_run import Budget
 from phaze.export.opened import read_plan
 from phaze.files import read_text
 from phaze.front.folder import front_in
@@ -40,7 +41,7 @@ from phaze.graph.ir import Attention
 from phaze.graph.zoo import load_family, load_model
 from phaze.hardware.calibration import Basis
 from phaze.hardware.library import is_path, load_chip
-from phaze.hardware.ownership import load_terms
+from phaze.hardware.ownership import load_run_terms, load_terms
 from phaze.hardware.sheet import sheet_document, sheet_of
 from phaze.hardware.write import toml_text
 from phaze.placement.answer import document_of
@@ -60,8 +61,10 @@ from phaze.search.folder import run_in
 from phaze.search.result_file import read_result
 from phaze.study.load import default_study, question_of, read_study, study_of, with_settings
 from phaze.study.own import is_place, name_of, with_own_models
+from phaze.units import parse_batch, parse_length, parse_tokens
 
 Source = str | Path | Mapping[str, Any]
+T = TypeVar("T")
 
 
 def _raw(source: Source, name: str) -> tuple[Mapping[str, Any], str]:
@@ -140,12 +143,12 @@ def plan(
     *,
     chip: str,
     devices: int,
-    batch: int,
+    batch: int | str,
     gpt: Mapping[str, Any] | None = None,
     llama: Mapping[str, Any] | None = None,
     cluster: str | None = None,
     stack: str | None = None,
-    sequence: int | None = None,
+    sequence: int | str | None = None,
     microbatches: Sequence[int] | None = None,
     widths: Sequence[int] | None = None,
     zero: int | None = None,
@@ -154,16 +157,25 @@ def plan(
     basis: Basis = "calibrated",
     chunks: Sequence[int] | None = None,
     headroom: float = USUAL_HEADROOM,
+    tokens: int | str | None = None,
+    terms: str | None = None,
+    fresh: bool = False,
 ) -> Planned:
-    """The fastest split of a job over devices that exist."""
+    """The fastest split of a job over devices that exist.
+
+    ``batch`` may be ``"4M-tokens"``, ``sequence`` ``"32k"``, ``tokens`` ``"15T"``: what training on them takes, on the
+    ``terms`` of a file. ``fresh`` traces a model of your own again.
+    """
     given = [(name, sizes) for name, sizes in (("gpt", gpt), ("llama", llama)) if sizes is not None]
     if (model is not None) + len(given) != 1:
         raise InputError("plan", "there must be one model", "give one of model, gpt, llama")
     name, sizes = (model, None) if model is not None else given[0]
     asked = Asked(
-        str(name), sizes, chip, devices, batch, cluster, stack, sequence,
+        str(name), sizes, chip, devices, _told("batch", batch, parse_batch), cluster, stack,
+        None if sequence is None else _told("sequence", sequence, parse_length),
         None if microbatches is None else tuple(microbatches), None if widths is None else tuple(widths),
         zero, recompute, attention, basis, None if chunks is None else tuple(chunks), headroom,
+        _budget(tokens, terms), fresh,
     )  # fmt: skip
     request = request_of(asked)
     found = best_first(request, list(candidates(request)))
@@ -171,10 +183,26 @@ def plan(
         document = shortage_document(sought_levers(request, found), request.setting)
         raise InfeasibleError(document["shortage"]["sentence"], document)
     document = {
-        **planned_document(request, found, *usual_plans(request, found)),
+        **planned_document(request, found, *usual_plans(request, found), asked),
         "job": asked_job(asked, request, found[0]),
     }
     return _planned(document, request.setting.chip.hbm.size_bytes)
+
+
+def _told(name: str, value: int | str, parse: Callable[[str], T]) -> int | T:
+    """A number as it is, a text as ``parse`` has it."""
+    try:
+        return parse(value) if isinstance(value, str) else value
+    except ValueError as fault:
+        raise InputError(name, f"'{value}' cannot be used", str(fault)) from None
+
+
+def _budget(tokens: int | str | None, terms: str | None) -> Budget | None:
+    if tokens is None:
+        if terms is not None:
+            raise InputError("terms", "there is nothing to price", "add tokens='15T'")
+        return None
+    return Budget(_told("tokens", tokens, parse_tokens), load_run_terms(terms or "default"))
 
 
 def price(run: Source, basis: Basis = "calibrated") -> Planned:

@@ -26,6 +26,7 @@ from phaze.hardware.chip import Chip
 from phaze.report.front_page import front_page
 from phaze.report.page.plan_page import plan_page
 from phaze.report.page.search_page import search_page
+from phaze.report.run_sheet import training_rows
 from phaze.report.search_sheet import show_result
 from phaze.search.chips import open_space
 from phaze.units import show
@@ -124,7 +125,10 @@ class Planned(Placed):
         rows = {
             "batch": show(found["batch_s"], "s"),
             "tokens a second": f"{found['tokens_per_s']:,.0f}",
-            "share of peak": f"{found['share_of_peak']:.1%}",
+            "tokens a second and device": f"{found['tokens_per_s_per_device']:,.4g}",
+            "MFU": f"{found['mfu']:.1%}",
+            "HFU": f"{found['hfu']:.1%}",
+            **dict(training_rows(found.get("training_run"))),
             "split": f"tensor {found['tensor']}, pipeline {found['pipeline']}, data {found['data']}",
             "microbatch": str(found["microbatch"]),
             "fits": "yes" if found["feasible"] else "no",

@@ -12,18 +12,19 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 
 import typer
 
 from phaze.cli.interrupt import CODE as STOPPED
 from phaze.cli.interrupt import stopped
-from phaze.errors import InfeasibleError, PhazeError, one_line
+from phaze.errors import InfeasibleError, InputError, PhazeError, one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 P = ParamSpec("P")
+T = TypeVar("T")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 Pretty = Annotated[bool, typer.Option("--pretty", help="With --json: indent the document.")]
@@ -57,6 +58,14 @@ def _print(show: "Callable[[Console], None]") -> None:
     with console.capture() as captured:
         show(console)
     sys.stdout.write("".join(line.rstrip() + "\n" for line in captured.get().splitlines()))
+
+
+def told(option: str, text: str, parse: Callable[[str], T]) -> T:
+    """What ``parse`` makes of an option's text, or an error that names the option."""
+    try:
+        return parse(text)
+    except ValueError as fault:
+        raise InputError(option, f"'{text}' cannot be used", str(fault)) from None
 
 
 def answering(command: Callable[P, Answer]) -> Callable[..., None]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from phaze.cli.answer import Answer, answering
-from phaze.cli.search import Model, Settings, Study, settled
+from phaze.cli.search import Fresh, Model, Settings, Study, settled
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,6 +65,7 @@ def compare(
     run: Runs = None,
     basis: Basis = "space",
     settings: Settings = None,
+    fresh: Fresh = False,
 ) -> Answer:
     """Compare chips: throughput of every model, and its ratio to the study's baseline chip.
 
@@ -84,7 +85,7 @@ def compare(
     reader: Reader = read_text
     if study is None and not model and run:
         study, reader = str(Path(run[0]) / STUDY), reader_of(Path(run[0]))
-    raw, where = settled(study, model, settings or [])
+    raw, where = settled(study, model, settings or [], fresh)
     if basis in ("datasheet", "ideal") and raw.get("rules") == "cluster":
         raw = with_settings(raw, [f"cost.basis={basis}"])
     job = question_of(study_of(raw, where), reader=reader).job

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from phaze.cli.answer import Answer, answering
-from phaze.cli.search import Model, Settings, Study, Time, settled
+from phaze.cli.search import Fresh, Model, Settings, Study, Time, settled
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,6 +44,7 @@ def front(
     time: Time = None,
     workers: Workers = 0,
     settings: Settings = None,
+    fresh: Fresh = False,
 ) -> Answer:
     """Find every design that no other one beats in all of two or three metrics, with a certificate for each.
 
@@ -61,7 +62,7 @@ def front(
     from phaze.search.deadline import left_of
     from phaze.study.load import question_of, study_of
 
-    raw, where = settled(study, model, [*(settings or []), f"search.gap={gap!r}"])
+    raw, where = settled(study, model, [*(settings or []), f"search.gap={gap!r}"], fresh)
     checked = study_of(raw, where)
     asked = asked_of(of, within or [])
     folder = Path(out) if out is not None else Path("runs") / f"{checked.name}-front"

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from phaze.cli.answer import Answer, answering
+from phaze.cli.answer import Answer, answering, told
 from phaze.cli.tensor_plan import TpPlan, announce, with_plan
 from phaze.errors import InputError
 
@@ -26,7 +26,9 @@ Llama = Annotated[
 ]
 Tensor = Annotated[int, typer.Option(help="Tensor-parallel width; all sizes are of one rank.")]
 Microbatch = Annotated[int, typer.Option(help="Sequences in one microbatch.")]
-Sequence = Annotated[int | None, typer.Option(help="Positions of a sequence; the model's own by default.")]
+Sequence = Annotated[
+    str | None, typer.Option(help="Positions of a sequence, 4096 or 32k (k = 1024); the model's own by default.")
+]
 Kernels = Annotated[
     Literal["eager", "fused"], typer.Option("--attention", help="eager, or fused: scores never leave the chip.")
 ]
@@ -65,6 +67,7 @@ def graph(
     phaze graph --gpt hidden=4096,layers=36,heads=32,vocabulary=51200 --sequence 2048 --json
     """
     from phaze.graph import fuse, sources
+    from phaze.units import parse_length
 
     given = {"--model": model, "--gpt": gpt, "--llama": llama}
     named = [key for key, value in given.items() if value]
@@ -72,13 +75,14 @@ def graph(
         problem = f"{' and '.join(named)} are given together" if named else "no model is given"
         raise InputError("", problem, "give one of --model, --gpt, --llama")
     family = "" if model else named[0].removeprefix("--")
+    length = None if sequence is None else told("--sequence", sequence, parse_length)
     request = sources.Request(
         model=model,
         family=family,
-        sizes=sources.parse_sizes(gpt or llama, family, sequence) if family else None,
+        sizes=sources.parse_sizes(gpt or llama, family, length) if family else None,
         tensor=tensor,
         microbatch=microbatch,
-        sequence=sequence,
+        sequence=length,
         attention=attention,
         sequence_parallel=sequence_parallel,
         fresh=fresh,

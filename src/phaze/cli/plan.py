@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from phaze.cli.answer import Answer, answering
+from phaze.cli.answer import Answer, answering, told
 from phaze.cli.graph import SOURCES
 from phaze.cli.place import Perfetto, write_trace
 from phaze.cli.tensor_plan import TpPlan, announce, with_plan
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from phaze.evaluate.plan import Candidate, Request
     from phaze.evaluate.request import Asked, AskedAttention
+    from phaze.evaluate.training_run import Budget
     from phaze.hardware.calibration import Basis
     from phaze.placement.one.problem import Choice
 
@@ -29,8 +30,25 @@ ChipName = Annotated[str | None, typer.Option("--chip", help="A chip: a preset o
 ClusterName = Annotated[str | None, typer.Option("--cluster", help="A cluster; without it the chip's usual one.")]
 StackName = Annotated[str | None, typer.Option("--stack", help="A software stack; without it the cluster's usual one.")]
 Devices = Annotated[int | None, typer.Option(help="How many devices there are.")]
-Batch = Annotated[int | None, typer.Option(help="Sequences in a batch.")]
-Sequence = Annotated[int | None, typer.Option(help="Positions of a sequence; without it the model's own.")]
+Batch = Annotated[
+    str | None,
+    typer.Option(
+        help="Sequences in a batch, 1024, or tokens, 4M-tokens (M = 10^6; 4Mi-tokens: 2^20), within 5 % of it as a "
+        "round number of sequences."
+    ),
+]
+Sequence = Annotated[
+    str | None,
+    typer.Option(help="Positions of a sequence, such as 4096 or 32k (k = 1024); without it the model's own."),
+]
+Tokens = Annotated[
+    str | None,
+    typer.Option(help="Tokens to train on, 15T (T = 10^12): days, device hours, USD, kWh and kg CO2e of the run."),
+]
+Terms = Annotated[
+    str | None, typer.Option(help="With --tokens: prices, PUE and carbon (phaze.ownership/1); without it bundled ones.")
+]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Trace the model again, whatever the cache holds.")]
 Microbatch = Annotated[str | None, typer.Option(help="Microbatches to try, such as 1,2,4; without it 1,2,4,8,16.")]
 Tensor = Annotated[str | None, typer.Option(help="Tensor widths to try, such as 1,8; without it those that divide.")]
 Zero = Annotated[
@@ -76,7 +94,10 @@ def plan(
     recompute: Recompute = "best",
     attention: Attention = None,
     headroom: Headroom = "6%",
+    tokens: Tokens = None,
+    terms: Terms = None,
     datasheet: Datasheet = False,
+    fresh: Fresh = False,
     fixed: Fixed = None,
     html: Html = None,
     perfetto: Perfetto = None,
@@ -84,26 +105,30 @@ def plan(
 ) -> Answer:
     """Split a training job over devices: stages, copies, tensor width, microbatch, recompute. Will it fit?
 
-    Examples: phaze plan --model llama2-7b --chip a100-80gb --devices 64 --batch 512 · phaze plan --fixed run.json
+    Examples: phaze plan --model llama2-7b --chip a100-80gb --devices 64 --batch 4M-tokens --tokens 2T ·
+    phaze plan --model my_model.py:build --chip h100 --devices 64 --batch 512 · phaze plan --fixed run.json
     """
     basis: Basis = "datasheet" if datasheet else "calibrated"
+    budget = budget_of(tokens, terms)
     if fixed is not None:
-        return _paged(_fixed(fixed, basis, perfetto), html)
+        return _paged(_fixed(fixed, basis, perfetto, budget), html)
     if chip is None or devices is None or batch is None:
         raise InputError("plan", "a job needs a chip, devices and a batch", "add --chip, --devices and --batch")
     from phaze.evaluate.headroom import parse_headroom
     from phaze.evaluate.request import Asked
+    from phaze.units import parse_batch, parse_length
 
-    name, sizes = _model(model, gpt, llama, sequence)
+    length = None if sequence is None else told("--sequence", sequence, parse_length)
+    name, sizes = _model(model, gpt, llama, length)
     asked = Asked(
         model=with_plan(name, tp_plan),
         sizes=sizes,
         chip=chip,
         devices=devices,
-        batch=batch,
+        batch=told("--batch", batch, parse_batch),
         cluster=cluster,
         stack=stack,
-        sequence=sequence,
+        sequence=length,
         microbatches=_numbers("--microbatch", microbatch),
         widths=_numbers("--tensor", tensor),
         zero=zero,
@@ -112,8 +137,23 @@ def plan(
         basis=basis,
         chunks=_numbers("--chunks", chunks),
         headroom=parse_headroom(headroom, "--headroom"),
+        budget=budget,
+        fresh=fresh,
     )
     return _paged(_planned(asked, perfetto), html)
+
+
+def budget_of(tokens: str | None, terms: str | None) -> "Budget | None":
+    """Tokens to train on and their terms, if any were given."""
+    if tokens is None:
+        if terms is not None:
+            raise InputError("--terms", "there is nothing to price", "add --tokens 15T")
+        return None
+    from phaze.evaluate.training_run import Budget
+    from phaze.hardware.ownership import load_run_terms
+    from phaze.units import parse_tokens
+
+    return Budget(told("--tokens", tokens, parse_tokens), load_run_terms(terms or "default"))
 
 
 def _paged(answer: Answer, html: str | None) -> Answer:
@@ -157,7 +197,9 @@ def _numbers(option: str, text: str | None) -> tuple[int, ...] | None:
     return numbers
 
 
-def _fixed(path: str, basis: "Basis", perfetto: str | None) -> Answer:
+def _fixed(path: str, basis: "Basis", perfetto: str | None, budget: "Budget | None") -> Answer:
+    from dataclasses import replace
+
     from phaze.documents import notation_of, parse
     from phaze.evaluate.answer import fixed_document
     from phaze.evaluate.fixed import fixed_plan
@@ -168,6 +210,7 @@ def _fixed(path: str, basis: "Basis", perfetto: str | None) -> Answer:
     text, where = read_text(path)
     raw = parse(text, notation_of(path, text), where)
     job = job_of(raw, where)
+    job = job if budget is None else replace(job, budget=budget)
     problem, found = fixed_plan(job, basis)
     if perfetto is not None:
         write_trace(perfetto, [(path, problem, found)])
@@ -213,7 +256,7 @@ def _planned(asked: "Asked", perfetto: str | None) -> Answer:
     if perfetto is not None and best.plan is not None:
         write_trace(perfetto, [(asked.model, best.problem, best.plan)])
     document = {
-        **planned_document(request, found, *usual_plans(request, found)),
+        **planned_document(request, found, *usual_plans(request, found), asked),
         "job": asked_job(asked, request, best),
     }
 

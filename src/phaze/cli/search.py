@@ -33,6 +33,21 @@ Attention = Annotated[
 Headroom = Annotated[
     str | None, typer.Option("--headroom", help="Rules cluster: share of memory to leave free; 6% if nothing is said.")
 ]
+Devices = Annotated[int | None, typer.Option("--devices", help="How many devices there are.")]
+Batch = Annotated[
+    str | None, typer.Option("--batch", help="Sequences in a batch, 1024, or tokens, 4M-tokens (M = 10^6).")
+]
+Sequence = Annotated[
+    str | None, typer.Option("--sequence", help="Positions of a sequence, such as 4096 or 32k (k = 1024).")
+]
+Tokens = Annotated[
+    str | None,
+    typer.Option("--tokens", help="Tokens to train on, 15T: days, device hours, USD, kWh and kg CO2e of the run."),
+]
+Terms = Annotated[
+    str | None, typer.Option("--terms", help="With --tokens: prices, PUE and carbon (phaze.ownership/1).")
+]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Trace models of your own again, whatever the cache holds.")]
 Settings = Annotated[list[str] | None, typer.Option("--set", help="a.b=c: change a value of the study.")]
 
 
@@ -44,7 +59,9 @@ def _name(models: list[str]) -> str:
     return "-".join(called) if len(models) < 4 else f"{len(models)}-models"
 
 
-def settled(study: str | None, models: list[str] | None, settings: list[str]) -> tuple[dict[str, Any], str]:
+def settled(
+    study: str | None, models: list[str] | None, settings: list[str], fresh: bool = False
+) -> tuple[dict[str, Any], str]:
     """The plain values of the study that was asked for, and the name to call it by."""
     from phaze.errors import InputError
     from phaze.study.load import default_study, read_study, with_settings
@@ -60,7 +77,7 @@ def settled(study: str | None, models: list[str] | None, settings: list[str]) ->
     from phaze.study.own import own_places, with_own_models
 
     set_up = with_settings(raw, settings)
-    found = with_own_models(set_up, where, tracing)
+    found = with_own_models(set_up, where, tracing, fresh)
     training = set_up.get("training")
     length = training.get("sequence") if isinstance(training, dict) else None
     for place in own_places(set_up):
@@ -89,13 +106,19 @@ def search(
     address: Address = None,
     attention: Attention = None,
     headroom: Headroom = None,
+    devices: Devices = None,
+    batch: Batch = None,
+    sequence: Sequence = None,
+    tokens: Tokens = None,
+    terms: Terms = None,
     settings: Settings = None,
     tp_plan: TpPlan = None,
+    fresh: Fresh = False,
 ) -> Answer:
     """Search the best chip and the best placement on it, together, to a proven gap.
 
     A run that was stopped goes on with the same command. Examples: phaze search --model bert-large ·
-    phaze search study.toml --set training.batch=2048 --out runs/half · phaze search study.toml --engine ray
+    phaze search study.toml --batch 4M-tokens --tokens 2T --out runs/priced · phaze search study.toml --engine ray
     """
     began = monotonic()
     from phaze.cli.report import write_search_page
@@ -108,9 +131,18 @@ def search(
     from phaze.study.load import question_of, study_of
 
     chosen = [*(settings or []), *([f"search.gap={gap!r}"] if gap is not None else [])]
-    given = {"rules": rules, "training.attention": attention, "training.headroom": headroom}
+    given = {
+        "rules": rules,
+        "training.attention": attention,
+        "training.headroom": headroom,
+        "training.devices": devices,
+        "training.batch": int(batch) if batch is not None and batch.isdecimal() else batch,
+        "training.sequence": sequence,
+        "training.tokens": tokens,
+        "training.terms": terms,
+    }
     chosen += [f"{key}={dumps(value)}" for key, value in given.items() if value is not None]
-    raw, where = settled(study, [with_plan(name, tp_plan) for name in model or []], chosen)
+    raw, where = settled(study, [with_plan(name, tp_plan) for name in model or []], chosen, fresh)
     checked = study_of(raw, where)
     folder = Path(out) if out is not None else Path("runs") / checked.name
     question = question_of(checked)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from phaze.cli.answer import Answer, answering
-from phaze.cli.search import Settings, settled
+from phaze.cli.search import Fresh, Settings, settled
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,7 +16,7 @@ File = Annotated[str, typer.Argument(help="A study (phaze.study/1); - reads it f
 
 @app.command()
 @answering
-def check(file: File, settings: Settings = None) -> Answer:
+def check(file: File, settings: Settings = None, fresh: Fresh = False) -> Answer:
     """Check a study: its file, every name in it, and how large the search would be.
 
     Example: phaze study check examples/quickstart.toml --set objective.kind=energy_delay
@@ -25,7 +25,7 @@ def check(file: File, settings: Settings = None) -> Answer:
     from phaze.search.shortage import no_chip
     from phaze.study.load import job_of, study_of
 
-    raw, where = settled(file, None, settings or [])
+    raw, where = settled(file, None, settings or [], fresh)
     checked = study_of(raw, where)
     job = job_of(checked)
     kept = kept_of(job.space)

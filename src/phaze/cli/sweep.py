@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from phaze.cli.answer import Answer, answering
-from phaze.cli.search import Address, Engine, Model, Settings, Study, settled
+from phaze.cli.search import Address, Engine, Fresh, Model, Settings, Study, settled
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,6 +57,7 @@ def sweep(
     engine: Engine = "local",
     address: Address = None,
     settings: Settings = None,
+    fresh: Fresh = False,
 ) -> Answer:
     """Search along a range: the best chip and placement, certified, for each value of one key of a study.
 
@@ -70,7 +71,7 @@ def sweep(
     from phaze.sweep.over import over_of
     from phaze.sweep.run import sweep as sweep_points
 
-    raw, where = settled(study, model, settings or [])
+    raw, where = settled(study, model, settings or [], fresh)
     axis = over_of(over, raw, where, points)
     folder = Path(out) if out is not None else Path("runs") / f"{raw['name']}-sweep"
     with engine_of(engine, address, workers, os.cpu_count() or 1) as crew:

@@ -1,21 +1,24 @@
 """Priced plans as the document ``phaze.plan/1``: times, memory, throughput, and how far to trust them.
 
-tokens a second = batch * sequence / batch time
-share of peak   = FLOP of the model (no recomputing counted) / (batch time * devices in use * peak)
+tokens a second = batch * sequence / batch time; of a device, over the devices in use
+MFU and HFU     as :mod:`phaze.evaluate.utilisation` defines them, over the devices in use; ``share_of_peak`` is MFU
 """
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from phaze.evaluate.fixed import block_calls
 from phaze.evaluate.headroom import memory_left
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.plan import Candidate, Request
 from phaze.evaluate.prices import LevelPrices
+from phaze.evaluate.request import Asked
 from phaze.evaluate.run_file import Job
+from phaze.evaluate.training_run import Budget, Pace, training_run
+from phaze.evaluate.utilisation import Ran, model_flops, utilisation_of
 from phaze.graph.experts import notes_of
 from phaze.graph.ir import Model
-from phaze.graph.opset import flops
 from phaze.hardware.calibration import Basis, trust_of
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import cluster_document
@@ -23,6 +26,7 @@ from phaze.placement.answer import document_of
 from phaze.placement.one.answer import require_true
 from phaze.placement.one.problem import Breakdown, Plan, Problem
 from phaze.placement.shortage import Shortage
+from phaze.units import Batch, TokenBatch
 
 SHOWN = 5
 
@@ -36,15 +40,9 @@ class Facts:
     batch: int
     basis: Basis
     headroom: float = 0.0
-
-
-def model_flops(model: Model) -> float:
-    """FLOP of the matrix products of both passes, of one microbatch on one rank."""
-    per_layer = [
-        sum(flops(operator) for graph in (layer.forward, layer.backward) for operator in graph.operators)
-        for layer in model.layers
-    ]
-    return float(sum(per_layer[call.layer] for call in model.calls))
+    devices: int = 0
+    budget: Budget | None = None
+    requested: Batch | None = None
 
 
 def memory_shortage(problem: Problem, plan: Plan) -> dict[str, Any] | None:
@@ -64,9 +62,13 @@ def memory_shortage(problem: Problem, plan: Plan) -> dict[str, Any] | None:
 def _document(facts: Facts, problem: Problem, plan: Plan) -> dict[str, Any]:
     model, chip = facts.model, facts.chip
     used = plan.tensor * len(plan.stages) * plan.data
-    work = model_flops(model) * plan.tensor * problem.microbatches
+    tokens = facts.batch * model.sequence
     trusted = trust_of(chip.calibration, facts.basis)
     document = document_of(plan)
+    ran = Ran(plan.tensor, problem.microbatches, tokens, plan.batch_s, used, chip.peak_flops)
+    calls = [call.layer for call in model.calls]
+    reached = utilisation_of(model_flops(model), calls, document["stages"], frozenset(block_calls(model)), ran)
+    budget, asked, pace = facts.budget, facts.requested, Pace(tokens, plan.batch_s, facts.devices)
     return {
         **document,
         "rules": "cluster",
@@ -76,8 +78,14 @@ def _document(facts: Facts, problem: Problem, plan: Plan) -> dict[str, Any]:
         "chunks": plan.chunks,
         "zero": problem.zero,
         "devices_used": used,
-        "tokens_per_s": facts.batch * model.sequence / plan.batch_s,
-        "share_of_peak": work / (plan.batch_s * used * chip.peak_flops),
+        "batch": facts.batch,
+        **({"requested_batch_tokens": asked.tokens} if isinstance(asked, TokenBatch) else {}),
+        "sequence": model.sequence,
+        "tokens_per_s": tokens / plan.batch_s,
+        "tokens_per_s_per_device": tokens / plan.batch_s / used,
+        "share_of_peak": reached.mfu,
+        **reached.document(),
+        **({} if budget is None else {"training_run": training_run(budget, pace, chip)}),
         "constants": {"basis": trusted.basis, "band": trusted.band},
         "cluster": cluster_document(problem.cluster, chip),
         "memory_left": memory_left(document["stages"], chip.hbm.size_bytes, facts.headroom),
@@ -87,7 +95,8 @@ def _document(facts: Facts, problem: Problem, plan: Plan) -> dict[str, Any]:
 
 def fixed_document(job: Job, problem: Problem, plan: Plan, basis: Basis) -> dict[str, Any]:
     """The document of a given plan: always its time; when it does not fit also the shortage. Its checker agrees."""
-    document = _document(Facts(job.model, job.chip, job.batch, basis), problem, plan)
+    facts = Facts(job.model, job.chip, job.batch, basis, 0.0, job.devices, job.budget, job.requested)
+    document = _document(facts, problem, plan)
     shortage = memory_shortage(problem, plan)
     document["feasible"] = shortage is None
     require_true(problem, document, LevelPrices(job.cluster, basis))
@@ -129,7 +138,11 @@ def _baseline(plan: Plan | None, best: Plan) -> dict[str, Any] | None:
 
 
 def planned_document(
-    request: Request, found: Sequence[Candidate], thumb: Plan | None, experts: Plan | None = None
+    request: Request,
+    found: Sequence[Candidate],
+    thumb: Plan | None,
+    experts: Plan | None = None,
+    asked: Asked | None = None,
 ) -> dict[str, Any]:
     """The document of the best plan, with the five best different ones and the rule of thumb beside it.
 
@@ -137,7 +150,9 @@ def planned_document(
     """
     best = found[0]
     assert best.plan is not None
-    facts = Facts(best.model, request.setting.chip, request.batch, request.setting.basis, request.headroom)
+    setting = request.setting
+    more = (None, None) if asked is None else (asked.budget, asked.batch)
+    facts = Facts(best.model, setting.chip, request.batch, setting.basis, request.headroom, request.devices, *more)
     fitting = [candidate for candidate in found if candidate.plan is not None]
     require_true(best.problem, document_of(best.plan), request.prices)
     return {

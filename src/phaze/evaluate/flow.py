@@ -38,6 +38,7 @@ from phaze.cost.parts import chip_arrays
 from phaze.evaluate.layers import LayerCost, Setting, layer_costs
 from phaze.evaluate.passes import LayerPasses, Pass, passes_of, problem_on, table_of, times_on
 from phaze.evaluate.serial import Machine
+from phaze.evaluate.utilisation import LayerFlops, model_flops
 from phaze.graph.experts import notes_of
 from phaze.graph.fuse import fuse
 from phaze.graph.ir import Attention, Model
@@ -195,7 +196,7 @@ class Training:
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A model at one width and microbatch, fused: its distinct layers, which of them each call runs, and the edges;
-    how its attention runs, and what an answer must say beside its numbers."""
+    how its attention runs, what an answer must say beside its numbers, and its FLOP by layer."""
 
     width: int
     microbatch: int
@@ -204,6 +205,8 @@ class Prepared:
     edges: tuple[tuple[int, int, float], ...]
     attention: Attention = "eager"
     notes: tuple[str, ...] = ()
+    sequence: int = 1
+    flops: tuple[LayerFlops, ...] = ()
 
     @property
     def passes(self) -> tuple[Pass, ...]:
@@ -229,13 +232,14 @@ def prepare_fused(fused: Model, link_bytes_per_s: float, residency: bool = True)
     layers = tuple(passes_of(layer, link_bytes_per_s, residency=residency) for layer in fused.layers)
     edges = tuple((edge.source, edge.target, float(edge.bytes)) for edge in fused.edges)
     calls = tuple(call.layer for call in fused.calls)
-    return Prepared(fused.tensor, fused.microbatch, layers, calls, edges, fused.attention, notes_of(fused))
+    more = (notes_of(fused), fused.sequence, model_flops(fused))
+    return Prepared(fused.tensor, fused.microbatch, layers, calls, edges, fused.attention, *more)
 
 
 def block_of(model: Prepared) -> Prepared:
     """The most repeated layer of a model as a model of its own, called once; the first of equals."""
     kind = max(range(len(model.layers)), key=lambda at: (model.calls.count(at), -at))
-    return replace(model, layers=(model.layers[kind],), calls=(0,), edges=())
+    return replace(model, layers=(model.layers[kind],), calls=(0,), edges=(), flops=model.flops[kind : kind + 1])
 
 
 def layer_schedules(

@@ -84,6 +84,14 @@ class AlternativeTable(SplitTable):
     loses_by: str
 
 
+class RunTermsTable(Loose):
+    """The terms that a run was priced with."""
+
+    name: str
+    power_usage_effectiveness: NonNegative
+    grid_kgco2e_per_kwh: NonNegative
+
+
 class ShortageTable(Loose):
     """What the fullest stage lacks, and what would make it fit."""
 
@@ -95,13 +103,41 @@ class ShortageTable(Loose):
     levers: dict[str, float | str | None] | None = None
 
 
-class JobPlanTable(PlanTable):
+class TrainingRunTable(Loose):
+    """What a whole training run takes."""
+
+    tokens: Positive
+    batches: Count
+    days: NonNegative
+    device_hours: NonNegative
+    usd: NonNegative | None
+    usd_basis: str
+    kwh: NonNegative | None
+    power_basis: str
+    kgco2e: NonNegative | None
+    terms: RunTermsTable
+
+
+class FiguresTable(Loose):
+    """What is said of a model beside its time."""
+
+    devices_used: Count
+    batch: Count
+    requested_batch_tokens: Count | None = None
+    sequence: Count
+    tokens_per_s: Positive
+    tokens_per_s_per_device: Positive
+    mfu: NonNegative
+    hfu: NonNegative
+    flops_per_token: Annotated[float, Field(ge=0, le=1e24)]
+    run_flops_per_token: Annotated[float, Field(ge=0, le=1e24)]
+    training_run: TrainingRunTable | None = None
+
+
+class JobPlanTable(PlanTable, FiguresTable):
     """A plan of a job on hardware that exists."""
 
     microbatch: Count
-    devices_used: Count
-    tokens_per_s: Positive
-    share_of_peak: NonNegative
     constants: ConstantsTable
     approximations: list[str]
     sequence_parallel: bool = False

@@ -4,10 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from phaze import units
 from phaze.errors import InputError, unknown_name
 from phaze.evaluate.headroom import USUAL_HEADROOM, require_headroom
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.plan import Request, choices
+from phaze.evaluate.training_run import Budget
 from phaze.graph.ir import Attention
 from phaze.graph.supply.point import Point
 from phaze.graph.supply.supply import Family, GraphFile, Supply, supply_of
@@ -33,7 +35,7 @@ class Asked:
     sizes: Mapping[str, Any] | None
     chip: str
     devices: int
-    batch: int
+    batch: units.Batch
     cluster: str | None = None
     stack: str | None = None
     sequence: int | None = None
@@ -45,6 +47,16 @@ class Asked:
     basis: Basis = "calibrated"
     chunks: tuple[int, ...] | None = None
     headroom: float = USUAL_HEADROOM
+    budget: Budget | None = None
+    fresh: bool = False
+
+
+def sequences_of(batch: units.Batch, sequence: int, where: str) -> int:
+    """The sequences of a batch, which may be stated in tokens."""
+    try:
+        return units.sequences_in(batch, sequence)
+    except ValueError as fault:
+        raise InputError(where, str(fault), "give a larger batch") from None
 
 
 def usual_microbatches(batch: int) -> tuple[int, ...]:
@@ -81,7 +93,7 @@ def request_of(asked: Asked, watch: Watch = silent) -> Request:
     if name is None:
         raise InputError("--cluster", f"the chip '{chip.name}' names no usual cluster", "name one: phaze clusters")
     for what, count in (("--devices", asked.devices), ("--batch", asked.batch)):
-        if count < 1:
+        if isinstance(count, int) and count < 1:
             raise InputError(what, f"{count} is out of range", "it must be at least 1")
     if asked.zero is not None and asked.zero not in ZEROS:
         raise InputError("--zero", f"{asked.zero} is out of range", "use 0, 1, 2 or 3")
@@ -90,13 +102,14 @@ def request_of(asked: Asked, watch: Watch = silent) -> Request:
     cluster = grown(load_cluster(name, chip=chip), asked.devices, "--devices")
     require_links(chip, asked.chip, cluster, "--chip")
     stack = load_built_stack(asked.stack or cluster.stack)
-    supply = supply_of(asked.model) if asked.sizes is None else Family(asked.model, asked.sizes)
+    supply = supply_of(asked.model, fresh=asked.fresh) if asked.sizes is None else Family(asked.model, asked.sizes)
     widths = asked.widths or supply.facts.widths
     fitting = tuple(width for width in widths if width <= asked.devices)
     if not fitting:
         raise InputError("--tensor", f"none of {list(widths)} fits {asked.devices} devices", "give a smaller width")
     length = supply.facts.length(asked.sequence)
-    microbatches, spreads = supply.options(usual_microbatches(asked.batch))
+    batch = sequences_of(asked.batch, length, "--batch")
+    microbatches, spreads = supply.options(usual_microbatches(batch))
 
     def point_at(width: int, microbatch: int, spread: bool, attention: Attention) -> Point:
         return Point(width, microbatch, length, attention, spread)
@@ -105,7 +118,7 @@ def request_of(asked: Asked, watch: Watch = silent) -> Request:
         model_at=lambda *choice: supply.model(point_at(*choice)),
         setting=Setting(chip, cluster, stack, asked.basis),
         devices=asked.devices,
-        batch=asked.batch,
+        batch=batch,
         widths=fitting,
         microbatches=asked.microbatches or microbatches,
         sequence_parallel=spreads,

@@ -10,9 +10,10 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, model_validator
 
-from phaze.documents import Count, Document, Format, check
+from phaze.documents import BatchSize, Count, Document, Format, Length, TokenCount, check
 from phaze.errors import InputError
 from phaze.evaluate.shelf import Shelf
+from phaze.evaluate.training_run import Budget
 from phaze.graph.ir import Attention, Model
 from phaze.graph.store import load as load_graph
 from phaze.graph.supply.point import Point
@@ -21,7 +22,9 @@ from phaze.graph.zoo import load_family
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, grown
 from phaze.hardware.library import load_built_stack, load_chip, load_cluster, require_links
+from phaze.hardware.ownership import load_run_terms
 from phaze.hardware.stack import Optimizer, Precision, Stack, require_priced
+from phaze.units import Batch, sequences_in
 
 T = TypeVar("T")
 RecomputeName = Literal["none", "selective", "full"]
@@ -36,7 +39,7 @@ class GptTable(Document):
     layers: Size
     heads: Size
     vocabulary: Size
-    sequence: Size
+    sequence: Length
 
 
 class LlamaTable(Document):
@@ -49,7 +52,7 @@ class LlamaTable(Document):
     head_dim: Size | None = None
     mlp: Size
     vocabulary: Size
-    sequence: Size
+    sequence: Length
     tied: bool = False
 
 
@@ -74,12 +77,14 @@ class RunFile(Document):
     llama: LlamaTable | None = None
     model: Reference | None = None
     graph: Reference | None = None
-    sequence: Size | None = None
+    sequence: Length | None = None
     chip: Reference
     cluster: Reference
     stack: Reference | None = None
     devices: Count
-    batch: Count
+    batch: BatchSize
+    tokens: TokenCount | None = None
+    terms: Reference | None = None
     plan: PlanTable
     precision: Precision | None = None
     optimizer: Optimizer | None = None
@@ -97,6 +102,8 @@ class RunFile(Document):
                 f"let tensor x pipeline x data, {plan.tensor} x {plan.pipeline} x {plan.data} = {used}, "
                 f"be at most the {self.devices} devices"
             )
+        if self.terms is not None and self.tokens is None:
+            raise ValueError("give tokens beside terms, which price them")
         return self
 
 
@@ -117,6 +124,8 @@ class Job:
     plan: PlanTable
     precision: Precision
     optimizer: Optimizer
+    budget: Budget | None = None
+    requested: Batch | None = None
 
 
 def _model_of(run: RunFile, attention: Attention) -> Model:
@@ -187,6 +196,19 @@ def _precision(run: RunFile, stack: Stack, where: str) -> Precision:
     return require_priced(stack.precision, f"{where}: stack: precision")
 
 
+def _sequences(run: RunFile, model: Model, where: str) -> int:
+    try:
+        return sequences_in(run.batch, model.sequence)
+    except ValueError as fault:
+        raise InputError(f"{where}: batch", str(fault), "give a larger batch") from None
+
+
+def _budget(run: RunFile, where: str) -> Budget | None:
+    if run.tokens is None:
+        return None
+    return Budget(run.tokens, _at(f"{where}: terms", lambda: load_run_terms(run.terms or "default")))
+
+
 def job_of(raw: dict[str, Any], where: str, shelf: Shelf | None = None) -> Job:
     """The job that a document describes, or an InputError with the path; ``shelf`` keeps what jobs share."""
     run, kept = check(RunFile, raw, where), shelf or Shelf()
@@ -203,15 +225,18 @@ def job_of(raw: dict[str, Any], where: str, shelf: Shelf | None = None) -> Job:
     stack = preset("stack", run.stack or cluster.stack, load_built_stack)
     attention = run.attention or stack.attention
     traced = traced_as(run, attention)
+    model = kept.take(("model", traced, _depth(run)), lambda: _at(where, lambda: _model_of(run, attention)))
     return Job(
-        model=kept.take(("model", traced, _depth(run)), lambda: _at(where, lambda: _model_of(run, attention))),
+        model=model,
         traced=traced,
         chip=chip,
         cluster=_at(where, lambda: grown(cluster, run.devices, "devices")),
         stack=stack,
         devices=run.devices,
-        batch=run.batch,
+        batch=_sequences(run, model, where),
         plan=run.plan,
         precision=_precision(run, stack, where),
         optimizer=run.optimizer or stack.optimizer,
+        budget=_budget(run, where),
+        requested=run.batch,
     )

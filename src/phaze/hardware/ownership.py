@@ -12,13 +12,15 @@ For dies of area A mm2 on a wafer of radius R mm (:func:`dies_per_wafer`, :func:
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from phaze.documents import Document, Format, NonNegative, Positive, Share
+from phaze.documents import Document, Format, NonNegative, Positive, Reader, Share
 from phaze.errors import InfeasibleError
+from phaze.files import read_text
 from phaze.hardware.chip import Chip
 from phaze.hardware.files import Name, Sources, Text
 from phaze.hardware.library import read
@@ -46,6 +48,20 @@ class Terms:
     package_kgco2e: float
 
 
+@dataclass(frozen=True, slots=True)
+class RunTerms:
+    """What a whole training run is priced with: prices of a device hour by chip, and the constants of ownership."""
+
+    name: str
+    prices: tuple[tuple[str, float], ...]
+    terms: Terms
+
+    def price(self, chip: str) -> float | None:
+        """USD of a device hour of a chip, else that of ``any``."""
+        known = dict(self.prices)
+        return known.get(chip, known.get("any"))
+
+
 class TermsFile(Document):
     """Ownership constants (``phaze.ownership/1``)."""
 
@@ -63,11 +79,13 @@ class TermsFile(Document):
     fab_grid_kgco2e_per_kwh: NonNegative
     hbm_kgco2e_per_gb: NonNegative
     package_kgco2e: NonNegative
+    device_usd_per_hour: Annotated[Mapping[str, NonNegative], Field(default_factory=dict)]
     notes: Text | None = None
     sources: Sources = Field(default_factory=dict)
 
     def value(self) -> Terms:
-        return Terms(**self.model_dump(exclude={"schema_", "name", "title", "notes", "sources"}))
+        apart = {"schema_", "name", "title", "device_usd_per_hour", "notes", "sources"}
+        return Terms(**self.model_dump(exclude=apart))
 
 
 OWNERSHIP = Format("phaze.ownership/1", TermsFile, "prices, lifetime and carbon intensities")
@@ -106,6 +124,12 @@ class Ownership:
 def load_terms(text: str = "default") -> Terms:
     """Ownership constants by preset name or path."""
     return read(TermsFile, "ownership", text).value()
+
+
+def load_run_terms(text: str = "default", reader: Reader = read_text) -> RunTerms:
+    """What a training run is priced with, by preset name or path."""
+    file = read(TermsFile, "ownership", text, reader)
+    return RunTerms(file.name, tuple(sorted(file.device_usd_per_hour.items())), file.value())
 
 
 def dies_per_wafer(area_mm2: float, diameter_mm: float) -> int:

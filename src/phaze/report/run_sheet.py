@@ -5,8 +5,9 @@ from typing import Any
 
 from rich.console import Console
 
+from phaze.evaluate.utilisation import WORDS
 from phaze.report.terminal import bar, facts, paragraph, table
-from phaze.units import show
+from phaze.units import show, show_count
 
 TERMS = ("parameters", "gradients", "optimizer", "activations", "in_flight", "reserve")
 SHOWN_STAGES = 16
@@ -40,6 +41,58 @@ def left_text(left: Mapping[str, Any]) -> str:
     return f"{share}{kept}; estimates are off by {band['median']:.0%} (median) to {band['ninetieth']:.0%} (90th)"
 
 
+def batch_text(document: Mapping[str, Any]) -> str:
+    """A batch in sequences and in tokens."""
+    batch, sequence = document["batch"], document["sequence"]
+    asked = document.get("requested_batch_tokens")
+    rounded = "" if asked in (None, batch * sequence) else f" ({show_count(asked)} requested, rounded)"
+    return f"{batch:,} sequences of {sequence:,} tokens, {show_count(batch * sequence)}{rounded}"
+
+
+def rate_text(document: Mapping[str, Any]) -> str:
+    """Tokens a second, of all devices and of one."""
+    rate, each = document["tokens_per_s"], document["tokens_per_s_per_device"]
+    return (
+        f"{rate:,.0f} a second, {each:,.0f} a device" if each >= 100 else f"{rate:,.4g} a second, {each:.3g} a device"
+    )
+
+
+def mfu_text(document: Mapping[str, Any]) -> str:
+    """Both shares of peak."""
+    return f"{document['mfu']:.1%}, {document['hfu']:.1%} on {document['devices_used']:,} devices"
+
+
+def flops_text(document: Mapping[str, Any]) -> str:
+    """How FLOP are counted, with their numbers."""
+    counts = (_scaled(document[key]) for key in ("flops_per_token", "run_flops_per_token"))
+    return WORDS.format(**dict(zip(("model", "run"), counts, strict=True)))
+
+
+def _scaled(flops: float) -> str:
+    return show(flops, "FLOP/s").removesuffix("/s")
+
+
+def _known(value: float | None, unit: str, basis: str) -> str:
+    return f"{unit} unknown: {basis}" if value is None else f"{value:,.0f} {unit}"
+
+
+def training_rows(run: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """What a whole training run takes, and on what terms; nothing where no tokens were given."""
+    if run is None:
+        return []
+    terms = run["terms"]
+    usd, kwh = _known(run["usd"], "USD", run["usd_basis"]), _known(run["kwh"], "kWh", run["power_basis"])
+    carbon = "" if run["kgco2e"] is None else f", {run['kgco2e']:,.0f} kg CO2e"
+    known = [run["usd_basis"]] if run["usd"] is not None else []
+    known += [run["power_basis"], f"PUE {terms['power_usage_effectiveness']:g}"] if run["kwh"] is not None else []
+    known += [f"{terms['grid_kgco2e_per_kwh']:g} kg CO2e a kWh"] if run["kgco2e"] is not None else []
+    head = f"{run['days']:,.3g} days, {run['device_hours']:,.0f} device hours"
+    return [
+        (f"{show_count(run['tokens'])} tokens", f"{head}, {usd}, {kwh}{carbon}"),
+        ("terms", f"{terms['name']}: {'; '.join(known)}"),
+    ]
+
+
 def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> None:
     """Print a plan."""
     trust = document["constants"]
@@ -48,9 +101,10 @@ def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> N
         facts(
             [
                 ("batch", f"{show(document['batch_s'], 's')}{band}"),
-                ("tokens", f"{document['tokens_per_s']:,.0f} a second"),
+                ("size", batch_text(document)),
+                ("tokens", rate_text(document)),
                 ("cluster", document["cluster"]["label"]),
-                ("share of peak", f"{document['share_of_peak']:.1%} on {document['devices_used']:,} devices"),
+                ("MFU, HFU", mfu_text(document)),
                 (
                     "split",
                     f"tensor {document['tensor']}, pipeline {document['pipeline']}, data {document['data']}, "
@@ -61,9 +115,11 @@ def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> N
                     + f", {document['attention']} attention",
                 ),
                 ("memory left", left_text(document["memory_left"])),
+                *training_rows(document.get("training_run")),
             ]
         )
     )
+    paragraph(console, f"note: {flops_text(document)}", indent="  ")
     console.print("\n[bold]Where the time goes[/bold]")
     parts = {name.removesuffix("_s").replace("_", " "): value for name, value in document["breakdown"].items()}
     for name, value in parts.items():

@@ -15,7 +15,7 @@ from phaze.report.answer_words import (
     shipped_words,
     warning_words,
 )
-from phaze.report.run_sheet import left_text
+from phaze.report.run_sheet import batch_text, flops_text, left_text, mfu_text, rate_text, training_rows
 from phaze.report.terminal import bar, facts, paragraph, table
 from phaze.search.state import Standing
 from phaze.units import show
@@ -86,16 +86,19 @@ def show_result(console: Console, result: Mapping[str, Any], folder: str, work: 
             facts(
                 [
                     ("throughput", f"{model['throughput_per_s']:,.6g} sequences/s"),
-                    ("batch", show(model["batch_s"], "s")),
+                    ("tokens", rate_text(model)),
+                    ("MFU, HFU", mfu_text(model)),
+                    ("batch", f"{batch_text(model)} in {show(model['batch_s'], 's')}"),
                     ("energy", f"{show(model['energy_j'], 'J')} a batch, {show(model['power_w'], 'W')} a device"),
                     ("microbatch", f"{model['microbatch']}, recompute {model['recompute']}"),
                     ("plan", _stages(model["plan"])),
                     ("memory", _fullest(model["plan"], float(chip["hbm_bytes"]))),
                     *([("memory left", left_text(model["memory_left"]))] if "memory_left" in model else []),
+                    *training_rows(model.get("training_run")),
                 ]
             )
         )
-        for note in model.get("notes", ()):
+        for note in (flops_text(model), *model.get("notes", ())):
             paragraph(console, f"note: {note}")
     if "regrets" in result["objective"]:
         console.print("\n[bold]Regret[/bold] against each model's own best chip")

@@ -26,6 +26,7 @@ from phaze.evaluate.prices import KnownPrices
 from phaze.evaluate.ruled_pass import RuledPass
 from phaze.evaluate.serial import Machine
 from phaze.evaluate.shelf import Shelf
+from phaze.evaluate.utilisation import model_flops
 from phaze.graph.experts import notes_of
 from phaze.graph.ir import Model
 from phaze.hardware.calibration import Constants
@@ -122,6 +123,8 @@ def serial_graph(model: Model, machine: Machine) -> SerialGraph:
         tuple((edge.source, edge.target, float(edge.bytes)) for edge in model.edges),
         model.attention,
         notes_of(model),
+        model.sequence,
+        model_flops(model),
         model=model,
         serial=layers,
     )

@@ -29,6 +29,7 @@ from phaze.search.cluster_plain import cluster_document
 from phaze.search.cluster_task import ClusterTask
 from phaze.search.energy import Electricity
 from phaze.search.evaluation import Found, Ran, exact_passes
+from phaze.search.figures import with_figures
 from phaze.search.objective import UNITS, Scale
 from phaze.search.plain import layers_on, planned
 from phaze.search.plausibility import plausibility_of
@@ -200,7 +201,7 @@ def answer_view(
     found = [None] * len(ways) if known is None else known
     scheduler: Scheduler = "list" if provisional else "exact"
     models = [
-        model_document(task, way, chip, opened, own, scheduler)
+        with_figures(model_document(task, way, chip, opened, own, scheduler), task, way, chip, job.budget)
         for task, way, own in zip(tasks, ways, found, strict=True)
     ]
     values, cluster = _values(job, chip, models), job.cluster_on(chip)

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from phaze.documents import Count, NonNegative, Positive, check, parse
 from phaze.errors import InputError
-from phaze.evaluate.plan_file import Loose, Number, PlanTable
+from phaze.evaluate.plan_file import FiguresTable, Loose, Number, PlanTable
 from phaze.files import read_text
 from phaze.search.chips import SpaceChips
 from phaze.search.folder import RESULT
@@ -28,7 +28,7 @@ class ChipTable(Loose):
     peak_flops: float
 
 
-class ModelTable(Loose):
+class ModelTable(FiguresTable):
     """One model on it."""
 
     name: str

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from phaze.evaluate.flow import Prepared, Training
 from phaze.evaluate.passes import LayerPasses, Pass
+from phaze.evaluate.training_run import Budget
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster
 from phaze.placement.problem import Recompute
@@ -59,6 +60,7 @@ class Job:
     limit_s: float | None = None
     baseline: Chip | None = None
     cluster: Cluster | None = None
+    budget: Budget | None = None
 
     def cluster_on(self, chip: Chip) -> Cluster | None:
         """The cluster of the answer; where links are an axis, its one level is as fast as the chip's own."""

@@ -1,12 +1,13 @@
 """Studies under rules ``cluster``: their cluster, stack and models made ready for a search."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from phaze.documents import Reader
 from phaze.errors import InputError
 from phaze.evaluate.headroom import USUAL_HEADROOM
 from phaze.evaluate.prices import KnownPrices, LevelPrices
-from phaze.evaluate.request import attentions_of
+from phaze.evaluate.request import attentions_of, sequences_of
 from phaze.evaluate.run_file import require_traced
 from phaze.evaluate.serial import Machine
 from phaze.graph import store
@@ -22,6 +23,7 @@ from phaze.search.space import Space
 from phaze.search.task import ways_of
 from phaze.study.network import changed_cluster
 from phaze.study.schema import ModelTable, StudyFile, TrainingTable
+from phaze.units import Batch
 
 
 def _refuse_what_has_no_meaning(study: StudyFile, space: Space) -> None:
@@ -53,6 +55,11 @@ def _precision(study: StudyFile, stack: Stack) -> Precision:
     return require_priced(stack.precision, f"the stack {stack.name}: precision")
 
 
+def stated_batch(batch: Batch) -> int:
+    """A batch in sequences, or 1 where it is in tokens, which each model divides by its own sequence."""
+    return batch if isinstance(batch, int) else 1
+
+
 def cluster_training(study: StudyFile, space: Space, reader: Reader) -> ClusterTraining:
     """The job that all models of a study have in common."""
     _refuse_what_has_no_meaning(study, space)
@@ -61,7 +68,7 @@ def cluster_training(study: StudyFile, space: Space, reader: Reader) -> ClusterT
     machine = Machine(cluster, stack, study.cost.basis or "calibrated")
     return ClusterTraining(
         devices,
-        table.batch,
+        stated_batch(table.batch),
         cluster.levels[0].bandwidth_bytes_per_s,
         table.optimizer or stack.optimizer,
         machine=machine,
@@ -119,6 +126,7 @@ def cluster_task(
 ) -> ClusterTask:
     """One model of a study."""
     found = _models(table, study, job.machine.stack, reader, where)
+    job = replace(job, batch=sequences_of(study.training.batch, found[0].sequence, "training.batch"))
     models = [model for model in found if model.tensor <= job.devices and model.microbatch <= job.batch]
     if not models:
         raise InputError(where, "no width and microbatch fits the devices and the batch", "give smaller ones")

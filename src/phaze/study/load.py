@@ -10,18 +10,21 @@ from phaze import documents
 from phaze.documents import Reader
 from phaze.errors import InputError
 from phaze.evaluate.flow import Prepared, Training, block_of, prepare_fused
+from phaze.evaluate.request import sequences_of
+from phaze.evaluate.training_run import Budget
 from phaze.files import read_text
 from phaze.graph.fuse import fuse
 from phaze.graph.ir import Model
 from phaze.graph.zoo import entry_of, load_model
 from phaze.hardware.cluster import Cluster, grown
 from phaze.hardware.library import load_chip, load_cluster, require_links
+from phaze.hardware.ownership import load_run_terms
 from phaze.placement.problem import Recompute
 from phaze.search.objective import Objective
 from phaze.search.papers import STUDY, Papers, Recorder, reader_of
 from phaze.search.space import Space, load_space
 from phaze.search.task import Job, ModelTask, ways_of
-from phaze.study.cluster_load import cluster_task, cluster_training, graph_files
+from phaze.study.cluster_load import cluster_task, cluster_training, graph_files, stated_batch
 from phaze.study.network import changed_cluster, states_links
 from phaze.study.problem import graphs_text, problem_text, stated
 from phaze.study.schema import ModelTable, StudyFile, TrainingTable
@@ -119,7 +122,9 @@ def _training(study: StudyFile, cluster: Cluster) -> Training:
                 where, f"rules icml24 do not know {value!r} there", 'leave it out, or say rules = "cluster"'
             )
     devices = cluster.devices if table.devices is None else table.devices
-    return Training(devices, table.batch, cluster.levels[0].bandwidth_bytes_per_s, table.optimizer or "sgd")
+    return Training(
+        devices, stated_batch(table.batch), cluster.levels[0].bandwidth_bytes_per_s, table.optimizer or "sgd"
+    )
 
 
 def _named(table: ModelTable, training: TrainingTable) -> list[Model]:
@@ -138,17 +143,20 @@ def _named(table: ModelTable, training: TrainingTable) -> list[Model]:
     ]
 
 
-def _fused(table: ModelTable, study: StudyFile, job: Training, where: str, reader: Reader) -> list[Model]:
-    """The graphs of a model that fit the devices and the batch, fused."""
+def _fused(
+    table: ModelTable, study: StudyFile, job: Training, where: str, reader: Reader
+) -> tuple[list[Model], Training]:
+    """The graphs of a model that fit the devices and the batch, fused; and the job with its batch in sequences."""
     if table.graphs is None:
         found = _named(table, study.training)
     else:
         found = graph_files(table, study.training, reader, where)
         found.sort(key=lambda model: (model.microbatch, model.tensor))
+    job = replace(job, batch=sequences_of(study.training.batch, found[0].sequence, "training.batch"))
     fitting = [model for model in found if model.tensor <= job.devices and model.microbatch <= job.batch]
     if not fitting:
         raise InputError(where, "no width and microbatch fits the devices and the batch", "give smaller ones")
-    return [fuse(model, "full") for model in fitting]
+    return [fuse(model, "full") for model in fitting], job
 
 
 def _prepared(table: ModelTable, models: Sequence[Model], job: Training, residency: bool) -> tuple[Prepared, ...]:
@@ -198,10 +206,16 @@ def _tasks(
     cluster = _flat(study, space, reader)
     training = _training(study, cluster)
     for at, table in tables:
-        models.append(_fused(table, study, training, f"models[{at}]", reader))
-        graphs = _prepared(table, models[-1], training, study.cost.residency)
-        tasks.append(ModelTask(table.name, table.weight, training, graphs, ways_of(graphs, choices)))
+        fused, own = _fused(table, study, training, f"models[{at}]", reader)
+        models.append(fused)
+        graphs = _prepared(table, fused, own, study.cost.residency)
+        tasks.append(ModelTask(table.name, table.weight, own, graphs, ways_of(graphs, choices)))
     return tasks, models, cluster
+
+
+def _budget(study: StudyFile, reader: Reader) -> Budget | None:
+    table = study.training
+    return None if table.tokens is None else Budget(table.tokens, load_run_terms(table.terms or "default", reader))
 
 
 def question_of(study: StudyFile, limit_s: float | None = None, reader: Reader = read_text) -> Question:
@@ -225,6 +239,7 @@ def question_of(study: StudyFile, limit_s: float | None = None, reader: Reader =
         limit_s,
         baseline,
         cluster,
+        _budget(study, kept),
     )
     problem, graphs = stated(job, study, models)
     return Question(study, replace(job, digest=documents.digest(problem)), problem, graphs_text(graphs), kept.texts)

@@ -53,9 +53,9 @@ def _points(study: StudyFile, table: ModelTable, facts: Facts) -> list[Point]:
     ]
 
 
-def _graphs(place: str, study: StudyFile, table: ModelTable, where: str, watch: Watch) -> list[str]:
+def _graphs(place: str, study: StudyFile, table: ModelTable, where: str, watch: Watch, fresh: bool) -> list[str]:
     """The files of a model's graphs, traced if they are not kept."""
-    supply = supply_of(place)
+    supply = supply_of(place, fresh=fresh)
     if isinstance(supply, GraphFile):
         return [place]
     if not isinstance(supply, Traced):
@@ -76,7 +76,7 @@ def own_places(raw: Mapping[str, Any]) -> list[str]:
     )
 
 
-def with_own_models(raw: Mapping[str, Any], where: str, watch: Watch = silent) -> dict[str, Any]:
+def with_own_models(raw: Mapping[str, Any], where: str, watch: Watch = silent, fresh: bool = False) -> dict[str, Any]:
     """A study's plain values with every model of its list that is a place replaced by its graphs."""
     entries = raw.get("models")
     if not isinstance(entries, list):
@@ -87,6 +87,6 @@ def with_own_models(raw: Mapping[str, Any], where: str, watch: Watch = silent) -
     tables = [{"name": name_of(places[at])} if at in places else entry for at, entry in enumerate(entries)]
     study = study_of({**raw, "models": tables}, where)
     for at, place in places.items():
-        graphs = _graphs(place, study, study.tables()[at], f"{where}: models[{at}]", watch)
+        graphs = _graphs(place, study, study.tables()[at], f"{where}: models[{at}]", watch, fresh)
         tables[at] = {**tables[at], "graphs": graphs}
     return {**raw, "models": tables}

@@ -4,7 +4,21 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from phaze.documents import Bytes, BytesPerSecond, Count, Document, Format, Mm2, Positive, Seconds, Share, Watts
+from phaze.documents import (
+    BatchSize,
+    Bytes,
+    BytesPerSecond,
+    Count,
+    Document,
+    Format,
+    Length,
+    Mm2,
+    Positive,
+    Seconds,
+    Share,
+    TokenCount,
+    Watts,
+)
 from phaze.errors import InputError
 from phaze.evaluate.headroom import MOST_HEADROOM, parse_headroom
 from phaze.hardware.calibration import Basis
@@ -39,7 +53,7 @@ class ModelTable(Document):
     name: Name
     part: Literal["model", "block"] = "model"
     weight: Positive = 1.0
-    sequence: Count | None = None
+    sequence: Length | None = None
     widths: Annotated[list[Width], Field(min_length=1)] | None = None
     graphs: Annotated[list[str], Field(min_length=1)] | None = None
 
@@ -72,12 +86,14 @@ class TrainingTable(Document):
 
     What is None is as the rules have it: SGD, eager attention and recompute off and on under icml24; under cluster the
     stack of the cluster, its optimizer, precision and attention, recompute chosen stage by stage, and 6 % of the memory
-    left free.
+    left free. ``tokens`` to train on give days, device hours, USD, kWh and kg CO2e of each model, on ``terms``.
     """
 
     devices: Count | None = None
-    batch: Count = 4096
-    sequence: Count | None = None
+    batch: BatchSize = 4096
+    sequence: Length | None = None
+    tokens: TokenCount | None = None
+    terms: Place | None = None
     cluster: Place = "paper-flat"
     stack: Place | None = None
     precision: Precision | None = None
@@ -135,6 +151,8 @@ class StudyFile(Document):
         names = [model if isinstance(model, str) else model.name for model in self.models]
         if len(set(names)) < len(names):
             raise ValueError("name every model once")
+        if self.training.terms is not None and self.training.tokens is None:
+            raise ValueError("give training.tokens beside training.terms, which price them")
         return self
 
     def tables(self) -> list[ModelTable]:

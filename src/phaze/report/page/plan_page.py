@@ -13,7 +13,16 @@ from phaze.hardware.cluster import cluster_document
 from phaze.report.page.die import die
 from phaze.report.page.frame import copyable, facts, framed, section, table
 from phaze.report.page.search_page import plan_words, shared_parts
-from phaze.report.run_sheet import PROOF, left_text, lever_rows
+from phaze.report.run_sheet import (
+    PROOF,
+    batch_text,
+    flops_text,
+    left_text,
+    lever_rows,
+    mfu_text,
+    rate_text,
+    training_rows,
+)
 from phaze.report.story import Story, planned
 from phaze.units import show
 
@@ -22,7 +31,7 @@ def sentence(document: Mapping[str, Any], opened: Reopened) -> str:
     """The plan in one sentence, with what is proved of it."""
     job, found = opened.job, show(document["batch_s"], "s")
     what = f"{opened.model.name} on {job.devices:,} {opened.setting.chip.name}"
-    rate = f"{document['tokens_per_s']:,.0f} tokens a second, {document['share_of_peak']:.1%} of peak"
+    rate = f"{document['tokens_per_s']:,.0f} tokens a second, {document['mfu']:.1%} MFU"
     if document.get("shortage") is not None:
         lacking = show(document["shortage"]["missing_bytes"], "B")
         return f"{what}: this plan does not fit; stage {document['shortage']['stage']} lacks {lacking}."
@@ -67,7 +76,7 @@ def _chip_rows(chip: Chip) -> dict[str, str]:
 def _notes(document: Mapping[str, Any], story: Story) -> str:
     trust = document["constants"]
     band = f"within about {trust['band']:.0%}" if trust["band"] else "as they stand"
-    notes = [f"Times are from {trust['basis']} constants, {band}.", *document["approximations"]]
+    notes = [f"Times are from {trust['basis']} constants, {band}.", flops_text(document), *document["approximations"]]
     if document.get("chunks", 1) > 1:
         notes.append(f"Each stage has {document['chunks']} chunks: interleaved 1F1B.")
     if document.get("proved") is True:
@@ -100,14 +109,15 @@ def plan_page(document: Mapping[str, Any], where: str) -> str:
     story = planned(opened.model, opened.setting, document, job.devices, job.batch, where)
     tiles = facts(
         [
-            ("batch", f"{job.batch:,} sequences in {show(document['batch_s'], 's')}"),
-            ("tokens", f"{document['tokens_per_s']:,.0f} a second"),
-            ("share of peak", f"{document['share_of_peak']:.1%} on {document['devices_used']:,} devices"),
+            ("batch", f"{batch_text(document)} in {show(document['batch_s'], 's')}"),
+            ("tokens", rate_text(document)),
+            ("MFU, HFU", mfu_text(document)),
             ("plan", plan_words(document, document["microbatch"])),
             ("cluster, stack", f"{opened.setting.cluster.label}; {opened.setting.stack.name}"),
             ("precision, state", f"{job.precision}, {job.optimizer}{f', ZeRO {job.zero}' if job.zero else ''}"),
             ("attention", opened.model.attention),
             ("memory left", left_text(memory_left(document["stages"], chip.hbm.size_bytes, 0.0))),
+            *training_rows(document.get("training_run")),
         ]
     )
     links = cluster_document(opened.setting.cluster, chip)["links"]

@@ -23,6 +23,7 @@ from phaze.report.page.operators import operators
 from phaze.report.page.stages import memory
 from phaze.report.page.survey import cloud_of
 from phaze.report.page.times import pipeline, waterfall
+from phaze.report.run_sheet import batch_text, flops_text, mfu_text, rate_text, training_rows
 from phaze.report.story import Story, searched
 from phaze.search.chips import SpaceChips, open_space
 from phaze.search.evaluation import Evaluated
@@ -150,11 +151,14 @@ def _head(run: Run, chip: Chip, stories: Sequence[Story]) -> str:
         [
             ("model", model["name"]),
             ("throughput", f"{model['throughput_per_s']:,.5g} sequences/s"),
-            ("batch", f"{story.batch:,} sequences in {show(model['batch_s'], 's')}"),
+            ("tokens", rate_text(model)),
+            ("MFU, HFU", mfu_text(model)),
+            ("batch", f"{batch_text(model)} in {show(model['batch_s'], 's')}"),
             ("plan", plan_words(model["plan"], model["microbatch"])),
             ("recompute", model["recompute"]),
             ("energy", f"{show(model['energy_j'] / story.batch, 'J')} a sequence"),
             ("power in use", f"{show(model['power_w'], 'W')} a chip"),
+            *training_rows(model.get("training_run")),
         ]
         for model, story in zip(result["models"], stories, strict=True)
     ]
@@ -166,7 +170,9 @@ def _head(run: Run, chip: Chip, stories: Sequence[Story]) -> str:
     objective = escape(str(result["objective"]["kind"]).replace("_", " "))
     links = (result.get("cluster") or {}).get("links")
     warned = f'<p class="warning">{escape(warning_words(result))}</p>' if warning_words(result) else ""
-    notes = [*([str(links)] if links else []), *dict.fromkeys(n for m in run.job.models for n in m.graphs[0].notes)]
+    counted_as = [f"{m['name']}: {flops_text(m)}" if len(of_models) > 1 else flops_text(m) for m in result["models"]]
+    said = [*counted_as, *([str(links)] if links else [])]
+    notes = [*said, *dict.fromkeys(n for m in run.job.models for n in m.graphs[0].notes)]
     noted = "".join(f'<p class="soft">Note: {escape(note)}.</p>' for note in notes)
     return (
         f'<h1>{escape(answer_sentence(result, run.job.models[0].training.devices))}</h1><p class="soft">Study {name}, '

@@ -1,0 +1,115 @@
+"""How much of the devices' peak a plan reaches, in the field's two counts, for a batch of T seconds on K devices:
+
+    MFU = F_model / (T K peak)      F_model: matrix products of the forward and the backward pass, each once, attention
+                                    over all s x s pairs; for a decoder 6 N + 12 L h s FLOP a token
+    HFU = F_run / (T K peak)        F_run: what the devices run, that is F_model, the products that stages recompute,
+                                    and the scores that a fused attention makes again in its backward pass
+
+N are the parameters that stand in products, L the blocks, h their width, s the sequence (:func:`utilisation_of`).
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from phaze.graph.ir import Layer, Model, Operator, OperatorGraph
+from phaze.graph.opset import flops
+
+WORDS = (
+    "MFU counts {model} a token: the matrix products of forward and backward, attention over all s x s pairs "
+    "(6 N + 12 L h s); HFU counts what devices run, {run}: recomputed products too"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LayerFlops:
+    """FLOP of one call of a layer, of one rank and microbatch: both passes, and what may be run again."""
+
+    model: float
+    scores: float
+    selective: float
+    full: float
+
+    def again(self, recompute: str) -> float:
+        """What the devices run beside the model's own products."""
+        return self.scores + {"none": 0.0, "selective": self.selective, "full": self.full}[recompute]
+
+
+@dataclass(frozen=True, slots=True)
+class Utilisation:
+    """The two shares of peak, and the FLOP a token behind each."""
+
+    mfu: float
+    hfu: float
+    flops_per_token: float
+    run_flops_per_token: float
+
+    def document(self) -> dict[str, Any]:
+        """Plain values, with the definition in words."""
+        return {
+            "mfu": self.mfu,
+            "hfu": self.hfu,
+            "flops_per_token": self.flops_per_token,
+            "run_flops_per_token": self.run_flops_per_token,
+        }
+
+
+def _scores(operator: Operator) -> float:
+    """FLOP of the scores that a fused backward pass makes again: 2 b q k w."""
+    if operator.parts:
+        return sum(_scores(part) for part in operator.parts)
+    if operator.kind != "attention_backward":
+        return 0.0
+    return 2.0 * operator.size("batch") * operator.size("queries") * operator.size("keys") * operator.size("width")
+
+
+def _flops(graph: OperatorGraph) -> float:
+    return float(sum(flops(operator) for operator in graph.operators))
+
+
+def layer_flops(layer: Layer) -> LayerFlops:
+    """The FLOP of a layer."""
+    scores = sum(_scores(operator) for operator in layer.backward.operators)
+    both = _flops(layer.forward) + _flops(layer.backward)
+    return LayerFlops(both - scores, scores, _flops(layer.selective.rerun), _flops(layer.forward))
+
+
+def model_flops(model: Model) -> tuple[LayerFlops, ...]:
+    """The FLOP of every distinct layer."""
+    return tuple(layer_flops(layer) for layer in model.layers)
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a batch is: so many microbatches of so many sequences on ``tensor`` ranks, and what it takes."""
+
+    tensor: int
+    microbatches: int
+    tokens: float
+    batch_s: float
+    devices: int
+    peak_flops: float
+
+
+def utilisation_of(
+    layers: Sequence[LayerFlops],
+    calls: Sequence[int],
+    stages: Sequence[Mapping[str, Any]],
+    recomputed: Collection[int],
+    ran: Ran,
+) -> Utilisation:
+    """MFU and HFU of a plan; ``calls`` name the layer of each call, ``recomputed`` are the calls that may be."""
+    model = sum(layers[kind].model for kind in calls)
+    again = sum(
+        layers[calls[call]].again(stage["recompute"] if call in recomputed else "none")
+        for stage in stages
+        for call in stage["layers"]
+    )
+    each = ran.tensor * ran.microbatches
+    reach = ran.batch_s * ran.devices * ran.peak_flops
+    return Utilisation(
+        model * each / reach,
+        (model + again) * each / reach,
+        model * each / ran.tokens,
+        (model + again) * each / ran.tokens,
+    )

@@ -1,0 +1,44 @@
+"""What an answer says of each model beside its time: tokens a second, MFU and HFU, and what a whole run takes.
+
+MFU and HFU are defined in :mod:`phaze.evaluate.utilisation`, over the devices in use; the run in
+:mod:`phaze.evaluate.training_run`, with the energy of the plan itself.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from phaze.evaluate.fixed import block_calls
+from phaze.evaluate.training_run import Budget, Pace, training_run
+from phaze.evaluate.utilisation import LayerFlops, Ran, utilisation_of
+from phaze.hardware.chip import Chip
+from phaze.search.cluster_task import SerialGraph
+from phaze.search.task import ModelTask, Way
+
+
+def with_figures(
+    model: Mapping[str, Any], task: ModelTask, way: Way, chip: Chip, budget: Budget | None
+) -> dict[str, Any]:
+    """A model's table in the answer with these figures."""
+    graph, training, plan = task.graphs[way.graph], task.training, model["plan"]
+    used = plan["tensor"] * plan["pipeline"] * plan["data"]
+    tokens = training.batch * graph.sequence
+    # Under rules icml24 every layer of a stage may be recomputed, else the blocks.
+    recomputed = block_calls(graph.model) if isinstance(graph, SerialGraph) else range(len(graph.calls))
+    rounds = training.microbatches(graph.microbatch)
+    ran = Ran(graph.width, rounds, tokens, model["batch_s"], used, chip.peak_flops)
+    # Layers that were given by their times alone have no FLOP.
+    flops = graph.flops or (LayerFlops(0.0, 0.0, 0.0, 0.0),) * len(graph.layers)
+    reached = utilisation_of(flops, graph.calls, plan["stages"], frozenset(recomputed), ran)
+    found = {
+        **model,
+        "batch": training.batch,
+        "sequence": graph.sequence,
+        "devices_used": used,
+        "tokens_per_s": tokens / model["batch_s"],
+        "tokens_per_s_per_device": tokens / model["batch_s"] / used,
+        **reached.document(),
+    }
+    if budget is not None:
+        pace = Pace(tokens, model["batch_s"], training.devices, model["power_w"])
+        found["training_run"] = training_run(budget, pace, chip)
+    return found
