@@ -25,6 +25,7 @@ def formats() -> "dict[str, Format]":
     from phaze.hardware.ownership import OWNERSHIP
     from phaze.hardware.silicon.files import ACCELERATOR
     from phaze.hardware.silicon.node_files import NODE
+    from phaze.hardware.silicon.space import CLUSTER_SPACE
     from phaze.hardware.technology_files import TECHNOLOGY
     from phaze.placement.profile import PROFILE
     from phaze.schedule.files import OPERATORS
@@ -32,7 +33,8 @@ def formats() -> "dict[str, Format]":
     from phaze.study.schema import STUDY
     from phaze.sweep.schema import FORMAT as SWEEP
 
-    hardware = (ACCELERATOR, CHIP, CLUSTER, DIE, NODE, OWNERSHIP, SPACE, STACK, TECHNOLOGY)
+    clusters = (ACCELERATOR, CLUSTER_SPACE, NODE)
+    hardware = (*clusters, CHIP, CLUSTER, DIE, OWNERSHIP, SPACE, STACK, TECHNOLOGY)
     known = (*hardware, FRONT, GRAPH, OPERATORS, PROFILE, RUN, STUDY, SWEEP, TENSOR_PLAN)
     return {found.name: found for found in sorted(known, key=lambda found: found.name)}
 

@@ -16,10 +16,12 @@ dies; b is the node of the base dies where there are some, else the chip's own:
 All grow with every count, size and rate, so a chip with more of anything is never smaller.
 
     edge        stacks <= 2 floor(min(33 mm, sqrt(1.25 area of a die)) / 10.5 mm) for each die with interfaces
+
+A die whose parts are smaller than its stacks' edge needs is made larger, with nothing on the rest (:func:`edge_mm2`).
 """
 
 from dataclasses import dataclass, fields
-from math import floor, sqrt
+from math import ceil, floor, sqrt
 
 from phaze.hardware.silicon.chip import Accelerator
 from phaze.hardware.silicon.node import InterfaceAreas, Node, PartAreas, curve_at
@@ -107,3 +109,9 @@ def interface_dies(chip: Accelerator) -> int:
 def most_stacks(die_mm2: float, dies: int = 1) -> int:
     """HBM stacks for which there is die edge; the formula stands in the module's docstring."""
     return dies * 2 * floor(min(RETICLE_MM[1], sqrt(ASPECT * die_mm2)) / STACK_EDGE_MM)
+
+
+def edge_mm2(stacks: int) -> float:
+    """The least die with edge for ``stacks`` on its two long sides; infinite where no reticle is long enough."""
+    side = STACK_EDGE_MM * ceil(stacks / 2)
+    return float("inf") if side > RETICLE_MM[1] else side * side / ASPECT

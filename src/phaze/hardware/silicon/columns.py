@@ -220,3 +220,10 @@ def stacks_fit(chips: ChipColumns, area_mm2: Floats) -> Flags:
     """Chips with die edge for their HBM stacks."""
     most = 2.0 * np.floor(np.minimum(RETICLE_MM[1], np.sqrt(ASPECT * area_mm2)) / STACK_EDGE_MM)
     return np.asarray(chips.stacks <= most)
+
+
+def edge_areas(chips: ChipColumns) -> Floats:
+    """The least die that has edge for each chip's stacks; infinite where no reticle is long enough."""
+    side = STACK_EDGE_MM * np.ceil(chips.stacks / 2.0)
+    least: Floats = np.where(side > RETICLE_MM[1], np.inf, side * side / ASPECT)
+    return least

@@ -227,17 +227,22 @@ def accelerator_names() -> tuple[str, ...]:
     return preset_names("silicon/chips")
 
 
+def _folder(name: str) -> str:
+    """Where a bundled chip lies: those that exist, and the plain ones that spaces vary."""
+    for folder in ("chips", "bases"):
+        if name in preset_names(f"silicon/{folder}"):
+            return folder
+    raise unknown_name("", "chip", name, accelerator_names())
+
+
 def read_accelerator(text: str, reader: Reader = read_text) -> AcceleratorFile | ChipFile:
     """The checked file of a chip, of version 2 or 1, by preset name or path."""
     if is_path(text):
         raw, where = reader(text)
         found = documents.parse(raw, documents.notation_of(text, raw), where)
     else:
-        names = accelerator_names()
-        if text not in names:
-            raise unknown_name("", "chip", text, names)
-        where = f"presets/silicon/chips/{text}.toml"
-        source = files("phaze.hardware") / "presets" / "silicon" / "chips" / f"{text}.toml"
+        where = f"presets/silicon/{_folder(text)}/{text}.toml"
+        source = files("phaze.hardware") / where
         found = documents.parse(source.read_text(encoding="utf-8"), "toml", where)
     if found.get("schema") == "phaze.chip/1":
         return documents.check(ChipFile, found, where)

@@ -1,0 +1,116 @@
+"""Spaces of chips of clusters: what is kept and why, and every chip as the definition has it."""
+
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from phaze.errors import InputError
+from phaze.hardware.silicon.area import edge_mm2, most_stacks, silicon_areas
+from phaze.hardware.silicon.power import held_clock_hz, power_at, refusal, silicon_power
+from phaze.hardware.silicon.space import (
+    AXES,
+    ClusterSpace,
+    SpaceColumns,
+    cluster_space_names,
+    load_cluster_space,
+    space_chip,
+    space_columns,
+)
+
+SPACES = ("n3-reticle", "n5-reticle", "n7-reticle")
+
+
+@pytest.fixture(scope="module")
+def opened() -> dict[str, tuple[ClusterSpace, SpaceColumns]]:
+    return {name: (space := load_cluster_space(name), space_columns(space)) for name in SPACES}
+
+
+def test_the_spaces_are_bundled() -> None:
+    assert cluster_space_names() == SPACES
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_a_chip_of_a_space_is_what_the_definition_says(
+    name: str, opened: dict[str, tuple[ClusterSpace, SpaceColumns]]
+) -> None:
+    space, found = opened[name]
+    for index in np.linspace(0, len(found) - 1, 25).astype(int):
+        chip = space_chip(space, found, int(index))
+        areas = silicon_areas(chip, space.node)
+        power = silicon_power(chip, space.node, areas)
+        held = held_clock_hz(power, space.node, chip.clock_hz, chip.sustained_w)
+        assert areas.total == found.area_mm2[index]
+        assert held == found.held_hz[index]
+        assert power_at(power, space.node, held) == found.power_w[index]
+        assert refusal(power, chip, held) is None
+        assert found.die_mm2[index] == max(areas.total, edge_mm2(chip.hbm.stacks))
+        assert chip.hbm.stacks <= most_stacks(found.die_mm2[index] * (1 + 1e-12))
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_every_chip_of_a_space_keeps_its_limits(
+    name: str, opened: dict[str, tuple[ClusterSpace, SpaceColumns]]
+) -> None:
+    space, found = opened[name]
+    keep = space.file.keep
+    assert found.die_mm2.max() <= keep.most_area
+    assert found.area_mm2.min() >= keep.least_share * keep.most_area
+    assert found.power_w.max() <= keep.sustained_power
+    assert (found.power_w <= keep.most_w_per_mm2 * found.area_mm2).all()
+    assert (found.held_hz >= 0.5 * space.base.clock_hz).all()
+    assert len(found) + sum(found.left_out.values()) == found.combinations == len(space)
+    assert (found.chips.built == found.chips.clusters + np.ceil(found.chips.clusters / 12)).all()
+
+
+def test_a_reticle_of_5_nm_has_tens_of_thousands_of_chips_and_its_base_is_one(
+    opened: dict[str, tuple[ClusterSpace, SpaceColumns]],
+) -> None:
+    space, found = opened["n5-reticle"]
+    assert 50_000 < len(found) < 120_000
+    own = space.base
+    same = (found.chips.clusters == own.clusters.count) & (found.chips.arrays == own.clusters.arrays)
+    same &= (found.chips.rows == own.clusters.rows) & (found.chips.columns == own.clusters.columns)
+    same &= (found.chips.stacks == own.hbm.stacks) & (found.chips.lanes == own.clusters.lanes)
+    assert same.any()
+
+
+def written(tmp_path: Path, before: str, after: str) -> str:
+    source = files("phaze.hardware") / "presets" / "silicon" / "spaces" / "n5-reticle.toml"
+    text = source.read_text(encoding="utf-8")
+    assert before in text
+    path = tmp_path / "space.toml"
+    path.write_text(text.replace(before, after), encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('most_area = "800 mm2"', 'most_area = "900 mm2"', "at most a reticle, 858 mm2"),
+        ("arrays = [1, 2, 4, 8]", "arrays = []", r"axes\.arrays"),
+        ('base = "n5-reticle-base"', 'base = "n4"', "unknown chip 'n4'"),
+        ('base = "n5-reticle-base"', 'base = "tpu-v5e"', "names no technology"),
+        ('sustained_power = "700 W"', "", "sustained_power"),
+    ],
+)
+def test_a_fault_is_named_by_its_path(tmp_path: Path, before: str, after: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        load_cluster_space(written(tmp_path, before, after))
+
+
+def test_a_lower_limit_keeps_no_more_chips_and_no_faster_ones(tmp_path: Path) -> None:
+    few = "clusters = [8, 12]\narrays = [4, 8]\nrows = [64]\ncolumns = [64]\nlanes = [512]"
+    text = (files("phaze.hardware") / "presets" / "silicon" / "spaces" / "n5-reticle.toml").read_text(encoding="utf-8")
+    assert set(tomllib.loads(text)["axes"]) == set(AXES)
+    start, end = text.index("clusters ="), text.index("operand_buffer")
+    small = f"{text[:start]}{few}\n{text[end:]}".replace("most_w_per_mm2 = 1.0", "most_w_per_mm2 = 9")
+    found = []
+    for limit in ("500 W", "700 W"):
+        path = tmp_path / f"{limit[:3]}.toml"
+        path.write_text(small.replace('"700 W"', f'"{limit}"'), encoding="utf-8")
+        found.append(space_columns(load_cluster_space(str(path))))
+    assert 0 < len(found[0]) <= len(found[1])
+    assert found[0].held_hz.mean() < found[1].held_hz.mean()
