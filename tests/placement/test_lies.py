@@ -151,10 +151,6 @@ CLUSTER_LIES: dict[str, tuple[Mapping[str, Any], Change, str]] = {
     "a bound above the batch": ({}, _put("lower_bound_s", value=1e6), "exceeds the batch"),
     "a negative bound": ({}, _put("lower_bound_s", value=-1.0), "exceeds the batch"),
     "another batch": ({}, _put("batch_s", add=1e-6), "batch_s should be"),
-    "a tie that costs nothing": (
-        {"extras": ((Extra(tied="word", tied_bytes=8.0), Extra(), Extra(), Extra(tied="word", tied_bytes=8.0)),)},
-        _nothing, "",
-    ),
     "other events": ({}, _put("simulated_s", add=1e-6), "simulated_s should be"),
     "a breakdown that does not add up": ({}, _put("breakdown", "transfer_s", add=1e-6), "does not sum"),
     "a breakdown of other terms": ({}, lambda d: d["breakdown"].update(idle_s=0.0), "does not sum"),
@@ -194,6 +190,28 @@ def test_a_term_of_a_breakdown_cannot_be_hidden_in_another(name: str) -> None:
     document["breakdown"]["transfer_s"] -= 1e-3
     found = cluster_check.objections(CLUSTER, document, PRICES)
     assert any(f"breakdown.{name}" in one for one in found), found
+
+
+def test_a_tie_that_costs_nothing_is_refused_by_its_seconds() -> None:
+    ends = Extra(tied="word", tied_bytes=8.0)
+    tied = replace(CLUSTER, extras=((ends, Extra(), Extra(), ends),))
+    cuts = [ModeCut((0, 1), "none"), ModeCut((2, 3), "none")]
+    true = copy.deepcopy(dict(document_of(cluster_price(tied, Shape(1, 2, 2, "pipeline"), cuts, PRICES))))
+    tied_s = true["breakdown"]["tied_s"]
+    assert tied_s > 0 and cluster_check.objections(tied, true, PRICES) == []
+    # Left out everywhere it is missing in both times; hidden in another term it is missing in its own.
+    free = _cluster_document()
+    assert set(cluster_check.objections(tied, free, PRICES)) == {
+        "the breakdown does not sum to the batch time",
+        f"batch_s should be {true['batch_s']}",
+        f"simulated_s should be {true['simulated_s']}",
+    }
+    hidden = copy.deepcopy(true)
+    hidden["breakdown"] |= {"tied_s": 0.0, "transfer_s": true["breakdown"]["transfer_s"] + tied_s}
+    assert set(cluster_check.objections(tied, hidden, PRICES)) == {
+        f"breakdown.tied_s should be {tied_s}",
+        f"breakdown.transfer_s should be {true['breakdown']['transfer_s']}",
+    }
 
 
 @pytest.mark.parametrize("share", [0.0, 1.1])
