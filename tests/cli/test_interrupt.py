@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.search.test_verify import STUDY, finished
+
 SOON_S = 2.0
 # A program that stops at the import of a module until it is interrupted, then runs phaze as the script does.
 SLOW_IMPORT = """
@@ -105,13 +107,46 @@ def test_a_command_is_stopped_inside_compiled_code(scheduler: str, tmp_path: Pat
     assert _ended(process, "stopped") == b""
 
 
+# An interrupt while Python finalizes an object is not raised but shown and forgotten.
+FINALIZER = """
+import signal, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from phaze.cli.interrupt import Interrupt
+Interrupt(["search"]).listen()
+class Slow:
+    def __del__(self):
+        print("here", flush=True)
+        time.sleep(30)
+Slow()
+time.sleep(30)
+"""
+
+
+def test_a_command_is_stopped_inside_a_finalizer() -> None:
+    process = _start(FINALIZER, [])
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"here\n"
+    _ended(process, "stopped; the same command goes on from here")
+
+
 COMMANDS = {
     "plan": ("plan --model gpt3-175b --chip a100-80gb --devices 1024 --batch 1536 --microbatch 1,2,4,8", "stopped"),
     "search": ("search --model t5-large --out run --workers 2", "stopped; the same command goes on from here"),
     "search alone": ("search --model t5-large --out run --workers 1", "stopped; the same command goes on from here"),
     "front": ("front --model bert-large --of throughput,area --out run", "stopped; the same command goes on from here"),
+    "sweep": (
+        "sweep --model bert-large --over training.batch=1024,2048 --out run",
+        "stopped; the same command goes on from here",
+    ),
+    "verify": ("verify {finished} --all", "stopped"),
     "graph": ("graph --model bert-large --fresh", "stopped"),
 }
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose rows take some seconds to be proved anew."""
+    return finished(tmp_path_factory.mktemp("interrupt"), STUDY.replace("sequence = 64", "sequence = 128"))
 
 
 @pytest.mark.slow
@@ -119,16 +154,23 @@ COMMANDS = {
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize("cpu_s", [0.3, 0.8, 1.2, 2.0, 5.0])
 def test_any_command_is_stopped_at_any_moment(
-    name: str, cpu_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, cpu_s: float, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     arguments, sentence = COMMANDS[name]
-    process = _start(PLAIN, arguments.split())
+    process = _start(PLAIN, arguments.format(finished=run).split())
     _worked(process, cpu_s)
     if process.poll() is None:
         _ended(process, sentence)
     assert {path.name for path in tmp_path.rglob("*") if path.is_file()} <= {
         "study.toml",
+        "problem.json",
+        "graphs.json",
+        "result.json",
+        "report.html",
+        "sweep.json",
+        "sweep.csv",
+        "sweep.html",
         "journal.sqlite",
         "journal.sqlite-wal",
         "journal.sqlite-shm",

@@ -53,6 +53,12 @@ class Interrupt:
         threading.Thread(target=self._watch, args=(ours,), daemon=True).start()
         signal.set_wakeup_fd(theirs, warn_on_full_buffer=False)
         signal.signal(signal.SIGINT, self._raise)
+        sys.unraisablehook = self._unraisable
+
+    def _unraisable(self, fault: "sys.UnraisableHookArgs") -> None:
+        """An interrupt inside a finalizer is lost there: the thread ends the command, and nothing is shown."""
+        if not self.heard.is_set():
+            sys.__unraisablehook__(fault)
 
     def _raise(self, _number: int, frame: FrameType | None) -> None:
         self.heard.set()
