@@ -11,6 +11,7 @@ from phaze.errors import InfeasibleError
 from phaze.hardware.chip import Memory
 from phaze.hardware.library import load_chip
 from phaze.hardware.ownership import die_yield, dies_per_wafer, load_terms, ownership_of
+from phaze.hardware.technology import chip_areas
 from phaze.hardware.technology_files import load_technology
 
 
@@ -40,6 +41,19 @@ def test_costs_add_up_and_follow_their_constants() -> None:
     assert owned.energy_kwh == pytest.approx(0.2 * 0.7 * 1.1 * 4 * 8766)
     assert owned.total_usd == pytest.approx(owned.die_usd + owned.hbm_usd + owned.package_usd + owned.energy_usd)
     assert owned.operational_kgco2e == pytest.approx(owned.energy_kwh * terms.grid_kgco2e_per_kwh)
+
+
+def test_carbon_of_making_is_energy_gas_and_material_of_all_silicon_that_is_spent() -> None:
+    chip, technology, terms = load_chip("tpu-v4"), load_technology("n7"), load_terms()
+    fab = replace(technology.fab, energy_kwh_per_cm2=2.0, gas_kgco2e_per_cm2=0.25, materials_kgco2e_per_cm2=0.5)
+    owned = ownership_of(
+        chip, replace(technology, fab=fab), replace(terms, fab_grid_kgco2e_per_kwh=0.375), average_w=200.0
+    )
+    area_cm2 = float(chip_areas(technology, chip).total()) / 100
+    silicon = area_cm2 * (0.375 * 2.0 + 0.25 + 0.5) / owned.yield_share
+    memory = 32 * 2**30 / 1e9 * terms.hbm_kgco2e_per_gb
+    assert owned.embodied_kgco2e == pytest.approx(silicon + memory + terms.package_kgco2e)
+    assert owned.total_kgco2e == pytest.approx(owned.embodied_kgco2e + owned.operational_kgco2e)
 
 
 def test_every_ownership_constant_changes_an_answer() -> None:

@@ -175,3 +175,10 @@ def test_power_is_the_sum_of_its_formula() -> None:
     memory = power.global_buffer + power.hbm + power.links
     side = max(power.tensor_arrays + power.tensor_buffers, power.vector_units + power.vector_buffers)
     assert power.design_w == pytest.approx(power.static + technology.energy.design_activity * (side + memory))
+
+
+def test_a_curve_goes_on_beyond_its_last_point_as_between_its_last_two() -> None:
+    curve = Curve((10.0, 20.0, 40.0), (1.0, 3.0, 4.0), through_origin=True)
+    assert curve.at([5.0, 10.0, 15.0, 30.0, 40.0, 60.0]).tolist() == pytest.approx([0.5, 1.0, 2.0, 3.5, 4.0, 5.0])
+    flat = Curve((10.0, 20.0), (1.0, 3.0), through_origin=False)
+    assert flat.at([5.0, 25.0]).tolist() == pytest.approx([1.0, 4.0])
