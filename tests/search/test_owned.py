@@ -37,7 +37,7 @@ def test_more_dies_of_the_same_silicon_cost_other_money(opened: SpaceChips) -> N
     one, four = (making_usd(opened.chips, dies, fab, terms, 0) for dies in (1, 4))
     # Smaller dies yield more, and the package is paid once either way.
     assert (four < one).all() and (four > terms.package_usd).all()
-    assert np.allclose(making_usd(opened.chips, 1, fab, terms, GB) - one, terms.hbm_usd_per_gb)
+    assert np.allclose(making_usd(opened.chips, 1, fab, terms, int(GB)) - one, terms.hbm_usd_per_gb)
 
 
 def test_a_die_larger_than_a_wafer_cannot_be_bought_and_several_smaller_ones_can(opened: SpaceChips) -> None:
