@@ -42,12 +42,15 @@ def _start(program: str, arguments: list[str]) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def _ended(process: "subprocess.Popen[bytes]", sentence: str) -> bytes:
-    """Interrupt it; what it wrote to standard output."""
+def _ended(process: "subprocess.Popen[bytes]", sentence: str, may_finish: bool = False) -> bytes:
+    """Interrupt it; what it wrote to standard output. ``may_finish``: it may have given its answer at that moment."""
     began = time.monotonic()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     took = time.monotonic() - began
+    if may_finish and process.returncode == 0:
+        assert err == b""
+        return out
     assert process.returncode == 130, err.decode()
     assert err.decode() == f"phaze: {sentence}\n"
     assert took < SOON_S
@@ -129,6 +132,26 @@ def test_a_command_is_stopped_inside_a_finalizer() -> None:
     _ended(process, "stopped; the same command goes on from here")
 
 
+# The interpreter takes a moment to end, after the answer was given.
+ENDING = """
+import atexit, signal, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+atexit.register(lambda: (print("here", flush=True), time.sleep(0.5)))
+from phaze.cli.main import main
+main()
+"""
+
+
+def test_an_interrupt_after_the_answer_changes_nothing() -> None:
+    process = _start(ENDING, ["--version"])
+    assert process.stdout is not None
+    process.stdout.readline()
+    assert process.stdout.readline() == b"here\n"
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, b"")
+
+
 COMMANDS = {
     "plan": ("plan --model gpt3-175b --chip a100-80gb --devices 1024 --batch 1536 --microbatch 1,2,4,8", "stopped"),
     "search": ("search --model t5-large --out run --workers 2", "stopped; the same command goes on from here"),
@@ -161,7 +184,7 @@ def test_any_command_is_stopped_at_any_moment(
     process = _start(PLAIN, arguments.format(finished=run).split())
     _worked(process, cpu_s)
     if process.poll() is None:
-        _ended(process, sentence)
+        _ended(process, sentence, may_finish=True)
     assert {path.name for path in tmp_path.rglob("*") if path.is_file()} <= {
         "study.toml",
         "problem.json",

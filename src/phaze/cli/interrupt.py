@@ -55,6 +55,12 @@ class Interrupt:
         signal.signal(signal.SIGINT, self._raise)
         sys.unraisablehook = self._unraisable
 
+    def finish(self) -> None:
+        """The command has ended by itself: while the interpreter winds up there is nothing left to stop."""
+        self.done.set()
+        if signal.getsignal(signal.SIGINT) == self._raise:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
     def _unraisable(self, fault: "sys.UnraisableHookArgs") -> None:
         """An interrupt inside a finalizer is lost there: the thread ends the command, and nothing is shown."""
         if not self.heard.is_set():

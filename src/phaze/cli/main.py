@@ -32,7 +32,7 @@ def main() -> None:
     try:
         interrupt.listen()
         code = _code(sys.argv[1:], interrupt)
-        interrupt.done.set()
+        interrupt.finish()
     except BaseException:  # an import that was interrupted may fail in any way
         if not interrupt.heard.is_set():
             raise
