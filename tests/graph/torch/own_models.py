@@ -203,6 +203,18 @@ class OneKey(Mlp):
         return super().forward(x + self.o(y.transpose(1, 2).reshape(b, s, HIDDEN)))
 
 
+class Library(nn.Module):
+    """PyTorch's own layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.TransformerEncoderLayer(HIDDEN, HEADS, 48, batch_first=True)
+
+    def forward(self, x: Tensor) -> Any:
+        return self.layer(x)
+
+
+library = _made(Library)
 plain, on_meta = _made(Plain, tied=True), _made(Plain, tied=True, device="meta")
 stacked, by_head = _made(lambda: Stacked(False)), _made(lambda: Stacked(True))
 grouped, over_all = _made(Grouped), _made(lambda: Grouped(over_all=True))

@@ -46,6 +46,7 @@ def _inferred(name: str) -> tuple[Inferred, dict[str, Cut]]:
             {"q_up.weight": (12, ()), "o.weight": (8, ())},
         ),
         ("experts", {"w1": 2, "w2": 1, "shared.0.weight": 0, "shared.2.weight": 1}, {"w1": (1, (24, 24))}),
+        ("library", {"layer.self_attn.out_proj.weight": 1}, {"layer.self_attn.in_proj_weight": (8, (32, 32, 32))}),
         ("lists", {f"experts.*.{key}": dim for key, dim in MLP.items()}, {}),
         ("one_key", {"q.weight": 0, "q.bias": 0, "o.weight": 1, **MLP}, {"q.weight": (8, ())}),
     ],
@@ -57,7 +58,7 @@ def test_columns_and_rows_heads_and_stacked_matrices_are_found_in_the_code(
     assert {key: cut.dim for key, cut in cuts.items() if key in dims} == dims
     assert {key: (cuts[key].unit, cuts[key].parts) for key in heads} == heads
     assert found.whole == ()
-    assert bool(found.unsharded) == (name in ("latent", "experts", "one_key"))
+    assert bool(found.unsharded) == (name in ("latent", "experts", "one_key", "library"))
 
 
 def test_what_cannot_be_split_is_named_with_the_line_and_the_rest_is_split() -> None:

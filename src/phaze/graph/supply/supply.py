@@ -194,8 +194,8 @@ class Traced:
                     "plan it first: phaze plan --model",
                 )
             need_torch(self.place, loads=False)
-            plan = None if self.known is None else self.known.facts.plan
-            self.workshop = Workshop(self.place, self.workers, plan=plan)
+            facts = None if self.known is None else self.known.facts
+            self.workshop = Workshop(self.place, self.workers, facts=facts)
         return self.workshop
 
     @property

@@ -40,8 +40,8 @@ class Tracer:
     expired: bool = False
     opened: Mapping[str, Any] = field(default_factory=dict)
 
-    def start(self, plan: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
-        """Start the process and let it build the model, whose ``plan`` may be known."""
+    def start(self, facts: Facts | None = None) -> Mapping[str, Any]:
+        """Start the process and let it build the model, whose ``facts`` may be known."""
         if self.process is None:
             self.process = subprocess.Popen(
                 # not by -m: an interrupt while torch is imported must be ignored too
@@ -53,7 +53,9 @@ class Tracer:
                 env={**os.environ, "OMP_NUM_THREADS": "1"},
             )
             self.ask(None, START_LIMIT_S)
-            self.opened = self.ask({"open": self.model, "plan": plan}, self.limit_s)
+            self.opened = self.ask(
+                {"open": self.model, "facts": None if facts is None else facts.document()}, self.limit_s
+            )
         return self.opened
 
     def _expire(self) -> None:
@@ -102,7 +104,7 @@ class Workshop:
     limit_s: float = REQUEST_LIMIT_S
     tracers: list[Tracer] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
-    plan: Mapping[str, Any] | None = None
+    facts: Facts | None = None
 
     def _take(self) -> Tracer:
         with self.lock:
@@ -119,14 +121,13 @@ class Workshop:
             found = tracer.start()
         finally:
             self._give(tracer)
-        facts = facts_of(found["facts"])
-        self.plan = facts.plan
-        return facts, tuple(found["files"])
+        self.facts = facts_of(found["facts"])
+        return self.facts, tuple(found["files"])
 
     def _trace(self, point: Point) -> Mapping[str, Any]:
         tracer = self._take()
         try:
-            tracer.start(self.plan)
+            tracer.start(self.facts)
             graph: Mapping[str, Any] = tracer.ask(point.document(), self.limit_s)["graph"]
             return graph
         finally:

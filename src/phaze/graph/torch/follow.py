@@ -16,6 +16,8 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from phaze.graph.torch.plain_attention import NAME as ATTENTION
+from phaze.graph.torch.plain_attention import plain_attention
 from phaze.graph.torch.record import code_line, tensors_in
 from phaze.graph.torch.reshaping import Shape, Unsplit, pieces, reshaped, sliced
 
@@ -175,6 +177,9 @@ class Sizes(TorchFunctionMode):
         if self._paused:
             return func(*args, **named)
         name = function_name(func)
+        if name == ATTENTION:
+            with self:
+                return plain_attention(*args, **named)
         if self.reference is None:
             result = func(*args, **named)
             given = shapes((args, named))

@@ -87,7 +87,12 @@ class Partition:
         return self.group.copy(x)
 
     def _reduce(self, x: Tensor) -> Tensor:
-        return self.group.reduce(x) if self._shards else reduce_from(x, self.group.width)
+        """The sum over ranks; where tokens are split, each rank gets those of its part."""
+        if not self._shards:
+            return reduce_from(x, self.group.width)
+        if not self.group.is_whole(x):
+            raise Unsplit(f"a sum over ranks does not lie along the sequence ({user_place()})")
+        return self.group.reduce(x)
 
     def _part(self, x: Tensor, axis: int, size: int) -> Tensor:
         """This rank's part of ``x``, which all hold alike."""

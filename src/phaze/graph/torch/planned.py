@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from phaze.errors import InputError
+from phaze.graph.supply.point import Facts
 from phaze.graph.tensor_plan import INFERRED, plan_document, plan_of, read_plan
 from phaze.graph.torch.infer import fault_of, infer_plan
 from phaze.graph.torch.program import Source
@@ -13,15 +14,23 @@ OWN = "its own"
 NONE = "none"
 
 
-def planned(
-    source: Source, file: str | None, known: Mapping[str, Any] | None = None
-) -> tuple[Source, str, Mapping[str, Any] | None]:
+def _unsplit(source: Source, why: str) -> Source:
+    fault = InputError(source.name, f"it cannot be split over ranks: {why}", "use width 1, or give a plan")
+    return replace(source, plan_fault=fault)
+
+
+def with_known_plan(source: Source, facts: Facts) -> Source:
+    """The source with the plan that was found for it before."""
+    if facts.plan is not None:
+        return replace(source, plan=plan_of(facts.plan, "a known plan"), plan_fault=None)
+    return _unsplit(source, facts.basis.removeprefix(f"{NONE}: ")) if facts.basis.startswith(NONE) else source
+
+
+def planned(source: Source, file: str | None) -> tuple[Source, str, Mapping[str, Any] | None]:
     """The source with a plan, what that plan rests on, and the plan as a document unless it is the source's own.
 
-    ``known`` was proved before. A model of which nothing can be split runs at width 1, and says why.
+    A model of which nothing can be split runs at width 1, and says why.
     """
-    if known is not None:
-        return replace(source, plan=plan_of(known, "a known plan"), plan_fault=None), str(known["basis"]), known
     if file is not None:
         plan = read_plan(file)
         said, unsharded = fault_of(source, plan)
@@ -35,7 +44,6 @@ def planned(
     found = infer_plan(source)
     if found.plan is None:
         why = "; ".join(f"{module}: {reason}" for module, reason in found.whole)
-        fault = InputError(source.name, f"it cannot be split over ranks: {why}", "use width 1, or give a plan")
-        return replace(source, plan_fault=fault), f"{NONE}: {why}", None
+        return _unsplit(source, why), f"{NONE}: {why}", None
     whole = [*found.whole, *([("the sequence", found.unsharded)] if found.unsharded else [])]
     return replace(source, plan=found.plan), INFERRED, plan_document(source.name, INFERRED, found.plan, whole)

@@ -16,7 +16,6 @@ from phaze import documents
 from phaze.errors import InputError, unknown_name
 from phaze.files import read_text
 from phaze.graph.torch.families import Gpt, GptModel, Llama, LlamaModel
-from phaze.graph.torch.hf import hf_config, hf_source
 from phaze.graph.torch.named import NAMED
 from phaze.graph.torch.plans import PLANS
 from phaze.graph.torch.program import Program, Shape, Source
@@ -87,12 +86,16 @@ def named_source(name: str, **changes: Any) -> Source:
     row = NAMED[name]
     if row.kind == "gpt":
         return gpt_source(Gpt(**{**row.sizes, **changes}), name)
+    from phaze.graph.torch.hf import hf_config, hf_source  # transformers takes seconds, and own code needs none of it
+
     raw = {"model_type": row.kind, "architectures": [row.architecture], **row.sizes, **changes}
     return hf_source(name, hf_config(raw, name), row.sequence)
 
 
 def config_source(path: str) -> Source:
     """A transformers ``config.json`` on disk; nothing else is read and nothing is downloaded."""
+    from phaze.graph.torch.hf import hf_config, hf_source
+
     text, where = read_text(path)
     raw: Mapping[str, Any] = documents.parse(text, "json", where)
     return hf_source(where, hf_config(raw, where))

@@ -1,7 +1,7 @@
 """A process that traces: requests as lines of JSON on standard input, answers as lines on standard output.
 
     (at the start, torch imported)        ->  {"ready": true}
-    {"open": "model.py:build", "plan"}    ->  {"facts": {...}, "files": ["/abs/model.py", ...]}
+    {"open": "model.py:build", "facts"}   ->  {"facts": {...}, "files": ["/abs/model.py", ...]}
     {"tensor": 2, "microbatch": 1, ...}   ->  {"graph": phaze.graph/1}
     whatever goes wrong                   ->  {"where", "problem", "remedy"}
 
@@ -18,12 +18,12 @@ from typing import Any, TextIO
 
 from phaze.errors import InputError, PhazeError
 from phaze.graph.store import document_of
-from phaze.graph.supply.point import USUAL_WIDTHS, Facts
+from phaze.graph.supply.point import USUAL_WIDTHS, Facts, facts_of
 from phaze.graph.tensor_plan import place_and_plan
 from phaze.graph.torch.fake import without_weights
 from phaze.graph.torch.faults import is_foreign, of_model
 from phaze.graph.torch.follow import Track
-from phaze.graph.torch.planned import planned
+from phaze.graph.torch.planned import planned, with_known_plan
 from phaze.graph.torch.program import Shape, Source
 from phaze.graph.torch.shard import shard_model
 from phaze.graph.torch.source import source_of
@@ -68,10 +68,13 @@ class Bench:
         self.found: dict[tuple[int, str], Discovery] = {}
         self.tracks: dict[Shape, Track] = {}
 
-    def open(self, model: str, plan: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Run the code that makes the model, once; a ``plan`` that another process proved is taken as it is."""
+    def open(self, model: str, known: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Run the code that makes the model, once; facts ``known`` from another process are taken as they are."""
         place, file = place_and_plan(model)
-        self.source, basis, plan = planned(source_of(place), file, plan)
+        if known is not None:
+            self.source = with_known_plan(source_of(place), facts_of(known))
+            return {"facts": known, "files": _own_files(model)}
+        self.source, basis, plan = planned(source_of(place), file)
         widths, refused = _widths(self.source)
         own = self.source
         facts = Facts(model, own.sequence, own.longest, own.fixed, widths, refused, basis, plan)
@@ -90,7 +93,7 @@ class Bench:
 def answer(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
     """The answer to one request; a fault is an answer too."""
     try:
-        return bench.open(request["open"], request.get("plan")) if "open" in request else bench.trace(request)
+        return bench.open(request["open"], request.get("facts")) if "open" in request else bench.trace(request)
     except InputError as fault:
         return {"where": fault.where, "problem": fault.problem, "remedy": fault.remedy}
     except PhazeError as fault:
