@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from phaze.errors import InputError
+from phaze.hardware.ownership import load_terms
 from phaze.hardware.silicon.area import edge_mm2, most_stacks, silicon_areas
 from phaze.hardware.silicon.power import held_clock_hz, power_at, refusal, silicon_power
+from phaze.hardware.silicon.price import making_columns, making_cost
 from phaze.hardware.silicon.space import (
     AXES,
     ClusterSpace,
@@ -75,6 +77,19 @@ def test_a_reticle_of_5_nm_has_tens_of_thousands_of_chips_and_its_base_is_one(
     same &= (found.chips.rows == own.clusters.rows) & (found.chips.columns == own.clusters.columns)
     same &= (found.chips.stacks == own.hbm.stacks) & (found.chips.lanes == own.clusters.lanes)
     assert same.any()
+
+
+def test_every_chip_of_a_space_costs_what_the_definition_says(
+    opened: dict[str, tuple[ClusterSpace, SpaceColumns]],
+) -> None:
+    space, found = opened["n5-reticle"]
+    terms = load_terms()
+    generation = space.base.hbm.generation or ""
+    usd = making_columns(found.chips, found.die_mm2, generation, terms, space.node)
+    for index in np.linspace(0, len(found) - 1, 25).astype(int):
+        chip = space_chip(space, found, int(index))
+        areas, die = silicon_areas(chip, space.node), float(found.die_mm2[index])
+        assert making_cost(chip, areas, terms, space.node, die_mm2=die).total_usd == usd[index]
 
 
 def written(tmp_path: Path, before: str, after: str) -> str:

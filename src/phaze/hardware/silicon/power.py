@@ -72,7 +72,8 @@ def edge_bytes(arrays: int, rows: int, columns: int, broadcast: bool) -> float:
     return OPERAND_BYTES * min(down * rows + across * columns for across, down in pairs)
 
 
-def _buffer_j(node: Node, size_bytes: float) -> float:
+def buffer_j(node: Node, size_bytes: float) -> float:
+    """Joules a byte of a buffer inside a cluster, which lies in banks."""
     return curve_at(node.energy.buffer, min(size_bytes, node.energy.core_bank_bytes))
 
 
@@ -80,17 +81,17 @@ def product_j(chip: Accelerator, node: Node, areas: SiliconAreas) -> CycleEnergy
     """Joules a cycle of a large product; the formulas stand in the module's docstring."""
     energy, clusters, shared = node.energy, chip.clusters, chip.global_buffer
     count, macs, port = float(clusters.count), float(clusters.macs), clusters.port_bytes_per_cycle
-    buffer_j = _buffer_j(node, clusters.operand_bytes)
+    held_j = buffer_j(node, clusters.operand_bytes)
     inside_j = energy.wire_j * sqrt(areas.clusters / chip.built.clusters) / 2.0
     edge = edge_bytes(clusters.arrays, clusters.rows, clusters.columns, clusters.broadcast)
     tile = max(clusters.sum_bytes / 8.0, macs)
     delivered = count * min(port, 4.0 * macs / sqrt(tile))
     sharing = min(MOST_SHARING, sqrt(min(float(shared.fan_out), count)))
     reads = min(shared.bytes_per_cycle, delivered / sharing)
-    across_j = buffer_j + energy.wire_j * sqrt(areas.total) / 2.0
+    across_j = held_j + energy.wire_j * sqrt(areas.total) / 2.0
     return CycleEnergy(
         arrays=count * (macs * energy.mac_j),
-        edges=count * (edge * (buffer_j + energy.edge_j + inside_j)),
+        edges=count * (edge * (held_j + energy.edge_j + inside_j)),
         global_buffer=reads * curve_at(energy.buffer, shared.size_bytes),
         delivery=delivered * across_j,
     )
@@ -98,7 +99,7 @@ def product_j(chip: Accelerator, node: Node, areas: SiliconAreas) -> CycleEnergy
 
 def vector_j(chip: Accelerator, node: Node) -> float:
     """Joules a cycle with all lanes at work."""
-    lane_j = node.energy.lane_j + 3.0 * OPERAND_BYTES * _buffer_j(node, chip.clusters.register_bytes)
+    lane_j = node.energy.lane_j + 3.0 * OPERAND_BYTES * buffer_j(node, chip.clusters.register_bytes)
     return float(chip.clusters.count) * (chip.clusters.lanes * lane_j)
 
 
@@ -107,7 +108,7 @@ def silicon_power(chip: Accelerator, node: Node, areas: SiliconAreas) -> Silicon
     energy, rate, total = node.energy, chip.hbm.bandwidth_bytes_per_s, areas.total
     idle = energy.leakage_w_per_mm2 * total + chip.hbm.stacks * energy.stack_w
     idle += chip.links.bandwidth_bytes_per_s * energy.link_j_per_byte
-    across_j = _buffer_j(node, chip.clusters.operand_bytes) + energy.wire_j * sqrt(total) / 2.0
+    across_j = buffer_j(node, chip.clusters.operand_bytes) + energy.wire_j * sqrt(total) / 2.0
     streamed_j = energy.hbm_j_per_byte + curve_at(energy.buffer, chip.global_buffer.size_bytes) + across_j
     return SiliconPower(
         product_fixed_w=idle + energy.hbm_activity * rate * energy.hbm_j_per_byte,

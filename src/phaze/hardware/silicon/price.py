@@ -18,10 +18,13 @@ yield (1 + area D / alpha)^-alpha and spares count as area only, until a source 
 from dataclasses import dataclass
 from math import gamma
 
+import numpy as np
+
 from phaze.errors import InfeasibleError
 from phaze.hardware.ownership import Terms, die_yield, dies_per_wafer
 from phaze.hardware.silicon.area import SiliconAreas
 from phaze.hardware.silicon.chip import GENERATIONS, Accelerator
+from phaze.hardware.silicon.columns import ChipColumns, Floats
 from phaze.hardware.silicon.node import Node
 from phaze.hardware.technology import Fab
 
@@ -76,12 +79,17 @@ def links_usd(bytes_per_s: float) -> float:
 
 
 def making_cost(
-    chip: Accelerator, areas: SiliconAreas, terms: Terms, node: Node, base: Node | None = None
+    chip: Accelerator,
+    areas: SiliconAreas,
+    terms: Terms,
+    node: Node,
+    base: Node | None = None,
+    die_mm2: float | None = None,
 ) -> MakingCost:
-    """Cost of ``chip``; ``base`` is the node of its base dies, if there are any."""
+    """Cost of ``chip``; ``base`` is the node of its base dies, ``die_mm2`` a die that is larger than its parts."""
     built, alpha = chip.built, terms.yield_clustering
     if base is None:
-        dies = built.dies * _die_usd(areas.total / built.dies, node.fab, alpha)
+        dies = built.dies * _die_usd((die_mm2 or areas.total) / built.dies, node.fab, alpha)
     else:
         above = areas.clusters / built.dies + node.area.uncore_mm2
         below = (areas.total - built.dies * above) / built.base_dies
@@ -89,3 +97,13 @@ def making_cost(
     generation = chip.hbm.generation
     hbm = chip.hbm.stacks * GENERATIONS[generation].usd if generation else 0.0
     return MakingCost(dies, hbm, terms.package_usd, links_usd(chip.links.bandwidth_bytes_per_s))
+
+
+def making_columns(chips: ChipColumns, die_mm2: Floats, generation: str, terms: Terms, node: Node) -> Floats:
+    """Total USD of every chip of one die, as :func:`making_cost` has it; each distinct die is priced once."""
+    areas, of = np.unique(die_mm2, return_inverse=True)
+    dies = np.array([_die_usd(float(area), node.fab, terms.yield_clustering) for area in areas])
+    hbm = chips.stacks * GENERATIONS[generation].usd
+    links = chips.link_bytes_per_s / GB * (SWITCH_USD_PER_GB_PER_S + CABLE_USD_PER_GB_PER_S)
+    total: Floats = dies[of] + hbm + terms.package_usd + links
+    return total
