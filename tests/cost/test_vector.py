@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phaze.cost.estimate import vector_work
-from phaze.cost.vector import Moved, VectorParts, VectorWork, optimizer_update, sweep_vector, whole_bursts
+from phaze.cost.vector import (
+    Moved,
+    VectorParts,
+    VectorWork,
+    lane_steps,
+    optimizer_update,
+    sweep_vector,
+    whole_bursts,
+)
 from phaze.errors import InputError
 
 
@@ -114,3 +122,12 @@ def test_nothing_takes_no_time_and_nonsense_is_one_sentence() -> None:
         vector_work("gellu", 10)
     with pytest.raises(InputError, match="5 elements in 6 rows"):
         vector_work("softmax", 5, 6)
+
+
+def test_steps_of_rows_follow_the_formula_by_hand() -> None:
+    cores, lanes = np.array([1, 4, 4]), np.array([8, 8, 64])
+    # One row of 1,000: on one core 125 steps; over four 32 and twice two to combine; 64 lanes: 8 and over four 4 + 4.
+    assert lane_steps(1000, 1, cores, lanes).tolist() == [125.0, 36.0, 8.0]
+    # Six rows of 16: two steps of 8 lanes each; four cores take two rows one after the other, or pack four rows.
+    assert lane_steps(96, 6, cores, lanes).tolist() == [12.0, 4.0, 1.0]
+    assert lane_steps(96, 0, cores, lanes).tolist() == [12.0, 3.0, 1.0]

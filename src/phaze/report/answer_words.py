@@ -5,7 +5,7 @@ from typing import Any
 
 from phaze.units import show
 
-PROVISIONAL = "The time was too short to evaluate a chip: this design has list schedules, and is feasible."
+PROVISIONAL = "The time was too short to evaluate a chip: this design is feasible, the first that fits, not optimised."
 BELIEF = "Trust the comparison of designs inside this space, not the chip's own figures"
 
 
