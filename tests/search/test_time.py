@@ -10,9 +10,10 @@ import pytest
 from phaze.errors import InfeasibleError
 from phaze.front.folder import FRONT, front_in
 from phaze.front.metrics import asked_of
-from phaze.search import engine
+from phaze.search import baseline, engine
+from phaze.search.baseline import scale_for
 from phaze.search.certificate import certificate_of, closed_chips
-from phaze.search.deadline import Deadline, OutOfTime
+from phaze.search.deadline import Deadline, OutOfTime, after
 from phaze.search.evaluation import Evaluated
 from phaze.search.folder import JOURNAL, RESULT, run_in
 from phaze.search.journal import SqliteJournal
@@ -116,6 +117,19 @@ def test_bounds_of_all_chips_are_there_before_a_chip_is_evaluated(
     assert stopped["provisional"]
     assert stopped["certificate"]["closed"]["evaluated"] == 0
     assert 0 < stopped["certificate"]["gap"] < 1
+
+
+def test_the_values_of_several_models_on_their_baseline_end_with_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    job = made_job((made_task(4), made_task(5)))
+    truth = scale_for(job)
+    assert scale_for(job, deadline=after(30.0)) == truth
+    with monkeypatch.context() as patch:
+        patch.setattr(baseline, "value_on", lambda *_: time.sleep(LONG_S))
+        began = time.monotonic()
+        with pytest.raises(InfeasibleError, match="within the time") as said:
+            scale_for(job, deadline=after(0.2))
+        assert time.monotonic() - began < 0.2 + SOON_S
+        assert said.value.document["feasible"] is None, "it is not known whether anything is"
 
 
 @pytest.mark.parametrize("kind", ["throughput", "throughput_per_watt"])

@@ -5,7 +5,7 @@ from dataclasses import replace
 from phaze.errors import InputError
 from phaze.hardware.library import load_chip
 from phaze.search.candidates import with_constants
-from phaze.search.deadline import NEVER, Deadline, nothing_in_time
+from phaze.search.deadline import NEVER, Deadline, OutOfTime, nothing_in_time, within
 from phaze.search.objective import Scale, scale_of
 from phaze.search.plain import value_on
 from phaze.search.result import SCHEMA
@@ -45,7 +45,10 @@ def scale_for(job: Job, engine: Evaluate = in_process, deadline: Deadline = NEVE
     chip = job.baseline or load_chip(objective.baseline)
     if job.rules == "cluster":
         chip = with_constants(chip, job.space.base)
-    values = [value_on(task, chip, objective) for task in tasks_for(job, chip)]
+    try:
+        values = within(deadline, lambda: [value_on(task, chip, objective) for task in tasks_for(job, chip)])
+    except OutOfTime:
+        raise nothing_in_time(SCHEMA) from None
     for task, value in zip(models, values, strict=True):
         if value == float("inf"):
             raise InputError("objective.baseline", f"{task.name} does not fit on {chip.name}", "choose another chip")

@@ -7,8 +7,12 @@ bytes. The clock runs from the start of a command; whatever the limit, there is 
 if need be (:mod:`phaze.search.first_design`).
 """
 
+import multiprocessing
+import signal
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 
 from phaze.errors import InfeasibleError, InputError
 
@@ -51,6 +55,39 @@ def left_of(limit_s: float | None, began: float) -> float | None:
     if limit_s is not None and not limit_s >= 0:
         raise InputError("--time", f"{limit_s:g} is no number of seconds", "give 0 or more")
     return None if limit_s is None else max(0.0, limit_s - (time.monotonic() - began))
+
+
+def _sent(work: Callable[[], list[float]], pipe: Connection) -> None:
+    """The work of a process of its own; an interrupt is the parent's to hear."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        pipe.send(work())
+    except Exception as fault:
+        pipe.send(fault)
+
+
+def within(deadline: Deadline, work: Callable[[], list[float]]) -> list[float]:
+    """What ``work`` gives; where there is a deadline in a process that is ended then, for one kernel can take long."""
+    if not deadline.is_set:
+        return work()
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_sent, args=(work, theirs), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        if not ours.poll(deadline.left_s):
+            raise OutOfTime
+        found: list[float] | Exception = ours.recv()
+    except EOFError:
+        raise OutOfTime from None
+    finally:
+        process.kill()
+        process.join()
+        ours.close()
+    if isinstance(found, Exception):
+        raise found
+    return found
 
 
 def nothing_in_time(schema: str) -> InfeasibleError:
