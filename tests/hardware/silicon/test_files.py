@@ -125,6 +125,13 @@ def test_a_fault_is_named_by_its_path(tmp_path: Path, before: str, after: str, s
         load_accelerator(faulty(tmp_path, before, after))
 
 
+def test_a_command_that_reads_version_1_names_the_version_of_a_newer_file(tmp_path: Path) -> None:
+    path = tmp_path / "new.toml"
+    path.write_text(accelerator_toml(load_accelerator("h100")), encoding="utf-8")
+    with pytest.raises(InputError, match=r"new.toml: schema: phaze.chip/2 describes clusters"):
+        load_chip(str(path))
+
+
 def test_an_unknown_name_gets_the_nearest() -> None:
     with pytest.raises(InputError, match="h100"):
         load_accelerator("h10")
