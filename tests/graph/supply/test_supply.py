@@ -2,17 +2,18 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from phaze.errors import InputError
 from phaze.graph.supply import cache as caching
+from phaze.graph.supply import supply as supplying
 from phaze.graph.supply.cache import GraphCache
-from phaze.graph.supply.point import Point
+from phaze.graph.supply.point import Facts, Point
 from phaze.graph.supply.supply import Bundled, GraphFile, Traced, supply_of
-from phaze.graph.supply.tracing import Workshop
+from phaze.graph.supply.tracing import EndedError, Workshop
 from phaze.graph.torch.worker import Bench, answer
 from phaze.graph.zoo import load_model
 
@@ -81,6 +82,24 @@ def captured():
     net, tokens = Net(), torch.zeros(1, 8, dtype=torch.long)
     return net, tokens, lambda logits: F.cross_entropy(logits.flatten(0, 1), tokens.flatten())
 """
+
+
+def test_why_a_model_has_no_graph_at_a_point_is_kept_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, asked = GraphCache(tmp_path), list[int]()
+    known = kept.remember("my.py:build", Facts("my.py:build", 32, None, False, (1, 2)), [])
+
+    def refuse(shop: Workshop, points: Sequence[Point], *rest: object) -> dict[Point, InputError]:
+        asked.append(len(points))
+        slow = EndedError("my.py:build", "its code did not end within 1 s")
+        return {point: slow if point.tensor == 1 else InputError("my.py", "2 heads", "use 1") for point in points}
+
+    monkeypatch.setattr(Workshop, "trace", refuse)
+    monkeypatch.setattr(supplying, "need_torch", lambda *rest, **more: None)
+    points = [Point(width, 1, 32, "eager", False) for width in (1, 2)]
+    for _ in range(2):
+        failed = Traced("my.py:build", kept, workers=1, known=known).prepare(points)
+        assert [str(failed[point]) for point in points][1] == "my.py: 2 heads; use 1."
+    assert asked == [2, 1], "a process that was stopped is asked again, a refusal is not"
 
 
 @pytest.fixture(scope="module")

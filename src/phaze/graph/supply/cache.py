@@ -1,7 +1,8 @@
 """Traced graphs, kept between commands by content in the user's cache folder: a second command needs no torch.
 
     models/<digest of the place>.json     what a model is made from (files with their digests, versions) and its facts
-    graphs/<key>.json                     phaze.graph/1, key = digest of (model, point), model = digest of all of that
+    graphs/<key>.json                     phaze.graph/1, key = digest of (model, point), model = digest of all of that;
+                                          or why the model has none there
 
 An entry of ``models`` counts while every file that it names has the digest it names. What cannot be read is traced
 anew. What code reads besides (data files, the environment) is not seen: ``--fresh`` traces anew.
@@ -24,7 +25,7 @@ from phaze.graph import store
 from phaze.graph.ir import Model
 from phaze.graph.supply.point import Facts, Point, facts_of
 
-SCHEMA = "phaze.cached-model/1"
+SCHEMA, REFUSED = "phaze.cached-model/1", "phaze.refused/1"
 MAKERS = ("torch", "transformers")
 # The longest sequence or widest split that facts may state, and how many widths: far above any model's.
 MOST, MOST_WIDTHS = 1 << 30, 64
@@ -168,6 +169,17 @@ class GraphCache:
     def save(self, known: Known, point: Point, graph: Mapping[str, Any]) -> None:
         """Keep the graph of a model at a point."""
         self._write(self.path(known, point), graph)
+
+    def refused(self, known: Known, point: Point) -> InputError | None:
+        """Why a model has no graph at a point, if that was kept."""
+        raw = self._read(self.path(known, point)) or {}
+        said = [raw.get(key) for key in ("where", "problem", "remedy")]
+        return InputError(*map(str, said)) if raw.get("schema") == REFUSED and None not in said else None
+
+    def save_refused(self, known: Known, point: Point, fault: InputError) -> None:
+        """Keep why a model has no graph at a point: to find out again takes a trace."""
+        said = {"where": fault.where, "problem": fault.problem, "remedy": fault.remedy}
+        self._write(self.path(known, point), {"schema": REFUSED, "name": known.facts.name, **said})
 
     def _files(self) -> Iterator[tuple[Path, int]]:
         """Every file that is kept, and its bytes; what is no file was put there by somebody else."""

@@ -26,7 +26,7 @@ from phaze.graph.ir import Model
 from phaze.graph.sources import need_torch
 from phaze.graph.supply.cache import GraphCache, Known, cache_folder
 from phaze.graph.supply.point import USUAL_WIDTHS, Facts, Point
-from phaze.graph.supply.tracing import Watch, Workshop, silent
+from phaze.graph.supply.tracing import EndedError, Watch, Workshop, silent
 from phaze.graph.tensor_plan import place_and_plan
 
 
@@ -210,24 +210,33 @@ class Traced:
     def prepare(self, points: Sequence[Point], watch: Watch = silent) -> Mapping[Point, InputError]:
         """Trace what is not kept, then end the processes that did."""
         known, missing = self._opened(), []
+        failed: dict[Point, InputError] = {}
         for point in dict.fromkeys(points):
-            if point not in self.held:
-                found = None if self.fresh else self.cache.load(known, point)
-                if found is None:
-                    missing.append(point)
-                else:
-                    self.held[point] = found
+            if point in self.held:
+                continue
+            found = None if self.fresh else self.cache.load(known, point)
+            fault = None if self.fresh or found is not None else self.cache.refused(known, point)
+            if found is not None:
+                self.held[point] = found
+            elif fault is not None:
+                failed[point] = fault
+            else:
+                missing.append(point)
         if not missing:
-            return {}
+            return failed
 
         def keep(point: Point, graph: Mapping[str, Any]) -> None:
             self.held[point] = store.model_of(graph, self.place)
             self.cache.save(known, point, graph)
 
         try:
-            return self._shop().trace(missing, keep, watch)
+            refused = self._shop().trace(missing, keep, watch)
         finally:
             self.close()
+        for point, fault in refused.items():
+            if not isinstance(fault, EndedError):
+                self.cache.save_refused(known, point, fault)
+        return failed | refused
 
     def model(self, point: Point) -> Model:
         """The graph at a point, or the InputError that says why there is none."""

@@ -30,6 +30,10 @@ def silent(done: int, total: int, what: str) -> None:
     """Who watches nothing."""
 
 
+class EndedError(InputError):
+    """A process that traces ended or was stopped: the next one may not be."""
+
+
 @dataclass(slots=True)
 class Tracer:
     """One process that traces one model."""
@@ -80,10 +84,10 @@ class Tracer:
             timer.cancel()
         if self.expired:
             problem = f"its code did not end within {limit_s:g} s"
-            raise InputError(self.model, problem, "look for a loop or a download in the code that builds or runs it")
+            raise EndedError(self.model, problem, "look for a loop or a download in the code that builds or runs it")
         if not line:
             code = process.wait()
-            raise InputError(self.model, f"the process that traces it ended (exit code {code})", "its code ends it")
+            raise EndedError(self.model, f"the process that traces it ended (exit code {code})", "its code ends it")
         found: Mapping[str, Any] = json.loads(line)
         if "problem" in found:
             raise InputError(found["where"], found["problem"], found["remedy"])
