@@ -13,7 +13,7 @@ from phaze.explain.neighbours import neighbours
 from phaze.explain.question import Found, Question, gain, question_of, with_budget
 from phaze.explain.ranges import Stays, ranges, scaled, worst_case
 from phaze.search.keep import area_budget
-from phaze.search.plain import value_on
+from phaze.search.reference import value_on
 from phaze.study.load import default_study
 from tests.conftest import Ran
 

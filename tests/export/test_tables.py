@@ -20,7 +20,7 @@ from phaze.export.perfetto import trace
 from phaze.report.story import searched
 from phaze.search.chips import open_space
 from tests.report.runs import PLAN, made_run, small_run
-from tests.search.made import made_task
+from tests.search.made import traced_task
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_stages_of_a_plan_are_rows(phaze: Callable[..., Any], tmp_path: Path) ->
 
 
 def test_a_trace_has_every_microbatch_and_no_overlap_on_a_row(tmp_path: Path) -> None:
-    run = made_run(tmp_path, (made_task(3, widths=(1, 2)),))
+    run = made_run(tmp_path, (traced_task(3),))
     wanted = run.result["chip"]
     chip = open_space(run.job.space).chip(wanted["number"], wanted["hbm_bytes"])
     story = searched(run.job.models[0], run.result["models"][0], chip, "made")

@@ -19,11 +19,10 @@ from phaze.hardware.ownership import load_terms, ownership_of
 from phaze.hardware.power import full_rate_power
 from phaze.search.baseline import scale_for
 from phaze.search.chips import open_space
-from phaze.search.energy import Electricity
 from phaze.search.engine import workers
 from phaze.search.objective import Objective
-from phaze.search.plain import layers_on, planned
 from phaze.search.rates import chip_rates
+from phaze.search.reference import layers_on, placed_on
 from phaze.search.run import search
 from phaze.search.task import Job
 from tests.search.made import exact_score, made_job, made_task
@@ -57,7 +56,7 @@ def found_by(job: Job, asked: Asked, count: int = 1) -> FrontState:
 def every_design(job: Job) -> dict[str, Floats]:
     """Every chip, memory and way by the plain path, one at a time: what each metric is."""
     opened, (task,) = open_space(job.space), job.models
-    electricity, rows = Electricity(opened.technology.energy, task.training.link_bytes_per_s), []
+    energy, rows = opened.technology.energy, []
     for number in range(len(opened)):
         for size in job.hbm_bytes:
             chip = opened.chip(number, size)
@@ -68,14 +67,14 @@ def every_design(job: Job) -> dict[str, Floats]:
                 "price": owned.making_usd,
                 "embodied": owned.embodied_kgco2e,
             }
-            layers = [layers_on(graph, chip, electricity) for graph in task.graphs]
+            layers = [layers_on(task, graph, chip, energy) for graph in range(len(task.graphs))]
             for way in task.ways:
-                plan = planned(task, way, layers[way.graph], size, electricity)
-                for metric in METRICS if plan is not None else ():
-                    if plan is not None and metric.kind is not None:
+                placed = placed_on(task, way, layers[way.graph], size, energy)
+                for metric in METRICS if placed.plan is not None else ():
+                    if metric.kind is not None:
                         rates = chip_rates(Objective(metric.kind), chip, task.training.devices)
-                        known[metric.name] = float(rates.value(np.asarray(plan.plan.batch_s), plan.dynamic_j))
-                if plan is not None:
+                        known[metric.name] = float(rates.value(np.asarray(placed.batch_s), placed.dynamic_j))
+                if placed.plan is not None:
                     rows.append([known[name] for name in NAMES])
     return dict(zip(NAMES, np.array(rows).T, strict=True))
 

@@ -22,14 +22,11 @@ from phaze.front.state import FrontState
 from phaze.hardware.ownership import load_terms, ownership_of
 from phaze.hardware.power import full_rate_power
 from phaze.search.chips import open_space
-from phaze.search.cluster_plain import placed_on
-from phaze.search.cluster_task import ClusterTask
-from phaze.search.energy import Electricity
 from phaze.search.engine import workers
 from phaze.search.objective import Mean, Objective
 from phaze.search.papers import Papers
-from phaze.search.plain import layers_on, planned
 from phaze.search.rates import chip_rates
+from phaze.search.reference import layers_on, placed_on
 from phaze.search.task import Job
 from tests.conftest import Ran
 from tests.front.test_front import FRONTS, rounded
@@ -50,13 +47,8 @@ def _ways(job: Job, number: int, size: int) -> list[list[tuple[float, float]]]:
     for task in job.models:
         own = []
         for way in task.ways:
-            if isinstance(task, ClusterTask):
-                placed = placed_on(task, way, chip, table)
-                own += [] if placed.plan is None else [(placed.plan.batch_s, placed.dynamic_j)]
-                continue
-            electricity = Electricity(table, task.training.link_bytes_per_s)
-            plan = planned(task, way, layers_on(task.graphs[way.graph], chip, electricity), size, electricity)
-            own += [] if plan is None else [(plan.plan.batch_s, plan.dynamic_j)]
+            placed = placed_on(task, way, layers_on(task, way.graph, chip, table), size, table)
+            own += [] if placed.plan is None else [(placed.batch_s, placed.dynamic_j)]
         found.append(own)
     return found
 
@@ -127,7 +119,7 @@ def _jobs(draw: st.DrawFn, models: int) -> Job:
     axes: dict[str, Any] = {"tensor_cores": [1, 8], "rows": [16, 128], "lanes": [8, 64], "vector_cores": [1]}
     axes = {name: sorted(draw(st.sets(st.sampled_from(v), min_size=1, max_size=2))) for name, v in axes.items()}
     tasks = draw(st.lists(DRAWN_TASKS, min_size=1, max_size=models, unique_by=lambda task: task.name))
-    tasks = [replace(task, training=replace(task.job, devices=8)) for task in tasks]
+    tasks = [replace(task, training=replace(task.training, devices=8)) for task in tasks]
     memories = draw(st.sampled_from([(MIB, 64 * MIB), (2 * MIB,)]))
     job = cluster_job(tuple(tasks), hbm=memories, columns=[32], global_buffer=[2 * MIB], **axes)
     return replace(job, objective=Objective(mean=draw(st.sampled_from(["arithmetic", "regret"]))))

@@ -1,6 +1,5 @@
 """Small finished runs and plans for tests of pages and exports."""
 
-from dataclasses import replace
 from pathlib import Path
 
 from phaze.cli.answer import exit_code_of
@@ -10,7 +9,7 @@ from phaze.search.folder import JOURNAL, run_in
 from phaze.search.journal import read_closed, read_evaluated
 from phaze.search.papers import Papers
 from phaze.search.task import Job, ModelTask
-from tests.search.made import made_job, made_task
+from tests.search.made import made_job, traced_task
 
 HOSTILE = "<script>alert(1)</script>\"'&"
 STUDY = """schema = "phaze.study/1"
@@ -59,21 +58,8 @@ def run_of_job(folder: Path, job: Job, study: str = "made") -> Run:
 
 
 def named(seed: int, name: str) -> ModelTask:
-    """A made model with a name of its own, its layers and operators too."""
-    task = made_task(seed, widths=(1, 2))
-    graphs = []
-    for graph in task.graphs:
-        layers = tuple(
-            replace(
-                layer,
-                name=name,
-                forward=replace(layer.forward, names=(name,) * len(layer.forward.works)),
-                backward=replace(layer.backward, names=(name,) * len(layer.backward.works)),
-            )
-            for layer in graph.layers
-        )
-        graphs.append(replace(graph, layers=layers))
-    return replace(task, name=name, graphs=tuple(graphs))
+    """A small model with a name of its own, its layers and operators too."""
+    return traced_task(seed, name=name)
 
 
 def small_run(folder: Path) -> Path:

@@ -20,7 +20,7 @@ from phaze.search.bound import CHEAP, layer_bounds, model_bounds
 from phaze.search.chips import open_space
 from phaze.units import show
 from tests.report.runs import HOSTILE, PLAN, made_run, named, small_run
-from tests.search.made import made_job, made_task
+from tests.search.made import made_job, made_task, traced_task
 
 PARTS = ("chip", "time", "pipeline", "memory", "operators", "space", "certificate", "study")
 
@@ -54,7 +54,7 @@ class Structure(HTMLParser):
 
 
 def test_a_search_page_has_every_part_and_loads_nothing(tmp_path: Path) -> None:
-    text = search_page(made_run(tmp_path, (made_task(3, widths=(1, 2)),)))
+    text = search_page(made_run(tmp_path, (traced_task(3),)))
     found = Structure(text)
     assert set(PARTS) <= found.ids
     assert found.loads == []
@@ -63,7 +63,7 @@ def test_a_search_page_has_every_part_and_loads_nothing(tmp_path: Path) -> None:
 
 
 def test_two_pages_of_one_run_have_the_same_bytes(tmp_path: Path) -> None:
-    run = made_run(tmp_path, (made_task(3, widths=(1, 2)),))
+    run = made_run(tmp_path, (traced_task(3),))
     assert search_page(run) == search_page(run)
 
 
@@ -208,7 +208,7 @@ def test_no_chip_beats_the_front() -> None:
 def test_the_quick_floor_lies_below_every_exact_time(seed: int) -> None:
     job = made_job((made_task(seed, widths=(1, 2)),))
     opened, task = open_space(job.space), job.models[0]
-    bounds = [layer_bounds(graph, opened.arrays(), CHEAP) for graph in task.graphs]
+    bounds = [layer_bounds(task, graph, opened.arrays(), CHEAP) for graph in task.graphs]
     found = np.min(
         [floors(g, task.training, own.forward_s + own.backward_s) for g, own in zip(task.graphs, bounds, strict=True)],
         axis=0,

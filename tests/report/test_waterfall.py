@@ -16,7 +16,7 @@ from phaze.report.story import searched
 from phaze.report.waterfall import CAUSES, Products, plan_parts
 from phaze.search.chips import open_space
 from tests.report.runs import made_run
-from tests.search.made import made_task
+from tests.search.made import traced_task
 
 GPT = {"hidden": 1024, "layers": 4, "heads": 16, "vocabulary": 51200, "sequence": 512}
 NAMES = list(CAUSES)
@@ -24,7 +24,7 @@ NAMES = list(CAUSES)
 
 @pytest.mark.parametrize("seed", range(6))
 def test_steps_of_a_search_sum_to_the_batch(seed: int, tmp_path: Path) -> None:
-    run = made_run(tmp_path, (made_task(seed, widths=(1, 2)),))
+    run = made_run(tmp_path, (traced_task(seed),))
     chip = open_space(run.job.space).chip(run.result["chip"]["number"], run.result["chip"]["hbm_bytes"])
     story = searched(run.job.models[0], run.result["models"][0], chip, "made")
     assert sum(step.seconds for step in story.steps) == pytest.approx(story.plan["batch_s"], rel=1e-12)

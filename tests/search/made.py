@@ -1,7 +1,8 @@
 """Small models and spaces for tests: passes of random works in a chain of prologue, blocks and epilogue."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,19 +10,27 @@ import numpy as np
 from phaze import documents
 from phaze.cost.mapping import product
 from phaze.cost.vector import Moved, VectorWork
-from phaze.cost.work import Work
-from phaze.evaluate.flow import Prepared, Training
-from phaze.evaluate.passes import LayerPasses, Pass
+from phaze.cost.work import CollectiveWork, Work
+from phaze.evaluate.layer_times import RuledLayer
+from phaze.evaluate.ruled_pass import RuledPass, Unit
+from phaze.evaluate.serial import Machine
+from phaze.graph.ir import Call, Edge, Model, OperatorGraph
+from phaze.graph.zoo import load_family
+from phaze.hardware.calibration import IDEAL
+from phaze.hardware.library import load_cluster
 from phaze.hardware.ownership import load_terms, ownership_of
 from phaze.placement.problem import Recompute
-from phaze.schedule.problem import Core
+from phaze.schedule.rules import ICML24
 from phaze.search.chips import SpaceChips
 from phaze.search.evaluation import Evaluated
 from phaze.search.objective import Kind, Objective, Scale
-from phaze.search.plain import value_on
+from phaze.search.rank_graph import RankGraph, rank_graph
+from phaze.search.rank_graph import graph_of as rank_graph_of
+from phaze.search.reference import value_on
 from phaze.search.space import Space, SpaceFile, space_from
 from phaze.search.state import State
-from phaze.search.task import Job, ModelTask, networks_of, ways_of
+from phaze.search.task import Job, ModelTask, Training, networks_of, task_of, with_links
+from phaze.study.settings import published_stack
 
 MIB, GIB = 2**20, 2**30
 CHOICES: tuple[Recompute, ...] = ("none", "full")
@@ -60,39 +69,86 @@ def _work(rng: random.Random, size: int) -> Work:
     return Work("tensor", (shape,)) if kind == "tensor" else Work("both", (shape,), bare)
 
 
-def made_pass(rng: random.Random, most: int, size: int, collective_s: float = 0.0) -> Pass:
-    """Random operators and edges; with ``collective_s`` one of them is a collective of so many seconds."""
+def made_pass(rng: random.Random, most: int, size: int, machine: Machine, width: int = 1) -> RuledPass:
+    """Random operators and edges; in a tensor group one of them is a collective of 10 us."""
     works = [_work(rng, size) for _ in range(rng.randint(1, most))]
-    cores: list[Core] = ["both" if w.core == "both" else "tensor" if w.core == "tensor" else "vector" for w in works]
-    waits = [0.0] * len(works)
-    if collective_s > 0:
-        works.append(Work("network"))
-        cores.append("none")
-        waits.append(collective_s)
-    edges = [(i, j) for j in range(len(works)) for i in range(j) if rng.random() < 0.4]
-    return Pass(tuple(works), tuple(cores), tuple(waits), tuple(edges))
+    if width > 1:
+        bytes_ = round(1e-5 * machine.cluster.levels[0].bandwidth_bytes_per_s * width / (2 * (width - 1)))
+        works.append(Work("network", collective=CollectiveWork("all_reduce", bytes_, width)))
+    units = tuple(
+        Unit((at,), "none" if w.core == "network" else w.core, w.core == "network") for at, w in enumerate(works)
+    )
+    edges = tuple((i, j) for j in range(len(works)) for i in range(j) if rng.random() < 0.4)
+    nothing: tuple[None, ...] = (None,) * len(works)
+    return RuledPass(ICML24, tuple(works), nothing, units, edges, (), 0.0).on_network(machine)
 
 
-def made_model(seed: int, width: int = 1, microbatch: int = 1, blocks: int = 4, operators: int = 5) -> Prepared:
+def made_machine(link_bytes_per_s: float = 2.0**32) -> Machine:
+    """One flat link and the published schedules."""
+    return Machine(with_links(load_cluster("paper-flat"), link_bytes_per_s), published_stack(), "ideal")
+
+
+def made_training(devices: int, batch: int, link_bytes_per_s: float = 2.0**32) -> Training:
+    """A job of the ICML 2024 paper's setting."""
+    return Training(devices, batch, "sgd", made_machine(link_bytes_per_s), IDEAL, published=True)
+
+
+def made_model(seed: int, width: int = 1, microbatch: int = 1, blocks: int = 4, operators: int = 5) -> RankGraph:
     """A chain; the same seed gives alike models at other widths and microbatches."""
-    rng = random.Random(seed)
-    layers = []
+    rng, machine, layers = random.Random(seed), made_machine(), []
     for name in ("prologue", "block", "epilogue"):
-        wait = 1e-5 if width > 1 else 0.0
-        passes = [made_pass(rng, operators, microbatch, wait) for _ in range(2)]
-        held = rng.randint(1, 40) * MIB / width
+        forward, backward = (made_pass(rng, operators, microbatch, machine, width) for _ in range(2))
+        held = rng.randint(1, 40) * MIB // width
         sharded = width > 1 and (name == "block" or rng.random() < 0.5)
-        layers.append(LayerPasses(name, passes[0], passes[1], held, rng.randint(1, 60) * MIB * microbatch, sharded))
-    calls = (0, *(1,) * blocks, 2)
-    edges = tuple((i, i + 1, 1.0 * MIB * microbatch) for i in range(blocks + 1))
-    return Prepared(width, microbatch, tuple(layers), calls, edges)
+        saved, nothing = rng.randint(1, 60) * MIB * microbatch, RuledPass(ICML24, (), (), (), (), (), 0.0)
+        sizes = (held // 2, saved, saved, saved, sharded)
+        layers.append(RuledLayer(name, forward, backward, nothing, None, *sizes, accumulation_bytes=0.0))
+    return chained(layers, (0, *(1,) * blocks, 2), width, microbatch)
+
+
+def chained(
+    layers: Sequence[RuledLayer],
+    calls: Sequence[int],
+    width: int = 1,
+    microbatch: int = 1,
+    edges: Sequence[tuple[int, int, int]] | None = None,
+) -> RankGraph:
+    """Layers that are called one after another; or with other edges."""
+    joined = [(i, i + 1, MIB * microbatch) for i in range(len(calls) - 1)] if edges is None else edges
+    own = tuple(Edge(tail, head, size, size) for tail, head, size in joined)
+    made = tuple(Call(kind, ("prologue", f"layers.{at}", "epilogue")[kind]) for at, kind in enumerate(calls))
+    model = Model("made", width, microbatch, 1, False, "eager", (), made, own, (), ())
+    return rank_graph_of(model, layers)
 
 
 def made_task(seed: int, widths: tuple[int, ...] = (1,), microbatches: tuple[int, ...] = (1, 2)) -> ModelTask:
     """A model at several widths and microbatches, on 16 devices."""
-    training = Training(16, 64, 2.0**32)
-    graphs = tuple(made_model(seed, t, b) for b in microbatches for t in widths)
-    return ModelTask(f"made-{seed}", 1.0, training, graphs, ways_of(graphs, CHOICES))
+    graphs = [made_model(seed, t, b) for b in microbatches for t in widths]
+    return task_of(f"made-{seed}", 1.0, made_training(16, 64), graphs, CHOICES)
+
+
+def traced_task(
+    seed: int = 3, widths: tuple[int, ...] = (1, 2), microbatches: tuple[int, ...] = (1, 2), name: str | None = None
+) -> ModelTask:
+    """A real decoder of tiny sizes on 16 devices, all its names another one if given."""
+    sizes = {"hidden": 64 + 16 * (seed % 4), "layers": 3, "heads": 4, "vocabulary": 512, "sequence": 32}
+    training, graphs = made_training(16, 64), []
+    for size in microbatches:
+        for width in widths:
+            model = load_family("gpt", sizes, tensor=width, microbatch=size)
+            graphs.append(rank_graph(model if name is None else _renamed(model, name), training.machine, False))
+    return task_of(name or f"traced-{seed}", 1.0, training, graphs, CHOICES)
+
+
+def _renamed(model: Model, name: str) -> Model:
+    def graph(own: OperatorGraph) -> OperatorGraph:
+        return replace(own, operators=tuple(replace(operator, module=name) for operator in own.operators))
+
+    layers = tuple(
+        replace(layer, name=name, forward=graph(layer.forward), backward=graph(layer.backward))
+        for layer in model.layers
+    )
+    return replace(model, name=name, layers=layers)
 
 
 def made_job(tasks: tuple[ModelTask, ...], kind: Kind = "throughput", gap: float = 0.0, **axes: Any) -> Job:

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-from phaze.evaluate.prices import KnownPrices, LevelPrices
 from phaze.evaluate.serial import Machine
 from phaze.graph.zoo import load_family
 from phaze.hardware.calibration import constants_of
@@ -11,9 +10,9 @@ from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.hardware.stack import ScheduleRule
 from phaze.placement.problem import Recompute
-from phaze.search.cluster_task import ClusterTask, ClusterTraining, serial_graph
 from phaze.search.objective import Kind, Objective
-from phaze.search.task import Job, ways_of
+from phaze.search.rank_graph import rank_graph
+from phaze.search.task import Job, ModelTask, Training, task_of
 from tests.search.made import MIB, small_space
 
 GPT = {"hidden": 64, "layers": 4, "heads": 4, "vocabulary": 512, "sequence": 32}
@@ -47,16 +46,14 @@ def cluster_task(
     devices: int = 16,
     batch: int = 32,
     schedule: ScheduleRule | None = None,
-) -> ClusterTask:
+) -> ModelTask:
     """A small decoder at several widths and microbatches, its stack keeping no memory for itself."""
     where = made_cluster(cluster)
     own = replace(load_stack(stack), reserve_bytes=0.0, host_s=1e-7)
     own = own if schedule is None else replace(own, schedule=schedule)
     machine = Machine(where, own)
-    job = ClusterTraining(
-        devices, batch, 1.0, own.optimizer, machine=machine, precision=own.precision, zero=zero,
-        constants=constants_of(None, "calibrated", "training"),
-    )  # fmt: skip
+    constants = constants_of(None, "calibrated", "training")
+    job = Training(devices, batch, own.optimizer, machine, constants, precision=own.precision, zero=zero)
     family, sizes = MODELS[model]
     traced = [
         load_family(family, sizes, tensor=width, microbatch=size, sequence_parallel=spread)
@@ -64,13 +61,12 @@ def cluster_task(
         for width in widths
         for spread in ((False, True) if width > 1 else (False,))
     ]
-    graphs = tuple(serial_graph(one, machine) for one in traced)
-    prices = KnownPrices(LevelPrices(where, "calibrated"))
-    return ClusterTask(model, 1.0, job, graphs, ways_of(graphs, recompute), prices=prices)
+    graphs = [rank_graph(one, machine) for one in traced]
+    return task_of(model, 1.0, job, graphs, recompute)
 
 
 def cluster_job(
-    tasks: tuple[ClusterTask, ...],
+    tasks: tuple[ModelTask, ...],
     kind: Kind = "throughput",
     gap: float = 0.0,
     hbm: tuple[int, ...] = (2 * MIB, 64 * MIB),

@@ -10,9 +10,8 @@ from phaze.hardware.technology_files import load_technology
 from phaze.placement.one.layout import Shape
 from phaze.placement.one.pipeline import Cut, price
 from phaze.placement.one.problem import Mode
-from phaze.search.cluster_energy import HBM, joule_floors, joules_on, layer_floors, plan_joules
-from phaze.search.cluster_task import problem_of
-from phaze.search.energy import LINKS
+from phaze.search.energy import HBM, LINKS, dynamic_floors, layer_floors, layer_joules, plan_joules
+from phaze.search.problem import problem_of
 from tests.search.made_cluster import cluster_task
 
 CHIP = load_chip("tpu-v4-paper")
@@ -24,13 +23,14 @@ TABLE = load_technology("paper-22nm").energy
 @pytest.mark.parametrize("mode", ["none", "selective", "full"])
 def test_a_plan_takes_what_its_parts_take(mode: Mode, stack: str, zero: int) -> None:
     task = cluster_task("gpt", stack=stack, widths=(2,), microbatches=(1,), zero=zero, batch=6)
-    graph, setting = task.graph(0), task.job.setting(CHIP)
-    problem = problem_of(task, graph, "best", 1e12, layer_costs(graph.model, setting), 1e12)
+    graph, setting, way = task.graphs[0], task.training.setting(CHIP), task.ways[0]
+    problem = problem_of(task, way, layer_costs(graph.model, setting), 1e12, 1e12)
     count = len(graph.calls)
     cuts = [Cut(tuple(range(3)), mode), Cut(tuple(range(3, count)), mode)]
     plan = price(problem, Shape(2, 2, 3, "pipeline"), cuts, task.prices)
-    layers = joules_on(graph, chip_arrays([CHIP]), setting.constants, TABLE)
-    found = plan_joules(graph, problem, plan, layers, TABLE)
+    spreads = [b""] * sum(len(layer.passes) for layer in graph.layers)
+    layers = layer_joules(graph, chip_arrays([CHIP]), setting.constants, TABLE, spreads)
+    found = plan_joules(task, way, problem, plan, layers, TABLE)
 
     block = max(graph.calls, key=graph.calls.count)
     expected = np.zeros_like(found)
@@ -41,7 +41,7 @@ def test_a_plan_takes_what_its_parts_take(mode: Mode, stack: str, zero: int) -> 
             both = both + (own.selective_j if mode == "selective" else own.full_j)
         expected += 6 * 2 * both[:, 0]
     tied = graph.model.ties[0]
-    weights = sum(2.0 * graph.serial[kind].parameters for kind in graph.calls)
+    weights = sum(2.0 * graph.layers[kind].parameters for kind in graph.calls)
     crossing = sum(size for tail, head, size in graph.edges if tail < 3 <= head)
     sent = 6 * 2 * crossing * (1 if problem.scatter_gather else 2)
     sent += 2 * (3 - 1) * weights * {0: 2, 1: 2, 2: 1, 3: 0}[zero]
@@ -51,5 +51,5 @@ def test_a_plan_takes_what_its_parts_take(mode: Mode, stack: str, zero: int) -> 
     moved = weights / 2.0 * problem.optimizer_traffic_bytes
     expected[HBM] += 2 * (3 if zero == 0 else 1) * moved * TABLE.hbm_j_per_byte
     assert found == pytest.approx(expected, rel=1e-12)
-    floor = joule_floors(task, graph, layer_floors(graph, chip_arrays([CHIP]), setting.constants, TABLE))
+    floor = dynamic_floors(task, graph, layer_floors(graph, chip_arrays([CHIP]), setting.constants, TABLE))
     assert floor[0] <= found.sum()

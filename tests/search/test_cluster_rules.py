@@ -13,15 +13,17 @@ from phaze.evaluate.layers import layer_costs
 from phaze.hardware.stack import ScheduleRule
 from phaze.placement.one.solve import fastest_plan
 from phaze.search import run
+from phaze.search.bound import CHEAP, layer_bounds
 from phaze.search.chips import open_space
-from phaze.search.cluster_bound import cheap_floors, cut_bounds
-from phaze.search.cluster_shapes import tables_of
-from phaze.search.cluster_task import ClusterTask, SerialTimes, problem_of, serial_times
 from phaze.search.folder import JOURNAL, RESULT, run_in
 from phaze.search.journal import read_closed
 from phaze.search.objective import KINDS, Objective
 from phaze.search.papers import Papers
-from phaze.search.task import Job
+from phaze.search.problem import problem_of
+from phaze.search.rank_graph import GraphTimes
+from phaze.search.shape_bound import cheap_floors, cut_bounds
+from phaze.search.shape_tables import tables_of
+from phaze.search.task import Job, ModelTask
 from tests.search.made import MIB, stopping_after_one
 from tests.search.made_cluster import cluster_job, cluster_task
 from tests.search.test_run import _check_against_exhaustive
@@ -42,26 +44,23 @@ DRAWN_TASKS = st.builds(
 )
 
 
-def _random_times(task: ClusterTask, graph: int, seed: int, chips: int) -> SerialTimes:
+def _random_times(task: ModelTask, graph: int, seed: int, chips: int) -> GraphTimes:
     """Any seconds, from those where work counts to those where only the network does."""
-    rng, shape = np.random.default_rng(seed), (len(task.graph(graph).serial), chips)
+    rng, shape = np.random.default_rng(seed), (len(task.graphs[graph].layers), chips)
     scale = 10.0 ** rng.uniform(-6, -1, chips)
     forward, backward, selective, full = (scale * rng.uniform(0.0, 1.0, shape) for _ in range(4))
     rates = 10.0 ** rng.uniform(8, 12, chips)
-    return SerialTimes(
-        forward, backward, selective_s=forward * selective / scale, full_s=forward * full / scale,
-        hbm_bytes_per_s=rates,
-    )  # fmt: skip
+    return GraphTimes(forward, backward, forward * selective / scale, forward * full / scale, rates)
 
 
-def _check_bounds(task: ClusterTask, hbm_bytes: int, seed: int) -> None:
+def _check_bounds(task: ModelTask, hbm_bytes: int, seed: int) -> None:
     for way in task.ways:
-        graph, times = task.graph(way.graph), _random_times(task, way.graph, seed, 4)
-        tables = tables_of(task, graph, way.recompute, hbm_bytes)
+        graph, times = task.graphs[way.graph], _random_times(task, way.graph, seed, 4)
+        tables = tables_of(task, way, hbm_bytes)
         cheap, cut = cheap_floors(tables, times, way.recompute), cut_bounds(tables, times, np.inf)
         for chip in range(4):
             rate = float(times.hbm_bytes_per_s[chip])
-            problem = problem_of(task, graph, way.recompute, hbm_bytes, times.costs(graph, chip), rate)
+            problem = problem_of(task, way, times.costs(graph, chip), hbm_bytes, rate)
             plan = fastest_plan(problem, task.prices)
             if plan is None:
                 assert np.isinf(cheap[chip]) and np.isinf(cut[chip])
@@ -76,24 +75,24 @@ MEMORIES = st.sampled_from([MIB // 4, MIB, 2 * MIB, 64 * MIB])
 
 @settings(max_examples=25, deadline=None)
 @given(DRAWN_TASKS, MEMORIES, st.integers(0, 2**32))
-def test_no_plan_undercuts_a_bound_on_any_chip(task: ClusterTask, hbm_bytes: int, seed: int) -> None:
+def test_no_plan_undercuts_a_bound_on_any_chip(task: ModelTask, hbm_bytes: int, seed: int) -> None:
     _check_bounds(task, hbm_bytes, seed)
 
 
 @pytest.mark.slow
 @settings(max_examples=600, deadline=None)
 @given(DRAWN_TASKS, MEMORIES, st.integers(0, 2**32))
-def test_no_plan_undercuts_a_bound_on_many_chips(task: ClusterTask, hbm_bytes: int, seed: int) -> None:
+def test_no_plan_undercuts_a_bound_on_many_chips(task: ModelTask, hbm_bytes: int, seed: int) -> None:
     _check_bounds(task, hbm_bytes, seed)
 
 
 def test_layer_times_over_arrays_are_those_of_one_chip() -> None:
     task, opened = cluster_task(stack="maxtext"), open_space(cluster_job((cluster_task(),)).space)
     for graph in range(len(task.graphs)):
-        times = serial_times(task.graph(graph), opened.arrays(), task.job.constants)
+        times = layer_bounds(task, task.graphs[graph], opened.arrays(), CHEAP)
         for chip in range(0, len(opened), 3):
-            alone = layer_costs(task.graph(graph).model, task.job.setting(opened.chip(chip, MIB)))
-            for one, own in zip(times.costs(task.graph(graph), chip), alone, strict=True):
+            alone = layer_costs(task.graphs[graph].model, task.training.setting(opened.chip(chip, MIB)))
+            for one, own in zip(times.costs(task.graphs[graph], chip), alone, strict=True):
                 assert one.forward_s == pytest.approx(own.forward_s, rel=1e-12)
                 assert one.backward_s == pytest.approx(own.backward_s, rel=1e-12)
                 assert one.selective_s == pytest.approx(own.selective_s, rel=1e-12)
@@ -131,7 +130,7 @@ def _jobs(draw: st.DrawFn) -> Job:
     for name in draw(st.sets(st.sampled_from(sorted(more)), max_size=1)):
         axes[name] = more[name]
     tasks = draw(st.lists(DRAWN_TASKS, min_size=1, max_size=2, unique_by=lambda task: task.name))
-    tasks = [replace(task, training=replace(task.job, devices=8)) for task in tasks]
+    tasks = [replace(task, training=replace(task.training, devices=8)) for task in tasks]
     memories = draw(st.sampled_from([(MIB, 64 * MIB), (2 * MIB,), (64 * MIB, 128 * MIB)]))
     job = cluster_job(tuple(tasks), draw(st.sampled_from(KINDS)), draw(st.sampled_from([0.0, 0.01])), memories, **axes)
     return replace(job, round_size=draw(st.integers(1, 6)))

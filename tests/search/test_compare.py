@@ -6,21 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from phaze.search.compare import even_cuts
 from tests.conftest import Ran
 from tests.search.test_verify import run
 
 __all__ = ["run"]
 SMALL = ("--set", "training.microbatches=[8]")
-
-
-def test_blocks_are_cut_evenly() -> None:
-    sizes = [len(cut.layers) for cut in even_cuts(26, 5, True)]
-    assert sizes == [6, 5, 5, 5, 5]
-    cuts = even_cuts(26, 8, True)
-    assert [len(cut.layers) for cut in cuts] == [4, 3, 3, 3, 3, 3, 3, 4]
-    assert [cut.mode for cut in cuts] == ["full"] * 7 + ["none"]
-    assert [layer for cut in cuts for layer in cut.layers] == list(range(26))
 
 
 def test_the_searched_placement_is_never_slower_than_the_experts(phaze: Callable[..., Ran]) -> None:

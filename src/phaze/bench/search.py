@@ -42,7 +42,8 @@ def _plain(job: Job, done: Finished, sample: int) -> tuple[float, Took]:
 
 def distinct_products(job: Job) -> int:
     """Different products among the operators of all graphs of a job."""
-    works = [work for task in job.models for graph in task.graphs for one in graph.passes for work in one.works]
+    layers = [layer for task in job.models for graph in task.graphs for layer in graph.layers]
+    works = [work for layer in layers for one in layer.passes for work in one.works]
     return len({product for work in works for product in work.products})
 
 

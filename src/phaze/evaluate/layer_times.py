@@ -1,26 +1,26 @@
 """The times of a layer under its stack's schedule rule: what each pass takes, on one chip or on arrays of chips.
 
     forward     the forward pass
-    backward    the backward pass as one schedule, and 8 N / HBM bandwidth to add the gradients of N parameters to those
+    backward    the backward pass as one schedule, and a N / HBM bandwidth to add the gradients of N parameters to those
                 of earlier microbatches; apart from each other: the operators that lead to the gradient of the input,
                 and all others (weight gradients, with the adding), as families that run them at different times need
     selective   what selective recomputing runs again, at most the forward pass
     full        what full recomputing runs again: the forward pass, or where the stack trims it what backward reads
 
-each the soft maximum of the device's schedule and the host (:mod:`phaze.evaluate.ruled_pass`). Under rules serial and
-companions the device's time is a formula; under others a proved schedule on one chip (:func:`layer_times`), a bound on
-many (:func:`layer_time_bounds`).
+with a the stack's bytes a parameter. Each is the soft maximum of the device's schedule and the host
+(:mod:`phaze.evaluate.ruled_pass`). Under rules serial and companions the device's time is a formula; under others a
+proved schedule on one chip (:func:`layer_times`), a bound on many (:func:`layer_time_bounds`).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.parts import ChipArrays
 from phaze.evaluate.ruled_pass import RuledPass, Times, ruled_pass, work_times
-from phaze.evaluate.serial import ACCUMULATED_BYTES, Machine, closure, needed_again
+from phaze.evaluate.serial import Machine, closure, needed_again
 from phaze.graph.fuse import fuse_graph, fuse_layer
 from phaze.graph.ir import Layer, Operator, OperatorGraph
 from phaze.graph.recompute import part_of
@@ -51,11 +51,17 @@ class RuledLayer:
     kept_bytes: int
     sharded: bool
     halves: tuple[RuledPass, RuledPass] | None = None
+    accumulation_bytes: float = 8.0
 
     @property
     def rule(self) -> Rule:
         """What may run at the same time."""
         return self.forward.rule
+
+    @property
+    def parameter_bytes(self) -> float:
+        """Bytes of its weights as they are sent, 16 bits each."""
+        return 2.0 * self.parameters
 
     @property
     def sizes(self) -> tuple[int, int, int, int, bool]:
@@ -146,12 +152,27 @@ def ruled_layer(layer: Layer, machine: Machine, rule: Rule | None = None, apart:
         kept_bytes=layer.full.saved_bytes,
         sharded=layer.sharded,
         halves=halves,
+        accumulation_bytes=stack.accumulation_bytes,
+    )
+
+
+def on_network(layer: RuledLayer, machine: Machine) -> RuledLayer:
+    """The layer on another network: its collectives priced anew."""
+    return replace(
+        layer,
+        forward=layer.forward.on_network(machine),
+        backward=layer.backward.on_network(machine),
+        selective=layer.selective.on_network(machine),
+        full=None if layer.full is None else layer.full.on_network(machine),
+        halves=None
+        if layer.halves is None
+        else (layer.halves[0].on_network(machine), layer.halves[1].on_network(machine)),
     )
 
 
 def _assembled(layer: RuledLayer, found: Sequence[Floats], hbm_bytes_per_s: Floats) -> LayerTimes:
     forward, backward, selective = found[:3]
-    adding = ACCUMULATED_BYTES * layer.parameters / hbm_bytes_per_s
+    adding = layer.accumulation_bytes * layer.parameters / hbm_bytes_per_s
     full = forward if layer.full is None else np.minimum(forward, found[3])
     inputs, weights = (None, None) if layer.halves is None else (found[-2], found[-1] + adding)
     return LayerTimes(forward, backward + adding, np.minimum(forward, selective), full, inputs, weights)

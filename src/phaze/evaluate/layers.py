@@ -17,8 +17,8 @@ from phaze.hardware.calibration import Basis, Constants, constants_of
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster
 from phaze.hardware.stack import Stack
-from phaze.schedule.problem import Schedule
-from phaze.schedule.solve import KnownPart
+from phaze.schedule.problem import Problem, Schedule
+from phaze.schedule.solve import KnownPart, Limits, Scheduler
 
 Floats = NDArray[np.float64]
 
@@ -31,10 +31,11 @@ class Setting:
     cluster: Cluster
     stack: Stack
     basis: Basis = "calibrated"
+    residency: bool = True
 
     @property
     def machine(self) -> Machine:
-        return Machine(self.cluster, self.stack, self.basis)
+        return Machine(self.cluster, self.stack, self.basis, self.residency)
 
     @property
     def constants(self) -> Constants:
@@ -44,6 +45,17 @@ class Setting:
     def hbm_bytes_per_s(self) -> float:
         """HBM bandwidth that vector work reaches."""
         return self.chip.hbm.bandwidth_bytes_per_s * self.constants.vector_hbm_share
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How schedules are found, and how much is spent on one."""
+
+    limits: Limits | None = None
+    scheduler: Scheduler = "exact"
+
+
+EXACT = Effort()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,37 +77,44 @@ class LayerCost:
 @dataclass(frozen=True, slots=True)
 class PassCost:
     """One pass on one chip: seconds of every operator on all cores and of every collective by place, the device's as
-    its stack schedules them, and with the host."""
+    its stack schedules them, and with the host; ``network_apart``: cores may work beside a collective."""
 
     times_s: Floats
     waits_s: Floats
     device_s: float
     pass_s: float
+    network_apart: bool = True
 
     @property
     def open_s(self) -> float:
-        """What of its collectives nothing runs beside."""
+        """What of its collectives is exposed."""
+        if not self.network_apart:
+            return float(self.waits_s.sum())
         return min(float(self.waits_s.sum()), max(0.0, self.device_s - float(self.times_s.sum())))
 
 
-def pass_cost(graph: OperatorGraph, setting: Setting, backward: bool) -> PassCost:
+def pass_cost(graph: OperatorGraph, setting: Setting, backward: bool, effort: Effort = EXACT) -> PassCost:
     """What one (fused) pass takes in a setting."""
     chips = chip_arrays([setting.chip])
     one = ruled_pass(graph, setting.machine, rule_of(setting.stack), backward)
     if not one.works:
         return PassCost(np.zeros(0), np.zeros(0), 0.0, 0.0)
     works = work_times(one.works, chips, setting.constants, one.rule)
-    device = one.device_s(one.times(works, 0, chips))
+    device = one.device_s(one.times(works, 0, chips), effort.limits, scheduler=effort.scheduler)
     pass_s = float(one.with_host(device)[0])
-    return PassCost(works.spread_s[:, 0], np.array(one.waits_s), float(device[0]), pass_s)
+    waits_s, apart = np.array(one.waits_s), one.rule.network_apart
+    return PassCost(works.spread_s[:, 0], waits_s, float(device[0]), pass_s, apart)
 
 
-def pass_schedule(graph: OperatorGraph, setting: Setting, backward: bool) -> tuple[RuledPass, Schedule]:
-    """A (fused) pass and its schedule in a setting."""
+def pass_schedule(
+    graph: OperatorGraph, setting: Setting, backward: bool, effort: Effort = EXACT
+) -> tuple[RuledPass, Problem, Schedule]:
+    """A (fused) pass, its scheduling problem and its schedule in a setting."""
     chips = chip_arrays([setting.chip])
     one = ruled_pass(graph, setting.machine, rule_of(setting.stack), backward)
     works = work_times(one.works, chips, setting.constants, one.rule)
-    return one, one.schedule(one.times(works, 0, chips), 0)
+    times = one.times(works, 0, chips)
+    return one, one.problem(times, 0), one.schedule(times, 0, effort.limits, scheduler=effort.scheduler)
 
 
 def layer_cost(layer: RuledLayer, times: LayerTimes, chip: int = 0) -> LayerCost:
@@ -110,9 +129,14 @@ def layer_cost(layer: RuledLayer, times: LayerTimes, chip: int = 0) -> LayerCost
     )
 
 
-def layer_costs(model: Model, setting: Setting, schedules: dict[str, KnownPart] | None = None) -> tuple[LayerCost, ...]:
-    """Every distinct layer of a model, under its stack's schedule rule; ``schedules`` are parts solved before."""
-    chips, known = chip_arrays([setting.chip]), dict[str, KnownPart]() if schedules is None else schedules
+def layer_costs(model: Model, setting: Setting, effort: Effort = EXACT) -> tuple[LayerCost, ...]:
+    """Every distinct layer of a model, under its stack's schedule rule."""
+    chips, known = chip_arrays([setting.chip]), dict[str, KnownPart]()
     layers = [ruled_layer(layer, setting.machine) for layer in model.layers]
-    found = several_layer_times(layers, chips, setting.constants, lambda one, times: one.device_s(times, known=known))
+    found = several_layer_times(
+        layers,
+        chips,
+        setting.constants,
+        lambda one, times: one.device_s(times, effort.limits, known, scheduler=effort.scheduler),
+    )
     return tuple(layer_cost(layer, times) for layer, times in zip(layers, found, strict=True))

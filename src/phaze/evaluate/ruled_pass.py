@@ -18,7 +18,7 @@ Then, with d_i the operators' times in their shortest way (:mod:`phaze.schedule.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -35,7 +35,7 @@ from phaze.schedule.bounds import BOUNDS, Bound, chip_bounds
 from phaze.schedule.order import Order, contract, series, strong_components
 from phaze.schedule.problem import Core, Operator, Problem, Schedule
 from phaze.schedule.rules import Rule, groups_in_turn
-from phaze.schedule.solve import Known, Limits, solve
+from phaze.schedule.solve import Known, Limits, Scheduler, solve
 
 Floats = NDArray[np.float64]
 
@@ -125,6 +125,10 @@ class RuledPass:
         """Seconds of collectives by place in the graph, 0 for others."""
         return tuple(0.0 if cost is None else cost.time_s for cost in self.collectives)
 
+    def on_network(self, machine: Machine) -> "RuledPass":
+        """The pass on another network."""
+        return replace(self, collectives=_collectives(self.works, machine))
+
     def times(self, works: WorkTimes, first: int, chips: ChipArrays) -> Times:
         """All units on all chips; the pass's works stand in ``works`` from ``first`` on."""
         own = slice(first, first + len(self.works))
@@ -203,31 +207,42 @@ class RuledPass:
         tensor, vector = (min(int(n[chip]), len(operators)) for n in (times.tensor_cores, times.vector_cores))
         return Problem(self.rule.name, tensor, vector, operators, self.edges, self.beside)
 
-    def schedule(self, times: Times, chip: int, limits: Limits | None = None, known: Known | None = None) -> Schedule:
-        """The best schedule on one chip, proved or with its bound."""
-        return solve(self.problem(times, chip), limits=limits, known=known)
+    def schedule(
+        self,
+        times: Times,
+        chip: int,
+        limits: Limits | None = None,
+        known: Known | None = None,
+        scheduler: Scheduler = "exact",
+    ) -> Schedule:
+        """The best schedule on one chip, proved or with its bound; or by another scheduler."""
+        return solve(self.problem(times, chip), scheduler, limits, known)
 
     def device_s(
-        self, times: Times, limits: Limits | None = None, known: Known | None = None, proved: bool = False
+        self,
+        times: Times,
+        limits: Limits | None = None,
+        known: Known | None = None,
+        proved: bool = False,
+        scheduler: Scheduler = "exact",
     ) -> Floats:
         """Device seconds on every chip by a formula, or a schedule for each; ``proved``: what no schedule undercuts."""
         exact = self.exact(times)
         if exact is not None:
             return exact
-        found = [self.schedule(times, chip, limits, known) for chip in range(times.spread_s.shape[1])]
+        count = times.spread_s.shape[1]
+        found = [self.schedule(times, chip, limits, known, scheduler) for chip in range(count)]
         return np.array([one.lower_bound_s if proved else one.makespan_s for one in found])
 
     def with_host(self, device_s: Floats) -> Floats:
         """The soft maximum of device and host."""
+        if self.host_s == 0:
+            return device_s
         return np.asarray((device_s**SOFTNESS + self.host_s**SOFTNESS) ** (1 / SOFTNESS))
 
 
 def in_pieces(collective_s: Floats, products_s: Floats, pieces: int) -> Floats:
-    """A collective cut into pieces beside products: ``max(c, p) + min(c, p) / n``; one piece is one after the other.
-
-    While a piece is on its way the products work on the piece before it: of the shorter of the two only one piece is
-    seen.
-    """
+    """A collective cut into pieces beside products: ``max(c, p) + min(c, p) / n``; of the shorter one piece is seen."""
     return np.asarray(np.maximum(collective_s, products_s) + np.minimum(collective_s, products_s) / pieces)
 
 
@@ -241,14 +256,7 @@ def _core(work: Work) -> Core:
 
 def ruled_pass(graph: OperatorGraph, machine: Machine, rule: Rule, backward: bool = False) -> RuledPass:
     """A (fused) pass on a machine; ``backward``: collectives may stand beside products of weight gradients."""
-    costs: list[CollectiveCost | None] = []
-    for operator in graph.operators:
-        cost = None
-        if operator.core == "network":
-            kind, size, group = kind_named(operator.kind), operator.size("bytes"), operator.size("group")
-            cost = collective(kind, size, group, machine.cluster, machine.basis)
-        costs.append(cost)
-    works = tuple(works_of(graph))
+    works = tuple(works_of(graph, machine.residency))
     place = {operator.id: at for at, operator in enumerate(graph.operators)}
     edges = [(place[tail], place[head]) for tail, head in graph.edges()]
     hides, cut = backward and rule.named_only, machine.stack.piecewise_collectives
@@ -262,7 +270,15 @@ def ruled_pass(graph: OperatorGraph, machine: Machine, rule: Rule, backward: boo
     merged = tuple(sorted({(of[i], of[j]) for i, j in edges if of[i] != of[j]}))
     named = _named(len(units), merged, {of[at]: [of[i] for i in others] for at, others in beside.items()})
     host_s = sum(operator.core != "none" for operator in graph.operators) * machine.stack.host_s
-    return RuledPass(rule, works, tuple(costs), units, merged, named if hides and not cut else (), host_s)
+    return RuledPass(
+        rule, works, _collectives(works, machine), units, merged, named if hides and not cut else (), host_s
+    )
+
+
+def _collectives(works: Sequence[Work], machine: Machine) -> tuple[CollectiveCost | None, ...]:
+    """What the collectives of a pass take, None for other works."""
+    where, own = (machine.cluster, machine.basis), [work.collective for work in works]
+    return tuple(None if c is None else collective(kind_named(c.kind), c.bytes, c.group, *where) for c in own)
 
 
 def _named(
@@ -295,11 +311,7 @@ def _units(
         cuts = tuple(cut for cut in joined if cut.collective in own)
         cores = {_core(works[place]) for place in own}
         some = sorted(cores - {"none"})
-        core: Core = "none" if not some else "both" if len(some) > 1 else _core(works[_first(own, works, some[0])])
+        core: Core = "none" if not some else "both" if len(some) > 1 else some[0]
         units.append(Unit(tuple(own), core, any(works[place].core == "network" for place in own), cuts))
     order = {number: at for at, number in enumerate(places)}
     return tuple(units), [order[number] for number in of]
-
-
-def _first(own: Sequence[int], works: Sequence[Work], core: str) -> int:
-    return next(place for place in own if works[place].core == core)

@@ -16,17 +16,19 @@ from phaze.hardware.stack import Stack
 
 # The exponent of the soft maximum of device and host: a host as slow as the device costs a quarter more.
 SOFTNESS = 3
-# A microbatch's gradients are added to those before it: 4 bytes a parameter read and 4 written.
-ACCUMULATED_BYTES = 8.0
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a pass depends on beside the chip: the network, the software, and how far their figures are measured."""
+    """What a pass depends on beside the chip: the network, the software, and how far their figures are measured.
+
+    ``residency``: what is still in the global buffer spares a trip to HBM.
+    """
 
     cluster: Cluster
     stack: Stack
     basis: Basis = "calibrated"
+    residency: bool = True
 
 
 def closure(edges: Sequence[tuple[int, int]], start: set[int], forward: bool) -> set[int]:

@@ -22,13 +22,13 @@ from phaze.search.chips import SpaceChips, open_space
 from phaze.search.engine import workers
 from phaze.search.folder import RESULT
 from phaze.search.objective import Scale
-from phaze.search.plain import value_on
+from phaze.search.reference import value_on
 from phaze.search.result_file import read_result, require_of_job
 from phaze.search.run import search
 from phaze.search.shared import Shared
 from phaze.search.state import State
 from phaze.search.task import Job, tasks_for
-from phaze.search.ways import plan_found, way_names, zero_of
+from phaze.search.ways import plan_found, way_names
 from phaze.study.load import question_in
 
 # What names a chip whatever its constants are: two chips with these fields equal are the same choice.
@@ -102,7 +102,7 @@ def _plans(state: State, best: Best) -> tuple[str, ...]:
             raise AssertionError(f"{task.name}: the answer's plan does not fit")
         graph = task.graphs[way.graph]
         named = {"tensor": graph.width, "microbatch": graph.microbatch, "recompute": way.recompute}
-        found.append(plan_words(named | way_names(task, way), document_of(plan.plan), zero_of(task)))
+        found.append(plan_words(named | way_names(task, way), document_of(plan.plan), task.training.zero))
     return tuple(found)
 
 
@@ -120,7 +120,8 @@ def question_of(folder: str) -> Question:
     chip = opened.chip(number, int(said["chip"]["hbm_bytes"]))
     scale = scale_for(job)
     plans = tuple(
-        plan_words(model, model["plan"], zero_of(task)) for model, task in zip(said["models"], job.models, strict=True)
+        plan_words(model, model["plan"], task.training.zero)
+        for model, task in zip(said["models"], job.models, strict=True)
     )
     return Question(job, scale, opened, number, chip, score_on(job, scale, chip), plans)
 

@@ -13,7 +13,6 @@ from phaze.errors import InputError
 from phaze.evaluate.job_file import Reopened
 from phaze.graph.family import check_sizes
 from phaze.graph.zoo import ZOO
-from phaze.search.cluster_task import ClusterTask
 from phaze.search.task import ModelTask
 from phaze.study.schema import StudyFile
 
@@ -95,7 +94,7 @@ def searched_split(task: ModelTask, found: Mapping[str, Any], study: StudyFile, 
     graph = next(g for g in task.graphs if own in ((g.width, g.microbatch, g.attention), (g.width, g.microbatch, None)))
     table = next(one for one in study.tables() if one.name == task.name)
     known = _known(task.name)
-    job = task.job if isinstance(task, ClusterTask) else None
+    job = task.training
     return Split(
         model=task.name,
         chip=chip,
@@ -108,11 +107,11 @@ def searched_split(task: ModelTask, found: Mapping[str, Any], study: StudyFile, 
         sequence=table.sequence or known.get("sequence"),
         sequence_parallel=bool(found.get("sequence_parallel", study.training.sequence_parallel)),
         optimizer=task.training.optimizer,
-        precision="bf16" if job is None else job.precision,
-        zero=0 if job is None else job.zero,
+        precision=job.precision,
+        zero=job.zero,
         order=str(plan.get("order", "")),
         attention=graph.attention,
-        hides_synchronisation=job is not None and job.machine.stack.hidden_synchronisation > 0,
+        hides_synchronisation=job.machine.stack.hidden_synchronisation > 0,
         recompute=tuple(stage["recompute"] for stage in plan["stages"]),
         devices=tuple(stage["devices"] for stage in plan["stages"]),
         stages=cut(graph.calls, plan["stages"], task.name),

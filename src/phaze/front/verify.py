@@ -25,11 +25,12 @@ from phaze.search.closed import STEPS
 from phaze.search.evaluation import Evaluated
 from phaze.search.journal import Closed
 from phaze.search.objective import Rates
-from phaze.search.plain import PlainPlan
+from phaze.search.reference import way_of
 from phaze.search.state import TIE
 from phaze.search.verify import NEAR, ways_below
-from phaze.search.verify_answer import check_text, way_named
+from phaze.search.verify_answer import check_text
 from phaze.search.verify_rows import BATCH, Proved, batch_estimates, fitting_with, pick
+from phaze.search.ways import WayPlan
 
 Floats = NDArray[np.float64]
 
@@ -57,7 +58,7 @@ def _design(front: PlainFront, measures: Measures, point: Mapping[str, Any]) -> 
     static_w = plain.opened.technology.energy.static_w_per_mm2 * float(plain.opened.chips.area_mm2[number])
     tables, seconds, joules, leaner = [], [], [], [hbm > 0 and len(front.memories) == 1]
     for own, said in zip(front.ways(number), point["models"], strict=True):
-        way = way_named(own.task, said)
+        way = way_of(own.task, said)
         if way is None:
             return f"models[{own.task.name}]: the study knows no such microbatch, width and recompute"
         plan = own.plan(way, size)
@@ -78,7 +79,7 @@ def _design(front: PlainFront, measures: Measures, point: Mapping[str, Any]) -> 
     )
 
 
-def _alike(less: PlainPlan, than: PlainPlan) -> bool:
+def _alike(less: WayPlan, than: WayPlan) -> bool:
     seconds, joules = (less.plan.batch_s, than.plan.batch_s), (less.dynamic_j, than.dynamic_j)
     return all(abs(own - other) <= other * TIE / 2 for own, other in (seconds, joules))
 

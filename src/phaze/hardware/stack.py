@@ -33,6 +33,7 @@ class Stack:
     ``balances_stages``: it cuts a model into stages of equal work, not of as many blocks.
     ``gradient_bytes``: of ``state_bytes``, those of the gradient; 0: as the precision says.
     ``schedule``: how the operators of a layer may overlap (:func:`require_built`).
+    ``accumulation_bytes``: HBM bytes that adding a microbatch's gradient to those before it moves for a parameter.
     ``attention``: eager (scores go through memory) or fused (they never leave the chip), as the framework runs it.
     """
 
@@ -55,6 +56,8 @@ class Stack:
     gradient_bytes: float = 0.0
     attention: Kernel = "fused"
     synchronisation: Synchronisation = "share"
+    # 4 bytes read and 4 written: gradients are added in 32 bits.
+    accumulation_bytes: float = 8.0
 
     def __post_init__(self) -> None:
         for field in ("host_s", "optimizer_traffic_bytes", "state_bytes", "reserve_bytes", "gradient_bytes"):

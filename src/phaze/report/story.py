@@ -1,7 +1,7 @@
 """What a page tells of a model on a chip: its plan, where the time goes, its pipeline, its operators on their cores.
 
-:func:`searched` makes it from a search's answer (rules ``icml24``), :func:`planned` from a plan on hardware that exists
-(rules ``cluster``). Both ask the plain path again; nothing is taken over that cannot be recomputed.
+:func:`searched` makes it from a search's answer, :func:`planned` from a plan on hardware that exists. Both ask the
+reference path again; nothing is taken over that cannot be recomputed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,26 +11,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.parts import chip_arrays
 from phaze.errors import InputError
-from phaze.evaluate.flow import layer_schedules
-from phaze.evaluate.layers import Setting, pass_schedule
-from phaze.evaluate.passes import Pass, name_of, problem_on, table_of, times_on
+from phaze.evaluate.layers import EXACT, Effort, Setting, pass_schedule
+from phaze.evaluate.passes import name_of
+from phaze.evaluate.ruled_pass import RuledPass, Unit
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model, OperatorGraph
 from phaze.hardware.chip import Chip
 from phaze.placement.event_kernels import events, interleaved_events
 from phaze.report.trace import lane_order, lanes
-from phaze.report.waterfall import Split, Step, account, plan_parts, search_parts
-from phaze.schedule.problem import Schedule
+from phaze.report.waterfall import Split, Step, account, plan_parts
+from phaze.schedule.problem import Operator, Schedule, Slot
 from phaze.schedule.solve import Scheduler
-from phaze.search.cluster_plain import way_of
-from phaze.search.cluster_task import ClusterTask
 from phaze.search.evaluation import limits_of
+from phaze.search.reference import way_of
 from phaze.search.task import ModelTask
 
 Floats = NDArray[np.float64]
-EXACT = 1e-9
+AGREEMENT = 1e-9
 MOST_ROUNDS = 40_000
 
 
@@ -112,17 +110,6 @@ def _verdict(schedule: Schedule) -> str:
     return f"at most {schedule.gap:.2%} above the least"
 
 
-def _scheduled(title: str, one: Pass, times: tuple[Floats, Floats], cores: tuple[int, int], found: Schedule) -> Gantt:
-    problem = problem_on(one, times[0].tolist(), times[1].tolist(), cores)
-    rows: dict[str, list[Bar]] = {}
-    names = one.names or tuple(f"operator {at}" for at in range(len(one.works)))
-    for operator, slot, name in zip(problem.operators, found.slots, names, strict=True):
-        for lane in lanes(operator, slot):
-            rows.setdefault(lane, []).append(Bar(name, operator.core, slot.start_s, slot.end_s))
-    ordered = tuple((lane, tuple(rows[lane])) for lane in sorted(rows, key=lane_order))
-    return Gantt(title, found.makespan_s, _verdict(found), ordered)
-
-
 def _require_layers(plan: Mapping[str, Any], calls: Sequence[int], where: str) -> None:
     """Refuse a plan of more or fewer layers than its model has."""
     placed = sum(len(stage["layers"]) for stage in plan["stages"])
@@ -132,7 +119,7 @@ def _require_layers(plan: Mapping[str, Any], calls: Sequence[int], where: str) -
 
 def _require(plan: Mapping[str, Any], steps: Sequence[Step], where: str) -> None:
     total = sum(step.seconds for step in steps)
-    if abs(total - plan["batch_s"]) > EXACT * plan["batch_s"]:
+    if abs(total - plan["batch_s"]) > AGREEMENT * plan["batch_s"]:
         raise InputError(
             where,
             f"its batch takes {plan['batch_s']:.9g} s and by this phaze {total:.9g} s",
@@ -144,66 +131,54 @@ def searched(
     task: ModelTask, found: Mapping[str, Any], chip: Chip, where: str, scheduler: Scheduler = "exact"
 ) -> Story:
     """A model of a search's answer; ``found`` is its table in ``phaze.result/1``, ``scheduler`` made its schedules."""
-    if isinstance(task, ClusterTask):
-        return _placed(task, found, chip, where)
-    graphs = [g for g in task.graphs if (g.width, g.microbatch) == (found["tensor"], found["microbatch"])]
-    if not graphs:
-        raise InputError(where, f"{task.name} was not studied at this width and microbatch", "make the run again")
-    prepared = graphs[0]
-    schedules = layer_schedules(prepared, chip, limits_of(scheduler), scheduler)
-    table, first, times = table_of(prepared.passes, chip_arrays([chip])), 0, []
-    for one in prepared.passes:
-        singles, spreads = times_on(one, table, first)
-        times.append((singles[:, 0], spreads[:, 0]))
-        first += len(one.works)
-    parts = search_parts(prepared, chip, schedules, [spread.tolist() for _, spread in times])
-    plan, total = found["plan"], task.training.microbatches(prepared.microbatch)
-    split = Split(task.training.devices, total, -(-total // plan["data"]))
-    _require_layers(plan, prepared.calls, where)
-    steps = account(plan, parts, prepared.calls, split)
-    _require(plan, steps, where)
-    most = max(range(len(prepared.layers)), key=prepared.calls.count)
-    cores = (chip.tensor_cores, chip.vector_cores)
-    gantts = tuple(
-        _scheduled(title, prepared.passes[at], times[at], cores, schedules[at])
-        for title, at in (("forward", 2 * most), ("backward", 2 * most + 1))
-    )
-    layer = prepared.layers[most].name
-    pipeline = pipeline_of(plan, split.rounds)
-    return Story(
-        task.name, plan, split, chip.hbm.size_bytes, tuple(steps), pipeline, gantts, layer, task.training.batch
-    )
-
-
-def _placed(task: ClusterTask, found: Mapping[str, Any], chip: Chip, where: str) -> Story:
-    """The same under rules ``cluster``: told as a plan on hardware that exists."""
     way = way_of(task, found)
     if way is None:
         raise InputError(where, f"{task.name} was not studied at this width and microbatch", "make the run again")
-    model, job = task.graph(way.graph).model, task.job
-    return planned(model, job.setting(chip), found["plan"], job.devices, job.batch, where)
+    model, job = task.graphs[way.graph].model, task.training
+    at = (job.setting(chip), found["plan"], job.devices, job.batch, where)
+    effort = Effort(limits_of(scheduler), scheduler)
+    return planned(model, *at, effort=effort, whole=job.published)
 
 
-def _under_rule(title: str, graph: OperatorGraph, setting: Setting, backward: bool) -> Gantt:
-    """A pass as its stack schedules it; what runs in pieces is drawn on its cores and on the network."""
-    one, schedule = pass_schedule(graph, setting, backward)
-    rows: dict[str, list[Bar]] = {"tensor": [], "vector": [], "network": []}
-    for unit, slot in zip(one.units, schedule.slots, strict=True):
-        if slot.end_s <= slot.start_s:
-            continue
-        name = " + ".join(dict.fromkeys(name_of(graph.operators[place]) for place in unit.places))
-        core = "network" if unit.core == "none" else unit.core
-        drawn = {"both": ("tensor", "vector"), "tensor": ("tensor",), "vector": ("vector",)}.get(core, ())
-        for row in (*drawn, *(("network",) if unit.network else ())):
-            rows[row].append(Bar(name, core, slot.start_s, slot.end_s))
-    names = {"tensor": "tensor cores", "vector": "vector cores", "network": "network"}
-    kept = tuple((names[row], tuple(bars)) for row, bars in rows.items() if bars)
-    return Gantt(title, schedule.makespan_s, f"schedule rule {schedule.rules}, host time not drawn", kept)
+def _rows(one: RuledPass, operator: Operator, unit: Unit, slot: Slot) -> Sequence[str]:
+    """The rows that an operator is drawn on: single cores where a spread operator has the chip to itself, else kinds;
+    what runs in pieces on its cores and on the network."""
+    if one.rule.one_core and one.rule.alone:
+        return lanes(operator, slot)
+    kinds = {"both": ("tensor cores", "vector cores"), "tensor": ("tensor cores",), "vector": ("vector cores",)}
+    return (*kinds.get(unit.core, ()), *(("network",) if unit.network else ()))
 
 
-def planned(model: Model, setting: Setting, plan: Mapping[str, Any], devices: int, batch: int, where: str) -> Story:
-    """A plan (``phaze.plan/1``) of a model in a setting."""
-    parts, _ = plan_parts(model, setting)
+def _gantt(title: str, graph: OperatorGraph, setting: Setting, backward: bool, effort: Effort) -> Gantt:
+    """A pass as its stack schedules it."""
+    one, problem, schedule = pass_schedule(graph, setting, backward, effort)
+    rows: dict[str, list[Bar]] = {}
+    by_core = one.rule.one_core and one.rule.alone
+    for unit, operator, slot in zip(one.units, problem.operators, schedule.slots, strict=True):
+        if slot.end_s > slot.start_s:
+            name = " + ".join(dict.fromkeys(name_of(graph.operators[place]) for place in unit.places))
+            core = "network" if unit.core == "none" and not by_core else unit.core
+            for row in _rows(one, operator, unit, slot):
+                rows.setdefault(row, []).append(Bar(name, core, slot.start_s, slot.end_s))
+    verdict = _verdict(schedule) if by_core else f"schedule rule {schedule.rules}, host time not drawn"
+    order = ("tensor cores", "vector cores", "network")
+    ordered = sorted(rows, key=lane_order) if by_core else [row for row in order if row in rows]
+    return Gantt(title, schedule.makespan_s, verdict, tuple((row, tuple(rows[row])) for row in ordered))
+
+
+def planned(
+    model: Model,
+    setting: Setting,
+    plan: Mapping[str, Any],
+    devices: int,
+    batch: int,
+    where: str,
+    *,
+    effort: Effort = EXACT,
+    whole: bool = False,
+) -> Story:
+    """A plan (``phaze.plan/1``) of a model in a setting; ``effort`` and ``whole`` as of plan_parts."""
+    parts, _ = plan_parts(model, setting, effort, whole)
     total = -(-batch // model.microbatch)
     split = Split(devices, total, -(-total // plan["data"]))
     calls = [call.layer for call in model.calls]
@@ -213,8 +188,8 @@ def planned(model: Model, setting: Setting, plan: Mapping[str, Any], devices: in
     most = max(range(len(model.layers)), key=model.count)
     fused = fuse_layer(model.layers[most], setting.stack.fusion)
     gantts = (
-        _under_rule("forward", fused.forward, setting, False),
-        _under_rule("backward", fused.backward, setting, True),
+        _gantt("forward", fused.forward, setting, False, effort),
+        _gantt("backward", fused.backward, setting, True, effort),
     )
     pipeline = pipeline_of(plan, split.rounds)
     hbm, layer = float(setting.chip.hbm.size_bytes), model.layers[most].name

@@ -37,14 +37,12 @@ from phaze.cost.estimate import part_of
 from phaze.cost.mapping import Product, TensorPart
 from phaze.cost.products import map_product
 from phaze.cost.work import Work, works_of
-from phaze.evaluate.flow import Prepared, placed_layers
-from phaze.evaluate.layers import LayerCost, Setting, layer_costs, pass_cost
-from phaze.evaluate.passes import Pass
+from phaze.evaluate.flow import placed_layers
+from phaze.evaluate.layers import EXACT, Effort, LayerCost, Setting, layer_costs, pass_cost
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model, OperatorGraph
 from phaze.hardware.calibration import IDEAL, Constants
 from phaze.hardware.chip import Chip
-from phaze.schedule.problem import Schedule
 
 Floats = NDArray[np.float64]
 
@@ -142,37 +140,12 @@ def _cause(name: str) -> int:
     return list(CAUSES).index(name)
 
 
-def scheduled_parts(one: Pass, schedule: Schedule, spread_s: Sequence[float], products: Products) -> Floats:
-    """A pass under rules ``icml24``; ``spread_s`` are the operators' times on all cores."""
-    found = product_parts(one.works, products)
-    network_s = sum(one.network_s)
-    found[_cause("tensor communication")] = network_s
-    found[_cause("vector work")] = sum(spread_s) - network_s - found[:4].sum()
-    found[_cause("cores side by side")] = schedule.makespan_s - sum(spread_s)
-    return found
-
-
-def search_parts(
-    prepared: Prepared, chip: Chip, schedules: Sequence[Schedule], spreads: Sequence[Sequence[float]]
-) -> list[LayerParts]:
-    """The layers of a search's answer; schedules and times in the order of ``prepared.passes``."""
-    products = Products(chip, IDEAL, {})
-    causes = [
-        scheduled_parts(one, schedule, spread, products)
-        for one, schedule, spread in zip(prepared.passes, schedules, spreads, strict=True)
-    ]
-    return [
-        LayerParts(forward + backward, schedule.makespan_s, 0.0)
-        for forward, backward, schedule in zip(causes[::2], causes[1::2], schedules[::2], strict=True)
-    ]
-
-
-def _pass_parts(graph: OperatorGraph, setting: Setting, products: Products, backward: bool) -> Floats:
+def _pass_parts(graph: OperatorGraph, setting: Setting, products: Products, backward: bool, effort: Effort) -> Floats:
     """A pass under a stack's schedule rule."""
     if not graph.operators:
         return np.zeros(len(CAUSES))
-    works, constants = works_of(graph), setting.constants
-    cost = pass_cost(graph, setting, backward)
+    works, constants = works_of(graph, setting.residency), setting.constants
+    cost = pass_cost(graph, setting, backward, effort)
     work_s = float(cost.times_s.sum())
     starts = {"tensor": constants.start_up_s, "both": constants.start_up_s, "vector": constants.vector_start_up_s}
     found = product_parts(works, products)
@@ -184,18 +157,21 @@ def _pass_parts(graph: OperatorGraph, setting: Setting, products: Products, back
     return found
 
 
-def plan_parts(model: Model, setting: Setting) -> tuple[list[LayerParts], tuple[LayerCost, ...]]:
-    """The layers of a model planned on hardware that exists, and their costs."""
+def plan_parts(
+    model: Model, setting: Setting, effort: Effort = EXACT, whole: bool = False
+) -> tuple[list[LayerParts], tuple[LayerCost, ...]]:
+    """The layers of a model in a setting, and their costs; ``whole``: all layers of a stage are recomputed, not only
+    its blocks."""
     products = Products(setting.chip, setting.constants, {})
-    costs, found = layer_costs(model, setting), []
+    costs, found = layer_costs(model, setting, effort), []
     graph, extras = placed_layers(model, costs)
     own = {model.calls[placed.id].layer: extra for placed, extra in zip(graph.layers, extras, strict=True)}
     for kind, (layer, cost) in enumerate(zip(model.layers, costs, strict=True)):
         fused = fuse_layer(layer, setting.stack.fusion)
-        causes = _pass_parts(fused.forward, setting, products, False)
-        causes = causes + _pass_parts(fused.backward, setting, products, True)
+        causes = _pass_parts(fused.forward, setting, products, False, effort)
+        causes = causes + _pass_parts(fused.backward, setting, products, True, effort)
         causes[_cause("adding up gradients")] = cost.forward_s + cost.backward_s - causes.sum()
-        full_s = own[kind].full_s
+        full_s = None if whole else own[kind].full_s
         found.append(LayerParts(causes, cost.forward_s if full_s is None else full_s, own[kind].selective_s))
     return found, costs
 

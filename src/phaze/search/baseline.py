@@ -7,7 +7,7 @@ from phaze.hardware.library import load_chip
 from phaze.search.candidates import with_constants
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, nothing_in_time, within
 from phaze.search.objective import Scale, scale_of
-from phaze.search.plain import value_on
+from phaze.search.reference import value_on
 from phaze.search.result import SCHEMA
 from phaze.search.run import Evaluate, in_process, search
 from phaze.search.shortage import nothing_found
@@ -43,8 +43,7 @@ def scale_for(job: Job, engine: Evaluate = in_process, deadline: Deadline = NEVE
         return scale_of(objective, weights, sequences, own_bests(job, engine, deadline))
     # On the constants and the links that the space's own chips have: like for like.
     chip = job.baseline or load_chip(objective.baseline)
-    if job.rules == "cluster":
-        chip = with_constants(chip, job.space.base)
+    chip = with_constants(chip, job.space.base)
     try:
         values = within(deadline, lambda: [value_on(task, chip, objective) for task in tasks_for(job, chip)])
     except OutOfTime:

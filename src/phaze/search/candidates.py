@@ -19,7 +19,6 @@ from typing import Literal, get_args
 from phaze.errors import InputError, unknown_name
 from phaze.hardware.calibration import BANDS, Trust, trust_of
 from phaze.hardware.chip import Chip
-from phaze.search.cluster_task import ClusterTask
 from phaze.search.task import Job
 
 Common = Literal["space", "baseline", "own", "datasheet", "ideal"]
@@ -48,8 +47,9 @@ def require_basis(job: Job, basis: str) -> Common:
     """The basis of a comparison, or an InputError."""
     for known in COMMON:
         if basis == known:
-            if job.rules == "icml24" and known in ("baseline", "own", "datasheet"):
-                raise InputError("--basis", f"rules icml24 know no {basis!r}, only ideal", "search with rules cluster")
+            ideal = job.models[0].training.machine.basis == "ideal"
+            if ideal and known in ("baseline", "own", "datasheet"):
+                raise InputError("--basis", f"the study's times are ideal and know no {basis!r}", "search with another")
             return known
     raise unknown_name("--basis", "basis", basis, COMMON)
 
@@ -62,12 +62,12 @@ def with_constants(chip: Chip, owner: Chip) -> Chip:
 def candidates_of(job: Job, chips: Sequence[Known], basis: Common = "space") -> list[Candidate]:
     """The chips as they are priced; the first is the baseline."""
     task = job.models[0]
-    if not isinstance(task, ClusterTask):
+    if task.training.machine.basis == "ideal":
         return [Candidate(one.chip, trust_of(None, "ideal"), one.chip.name, one.own_links) for one in chips]
     base, found = job.space.base, []
     for one in chips:
         owner = {"space": base, "baseline": chips[0].chip}.get(basis, one.chip)
-        trust = trust_of(owner.calibration, task.job.machine.basis)
+        trust = trust_of(owner.calibration, task.training.machine.basis)
         if owner.name != one.chip.name and trust.basis in ("calibrated", "fitted"):
             trust = replace(trust, band=max(trust.band, BANDS["datasheet"]))
         found.append(Candidate(with_constants(one.chip, owner), trust, owner.name, one.own_links))

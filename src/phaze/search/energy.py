@@ -1,17 +1,22 @@
-r"""The energy of a plan under rules ``icml24``: joules of a batch by component, and what no plan can undercut.
+r"""The energy of a plan: joules of a batch by component, and what no plan can undercut.
 
-Operator i of a pass takes J_i joules beyond static power, spread or on one core as its schedule runs it, by component
-(:mod:`phaze.cost.energy`). With j the joules a byte of a link, a plan of stages X on a(X) devices each, d copies and M
-microbatches takes
+An operator takes J joules beyond static power (:mod:`phaze.cost.energy`), on one core or on all as its schedule runs
+it. With stages X on a(X) devices each, d replicas, M microbatches in m = ceil(M / d) rounds, w(X) bytes and N(X)
+parameters, j joules a byte of a link and h of HBM:
 
-    layers     M  sum over X of a(X) ( sum of J over both passes of its layers, the forward one again if X recomputes )
-    transfers  M  sum over edges between stages of 2 |e| a(stage it enters) j              there, and its gradient back
-    synchronisation   4 (d - 1) sum over X of a(X) w(X) j                                  every stage, all copies
-    static     K s T                                                                       all K devices, all the time
+    layers      M sum over X of a(X) ( J of both passes of its layers, and of what its mode recomputes )
+                collectives count the bytes that they send, a backward pass the adding of its gradients
+    transfers   M sum over boundaries of 2 c (1 if the stack scatters and gathers, else t) j        c bytes carried
+                where edges arrive inside stages: M sum over edges between stages of 2 |e| a(stage it enters) j
+    synchronisation   sum over X of a(X) 2 (d - 1) w j; under ZeRO 2 half of it, under ZeRO 3 none; on a flat link
+                twice as much, as published
+    ZeRO 2, 3   m t (1 or 3) (d - 1) sum over layers of w_l j                         scattered or gathered each round
+    tied        t d 2 (k - 1) bytes j for each group of k tied layers in several stages
+    optimizer   t (d, or 1 under ZeRO) sum over stages of N traffic h
+    static      K s T                                                                 all K devices, all the time
 
-Every device of a stage runs its layers, so a layer that is not split is repeated on the a(X) devices. The least over
-both ways of every operator, without the second forward pass, transfers and synchronisation, is what no plan of the
-graph undercuts (:func:`dynamic_floors`).
+Every device of a stage runs its layers, so a layer that is not split is repeated on the a(X) devices. The joules of
+both passes of all layers, each operator in its thriftier way, are what no plan undercuts (:func:`dynamic_floors`).
 """
 
 from collections.abc import Sequence
@@ -22,120 +27,196 @@ from numpy.typing import NDArray
 
 from phaze.cost.energy import Energies, energies
 from phaze.cost.parts import ChipArrays
-from phaze.cost.table import CostTable
-from phaze.evaluate.flow import Prepared, Training
-from phaze.evaluate.passes import Pass
+from phaze.cost.table import Column, CostTable, cost_table, cost_works
+from phaze.cost.work import Work
+from phaze.evaluate.ruled_pass import RuledPass
+from phaze.hardware.calibration import Constants
 from phaze.hardware.technology import EnergyTable
-from phaze.placement.problem import Plan
+from phaze.placement.one.problem import Extra, Plan, Problem
 from phaze.schedule.problem import Schedule
+from phaze.search.rank_graph import CHUNK, RankGraph
+from phaze.search.task import ModelTask, Way
 
 Floats = NDArray[np.float64]
 COMPONENTS = tuple(f.name for f in fields(Energies) if f.name != "static")
-LINKS = COMPONENTS.index("links")
+LINKS, HBM = COMPONENTS.index("links"), COMPONENTS.index("hbm")
+# Which units of a pass its schedule spreads over all cores, a byte each; empty where all are.
+Spread = bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Electricity:
-    """What energies depend on beside the chip: the technology's table and the job's link."""
-
-    table: EnergyTable
-    link_bytes_per_s: float
-
-
-def spread_of(schedule: Schedule) -> bytes:
-    """Which operators of a pass its schedule spreads, a byte each."""
+def spread_of(schedule: Schedule) -> Spread:
+    """Which units of a pass its schedule spreads."""
     return bytes(slot.spread for slot in schedule.slots)
 
 
-def _by_component(
-    table: CostTable, row: int, spread: bool, chips: ChipArrays, electricity: Electricity
-) -> tuple[Floats, ...]:
-    column = table.one_core
-    if spread:
-        column = table.paired if table.works[row].core == "both" else table.all_cores
-    found = energies(column, row, chips, electricity.table, np.zeros(len(chips)))
-    return tuple(getattr(found, name) for name in COMPONENTS)
+@dataclass(slots=True)
+class _Operators:
+    """Joules of the operators of some passes on some chips, [components, chips], each distinct one computed once."""
+
+    chips: ChipArrays
+    table: EnergyTable
+    costs: CostTable | Column
+    paired: bool
+    known: dict[tuple[Work, bool], Floats]
+
+    def joules(self, place: int, work: Work, spread: bool) -> Floats:
+        """Of the operator at a place, on all cores or on one."""
+        if (work, spread) not in self.known:
+            costs, row = self.costs, place
+            if isinstance(costs, CostTable):
+                row, fused = costs.rows[place], self.paired and work.core == "both"
+                costs = (costs.paired if fused else costs.all_cores) if spread else costs.one_core
+            found = energies(costs, row, self.chips, self.table, np.zeros(len(self.chips)))
+            self.known[work, spread] = np.stack([getattr(found, name) for name in COMPONENTS])
+        return self.known[work, spread]
 
 
-def _sent_j(one: Pass, at: int, electricity: Electricity) -> float:
-    """What a collective's bytes take on the links."""
-    return one.network_s[at] * electricity.link_bytes_per_s * electricity.table.link_j_per_byte
+def _operators(graph: RankGraph, chips: ChipArrays, constants: Constants, table: EnergyTable) -> _Operators:
+    works = [work for layer in graph.layers for one in layer.passes for work in one.works]
+    rule = graph.layers[0].rule
+    costs = cost_table(works, chips, constants) if rule.one_core else cost_works(works, chips, constants)
+    return _Operators(chips, table, costs, rule.paired, {})
 
 
-def pass_floors(one: Pass, table: CostTable, first: int, chips: ChipArrays, electricity: Electricity) -> Floats:
-    """The least joules of a pass on every chip, each operator in its thriftier way."""
-    total: Floats = np.zeros(len(chips))
-    known: dict[int, Floats] = {}
-    for at in range(len(one.works)):
-        row = table.rows[first + at]
-        if one.cores[at] == "none":
-            total = total + _sent_j(one, at, electricity)
-            continue
-        if row not in known:
-            one_core, spread = (np.stack(_by_component(table, row, way, chips, electricity)) for way in (False, True))
-            known[row] = np.minimum(one_core.sum(axis=0), spread.sum(axis=0))
-        total = total + known[row]
+def _pass_joules(one: RuledPass, operators: _Operators, first: int, spread: Spread) -> Floats:
+    """Joules of a pass on one device as its schedule runs it, [components, chips]."""
+    total = np.zeros((len(COMPONENTS), len(operators.chips)))
+    for at, unit in enumerate(one.units):
+        for place in unit.places:
+            work = one.works[place]
+            if work.core not in ("none", "network"):
+                total += operators.joules(first + place, work, not spread or bool(spread[at]))
+    total[LINKS] += one.sent_bytes * operators.table.link_j_per_byte
     return total
 
 
-def pass_joules(
-    one: Pass, table: CostTable, first: int, chip: ChipArrays, electricity: Electricity, spread: bytes
-) -> Floats:
-    """Joules of a pass on one chip by component, as its schedule runs it."""
-    total: Floats = np.zeros(len(COMPONENTS))
-    for at in range(len(one.works)):
-        if one.cores[at] == "none":
-            total[LINKS] += _sent_j(one, at, electricity)
-        else:
-            row = table.rows[first + at]
-            total += np.array([values[0] for values in _by_component(table, row, bool(spread[at]), chip, electricity)])
+def _pass_floor(one: RuledPass, operators: _Operators, first: int) -> Floats:
+    """The least joules of a pass on every chip, each operator in its thriftier way."""
+    total = np.full(len(operators.chips), one.sent_bytes * operators.table.link_j_per_byte)
+    for place, work in enumerate(one.works):
+        if work.core not in ("none", "network"):
+            ways = (True, False) if one.rule.one_core else (True,)
+            total += np.min([operators.joules(first + place, work, way).sum(axis=0) for way in ways], axis=0)
     return total
 
 
 @dataclass(frozen=True, slots=True)
 class LayerJoules:
-    """Joules of one layer by pass and component, on one device."""
+    """Joules of one layer on one device, [components, chips]: both passes, and what each mode recomputes."""
 
     forward_j: Floats
     backward_j: Floats
+    selective_j: Floats
+    full_j: Floats
+
+    def of(self, mode: str) -> Floats:
+        """A microbatch with that mode."""
+        again = {"selective": self.selective_j, "full": self.full_j}.get(mode)
+        both = self.forward_j + self.backward_j
+        return both if again is None else both + again
 
 
 def layer_joules(
-    model: Prepared, table: CostTable, chip: ChipArrays, electricity: Electricity, spreads: Sequence[bytes]
+    graph: RankGraph, chips: ChipArrays, constants: Constants, table: EnergyTable, spreads: Sequence[Spread]
 ) -> tuple[LayerJoules, ...]:
-    """The joules of all distinct layers of a graph on one chip; ``spreads`` in the order of its passes."""
-    found, first = [], 0
-    for one, spread in zip(model.passes, spreads, strict=True):
-        found.append(pass_joules(one, table, first, chip, electricity, spread))
-        first += len(one.works)
-    return tuple(LayerJoules(*pair) for pair in zip(found[::2], found[1::2], strict=True))
+    """The layers of a graph on some chips; ``spreads`` by pass, in the order of layers and passes."""
+    operators, first, found, at = _operators(graph, chips, constants, table), 0, [], 0
+    for layer in graph.layers:
+        own = []
+        for one in layer.passes:
+            own.append(_pass_joules(one, operators, first, spreads[at] if one.works else b""))
+            first, at = first + len(one.works), at + bool(one.works)
+        own[1][HBM] += layer.accumulation_bytes * layer.parameters * table.hbm_j_per_byte
+        found.append(LayerJoules(own[0], own[1], own[2], own[3] if layer.full is not None else own[0]))
+    return tuple(found)
 
 
-def plan_joules(
-    model: Prepared, plan: Plan, layers: Sequence[LayerJoules], electricity: Electricity, training: Training
-) -> Floats:
-    """Joules of a batch by component, static power left out."""
-    total: Floats = np.zeros(len(COMPONENTS))
-    stage_of, sent_bytes = {}, 0.0
-    rounds = training.microbatches(model.microbatch)
-    for at, stage in enumerate(plan.stages):
-        for place in stage.layers:
-            own = layers[model.calls[place]]
-            forward = 2 * own.forward_j if stage.recompute == "full" else own.forward_j
-            total = total + rounds * stage.devices * (forward + own.backward_j)
-            sent_bytes += 4 * (plan.data - 1) * stage.devices * model.layers[model.calls[place]].parameter_bytes
-            stage_of[place] = at
-    for tail, head, size in model.edges:
-        if stage_of[tail] != stage_of[head]:
-            sent_bytes += 2 * rounds * size * plan.stages[stage_of[head]].devices
-    total[LINKS] += sent_bytes * electricity.table.link_j_per_byte
+def layer_floors(graph: RankGraph, chips: ChipArrays, constants: Constants, table: EnergyTable) -> Floats:
+    """The least joules of both passes of every layer on one device, [layers, chips], a chunk of chips at a time."""
+    found = np.empty((len(graph.layers), len(chips)))
+    for start in range(0, len(chips), CHUNK):
+        index = np.arange(start, min(start + CHUNK, len(chips)))
+        some = chips if len(index) == len(chips) else chips.taken(index)
+        operators, first = _operators(graph, some, constants, table), 0
+        for kind, layer in enumerate(graph.layers):
+            found[kind, index] = layer.accumulation_bytes * layer.parameters * table.hbm_j_per_byte
+            for one in layer.passes:
+                if one is layer.forward or one is layer.backward:
+                    found[kind, index] += _pass_floor(one, operators, first)
+                first += len(one.works)
+    return found
+
+
+def dynamic_floors(task: ModelTask, graph: RankGraph, layers_j: Floats) -> Floats:
+    """What no plan of a graph undercuts, from the least joules of its layers [layers, chips], for every chip."""
+    rounds, total = task.training.microbatches(graph.microbatch), np.zeros(layers_j.shape[1])
+    for kind, layer in enumerate(graph.layers):
+        devices = graph.width if layer.sharded or not task.training.published else 1
+        total = total + rounds * devices * graph.calls.count(kind) * layers_j[kind]
     return total
 
 
-def dynamic_floors(model: Prepared, layers_j: Floats, training: Training) -> Floats:
-    """What no plan of a graph undercuts, from the least joules of its layers [layers, chips], for every chip."""
-    rounds, total = training.microbatches(model.microbatch), np.zeros(layers_j.shape[1])
-    for kind, layer in enumerate(model.layers):
-        devices = model.width if layer.sharded else 1
-        total = total + rounds * devices * model.calls.count(kind) * layers_j[kind]
+def _tied_bytes(problem: Problem, plan: Plan, stage_of: dict[int, int]) -> float:
+    graph, extras = problem.graph(plan.tensor)
+    total = 0.0
+    for name in sorted({extra.tied for extra in extras if extra.tied is not None}):
+        held = [(stage_of[la.id], e.tied_bytes) for la, e in zip(graph.layers, extras, strict=True) if e.tied == name]
+        if len({stage for stage, _ in held}) > 1:
+            total += plan.tensor * plan.data * 2 * (len(held) - 1) * held[0][1]
+    return total
+
+
+def _stage_parameters(problem: Problem, plan: Plan) -> list[float]:
+    """Parameter bytes of every stage, tied ones once."""
+    graph, extras = problem.graph(plan.tensor)
+    own = {la.id: (la.parameter_bytes, e) for la, e in zip(graph.layers, extras, strict=True)}
+    found = []
+    for stage in plan.stages:
+        total, seen = 0.0, set[str]()
+        for place in stage.layers:
+            size, extra = own[place]
+            total += size - (extra.tied_bytes if extra.tied in seen else 0.0)
+            seen |= {extra.tied} if extra.tied is not None else set()
+        found.append(total)
+    return found
+
+
+def _sent_bytes(problem: Problem, plan: Plan, weights: Sequence[float], stage_of: dict[int, int]) -> float:
+    """Bytes that all devices send in a batch beside the collectives of layers."""
+    graph, _ = problem.graph(plan.tensor)
+    ends = [(stage_of[graph.layers[e.tail].id], stage_of[graph.layers[e.head].id], e.size_bytes) for e in graph.edges]
+    if problem.rules.stage == "icml24":
+        carried = sum(size * plan.stages[head].devices for tail, head, size in ends if tail != head)
+    else:
+        lanes = 1 if problem.scatter_gather else plan.tensor
+        carried = sum(size * (head - tail) * lanes for tail, head, size in ends)
+    share = {2: 1.0, 3: 0.0}.get(problem.zero, 2.0 if problem.rules.link_bytes_per_s is None else 4.0)
+    reduced = share * sum(stage.devices * own for stage, own in zip(plan.stages, weights, strict=True))
+    once = sum(layer.parameter_bytes for layer in graph.layers)
+    gathered = plan.tensor * problem.rounds(plan.data) * sum(problem.gathers) * once
+    return problem.microbatches * 2 * carried + (plan.data - 1) * (reduced + gathered)
+
+
+def _is_recomputed(extra: Extra) -> bool:
+    """Whether a mode of recompute runs a layer again: all layers if nothing is said, else those that take time."""
+    return extra.full_s is None or extra.full_s > 0 or extra.selective_s > 0
+
+
+def plan_joules(
+    task: ModelTask, way: Way, problem: Problem, plan: Plan, layers: Sequence[LayerJoules], table: EnergyTable
+) -> Floats:
+    """Joules of a batch by component, static power left out; the layers are on one chip."""
+    total, calls = np.zeros(len(COMPONENTS)), task.graphs[way.graph].calls
+    stage_of = {place: at for at, stage in enumerate(plan.stages) for place in stage.layers}
+    graph, extras = problem.graph(plan.tensor)
+    recomputed = {la.id: _is_recomputed(extra) for la, extra in zip(graph.layers, extras, strict=True)}
+    for stage in plan.stages:
+        for place in stage.layers:
+            mode = stage.recompute if recomputed[place] else "none"
+            total += problem.microbatches * stage.devices * layers[calls[place]].of(mode)[:, 0]
+    weights = _stage_parameters(problem, plan)
+    sent = _sent_bytes(problem, plan, weights, stage_of) + _tied_bytes(problem, plan, stage_of)
+    total[LINKS] += sent * table.link_j_per_byte
+    moved = sum(weights) / problem.sent_bytes * problem.optimizer_traffic_bytes
+    total[HBM] += plan.tensor * (1 if problem.zero else plan.data) * moved * table.hbm_j_per_byte
     return total

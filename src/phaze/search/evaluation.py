@@ -12,35 +12,36 @@ with their makespan for ``score``, and for ``lower`` with their bound and the le
 """
 
 from collections.abc import MutableMapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.parts import ChipArrays
-from phaze.cost.table import CostTable
-from phaze.evaluate.flow import LayerSeconds, Prepared, Training, graph_of, placement_of
-from phaze.evaluate.passes import Pass, problem_on, table_of, times_on
+from phaze.evaluate.ruled_pass import RuledPass, Times
+from phaze.hardware.calibration import Constants
 from phaze.hardware.technology import EnergyTable
+from phaze.placement.one.problem import Plan, Problem
 from phaze.placement.one.solve import fastest_plan
-from phaze.placement.problem import Plan, Recompute
 from phaze.schedule.list_schedule import QUICK
 from phaze.schedule.problem import ROUNDING
-from phaze.schedule.solve import Limits, Scheduler, solve
+from phaze.schedule.solve import Limits, Scheduler
 from phaze.search.deadline import OutOfTime
-from phaze.search.energy import Electricity, LayerJoules, layer_joules, plan_joules, spread_of
+from phaze.search.energy import LayerJoules, layer_joules, plan_joules, spread_of
 from phaze.search.objective import Rates, Scale
+from phaze.search.problem import problem_of
+from phaze.search.rank_graph import GraphTimes, RankGraph, graph_times
 from phaze.search.task import Job, ModelTask
 
 Floats = NDArray[np.float64]
 Found = tuple[float, float, bytes]
 # How far above the last useful batch time plans are still looked at.
 BARELY = 1e-6
-# Within a search schedules are proved by labels alone; what they leave open counts in the gap.
-LIMITS = Limits(cpsat=0.0, label_effort=200_000_000)
 # List schedules are for those who are short of time: one rule of priority.
 LISTED = Limits(list_work=QUICK)
+# Within a search schedules are proved by labels alone; what they leave open counts in the gap.
+LIMITS = Limits(cpsat=0.0, label_effort=200_000_000)
 
 
 def limits_of(scheduler: Scheduler) -> Limits:
@@ -137,62 +138,48 @@ def evaluated_from(chip: int, raw: dict[str, Any]) -> Evaluated:
     return Evaluated(chip, _whole(raw["hbm"]), score, lower, ran, raw["error"])
 
 
-def _schedule(one: Pass, at: bytes, times: tuple[Floats, Floats], cores: tuple[int, int], known: Known) -> Found:
-    """Makespan and bound of a pass, and what it spreads; cores beyond the number of operators make no difference."""
+def _schedule(one: RuledPass, name: bytes, times: Times, known: Known) -> Found:
+    """Makespan and bound of a pass on one chip, and what it spreads; cores beyond the number of operators make no
+    difference."""
+    exact = one.exact(times)
+    if exact is not None:
+        return float(exact[0]), float(exact[0]), b""
     known.asked += 1
-    least = (min(cores[0], len(one.works)), min(cores[1], len(one.works)))
-    key = b"%s %d %d " % (at, *least) + times[0].tobytes() + times[1].tobytes()
+    cores = (min(int(times.tensor_cores[0]), len(one.units)), min(int(times.vector_cores[0]), len(one.units)))
+    key = b"%s %d %d " % (name, *cores) + b"".join(
+        own.tobytes() for own in (times.one_core_s, times.spread_s, times.hbm_s)
+    )
     if key not in known.schedules:
         if known.frozen:
             raise OutOfTime
-        problem = problem_on(one, times[0].tolist(), times[1].tolist(), least)
-        found = solve(problem, known.scheduler, limits_of(known.scheduler))
+        found = one.schedule(times, 0, limits_of(known.scheduler), scheduler=known.scheduler)
         known.schedules[key] = (found.makespan_s, found.lower_bound_s, spread_of(found))
     return known.schedules[key]
 
 
 @dataclass(frozen=True, slots=True)
 class ExactLayers:
-    """The distinct layers of one graph on one chip: makespans, proved bounds, and where they count joules."""
+    """The distinct layers of one graph on one chip: their seconds by schedules, and by what is proved of these (the
+    same where all are optimal); what each pass spreads over all cores."""
 
-    seconds: tuple[LayerSeconds, ...]
-    proved: tuple[LayerSeconds, ...]
-    joules: tuple[LayerJoules, ...]
-
-
-def exact_passes(model: Prepared, name: bytes, chip: ChipArrays, table: CostTable, known: Known) -> list[Found]:
-    """The schedules of all passes of one graph on one chip; ``name`` tells graphs apart."""
-    first, found = 0, []
-    cores = (int(chip.tensor_cores[0]), int(chip.vector_cores[0]))
-    for at, one in enumerate(model.passes):
-        singles, spreads = times_on(one, table, first)
-        times = (np.ascontiguousarray(singles[:, 0]), np.ascontiguousarray(spreads[:, 0]))
-        found.append(_schedule(one, b"%s %d" % (name, at), times, cores, known))
-        first += len(one.works)
-    return found
+    times: GraphTimes
+    proved: GraphTimes
+    spreads: tuple[bytes, ...]
 
 
-def exact_layers(
-    model: Prepared, name: bytes, chip: ChipArrays, known: Known, electricity: Electricity | None = None
-) -> ExactLayers:
-    """All distinct layers of one graph on one chip; ``name`` tells graphs apart."""
-    table = table_of(model.passes, chip)
-    found = exact_passes(model, name, chip, table, known)
-    spread = [flags for _, _, flags in found]
-    joules = () if electricity is None else layer_joules(model, table, chip, electricity, spread)
-    pairs = list(zip(found[::2], found[1::2], strict=True))
-    return ExactLayers(
-        tuple(LayerSeconds(forward[0], backward[0]) for forward, backward in pairs),
-        tuple(LayerSeconds(forward[1], backward[1]) for forward, backward in pairs),
-        joules,
-    )
+def exact_layers(graph: RankGraph, name: bytes, chip: ChipArrays, constants: Constants, known: Known) -> ExactLayers:
+    """All distinct layers of one graph on one chip, every pass scheduled; ``name`` tells graphs apart."""
+    found: list[Found] = []
 
+    def scheduled(one: RuledPass, times: Times) -> Floats:
+        found.append(_schedule(one, b"%s %d" % (name, len(found)), times, known))
+        return np.array([found[-1][0]])
 
-def plan_of(
-    model: Prepared, seconds: tuple[LayerSeconds, ...], recompute: Recompute, hbm_bytes: float, training: Training
-) -> Plan | None:
-    """The fastest plan with these layer times."""
-    return fastest_plan(placement_of([graph_of(model, seconds)], model.microbatch, recompute, hbm_bytes, training))
+    times = graph_times(graph, chip, constants, scheduled)
+    least, proved = iter(found), times
+    if any(lower_s < makespan_s for makespan_s, lower_s, _ in found):
+        proved = graph_times(graph, chip, constants, lambda one, own: np.array([next(least)[1]]))
+    return ExactLayers(times, proved, tuple(spread for _, _, spread in found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,33 +208,57 @@ class Opened:
     known: Known
     energy: EnergyTable | None = None
     layers: dict[tuple[int, int], ExactLayers] = field(default_factory=dict)
+    joules: dict[tuple[int, int], tuple[LayerJoules, ...]] = field(default_factory=dict)
 
-    def _electricity(self, task: ModelTask) -> Electricity | None:
-        return None if self.energy is None else Electricity(self.energy, task.training.link_bytes_per_s)
-
-    def price(self, model: int, way: int, hbm: int, below_s: float = float("inf")) -> Priced:
-        """A batch of a model run that way, with that memory (its position in the job's list).
-
-        Only plans that take less than ``below_s`` matter; rules may use it.
-        """
-        task = self.tasks[model]
-        chosen, key = task.ways[way], (model, task.ways[way].graph)
-        graph, electricity = task.graphs[chosen.graph], self._electricity(task)
+    def exact(self, model: int, graph: int) -> ExactLayers:
+        """The layers of a graph on the chip."""
+        key, task = (model, graph), self.tasks[model]
         if key not in self.layers:
             name = b"%d %d %d" % (self.network, *key)
-            self.layers[key] = exact_layers(graph, name, self.arrays, self.known, electricity)
-        layers, hbm_bytes = self.layers[key], self.job.hbm_bytes[hbm]
+            own = exact_layers(task.graphs[graph], name, self.arrays, task.training.constants, self.known)
+            self.layers[key] = own
+        return self.layers[key]
+
+    def problem(self, model: int, way: int, hbm: int, times: GraphTimes) -> Problem:
+        """The placement problem of a configuration with a memory (its position in the job's list)."""
+        task, chosen = self.tasks[model], self.tasks[model].ways[way]
+        costs, rate = times.costs(task.graphs[chosen.graph]), float(times.hbm_bytes_per_s[0])
+        return problem_of(task, chosen, costs, self.job.hbm_bytes[hbm], rate)
+
+    def plan(self, model: int, way: int, hbm: int, below_s: float = float("inf")) -> tuple[Problem, Plan | None]:
+        """The fastest plan of a configuration that takes less than ``below_s``, and its problem."""
+        task = self.tasks[model]
+        problem = self.problem(model, way, hbm, self.exact(model, task.ways[way].graph).times)
         self.known.placements += 1
-        plan = plan_of(graph, layers.seconds, chosen.recompute, hbm_bytes, task.training)
+        return problem, fastest_plan(problem, task.prices, below_s)
+
+    def price(self, model: int, way: int, hbm: int, below_s: float = float("inf")) -> Priced:
+        """A batch of a configuration with that memory, or that no plan takes less than ``below_s``.
+
+        Where energy counts there is no limit: which of equally fast plans is found must not depend on it.
+        """
+        task = self.tasks[model]
+        layers = self.exact(model, task.ways[way].graph)
+        limit = below_s if self.energy is None else float("inf")
+        problem, plan = self.plan(model, way, hbm, limit)
+        lower_s = limit if plan is None else plan.batch_s
+        if layers.proved is not layers.times:
+            # Some schedule is not proved: no plan with the bounds of all schedules is faster than this.
+            proved = fastest_plan(self.problem(model, way, hbm, layers.proved), task.prices, limit)
+            lower_s = limit if proved is None else proved.batch_s
         if plan is None:
-            return NOTHING
-        joules = 0.0
-        if electricity is not None:
-            joules = float(plan_joules(graph, plan, layers.joules, electricity, task.training).sum())
-        if layers.seconds == layers.proved:
-            return Priced(plan.batch_s, joules, plan.batch_s)
-        lower = plan_of(graph, layers.proved, chosen.recompute, hbm_bytes, task.training)
-        return Priced(plan.batch_s, joules, 0.0 if lower is None else lower.batch_s)
+            return replace(NOTHING, lower_s=lower_s)
+        joules = 0.0 if self.energy is None else self.plan_joules(model, way, problem, plan, self.energy)
+        return Priced(plan.batch_s, joules, lower_s)
+
+    def plan_joules(self, model: int, way: int, problem: Problem, plan: Plan, energy: EnergyTable) -> float:
+        """Joules of a batch beyond static power."""
+        task, chosen = self.tasks[model], self.tasks[model].ways[way]
+        key = (model, chosen.graph)
+        if key not in self.joules:
+            spreads, constants = self.exact(*key).spreads, task.training.constants
+            self.joules[key] = layer_joules(task.graphs[chosen.graph], self.arrays, constants, energy, spreads)
+        return float(plan_joules(task, chosen, problem, plan, self.joules[key], energy).sum())
 
     def model(self, model: int, hbm: int, bounds: Floats, floors: Floats, lowers: Floats, cut: float) -> Ran | None:
         """The best way of one model; ``lowers[model]`` is raised to what was proved. None: the chip cannot win.

@@ -7,11 +7,10 @@ MFU and HFU are defined in :mod:`phaze.evaluate.utilisation`, over the devices i
 from collections.abc import Mapping
 from typing import Any
 
-from phaze.evaluate.fixed import block_calls
+from phaze.evaluate.flow import block_calls
 from phaze.evaluate.training_run import Budget, Pace, training_run
-from phaze.evaluate.utilisation import LayerFlops, Ran, utilisation_of
+from phaze.evaluate.utilisation import LayerFlops, Ran, model_flops, utilisation_of
 from phaze.hardware.chip import Chip
-from phaze.search.cluster_task import SerialGraph
 from phaze.search.task import ModelTask, Way
 
 
@@ -21,18 +20,18 @@ def with_figures(
     """A model's table in the answer with these figures."""
     graph, training, plan = task.graphs[way.graph], task.training, model["plan"]
     used = plan["tensor"] * plan["pipeline"] * plan["data"]
-    tokens = training.batch * graph.sequence
-    # Under rules icml24 every layer of a stage may be recomputed, else the blocks.
-    recomputed = block_calls(graph.model) if isinstance(graph, SerialGraph) else range(len(graph.calls))
+    tokens = training.batch * graph.model.sequence
+    # As published every layer of a stage may be recomputed, else the blocks.
+    recomputed = range(len(graph.calls)) if training.published else block_calls(graph.model)
     rounds = training.microbatches(graph.microbatch)
     ran = Ran(graph.width, rounds, tokens, model["batch_s"], used, chip.peak_flops)
     # Layers that were given by their times alone have no FLOP.
-    flops = graph.flops or (LayerFlops(0.0, 0.0, 0.0, 0.0),) * len(graph.layers)
+    flops = model_flops(graph.model) or (LayerFlops(0.0, 0.0, 0.0, 0.0),) * len(graph.layers)
     reached = utilisation_of(flops, graph.calls, plan["stages"], frozenset(recomputed), ran)
     found = {
         **model,
         "batch": training.batch,
-        "sequence": graph.sequence,
+        "sequence": graph.model.sequence,
         "devices_used": used,
         "tokens_per_s": tokens / model["batch_s"],
         "tokens_per_s_per_device": tokens / model["batch_s"] / used,

@@ -3,7 +3,7 @@ by list schedules, the first configuration that fits.
 
     bounds   of every k-th chip, a graph after the other; where the time is up, of as few graphs as give a bound
     design   chip = least bound;  for each model the configuration of the least bound that has a plan, with list
-             schedules (some ms each, and no less than the optimum; under rules cluster a layer's time is a formula)
+             schedules (some ms each, and no less than the optimum; where a layer's time is a formula there is none)
 
 It is feasible and its score is true, so a search that stops before it has evaluated a chip answers with it, and the gap
 says how far it may be from the best. It decides nothing else: a search that is not stopped forgets it.
@@ -14,10 +14,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.search.bound import CHEAP, SLACK, LayerTimes, batch_bounds, layer_bounds
-from phaze.search.cluster_open import cluster_bounds, cluster_floors, cluster_times
-from phaze.search.energy import Electricity, dynamic_floors
+from phaze.search.bound import CHEAP, batch_bounds, layer_bounds
+from phaze.search.energy import dynamic_floors
 from phaze.search.evaluation import Evaluated, Known, Opened, Ran
+from phaze.search.shape_bound import SLACK
 from phaze.search.slip import opened
 from phaze.search.state import State
 
@@ -29,19 +29,16 @@ CHIPS = 3
 
 def _graph_bounds(state: State, model: int, graph: int, index: Integers) -> None:
     """The bounds of the chips of ``index`` for one graph of a model."""
-    energy = state.energy
     for own, tasks in state.networks.groups(index):
         task, some = tasks[model], index[own]
-        prepared, training = task.graphs[graph], task.training
-        electricity = None if energy is None else Electricity(energy, training.link_bytes_per_s)
-        times: LayerTimes = layer_bounds(prepared, state.arrays.taken(some), CHEAP, electricity)
+        times = layer_bounds(task, task.graphs[graph], state.arrays.taken(some), CHEAP, state.energy)
         if times.dynamic_j is not None:
-            state.floors[model][graph, some] = dynamic_floors(prepared, times.dynamic_j, training) * (1 - SLACK)
+            least_j = dynamic_floors(task, task.graphs[graph], times.dynamic_j)
+            state.floors[model][graph, some] = least_j * (1 - SLACK)
         for way, chosen in enumerate(task.ways):
             if chosen.graph == graph:
                 for at, hbm in enumerate(state.memories):
-                    hbm_bytes = state.job.hbm_bytes[hbm]
-                    found = batch_bounds(prepared, times, chosen.recompute, hbm_bytes, training)
+                    found = batch_bounds(task, chosen, times, state.job.hbm_bytes[hbm])
                     state.bounds[model][way, at, some] = found
     state.cached = None
 
@@ -52,15 +49,6 @@ def first_bounds(state: State, index: Integers) -> None:
     It is looked at only after there is some bound for every model, so that there is always a chip to choose.
     """
     job = state.job
-    if job.rules == "cluster":
-        hbm = [job.hbm_bytes[at] for at in state.memories]
-        every = cluster_times(job, state.arrays.taken(index), state.energy, CHEAP)
-        for model, (task, times) in enumerate(zip(job.models, every, strict=True)):
-            if state.energy is not None:
-                state.floors[model][:, index] = cluster_floors(task, times)
-            state.bounds[model][:, :, index] = cluster_bounds(task, times, hbm, np.inf, False)
-        state.cached = None
-        return
     for graph in range(max(len(task.graphs) for task in job.models)):
         for model, task in enumerate(job.models):
             if graph < len(task.graphs):

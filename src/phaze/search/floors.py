@@ -17,20 +17,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.evaluate.flow import LayerSeconds, Prepared, Training, graph_of, placement_of
 from phaze.placement.charts import Chart, chart_of
 from phaze.placement.cluster_prices import RingPrices
 from phaze.placement.one.by_table import fastest
 from phaze.placement.one.prepare import prepared, retimed
-from phaze.placement.problem import ROUNDING, Recompute
+from phaze.placement.one.problem import Problem
+from phaze.placement.problem import ROUNDING
 from phaze.search.deadline import NEVER, Deadline
 from phaze.search.kernels import first_floors
+from phaze.search.rank_graph import RankGraph
+from phaze.search.task import Training
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-def _counts(model: Prepared, chart: Chart) -> Floats:
+def _counts(model: RankGraph, chart: Chart) -> Floats:
     """How many layers of each kind every closed set holds, [sets, kinds]."""
     found = np.zeros((len(chart.size), len(model.layers)))
     for top in range(1, len(chart.size)):
@@ -50,16 +52,17 @@ class FirstStages:
     whole: NDArray[np.bool_]
 
 
-def first_stages(model: Prepared, recompute: Recompute, hbm_bytes: float, training: Training) -> FirstStages:
+def first_stages(model: RankGraph, problem: Problem, training: Training) -> FirstStages:
     """Those of one graph that fit into memory."""
-    chart = chart_of(graph_of(model, [LayerSeconds(1.0, 1.0)] * len(model.layers)))
+    chart = chart_of(problem.graphs[0])
     left = _counts(model, chart)
     counts = left[-1] - left[:-1]
     weights = counts @ np.array([layer.parameter_bytes for layer in model.layers])
-    kept = counts @ np.array([layer.activation_bytes for layer in model.layers])
-    room = hbm_bytes * (1 + ROUNDING) - (3.0 if training.optimizer == "adam" else 2.0) * weights - kept
+    kept = counts @ np.array([float(layer.saved_bytes) for layer in model.layers])
+    hbm_bytes = problem.hbm_bytes
+    room = hbm_bytes * (1 + ROUNDING) - problem.state.total / problem.sent_bytes * weights - kept
     most = np.full(len(counts), min(len(model.calls), training.devices))
-    if recompute == "none":
+    if problem.recompute == "none":
         with np.errstate(divide="ignore", invalid="ignore"):
             behind = np.where(kept > 0, np.floor(room / kept * (1 + 1e-9)), len(model.calls))
         most = np.minimum(most, 1 + np.maximum(behind, 0)).astype(np.int64)
@@ -68,7 +71,7 @@ def first_stages(model: Prepared, recompute: Recompute, hbm_bytes: float, traini
     return FirstStages(counts[fits], most[fits].astype(np.int64), sync_s[fits], (left[:-1].sum(axis=1) == 0)[fits])
 
 
-def plain_floors(model: Prepared, forward_s: Floats, backward_s: Floats, training: Training) -> Floats:
+def plain_floors(model: RankGraph, forward_s: Floats, backward_s: Floats, training: Training) -> Floats:
     """The loosest floor, for all chips at once: S stages take max(C / S, longest layer), memory and links aside."""
     seconds = forward_s + backward_s
     calls = np.array(model.calls)
@@ -80,7 +83,7 @@ def plain_floors(model: Prepared, forward_s: Floats, backward_s: Floats, trainin
     return best
 
 
-def _copies(model: Prepared, training: Training) -> list[tuple[int, int]]:
+def _copies(model: RankGraph, training: Training) -> list[tuple[int, int]]:
     """For every number of stages the most copies of a pipeline, where there is room for one."""
     plain = sum(not model.layers[kind].sharded for kind in model.calls)
     rounds, found = training.microbatches(model.microbatch), []
@@ -93,16 +96,17 @@ def _copies(model: Prepared, training: Training) -> list[tuple[int, int]]:
 
 
 def any_floors(
-    model: Prepared,
+    model: RankGraph,
     times: tuple[Floats, Floats],
-    job: tuple[Recompute, float, Training],
+    problem: Problem,
+    training: Training,
     cut_s: float,
 ) -> Floats:
     """The lesser of ``cut_s`` and what no plan beats, for each chip; times of both passes are [layers, chips]."""
-    (forward_s, backward_s), (recompute, hbm_bytes, training) = times, job
+    forward_s, backward_s = times
     found = plain_floors(model, forward_s, backward_s, training)
     index = np.flatnonzero(found < cut_s)
-    stages = first_stages(model, recompute, hbm_bytes, training)
+    stages = first_stages(model, problem, training)
     copies = np.zeros(min(len(model.calls), training.devices) + 1, np.int64)
     for number, most in _copies(model, training):
         copies[number] = most
@@ -111,27 +115,25 @@ def any_floors(
     finer = first_floors(
         np.ascontiguousarray(forward_s[:, index]), np.ascontiguousarray(backward_s[:, index]), stages.counts,
         stages.most_stages, stages.sync_s, stages.whole, copies, in_all,
-        rounds, recompute == "full", cut_s,
+        rounds, problem.recompute == "full", cut_s,
     )  # fmt: skip
     found[index] = np.maximum(found[index], finer)
     return np.minimum(found, cut_s)
 
 
 def solved(
-    model: Prepared,
+    model: RankGraph,
     times: tuple[Floats, Floats],
-    job: tuple[Recompute, float, Training],
+    problem: Problem,
     floors: Floats,
     cut_s: float,
     deadline: Deadline = NEVER,
 ) -> Floats:
     """The lesser of ``cut_s`` and the general solver's batch time, on each chip whose floor is below the cut."""
-    (forward_s, backward_s), (recompute, hbm_bytes, training) = times, job
+    forward_s, backward_s = times
     found, calls = floors.copy(), np.array(model.calls)
-    pattern = graph_of(model, [LayerSeconds(1.0, 1.0)] * len(model.layers))
-    problem = placement_of([pattern], model.microbatch, recompute, hbm_bytes, training)
     (family,), (extras,) = problem.rules.families, problem.extras
-    width = prepared(problem, pattern, extras, RingPrices(problem.cluster))
+    width = prepared(problem, problem.graphs[0], extras, RingPrices(problem.cluster))
     for chip in np.flatnonzero(floors < cut_s).tolist():
         deadline.check()
         own = retimed(width, forward_s[calls, chip], backward_s[calls, chip])

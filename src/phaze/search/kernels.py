@@ -264,6 +264,6 @@ def warm() -> None:
         flags, flags[0].copy(), True, middle_table(cap, 4, 3), np.ones(5), 1.0, 1.0, 1, False, False, 0, 0, True, 8, 8
     )
     least_batches(lay, np.ones((3, 2)), np.ones((3, 2)), np.inf)
-    from phaze.search.cluster_warming import warm_all
+    from phaze.search.warming import warm_all
 
     warm_all()

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from phaze.evaluate.flow import Prepared, Training
-from phaze.evaluate.passes import LayerPasses
+from phaze.evaluate.layer_times import RuledLayer
 from phaze.placement.problem import ROUNDING, Recompute
 from phaze.search.kernels import Layout, middle_table
+from phaze.search.rank_graph import RankGraph
+from phaze.search.task import Training
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Chain:
         return self.prologue, self.block, self.epilogue
 
 
-def chain_of(model: Prepared) -> Chain | None:
+def chain_of(model: RankGraph) -> Chain | None:
     """The model as a chain of equal blocks, or None where it is none: other layers, or edges that skip one."""
     calls = model.calls
     joined = {(tail, head) for tail, head, _ in model.edges}
@@ -52,14 +53,14 @@ def chain_of(model: Prepared) -> Chain | None:
     return None
 
 
-def _held(layer: LayerPasses | None, factor: float) -> tuple[float, float, float]:
+def _held(layer: RuledLayer | None, factor: float) -> tuple[float, float, float]:
     """State and activations, activations, parameters of a layer."""
     if layer is None:
         return 0.0, 0.0, 0.0
-    return factor * layer.parameter_bytes + layer.activation_bytes, layer.activation_bytes, layer.parameter_bytes
+    return factor * layer.parameter_bytes + layer.saved_bytes, float(layer.saved_bytes), layer.parameter_bytes
 
 
-def layout_of(model: Prepared, chain: Chain, recompute: Recompute, hbm_bytes: float, training: Training) -> Layout:
+def layout_of(model: RankGraph, chain: Chain, recompute: Recompute, hbm_bytes: float, training: Training) -> Layout:
     """The tables of one width, microbatch, recompute choice and memory."""
     n, factor = chain.blocks, 3.0 if training.optimizer == "adam" else 2.0
     layers = [None if kind is None else model.layers[kind] for kind in chain.kinds]

@@ -14,7 +14,7 @@ import numpy as np
 
 from phaze import __version__
 from phaze.documents import dumps
-from phaze.evaluate.passes import table_of
+from phaze.evaluate.headroom import memory_left
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import cluster_document as network_document
 from phaze.hardware.ownership import load_terms, ownership_of
@@ -25,15 +25,14 @@ from phaze.schedule.solve import Scheduler
 from phaze.search.answer import Best
 from phaze.search.certificate import Certificate
 from phaze.search.chips import SpaceChips
-from phaze.search.cluster_plain import cluster_document
-from phaze.search.cluster_task import ClusterTask
-from phaze.search.energy import Electricity
-from phaze.search.evaluation import Found, Ran, exact_passes
+from phaze.search.energy import COMPONENTS
+from phaze.search.evaluation import ExactLayers, Known, Ran
 from phaze.search.figures import with_figures
 from phaze.search.objective import UNITS, Scale
-from phaze.search.plain import layers_on, planned
 from phaze.search.plausibility import plausibility_of
+from phaze.search.rank_graph import RankGraph
 from phaze.search.rates import chip_rates
+from phaze.search.reference import layers_on, placed_on
 from phaze.search.setting import setting_document
 from phaze.search.state import State
 from phaze.search.task import Job, ModelTask, Way
@@ -89,21 +88,20 @@ def chip_document(opened: SpaceChips, best: Best, hbm_bytes: Sequence[int]) -> d
     }
 
 
-def layer_documents(task: ModelTask, graph: int, schedules: tuple[Found, ...]) -> list[dict[str, Any]]:
+def layer_documents(graph: RankGraph, layers: ExactLayers) -> list[dict[str, Any]]:
     """The layers of one graph, with what their schedules take and what is proved of them."""
-    prepared = task.graphs[graph]
     return [
         {
-            "name": layer.name,
-            "count": prepared.calls.count(at),
-            "forward_s": forward[0],
-            "forward_lower_bound_s": forward[1],
-            "backward_s": backward[0],
-            "backward_lower_bound_s": backward[1],
+            "name": cost.name,
+            "count": graph.calls.count(at),
+            "forward_s": cost.forward_s,
+            "forward_lower_bound_s": least.forward_s,
+            "backward_s": cost.backward_s,
+            "backward_lower_bound_s": least.backward_s,
+            "selective_s": cost.selective_s,
+            "full_s": cost.full_s,
         }
-        for at, (layer, forward, backward) in enumerate(
-            zip(prepared.layers, schedules[::2], schedules[1::2], strict=True)
-        )
+        for at, (cost, least) in enumerate(zip(layers.times.costs(graph), layers.proved.costs(graph), strict=True))
     ]
 
 
@@ -112,48 +110,45 @@ def model_document(
     way: Way,
     chip: Chip,
     opened: SpaceChips,
-    known: Sequence[Found] | None = None,
+    known: tuple[Known, bytes] | None = None,
     scheduler: Scheduler = "exact",
 ) -> dict[str, Any]:
-    """One model on the chip: its way, its plan, its layers, its throughput, its energy; ``known`` and ``scheduler`` as
-    of layers_on."""
-    technology, prepared, training = opened.technology, task.graphs[way.graph], task.training
-    if isinstance(task, ClusterTask):
-        return cluster_document(task, way, chip, technology)
-    electricity = Electricity(technology.energy, training.link_bytes_per_s)
-    layers = layers_on(prepared, chip, electricity, known, scheduler)
-    found = planned(task, way, layers, chip.hbm.size_bytes, electricity)
-    if found is None:
+    """One model on the chip: its configuration, plan, layers, throughput and energy; ``known`` and ``scheduler`` as of
+    layers_on."""
+    technology, graph, training = opened.technology, task.graphs[way.graph], task.training
+    layers = layers_on(task, way.graph, chip, technology.energy, known, scheduler)
+    found = placed_on(task, way, layers, chip.hbm.size_bytes, technology.energy)
+    if found.plan is None:
         raise AssertionError(f"{task.name}: the answer's plan does not fit")
-    batch_s = found.plan.batch_s
     static_w = technology.energy.static_w_per_mm2 * float(chip_areas(technology, chip).total())
-    energy_j = found.dynamic_j + training.devices * static_w * batch_s
+    static_j, plan = training.devices * static_w * found.batch_s, document_of(found.plan)
+    energy_j = found.dynamic_j + static_j
     return {
         "name": task.name,
         "weight": task.weight,
-        "microbatch": prepared.microbatch,
-        "tensor": prepared.width,
-        "attention": prepared.attention,
+        "microbatch": graph.microbatch,
+        "tensor": graph.width,
+        "sequence_parallel": graph.model.sequence_parallel,
+        "attention": graph.attention,
         "recompute": way.recompute,
-        "batch_s": batch_s,
-        "throughput_per_s": training.batch / batch_s,
+        "batch_s": found.batch_s,
+        "throughput_per_s": training.batch / found.batch_s,
         "energy_j": energy_j,
-        "power_w": energy_j / batch_s / training.devices,
-        "energy": found.document(static_w, training.devices),
-        "layers": layer_documents(task, way.graph, layers.schedules),
-        "plan": document_of(found.plan),
-        "notes": list(prepared.notes),
+        "power_w": energy_j / found.batch_s / training.devices,
+        "energy": {**dict(zip(COMPONENTS, found.joules.tolist(), strict=True)), "static": static_j},
+        "layers": layer_documents(graph, layers.exact),
+        "plan": plan,
+        "memory_left": memory_left(plan["stages"], chip.hbm.size_bytes, training.headroom),
+        "notes": list(graph.notes),
     }
 
 
-def _known(state: State, chip: int, model: int, ran: Ran) -> list[Found] | None:
+def _known(state: State, chip: int, model: int, ran: Ran) -> tuple[Known, bytes] | None:
     """The schedules of a model as the search found them: when it was stopped there is no time to solve them anew."""
-    task = state.networks.tasks_of(chip)[model]
-    if not state.stopped or isinstance(task, ClusterTask):
+    if not state.stopped:
         return None
-    graph, arrays = task.ways[ran.way].graph, state.arrays.taken(np.array([chip]))
-    name, table = b"%d %d %d" % (state.networks.of[chip], model, graph), table_of(task.graphs[graph].passes, arrays)
-    return exact_passes(task.graphs[graph], name, arrays, table, state.known)
+    graph = state.networks.tasks_of(chip)[model].ways[ran.way].graph
+    return state.known, b"%d %d %d" % (state.networks.of[chip], model, graph)
 
 
 def objective_document(job: Job, scale: Scale, score: float, values: Sequence[float]) -> dict[str, Any]:
@@ -186,13 +181,13 @@ def answer_view(
     tasks: Sequence[ModelTask],
     chosen: tuple[int, int],
     ways: Sequence[Way],
-    known: Sequence[Sequence[Found] | None] | None = None,
+    known: Sequence[tuple[Known, bytes] | None] | None = None,
     provisional: bool = False,
 ) -> dict[str, Any]:
     """All of an answer but its proof: ``chosen`` are chip and memory, ``ways`` those of the models.
 
-    ``known`` are schedules by model, as of :func:`phaze.search.plain.layers_on`. ``provisional``: list schedules, and
-    the answer says so (:mod:`phaze.search.first_design`).
+    ``known`` are schedules by model, as of :func:`phaze.search.reference.layers_on`. ``provisional``: list schedules,
+    and the answer says so (:mod:`phaze.search.first_design`).
 
     All of it follows from these by the plain path, so that nothing of it needs to be believed.
     """

@@ -20,18 +20,17 @@ from numpy.typing import NDArray
 
 from phaze.cost.parts import ChipArrays
 from phaze.schedule.bounds import Bound
-from phaze.search.bound import CHEAP, CHUNK, DUAL, LayerTimes, layer_bounds, model_bounds, model_floors, no_floors
+from phaze.search.bound import CHEAP, DUAL, layer_bounds, model_bounds, model_floors, no_floors
 from phaze.search.chips import SpaceChips, open_space
-from phaze.search.cluster_open import cluster_bounds, cluster_floors, cluster_times
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, after
-from phaze.search.energy import Electricity
 from phaze.search.evaluation import Evaluated, Known
 from phaze.search.first_design import better_design, first_bounds, first_design, stop
 from phaze.search.objective import Scale
+from phaze.search.rank_graph import CHUNK, GraphTimes, empty_times
 from phaze.search.rates import rates_of
 from phaze.search.shared import Shared
 from phaze.search.state import Standing, State
-from phaze.search.task import Job, ModelTask, Networks, networks_of
+from phaze.search.task import Job, Networks, networks_of
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -125,39 +124,28 @@ def layer_times_on(
     index: Integers,
     use: Sequence[Bound],
     deadline: Deadline = NEVER,
-) -> list[list[LayerTimes]]:
+) -> list[list[GraphTimes]]:
     """Bounds on all layers of all models on the chips of ``index``, by model and graph."""
     energy = opened.technology.energy if job.objective.needs_energy else None
-    if job.rules == "cluster":
-        return cluster_times(job, arrays if len(index) == len(arrays) else arrays.taken(index), energy, use, deadline)
-    found: list[list[LayerTimes]] = []
+    found: list[list[GraphTimes]] = []
     for model, task in enumerate(job.models):
         found.append([])
         for graph, prepared in enumerate(task.graphs):
-            shape = (len(prepared.layers), len(index))
-            whole = LayerTimes(np.empty(shape), np.empty(shape), None if energy is None else np.empty(shape))
+            whole = empty_times(prepared, len(index), energy is not None)
             for own, tasks in networks.groups(index):
-                link = tasks[model].training.link_bytes_per_s
                 some = arrays if len(own) == len(arrays) else arrays.taken(index[own])
-                electricity = None if energy is None else Electricity(energy, link)
-                part = layer_bounds(tasks[model].graphs[graph], some, use, electricity, deadline)
-                whole.forward_s[:, own], whole.backward_s[:, own] = part.forward_s, part.backward_s
-                if whole.dynamic_j is not None and part.dynamic_j is not None:
-                    whole.dynamic_j[:, own] = part.dynamic_j
+                whole.put(own, layer_bounds(tasks[model], tasks[model].graphs[graph], some, use, energy, deadline))
             found[-1].append(whole)
     return found
 
 
 def bounds_on(
-    state: State, index: Integers, times: list[list[LayerTimes]], cuts: list[float], general: bool = False
+    state: State, index: Integers, times: list[list[GraphTimes]], cuts: list[float], general: bool = False
 ) -> list[Floats]:
     """Bounds on batch times of the chips of ``index``; ``times`` are theirs, by model and graph."""
     hbm = [state.job.hbm_bytes[at] for at in state.memories]
     found = []
     for model, (task, cut) in enumerate(zip(state.job.models, cuts, strict=True)):
-        if task.rules == "cluster":
-            found.append(cluster_bounds(task, times[model], hbm, cut, general, state.deadline))
-            continue
         whole = np.empty((len(task.ways), len(hbm), len(index)))
         for own, tasks in state.networks.groups(index):
             some = times[model] if len(own) == len(index) else [t.taken(own) for t in times[model]]
@@ -166,23 +154,18 @@ def bounds_on(
     return found
 
 
-def _floors(task: ModelTask, times: list[LayerTimes]) -> Floats:
-    """Bounds on the joules of a model's graphs, as its rules count them."""
-    return cluster_floors(task, times) if task.rules == "cluster" else model_floors(task, times)
-
-
 def keep_times(state: State, shared: Shared | None) -> None:
     """The cheap bounds on layer times and joules of all chips, as far as they are not shared."""
     job, opened = state.job, state.opened
 
-    def work_out(index: Integers) -> list[list[LayerTimes]]:
+    def work_out(index: Integers) -> list[list[GraphTimes]]:
         return layer_times_on(job, opened, state.networks, state.arrays, index, CHEAP, state.deadline)
 
     if shared is None:
         state.times = work_out(np.arange(len(opened)))
     else:
         state.times = shared.layer_times(job, opened.chips, work_out)
-    state.floors = [_floors(task, own) for task, own in zip(job.models, state.times, strict=True)]
+    state.floors = [model_floors(task, own) for task, own in zip(job.models, state.times, strict=True)]
 
 
 def begin(
@@ -214,12 +197,12 @@ def begin(
     return state
 
 
-def _times_on(state: State, index: Integers) -> list[list[LayerTimes]]:
+def _times_on(state: State, index: Integers) -> list[list[GraphTimes]]:
     """Layer times of some chips of a large space, whose floors on joules are set by the way."""
     times = layer_times_on(state.job, state.opened, state.networks, state.arrays, index, CHEAP, state.deadline)
     if state.energy is not None:
         for floors, task, own in zip(state.floors, state.job.models, times, strict=True):
-            floors[:, index] = _floors(task, own)
+            floors[:, index] = model_floors(task, own)
     return times
 
 
@@ -258,7 +241,8 @@ def _hurry(state: State, shared: Shared | None) -> None:
 
 
 def _tighten(state: State) -> None:
-    """The rules' finer bound (icml24: the antichain dual) for all chips that may still win; the better one is kept."""
+    """The finer bounds (the antichain dual, then the general solver or the best cuts) for all chips that may still win;
+    the better one is kept."""
     scores = state.scores()
     scores[list(state.evaluated)] = np.inf
     index = np.flatnonzero(scores <= state.cut)

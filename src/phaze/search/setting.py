@@ -5,7 +5,6 @@ from typing import Any
 from phaze.hardware.chip import Chip
 from phaze.search.candidates import plain_candidates
 from phaze.search.chips import SpaceChips
-from phaze.search.cluster_task import ClusterTask
 from phaze.search.task import Job, tasks_for
 
 
@@ -28,7 +27,6 @@ def setting_document(job: Job, opened: SpaceChips, chip: Chip) -> dict[str, Any]
             "band": candidate.trust.band,
         },
     }
-    if isinstance(task, ClusterTask):
-        own = task.job
-        found |= {"stack": own.machine.stack.name, "precision": own.precision, "zero": own.zero}
+    if not training.published:
+        found |= {"stack": training.machine.stack.name, "precision": training.precision, "zero": training.zero}
     return found

@@ -3,42 +3,41 @@
 A sweep asks one study again with another value of one key. Where the graphs of its models stay, exact schedules that
 have the same operators, times and cores are solved once for all points; where also the axes of the space and the links
 stay, the cheap bounds on layer times of a chip are worked out once, whichever points keep it. Both are looked up by
-everything that they depend on. Where a stack schedules its layers, the parts of their schedules say themselves what
-they are of, so all points share them, whatever their graphs and network.
+everything that they depend on.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.schedule.solve import KnownPart
-from phaze.search.bound import LayerTimes
-from phaze.search.cluster_task import ClusterTask
 from phaze.search.evaluation import Known
+from phaze.search.rank_graph import GraphTimes
 from phaze.search.space import Chips
 from phaze.search.task import Job
 
 Integers = NDArray[np.int64]
-Times = list[list[LayerTimes]]
+Times = list[list[GraphTimes]]
 
 
 def _shapes(job: Job) -> tuple[object, ...]:
     """What the names of schedules stand for: the operators' cores and edges of every pass, by model and graph."""
     return tuple(
-        tuple(tuple((one.cores, one.edges) for one in graph.passes) for graph in task.graphs) for task in job.models
+        tuple(
+            tuple((one.rule, one.units, one.edges, one.beside) for layer in graph.layers for one in layer.passes)
+            for graph in task.graphs
+        )
+        for task in job.models
     )
 
 
 def _family(job: Job) -> tuple[object, ...]:
     """All that bounds on layer times depend on but the chip's own fields."""
     energy, space = job.objective.needs_energy, job.space
-    links = tuple(task.training.link_bytes_per_s for task in job.models) if energy else ()
-    constants = tuple(task.job.constants for task in job.models if isinstance(task, ClusterTask))
-    graphs = tuple(task.graphs for task in job.models)
-    return (job.rules, space.base, space.axes.links is None, graphs, links, energy, constants)
+    layers = tuple(tuple(graph.layers for graph in task.graphs) for task in job.models)
+    constants = tuple(task.training.constants for task in job.models)
+    return (space.base, space.axes.links is None, layers, constants, energy)
 
 
 def _rows(chips: Chips) -> NDArray[np.void]:
@@ -51,16 +50,10 @@ def _rows(chips: Chips) -> NDArray[np.void]:
 def _filled(old: Times, fresh: Times, found: Integers, missing: Integers) -> Times:
     """Times of all chips: of those at ``found`` (-1: none) in the old ones, and the fresh ones of the missing."""
 
-    def both(had: NDArray[np.float64] | None, new: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
-        if had is None or new is None:
-            return None
-        whole = had[..., found]
-        whole[..., missing] = new
+    def one(had: GraphTimes, new: GraphTimes) -> GraphTimes:
+        whole = had.taken(found)
+        whole.put(missing, new)
         return whole
-
-    def one(had: LayerTimes, new: LayerTimes) -> LayerTimes:
-        whole: dict[str, Any] = {own.name: both(getattr(had, own.name), getattr(new, own.name)) for own in fields(had)}
-        return replace(had, **whole)
 
     return [[one(a, b) for a, b in zip(*models, strict=True)] for models in zip(old, fresh, strict=True)]
 
@@ -74,13 +67,9 @@ class Shared:
     family: tuple[object, ...] = ()
     rows: NDArray[np.void] | None = None
     times: Times = field(default_factory=list)
-    parts: dict[str, KnownPart] = field(default_factory=dict)
 
     def schedules(self, job: Job) -> Known:
         """Schedules of the same graphs, counts of work at zero; none where the graphs are others."""
-        for task in job.models:
-            if isinstance(task, ClusterTask):
-                task.shelf.take("schedules", lambda: self.parts)
         shapes = _shapes(job)
         self.known = Known(self.known.schedules if shapes == self.shapes else {})
         self.shapes = shapes

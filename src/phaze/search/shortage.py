@@ -3,16 +3,11 @@
 import numpy as np
 
 from phaze.errors import InfeasibleError, PhazeError
-from phaze.evaluate.flow import LayerSeconds, graph_of, placement_of
-from phaze.hardware.chip import Chip
 from phaze.hardware.ownership import load_terms
-from phaze.placement.one.shortage import shortage_of
-from phaze.placement.one.solve import fastest_plan
 from phaze.placement.shortage import Shortage
-from phaze.search.cluster_plain import least_shortage
-from phaze.search.cluster_task import ClusterTask
 from phaze.search.keep import Kept, nearest_chip
 from phaze.search.owned import making_usd
+from phaze.search.reference import least_shortage
 from phaze.search.result import SCHEMA
 from phaze.search.space import Space
 from phaze.search.state import State
@@ -28,8 +23,7 @@ def nothing_found(state: State) -> PhazeError:
         return PhazeError(f"every chip that was opened failed, the first with {faults[0]}")
     if not np.isfinite(state.rates.rate).any():
         return _too_dear(state)
-    chip = state.opened.chip(0, state.job.hbm_bytes[-1])
-    return _no_room(state.job, chip)
+    return _no_room(state.job)
 
 
 def no_chip(space: Space, kept: Kept) -> InfeasibleError:
@@ -54,26 +48,12 @@ def _too_dear(state: State) -> InfeasibleError:
     return InfeasibleError(sentence, {"schema": SCHEMA, "feasible": False, "needed_usd": least, "available_usd": most})
 
 
-def _no_room(job: Job, chip: Chip) -> InfeasibleError:
+def _no_room(job: Job) -> InfeasibleError:
     """The least shortage over all ways and the most HBM; memory depends on no chip."""
     found: list[tuple[float, str, Shortage]] = []
     for task in job.models:
-        own: list[tuple[float, str, Shortage]] = []
-        if isinstance(task, ClusterTask):
-            least = least_shortage(task, chip)
-            found += [] if least is None else [(least[0], task.name, least[1])]
-            continue
-        for way in task.ways:
-            graph = task.graphs[way.graph]
-            layers = graph_of(graph, [LayerSeconds(1.0, 1.0)] * len(graph.layers))
-            problem = placement_of([layers], graph.microbatch, way.recompute, job.hbm_bytes[-1], task.training)
-            if fastest_plan(problem) is not None:
-                own = []
-                break
-            shortage = shortage_of(problem)
-            stage = shortage.tightest
-            own.append((float("inf") if stage is None else stage.memory.total_bytes, task.name, shortage))
-        found += own
+        least = least_shortage(task, job.hbm_bytes[-1])
+        found += [] if least is None else [(least[0], task.name, least[1])]
     if not found:
         return InfeasibleError("Nothing fits.", {"schema": SCHEMA, "feasible": False})
     need, name, shortage = min(found, key=lambda one: one[0])

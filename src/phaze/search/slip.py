@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from phaze.cost.parts import ChipArrays
 from phaze.hardware.technology import EnergyTable
-from phaze.search.cluster_open import ClusterOpened
 from phaze.search.evaluation import Evaluated, Known, Opened, evaluate
 from phaze.search.objective import Rates, Scale
 from phaze.search.task import Job, ModelTask
@@ -52,8 +51,7 @@ def opened(common: Common, slip: Slip, known: Known) -> Opened:
     """The chip, to be evaluated."""
     tasks = common.networks[slip.network]
     own = (slip.rates, slip.chip, slip.arrays, tasks, slip.network)
-    kind = ClusterOpened if common.job.rules == "cluster" else Opened
-    return kind(common.job, common.scale, *own, known, common.energy)
+    return Opened(common.job, common.scale, *own, known, common.energy)
 
 
 def open_slip(common: Common, slip: Slip, cut: float, known: Known) -> Evaluated:

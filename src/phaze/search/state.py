@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from phaze.cost.parts import ChipArrays
 from phaze.hardware.technology import EnergyTable
-from phaze.search.bound import CHUNK, LayerTimes
 from phaze.search.chips import SpaceChips
 from phaze.search.deadline import NEVER, Deadline
 from phaze.search.evaluation import Evaluated, Known, Opened
 from phaze.search.objective import Rates, Scale
+from phaze.search.rank_graph import CHUNK, GraphTimes
 from phaze.search.slip import Common, Slip, open_slip, opened
 from phaze.search.task import Job, Networks
 
@@ -53,7 +53,7 @@ class State:
     scale: Scale
     rates: Rates
     memories: list[int]
-    times: list[list[LayerTimes]]
+    times: list[list[GraphTimes]]
     bounds: list[Floats]
     floors: list[Floats]
     known: Known = field(default_factory=Known)

@@ -1,27 +1,69 @@
-"""What is searched, as frozen values: models ready to be scheduled, a space of chips, memories, an objective, a gap."""
+"""What is searched, as frozen values: models ready to be placed, a space of chips, memories, an objective, a gap."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.evaluate.flow import Prepared, Training
-from phaze.evaluate.passes import LayerPasses, Pass
+from phaze.errors import InputError
+from phaze.evaluate.layers import Setting
+from phaze.evaluate.prices import KnownPrices, LevelPrices
+from phaze.evaluate.serial import Machine
+from phaze.evaluate.shelf import Shelf
 from phaze.evaluate.training_run import Budget
+from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
-from phaze.hardware.cluster import Cluster
+from phaze.hardware.cluster import Cluster, links_words, same_links
+from phaze.hardware.stack import Optimizer, Precision
 from phaze.placement.problem import Recompute
 from phaze.search.objective import Objective
+from phaze.search.rank_graph import RankGraph, graph_on
 from phaze.search.space import Space
 
 Rules = Literal["icml24", "cluster"]
 
 
 @dataclass(frozen=True, slots=True)
+class Training:
+    """The job around a model: devices, sequences of a batch, network, software; ``constants`` are those of the space's
+    chips, ``headroom`` is the share of memory that a plan leaves free.
+
+    ``published``: layers are placed as the ICML 2024 paper did (:mod:`phaze.search.problem`).
+    """
+
+    devices: int
+    batch: int
+    optimizer: Optimizer
+    machine: Machine
+    constants: Constants
+    precision: Precision = "bf16"
+    zero: int = 0
+    headroom: float = 0.0
+    published: bool = False
+
+    def microbatches(self, microbatch: int) -> int:
+        """Microbatches of a batch, the last one full."""
+        return -(-self.batch // microbatch)
+
+    @property
+    def link_bytes_per_s(self) -> float:
+        """Bandwidth of the innermost level."""
+        return self.machine.cluster.levels[0].bandwidth_bytes_per_s
+
+    def setting(self, chip: Chip) -> Setting:
+        """A chip in this job, whose links a cluster that runs at a chip's links must know."""
+        if self.machine.cluster.levels[0].of_chip and not same_links(chip, self.machine.cluster):
+            words = links_words(chip, self.machine.cluster)
+            raise InputError("training.cluster", f"{words}, the links of the space's chips", "compare chips of those")
+        machine = self.machine
+        return Setting(chip, machine.cluster, machine.stack, machine.basis, machine.residency)
+
+
+@dataclass(frozen=True, slots=True)
 class Way:
-    """A way to run a model on a chip: which of its prepared graphs (width, microbatch), and whether it recomputes."""
+    """A configuration of a model on a chip: which of its graphs (width, microbatch), and whether it recomputes."""
 
     graph: int
     recompute: Recompute
@@ -29,19 +71,35 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class ModelTask:
-    """One model: its graphs at every width and microbatch, its job, and how much it counts beside other models."""
+    """One model: its graphs at every width and microbatch, its job, and how much it counts beside other models.
 
-    rules: ClassVar[Rules] = "icml24"
+    ``prices`` remember what collectives and transfers take, ``shelf`` what depends on no chip.
+    """
+
     name: str
     weight: float
     training: Training
-    graphs: tuple[Prepared, ...]
+    graphs: tuple[RankGraph, ...]
     ways: tuple[Way, ...]
+    prices: KnownPrices = field(compare=False, repr=False)
+    shelf: Shelf = field(default_factory=Shelf, compare=False, repr=False)
 
 
-def ways_of(graphs: tuple[Prepared, ...], recompute: tuple[Recompute, ...]) -> tuple[Way, ...]:
+def ways_of(graphs: tuple[RankGraph, ...], recompute: tuple[Recompute, ...]) -> tuple[Way, ...]:
     """Every graph with every recompute choice, in a fixed order."""
     return tuple(Way(at, choice) for at in range(len(graphs)) for choice in recompute)
+
+
+def task_of(
+    name: str, weight: float, training: Training, graphs: Sequence[RankGraph], recompute: Sequence[Recompute]
+) -> ModelTask:
+    """A model with every graph and recompute choice."""
+    own = tuple(graphs)
+    return ModelTask(name, weight, training, own, ways_of(own, tuple(recompute)), _prices(training.machine))
+
+
+def _prices(machine: Machine) -> KnownPrices:
+    return KnownPrices(LevelPrices(machine.cluster, machine.basis))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,46 +121,49 @@ class Job:
     budget: Budget | None = None
 
     def cluster_on(self, chip: Chip) -> Cluster | None:
-        """The cluster of the answer; where links are an axis, its one level is as fast as the chip's own."""
+        """The cluster of the answer; where links are an axis, its innermost level is as fast as the chip's own."""
         if self.cluster is None or self.space.axes.links is None:
             return self.cluster
-        level = replace(self.cluster.levels[0], bandwidth_bytes_per_s=chip.links.bandwidth_bytes_per_s, of_chip=True)
-        return replace(self.cluster, levels=(level,))
+        return with_links(self.cluster, chip.links.bandwidth_bytes_per_s, of_chip=True)
 
     @property
     def rules(self) -> Rules:
-        """The rules that all its models are placed under."""
-        return self.models[0].rules
+        """The name of the setting, for documents."""
+        return "icml24" if self.models[0].training.published else "cluster"
 
 
-def _pass_at(one: Pass, ratio: float) -> Pass:
-    return replace(one, network_s=tuple(ratio * wait_s for wait_s in one.network_s))
+def with_links(cluster: Cluster, link_bytes_per_s: float, of_chip: bool = False) -> Cluster:
+    """The cluster with another innermost level."""
+    level = replace(cluster.levels[0], bandwidth_bytes_per_s=link_bytes_per_s, of_chip=of_chip)
+    return replace(cluster, levels=(level, *cluster.levels[1:]))
 
 
-def _layer_at(layer: LayerPasses, ratio: float) -> LayerPasses:
-    return replace(layer, forward=_pass_at(layer.forward, ratio), backward=_pass_at(layer.backward, ratio))
+def on_cluster(task: ModelTask, cluster: Cluster, devices: int | None = None) -> ModelTask:
+    """The task on another network, and on other devices if given."""
+    machine = replace(task.training.machine, cluster=cluster)
+    graphs = tuple(graph_on(graph, machine) for graph in task.graphs)
+    training = replace(task.training, machine=machine, devices=devices or task.training.devices)
+    return replace(task, training=training, graphs=graphs, prices=_prices(machine), shelf=Shelf())
 
 
 def at_link(task: ModelTask, link_bytes_per_s: float) -> ModelTask:
-    """The task on another flat link: collectives take so many times longer or shorter."""
-    ratio = task.training.link_bytes_per_s / link_bytes_per_s
-    if ratio == 1.0:
+    """The task with another innermost level of its network."""
+    if task.training.link_bytes_per_s == link_bytes_per_s:
         return task
-    graphs = tuple(replace(g, layers=tuple(_layer_at(layer, ratio) for layer in g.layers)) for g in task.graphs)
-    return replace(task, training=replace(task.training, link_bytes_per_s=link_bytes_per_s), graphs=graphs)
+    return on_cluster(task, with_links(task.training.machine.cluster, link_bytes_per_s))
 
 
 def tasks_for(job: Job, chip: Chip, own_links: bool = False) -> tuple[ModelTask, ...]:
     """The job's models as one chip runs them: on its own links where those are an axis of its space, else on the
-    cluster's; under rules cluster the levels of the cluster are the links."""
-    if job.rules == "cluster" or (job.space.axes.links is None and not own_links):
+    cluster's."""
+    if job.space.axes.links is None and not own_links:
         return job.models
     return tuple(at_link(task, chip.links.bandwidth_bytes_per_s) for task in job.models)
 
 
 @dataclass(frozen=True, slots=True)
 class Networks:
-    """The job's models on every link of the space: where links are an axis, a chip's own are the job's flat link."""
+    """The job's models on every link of the space: where links are an axis, they are the innermost level."""
 
     tasks: tuple[tuple[ModelTask, ...], ...]
     of: NDArray[np.int64]

@@ -7,7 +7,7 @@
     list      every chip of the space is in it once; its reason, all counts, the global bound and the gap are derived
               (:mod:`phaze.search.verify_rows`)
     proof     for a sample of the chips that were not opened (or all) the bound anew, schedule bounds of
-              :func:`phaze.schedule.bounds.lower_bound` in the general solver: it must be above the cut-off, and what
+              :func:`phaze.schedule.bounds.lower_bound` in the placement solver: it must be above the cut-off, and what
               was recorded not above it; opened chips exactly. The most promising chips are in every sample.
 
 What is found wrong is a sentence each; a good run has none.
@@ -17,28 +17,31 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from phaze.cost.parts import ChipArrays, chip_arrays
-from phaze.evaluate.flow import LayerSeconds, Prepared
-from phaze.evaluate.passes import problem_on, table_of, times_on
+from phaze.cost.parts import chip_arrays
+from phaze.evaluate.ruled_pass import RuledPass, Times
 from phaze.hardware.chip import Chip
 from phaze.hardware.ownership import load_terms, ownership_of
+from phaze.hardware.technology import EnergyTable
+from phaze.placement.one.shortage import something_fits
+from phaze.placement.one.solve import fastest_plan
 from phaze.schedule.bounds import lower_bound
 from phaze.schedule.order import contract, series
 from phaze.schedule.part import part_of
 from phaze.search.chips import SpaceChips
-from phaze.search.cluster_plain import cluster_value, placed_on
-from phaze.search.cluster_task import ClusterTask
-from phaze.search.energy import Electricity, dynamic_floors, pass_floors
-from phaze.search.evaluation import Evaluated, plan_of
+from phaze.search.energy import dynamic_floors, layer_floors
+from phaze.search.evaluation import Evaluated
 from phaze.search.journal import Closed
 from phaze.search.objective import Rates, Scale
-from phaze.search.plain import layers_on, planned
+from phaze.search.problem import pattern_of, problem_of
+from phaze.search.rank_graph import GraphTimes, RankGraph, graph_times
 from phaze.search.rates import chip_rates
+from phaze.search.reference import layers_on, prices_of, value_of
 from phaze.search.state import TIE
 from phaze.search.task import Job, ModelTask, Networks, Way, networks_of
 
-Seconds = tuple[LayerSeconds, ...]
+Floats = NDArray[np.float64]
 NEAR = 1e-8
 
 
@@ -59,58 +62,42 @@ class Plain:
             return rates
         return replace(rates, rate=np.asarray(np.inf))
 
-    def electricity(self, chip: int) -> Electricity | None:
-        """What energies depend on, where they count."""
-        if not self.job.objective.needs_energy:
-            return None
-        task = self.networks.tasks_of(chip)[0]
-        return Electricity(self.opened.technology.energy, task.training.link_bytes_per_s)
+    @property
+    def energy(self) -> EnergyTable | None:
+        """The energies of the space's chips, where they count."""
+        return self.opened.technology.energy if self.job.objective.needs_energy else None
 
-    def values(self, chip: int, memories: Sequence[int]) -> list[list[float]]:
-        """The models' values on a chip with each of some memories: every pass scheduled, every way placed."""
-        tasks, electricity = self.networks.tasks_of(chip), self.electricity(chip)
-        if self.job.rules == "cluster":
-            return [self.placed(chip, hbm) for hbm in memories]
-        value = self.opened.chip(chip, self.job.hbm_bytes[-1])
-        layers = [[layers_on(graph, value, electricity) for graph in task.graphs] for task in tasks]
+    def values(self, chip: int, memories: Sequence[int], cut: float = float("inf")) -> list[list[float]]:
+        """The models' values on a chip with each of some memories: every pass scheduled, every configuration placed;
+        above ``cut`` that at least, for one model where time alone counts."""
+        tasks, value = self.networks.tasks_of(chip), self.opened.chip(chip, self.job.hbm_bytes[-1])
+        layers = [[layers_on(task, at, value, self.energy) for at in range(len(task.graphs))] for task in tasks]
         every = []
         for hbm in memories:
-            rates, values = self.rates(chip, hbm), []
-            for task, own in zip(tasks, layers, strict=True):
-                found = [planned(task, way, own[way.graph], self.job.hbm_bytes[hbm], electricity) for way in task.ways]
-                prices = [float(rates.value(np.asarray(p.plan.batch_s), p.dynamic_j)) for p in found if p is not None]
-                values.append(min(prices, default=float("inf")))
-            every.append(values)
+            rates, size = self.rates(chip, hbm), self.job.hbm_bytes[hbm]
+            if not float(rates.rate) < np.inf:
+                every.append([float("inf")] * len(tasks))
+                continue
+            last_s = rates.last_s(cut, 0.0) if cut < np.inf and len(tasks) == 1 else np.inf
+            own = [
+                value_of(task, mine, size, rates, self.energy, last_s) for task, mine in zip(tasks, layers, strict=True)
+            ]
+            every.append(own)
         return every
 
-    def placed(self, chip: int, hbm: int, cut: float = float("inf")) -> list[float]:
-        """The models' values on a chip with a memory under rules cluster, all ways placed; above ``cut`` that at least,
-        for one model where time alone counts."""
-        rates, value = self.rates(chip, hbm), self.opened.chip(chip, self.job.hbm_bytes[hbm])
-        table = self.opened.technology.energy if self.job.objective.needs_energy else None
-        if not float(rates.rate) < np.inf:
-            return [float("inf")] * len(self.job.models)
-        last_s = rates.last_s(cut, 0.0) if cut < np.inf and len(self.job.models) == 1 else np.inf
-        tasks = [task for task in self.job.models if isinstance(task, ClusterTask)]
-        return [cluster_value(task, value, rates, table, last_s) for task in tasks]
-
-    def reached(self, chip: int, cut: float) -> float:
-        """The score of a chip with its best memory under rules cluster, or ``cut`` where that is less."""
-        scores = [float(self.scale.score(np.array(self.placed(chip, hbm, cut)))) for hbm in self.memories]
-        return min(scores) if len(self.job.models) > 1 else min(*scores, cut)
-
-    def exact(self, chip: int, memories: Sequence[int]) -> list[float]:
-        """The score of a chip with each of some memories."""
-        return [float(self.scale.score(np.array(values))) for values in self.values(chip, memories)]
+    def exact(self, chip: int, memories: Sequence[int], cut: float = float("inf")) -> list[float]:
+        """The score of a chip with each of some memories, or ``cut`` where that is less and there is one model."""
+        found = [float(self.scale.score(np.array(values))) for values in self.values(chip, memories, cut)]
+        return [min(score, cut) for score in found] if len(self.job.models) == 1 else found
 
     def bound(
-        self, chip: int, seconds: Sequence[Sequence[Seconds]], floors: Sequence[Sequence[float]], cut: float
+        self, chip: int, times: Sequence[Sequence[GraphTimes]], floors: Sequence[Sequence[float]], cut: float
     ) -> float:
         """A bound on a chip's score from layer times and joules by model and graph; above ``cut`` it may be lower."""
         tasks, best = self.networks.tasks_of(chip), float("inf")
         for hbm in self.memories:
             rates, values = self.rates(chip, hbm), []
-            for task, own, joules in zip(tasks, seconds, floors, strict=True):
+            for task, own, joules in zip(tasks, times, floors, strict=True):
                 found = [float("inf")]
                 for way in task.ways if float(rates.rate) < np.inf else ():
                     last_s = rates.last_s(min(cut, *found), joules[way.graph]) if len(tasks) == 1 else np.inf
@@ -120,23 +107,16 @@ class Plain:
             best = min(best, float(self.scale.score(np.array(values))))
         return best
 
-    def batch(self, task: ModelTask, way: Way, seconds: Seconds, hbm_bytes: int, cut_s: float) -> float:
-        """The least batch time of a way by the general solver; where even a floor is above ``cut_s``, that floor."""
-        graph = task.graphs[way.graph]
-        floor = _floor(graph, seconds, task)
-        if floor > cut_s:
-            return floor
-        plan = plan_of(graph, seconds, way.recompute, hbm_bytes, task.training)
-        return float("inf") if plan is None else plan.batch_s
+    def batch(self, task: ModelTask, way: Way, times: GraphTimes, hbm_bytes: int, cut_s: float) -> float:
+        """The least batch time of a configuration by the placement solver; where it is above ``cut_s``, that."""
+        costs, rate = times.costs(task.graphs[way.graph]), float(times.hbm_bytes_per_s[0])
+        cut_s *= 1 + NEAR
+        plan = fastest_plan(problem_of(task, way, costs, hbm_bytes, rate), prices_of(task), cut_s)
+        return cut_s if plan is None else plan.batch_s
 
     def fits(self, task: ModelTask, way: Way, hbm_bytes: int) -> bool:
-        """Whether a way of running a model fits into a memory: whatever its layers take, so with a second each."""
-        if isinstance(task, ClusterTask):
-            chip = self.opened.chip(0, hbm_bytes)
-            return placed_on(task, way, chip, None).plan is not None
-        graph = task.graphs[way.graph]
-        seconds = tuple(LayerSeconds(1.0, 1.0) for _ in graph.layers)
-        return plan_of(graph, seconds, way.recompute, hbm_bytes, task.training) is not None
+        """Whether a configuration of a model fits into a memory, whatever its layers take."""
+        return something_fits(pattern_of(task, way, hbm_bytes))
 
     @property
     def memories(self) -> list[int]:
@@ -151,66 +131,47 @@ def plain_of(job: Job, scale: Scale, opened: SpaceChips) -> Plain:
     return Plain(job, scale, opened, networks_of(job.models, job.space, opened.chips.link_bytes_per_s))
 
 
-def _joules(graph: Prepared, arrays: ChipArrays, electricity: Electricity | None, task: ModelTask) -> list[float]:
-    """Joules that no plan of a graph undercuts on each chip; zero where they do not count."""
-    found = np.zeros((len(graph.layers), len(arrays)))
-    if electricity is not None:
-        table, first = table_of(graph.passes, arrays), 0
-        for at, one in enumerate(graph.passes):
-            found[at // 2] += pass_floors(one, table, first, arrays, electricity)
-            first += len(one.works)
-    return [float(joules) for joules in dynamic_floors(graph, found, task.training)]
+def _least_s(one: RuledPass, times: Times) -> Floats:
+    """What no schedule of a pass undercuts, chip by chip and component by component, or its formula."""
+    exact = one.exact(times)
+    if exact is not None:
+        return exact
+    found = []
+    for chip in range(times.spread_s.shape[1]):
+        problem = one.problem(times, chip)
+        parts = [part_of(problem, order) for order in series(contract(problem))]
+        found.append(sum(part.seconds_below(lower_bound(part)) for part in parts))
+    return np.array(found)
 
 
-def _floor(graph: Prepared, seconds: Seconds, task: ModelTask) -> float:
-    """S stages take at least max(C / S, longest layer), and a batch at least ceil(M / d) + S - 1 times that."""
-    times = [seconds[kind].forward_s + seconds[kind].backward_s for kind in graph.calls]
-    plain = sum(not graph.layers[kind].sharded for kind in graph.calls)
-    rounds, best = task.training.microbatches(graph.microbatch), float("inf")
-    for stages in range(1, min(len(times), task.training.devices) + 1):
-        taken = graph.width * max(0, stages - plain) + min(stages, plain)
-        copies = min(task.training.devices // taken, rounds)
-        if copies:
-            best = min(best, max(sum(times) / stages, *times) * (-(-rounds // copies) + stages - 1))
-    return best
-
-
-def bounded_layers(graph: Prepared, chips: Sequence[Chip]) -> list[Seconds]:
-    """For each chip bounds on the schedules of all layers, pass by pass and component by component."""
-    table, first = table_of(graph.passes, chip_arrays(chips)), 0
-    found: list[list[float]] = [[] for _ in chips]
-    for one in graph.passes:
-        singles, spreads = times_on(one, table, first)
-        first += len(one.works)
-        for at, chip in enumerate(chips):
-            cores = (chip.tensor_cores, chip.vector_cores)
-            problem = problem_on(one, singles[:, at].tolist(), spreads[:, at].tolist(), cores)
-            parts = [part_of(problem, order) for order in series(contract(problem))]
-            found[at].append(sum(part.seconds_below(lower_bound(part)) for part in parts))
-    return [tuple(LayerSeconds(*pair) for pair in zip(t[::2], t[1::2], strict=True)) for t in found]
+def bounded_layers(task: ModelTask, graph: RankGraph, chips: Sequence[Chip]) -> GraphTimes:
+    """Bounds on the layers of a graph, on each chip."""
+    return graph_times(graph, chip_arrays(chips), task.training.constants, _least_s)
 
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
     """One chip's bounds by model and graph: seconds of its layers, and joules of a batch."""
 
-    seconds: list[list[Seconds]]
+    times: list[list[GraphTimes]]
     joules: list[list[float]]
 
 
-def bounded(plain: Plain, numbers: Sequence[int], chips: Sequence[Chip]) -> list[Bounded]:
-    """For each chip its bounds."""
+def bounded(plain: Plain, numbers: Sequence[int], chips: Sequence[Chip], energy: EnergyTable | None) -> list[Bounded]:
+    """For each chip its bounds; joules are zero without ``energy``."""
     models = len(plain.job.models)
     found = [Bounded([[] for _ in range(models)], [[] for _ in range(models)]) for _ in chips]
     for own, tasks in plain.networks.groups(np.array(numbers, np.int64)):
         some = [chips[at] for at in own.tolist()]
-        electricity = plain.electricity(numbers[int(own[0])])
         for model, task in enumerate(tasks):
             for graph in task.graphs:
-                seconds, joules = bounded_layers(graph, some), _joules(graph, chip_arrays(some), electricity, task)
-                for at, time, energy in zip(own.tolist(), seconds, joules, strict=True):
-                    found[at].seconds[model].append(time)
-                    found[at].joules[model].append(energy)
+                times, joules = bounded_layers(task, graph, some), np.zeros(len(some))
+                if energy is not None:
+                    layers = layer_floors(graph, chip_arrays(some), task.training.constants, energy)
+                    joules = dynamic_floors(task, graph, layers)
+                for place, at in enumerate(own.tolist()):
+                    found[at].times[model].append(times.taken(np.array([place])))
+                    found[at].joules[model].append(float(joules[place]))
     return found
 
 
@@ -218,20 +179,19 @@ Below = Callable[[int], list[list[tuple[float, float]]]]
 
 
 def ways_below(plain: Plain, numbers: Sequence[int]) -> list[Below | None]:
-    """For each of some chips what no plan undercuts with a memory, by model: seconds and joules of every way that fits.
-
-    None under rules whose chips are proved by placing them exactly.
-    """
-    if plain.job.rules == "cluster":
+    """For each of some chips what no plan undercuts with a memory, by model: seconds and joules of every configuration
+    that fits. None where chips are proved by placing them exactly: bounds on layers may be weaker than a search's."""
+    if not plain.job.models[0].training.published:
         return [None] * len(numbers)
-    layers = bounded(plain, numbers, [plain.opened.chip(number, plain.job.hbm_bytes[-1]) for number in numbers])
+    chips = [plain.opened.chip(number, plain.job.hbm_bytes[-1]) for number in numbers]
+    layers = bounded(plain, numbers, chips, plain.opened.technology.energy)
 
     def of(number: int, own: Bounded) -> Below:
         def with_memory(hbm_bytes: int) -> list[list[tuple[float, float]]]:
             found = []
-            for task, seconds, joules in zip(plain.networks.tasks_of(number), own.seconds, own.joules, strict=True):
+            for task, times, joules in zip(plain.networks.tasks_of(number), own.times, own.joules, strict=True):
                 rows = [
-                    (plain.batch(task, way, seconds[way.graph], hbm_bytes, np.inf), joules[way.graph])
+                    (plain.batch(task, way, times[way.graph], hbm_bytes, np.inf), joules[way.graph])
                     for way in task.ways
                 ]
                 found.append([row for row in rows if row[0] < np.inf])
@@ -243,23 +203,30 @@ def ways_below(plain: Plain, numbers: Sequence[int]) -> list[Below | None]:
 
 
 def check_bounds(plain: Plain, rows: Sequence[Closed], best: float) -> list[str]:
-    """What is wrong with recorded bounds: each one anew. A chip that a bound closed must be above the cut-off."""
+    """What is wrong with recorded bounds: each one anew. A chip that a bound closed must be above the cut-off.
+
+    Where bounds on schedules do not show it, the schedules themselves do.
+    """
     cut = best * (1 - plain.job.gap if plain.job.gap > 0 else 1 + TIE)
     chips = [plain.opened.chip(one.chip, plain.job.hbm_bytes[-1]) for one in rows]
-    exact = plain.job.rules == "cluster"
-    layers = [] if exact else bounded(plain, [one.chip for one in rows], chips)
+    layers = bounded(plain, [one.chip for one in rows], chips, plain.energy)
     wrong = []
     for at, one in enumerate(rows):
-        said = cut if one.bound is None else max(cut, one.bound)
-        if exact:
-            bound = plain.reached(one.chip, said * (1 + NEAR))
-        else:
-            bound = plain.bound(one.chip, layers[at].seconds, layers[at].joules, said * (1 + NEAR))
-        if one.reason == "bound" and bound <= cut * (1 - TIE):
-            wrong.append(f"chip {one.chip} may have a score of {bound!r}, which is below the cut-off {cut!r}")
-        elif one.bound is not None and one.bound > bound * (1 + NEAR):
-            wrong.append(f"chip {one.chip} is said to have a bound of {one.bound!r}, and it is {bound!r}")
+        said = (cut if one.bound is None else max(cut, one.bound)) * (1 + NEAR)
+        bound = plain.bound(one.chip, layers[at].times, layers[at].joules, said)
+        if _objection(one, bound, cut):
+            bound = min(plain.exact(one.chip, plain.memories, said))
+        wrong += _objection(one, bound, cut)
     return wrong
+
+
+def _objection(one: Closed, bound: float, cut: float) -> list[str]:
+    """What is wrong with a row whose chip scores no less than ``bound``."""
+    if one.reason == "bound" and bound <= cut * (1 - TIE):
+        return [f"chip {one.chip} may have a score of {bound!r}, which is below the cut-off {cut!r}"]
+    if one.bound is not None and one.bound > bound * (1 + NEAR):
+        return [f"chip {one.chip} is said to have a bound of {one.bound!r}, and it is {bound!r}"]
+    return []
 
 
 def check_evaluated(plain: Plain, rows: Sequence[Closed], evaluated: Mapping[int, Evaluated], best: float) -> list[str]:

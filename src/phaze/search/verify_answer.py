@@ -10,13 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from phaze.evaluate.flow import LayerSeconds, graph_of, placement_of
 from phaze.hardware.chip import Chip
-from phaze.placement.cluster_prices import RingPrices
-from phaze.placement.one.check import objections
+from phaze.schedule.solve import Scheduler
 from phaze.search.certificate import Certificate
-from phaze.search.cluster_plain import plan_objections, way_of
-from phaze.search.cluster_task import ClusterTask
+from phaze.search.reference import plan_objections, way_of
 from phaze.search.result import answer_view, result_view, written
 from phaze.search.state import TIE
 from phaze.search.task import ModelTask, Way
@@ -53,29 +50,10 @@ def check_text(text: str, said: Mapping[str, Any], true: Mapping[str, Any], name
     return wrong
 
 
-def way_named(task: ModelTask, said: Mapping[str, Any]) -> Way | None:
-    """The way that a model's table names."""
-    if isinstance(task, ClusterTask):
-        return way_of(task, said)
-    wanted = (said["microbatch"], said["tensor"], said["recompute"])
-    for way in task.ways:
-        graph = task.graphs[way.graph]
-        if (graph.microbatch, graph.width, way.recompute) == wanted:
-            return way
-    return None
-
-
-def _check_plan(task: ModelTask, way: Way, model: Mapping[str, Any], chip: Chip) -> list[str]:
+def _check_plan(task: ModelTask, way: Way, model: Mapping[str, Any], chip: Chip, scheduler: Scheduler) -> list[str]:
     """A model's plan by the checker of placements, which shares nothing with the solver."""
     where = f"models[{task.name}].plan"
-    if isinstance(task, ClusterTask):
-        return [f"{where}: {sentence}" for sentence in plan_objections(task, way, chip, model["plan"])]
-    seconds = tuple(LayerSeconds(layer["forward_s"], layer["backward_s"]) for layer in model["layers"])
-    graph = task.graphs[way.graph]
-    problem = placement_of(
-        [graph_of(graph, seconds)], graph.microbatch, way.recompute, chip.hbm.size_bytes, task.training
-    )
-    return [f"{where}: {sentence}" for sentence in objections(problem, model["plan"], RingPrices(problem.cluster))]
+    return [f"{where}: {sentence}" for sentence in plan_objections(task, way, chip, model["plan"], scheduler)]
 
 
 def _chosen(plain: Plain, result: Mapping[str, Any]) -> tuple[int, int, list[Way]] | str:
@@ -89,7 +67,7 @@ def _chosen(plain: Plain, result: Mapping[str, Any]) -> tuple[int, int, list[Way
         return "models: not those of the study"
     tasks, ways = plain.networks.tasks_of(number), []
     for task, model in zip(tasks, result["models"], strict=True):
-        way = way_named(task, model)
+        way = way_of(task, model)
         if way is None:
             return f"models[{task.name}]: the study knows no such microbatch, width and recompute"
         ways.append(way)
@@ -108,7 +86,7 @@ def regenerated(plain: Plain, result: Mapping[str, Any]) -> tuple[dict[str, Any]
     provisional, wrong = result.get("provisional") is True, list[str]()
     true = answer_view(job, plain.scale, plain.opened, tasks, (number, hbm), ways, provisional=provisional)
     for task, way, model in zip(tasks, ways, true["models"], strict=True):
-        wrong += _check_plan(task, way, model, chip)
+        wrong += _check_plan(task, way, model, chip, "list" if provisional else "exact")
     if provisional:  # it claims to be feasible, and of the optimum only what its gap says
         return true, wrong
     return true, wrong + _check_best(plain, number, hbm, float(true["objective"]["score"]))

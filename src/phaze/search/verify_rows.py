@@ -18,14 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.parts import ChipArrays
-from phaze.evaluate.passes import table_of, times_on
 from phaze.hardware.ownership import load_terms
 from phaze.search.closed import STEPS
-from phaze.search.cluster_task import ClusterTask, serial_times
 from phaze.search.evaluation import Evaluated
 from phaze.search.journal import Closed
 from phaze.search.objective import Rates
 from phaze.search.owned import making_usd
+from phaze.search.rank_graph import graph_times
 from phaze.search.rates import rates_of
 from phaze.search.state import TIE
 from phaze.search.task import ModelTask
@@ -95,16 +94,9 @@ def check_rows(plain: Plain, closed: Sequence[Closed], evaluated: Sequence[Evalu
 def _seconds(task: ModelTask, arrays: ChipArrays) -> Floats:
     """Seconds of a microbatch on one device, all operators on all cores one after the other, over devices used."""
     graph, total = task.graphs[0], np.zeros(len(arrays))
-    if isinstance(task, ClusterTask):
-        times = serial_times(task.graph(0), arrays, task.job.constants)
-        for kind in graph.calls:
-            total += times.forward_s[kind] + times.backward_s[kind]
-    else:
-        table, first = table_of(graph.passes, arrays), 0
-        for at, one in enumerate(graph.passes):
-            _, spreads = times_on(one, table, first)
-            first += len(one.works)
-            total += graph.calls.count(at // 2) * spreads.sum(axis=0)
+    times = graph_times(graph, arrays, task.training.constants, lambda one, own: own.spread_s.sum(axis=0))
+    for kind in graph.calls:
+        total += times.forward_s[kind] + times.backward_s[kind]
     return np.asarray(total * task.training.microbatches(graph.microbatch) * graph.width / task.training.devices)
 
 

@@ -9,25 +9,18 @@ from typing import Any
 from phaze import documents
 from phaze.documents import Reader
 from phaze.errors import InputError
-from phaze.evaluate.flow import Prepared, Training, block_of, prepare_fused
-from phaze.evaluate.request import sequences_of
 from phaze.evaluate.training_run import Budget
 from phaze.files import read_text
-from phaze.graph.fuse import fuse
-from phaze.graph.ir import Model
-from phaze.graph.zoo import entry_of, load_model
-from phaze.hardware.cluster import Cluster, grown
-from phaze.hardware.library import load_chip, load_cluster, require_links
+from phaze.hardware.library import load_chip, require_links
 from phaze.hardware.ownership import load_run_terms
-from phaze.placement.problem import Recompute
 from phaze.search.objective import Objective
 from phaze.search.papers import STUDY, Papers, Recorder, reader_of
 from phaze.search.space import Space, load_space
-from phaze.search.task import Job, ModelTask, ways_of
-from phaze.study.cluster_load import cluster_task, cluster_training, graph_files, stated_batch
-from phaze.study.network import changed_cluster, states_links
+from phaze.search.task import Job
+from phaze.study.network import states_links
 from phaze.study.problem import graphs_text, problem_text, stated
-from phaze.study.schema import ModelTable, StudyFile, TrainingTable
+from phaze.study.schema import StudyFile
+from phaze.study.settings import model_task, training_of
 
 
 def default_study(model: str) -> dict[str, Any]:
@@ -85,92 +78,6 @@ def space_of(study: StudyFile, reader: Reader = read_text) -> Space:
     return space.keeping(**changed)
 
 
-def _flat(study: StudyFile, space: Space, reader: Reader) -> Cluster:
-    """The flat network of a job under rules icml24, as large as the job; where links are an axis, a chip's own."""
-    cluster = load_cluster(study.training.cluster, reader, space.base)
-    if len(cluster.levels) != 1:
-        raise InputError(
-            "training.cluster",
-            f"{cluster.name} has {len(cluster.levels)} levels and rules icml24 know one flat link",
-            'give a cluster of one level, such as paper-flat, or rules = "cluster"',
-        )
-    for name, changes in study.cluster.levels.items():
-        if changes.latency is not None:
-            where = f"cluster.levels.{name}.latency"
-            raise InputError(where, "rules icml24 know no latency", 'leave it out, or say rules = "cluster"')
-    cluster = changed_cluster(cluster, study.cluster)
-    if not states_links(study.cluster, cluster) and space.axes.links is None:
-        require_links(space.base, space.file.base, cluster, "space.base")
-    return cluster if study.training.devices is None else grown(cluster, study.training.devices, "training.devices")
-
-
-def _training(study: StudyFile, cluster: Cluster) -> Training:
-    """The job under rules icml24, which know one flat link and 16-bit SGD or Adam."""
-    table = study.training
-    foreign = {
-        "training.stack": table.stack,
-        "training.precision": table.precision,
-        "training.zero": table.zero or None,
-        "training.headroom": table.headroom,
-        "training.attention": "best" if table.attention == "best" else None,
-        "cost.basis": study.cost.basis,
-        "training.sequence_parallel": "best" if table.sequence_parallel == "best" else None,
-    }
-    for where, value in foreign.items():
-        if value is not None:
-            raise InputError(
-                where, f"rules icml24 do not know {value!r} there", 'leave it out, or say rules = "cluster"'
-            )
-    devices = cluster.devices if table.devices is None else table.devices
-    return Training(
-        devices, stated_batch(table.batch), cluster.levels[0].bandwidth_bytes_per_s, table.optimizer or "sgd"
-    )
-
-
-def _named(table: ModelTable, training: TrainingTable) -> list[Model]:
-    widths = entry_of(table.name).widths if table.widths is None else tuple(table.widths)
-    return [
-        load_model(
-            table.name,
-            width,
-            microbatch,
-            training.sequence if table.sequence is None else table.sequence,
-            attention="fused" if training.attention == "fused" else "eager",
-            sequence_parallel=training.sequence_parallel is True,
-        )
-        for microbatch in sorted(set(training.microbatches))
-        for width in sorted(set(widths))
-    ]
-
-
-def _fused(
-    table: ModelTable, study: StudyFile, job: Training, where: str, reader: Reader
-) -> tuple[list[Model], Training]:
-    """The graphs of a model that fit the devices and the batch, fused; and the job with its batch in sequences."""
-    if table.graphs is None:
-        found = _named(table, study.training)
-    else:
-        found = graph_files(table, study.training, reader, where)
-        found.sort(key=lambda model: (model.microbatch, model.tensor))
-    job = replace(job, batch=sequences_of(study.training.batch, found[0].sequence, "training.batch"))
-    fitting = [model for model in found if model.tensor <= job.devices and model.microbatch <= job.batch]
-    if not fitting:
-        raise InputError(where, "no width and microbatch fits the devices and the batch", "give smaller ones")
-    return [fuse(model, "full") for model in fitting], job
-
-
-def _prepared(table: ModelTable, models: Sequence[Model], job: Training, residency: bool) -> tuple[Prepared, ...]:
-    found = [prepare_fused(model, job.link_bytes_per_s, residency) for model in models]
-    return tuple(block_of(graph) for graph in found) if table.part == "block" else tuple(found)
-
-
-def _recompute(choices: Sequence[bool | str]) -> tuple[Recompute, ...]:
-    named: dict[bool | str, Recompute] = {False: "none", True: "full", "best": "best"}
-    wanted = {named[choice] for choice in choices}
-    order: tuple[Recompute, ...] = ("none", "full", "best")
-    return tuple(choice for choice in order if choice in wanted)
-
-
 @dataclass(frozen=True, slots=True)
 class Question:
     """A study resolved: its job, and all that the job depends on as texts for the folder of a run."""
@@ -191,28 +98,6 @@ class Question:
         return Papers(study_text, problem_text(self.problem), self.graphs, self.files)
 
 
-def _tasks(
-    study: StudyFile, space: Space, choices: tuple[Recompute, ...], reader: Reader
-) -> tuple[list[ModelTask], list[Sequence[Model]], Cluster]:
-    """The models of a study, the graphs of each, and the cluster that they run on."""
-    tasks, models, tables = list[ModelTask](), list[Sequence[Model]](), list(enumerate(study.tables()))
-    if study.rules == "cluster":
-        job = cluster_training(study, space, reader)
-        for at, table in tables:
-            task = cluster_task(table, study, job, choices, f"models[{at}]", reader)
-            tasks.append(task)
-            models.append([task.graph(number).model for number in range(len(task.graphs))])
-        return tasks, models, job.machine.cluster
-    cluster = _flat(study, space, reader)
-    training = _training(study, cluster)
-    for at, table in tables:
-        fused, own = _fused(table, study, training, f"models[{at}]", reader)
-        models.append(fused)
-        graphs = _prepared(table, fused, own, study.cost.residency)
-        tasks.append(ModelTask(table.name, table.weight, own, graphs, ways_of(graphs, choices)))
-    return tasks, models, cluster
-
-
 def _budget(study: StudyFile, reader: Reader) -> Budget | None:
     table = study.training
     return None if table.tokens is None else Budget(table.tokens, load_run_terms(table.terms or "default", reader))
@@ -222,8 +107,10 @@ def question_of(study: StudyFile, limit_s: float | None = None, reader: Reader =
     """A study resolved, every file that it names read once by ``reader``; nothing is searched yet."""
     kept = Recorder(reader)
     space, goal = space_of(study, kept), study.objective
-    usual: list[bool | str] = ["best"] if study.rules == "cluster" else [False, True]
-    tasks, models, cluster = _tasks(study, space, _recompute(study.training.recompute or usual), kept)
+    training = training_of(study, space, kept)
+    tables = list(enumerate(study.tables()))
+    tasks = [model_task(table, study, training, f"models[{at}]", kept) for at, table in tables]
+    models, cluster = [[graph.model for graph in task.graphs] for task in tasks], training.machine.cluster
     baseline = load_chip(goal.baseline, kept)
     if space.axes.links is None and not states_links(study.cluster, cluster):
         require_links(baseline, goal.baseline, cluster, "objective.baseline")

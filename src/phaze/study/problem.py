@@ -3,7 +3,7 @@
     phaze.problem/1   {schema, rules, residency, space, ownership, models, name, hbm_bytes, objective, gap, baseline}
     space             {name, axes by name as values, tied, core_buffers, keep, base, area_chip}
     models            [{name, part, weight, training, ways, graphs: [{tensor, microbatch, ..., digest}]}]
-    phaze.graphs/1    {schema, models: [[graph]]} as in phaze.graph/1, fused under icml24, as traced under cluster
+    phaze.graphs/1    {schema, models: [[graph]]} as in phaze.graph/1, as traced
 
 Every field of a job and of its models is in it, whatever fields they have, but for how long it may take. A path is not:
 the same values from other files are the same problem.

@@ -17,7 +17,8 @@ are left out (:func:`shapes`).
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.evaluate.flow import Prepared, Training
+from phaze.search.rank_graph import RankGraph
+from phaze.search.task import Training
 
 Floats = NDArray[np.float64]
 NARROW = 1.03
@@ -43,7 +44,7 @@ def _undominated(rows: Floats) -> Floats:
     return np.array(kept)
 
 
-def shapes(model: Prepared, training: Training) -> Floats:
+def shapes(model: RankGraph, training: Training) -> Floats:
     """The pairs of stages and copies that may be best, as the rows of three numbers of the module's docstring."""
     plain = sum(not model.layers[kind].sharded for kind in model.calls)
     sources = set(range(len(model.calls))) - {head for _, head, _ in model.edges}
@@ -57,7 +58,7 @@ def shapes(model: Prepared, training: Training) -> Floats:
     return _undominated(np.array(rows, dtype=np.float64))
 
 
-def floors(model: Prepared, training: Training, seconds: Floats) -> Floats:
+def floors(model: RankGraph, training: Training, seconds: Floats) -> Floats:
     """The floor of every chip; ``seconds`` of both passes are [layers, chips]."""
     calls = np.bincount(model.calls, minlength=len(seconds)).astype(np.float64)
     whole, longest = calls @ seconds, seconds[np.unique(model.calls)].max(axis=0)

@@ -3,7 +3,7 @@
 A search works bounds out only as far as they matter (a quarter above the best, for one model): far chips all stand at
 that edge. For one model and the plain objective a quick floor (:mod:`phaze.report.page.floors`) is therefore worked out
 for every chip, and the better of both is shown. It is a bound like those of the certificate, which stays as it was.
-Under rules ``cluster`` every chip has its own bound already.
+Where sums of stage times count every chip has its own bound already.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,9 +37,9 @@ def _scores(
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """The least score that each chip can have, and where it is exact; infinite where nothing fits."""
     least = np.array([np.inf if one.bound is None else one.bound for one in closed])
-    if _plain(job) and job.space.axes.links is None and job.rules == "icml24":
+    if _plain(job) and job.space.axes.links is None and job.models[0].training.published:
         task, arrays = job.models[0], opened.arrays()
-        times = [layer_bounds(graph, arrays, CHEAP) for graph in task.graphs]
+        times = [layer_bounds(task, graph, arrays, CHEAP) for graph in task.graphs]
         both = [one.forward_s + one.backward_s for one in times]
         wide = np.min([floors(g, task.training, own) for g, own in zip(task.graphs, both, strict=True)], axis=0)
         least = np.where(np.isfinite(least), np.maximum(least, wide), least)

@@ -22,7 +22,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.evaluate.layers import LayerCost
 from phaze.placement.charts import is_chain
 from phaze.placement.one.end import least_synchronisation_s as synchronisation_s
 from phaze.placement.one.layout import Shape, boundary_levels, replicas_by_level
@@ -31,9 +30,10 @@ from phaze.placement.one.problem import Problem
 from phaze.placement.one.rules import ORDERS
 from phaze.placement.one.shapes import inside
 from phaze.placement.one.stage_kernels import StageTable, cut_bytes
-from phaze.placement.problem import Recompute
-from phaze.search.cluster_kernels import Shapes, Stages, fewest_again, highest_numbers
-from phaze.search.cluster_task import ClusterTask, SerialGraph, problem_of
+from phaze.search.problem import pattern_of
+from phaze.search.rank_graph import RankGraph
+from phaze.search.shape_kernels import Shapes, Stages, fewest_again, highest_numbers
+from phaze.search.task import ModelTask, Way
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -49,11 +49,6 @@ class Tables:
     stages: Stages
     numbers: Integers
     repeated: Floats
-
-
-def _unit_costs(graph: SerialGraph) -> tuple[LayerCost, ...]:
-    """Every layer a second forward and a second to compute again: sums are counts."""
-    return tuple(LayerCost(own.name, 1.0, 0.0, 1.0, 1.0, *own.sizes) for own in graph.serial)
 
 
 def _most_copies(problem: Problem, width: int, stages: int) -> int:
@@ -84,14 +79,14 @@ def _moves(problem: Problem, shape: Shape, prices_s: Floats) -> tuple[float, flo
     return 2 * float(crossed.sum()), float(crossed.min())
 
 
-def _waits(task: ClusterTask, problem: Problem, width: Width, members: tuple[int, ...]) -> float:
+def _waits(task: ModelTask, problem: Problem, width: Width, members: tuple[int, ...]) -> float:
     if problem.zero < 2:
         return 0.0
     once_s = float(task.prices.gather_s(members, width.chart.parameter_bytes).sum())
     return (1 - problem.rules.hidden) * sum(problem.gathers) * once_s
 
 
-def _tied(task: ClusterTask, problem: Problem, width: Width) -> float:
+def _tied(task: ModelTask, problem: Problem, width: Width) -> float:
     """Y of a chain whose tied layers lie at its two ends, on the level where it is least; else nothing."""
     layers, extras = problem.graph(width.graph.width)
     ends = (extras[0].tied, extras[-1].tied)
@@ -103,7 +98,7 @@ def _tied(task: ClusterTask, problem: Problem, width: Width) -> float:
     return min(float(task.prices.all_reduce_s(group, size)[0]) for group in groups)
 
 
-def _reached(graph: SerialGraph, problem: Problem, width: Width, stages: int) -> float:
+def _reached(graph: RankGraph, problem: Problem, width: Width, stages: int) -> float:
     """w_S: parameter bytes that some stage has at the least."""
     _, extras = problem.graph(width.graph.width)
     free = {graph.calls[layer.id] for layer in width.graph.layers}
@@ -124,7 +119,7 @@ def _classes(width: Width, table: StageTable) -> tuple[Floats, Floats]:
     return sizes[ends - 1], sizes[np.concatenate([[0], ends[:-1]])]
 
 
-def _rows(task: ClusterTask, graph: SerialGraph, problem: Problem, width: Width, stages: int, least: Floats) -> Floats:
+def _rows(task: ModelTask, graph: RankGraph, problem: Problem, width: Width, stages: int, least: Floats) -> Floats:
     """laps, moves, move, waits, and by class ends and step bytes of the shapes of a depth, those of equal laps and
     order as one."""
     most = _most_copies(problem, graph.width, stages)
@@ -162,12 +157,12 @@ def _undominated(rows: Floats) -> Floats:
 
 
 def _stages(
-    graph: SerialGraph, problem: Problem, width: Width, pairs: StageTable, depth: int, most_bytes: Floats
+    graph: RankGraph, problem: Problem, width: Width, pairs: StageTable, depth: int, most_bytes: Floats
 ) -> Stages:
     chart = width.chart
     kinds = np.array([graph.calls[layer.id] for layer in width.graph.layers])
     top = np.repeat(np.arange(len(pairs.start) - 1), np.diff(pairs.start))
-    held = [inside(chart, (kinds == kind).astype(np.float64)) for kind in range(len(graph.serial))]
+    held = [inside(chart, (kinds == kind).astype(np.float64)) for kind in range(len(graph.layers))]
     counts = np.stack([own[top] - own[pairs.rest] for own in held], axis=1)
     copies = _most_copies(problem, graph.width, 1)
     room, rounds = room_of(problem, copies), problem.rounds(copies)
@@ -180,14 +175,14 @@ def _stages(
     return Stages(pairs.start, pairs.rest, counts, _repeated(graph), few, many, deep, move_s, *sizes)
 
 
-def _repeated(graph: SerialGraph) -> Floats:
+def _repeated(graph: RankGraph) -> Floats:
     """1 for kinds of layers that a framework computes again, else 0."""
-    return np.array([float(graph.calls.count(kind) > 1) for kind in range(len(graph.serial))])
+    return np.array([float(graph.calls.count(kind) > 1) for kind in range(len(graph.layers))])
 
 
-def tables_of(task: ClusterTask, graph: SerialGraph, choice: Recompute, hbm_bytes: float) -> Tables:
-    """The tables of one graph, recompute choice and memory."""
-    problem = problem_of(task, graph, choice, hbm_bytes, _unit_costs(graph), 1.0)
+def tables_of(task: ModelTask, way: Way, hbm_bytes: float) -> Tables:
+    """The tables of a configuration and a memory."""
+    graph, problem = task.graphs[way.graph], pattern_of(task, way, hbm_bytes)
     width = prepared(problem, problem.graphs[0], problem.extras[0], task.prices)
     table = stages_of(problem, width)
     depth = width.depth
@@ -198,8 +193,8 @@ def tables_of(task: ClusterTask, graph: SerialGraph, choice: Recompute, hbm_byte
         rows.append(_rows(task, graph, problem, width, stages, least) if again[stages] >= 0 else nothing)
     start, terms = np.cumsum([0, *(len(own) for own in rows)]).astype(np.int64), np.concatenate(rows)
     (laps, moves_s, move_s, waits_s), ends = np.ascontiguousarray(terms[:, :PLAIN].T), PLAIN + len(least)
-    counted = again if choice == "best" else np.zeros_like(again)
+    counted = again if way.recompute == "best" else np.zeros_like(again)
     by_class = (terms[:, PLAIN:ends].copy(), terms[:, ends:].copy())
     shapes = Shapes(start, laps, moves_s, move_s, waits_s, *by_class, counted)
-    numbers = np.array([graph.calls.count(kind) for kind in range(len(graph.serial))], np.int64)
+    numbers = np.array([graph.calls.count(kind) for kind in range(len(graph.layers))], np.int64)
     return Tables(shapes, _stages(graph, problem, width, table, depth, most_bytes), numbers, _repeated(graph))

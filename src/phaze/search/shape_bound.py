@@ -1,7 +1,7 @@
-r"""Lower bounds on batch time under rules ``cluster`` for all chips at once, in two steps. No bound uses a plan.
+r"""Lower bounds on batch time where the sum of stage times counts, for all chips at once. No bound uses a plan.
 
 With c_k = f_k + b_k the seconds of a layer of kind k on a chip, n_k of them, and the chip-free terms of a shape
-(:mod:`phaze.search.cluster_shapes`), every plan of S stages takes at least
+(:mod:`phaze.search.shape_tables`), every plan of S stages takes at least
 
     laps max( P + move, V / S ) + max(V, the same) + ends + step / HBM bandwidth,         V = Q + moves + waits
 
@@ -17,15 +17,13 @@ bound of a chip is below its batch time only by what P, Q and the ends are not r
 are lowered by 1e-9 for the rounding of sums.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.search.cluster_kernels import cut_floors, shape_floors
-from phaze.search.cluster_shapes import Tables
-from phaze.search.cluster_task import ClusterTask, SerialTimes
 from phaze.search.deadline import NEVER, Deadline
+from phaze.search.rank_graph import GraphTimes
+from phaze.search.shape_kernels import cut_floors, shape_floors
+from phaze.search.shape_tables import Tables
 
 Floats = NDArray[np.float64]
 SLACK = 1e-9
@@ -33,7 +31,7 @@ SLACK = 1e-9
 CUTS = 1024
 
 
-def cheap_floors(tables: Tables, times: SerialTimes, choice: str) -> Floats:
+def cheap_floors(tables: Tables, times: GraphTimes, choice: str) -> Floats:
     """What no plan undercuts, by counting, for each chip; infinite where nothing fits."""
     layer_s, again_s = times.forward_s + times.backward_s, np.zeros(times.forward_s.shape[1])
     repeated = tables.repeated > 0
@@ -46,7 +44,7 @@ def cheap_floors(tables: Tables, times: SerialTimes, choice: str) -> Floats:
     return np.asarray(found * (1 - SLACK))
 
 
-def cut_bounds(tables: Tables, times: SerialTimes, cut_s: float) -> Floats:
+def cut_bounds(tables: Tables, times: GraphTimes, cut_s: float) -> Floats:
     """The same by the best cuts of every depth, or ``cut_s`` if that is less."""
     layer_s = np.ascontiguousarray(times.forward_s + times.backward_s)
     mode_s = np.stack([np.zeros_like(layer_s), times.selective_s, times.full_s])
@@ -57,28 +55,17 @@ def cut_bounds(tables: Tables, times: SerialTimes, cut_s: float) -> Floats:
     return np.asarray(found * (1 - SLACK))
 
 
-def task_bounds(
-    task: ClusterTask,
-    tables: Sequence[Sequence[Tables]],
-    times: Sequence[SerialTimes],
-    cut_s: float,
-    cuts: bool,
-    deadline: Deadline = NEVER,
+def shape_bounds(
+    tables: Tables, times: GraphTimes, choice: str, cut_s: float, cuts: bool, deadline: Deadline = NEVER
 ) -> Floats:
-    """Bounds on the batch time of every way, [ways, memories, chips]; ``tables`` by way and memory.
+    """Bounds on the batch time of a configuration, for each chip.
 
     ``cuts``: also by the best cuts, for what the cheap bound leaves below ``cut_s``.
     """
-    chips = times[0].forward_s.shape[1]
-    found = np.empty((len(task.ways), len(tables[0]), chips))
-    for at, way in enumerate(task.ways):
-        for memory, own in enumerate(tables[at]):
-            deadline.check()
-            seconds = times[way.graph]
-            found[at, memory] = cheap_floors(own, seconds, way.recompute)
-            index = np.flatnonzero(found[at, memory] < cut_s) if cuts else np.empty(0, np.int64)
-            for some in np.split(index, range(CUTS, len(index), CUTS)) if len(index) else ():
-                deadline.check()
-                finer = cut_bounds(own, seconds.taken(some), cut_s)
-                found[at, memory, some] = np.maximum(found[at, memory, some], finer)
+    deadline.check()
+    found = cheap_floors(tables, times, choice)
+    index = np.flatnonzero(found < cut_s) if cuts else np.empty(0, np.int64)
+    for some in np.split(index, range(CUTS, len(index), CUTS)) if len(index) else ():
+        deadline.check()
+        found[some] = np.maximum(found[some], cut_bounds(tables, times.taken(some), cut_s))
     return found

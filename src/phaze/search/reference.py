@@ -1,0 +1,209 @@
+"""A model on one chip by the reference path: every pass scheduled anew, the placement solver, no bound and no memo.
+
+What a search found is checked against it, a baseline chip is priced by it, and answers are written from it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.cost.parts import chip_arrays
+from phaze.errors import InputError
+from phaze.evaluate.prices import LevelPrices
+from phaze.hardware.calibration import Constants
+from phaze.hardware.chip import Chip
+from phaze.hardware.technology import EnergyTable
+from phaze.hardware.technology_files import technology_of
+from phaze.placement.one.check import objections
+from phaze.placement.one.problem import Plan, Problem
+from phaze.placement.one.shortage import shortage_of
+from phaze.placement.one.solve import fastest_plan
+from phaze.placement.shortage import Shortage
+from phaze.schedule.solve import Scheduler
+from phaze.search.energy import COMPONENTS, LayerJoules, layer_joules, plan_joules
+from phaze.search.evaluation import BARELY, ExactLayers, Known, exact_layers
+from phaze.search.objective import Objective, Rates
+from phaze.search.problem import pattern_of, problem_of
+from phaze.search.rates import chip_rates
+from phaze.search.task import ModelTask, Way
+
+Floats = NDArray[np.float64]
+Choose = Callable[[Problem, LevelPrices, float], Plan | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceLayers:
+    """The layers of one graph on one chip; joules if asked."""
+
+    exact: ExactLayers
+    constants: Constants
+    joules: tuple[LayerJoules, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """One configuration of a model on a chip: the problem, the plan, and joules of a batch by component."""
+
+    problem: Problem
+    plan: Plan | None
+    joules: Floats
+
+    @property
+    def dynamic_j(self) -> float:
+        """Joules of a batch without static ones."""
+        return float(self.joules.sum())
+
+    @property
+    def batch_s(self) -> float:
+        """Seconds of a batch; infinite without a plan."""
+        return float("inf") if self.plan is None else self.plan.batch_s
+
+
+def energy_table(chip: Chip) -> EnergyTable:
+    """The energies of a chip's technology."""
+    technology = technology_of(chip)
+    if technology is None:
+        raise InputError("chip", f"{chip.name} names no technology", "choose a chip that does")
+    return technology.energy
+
+
+def prices_of(task: ModelTask) -> LevelPrices:
+    """The prices of the task's cluster, none remembered."""
+    return LevelPrices(task.training.machine.cluster, task.training.machine.basis)
+
+
+def layers_on(
+    task: ModelTask,
+    graph: int,
+    chip: Chip,
+    table: EnergyTable | None,
+    known: tuple[Known, bytes] | None = None,
+    scheduler: Scheduler = "exact",
+) -> ReferenceLayers:
+    """The layers of one graph on a chip; ``known`` are schedules and the graph's name in them, where there is no time
+    to find them anew."""
+    own, constants = task.graphs[graph], task.training.setting(chip).constants
+    memo, name = (Known(scheduler=scheduler), b"") if known is None else known
+    arrays = chip_arrays([chip])
+    exact = exact_layers(own, name, arrays, constants, memo)
+    joules = () if table is None else layer_joules(own, arrays, constants, table, exact.spreads)
+    return ReferenceLayers(exact, constants, joules)
+
+
+def placed_on(
+    task: ModelTask,
+    way: Way,
+    layers: ReferenceLayers,
+    hbm_bytes: float,
+    table: EnergyTable | None,
+    below_s: float = np.inf,
+    choose: Choose = fastest_plan,
+) -> Placed:
+    """The plan that is chosen for one configuration, the fastest if nothing else is said; without one where nothing
+    fits or nothing takes less than ``below_s``."""
+    times = layers.exact.times
+    costs, rate = times.costs(task.graphs[way.graph]), float(times.hbm_bytes_per_s[0])
+    problem = problem_of(task, way, costs, hbm_bytes, rate)
+    plan = choose(problem, prices_of(task), below_s)
+    joules = np.zeros(len(COMPONENTS))
+    if plan is not None and table is not None:
+        joules = plan_joules(task, way, problem, plan, layers.joules, table)
+    return Placed(problem, plan, joules)
+
+
+def value_of(
+    task: ModelTask,
+    layers: Sequence[ReferenceLayers],
+    hbm_bytes: float,
+    rates: Rates,
+    table: EnergyTable | None,
+    last_s: float = np.inf,
+) -> float:
+    """The least value of a model over all its configurations; infinite if none fits, or none within ``last_s``, which
+    only counts where energy does not. ``layers`` by graph."""
+    best = float("inf")
+    for way in task.ways:
+        below_s = np.inf
+        if table is None:
+            useful_s = rates.last_s(best, 0.0) if best < np.inf else np.inf
+            below_s = min(last_s, useful_s) * (1 + BARELY)
+        found = placed_on(task, way, layers[way.graph], hbm_bytes, table, below_s)
+        if found.plan is not None:
+            best = min(best, float(rates.value(np.asarray(found.batch_s), found.dynamic_j)))
+    return best
+
+
+def value_on(task: ModelTask, chip: Chip, objective: Objective) -> float:
+    """The least value of a model on a chip with its own memory, over all its configurations; infinite if none fits."""
+    table = energy_table(chip) if objective.needs_energy else None
+    layers = [layers_on(task, graph, chip, table) for graph in range(len(task.graphs))]
+    rates = chip_rates(objective, chip, task.training.devices)
+    return value_of(task, layers, chip.hbm.size_bytes, rates, table)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A plan of a model on a chip, the way that it runs, and its value under the objective."""
+
+    way: Way
+    plan: Plan
+    value: float
+
+
+def best_offer(
+    task: ModelTask,
+    chip: Chip,
+    objective: Objective,
+    layers: Sequence[ReferenceLayers],
+    choice: Callable[[Way], Choose | None],
+) -> Offer | None:
+    """The plan of a model with the least value on a chip with its own memory; ``choice`` says how a configuration is
+    placed, if at all."""
+    rates = chip_rates(objective, chip, task.training.devices)
+    table, found = energy_table(chip) if objective.needs_energy else None, list[Offer]()
+    for way in task.ways:
+        choose = choice(way)
+        if choose is not None:
+            placed = placed_on(task, way, layers[way.graph], chip.hbm.size_bytes, table, choose=choose)
+            if placed.plan is not None:
+                value = float(rates.value(np.asarray(placed.batch_s), placed.dynamic_j))
+                found.append(Offer(way, placed.plan, value))
+    return min(found, key=lambda offer: offer.value, default=None)
+
+
+def plan_objections(
+    task: ModelTask, way: Way, chip: Chip, plan: Mapping[str, object], scheduler: Scheduler = "exact"
+) -> list[str]:
+    """What the placement's checker finds wrong with a plan that a result states."""
+    layers = layers_on(task, way.graph, chip, None, scheduler=scheduler)
+    times, prices = layers.exact.times, prices_of(task)
+    costs, rate = times.costs(task.graphs[way.graph]), float(times.hbm_bytes_per_s[0])
+    return objections(problem_of(task, way, costs, chip.hbm.size_bytes, rate), plan, prices)
+
+
+def way_of(task: ModelTask, said: Mapping[str, object]) -> Way | None:
+    """The configuration that a model's table in a result names."""
+    wanted = (said["microbatch"], said["tensor"], said["recompute"])
+    for way in task.ways:
+        graph = task.graphs[way.graph]
+        if (graph.microbatch, graph.width, way.recompute) != wanted:
+            continue
+        spread, attention = graph.model.sequence_parallel, graph.attention
+        if spread == said.get("sequence_parallel", spread) and attention == said.get("attention", attention):
+            return way
+    return None
+
+
+def least_shortage(task: ModelTask, hbm_bytes: float) -> tuple[float, Shortage] | None:
+    """What the most frugal configuration of a model lacks in a memory; None if one fits."""
+    found: list[tuple[float, Shortage]] = []
+    for way in task.ways:
+        problem = pattern_of(task, way, hbm_bytes)
+        if fastest_plan(problem, prices_of(task)) is not None:
+            return None
+        shortage = shortage_of(problem, prices_of(task))
+        stage = shortage.tightest
+        found.append((float("inf") if stage is None else stage.memory.total_bytes, shortage))
+    return min(found, key=lambda one: one[0])

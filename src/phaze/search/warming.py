@@ -1,0 +1,22 @@
+"""What compiles the kernels of a search whose families count sums: a small decoder on a chip, through all of them."""
+
+import numpy as np
+
+from phaze.cost.parts import chip_arrays
+from phaze.evaluate.serial import Machine
+from phaze.graph.zoo import load_family
+from phaze.hardware.calibration import IDEAL
+from phaze.hardware.library import load_chip, load_cluster, load_stack
+from phaze.search.bound import CHEAP, layer_bounds, model_bounds
+from phaze.search.rank_graph import rank_graph
+from phaze.search.task import Training, task_of
+
+
+def warm_all() -> None:
+    """Compile and cache them."""
+    machine = Machine(load_cluster("paper-flat"), load_stack("ideal"))
+    sizes = {"hidden": 32, "layers": 3, "heads": 2, "vocabulary": 64, "sequence": 16}
+    graph = rank_graph(load_family("gpt", sizes), machine)
+    task = task_of("gpt", 1.0, Training(8, 8, "sgd", machine, IDEAL), [graph], ["best"])
+    times = layer_bounds(task, graph, chip_arrays([load_chip("tpu-v4-paper")]), CHEAP)
+    model_bounds(task, [times], [2**30], np.inf, True)

@@ -1,0 +1,161 @@
+"""The two settings of a study, as values: what ``rules`` names, with what the study changes, and its models ready."""
+
+from dataclasses import replace
+
+from phaze.documents import Reader
+from phaze.errors import InputError
+from phaze.evaluate.headroom import USUAL_HEADROOM
+from phaze.evaluate.request import attentions_of, sequences_of
+from phaze.evaluate.run_file import require_traced
+from phaze.evaluate.serial import Machine
+from phaze.graph import store
+from phaze.graph.ir import Model
+from phaze.graph.zoo import entry_of, load_model
+from phaze.hardware.calibration import IDEAL, constants_of
+from phaze.hardware.cluster import Cluster, grown
+from phaze.hardware.library import load_built_stack, load_cluster, load_stack, require_links
+from phaze.hardware.stack import Precision, Stack, require_priced
+from phaze.placement.problem import Recompute
+from phaze.search.rank_graph import block_model, rank_graph
+from phaze.search.space import Space
+from phaze.search.task import ModelTask, Training, task_of
+from phaze.study.network import changed_cluster, states_links
+from phaze.study.schema import ModelTable, StudyFile, TrainingTable
+from phaze.units import Batch
+
+
+def _cluster(study: StudyFile, space: Space, reader: Reader) -> Cluster:
+    """The cluster, as large as the job; where links are an axis, its innermost level is a chip's own."""
+    cluster = changed_cluster(load_cluster(study.training.cluster, reader, space.base), study.cluster)
+    if not states_links(study.cluster, cluster) and space.axes.links is None:
+        require_links(space.base, space.file.base, cluster, "space.base")
+    return cluster if study.training.devices is None else grown(cluster, study.training.devices, "training.devices")
+
+
+def _precision(study: StudyFile, stack: Stack) -> Precision:
+    if study.training.precision is not None:
+        return require_priced(study.training.precision, "training.precision")
+    return require_priced(stack.precision, f"the stack {stack.name}: precision")
+
+
+def _stack_training(study: StudyFile, space: Space, reader: Reader) -> Training:
+    """The setting ``cluster``: a software stack on the levels of a network."""
+    table, cluster = study.training, _cluster(study, space, reader)
+    stack = load_built_stack(table.stack or cluster.stack, reader)
+    machine = Machine(cluster, stack, study.cost.basis or "calibrated", study.cost.residency)
+    return Training(
+        cluster.devices if table.devices is None else table.devices,
+        stated_batch(table.batch),
+        table.optimizer or stack.optimizer,
+        machine,
+        constants_of(space.base.calibration, machine.basis, "training"),
+        precision=_precision(study, stack),
+        zero=table.zero,
+        headroom=USUAL_HEADROOM if table.headroom is None else table.headroom,
+    )
+
+
+def _published_training(study: StudyFile, space: Space, reader: Reader) -> Training:
+    """The setting ``icml24``: one flat link, 16-bit SGD or Adam, times without overhead, the published schedules."""
+    table = study.training
+    foreign: dict[str, object] = {
+        "training.stack": table.stack,
+        "training.precision": table.precision,
+        "training.zero": table.zero or None,
+        "training.headroom": table.headroom,
+        "training.attention": "best" if table.attention == "best" else None,
+        "cost.basis": study.cost.basis,
+        "training.sequence_parallel": "best" if table.sequence_parallel == "best" else None,
+    }
+    cluster = load_cluster(table.cluster, reader, space.base)
+    if len(cluster.levels) != 1:
+        raise InputError(
+            "training.cluster",
+            f"{cluster.name} has {len(cluster.levels)} levels and rules icml24 know one flat link",
+            'give a cluster of one level, such as paper-flat, or rules = "cluster"',
+        )
+    for name, changes in study.cluster.levels.items():
+        foreign[f"cluster.levels.{name}.latency"] = changes.latency
+    for where, value in foreign.items():
+        if value is not None:
+            raise InputError(
+                where, f"rules icml24 do not know {value!r} there", 'leave it out, or say rules = "cluster"'
+            )
+    cluster = _cluster(study, space, reader)
+    devices = cluster.devices if table.devices is None else table.devices
+    machine = Machine(cluster, published_stack(), "ideal", study.cost.residency)
+    return Training(devices, stated_batch(table.batch), table.optimizer or "sgd", machine, IDEAL, published=True)
+
+
+def stated_batch(batch: Batch) -> int:
+    """A batch in sequences, or 1 where it is in tokens, which each model divides by its own sequence."""
+    return batch if isinstance(batch, int) else 1
+
+
+def published_stack() -> Stack:
+    """The stack of the ICML 2024 paper: no overhead, its own schedule rule, and gradients added for nothing."""
+    return replace(load_stack("ideal"), schedule="icml24", accumulation_bytes=0.0)
+
+
+def training_of(study: StudyFile, space: Space, reader: Reader) -> Training:
+    """The job that all models of a study have in common, in the setting that it names."""
+    build = _stack_training if study.rules == "cluster" else _published_training
+    return build(study, space, reader)
+
+
+def recompute_of(study: StudyFile) -> tuple[Recompute, ...]:
+    """The recompute choices of a study, in a fixed order; without any those of its setting."""
+    usual: list[bool | str] = ["best"] if study.rules == "cluster" else [False, True]
+    named: dict[bool | str, Recompute] = {False: "none", True: "full", "best": "best"}
+    wanted = {named[choice] for choice in study.training.recompute or usual}
+    order: tuple[Recompute, ...] = ("none", "full", "best")
+    return tuple(choice for choice in order if choice in wanted)
+
+
+def graph_files(table: ModelTable, training: TrainingTable, reader: Reader, where: str) -> list[Model]:
+    """The graphs of a model in files; what the study states of graphs must be true of each."""
+    paths = table.graphs or []
+    for key in ("sequence", "widths"):
+        if getattr(table, key) is not None:
+            seen = f"{getattr(table, key)} beside graphs, which are as they were traced"
+            raise InputError(f"{where}.{key}", seen, "leave it out, or give the model by name")
+    found = [store.loads(*reader(path)) for path in paths]
+    for path, model in zip(paths, found, strict=True):
+        spread = ("sequence_parallel",) if model.tensor > 1 else ()
+        require_traced(training, model, ("sequence", "attention", *spread), f"{where}.graphs: {path}: training")
+        if "microbatches" in training.model_fields_set and model.microbatch not in training.microbatches:
+            seen = f"{training.microbatches} are stated and the graph has a microbatch of {model.microbatch}"
+            raise InputError(f"{where}.graphs: {path}: training.microbatches", seen, "name it there, or leave them out")
+    return found
+
+
+def _models(table: ModelTable, study: StudyFile, stack: Stack, reader: Reader, where: str) -> list[Model]:
+    """Every traced rank to try: by microbatch, then width, without and with sequence parallelism and with the attention
+    as it is asked; graphs that are given have their own."""
+    if table.graphs is not None:
+        found = graph_files(table, study.training, reader, where)
+        return sorted(found, key=lambda model: (model.microbatch, model.tensor, model.sequence_parallel))
+    training = study.training
+    sequence = training.sequence if table.sequence is None else table.sequence
+    widths = entry_of(table.name).widths if table.widths is None else tuple(table.widths)
+    asked = training.sequence_parallel
+    spreads = (False, True) if asked == "best" else (asked,)
+    return [
+        load_model(table.name, width, size, sequence, attention=kind, sequence_parallel=spread)
+        for size in sorted(set(training.microbatches))
+        for width in sorted(set(widths))
+        for spread in (spreads if width > 1 else (False,))
+        for kind in attentions_of(training.attention, stack, "training.attention")
+    ]
+
+
+def model_task(table: ModelTable, study: StudyFile, job: Training, where: str, reader: Reader) -> ModelTask:
+    """One model of a study."""
+    found = _models(table, study, job.machine.stack, reader, where)
+    job = replace(job, batch=sequences_of(study.training.batch, found[0].sequence, "training.batch"))
+    models = [model for model in found if model.tensor <= job.devices and model.microbatch <= job.batch]
+    if not models:
+        raise InputError(where, "no width and microbatch fits the devices and the batch", "give smaller ones")
+    models = [block_model(model) for model in models] if table.part == "block" else models
+    graphs = [rank_graph(model, job.machine, selective=not job.published) for model in models]
+    return task_of(table.name, table.weight, job, graphs, recompute_of(study))
