@@ -39,13 +39,16 @@ def cluster_sides(rows: Floats) -> tuple[Floats, Integers]:
     return distinct_rows(rows[:, :8])
 
 
-def vector_sides(chips: ChipColumns, held_hz: Floats, hbm_share: float = 1.0) -> tuple[VectorParts, Integers]:
+def vector_sides(
+    chips: ChipColumns, held_hz: Floats, hbm_share: float = 1.0, kept_row_bytes: float | None = None
+) -> tuple[VectorParts, Integers]:
     """The distinct vector parts, and for every chip which of them it has."""
+    kept = 0.5 * chips.register_bytes
     columns = (
         chips.clusters,
         chips.lanes,
         6.0 * chips.lanes * held_hz,
-        0.5 * chips.register_bytes,
+        kept if kept_row_bytes is None else np.minimum(kept_row_bytes, kept),
         held_hz,
         chips.global_bytes,
         chips.width * held_hz,

@@ -38,7 +38,7 @@ def read(model: type[M], kind: str, text: str, reader: Reader = read_text) -> M:
         found = documents.parse(raw, documents.notation_of(text, raw), where)
         if kind == "chips" and found.get("schema") == "phaze.chip/2":
             # Named by its version, not by the first key that version 1 does not have.
-            seen = "phaze.chip/2 describes clusters, which only phaze validate --silicon reads so far"
+            seen = "phaze.chip/2 describes clusters, which no command takes from a file yet"
             raise InputError(f"{where}: schema", seen, "give a file of phaze.chip/1")
         return documents.check(model, found, where)
     if text not in preset_names(kind):

@@ -1,0 +1,59 @@
+"""All works on chips of clusters: the same :class:`phaze.cost.table.Column` as for chips of version 1.
+
+    tensor_s[w, c] = sum over p of cycles(p, part of c) / (held clock of c) / software_share
+
+The arrays' sustained share is in the cycles and the power limit in the clock, so of the constants only start-ups, HBM's
+shares and the row that is kept count here. ``software_share`` is what a software stack leaves of the rate of single
+products in training: one number of the stack and the generation of chip.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.cost.cluster_parts import product_rows, vector_sides
+from phaze.cost.cluster_products import sweep_on_clusters
+from phaze.cost.mapping import Product
+from phaze.cost.products import ProductCosts, distinct_rows
+from phaze.cost.table import Column
+from phaze.cost.vector import VectorWork, sweep_vector
+from phaze.cost.work import Work
+from phaze.hardware.calibration import Constants
+from phaze.hardware.silicon.columns import ChipColumns
+
+Floats = NDArray[np.float64]
+
+
+def cost_works_on_clusters(
+    works: Sequence[Work], chips: ChipColumns, held_hz: Floats, constants: Constants, software_share: float = 1.0
+) -> Column:
+    """Every work on every chip, spread over all of it, at the clock that the chip holds."""
+    products: dict[Product, int] = {}
+    vectors: dict[VectorWork, int] = {}
+    for work in works:
+        for p in work.products:
+            products.setdefault(p, len(products))
+        if work.vector is not None:
+            vectors.setdefault(work.vector, len(vectors))
+    rows = product_rows(chips, held_hz, constants.hbm_share)
+    parts, part_of = distinct_rows(np.column_stack((rows, held_hz)))
+    found = sweep_on_clusters(list(products), np.ascontiguousarray(parts[:, :-1]))
+    sides, side_of = vector_sides(chips, held_hz, constants.vector_hbm_share, constants.kept_row_bytes)
+    return Column(
+        works=tuple(works),
+        how="all_cores",
+        constants=constants,
+        products=ProductCosts(
+            time_s=found.cycles / parts[:, -1] / software_share,
+            hbm_bytes=found.hbm_bytes,
+            global_bytes=found.global_bytes,
+            core_bytes=found.edge_bytes,
+            bound=found.bound,
+        ),
+        product_rows=tuple(tuple(products[p] for p in work.products) for work in works),
+        tensor_part_of=part_of,
+        vectors=sweep_vector(list(vectors), sides),
+        vector_rows=tuple(-1 if work.vector is None else vectors[work.vector] for work in works),
+        vector_part_of=side_of,
+    )

@@ -1,0 +1,69 @@
+"""Works on chips of clusters: the table of version 1, and a measured layer with no share of the chip fitted."""
+
+import numpy as np
+import pytest
+
+from phaze.cost.accuracy import block_works
+from phaze.cost.cluster_table import cost_works_on_clusters
+from phaze.cost.collective import collective
+from phaze.cost.mapping import product
+from phaze.cost.sustained import SustainedChip, sustain
+from phaze.cost.vector import optimizer_update
+from phaze.cost.work import Work
+from phaze.hardware.calibration import DATASHEET, constants_of
+from phaze.hardware.library import load_chip, load_cluster
+from phaze.hardware.silicon.columns import ChipColumns, columns_of
+from phaze.hardware.silicon.files import load_accelerator
+from phaze.hardware.silicon.space import load_cluster_space, space_columns
+
+# One layer of 22B on 8 A100: Korthikanti et al. 2022, Table 4.
+LAYER = {"hidden": 6144, "heads": 64, "sequence": 2048, "tensor": 8, "microbatch": 4}
+FORWARD_S, BACKWARD_S = 7.7e-3, 11.9e-3
+
+
+def columns(held: SustainedChip) -> ChipColumns:
+    assert held.node is not None
+    return columns_of([held.chip], held.node)
+
+
+def test_a_work_of_products_takes_their_cycles_at_the_clock_held() -> None:
+    held = sustain(load_accelerator("h100"))
+    p, q = product(1, 2048, 2048, 2048), product(4, 512, 512, 128)
+    works = (Work("tensor", (p, q)), Work("vector", vector=optimizer_update(10**8, "adam", 28.0)), Work("none"))
+    table = cost_works_on_clusters(works, columns(held), np.array([held.held_hz]), DATASHEET)
+    clock = np.array([held.held_hz])
+    alone = [cost_works_on_clusters([Work("tensor", (x,))], columns(held), clock, DATASHEET) for x in (p, q)]
+    start = DATASHEET.start_up_s
+    assert table.time_s(0)[0] - start == pytest.approx(sum(float(one.time_s(0)[0]) - start for one in alone))
+    assert table.time_s(1)[0] >= 28e8 / held.chip.hbm.bandwidth_bytes_per_s
+    assert table.time_s(2)[0] == 0
+    halved = cost_works_on_clusters(works, columns(held), np.array([held.held_hz]), DATASHEET, software_share=0.5)
+    assert halved.time_s(0)[0] - start == pytest.approx(2 * (table.time_s(0)[0] - start))
+
+
+def test_every_chip_of_a_space_is_costed_at_its_own_clock() -> None:
+    space = load_cluster_space("n5-reticle")
+    found = space_columns(space)
+    some = np.linspace(0, len(found) - 1, 60).astype(int)
+    chips, held = found.chips.taken(some), found.held_hz[some]
+    work = [Work("tensor", (product(1, 1024, 1024, 1024),))]
+    together = cost_works_on_clusters(work, chips, held, DATASHEET).time_s(0)
+    for at in range(0, 60, 7):
+        alone = cost_works_on_clusters(work, chips.taken(np.array([at])), held[at : at + 1], DATASHEET).time_s(0)
+        assert alone[0] == together[at]
+
+
+def test_a_measured_layer_is_met_within_4_percent_with_no_share_of_the_chip_fitted() -> None:
+    held, cluster = sustain(load_accelerator("a100-80gb")), load_cluster("selene")
+    constants = constants_of(load_chip("a100-80gb").calibration, "calibrated", "training")
+    found = []
+    for works, hidden in zip(block_works(LAYER), (False, True), strict=True):
+        times = cost_works_on_clusters(works, columns(held), np.array([held.held_hz]), constants).times_s()[:, 0]
+        total = float(times.sum())
+        for i, work in enumerate(works):
+            if work.collective is not None:
+                waited = collective("all_reduce", work.collective.bytes, work.collective.group, cluster).time_s
+                beside = [float(times[j]) for j in range(i) if works[j].core == "tensor"][-1:] if hidden else []
+                total += max(0.0, waited - sum(beside))
+        found.append(total)
+    assert found == pytest.approx([FORWARD_S, BACKWARD_S], rel=0.04)
