@@ -20,12 +20,15 @@ def test_an_own_model_is_planned_and_its_plan_shown_without_running_it(
     job = ("plan", "--model", "model.py:build", "--chip", "h100", "--devices", 4, "--batch", 8, "--microbatch", "1")
     asked = (*job, "--tensor", "1,2")
     first = phaze(*asked, "--json")
-    assert first.code == 0 and "traced 3 of 3" in first.err, "width 1; 2 without and with sequence parallelism"
+    kept = {file: file.stat().st_mtime_ns for file in (tmp_path / "cache" / "graphs").iterdir()}
+    assert first.code == 0 and len(kept) == 3, "width 1; 2 without and with sequence parallelism"
     assert "widths 1, 2, 4, 8; tensor-parallel plan: inferred, proved on two ranks" in first.err
     found = json.loads(first.out)
     assert found["feasible"] and found["job"]["model"] == "model.py:build" and found["tensor"] == 1
     again = phaze(*asked, "--json")
-    assert again.out == first.out and "traced" not in again.err
+    assert again.out == first.out and kept == {file: file.stat().st_mtime_ns for file in kept}
+    assert phaze(*asked, "--fresh", "--json").out == first.out
+    assert all(file.stat().st_mtime_ns > then for file, then in kept.items()), "--fresh traces again"
 
     Path("plan.json").write_text(first.out, encoding="utf-8")
     assert phaze("report", "plan.json").code == 0

@@ -54,7 +54,9 @@ from phaze.report.estimate_sheet import show_product, show_vector
 from phaze.report.gantt import show_schedule
 from phaze.report.graph_sheet import show_graph
 from phaze.report.plan_sheet import show_answer
+from phaze.report.progress import on_standard_error
 from phaze.report.run_sheet import show_alternatives, show_run
+from phaze.report.search_sheet import shown_on
 from phaze.schedule.files import OperatorsFile, load_problem
 from phaze.schedule.solve import solve
 from phaze.search.folder import run_in
@@ -101,7 +103,11 @@ def search(
     question = question_of(study_of(plain, where), time_s)
     kept = TemporaryDirectory(prefix="phaze-") if out is None else None
     folder = Path(out) if out is not None else Path(str(kept and kept.name)) / question.job.name
-    return searched(run_in(folder, question.papers(toml_text(plain)), question.job, workers).document, folder, kept)
+    papers = question.papers(toml_text(plain))
+    with on_standard_error() as progress:
+        progress.step("bounding every chip of the space")
+        done = run_in(folder, papers, question.job, workers, shown_on(progress))
+    return searched(done.document, folder, kept)
 
 
 def front(
@@ -126,7 +132,10 @@ def front(
     kept = TemporaryDirectory(prefix="phaze-") if out is None else None
     folder = Path(out) if out is not None else Path(str(kept and kept.name)) / question.job.name
     papers = question.papers(toml_text(plain))
-    return fronted(front_in(folder, papers, question.job, asked, workers).document, folder, kept)
+    with on_standard_error() as progress:
+        progress.step("looking for designs that none beats")
+        found = front_in(folder, papers, question.job, asked, workers)
+    return fronted(found.document, folder, kept)
 
 
 def _planned(document: Mapping[str, Any], hbm_bytes: int) -> Planned:
@@ -177,8 +186,11 @@ def plan(
         zero, recompute, attention, basis, None if chunks is None else tuple(chunks), headroom,
         _budget(tokens, terms), fresh,
     )  # fmt: skip
-    request = request_of(asked)
-    found = best_first(request, list(candidates(request)))
+    with on_standard_error() as progress:
+        progress.step("opening the model")
+        request = request_of(asked, progress.counting("tracing"))
+        progress.step("planning choices of width, microbatch and sequence parallelism")
+        found = best_first(request, list(candidates(request)))
     if found[0].plan is None:
         document = shortage_document(sought_levers(request, found), request.setting)
         raise InfeasibleError(document["shortage"]["sentence"], document)

@@ -19,6 +19,7 @@ import typer
 from phaze.cli.interrupt import CODE as STOPPED
 from phaze.cli.interrupt import stopped
 from phaze.errors import InfeasibleError, InputError, PhazeError, one_line
+from phaze.report.progress import on_standard_error
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -69,12 +70,18 @@ def told(option: str, text: str, parse: Callable[[str], T]) -> T:
 
 
 def answering(command: Callable[P, Answer]) -> Callable[..., None]:
-    """Give ``command`` the shared options and print what it returns."""
+    """Give ``command`` the shared options and print what it returns; one that takes ``progress`` tells its steps."""
+    own = inspect.signature(command)
+    takes = "progress" in own.parameters
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         as_json, pretty = bool(kwargs.pop("as_json")), bool(kwargs.pop("pretty"))
-        answer = command(*args, **kwargs)
+        with on_standard_error() as progress:
+            progress.step(f"phaze {command.__name__}")
+            if takes:
+                kwargs["progress"] = progress
+            answer = command(*args, **kwargs)
         if as_json:
             from phaze.documents import dumps
 
@@ -89,8 +96,8 @@ def answering(command: Callable[P, Answer]) -> Callable[..., None]:
         inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=AsJson),
         inspect.Parameter("pretty", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Pretty),
     )
-    own = inspect.signature(command)
-    signature = own.replace(parameters=[*own.parameters.values(), *shared], return_annotation=None)
+    given = [parameter for name, parameter in own.parameters.items() if name != "progress"]
+    signature = own.replace(parameters=[*given, *shared], return_annotation=None)
     run.__signature__ = signature  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in signature.parameters.values()}
     return run

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from phaze.documents import Reader
     from phaze.hardware.chip import Chip
+    from phaze.report.progress import Progress
     from phaze.search.candidates import Known
     from phaze.search.task import Job
 
@@ -66,6 +67,8 @@ def compare(
     basis: Basis = "space",
     settings: Settings = None,
     fresh: Fresh = False,
+    *,
+    progress: "Progress",
 ) -> Answer:
     """Compare chips: throughput of every model, and its ratio to the study's baseline chip.
 
@@ -85,13 +88,14 @@ def compare(
     reader: Reader = read_text
     if study is None and not model and run:
         study, reader = str(Path(run[0]) / STUDY), reader_of(Path(run[0]))
-    raw, where = settled(study, model, settings or [], fresh)
+    raw, where = settled(study, model, settings or [], fresh, progress)
     if basis in ("datasheet", "ideal") and raw.get("rules") == "cluster":
         raw = with_settings(raw, [f"cost.basis={basis}"])
     job = question_of(study_of(raw, where), reader=reader).job
     common = require_basis(job, basis)
     base = Known(job.baseline or load_chip(job.objective.baseline))
     others = [Known(_own_chip(name, job)) for name in chip or []] + [_found_chip(folder) for folder in run or []]
+    progress.step("placing the models on each chip")
     rows = compare_chips(job, candidates_of(job, [base, *others], common), _experts(job))
     document = compare_document(job, rows, base.chip.name, common)
 

@@ -1,8 +1,7 @@
 """``phaze explain``: why this chip, what more of each resource would buy, and how wrong constants may be."""
 
 import os
-import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +9,8 @@ from phaze.cli.answer import Answer, answering
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from phaze.report.progress import Progress
 
 Run = Annotated[str, typer.Argument(help="The folder of a finished search.")]
 Ranges = Annotated[bool, typer.Option("--ranges", help="Also how wrong each constant may be; searches many times.")]
@@ -20,23 +21,15 @@ Instead = Annotated[
 Workers = Annotated[int, typer.Option("--workers", help="Processes; 0 takes one for each core.")]
 
 
-def _tell(what: str) -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[2K{what}")
-        sys.stderr.flush()
-
-
-def _show(console: "Console", said: dict[str, Any]) -> None:
-    from phaze.explain.sheet import show_explanation
-
-    if sys.stderr.isatty():
-        sys.stderr.write("\r\x1b[2K")
-    show_explanation(console, said)
-
-
 @answering
 def explain(
-    run: Run, instead: Instead = None, ranges: Ranges = False, error: Error = None, workers: Workers = 0
+    run: Run,
+    instead: Instead = None,
+    ranges: Ranges = False,
+    error: Error = None,
+    workers: Workers = 0,
+    *,
+    progress: "Progress",
 ) -> Answer:
     """Explain the answer of a search: its neighbours, what the next mm2, GiB, GB/s, W or device would buy.
 
@@ -49,9 +42,11 @@ def explain(
 
     if error is not None and not 0 < error < 1:
         raise InputError("--error", f"{error} is no share", "give a number above 0 and below 1, such as 0.2")
-    said = explanation(question_of(run), error, ranges, workers or os.cpu_count() or 1, _tell, instead or [])
+    said = explanation(question_of(run), error, ranges, workers or os.cpu_count() or 1, progress.step, instead or [])
 
     def show(console: "Console") -> None:
-        _show(console, said)
+        from phaze.explain.sheet import show_explanation
+
+        show_explanation(console, said)
 
     return Answer((said,), show)

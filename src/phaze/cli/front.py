@@ -1,7 +1,6 @@
 """``phaze front``: every design that none beats in all of two or three metrics, with a certificate."""
 
 import os
-import sys
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
@@ -13,9 +12,12 @@ from phaze.cli.answer import Answer, answering
 from phaze.cli.search import Fresh, Model, Settings, Study, Time, settled
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.console import Console
 
-    from phaze.front.run import Progress
+    from phaze.front.run import Progress as Standing
+    from phaze.report.progress import Progress
 
 Of = Annotated[str, typer.Option("--of", help="Two or three metrics: throughput,area,power")]
 Within = Annotated[
@@ -26,11 +28,12 @@ Gap = Annotated[float, typer.Option("--gap", help="How near the proof must come 
 Workers = Annotated[int, typer.Option("--workers", help="Processes; 0 takes one for each core.")]
 
 
-def _tell(progress: "Progress") -> None:
-    if sys.stderr.isatty():
-        said = f"opened {progress.opened:,}; with a chance {progress.left:,}; designs {progress.designs:,}"
-        sys.stderr.write(f"\r\x1b[2K{said}" + ("" if progress.left else "\n"))
-        sys.stderr.flush()
+def _shown_on(progress: "Progress") -> "Callable[[Standing], None]":
+    def watch(standing: "Standing") -> None:
+        what = f"looking for designs that none beats ({standing.designs:,} so far), chips evaluated"
+        progress.count(standing.opened, standing.opened + standing.left, what, at_most=True)
+
+    return watch
 
 
 @answering
@@ -45,6 +48,8 @@ def front(
     workers: Workers = 0,
     settings: Settings = None,
     fresh: Fresh = False,
+    *,
+    progress: "Progress",
 ) -> Answer:
     """Find every design that no other one beats in all of two or three metrics, with a certificate for each.
 
@@ -62,13 +67,16 @@ def front(
     from phaze.search.deadline import left_of
     from phaze.study.load import question_of, study_of
 
-    raw, where = settled(study, model, [*(settings or []), f"search.gap={gap!r}"], fresh)
+    raw, where = settled(study, model, [*(settings or []), f"search.gap={gap!r}"], fresh, progress)
+    progress.step("loading the models' graphs")
     checked = study_of(raw, where)
     asked = asked_of(of, within or [])
     folder = Path(out) if out is not None else Path("runs") / f"{checked.name}-front"
     question = question_of(checked).fronted(asked.document())
     papers, processes = question.papers(toml_text(raw)), workers or os.cpu_count() or 1
-    done = front_in(folder, papers, replace(question.job, limit_s=left_of(time, began)), asked, processes, _tell)
+    done = front_in(
+        folder, papers, replace(question.job, limit_s=left_of(time, began)), asked, processes, _shown_on(progress)
+    )
     write_whole(folder / PAGE, front_page(done.document))
 
     def show(console: "Console") -> None:

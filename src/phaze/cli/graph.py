@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from phaze.graph.ir import Model
     from phaze.graph.sources import Request
+    from phaze.report.progress import Progress
 
 SOURCES = (
     "A name (see phaze models), a phaze.graph/1 file, a config.json of transformers, or path.py:function or "
@@ -60,6 +61,7 @@ def graph(
     check: Check = False,
     tp_plan: TpPlan = None,
     show_plan: ShowPlan = False,
+    progress: "Progress",
 ) -> Answer:
     """Show a model as layers of operators, forward and backward, on one rank.
 
@@ -92,15 +94,14 @@ def graph(
     place = with_plan(model, tp_plan)
     if show_plan:
         return _show_plan(place)
-    traced = _traced(place, request)
+    traced = _traced(place, request, progress)
     return _answer(fuse.fuse(sources.load(request) if traced is None else traced, fusion))
 
 
-def _traced(place: str, request: "Request") -> "Model | None":
+def _traced(place: str, request: "Request", progress: "Progress") -> "Model | None":
     """An own model or a configuration, kept between commands; None for what is built in or a graph."""
     from phaze.graph.supply.point import Point
     from phaze.graph.supply.supply import Traced, supply_of
-    from phaze.report.terminal import tracing
 
     if request.family or (":" not in place and not place.endswith(".json") and "/" not in place and "@" not in place):
         return None
@@ -112,8 +113,9 @@ def _traced(place: str, request: "Request") -> "Model | None":
     point = Point(request.tensor, request.microbatch, length, request.attention, spread)
     if request.microbatch < 1:
         raise InputError("--microbatch", f"{request.microbatch} is not a positive number")
-    for fault in supply.prepare([point], tracing).values():
+    for fault in supply.prepare([point], progress.counting("tracing")).values():
         raise fault
+    progress.clear()
     announce(place, request.sequence)
     return supply.model(point)
 

@@ -1,6 +1,5 @@
 """``phaze plan``: how to split a training job over devices, or what a given split takes."""
 
-import sys
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from phaze.evaluate.training_run import Budget
     from phaze.hardware.calibration import Basis
     from phaze.placement.one.problem import Choice
+    from phaze.report.progress import Progress
 
 Fixed = Annotated[
     str | None, typer.Option("--fixed", help="A run (phaze.run/1) whose plan is priced; - for standard input.")
@@ -102,6 +102,8 @@ def plan(
     html: Html = None,
     perfetto: Perfetto = None,
     tp_plan: TpPlan = None,
+    *,
+    progress: "Progress",
 ) -> Answer:
     """Split a training job over devices: stages, copies, tensor width, microbatch, recompute. Will it fit?
 
@@ -111,7 +113,7 @@ def plan(
     basis: Basis = "datasheet" if datasheet else "calibrated"
     budget = budget_of(tokens, terms)
     if fixed is not None:
-        return _paged(_fixed(fixed, basis, perfetto, budget), html)
+        return _paged(_fixed(fixed, basis, perfetto, budget), html, progress)
     if chip is None or devices is None or batch is None:
         raise InputError("plan", "a job needs a chip, devices and a batch", "add --chip, --devices and --batch")
     from phaze.evaluate.headroom import parse_headroom
@@ -140,7 +142,7 @@ def plan(
         budget=budget,
         fresh=fresh,
     )
-    return _paged(_planned(asked, perfetto), html)
+    return _paged(_planned(asked, perfetto, progress), html, progress)
 
 
 def budget_of(tokens: str | None, terms: str | None) -> "Budget | None":
@@ -156,17 +158,18 @@ def budget_of(tokens: str | None, terms: str | None) -> "Budget | None":
     return Budget(told("--tokens", tokens, parse_tokens), load_run_terms(terms or "default"))
 
 
-def _paged(answer: Answer, html: str | None) -> Answer:
+def _paged(answer: Answer, html: str | None, progress: "Progress") -> Answer:
     """The answer, its page written if one was asked for; where nothing fits there is none, and a line says so."""
     document = answer.documents[0]
     if html is not None and "batch_s" not in document:
-        sys.stderr.write(f"Nothing fits, so there is no plan to make a page of: {html} was not written.\n")
+        progress.say(f"Nothing fits, so there is no plan to make a page of: {html} was not written.\n")
     elif html is not None:
         from pathlib import Path
 
         from phaze.files import write_whole
         from phaze.report.page.plan_page import plan_page
 
+        progress.step("writing the page")
         write_whole(Path(html), plan_page(document, "plan"))
     return answer
 
@@ -229,20 +232,22 @@ def _fixed(path: str, basis: "Basis", perfetto: str | None, budget: "Budget | No
     return Answer((document,), show, 0 if document["feasible"] else 3)
 
 
-def _planned(asked: "Asked", perfetto: str | None) -> Answer:
+def _planned(asked: "Asked", perfetto: str | None, progress: "Progress") -> Answer:
     from phaze.evaluate.answer import planned_document, shortage_document
     from phaze.evaluate.job_file import asked_job
     from phaze.evaluate.levers import sought_levers
     from phaze.evaluate.plan import usual_plans
     from phaze.evaluate.request import request_of
-    from phaze.report.terminal import tracing
 
-    request = request_of(asked, tracing)
+    progress.step("opening the model")
+    request = request_of(asked, progress.counting("tracing"))
+    progress.clear()
     if asked.sizes is None:
         announce(asked.model, asked.sequence)
-    found = _tried(request)
+    found = _tried(request, progress)
     hbm_bytes = request.setting.chip.hbm.size_bytes
     if all(candidate.plan is None for candidate in found):
+        progress.step("looking for what would make it fit")
         short = sought_levers(request, found)
 
         def explain(console: "Console") -> None:
@@ -269,15 +274,14 @@ def _planned(asked: "Asked", perfetto: str | None) -> Answer:
     return Answer((document,), show)
 
 
-def _tried(request: "Request") -> "list[Candidate]":
-    """All candidates, best first, with a line of progress on a terminal."""
+def _tried(request: "Request", progress: "Progress") -> "list[Candidate]":
+    """All candidates, best first."""
     from phaze.evaluate.plan import best_first, candidates, choices
 
     total, found = sum(1 for _ in choices(request)), []
+    progress.count(0, total, "planning choices of width, microbatch and sequence parallelism")
     for candidate in candidates(request):
         found.append(candidate)
-        if sys.stderr.isatty():
-            sys.stderr.write(f"\r{len(found)} of {total} choices planned")
-    if sys.stderr.isatty():
-        sys.stderr.write("\r" + " " * 40 + "\r")
+        progress.count(len(found), total, progress.what)
+    progress.step("comparing plans")
     return best_first(request, found)

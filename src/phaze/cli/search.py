@@ -10,6 +10,7 @@ import typer
 
 from phaze.cli.answer import Answer, answering
 from phaze.cli.tensor_plan import TpPlan, announce, with_plan
+from phaze.report.progress import Progress
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -60,7 +61,11 @@ def _name(models: list[str]) -> str:
 
 
 def settled(
-    study: str | None, models: list[str] | None, settings: list[str], fresh: bool = False
+    study: str | None,
+    models: list[str] | None,
+    settings: list[str],
+    fresh: bool = False,
+    progress: "Progress | None" = None,
 ) -> tuple[dict[str, Any], str]:
     """The plain values of the study that was asked for, and the name to call it by."""
     from phaze.errors import InputError
@@ -73,11 +78,13 @@ def settled(
     else:
         raw, where = default_study(_name(models or [])), "--model"
         raw["models"] = list(models or [])
-    from phaze.report.terminal import tracing
     from phaze.study.own import own_places, with_own_models
 
     set_up = with_settings(raw, settings)
-    found = with_own_models(set_up, where, tracing, fresh)
+    shown = progress or Progress()
+    shown.step("opening the models")
+    found = with_own_models(set_up, where, shown.counting("tracing"), fresh)
+    shown.clear()
     training = set_up.get("training")
     length = training.get("sequence") if isinstance(training, dict) else None
     for place in own_places(set_up):
@@ -114,6 +121,8 @@ def search(
     settings: Settings = None,
     tp_plan: TpPlan = None,
     fresh: Fresh = False,
+    *,
+    progress: "Progress",
 ) -> Answer:
     """Search the best chip and the best placement on it, together, to a proven gap.
 
@@ -124,7 +133,7 @@ def search(
     from phaze.cli.report import write_search_page
     from phaze.documents import dumps
     from phaze.hardware.write import toml_text
-    from phaze.report.search_sheet import live, show_result
+    from phaze.report.search_sheet import show_result, shown_on
     from phaze.search.deadline import left_of
     from phaze.search.engines import engine_of
     from phaze.search.folder import run_in
@@ -142,18 +151,21 @@ def search(
         "training.terms": terms,
     }
     chosen += [f"{key}={dumps(value)}" for key, value in given.items() if value is not None]
-    raw, where = settled(study, [with_plan(name, tp_plan) for name in model or []], chosen, fresh)
+    raw, where = settled(study, [with_plan(name, tp_plan) for name in model or []], chosen, fresh, progress)
+    progress.step("loading the models' graphs")
     checked = study_of(raw, where)
     folder = Path(out) if out is not None else Path("runs") / checked.name
     question = question_of(checked)
     loaded_s = monotonic() - began
     job = replace(question.job, limit_s=left_of(time, began))
+    progress.step("bounding every chip of the space")
     with engine_of(engine, address, workers, os.cpu_count() or 1) as crew:
-        done = run_in(folder, question.papers(toml_text(raw)), job, crew, live())
+        done = run_in(folder, question.papers(toml_text(raw)), job, crew, shown_on(progress))
     work = done.state.known.sentence
     if time is not None and done.state.stopped:  # the page takes its own time
         work = f"{_stopped(time, loaded_s, folder)} {work}"
     else:
+        progress.step("writing the page")
         write_search_page(folder)
 
     def show(console: "Console") -> None:

@@ -10,13 +10,15 @@ from phaze.cli.search import Fresh, Settings, settled
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from phaze.report.progress import Progress
+
 app = typer.Typer(no_args_is_help=True, help="Check a study without searching it.")
 File = Annotated[str, typer.Argument(help="A study (phaze.study/1); - reads it from standard input.")]
 
 
 @app.command()
 @answering
-def check(file: File, settings: Settings = None, fresh: Fresh = False) -> Answer:
+def check(file: File, settings: Settings = None, fresh: Fresh = False, *, progress: "Progress") -> Answer:
     """Check a study: its file, every name in it, and how large the search would be.
 
     Example: phaze study check examples/quickstart.toml --set objective.kind=energy_delay
@@ -25,7 +27,8 @@ def check(file: File, settings: Settings = None, fresh: Fresh = False) -> Answer
     from phaze.search.shortage import no_chip
     from phaze.study.load import job_of, study_of
 
-    raw, where = settled(file, None, settings or [], fresh)
+    raw, where = settled(file, None, settings or [], fresh, progress)
+    progress.step("counting the chips of the space")
     checked = study_of(raw, where)
     job = job_of(checked)
     kept = kept_of(job.space)

@@ -1,7 +1,6 @@
 """``phaze sweep``: the certified best along a range of one value of a study."""
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,16 +12,12 @@ from phaze.cli.search import Address, Engine, Fresh, Model, Settings, Study, set
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from phaze.report.progress import Progress
+
 Range = Annotated[str, typer.Option("--over", help="key=low..high or key=a,b,c: a value of the study, and its range.")]
 Points = Annotated[int, typer.Option("--points", help="How many values of a range, evenly spaced by ratio.")]
 Out = Annotated[str | None, typer.Option("--out", help="The folder of the sweep; runs/<name>-sweep if not given.")]
 Workers = Annotated[int, typer.Option("--workers", help="Processes; 0 takes one for each core.")]
-
-
-def _tell(at: int, of: int, value: str) -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[2Kpoint {at + 1} of {of}: {value}")
-        sys.stderr.flush()
 
 
 def _show(console: "Console", document: dict[str, Any], folder: Path) -> None:
@@ -58,6 +53,8 @@ def sweep(
     address: Address = None,
     settings: Settings = None,
     fresh: Fresh = False,
+    *,
+    progress: "Progress",
 ) -> Answer:
     """Search along a range: the best chip and placement, certified, for each value of one key of a study.
 
@@ -71,13 +68,16 @@ def sweep(
     from phaze.sweep.over import over_of
     from phaze.sweep.run import sweep as sweep_points
 
-    raw, where = settled(study, model, settings or [], fresh)
+    raw, where = settled(study, model, settings or [], fresh, progress)
     axis = over_of(over, raw, where, points)
     folder = Path(out) if out is not None else Path("runs") / f"{raw['name']}-sweep"
+
+    def tell(at: int, of: int, value: str) -> None:
+        progress.count(at, of, f"searching at {axis.key} = {value}, points done")
+
     with engine_of(engine, address, workers, os.cpu_count() or 1) as crew:
-        document = sweep_points(folder, raw, where, axis, crew, _tell)
-    if sys.stderr.isatty():
-        sys.stderr.write("\n")
+        document = sweep_points(folder, raw, where, axis, crew, tell)
+    progress.step("writing the page")
     write_whole(folder / "sweep.html", sweep_page(document))
 
     def show(console: "Console") -> None:

@@ -13,6 +13,8 @@ from phaze.cli.answer import Answer, answering
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from phaze.report.progress import Progress
+
 Run = Annotated[str, typer.Argument(help="The folder of a run, or of a front.")]
 All = Annotated[bool, typer.Option("--all", help="Prove every chip anew instead of a sample.")]
 Sample = Annotated[int, typer.Option("--sample", help="How many chips that were not opened are proved anew.", min=1)]
@@ -42,7 +44,9 @@ def _document(path: Path, schema: str, needed: tuple[str, ...]) -> tuple[dict[st
     return raw, text
 
 
-def _verified(folder: Path, result: dict[str, Any], text: str, sample: tuple[int | None, int]) -> Verified:
+def _verified(
+    folder: Path, result: dict[str, Any], text: str, sample: tuple[int | None, int], progress: "Progress"
+) -> Verified:
     from phaze.search.baseline import scale_for
     from phaze.search.certificate import certificate_of
     from phaze.search.chips import open_space
@@ -77,7 +81,11 @@ def _verified(folder: Path, result: dict[str, Any], text: str, sample: tuple[int
         wrong = check_result(plain, text, result, answer, (certificate, code))
         if wrong:
             return Verified(wrong)
-        found = prove_rows(plain, closed, evaluated, score, sample, result.get("provisional") is True)
+
+        def watch(done: int, total: int) -> None:
+            progress.count(done, total, "proving chips anew")
+
+        found = prove_rows(plain, closed, evaluated, score, sample, result.get("provisional") is True, watch)
         return Verified(found.wrong, found.proved, found.rows)
     except READING as fault:
         return Verified([f"the result cannot be read ({type(fault).__name__}: {fault})"])
@@ -140,7 +148,7 @@ def _sentence(run: str, found: Verified, result: dict[str, Any], seed: int) -> s
 
 
 @answering
-def verify(run: Run, every: All = False, sample: Sample = 200, seed: Seed = None) -> Answer:
+def verify(run: Run, every: All = False, sample: Sample = 200, seed: Seed = None, *, progress: "Progress") -> Answer:
     """Check a run again by the plain path: its answer fully, and the bounds of a sample of its chips or of all.
 
     Exit code 0: nothing is wrong with what was checked; 1: something is. Example: phaze verify runs/bert-large --all
@@ -148,6 +156,7 @@ def verify(run: Run, every: All = False, sample: Sample = 200, seed: Seed = None
     from phaze.errors import InputError
     from phaze.search.result import SCHEMA
 
+    progress.step("checking the answer")
     folder = Path(run)
     drawn = secrets.randbelow(1 << 32) if seed is None else seed
     chosen = (None if every else sample, drawn)
@@ -162,7 +171,7 @@ def verify(run: Run, every: All = False, sample: Sample = 200, seed: Seed = None
     else:
         needed = ("chip", "models", "objective", "certificate", "study_digest", "code_digest")
         result, text = _document(folder / "result.json", SCHEMA, needed)
-        found = _verified(folder, result, text, chosen)
+        found = _verified(folder, result, text, chosen, progress)
     complete = found.proved == found.rows
     document = {
         "run": run,

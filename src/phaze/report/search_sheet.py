@@ -1,6 +1,5 @@
 """A search for the terminal: the line that is live while it runs, and its answer."""
 
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,29 +14,20 @@ from phaze.report.answer_words import (
     shipped_words,
     warning_words,
 )
+from phaze.report.progress import Progress
 from phaze.report.run_sheet import batch_text, flops_text, left_text, mfu_text, rate_text, training_rows
 from phaze.report.terminal import bar, facts, paragraph, table
 from phaze.search.state import Standing
 from phaze.units import show
 
 
-def live_line(standing: Standing) -> str:
-    """Where a search is, in one line."""
-    closed = f"closed by bound {standing.bound:,}, memory {standing.memory:,}, evaluated {standing.evaluated:,}"
-    proof = f"best {standing.best:.6g}, bound {standing.lower:.6g}, gap {standing.gap:.4%}"
-    return f"{closed}; open {standing.open:,}; {proof}"
-
-
-def live() -> Callable[[Standing], None] | None:
-    """What prints progress on a terminal; nothing when standard error is none."""
-    if not sys.stderr.isatty():
-        return None
+def shown_on(progress: Progress) -> Callable[[Standing], None]:
+    """What shows how far a search is: every chip that is still open may turn out to be closed by a bound."""
 
     def watch(standing: Standing) -> None:
-        sys.stderr.write(f"\r\x1b[2K{live_line(standing)}")
-        if standing.open == 0:
-            sys.stderr.write("\n")
-        sys.stderr.flush()
+        gap = f"gap {standing.gap:.3%}" if standing.best < float("inf") else "nothing fits yet"
+        what = f"searching ({gap}, {standing.bound:,} pruned by bound), chips evaluated"
+        progress.count(standing.evaluated, standing.evaluated + standing.open, what, at_most=True)
 
     return watch
 

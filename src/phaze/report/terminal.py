@@ -1,6 +1,5 @@
 """Tables and bars for the terminal, 80 columns wide and plain enough to paste into a mail."""
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import fill
 
@@ -58,12 +57,3 @@ def shares(console: Console, title: str, parts: Mapping[str, float], unit: str, 
         share = value / total if total else 0.0
         drawn = bar(value / largest if largest else 0.0, width)
         console.print(f"  {escape(name.replace('_', ' ')):<16}{drawn} {value:>7.1f} {unit} {share:>4.0%}", markup=False)
-
-
-def tracing(done: int, total: int, what: str) -> None:
-    """A line of progress on standard error while a model is traced: in place on a terminal, else every tenth."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[2Ktraced {done} of {total}: {what}" if done < total else "\r\x1b[2K")
-    elif done == total or done % 10 == 0:
-        sys.stderr.write(f"traced {done} of {total}\n")
-    sys.stderr.flush()

@@ -11,7 +11,7 @@ equal stages: no bound and nothing of a search, and near enough that a chip bett
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -139,6 +139,13 @@ def pick(rows: Sequence[Closed], estimate: Floats, count: int | None, seed: int)
     return [rows[at] for at in chosen]
 
 
+Watch = Callable[[int, int], None]
+
+
+def _unwatched(done: int, total: int) -> None:
+    pass
+
+
 @dataclass(frozen=True, slots=True)
 class Proved:
     """What checking found: objections, and how many rows of how many were proved anew."""
@@ -155,11 +162,13 @@ def prove_rows(
     best: float,
     sample: tuple[int | None, int],
     provisional: bool = False,
+    watch: Watch = _unwatched,
 ) -> Proved:
     """Bounds of chips that were not opened and scores of those that were, a batch at a time until one is wrong.
 
     ``sample`` are how many (None: all) and its seed; of the opened ones a twentieth. Memory is known of all. A chip
-    that was opened may be better than an answer that says of itself that it is ``provisional``.
+    that was opened may be better than an answer that says of itself that it is ``provisional``. ``watch`` sees how
+    many of how many are done.
     """
     count, seed = sample
     bounds = [one for one in closed if one.reason in ("bound", "open", "failed")]
@@ -173,4 +182,5 @@ def prove_rows(
         wrong, proved = check_bounds(plain, rows, best), proved + len(rows)
         if wrong:
             return Proved(wrong, proved, total)
+        watch(proved, len(some) + len(exact))
     return Proved(check_evaluated(plain, exact, entries, 0.0 if provisional else best), proved + len(exact), total)
