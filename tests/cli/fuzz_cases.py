@@ -33,6 +33,8 @@ RUN: dict[str, Any] = {
     "chip": "a100-40gb", "cluster": "selene", "stack": "megatron-2021", "devices": 8, "batch": 64,
     "plan": {"tensor": 1, "pipeline": 2, "data": 4, "microbatch": 2, "recompute": "full", "zero": 1, "chunks": 1},
 }  # fmt: skip
+# A model that does not fit: its plan has a shortage.
+LARGE = {"hidden": 8192, "layers": 8, "heads": 64, "vocabulary": 51200, "sequence": 2048}
 ROWS = (
     "id,model,hidden,layers,heads,vocabulary,sequence,chip,cluster,stack,devices,batch,tensor,pipeline,data,microbatch,"
     "chunks,recompute,sequence_parallel,zero,seconds,memory_gib,source\n"
@@ -122,6 +124,7 @@ def _single_rows(folder: Path) -> list[Row]:
         (f"calibrate {f}/measured.csv --chip a100-80gb --out {f}/fitted.toml", "measured.csv", 10),
         (f"study check {f}/study.toml", "study.toml", 20), (f"study check {f}/clustered.toml", "clustered.toml", 10),
         (f"report {f}/plan.json --out {f}/plan.html", "plan.json", 15),
+        (f"report {f}/short.json --out {f}/plan.html", "short.json", 8), (f"api load {f}/short.json", "short.json", 5),
         *((f"export {f}/plan.json --to {to}", "plan.json", 5) for to in ("csv", "megatron", "torchtitan", "perfetto")),
         *((plan, file, 10) for file in ("chip.toml", "cluster.toml", "stack.toml")),
         *((plan.replace("/stack.toml", "/own.toml"), "own.toml", weight) for weight in (10,)),
@@ -174,6 +177,9 @@ def _write_files(folder: Path) -> None:
     profile = json.loads((ROOT / "examples" / "profile.json").read_text())
     put("profile.json", json.dumps({**profile, "widths": {"1": profile["widths"]["1"]}, "devices": 8}))
     put("clustered.json", json.dumps(random_profile(CLUSTER_SEED)))
+    large = {**RUN, "gpt": LARGE, "plan": {**RUN["plan"], "recompute": "none", "zero": 0}}
+    put("large.json", json.dumps(large))
+    put("short.json", answer_of("plan", "--fixed", str(folder / "large.json"), "--json", code=3))
     put("plan.json", answer_of(*PLAN.split(), "--json"))
 
 

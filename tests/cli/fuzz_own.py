@@ -47,13 +47,13 @@ def build(microbatch=1, sequence=16):
 """
 
 
-def _start(self: Tracer) -> Mapping[str, Any]:
+def _start(self: Tracer, plan: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
     from phaze.graph.torch.worker import Bench
 
     if "bench" not in self.opened:
         bench = Bench()
         self.opened = {"bench": bench}
-        self.opened = {**self.ask({"open": self.model}, self.limit_s), "bench": bench}
+        self.opened = {**self.ask({"open": self.model, "plan": plan}, self.limit_s), "bench": bench}
     return self.opened
 
 

@@ -20,10 +20,10 @@ class Row:
     copied: str = ""
 
 
-def answer_of(*arguments: str) -> str:
-    """What a command prints that must have an answer."""
+def answer_of(*arguments: str, code: int = 0) -> str:
+    """What a command prints that must end with this exit code."""
     wrong = io.StringIO()
     with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(wrong):
-        code = exit_code_of(app, list(arguments))
-    assert code == 0, (arguments, wrong.getvalue())
+        found = exit_code_of(app, list(arguments))
+    assert found == code, (arguments, wrong.getvalue())
     return said.getvalue()

@@ -69,7 +69,7 @@ def _wrong_words(arguments: Sequence[str], code: int, said: str, wrong: str) -> 
         return f"exit code {code}: {wrong[:300]}"
     told = [line for line in wrong.splitlines() if line.startswith("phaze: ")]
     several = arguments[0] in ("place", "schedule")  # a sentence for each file
-    quiet = code == 0 or answered or (code == 2 and "--check" in arguments and said)
+    quiet = code == 0 or answered or (code == 3 and said) or (code == 2 and "--check" in arguments and said)
     if "Traceback" in wrong or "Warning" in wrong or not (quiet or len(told) == 1 or (several and told)):
         return f"standard error: {wrong[:300]}"
     if "--json" not in arguments:
@@ -118,8 +118,9 @@ def fault_in(arguments: Sequence[str], given: str = "") -> str:
         return f"it hangs: more than {MOST_S} s"
     except BaseException as fault:
         return f"it raised {type(fault).__name__}: {fault}"
-    if warned:
-        return f"it warned: {warned[0].message} ({warned[0].filename}:{warned[0].lineno})"
+    for one in warned:
+        if "/phaze/graph/torch/" not in one.filename:  # PyTorch may warn of a user's own code
+            return f"it warned: {one.message} ({one.filename}:{one.lineno})"
     if orders := ORDERS & {*said.getvalue(), *wrong.getvalue()}:
         return f"it printed characters that a terminal obeys: {sorted(orders)}"
     return _wrong_words(arguments, code, said.getvalue(), wrong.getvalue())

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from phaze import api
 from phaze.cli import commands
 from phaze.cli.answer import exit_code_of
 from phaze.cli.main import app
@@ -109,6 +110,10 @@ def test_a_run_with_a_broken_result_is_not_compared(phaze: Any, tmp_path: Path) 
     run = small_run(tmp_path)
     result = run / "result.json"
     good = json.loads(result.read_text())
+    result.write_text(dumps({**good, "objective": {**good["objective"], "score": 1e-308}}))
+    _refused(phaze("report", run), "score")
+    result.write_text(dumps({**good, "cluster": "a"}))
+    _refused(phaze("report", run), "cluster")
     changes: list[dict[str, Any]] = [{"number": 10**6}, {"hbm_bytes": "a"}]
     edited = [dumps({**good, "chip": {**good["chip"], **change}}) for change in changes]
     for text in ("{", '{"chip": 3}', *edited):
@@ -198,6 +203,24 @@ def test_a_plan_of_more_layers_than_its_model_has_is_refused(phaze: Any, plan: d
     path.write_text(json.dumps({**plan, "stages": [*stages, more]}))
     for command in (("report", path), ("export", path, "--to", "perfetto")):
         _refused(phaze(*command), "layers")
+
+
+def test_a_plan_without_what_is_printed_of_it_is_not_loaded(plan: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(plan))
+    assert repr(api.load(path))
+    short = {"stage": 0, "missing_bytes": 1.0, "needed_bytes": 2.0, "available_bytes": 1.0, "terms": {}}
+    rows = [{key: value for key, value in row.items() if key != "slower"} for row in plan["alternatives"]]
+    spoiled: tuple[dict[str, Any], ...] = (
+        *({key: value for key, value in plan.items() if key != gone} for gone in ("zero", "feasible", "choices")),
+        {**plan, "alternatives": rows},
+        {**plan, "shortage": short},
+        {**plan, "shortage": {**short, "levers": {"devices": "many"}}},
+    )
+    for document in spoiled:
+        path.write_text(json.dumps(document))
+        with pytest.raises(InputError):
+            api.load(path)
 
 
 def test_a_text_that_a_terminal_would_obey_is_refused(phaze: Any, tmp_path: Path) -> None:

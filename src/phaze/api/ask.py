@@ -29,6 +29,7 @@ from phaze.evaluate.headroom import USUAL_HEADROOM
 from phaze.evaluate.job_file import asked_job, reopened, run_job
 from phaze.evaluate.levers import sought_levers
 from phaze.evaluate.plan import best_first, candidates, usual_plans
+from phaze.evaluate.plan_file import require_shown_plan
 from phaze.evaluate.request import Asked, AskedAttention, request_of
 from phaze.evaluate.run_file import job_of as run_job_of
 from phaze.evaluate.training_run import Budget
@@ -308,4 +309,5 @@ def load(path: str | Path) -> Searched | Planned:
     if Path(path).is_dir():
         return searched(read_result(Path(path)), Path(path))
     document, where = read_plan(str(path))
+    require_shown_plan(document, where)
     return _planned(document, reopened(document, where).setting.chip.hbm.size_bytes)

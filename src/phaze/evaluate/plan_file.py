@@ -12,6 +12,8 @@ from pydantic import ConfigDict, Field, model_validator
 from phaze.documents import Count, Document, NonNegative, Positive, check
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
+# What a shortage of memory is made of.
+TERMS = ("parameters", "gradients", "optimizer", "activations", "in_flight", "reserve")
 
 
 class Loose(Document):
@@ -76,6 +78,7 @@ class SplitTable(Loose):
 class AlternativeTable(SplitTable):
     """One of the best different plans."""
 
+    slower: Number
     microbatch: Count
     chunks: Count = 1
     zero: Annotated[int, Field(ge=0, le=3)] = 0
@@ -101,6 +104,13 @@ class ShortageTable(Loose):
     available_bytes: NonNegative
     terms: dict[str, NonNegative]
     levers: dict[str, float | str | None] | None = None
+
+    @model_validator(mode="after")
+    def _numbers(self) -> "ShortageTable":
+        for name in ("hbm_bytes", "devices", "tensor", "zero"):
+            if isinstance((self.levers or {}).get(name), str):
+                raise ValueError(f"the lever {name} is no number")
+        return self
 
 
 class TrainingRunTable(Loose):
@@ -149,6 +159,84 @@ class JobPlanTable(PlanTable, FiguresTable):
     job: dict[str, Any]
 
 
+class ShownSplit(SplitTable):
+    """A split beside a plan that is printed."""
+
+    slower: Number
+
+
+class ShownAlternative(AlternativeTable):
+    """An alternative to a plan that is printed."""
+
+    chunks: Count
+    zero: Annotated[int, Field(ge=0, le=3)]
+    attention: str
+
+
+class ShownCluster(Loose):
+    """The network of a plan that is printed."""
+
+    label: str
+    links: str | None
+
+
+class BandTable(Loose):
+    """How far an estimate of memory may be off."""
+
+    median: NonNegative
+    ninetieth: NonNegative
+
+
+class LeftTable(Loose):
+    """What a plan leaves of a device's memory."""
+
+    left_bytes: Number
+    left_share: Number
+    headroom: NonNegative
+    band: BandTable
+
+
+class ChoicesTable(Loose):
+    """How many choices were tried."""
+
+    tried: Annotated[int, Field(ge=0)]
+    fitting: Annotated[int, Field(ge=0)]
+
+
+class ShownShortage(ShortageTable):
+    """A shortage that is printed: every term of it."""
+
+    @model_validator(mode="after")
+    def _terms(self) -> "ShownShortage":
+        missing = [name for name in TERMS if name not in self.terms]
+        if missing:
+            raise ValueError(f"the term {missing[0]} is missing")
+        return self
+
+
+class ShownPlanTable(JobPlanTable):
+    """A plan of a job with everything that the terminal shows of it."""
+
+    chunks: Count
+    zero: Annotated[int, Field(ge=0, le=3)]
+    sequence_parallel: bool
+    attention: str
+    cluster: ShownCluster
+    memory_left: LeftTable
+    alternatives: list[ShownAlternative] | None = None  # type: ignore[assignment]
+    rule_of_thumb: ShownSplit | None = None
+    experts: ShownSplit | None = None
+    shortage: ShownShortage | None = None
+    choices: ChoicesTable | None = None
+    feasible: bool
+
+    @model_validator(mode="after")
+    def _counted(self) -> "ShownPlanTable":
+        if self.alternatives and self.choices is None:
+            raise ValueError("there are alternatives and no choices")
+        return self
+
+
 def require_plan(document: Mapping[str, Any], where: str) -> None:
     """Refuse what is no plan."""
     check(PlanTable, document, where)
@@ -157,3 +245,8 @@ def require_plan(document: Mapping[str, Any], where: str) -> None:
 def require_job_plan(document: Mapping[str, Any], where: str) -> None:
     """Refuse what is no plan of a job."""
     check(JobPlanTable, document, where)
+
+
+def require_shown_plan(document: Mapping[str, Any], where: str) -> None:
+    """Refuse what cannot be printed as a plan of a job."""
+    check(ShownPlanTable, document, where)

@@ -5,11 +5,11 @@ from typing import Any
 
 from rich.console import Console
 
+from phaze.evaluate.plan_file import TERMS
 from phaze.evaluate.utilisation import WORDS
 from phaze.report.terminal import bar, facts, paragraph, table
 from phaze.units import show, show_count
 
-TERMS = ("parameters", "gradients", "optimizer", "activations", "in_flight", "reserve")
 SHOWN_STAGES = 16
 
 

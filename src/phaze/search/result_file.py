@@ -10,6 +10,7 @@ from phaze.errors import InputError
 from phaze.evaluate.plan_file import FiguresTable, Loose, Number, PlanTable
 from phaze.files import read_text
 from phaze.search.chips import SpaceChips
+from phaze.search.evaluation import LEAST, MOST
 from phaze.search.folder import RESULT
 from phaze.search.result import SCHEMA
 from phaze.search.task import Job
@@ -47,7 +48,7 @@ class ObjectiveTable(Loose):
     """What was minimised."""
 
     kind: str
-    score: Number
+    score: Annotated[float, Field(ge=LEAST, le=MOST)]
 
 
 class NearTable(Loose):
@@ -122,6 +123,7 @@ class ResultFile(Loose):
     models: Annotated[list[ModelTable], Field(min_length=1)]
     objective: ObjectiveTable
     setting: SettingTable
+    cluster: dict[str, Any] | None = None
     plausibility: PlausibilityTable
     provisional: Literal[True] | None = None
     certificate: CertificateTable

@@ -18,7 +18,7 @@ from phaze.report.page.floors import floors
 from phaze.search.bound import CHEAP, layer_bounds
 from phaze.search.chips import SpaceChips
 from phaze.search.closed import REASONS
-from phaze.search.evaluation import Evaluated
+from phaze.search.evaluation import LEAST, MOST, Evaluated
 from phaze.search.journal import Closed
 from phaze.search.owned import design_watts, making_usd
 from phaze.search.task import Job
@@ -88,7 +88,7 @@ def cloud_of(
     scores, exact = _scores(job, opened, closed, evaluated)
     best, score = int(result["chip"]["number"]), float(result["objective"]["score"])
     scores[best], exact[best] = score, True
-    there = np.flatnonzero(np.isfinite(scores) & (scores > 0))
+    there = np.flatnonzero((scores >= LEAST) & (scores <= MOST))
     if _plain(job):
         heights = Scale(
             "throughput, sequences/s (points: at most)", "sequences/s", job.models[0].training.batch / scores[there]
