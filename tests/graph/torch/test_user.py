@@ -374,6 +374,27 @@ def test_what_has_no_gradient_counts_where_it_is_made_whoever_reads_it(tmp_path:
     assert adds.count("add") == (3 if way == "changed" else 0)
 
 
+def test_a_table_made_anew_for_every_block_stays_in_the_order_of_the_code(tmp_path: Path) -> None:
+    body = """
+    class Block(Mixer):
+        def forward(self, x, table):
+            return super().forward(x) * table
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.blocks = nn.ModuleList(Block(16) for _ in range(4))
+        def forward(self, x):
+            for block in self.blocks:
+                x = block(x, torch.arange(16).cos().to(x.dtype))
+            return x.sum()
+    def make():
+        return Net(), torch.randn(2, 8, 16)
+    """
+    model = traced(tmp_path, body)
+    ahead = {(edge.source, edge.target) for edge in model.edges}
+    assert len(model.calls) == 9 and {(n, n + 1) for n in range(1, 8)} <= ahead
+
+
 SIDEWAYS = """
 class Block(nn.Module):
     kept = None

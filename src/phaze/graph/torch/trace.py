@@ -254,7 +254,20 @@ def _edges(walk: Walk, call_of: dict[int, int]) -> tuple[Edge, ...]:
         if region.number in call_of:
             for storage, _ in region.outputs:
                 maker.setdefault(storage, region.number)
+    _in_order(
+        found, [call_of[r.number] for r in walk.regions if r.module is None and r.number in call_of], len(call_of)
+    )
     return tuple(Edge(source, target, *sizes) for (source, target), sizes in sorted(found.items()))
+
+
+def _in_order(found: dict[tuple[int, int], list[int]], parts: Sequence[int], calls: int) -> None:
+    """A part between blocks that depends on no parameter (a table of positions, made anew for each block) has no edge,
+    and would lie beside all blocks: it stays where the code runs it, by edges of no bytes."""
+    for part in parts:
+        if part > 0 and all(target != part for _, target in found):
+            found[part - 1, part] = [0, 0]
+        if part < calls - 1 and all(source != part for source, _ in found):
+            found[part, part + 1] = [0, 0]
 
 
 def _ties(walk: Walk, weights: Weights, call_of: dict[int, int]) -> tuple[Tie, ...]:
