@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from phaze.placement.cluster_problem import ClusterProblem
     from phaze.placement.one.problem import Plan, Problem
     from phaze.placement.shortage import Shortage
 
@@ -67,7 +66,7 @@ def place(files: Files, perfetto: Perfetto = None) -> Answer:
     return Answer(tuple(documents), show, 2 if bad else 3 if infeasible else 0)
 
 
-def write_trace(path: str, plans: "Sequence[tuple[str, Problem | ClusterProblem, Plan]]") -> None:
+def write_trace(path: str, plans: "Sequence[tuple[str, Problem, Plan]]") -> None:
     """Write the timelines of plans to a file for ui.perfetto.dev."""
     from pathlib import Path
 

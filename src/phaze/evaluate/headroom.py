@@ -38,11 +38,6 @@ def parse_headroom(text: str, where: str) -> float:
     return require_headroom(share, where)
 
 
-def to_fill(hbm_bytes: float, headroom: float) -> float:
-    """Bytes of a device that a plan may fill."""
-    return hbm_bytes * (1 - headroom)
-
-
 def memory_left(stages: Sequence[Mapping[str, Any]], hbm_bytes: float, headroom: float) -> dict[str, Any]:
     """What the fullest stage of a plan leaves of a device, and how far that may be off, as plain values."""
     fullest = max(stage["memory_bytes"] for stage in stages)

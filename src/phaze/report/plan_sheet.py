@@ -6,7 +6,6 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.markup import escape
 
-from phaze.placement.cluster_problem import ClusterProblem
 from phaze.placement.one.problem import Problem
 from phaze.placement.problem import Plan, Stage
 from phaze.placement.shortage import Levers, Shortage
@@ -67,7 +66,7 @@ def _inside(plan: Plan) -> str:
     return texts[plan.order] if len(plan.stages) > 1 and plan.data > 1 else ""
 
 
-def _show_plan(console: Console, path: str, problem: Problem | ClusterProblem, plan: Plan) -> None:
+def _show_plan(console: Console, path: str, problem: Problem, plan: Plan) -> None:
     used = plan.data * sum(stage.devices for stage in plan.stages)
     proof = "nothing is faster" if plan.lower_bound_s >= plan.batch_s else f"not below {show(plan.lower_bound_s, 's')}"
     rounds = -(-problem.microbatches // plan.data)
@@ -114,7 +113,7 @@ def show_shortage(console: Console, path: str, shortage: Shortage, tried: bool =
     console.print(facts(_lever_rows(shortage.levers, tried)))
 
 
-def show_answer(console: Console, path: str, problem: Problem | ClusterProblem, found: Plan | Shortage) -> None:
+def show_answer(console: Console, path: str, problem: Problem, found: Plan | Shortage) -> None:
     """Print a plan or a shortage."""
     if isinstance(found, Shortage):
         show_shortage(console, path, found)
