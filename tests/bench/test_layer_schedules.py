@@ -18,14 +18,18 @@ import numpy as np
 import pytest
 
 from phaze.cost.parts import ChipArrays
-from phaze.evaluate.flow import prepare
-from phaze.evaluate.passes import Pass, problem_on, table_of, times_on
+from phaze.evaluate.flow import published_stack
+from phaze.evaluate.ruled_pass import RuledPass, Times, ruled_pass, work_times
+from phaze.evaluate.serial import Machine
+from phaze.graph.fuse import fuse_layer
 from phaze.graph.zoo import entry_of, load_model
+from phaze.hardware.calibration import IDEAL
+from phaze.hardware.library import load_cluster
 from phaze.schedule.bounds import chip_bounds, lower_bound
 from phaze.schedule.order import contract, series
 from phaze.schedule.part import part_of
 from phaze.schedule.problem import Core, Operator, Problem
-from phaze.schedule.rules import Rules
+from phaze.schedule.rules import RULE, Rules
 from phaze.schedule.solve import solve
 from phaze.search.keep import chips_of
 from phaze.search.space import load_space
@@ -97,7 +101,6 @@ MODELS = (
     "bert-large", "gpt2-xl", "opt-350m", "llama2-7b", "megatron-bert-large", "megatron-gpt2-54", "megatron-gpt2-72",
     "gpt3-175b", "llama3-8b", "llama3-70b", "mixtral-8x7b", "t5-large", "vit-large",
 )  # fmt: skip
-LINK = 4.0 * 2**30
 CHIPS = 200
 
 
@@ -107,22 +110,29 @@ def _drawn_chips(count: int) -> ChipArrays:
     return everything.taken(np.sort(np.random.default_rng(2024).choice(len(everything), count, replace=False)))
 
 
-def traced_passes(name: str, width: int) -> list[tuple[str, Pass]]:
+def traced_passes(name: str, width: int) -> list[tuple[str, RuledPass]]:
     """Forward and backward of every layer of a model that stands in it more than once."""
-    model = prepare(load_model(name, width, 1), LINK)
+    model, machine = load_model(name, width, 1), Machine(load_cluster("paper-flat"), published_stack(), "ideal")
     found = []
     for at, layer in enumerate(model.layers):
-        if model.calls.count(at) > 1:
-            found += [(f"{layer.name} forward", layer.forward), (f"{layer.name} backward", layer.backward)]
+        if model.count(at) > 1:
+            fused = fuse_layer(layer, machine.stack.fusion)
+            found += [
+                (f"{layer.name} forward", ruled_pass(fused.forward, machine, RULE["icml24"])),
+                (f"{layer.name} backward", ruled_pass(fused.backward, machine, RULE["icml24"], backward=True)),
+            ]
     return found
 
 
-def problems_on(one: Pass, chips: ChipArrays) -> list[tuple[str, Problem]]:
+def times_on(one: RuledPass, chips: ChipArrays) -> Times:
     """A pass on every chip."""
-    singles, spreads = times_on(one, table_of([one], chips), 0)
-    cores = [(int(t), int(v)) for t, v in zip(chips.tensor_cores, chips.vector_cores, strict=True)]
-    times = zip(singles.T.tolist(), spreads.T.tolist(), cores, strict=True)
-    return [(str(at), problem_on(one, single, spread, both)) for at, (single, spread, both) in enumerate(times)]
+    return one.times(work_times(one.works, chips, IDEAL, one.rule), 0, chips)
+
+
+def problems_on(one: RuledPass, chips: ChipArrays) -> list[tuple[str, Problem]]:
+    """The scheduling problem of a pass on every chip."""
+    times = times_on(one, chips)
+    return [(str(chip), one.problem(times, chip)) for chip in range(len(chips))]
 
 
 def test_traced_layers_on_chips_of_the_paper() -> None:
@@ -141,16 +151,13 @@ def test_bounds_of_traced_layers_on_all_chips_of_the_paper() -> None:
     chips = paper_chips()
     for name in ("llama2-7b", "mixtral-8x7b", "t5-large"):
         layer, one = traced_passes(name, 4)[-1]
-        singles, spreads = times_on(one, table_of([one], chips), 0)
-        tensor, vector = (np.asarray(c, np.int64) for c in (chips.tensor_cores, chips.vector_cores))
-        order = contract(problem_on(one, singles[:, 0].tolist(), spreads[:, 0].tolist(), (1, 1)))
-        of = list(order.operators)
-        kinds = [one.cores[i] for i in of]
-        chip_bounds("icml24", kinds, order.below, singles[of, :2], spreads[of, :2], tensor[:2], vector[:2])
+        times = times_on(one, chips)
+        few = chips.taken(np.arange(2))
+        one.bound(times_on(one, few))
         start = time.process_time()
-        chip_bounds("icml24", kinds, order.below, singles[of], spreads[of], tensor, vector)
+        one.bound(times)
         seconds = time.process_time() - start
-        print(f"bounds of {name} 4 {layer} ({len(of)}) on {len(chips):,} chips: {seconds:.2f} s   budget 1")
+        print(f"bounds of {name} 4 {layer} ({len(one.units)}) on {len(chips):,} chips: {seconds:.2f} s   budget 1")
 
 
 @pytest.mark.parametrize("rules", ["icml24", "overlap"])

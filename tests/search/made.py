@@ -11,6 +11,7 @@ from phaze import documents
 from phaze.cost.mapping import product
 from phaze.cost.vector import Moved, VectorWork
 from phaze.cost.work import CollectiveWork, Work
+from phaze.evaluate.flow import published_stack
 from phaze.evaluate.layer_times import RuledLayer
 from phaze.evaluate.ruled_pass import RuledPass, Unit
 from phaze.evaluate.serial import Machine
@@ -30,7 +31,6 @@ from phaze.search.reference import value_on
 from phaze.search.space import Space, SpaceFile, space_from
 from phaze.search.state import State
 from phaze.search.task import Job, ModelTask, Training, networks_of, task_of, with_links
-from phaze.study.settings import published_stack
 
 MIB, GIB = 2**20, 2**30
 CHOICES: tuple[Recompute, ...] = ("none", "full")

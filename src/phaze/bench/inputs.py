@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from phaze.cost.mapping import Product, TensorPart, product
-from phaze.cost.parts import chip_arrays, tensor_parts
+from phaze.cost.parts import tensor_parts
 from phaze.cost.products import TensorParts
-from phaze.evaluate.flow import Training, graph_of, layer_schedules, placement_of, prepare, seconds_of
-from phaze.evaluate.passes import passes_of, problem_on, table_of, times_on
+from phaze.evaluate.flow import PlacementJob, placed_layers, published_stack
+from phaze.evaluate.flow import placement_problem as problem_of
+from phaze.evaluate.layers import Setting, layer_costs, pass_problem
 from phaze.graph.fuse import Fusion, fuse
 from phaze.graph.ir import Model
 from phaze.graph.zoo import load_family, load_model
@@ -70,8 +71,9 @@ SHAPES = ((512, 512, 64), (512, 1024, 1024), (512, 4096, 1024), (64, 4096, 4096)
 SIMULATED_SHAPES = ((512, 512, 128), (512, 1024, 1024))
 
 
-def _link_bytes_per_s() -> float:
-    return load_cluster("paper-flat").levels[0].bandwidth_bytes_per_s
+def _setting() -> Setting:
+    """The stand-in chip as the paper runs it."""
+    return Setting(load_chip(CHIP), load_cluster("paper-flat"), published_stack(), "ideal")
 
 
 def _model(name: str, width: int, microbatch: int) -> Model:
@@ -82,23 +84,19 @@ def _model(name: str, width: int, microbatch: int) -> Model:
 
 def placement_problem(asked: PlacementInput) -> PlacementProblem:
     """The placement problem: layers' times by exact schedules on the stand-in chip."""
-    link, chip = _link_bytes_per_s(), load_chip(CHIP)
-    graphs = []
-    for width in asked.widths:
-        ready = prepare(_model(asked.model, width, asked.microbatch), link)
-        graphs.append(graph_of(ready, seconds_of(layer_schedules(ready, chip))))
-    training = Training(DEVICES, BATCH, link)
-    return placement_of(graphs, asked.microbatch, asked.recompute, float(asked.hbm_bytes), training)
+    setting = _setting()
+    models = [_model(asked.model, width, asked.microbatch) for width in asked.widths]
+    placed = [placed_layers(model, layer_costs(model, setting)) for model in models]
+    job = PlacementJob(setting.machine, DEVICES, BATCH, "bf16", "sgd", recompute=asked.recompute, published=True)
+    return problem_of(job, asked.microbatch, placed, float(asked.hbm_bytes), None)
 
 
 def schedule_problem(asked: ScheduleInput) -> ScheduleProblem:
     """The scheduling problem of the model's block, the layer that most calls run, at microbatch 1."""
     fused = fuse(_model(asked.model, asked.width, 1), asked.fusion)
     calls = [call.layer for call in fused.calls]
-    block = passes_of(fused.layers[max(set(calls), key=calls.count)], _link_bytes_per_s())
-    one, chip = (block.forward if asked.direction == "forward" else block.backward), load_chip(CHIP)
-    singles, spreads = times_on(one, table_of([one], chip_arrays([chip])), 0)
-    return problem_on(one, singles[:, 0].tolist(), spreads[:, 0].tolist(), (chip.tensor_cores, chip.vector_cores))
+    block, backward = fused.layers[max(set(calls), key=calls.count)], asked.direction == "backward"
+    return pass_problem(block.backward if backward else block.forward, _setting(), backward)[1]
 
 
 def core_part(whole_global_buffer: bool) -> TensorPart:

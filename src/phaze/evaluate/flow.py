@@ -34,23 +34,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from phaze.cost.parts import chip_arrays
 from phaze.evaluate.layers import LayerCost, Setting, layer_costs
-from phaze.evaluate.passes import LayerPasses, Pass, passes_of, problem_on, table_of, times_on
 from phaze.evaluate.serial import Machine
-from phaze.evaluate.utilisation import LayerFlops, model_flops
-from phaze.graph.experts import notes_of
-from phaze.graph.fuse import fuse
-from phaze.graph.ir import Attention, Model
-from phaze.hardware.chip import Chip
-from phaze.hardware.stack import Precision
+from phaze.graph.ir import Model
+from phaze.hardware.library import load_stack
+from phaze.hardware.stack import Optimizer, Precision, Stack
 from phaze.placement.one.problem import Choice, Extra, Problem
 from phaze.placement.one.rules import Family
 from phaze.placement.one.settings import PlacedLayers, families_of, icml24_problem, stack_problem
-from phaze.placement.one.solve import fastest_plan
-from phaze.placement.problem import Layer, LayerGraph, Optimizer, Plan, Recompute, layer_graph
-from phaze.schedule.problem import Schedule
-from phaze.schedule.solve import Limits, Scheduler, solve
+from phaze.placement.problem import Layer, LayerGraph, layer_graph
 
 # Weights and gradients are sent in 16 bits.
 SENT_BYTES = 2.0
@@ -180,121 +172,6 @@ def rank_problem(
     return placement_problem(job, model.microbatch, [placed], hbm_bytes, setting.hbm_bytes_per_s, families)
 
 
-@dataclass(frozen=True, slots=True)
-class Training:
-    """The job around a model: how many devices on which link, and how many sequences make a batch."""
-
-    devices: int
-    batch: int
-    link_bytes_per_s: float
-    optimizer: Optimizer = "sgd"
-
-    def microbatches(self, microbatch: int) -> int:
-        return -(-self.batch // microbatch)
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A model at one width and microbatch, fused: its distinct layers, which of them each call runs, and the edges;
-    how its attention runs, what an answer must say beside its numbers, and its FLOP by layer."""
-
-    width: int
-    microbatch: int
-    layers: tuple[LayerPasses, ...]
-    calls: tuple[int, ...]
-    edges: tuple[tuple[int, int, float], ...]
-    attention: Attention = "eager"
-    notes: tuple[str, ...] = ()
-    sequence: int = 1
-    flops: tuple[LayerFlops, ...] = ()
-
-    @property
-    def passes(self) -> tuple[Pass, ...]:
-        """Forward and backward of every distinct layer, in turn."""
-        return tuple(one for layer in self.layers for one in (layer.forward, layer.backward))
-
-
-@dataclass(frozen=True, slots=True)
-class LayerSeconds:
-    """What the two schedules of a layer take, or no schedule can undercut."""
-
-    forward_s: float
-    backward_s: float
-
-
-def prepare(model: Model, link_bytes_per_s: float, residency: bool = True) -> Prepared:
-    """Fuse a model fully and read off what scheduling and placing it takes."""
-    return prepare_fused(fuse(model, "full"), link_bytes_per_s, residency)
-
-
-def prepare_fused(fused: Model, link_bytes_per_s: float, residency: bool = True) -> Prepared:
-    """What scheduling and placing a fused model takes."""
-    layers = tuple(passes_of(layer, link_bytes_per_s, residency=residency) for layer in fused.layers)
-    edges = tuple((edge.source, edge.target, float(edge.bytes)) for edge in fused.edges)
-    calls = tuple(call.layer for call in fused.calls)
-    more = (notes_of(fused), fused.sequence, model_flops(fused))
-    return Prepared(fused.tensor, fused.microbatch, layers, calls, edges, fused.attention, *more)
-
-
-def block_of(model: Prepared) -> Prepared:
-    """The most repeated layer of a model as a model of its own, called once; the first of equals."""
-    kind = max(range(len(model.layers)), key=lambda at: (model.calls.count(at), -at))
-    return replace(model, layers=(model.layers[kind],), calls=(0,), edges=(), flops=model.flops[kind : kind + 1])
-
-
-def layer_schedules(
-    model: Prepared, chip: Chip, limits: Limits | None = None, scheduler: Scheduler = "exact"
-) -> tuple[Schedule, ...]:
-    """The best schedule of every pass on one chip, in the order of ``model.passes``."""
-    table, first, found = table_of(model.passes, chip_arrays([chip])), 0, []
-    for one in model.passes:
-        singles, spreads = times_on(one, table, first)
-        # Cores beyond the number of operators make no difference.
-        cores = (min(chip.tensor_cores, len(one.works)), min(chip.vector_cores, len(one.works)))
-        problem = problem_on(one, singles[:, 0].tolist(), spreads[:, 0].tolist(), cores)
-        found.append(solve(problem, scheduler, limits))
-        first += len(one.works)
-    return tuple(found)
-
-
-def seconds_of(schedules: Sequence[Schedule], proved: bool = False) -> tuple[LayerSeconds, ...]:
-    """Makespans, or with ``proved`` their lower bounds, by layer."""
-    times = [s.lower_bound_s if proved else s.makespan_s for s in schedules]
-    return tuple(LayerSeconds(*pair) for pair in zip(times[::2], times[1::2], strict=True))
-
-
-def graph_of(model: Prepared, seconds: Sequence[LayerSeconds]) -> LayerGraph:
-    """The layers of one width as a placement asks for them."""
-    layers = [
-        Layer(
-            place,
-            seconds[kind].forward_s,
-            seconds[kind].backward_s,
-            model.layers[kind].parameter_bytes,
-            model.layers[kind].activation_bytes,
-            model.layers[kind].sharded,
-        )
-        for place, kind in enumerate(model.calls)
-    ]
-    return layer_graph(model.width, layers, model.edges)
-
-
-def placement_of(
-    graphs: Sequence[LayerGraph], microbatch: int, recompute: Recompute, hbm_bytes: float, training: Training
-) -> Problem:
-    """The placement problem of a model whose layers' times are known, at all its widths."""
-    return icml24_problem(
-        graphs,
-        devices=training.devices,
-        microbatches=training.microbatches(microbatch),
-        hbm_bytes=hbm_bytes,
-        link_bytes_per_s=training.link_bytes_per_s,
-        optimizer=training.optimizer,
-        recompute=recompute,
-    )
-
-
-def plan_on(widths: Sequence[Prepared], chip: Chip, recompute: Recompute, training: Training) -> Plan | None:
-    """The fastest plan of a model on a chip over its widths, at one microbatch, or None when nothing fits."""
-    graphs = [graph_of(model, seconds_of(layer_schedules(model, chip))) for model in widths]
-    return fastest_plan(placement_of(graphs, widths[0].microbatch, recompute, chip.hbm.size_bytes, training))
+def published_stack() -> Stack:
+    """The stack of the ICML 2024 paper: no overhead, its own schedule rule, and gradients added for nothing."""
+    return replace(load_stack("ideal"), schedule="icml24", accumulation_bytes=0.0)

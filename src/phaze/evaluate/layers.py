@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from phaze.cost.parts import chip_arrays
 from phaze.evaluate.layer_times import LayerTimes, RuledLayer, rule_of, ruled_layer, several_layer_times
-from phaze.evaluate.ruled_pass import RuledPass, ruled_pass, work_times
+from phaze.evaluate.ruled_pass import RuledPass, Times, ruled_pass, work_times
 from phaze.evaluate.serial import Machine
 from phaze.graph.ir import Model, OperatorGraph
 from phaze.hardware.calibration import Basis, Constants, constants_of
@@ -106,14 +106,24 @@ def pass_cost(graph: OperatorGraph, setting: Setting, backward: bool, effort: Ef
     return PassCost(works.spread_s[:, 0], waits_s, float(device[0]), pass_s, apart)
 
 
+def _passed(graph: OperatorGraph, setting: Setting, backward: bool) -> tuple[RuledPass, Times]:
+    """A (fused) pass and its times on the chip of a setting."""
+    chips = chip_arrays([setting.chip])
+    one = ruled_pass(graph, setting.machine, rule_of(setting.stack), backward)
+    return one, one.times(work_times(one.works, chips, setting.constants, one.rule), 0, chips)
+
+
+def pass_problem(graph: OperatorGraph, setting: Setting, backward: bool) -> tuple[RuledPass, Problem]:
+    """A (fused) pass and its scheduling problem in a setting."""
+    one, times = _passed(graph, setting, backward)
+    return one, one.problem(times, 0)
+
+
 def pass_schedule(
     graph: OperatorGraph, setting: Setting, backward: bool, effort: Effort = EXACT
 ) -> tuple[RuledPass, Problem, Schedule]:
     """A (fused) pass, its scheduling problem and its schedule in a setting."""
-    chips = chip_arrays([setting.chip])
-    one = ruled_pass(graph, setting.machine, rule_of(setting.stack), backward)
-    works = work_times(one.works, chips, setting.constants, one.rule)
-    times = one.times(works, 0, chips)
+    one, times = _passed(graph, setting, backward)
     return one, one.problem(times, 0), one.schedule(times, 0, effort.limits, scheduler=effort.scheduler)
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from phaze.documents import Reader
 from phaze.errors import InputError
+from phaze.evaluate.flow import published_stack
 from phaze.evaluate.headroom import USUAL_HEADROOM
 from phaze.evaluate.request import attentions_of, sequences_of
 from phaze.evaluate.run_file import require_traced
@@ -13,7 +14,7 @@ from phaze.graph.ir import Model
 from phaze.graph.zoo import entry_of, load_model
 from phaze.hardware.calibration import IDEAL, constants_of
 from phaze.hardware.cluster import Cluster, grown
-from phaze.hardware.library import load_built_stack, load_cluster, load_stack, require_links
+from phaze.hardware.library import load_built_stack, load_cluster, require_links
 from phaze.hardware.stack import Precision, Stack, require_priced
 from phaze.placement.problem import Recompute
 from phaze.search.rank_graph import block_model, rank_graph
@@ -90,11 +91,6 @@ def _published_training(study: StudyFile, space: Space, reader: Reader) -> Train
 def stated_batch(batch: Batch) -> int:
     """A batch in sequences, or 1 where it is in tokens, which each model divides by its own sequence."""
     return batch if isinstance(batch, int) else 1
-
-
-def published_stack() -> Stack:
-    """The stack of the ICML 2024 paper: no overhead, its own schedule rule, and gradients added for nothing."""
-    return replace(load_stack("ideal"), schedule="icml24", accumulation_bytes=0.0)
 
 
 def training_of(study: StudyFile, space: Space, reader: Reader) -> Training:
