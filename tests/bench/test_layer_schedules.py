@@ -19,8 +19,8 @@ import pytest
 
 from phaze.cost.parts import ChipArrays
 from phaze.evaluate.flow import published_stack
+from phaze.evaluate.machine import Machine
 from phaze.evaluate.ruled_pass import RuledPass, Times, ruled_pass, work_times
-from phaze.evaluate.serial import Machine
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.zoo import entry_of, load_model
 from phaze.hardware.calibration import IDEAL

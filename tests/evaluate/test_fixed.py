@@ -15,8 +15,8 @@ from phaze.errors import InputError, PhazeError
 from phaze.evaluate.answer import fixed_document
 from phaze.evaluate.fixed import balanced_cuts, block_calls, even_cuts, fixed_plan
 from phaze.evaluate.layers import Setting, layer_costs, pass_cost
+from phaze.evaluate.overlap import companions, needed_again
 from phaze.evaluate.run_file import job_of
-from phaze.evaluate.serial import companions, needed_again
 from phaze.graph.zoo import load_family, load_model
 from phaze.hardware.library import load_chip, load_cluster, load_stack
 

@@ -12,8 +12,9 @@ from phaze.cost.table import cost_table, cost_works
 from phaze.cost.work import works_of
 from phaze.evaluate.layer_times import input_gradients, layer_time_bounds, layer_times, ruled_layer, split_backward
 from phaze.evaluate.layers import Setting, layer_costs
+from phaze.evaluate.machine import Machine
+from phaze.evaluate.overlap import companions, needed_again
 from phaze.evaluate.ruled_pass import in_pieces, work_times
-from phaze.evaluate.serial import Machine, companions, needed_again
 from phaze.graph.fuse import fuse_graph, fuse_layer
 from phaze.graph.ir import Layer, Model, OperatorGraph
 from phaze.graph.zoo import load_model

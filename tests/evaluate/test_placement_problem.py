@@ -4,8 +4,8 @@ import pytest
 
 from phaze.evaluate.flow import PlacementJob, block_calls, placed_layers, placement_problem, rank_problem
 from phaze.evaluate.layers import Setting, layer_costs, pass_cost
+from phaze.evaluate.machine import Machine
 from phaze.evaluate.prices import LevelPrices
-from phaze.evaluate.serial import Machine
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model
 from phaze.graph.zoo import load_family, load_model

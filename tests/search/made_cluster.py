@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from phaze.evaluate.serial import Machine
+from phaze.evaluate.machine import Machine
 from phaze.graph.zoo import load_family
 from phaze.hardware.calibration import constants_of
 from phaze.hardware.cluster import Cluster, Level

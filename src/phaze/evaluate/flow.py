@@ -35,7 +35,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from phaze.evaluate.layers import LayerCost, Setting, layer_costs
-from phaze.evaluate.serial import Machine
+from phaze.evaluate.machine import Machine
 from phaze.graph.ir import Model
 from phaze.hardware.library import load_stack
 from phaze.hardware.stack import Optimizer, Precision, Stack

@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.parts import ChipArrays
+from phaze.evaluate.machine import Machine
+from phaze.evaluate.overlap import closure, needed_again
 from phaze.evaluate.ruled_pass import RuledPass, Times, ruled_pass, work_times
-from phaze.evaluate.serial import Machine, closure, needed_again
 from phaze.graph.fuse import fuse_graph, fuse_layer
 from phaze.graph.ir import Layer, Operator, OperatorGraph
 from phaze.graph.recompute import part_of

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from phaze.cost.parts import chip_arrays
 from phaze.evaluate.layer_times import LayerTimes, RuledLayer, rule_of, ruled_layer, several_layer_times
+from phaze.evaluate.machine import Machine
 from phaze.evaluate.ruled_pass import RuledPass, Times, ruled_pass, work_times
-from phaze.evaluate.serial import Machine
 from phaze.graph.ir import Model, OperatorGraph
 from phaze.hardware.calibration import Basis, Constants, constants_of
 from phaze.hardware.chip import Chip

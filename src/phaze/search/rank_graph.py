@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from phaze.cost.parts import ChipArrays
 from phaze.evaluate.layer_times import DeviceSeconds, RuledLayer, on_network, ruled_layer, several_layer_times
 from phaze.evaluate.layers import LayerCost
-from phaze.evaluate.serial import Machine
+from phaze.evaluate.machine import Machine
 from phaze.graph.experts import notes_of
 from phaze.graph.ir import Attention, Model
 from phaze.hardware.calibration import Constants

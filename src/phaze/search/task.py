@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from phaze.errors import InputError
 from phaze.evaluate.layers import Setting
+from phaze.evaluate.machine import Machine
 from phaze.evaluate.prices import KnownPrices, LevelPrices
-from phaze.evaluate.serial import Machine
 from phaze.evaluate.shelf import Shelf
 from phaze.evaluate.training_run import Budget
 from phaze.hardware.calibration import Constants

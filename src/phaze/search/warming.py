@@ -3,7 +3,7 @@
 import numpy as np
 
 from phaze.cost.parts import chip_arrays
-from phaze.evaluate.serial import Machine
+from phaze.evaluate.machine import Machine
 from phaze.graph.zoo import load_family
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.library import load_chip, load_cluster, load_stack

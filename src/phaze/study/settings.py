@@ -6,9 +6,9 @@ from phaze.documents import Reader
 from phaze.errors import InputError
 from phaze.evaluate.flow import published_stack
 from phaze.evaluate.headroom import USUAL_HEADROOM
+from phaze.evaluate.machine import Machine
 from phaze.evaluate.request import attentions_of, sequences_of
 from phaze.evaluate.run_file import require_traced
-from phaze.evaluate.serial import Machine
 from phaze.graph import store
 from phaze.graph.ir import Model
 from phaze.graph.zoo import entry_of, load_model

@@ -7,28 +7,8 @@ wait for a gather: while a piece is on its way, the product works on the next (:
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from phaze.graph.ir import Layer, OperatorGraph
-from phaze.hardware.calibration import Basis
-from phaze.hardware.cluster import Cluster
-from phaze.hardware.stack import Stack
-
-# The exponent of the soft maximum of device and host: a host as slow as the device costs a quarter more.
-SOFTNESS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """What a pass depends on beside the chip: the network, the software, and how far their figures are measured.
-
-    ``residency``: what is still in the global buffer spares a trip to HBM.
-    """
-
-    cluster: Cluster
-    stack: Stack
-    basis: Basis = "calibrated"
-    residency: bool = True
 
 
 def closure(edges: Sequence[tuple[int, int]], start: set[int], forward: bool) -> set[int]:

@@ -1,0 +1,20 @@
+"""What layer times depend on beside the chip."""
+
+from dataclasses import dataclass
+
+from phaze.hardware.calibration import Basis
+from phaze.hardware.cluster import Cluster
+from phaze.hardware.stack import Stack
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What a pass depends on beside the chip: the network, the software, and how far their figures are measured.
+
+    ``residency``: what is still in the global buffer spares a trip to HBM.
+    """
+
+    cluster: Cluster
+    stack: Stack
+    basis: Basis = "calibrated"
+    residency: bool = True
