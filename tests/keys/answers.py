@@ -86,6 +86,14 @@ def of_stack(stack: dict[str, Any], folder: Path) -> Iterator[Any]:
         yield told("plan", "--fixed", written(folder, "run.json", one))
 
 
+def of_sought(stack: dict[str, Any], folder: Path) -> Iterator[Any]:
+    """A plan that is sought where a pipeline is needed and few microbatches make its bubbles long."""
+    path = written(folder, "stack.json", stack)
+    sizes = "hidden=4096,layers=8,heads=32,vocabulary=4096,sequence=512"
+    job = ("--chip", "a100-80gb", "--devices", 4, "--batch", 8, "--tensor", 1, "--microbatch", 1, "--zero", 0)
+    yield told("plan", "--gpt", sizes, *job, "--headroom", "75%", "--stack", path)
+
+
 def of_technology(technology: dict[str, Any], folder: Path) -> Iterator[Any]:
     """Area, power, cost and energy of a chip with a cache and of one with a scratchpad."""
     written(folder, "technology.json", technology)

@@ -146,7 +146,9 @@ def placement_problem(
         placed,
         job.machine.stack,
         job.machine.cluster,
-        families=families_of(placed, job.chunks) if families is None else families,
+        families=families_of(placed, job.chunks if job.machine.stack.interleaves else ())
+        if families is None
+        else families,
         devices=job.devices,
         microbatches=-(-job.batch // microbatch),
         hbm_bytes=hbm_bytes,

@@ -6,6 +6,9 @@ from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import Cluster
 from phaze.hardware.stack import Stack
 
+# The exponent of the soft maximum of device and host: a host as slow as the device costs a quarter more.
+SOFTNESS = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Machine:

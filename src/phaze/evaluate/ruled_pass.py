@@ -28,7 +28,7 @@ from phaze.cost.collective import CollectiveCost, collective, kind_named
 from phaze.cost.parts import ChipArrays
 from phaze.cost.table import cost_table, cost_works
 from phaze.cost.work import Work, works_of
-from phaze.evaluate.machine import Machine
+from phaze.evaluate.machine import SOFTNESS, Machine
 from phaze.evaluate.overlap import companions
 from phaze.graph.ir import OperatorGraph
 from phaze.hardware.calibration import Constants
@@ -39,8 +39,6 @@ from phaze.schedule.rules import Rule, groups_in_turn
 from phaze.schedule.solve import Known, Limits, Scheduler, solve
 
 Floats = NDArray[np.float64]
-# The exponent of the soft maximum of device and host: a host as slow as the device costs a quarter more.
-SOFTNESS = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -289,6 +289,7 @@ class StackFile(Document):
     gradient_bytes: NonNegative = 0.0
     attention: Kernel = "fused"
     synchronisation: Synchronisation = "share"
+    interleaves: bool = True
     notes: Text | None = None
     sources: Sources = Field(default_factory=dict)
 

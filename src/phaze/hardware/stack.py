@@ -34,6 +34,7 @@ class Stack:
     ``gradient_bytes``: of ``state_bytes``, those of the gradient; 0: as the precision says.
     ``schedule``: how the operators of a layer may overlap (:func:`require_built`).
     ``accumulation_bytes``: HBM bytes that adding a microbatch's gradient to those before it moves for a parameter.
+    ``interleaves``: it can cut the blocks of a stage into chunks (interleaved 1F1B).
     ``attention``: eager (scores go through memory) or fused (they never leave the chip), as the framework runs it.
     """
 
@@ -56,6 +57,7 @@ class Stack:
     gradient_bytes: float = 0.0
     attention: Kernel = "fused"
     synchronisation: Synchronisation = "share"
+    interleaves: bool = True
     # 4 bytes read and 4 written: gradients are added in 32 bits.
     accumulation_bytes: float = 8.0
 
