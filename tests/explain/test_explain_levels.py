@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from phaze.explain.neighbours import neighbours
-from phaze.explain.question import Question, best_with, plan_words, question_of
+from phaze.explain.question import Question, best_with, question_of
 from phaze.explain.ranges import constants_of, scaled, worst_case
 from phaze.search.changed import levels_of, with_bandwidths, with_devices
+from phaze.search.plan_words import plan_words
 from phaze.study.load import default_study
 from tests.conftest import Ran
 from tests.explain.test_explain import SPACE

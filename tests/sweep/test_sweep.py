@@ -146,6 +146,7 @@ def test_what_points_on_levels_share_changes_no_byte(
         run_in(tmp_path / str(at), Papers(""), job_of(study_of(alone, "study")))
         folder = tmp_path / "sweep" / "points" / f"{at:03d}"
         assert (folder / RESULT).read_bytes() == (tmp_path / str(at) / RESULT).read_bytes()
+    assert all("recompute best" not in model["plan"] for point in document["points"] for model in point["models"])
     if "fabric.bandwidth" in text:
         scores = [point["score"] for point in document["points"]]
         assert scores == sorted(scores, reverse=True) and scores[0] > scores[-1]
@@ -215,7 +216,7 @@ def test_names_stay_text() -> None:
 
 
 def _model(name: str) -> dict[str, object]:
-    plan = {"pipeline": 1, "data": 1, "tensor": 1, "microbatch": 1, "recompute": "none"}
+    plan = {"pipeline": 1, "data": 1, "tensor": 1, "microbatch": 1, "recompute": "none", "plan": "1 x 1 x 1"}
     return {"name": name, "throughput_per_s": 1.0, **plan}
 
 

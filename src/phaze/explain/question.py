@@ -5,11 +5,8 @@ a change buys, in throughput where throughput is the objective. Every score here
 places anew (``score_on``), or a search proves the best of a space (``best_with``).
 """
 
-from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -22,6 +19,7 @@ from phaze.search.chips import SpaceChips, open_space
 from phaze.search.engine import workers
 from phaze.search.folder import RESULT
 from phaze.search.objective import Scale
+from phaze.search.plan_words import plan_words
 from phaze.search.reference import value_on
 from phaze.search.result_file import read_result, require_of_job
 from phaze.search.run import search
@@ -68,29 +66,6 @@ class Found:
 def identity_of(opened: SpaceChips, number: int) -> tuple[int, ...]:
     """The fields of ``IDENTITY`` of one chip."""
     return tuple(int(getattr(opened.chips, name)[number]) for name in IDENTITY)
-
-
-def _recomputed(plan: Mapping[str, Any], choice: str) -> str:
-    """What is recomputed: the choice of all stages, or where it is made stage by stage in how many of them which."""
-    if choice != "best":
-        return choice
-    counts = Counter(stage["recompute"] for stage in plan["stages"])
-    if len(counts) == 1:
-        return str(next(iter(counts)))
-    parts = [f"{mode} in {count} of {len(plan['stages'])} stages" for mode, count in sorted(counts.items())]
-    return " and ".join(parts)
-
-
-def plan_words(model: Mapping[str, Any], plan: Mapping[str, Any], zero: int) -> str:
-    """A plan in words: pipeline x data x tensor, and how it is run; ``model`` names the way, as in a result."""
-    words = [f"{plan['pipeline']} x {plan['data']} x {model['tensor']}", f"microbatch {model['microbatch']}"]
-    words.append(f"recompute {_recomputed(plan, model['recompute'])}")
-    words += ["sequence parallel"] if model.get("sequence_parallel") else []
-    words += [f"{plan['chunks']} chunks a stage"] if plan.get("chunks", 1) > 1 else []
-    words += [f"ZeRO {zero}"] if zero else []
-    if plan.get("order") and plan["pipeline"] > 1 and plan["data"] > 1:
-        words.append("stages of a replica side by side" if plan["order"] == "pipeline" else "replicas side by side")
-    return ", ".join(words)
 
 
 def _plans(state: State, best: Best) -> tuple[str, ...]:

@@ -140,9 +140,8 @@ def _rows(document: Mapping[str, Any]) -> str:
             rows.append(f"<tr><td>{escape(point['shown'])}</td><td></td>{why}</tr>")
             continue
         for model in point["models"]:
-            plan = f"{model['pipeline']} x {model['data']} x {model['tensor']}, microbatch {model['microbatch']}"
             cells = [_value(point), letters[at], point["chip"], model["name"], f"{model['throughput_per_s']:,.5g}"]
-            cells += [f"{plan}, recompute {model['recompute']}", f"{point['gap']:.1e}"]
+            cells += [model["plan"], f"{point['gap']:.1e}"]
             rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
     heads = ("value", "", "best chip", "model", "sequences/s", "pipeline x data x tensor", "proved to")
     head = "".join(f"<th>{name}</th>" for name in heads)

@@ -16,6 +16,7 @@ from phaze.errors import InfeasibleError
 from phaze.files import write_whole
 from phaze.hardware.write import toml_text
 from phaze.search.folder import run_in
+from phaze.search.plan_words import plan_words
 from phaze.search.run import Evaluate
 from phaze.search.shared import Shared
 from phaze.study.load import question_of, study_of, with_settings
@@ -26,7 +27,7 @@ SCHEMA, SWEEP = "phaze.sweep/1", "sweep.json"
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One model at one point: how fast, and by which plan."""
+    """One model at one point: how fast, and by which plan, also in words."""
 
     name: str
     throughput_per_s: float
@@ -35,12 +36,7 @@ class Model:
     tensor: int
     microbatch: int
     recompute: str
-
-    @property
-    def plan(self) -> str:
-        return (
-            f"{self.pipeline} x {self.data} x {self.tensor}, microbatch {self.microbatch}, recompute {self.recompute}"
-        )
+    plan: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +66,7 @@ class Region:
 
 
 def _best(value: float, shown: str, document: Mapping[str, Any]) -> Best:
+    zero = document["setting"].get("zero", 0)
     models = tuple(
         Model(
             one["name"],
@@ -79,6 +76,7 @@ def _best(value: float, shown: str, document: Mapping[str, Any]) -> Best:
             one["plan"]["tensor"],
             one["microbatch"],
             one["recompute"],
+            plan_words(one, one["plan"], zero),
         )
         for one in document["models"]
     )

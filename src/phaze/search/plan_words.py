@@ -1,0 +1,28 @@
+"""A plan in a line of words, the same wherever a plan is named: explanations, sweeps and their regions."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+
+def _recomputed(plan: Mapping[str, Any], choice: str) -> str:
+    """What is recomputed: the choice of all stages, or where it is made stage by stage in how many of them which."""
+    if choice != "best":
+        return choice
+    counts = Counter(stage["recompute"] for stage in plan["stages"])
+    if len(counts) == 1:
+        return str(next(iter(counts)))
+    parts = [f"{mode} in {count} of {len(plan['stages'])} stages" for mode, count in sorted(counts.items())]
+    return " and ".join(parts)
+
+
+def plan_words(model: Mapping[str, Any], plan: Mapping[str, Any], zero: int) -> str:
+    """A plan in words: pipeline x data x tensor, and how it is run; ``model`` names the way, as in a result."""
+    words = [f"{plan['pipeline']} x {plan['data']} x {model['tensor']}", f"microbatch {model['microbatch']}"]
+    words.append(f"recompute {_recomputed(plan, model['recompute'])}")
+    words += ["sequence parallel"] if model.get("sequence_parallel") else []
+    words += [f"{plan['chunks']} chunks a stage"] if plan.get("chunks", 1) > 1 else []
+    words += [f"ZeRO {zero}"] if zero else []
+    if plan.get("order") and plan["pipeline"] > 1 and plan["data"] > 1:
+        words.append("stages of a replica side by side" if plan["order"] == "pipeline" else "replicas side by side")
+    return ", ".join(words)
