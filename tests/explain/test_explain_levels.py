@@ -8,14 +8,18 @@ from typing import Any
 
 import pytest
 
+from phaze.explain.marginal import marginals
 from phaze.explain.neighbours import neighbours
-from phaze.explain.question import Question, best_with, question_of
+from phaze.explain.question import Question, best_with, question_of, score_on
 from phaze.explain.ranges import constants_of, scaled, worst_case
-from phaze.search.changed import levels_of, with_bandwidths, with_devices
+from phaze.search.baseline import scale_for
+from phaze.search.changed import chip_with_links, levels_of, with_bandwidths, with_devices
+from phaze.search.chips import open_space
 from phaze.search.plan_words import plan_words
 from phaze.study.load import default_study
 from tests.conftest import Ran
 from tests.explain.test_explain import SPACE
+from tests.search.made_cluster import cluster_job, cluster_task
 
 STUDY = default_study("bert-large") | {
     "rules": "cluster",
@@ -79,7 +83,7 @@ def test_constants_are_those_of_chips_and_of_every_level(question: Question) -> 
         "clock", "HBM bandwidth", "buffer bandwidth", "node bandwidth", "fabric bandwidth",
     )  # fmt: skip
     job, chips = scaled(question, {"fabric bandwidth": 0.5})
-    assert [level.bandwidth_bytes_per_s for level in levels_of(job)] == [300e9, 12.5e9]
+    assert [level.bandwidth_bytes_per_s for level in levels_of(job, question.chip)] == [300e9, 12.5e9]
     assert chips.chips.link_bytes_per_s.tolist() == question.opened.chips.link_bytes_per_s.tolist()
     assert best_with(job, question.scale, 1, chips).score > question.score
     same, _ = scaled(question, {"clock": 0.5})
@@ -93,7 +97,9 @@ def test_the_worst_case_is_slower_and_names_its_plan(question: Question) -> None
 
 
 def test_a_network_that_is_as_it_was_gives_the_run_again(question: Question) -> None:
-    job = with_bandwidths(question.job, [level.bandwidth_bytes_per_s for level in levels_of(question.job)])
+    job = with_bandwidths(
+        question.job, [level.bandwidth_bytes_per_s for level in levels_of(question.job, question.chip)]
+    )
     found = best_with(job, question.scale, 1)
     assert (found.name, found.plans) == (question.chip.name, question.plans)
     assert found.score == pytest.approx(question.score, rel=1e-12)
@@ -122,3 +128,21 @@ def test_a_plan_in_words_names_what_each_stage_recomputes() -> None:
     assert plan_words(model | {"sequence_parallel": False}, _plan(["none"]), 0) == (
         "1 x 4 x 2, microbatch 1, recompute none"
     )
+
+
+def test_where_links_are_an_axis_the_innermost_level_is_the_chip_s() -> None:
+    job = cluster_job(
+        (cluster_task(widths=(2,), microbatches=(1,)),), rows=[16], tensor_cores=[4], links=["1 GB/s", "4 GB/s"]
+    )
+    opened, scale = open_space(job.space), scale_for(job)
+    for number in range(len(opened)):
+        chip = opened.chip(number, job.hbm_bytes[-1])
+        question = Question(job, scale, opened, number, chip, score_on(job, scale, chip), ())
+        rows = {(one.resource, one.more): one for one in marginals(question, 1, lambda _: None) if one.unit == "GB/s"}
+        node = rows["node bandwidth", chip.links.bandwidth_bytes_per_s / 1e10]
+        assert node.now == chip.links.bandwidth_bytes_per_s / 1e9
+        faster = chip_with_links(chip, 1.1 * chip.links.bandwidth_bytes_per_s)
+        assert node.gain == pytest.approx(question.score / score_on(job, scale, faster) - 1, abs=1e-12)
+        assert node.gain > 0
+        _, slower = scaled(question, {"node bandwidth": 0.5})
+        assert slower.chips.link_bytes_per_s.tolist() == [0.5 * own for own in opened.chips.link_bytes_per_s.tolist()]

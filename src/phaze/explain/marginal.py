@@ -55,7 +55,7 @@ def _on_chip(question: Question) -> list[Resource]:
 
 def _on_job(question: Question) -> list[Resource]:
     """Resources of the job: every level of its network, innermost first, and its devices."""
-    job, scale, levels = question.job, question.scale, levels_of(question.job)
+    job, scale, levels = question.job, question.scale, levels_of(question.job, question.chip)
     rates = [level.bandwidth_bytes_per_s for level in levels]
 
     def level_rate(at: int) -> Callable[[float], float | None]:

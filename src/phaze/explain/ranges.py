@@ -55,12 +55,12 @@ class WorstCase:
 
 def constants_of(question: Question) -> tuple[str, ...]:
     """The constants of a run: those of its chips, and the bandwidth of every level of its network."""
-    return (*OF_CHIPS, *(level.name for level in levels_of(question.job)))
+    return (*OF_CHIPS, *(level.name for level in levels_of(question.job, question.chip)))
 
 
 def scaled(question: Question, factors: dict[str, float]) -> tuple[Job, SpaceChips]:
     """The job and its chips with constants times their factors; areas and what is in the space stay."""
-    job, opened, levels = question.job, question.opened, levels_of(question.job)
+    job, opened, levels = question.job, question.opened, levels_of(question.job, question.chip)
     chips, (clock, hbm, shared) = opened.chips, (factors.get(name, 1.0) for name in OF_CHIPS)
     links = [factors.get(level.name, 1.0) for level in levels]
     faster = replace(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from phaze.errors import InfeasibleError
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, grown
-from phaze.search.task import Job, on_cluster
+from phaze.search.task import Job, on_cluster, with_links
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +22,16 @@ class NetworkLevel:
     of_chip: bool
 
 
-def levels_of(job: Job) -> tuple[NetworkLevel, ...]:
-    """The levels of the job's network, as explanations name them; a flat link is the chip's own."""
+def levels_of(job: Job, chip: Chip) -> tuple[NetworkLevel, ...]:
+    """The levels of the job's network under a chip, as explanations name them; a flat link is the chip's own, and so is
+    the innermost level where links are an axis of the space."""
     training = job.models[0].training
+    cluster = training.machine.cluster
+    if job.space.axes.links is not None:
+        cluster = with_links(cluster, chip.links.bandwidth_bytes_per_s, of_chip=True)
     if training.published:
-        return (NetworkLevel("link", training.link_bytes_per_s, True),)
-    levels = training.machine.cluster.levels
+        return (NetworkLevel("link", cluster.levels[0].bandwidth_bytes_per_s, True),)
+    levels = cluster.levels
     return tuple(
         NetworkLevel(f"{level.name} bandwidth", level.bandwidth_bytes_per_s, level.of_chip) for level in levels
     )
