@@ -9,12 +9,14 @@ from phaze.cost.collective import collective
 from phaze.cost.mapping import product
 from phaze.cost.sustained import SustainedChip, sustain
 from phaze.cost.vector import optimizer_update
-from phaze.cost.work import Work
+from phaze.cost.work import Work, works_of
+from phaze.graph.fuse import fuse_layer
+from phaze.graph.zoo import load_model
 from phaze.hardware.calibration import DATASHEET, constants_of
 from phaze.hardware.library import load_chip, load_cluster
 from phaze.hardware.silicon.columns import ChipColumns, columns_of
 from phaze.hardware.silicon.files import load_accelerator
-from phaze.hardware.silicon.space import load_cluster_space, space_columns
+from phaze.hardware.silicon.space import load_cluster_space, space_chip, space_columns
 
 # One layer of 22B on 8 A100: Korthikanti et al. 2022, Table 4.
 LAYER = {"hidden": 6144, "heads": 64, "sequence": 2048, "tensor": 8, "microbatch": 4}
@@ -67,3 +69,25 @@ def test_a_measured_layer_is_met_within_4_percent_with_no_share_of_the_chip_fitt
                 total += max(0.0, waited - sum(beside))
         found.append(total)
     assert found == pytest.approx([FORWARD_S, BACKWARD_S], rel=0.04)
+
+
+@pytest.mark.parametrize(
+    ("name", "real", "most_ratio", "densest"),
+    [("n7-reticle", "a100-80gb", 2.0, 0.56), ("n5-reticle", "h100", 1.5, 1.41)],
+)
+def test_the_best_chip_of_a_reticle_could_be_built(name: str, real: str, most_ratio: float, densest: float) -> None:
+    """For a layer of llama3-70b alone, without network: Dojo D1 and B200 are the densest that were shipped."""
+    model = load_model("llama3-70b", tensor=8, microbatch=1)
+    block = fuse_layer(next(layer for i, layer in enumerate(model.layers) if model.count(i) > 1), "chains")
+    works = (*works_of(block.forward), *works_of(block.backward))
+    space = load_cluster_space(name)
+    found, held = space_columns(space), sustain(load_accelerator(real))
+    seconds = cost_works_on_clusters(works, found.chips, found.held_hz, DATASHEET).times_s().sum(axis=0)
+    shipped = cost_works_on_clusters(works, columns(held), np.array([held.held_hz]), DATASHEET).times_s().sum()
+    best = int(np.argmin(seconds))
+    chip = space_chip(space, found, best)
+    density = 2e-12 * chip.macs * found.held_hz[best] / found.die_mm2[best]
+    assert 1 < shipped / seconds[best] <= most_ratio
+    assert density <= 1.5 * densest
+    assert chip.clusters.count >= 4
+    assert chip.clusters.lanes * chip.clusters.count >= 1024
