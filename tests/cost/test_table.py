@@ -201,6 +201,32 @@ def test_a_layer_draws_between_static_and_design_power() -> None:
     assert power.energy_j[0] == pytest.approx(power.average_w[0] * column.times_s().sum())
 
 
+def test_the_energy_of_a_vector_operator_follows_its_formula() -> None:
+    chips, technology = chip_arrays([load_chip("a100-80gb"), load_chip("tpu-v4")]), load_technology("n7")
+    area, table = np.array([800.0, 600.0]), technology.energy
+    work = VectorWork(3_000_000, 0, 7.0, 1, (Moved(6e6),), (Moved(6e6),))
+    column = cost_works([Work("vector", (), work)], chips, DATASHEET)
+    spent = energies(column, 0, chips, table, area, sent_bytes=5e6)
+    assert spent.vector_units == pytest.approx(7.0 * 3_000_000 * table.lane_j)
+    assert spent.vector_buffers == pytest.approx(2 * 12e6 * table.core_buffer_j_per_byte(chips.vector_buffer_bytes))
+    assert spent.hbm == pytest.approx(12e6 * table.hbm_j_per_byte)
+    assert spent.links == pytest.approx(5e6 * table.link_j_per_byte)
+    assert spent.tensor_arrays == pytest.approx(0.0)
+    assert spent.tensor_buffers == pytest.approx(0.0)
+    power = layer_power(column, [0, 0], chips, table, area)
+    watts = energies(column, 0, chips, table, area).total() / column.time_s(0)
+    assert power.average_w == pytest.approx(watts)
+    assert power.peak_w == pytest.approx(watts)
+
+
+def test_a_layer_of_nothing_draws_no_power() -> None:
+    chips, technology = chip_arrays([load_chip("a100-80gb")]), load_technology("n7")
+    column = cost_works([Work("vector", (), VectorWork(0, 0, 1.0, 1, (), ()))], chips, IDEAL)
+    power = layer_power(column, [0], chips, technology.energy, np.array([800.0]))
+    assert column.time_s(0).tolist() == [0.0]
+    assert (power.average_w.tolist(), power.peak_w.tolist()) == ([0.0], [0.0])
+
+
 def test_memory_by_precision_optimizer_and_zero() -> None:
     assert state_of("bf16", "adam").total == 18
     assert state_of("fp32", "adam").total == 16

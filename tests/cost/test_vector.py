@@ -97,6 +97,14 @@ def test_a_row_that_is_not_kept_is_fetched_again() -> None:
     assert seconds(vector_work("gelu", 2**22), on) == pytest.approx(seconds(short, on))
 
 
+@pytest.mark.parametrize("kind", ["softmax", "softmax_backward", "layer_norm", "layer_norm_backward", "sort"])
+def test_kinds_that_need_a_whole_row_go_over_a_long_one_twice(kind: str) -> None:
+    work, kept = vector_work(kind, 2**22, 2**11), part(kept_row_bytes=1e9)
+    read, written = (sum(one.bytes for one in moved) for moved in (work.reads, work.writes))
+    once, twice = (sweep_vector([work], on).global_bytes[0, 0] for on in (kept, part()))
+    assert (once, twice) == (read + written, 2 * read + written)
+
+
 def test_one_long_row_is_spread_over_the_cores() -> None:
     whole = seconds(vector_work("reduce", 2**26, 1), part(hbm_bytes_per_s=1e15, global_bytes_per_s=1e15))
     alone = seconds(vector_work("reduce", 2**26, 1), part(hbm_bytes_per_s=1e15, global_bytes_per_s=1e15, cores=1))

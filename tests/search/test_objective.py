@@ -72,12 +72,13 @@ def test_the_rates_of_a_space_are_those_of_each_chip_and_of_the_formula(kind: Ki
             assert float(chip_rates(objective, chip, devices).rate) == pytest.approx(rate, rel=1e-9)
 
 
-def test_a_chip_above_the_price_of_its_space_has_no_rate() -> None:
+@pytest.mark.parametrize("kind", ["throughput", "throughput_per_watt", "throughput_per_usd", "energy_delay"])
+def test_a_chip_above_the_price_of_its_space_has_no_rate(kind: Kind) -> None:
     plain = open_space(small_space())
     prices = [ownership_of(plain.chip(at, GIB), plain.technology, load_terms()).making_usd for at in range(len(plain))]
     most = sorted(prices)[len(prices) // 2]
     space = plain.space
     keep = space.file.keep.model_copy(update={"most_usd": most})
     limited = replace(plain, space=replace(space, file=space.file.model_copy(update={"keep": keep})))
-    found = rates_of(Objective("throughput"), limited, [GIB], 8).rate[0]
+    found = rates_of(Objective(kind), limited, [GIB], 8).rate[0]
     assert [bool(np.isfinite(rate)) for rate in found] == [price <= most for price in prices]
