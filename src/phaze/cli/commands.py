@@ -21,6 +21,7 @@ from phaze.cli import (
     graph,
     kernels,
     models,
+    new,
     place,
     plan,
     report,
@@ -48,6 +49,12 @@ TOUR = """Search the AI accelerator and the way training runs on many of them, t
   phaze technologies n5           a process: area, energy, wafer
   phaze models                    the built-in models
   phaze schema chip               what a file may hold
+
+[bold]Start[/bold]
+
+  phaze new study --node n5 --area 800 --power 700       a commented file that runs
+  phaze new chip | space | cluster | stack | model       the same for each
+  phaze plan --model my_model.py:build --chip h100 --devices 64 --batch 4M-tokens
 
 [bold]Ask[/bold]
 
@@ -107,6 +114,7 @@ app.command()(place.place)
 app.command()(plan.plan)
 app.command()(validate.validate)
 app.command()(calibrate.calibrate)
+app.command()(new.new)
 app.command()(search.search)
 app.command()(report.report)
 app.command()(export.export)

@@ -1,0 +1,81 @@
+"""``phaze new``: a commented file to start from, for a stated goal."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from phaze.cli.answer import Answer, answering, told
+from phaze.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# What each kind of file is tried with.
+TRIES = (
+    ("study", "phaze search {file}"),
+    ("space", "phaze chips --space {file} --count"),
+    ("chip", "phaze chips {file}"),
+    ("cluster", "phaze clusters {file}"),
+    ("stack", "phaze stacks {file}"),
+    ("model", "phaze graph --model {file}:build"),
+)
+Kind = Annotated[str, typer.Argument(help="study, space, chip, cluster, stack or model.")]
+NodeName = Annotated[str, typer.Option("--node", help="The process: n5, n7 or paper-22nm.")]
+Area = Annotated[str, typer.Option("--area", help="The most area of a chip, in mm2.")]
+Power = Annotated[str, typer.Option("--power", help="The most power of a chip (TDP), in W.")]
+ModelName = Annotated[str, typer.Option("--model", help="The model that a study is for.")]
+Out = Annotated[str | None, typer.Option("--out", help="The file; my-<kind>.toml, or my_model.py, if not given.")]
+
+
+def _quantity(text: str, unit: str) -> float:
+    from phaze.units import parse
+
+    value = float(text) if text.replace(".", "", 1).isdecimal() else parse(text, "mm2" if unit == "mm2" else "W")
+    if value <= 0:
+        raise ValueError(f"give a number above 0 in {unit}")
+    return value
+
+
+@answering
+def new(
+    kind: Kind,
+    node: NodeName = "n5",
+    area: Area = "800 mm2",
+    power: Power = "700 W",
+    model: ModelName = "llama2-7b",
+    out: Out = None,
+) -> Answer:
+    """Write a commented file to start from: it runs as it is, and says what each line is for.
+
+    Nothing is overwritten. Examples: phaze new study --node n7 --area 600 --power 400 · phaze new chip --out small.toml
+    --area 300 --power 250 · phaze new model
+    """
+    from phaze.files import write_whole
+    from phaze.study.starters import NODES, Goal, texts_of
+
+    tries = dict(TRIES)
+    if kind not in tries:
+        raise unknown_name("", "kind of file", kind, tries)
+    if node not in NODES:
+        raise unknown_name("--node", "process", node, NODES)
+    file = out or ("my_model.py" if kind == "model" else f"my-{kind}.toml")
+    ending = ".py" if kind == "model" else ".toml"
+    if not file.endswith(ending):
+        raise InputError("--out", f"'{file}' is no name of a {kind}", f"let it end in {ending}")
+    allowed = "_" if kind == "model" else "-"
+    name = "".join(c if c.isalnum() else allowed for c in Path(file).stem.lower()).strip("-_") or f"my{allowed}{kind}"
+    area_mm2 = told("--area", area, lambda text: _quantity(text, "mm2"))
+    power_w = told("--power", power, lambda text: _quantity(text, "W"))
+    texts = texts_of(kind, Goal(name, node, area_mm2, power_w, model), file)
+    for path in texts:
+        if Path(path).exists():
+            raise InputError(path, "this file is there already", "give another --out, or move it away")
+    for path, text in texts.items():
+        write_whole(Path(path), text)
+    tried = tries[kind].format(file=file)
+
+    def show(console: "Console") -> None:
+        console.print(f"{' and '.join(texts)} written; try: {tried}", markup=False, soft_wrap=True)
+
+    return Answer(({"files": list(texts), "try": tried},), show)

@@ -1,0 +1,116 @@
+"""Files to start from, each commented and each good as it is: ``phaze new``.
+
+A goal is a process node and the most area and power of a chip. A new chip has as many cores of one kind as the goal
+allows: the largest n whose area and design power, by the node's own technology, are within it (:func:`chip_text`).
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from phaze import documents
+from phaze.errors import InfeasibleError
+from phaze.hardware.chip import Chip
+from phaze.hardware.files import ChipFile
+from phaze.hardware.library import load_chip
+from phaze.hardware.power import full_rate_power
+from phaze.hardware.technology import chip_areas
+from phaze.hardware.technology_files import load_technology
+from phaze.study.starter_texts import CHIP, CLUSTER, MODEL, SPACE, STACK, STUDY
+
+MOST_CORES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A process node: the bundled chip that others start from, its cluster and rules, and the space to search."""
+
+    base: str
+    cluster: str
+    rules: str
+    global_buffer: str
+
+
+NODES: Mapping[str, Node] = MappingProxyType(
+    {
+        "n5": Node("h100", "dgx-h100", "cluster", "48 MiB"),
+        "n7": Node("a100-80gb", "selene", "cluster", "40 MiB"),
+        "paper-22nm": Node("tpu-v4-paper", "paper-flat", "icml24", "32 MiB"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What is started: its name, the node, the most area and power of a chip, and the model it is for."""
+
+    name: str
+    node: str = "n5"
+    area_mm2: float = 800.0
+    power_w: float = 700.0
+    model: str = "llama2-7b"
+
+    @property
+    def of_node(self) -> Node:
+        """The node of that name."""
+        return NODES[self.node]
+
+    def values(self) -> dict[str, object]:
+        """What the texts have places for."""
+        base = load_chip(self.of_node.base)
+        return {
+            "name": self.name,
+            "node": self.node,
+            "area": f"{self.area_mm2:g}",
+            "power": f"{self.power_w:g}",
+            "model": self.model,
+            "base": self.of_node.base,
+            "cluster": self.of_node.cluster,
+            "rules": self.of_node.rules,
+            "global_buffer": self.of_node.global_buffer,
+            "hbm": f"{base.hbm.size_bytes // 2**30} GiB",
+            "hbm_bandwidth": f"{base.hbm.bandwidth_bytes_per_s / 1e9:g} GB/s",
+            "links": base.links.count,
+            "link_bandwidth": f"{base.links.bandwidth_bytes_per_s / 1e9:.9g} GB/s",
+        }
+
+
+def _chip(goal: Goal, cores: int) -> tuple[str, Chip]:
+    text = CHIP.format(**goal.values(), cores=cores)
+    return text, documents.check(ChipFile, tomllib.loads(text), "a new chip").value()
+
+
+def chip_text(goal: Goal) -> str:
+    """A chip with as many cores as area and power allow."""
+    technology = load_technology(goal.node)
+
+    def fits(cores: int) -> bool:
+        chip = _chip(goal, cores)[1]
+        power_w = full_rate_power(technology, chip).design_w
+        return float(chip_areas(technology, chip).total()) <= goal.area_mm2 and power_w <= goal.power_w
+
+    if not fits(1):
+        chip = _chip(goal, 1)[1]
+        least_mm2, least_w = float(chip_areas(technology, chip).total()), full_rate_power(technology, chip).design_w
+        seen = f"{goal.area_mm2:g} mm2 and {goal.power_w:g} W hold no chip at {goal.node}"
+        raise InfeasibleError(
+            f"{seen}; one core with its memory and links takes {least_mm2:.0f} mm2 and {least_w:.0f} W.",
+            {"needed_mm2": least_mm2, "needed_w": least_w},
+        )
+    least, most = 1, MOST_CORES
+    while least < most:
+        middle = (least + most + 1) // 2
+        least, most = (middle, most) if fits(middle) else (least, middle - 1)
+    return _chip(goal, least)[0]
+
+
+def texts_of(kind: str, goal: Goal, file: str) -> dict[str, str]:
+    """The files of a kind by their names: ``file``, and of a study also its space."""
+    if kind == "chip":
+        return {file: chip_text(goal)}
+    if kind == "study":
+        space = f"{file.removesuffix('.toml')}-space.toml"
+        named = {**goal.values(), "space": space.rsplit("/", 1)[-1]}
+        return {file: STUDY.format(**named), space: SPACE.format(**{**named, "name": f"{goal.name}-space"})}
+    return {file: {"space": SPACE, "cluster": CLUSTER, "stack": STACK, "model": MODEL}[kind].format(**goal.values())}

@@ -1,0 +1,78 @@
+"""``phaze new``: every file that it writes goes through its command as it is, within the goal that was stated."""
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_commands import Phaze
+
+GOALS = [("n5", 800, 700), ("n7", 600, 400), ("paper-22nm", 300, 300)]
+
+
+def made(phaze: Phaze, *arguments: object) -> str:
+    """Write a file; the command that it is to be tried with."""
+    found = phaze("new", *arguments, "--json")
+    assert found.code == 0, found.err
+    return str(json.loads(found.out)["try"])
+
+
+@pytest.mark.parametrize("kind", ["space", "cluster", "stack", "chip"])
+def test_a_new_file_goes_through_its_command(
+    phaze: Phaze, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for node, area, power in GOALS:
+        tried = made(phaze, kind, "--node", node, "--area", area, "--power", f"{power} W", "--out", f"{node}.toml")
+        found = phaze(*shlex.split(tried)[1:], "--json")
+        assert found.code == 0, found.err
+        if kind == "chip":
+            chip = json.loads(found.out)
+            assert 0.5 * area < chip["area_mm2"] <= area or 0.5 * power < chip["design_power_w"] <= power
+            assert chip["area_mm2"] <= area and chip["design_power_w"] <= power
+
+
+def test_a_new_study_and_the_space_beside_it_are_good(
+    phaze: Phaze, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for node, area, power in GOALS[1:]:
+        file = f"{node}.toml"
+        made(phaze, "study", "--node", node, "--area", area, "--power", power, "--model", "bert-large", "--out", file)
+        checked = phaze("study", "check", file, "--json")
+        assert checked.code == 0 and json.loads(checked.out)["chips"] > 0, checked.err
+
+
+@pytest.mark.slow
+def test_a_new_study_is_searched_as_it_is(phaze: Phaze, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for node, area, power in GOALS:
+        tried = made(phaze, "study", "--node", node, "--area", area, "--power", power, "--out", f"{node}.toml")
+        found = phaze(*shlex.split(tried)[1:], "--json")
+        assert found.code == 0, found.err
+        chip = json.loads(found.out)["chip"]
+        assert chip["area_mm2"] <= area and chip["design_power_w"] <= power
+
+
+@pytest.mark.slow
+def test_a_new_model_is_traced(phaze: Phaze, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PHAZE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    found = phaze(*shlex.split(made(phaze, "model"))[1:], "--json")
+    assert found.code == 0 and json.loads(found.out)["sequence"] == 2048, found.err
+
+
+def test_nothing_is_overwritten_and_a_wrong_goal_is_one_sentence(
+    phaze: Phaze, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("my-stack.toml").write_text("mine", encoding="utf-8")
+    refused = phaze("new", "stack")
+    assert refused.code == 2 and "there already" in refused.err
+    assert Path("my-stack.toml").read_text(encoding="utf-8") == "mine"
+    for arguments in (("ship",), ("chip", "--node", "n4"), ("chip", "--area", "big"), ("chip", "--out", "chip.py")):
+        found = phaze("new", *arguments)
+        assert found.code == 2 and found.err.count("\n") == 1, arguments
+    small = phaze("new", "chip", "--area", 5)
+    assert small.code == 3 and "hold no chip" in small.err
