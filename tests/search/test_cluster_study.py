@@ -41,6 +41,7 @@ def test_a_good_run_holds_and_says_what_it_is(run: Path, phaze: Callable[..., Ra
     assert sum(model["plan"]["breakdown"].values()) == pytest.approx(model["batch_s"], rel=1e-9)
     assert sum(model["energy"].values()) == pytest.approx(model["energy_j"], rel=1e-9)
     assert result["certificate"]["gap"] <= 1e-4
+    assert "recompute none" in " ".join(phaze("search", run.parent / "study.toml", "--out", run).out.split())
     assert "Times under rules cluster" in (run / "report.html").read_text()
 
 

@@ -17,6 +17,7 @@ from phaze.report.answer_words import (
 from phaze.report.progress import Progress
 from phaze.report.run_sheet import batch_text, flops_text, left_text, mfu_text, rate_text, training_rows
 from phaze.report.terminal import bar, facts, paragraph, table
+from phaze.search.plan_words import recompute_words
 from phaze.search.state import Standing
 from phaze.units import show
 
@@ -30,6 +31,10 @@ def shown_on(progress: Progress) -> Callable[[Standing], None]:
         progress.count(standing.evaluated, standing.evaluated + standing.open, what, at_most=True)
 
     return watch
+
+
+def _again(model: Mapping[str, Any]) -> str:
+    return recompute_words(model["plan"], model["recompute"])
 
 
 def _stages(plan: Mapping[str, Any]) -> str:
@@ -80,7 +85,7 @@ def show_result(console: Console, result: Mapping[str, Any], folder: str, work: 
                     ("MFU, HFU", mfu_text(model)),
                     ("batch", f"{batch_text(model)} in {show(model['batch_s'], 's')}"),
                     ("energy", f"{show(model['energy_j'], 'J')} a batch, {show(model['power_w'], 'W')} a device"),
-                    ("microbatch", f"{model['microbatch']}, recompute {model['recompute']}"),
+                    ("microbatch", f"{model['microbatch']}, recompute {_again(model)}"),
                     ("plan", _stages(model["plan"])),
                     ("memory", _fullest(model["plan"], float(chip["hbm_bytes"]))),
                     *([("memory left", left_text(model["memory_left"]))] if "memory_left" in model else []),

@@ -1,11 +1,11 @@
-"""A plan in a line of words, the same wherever a plan is named: explanations, sweeps and their regions."""
+"""A plan in a line of words, the same wherever a plan is named: answers, explanations, sweeps and their regions."""
 
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 
-def _recomputed(plan: Mapping[str, Any], choice: str) -> str:
+def recompute_words(plan: Mapping[str, Any], choice: str) -> str:
     """What is recomputed: the choice of all stages, or where it is made stage by stage in how many of them which."""
     if choice != "best":
         return choice
@@ -19,7 +19,7 @@ def _recomputed(plan: Mapping[str, Any], choice: str) -> str:
 def plan_words(model: Mapping[str, Any], plan: Mapping[str, Any], zero: int) -> str:
     """A plan in words: pipeline x data x tensor, and how it is run; ``model`` names the way, as in a result."""
     words = [f"{plan['pipeline']} x {plan['data']} x {model['tensor']}", f"microbatch {model['microbatch']}"]
-    words.append(f"recompute {_recomputed(plan, model['recompute'])}")
+    words.append(f"recompute {recompute_words(plan, model['recompute'])}")
     words += ["sequence parallel"] if model.get("sequence_parallel") else []
     words += [f"{plan['chunks']} chunks a stage"] if plan.get("chunks", 1) > 1 else []
     words += [f"ZeRO {zero}"] if zero else []

@@ -28,6 +28,7 @@ from phaze.report.story import Story, searched
 from phaze.search.chips import SpaceChips, open_space
 from phaze.search.evaluation import Evaluated
 from phaze.search.journal import Closed
+from phaze.search.plan_words import recompute_words
 from phaze.search.task import Job, ModelTask, networks_of
 from phaze.units import show
 
@@ -119,7 +120,7 @@ def _models_table(models: Sequence[Mapping[str, Any]], batches: Sequence[int]) -
             show(model["batch_s"], "s"),
             f"{plan['pipeline']} x {plan['data']} x {plan['tensor']}",
             str(model["microbatch"]),
-            model["recompute"],
+            recompute_words(model["plan"], model["recompute"]),
             show(model["energy_j"] / batch, "J"),
             show(model["power_w"], "W"),
         )
@@ -155,7 +156,7 @@ def _head(run: Run, chip: Chip, stories: Sequence[Story]) -> str:
             ("MFU, HFU", mfu_text(model)),
             ("batch", f"{batch_text(model)} in {show(model['batch_s'], 's')}"),
             ("plan", plan_words(model["plan"], model["microbatch"])),
-            ("recompute", model["recompute"]),
+            ("recompute", recompute_words(model["plan"], model["recompute"])),
             ("energy", f"{show(model['energy_j'] / story.batch, 'J')} a sequence"),
             ("power in use", f"{show(model['power_w'], 'W')} a chip"),
             *training_rows(model.get("training_run")),
