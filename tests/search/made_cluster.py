@@ -8,7 +8,7 @@ from phaze.graph.zoo import load_family
 from phaze.hardware.calibration import constants_of
 from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.library import load_cluster, load_stack
-from phaze.hardware.stack import ScheduleRule
+from phaze.hardware.stack import ScheduleRule, Synchronisation
 from phaze.placement.problem import Recompute
 from phaze.search.objective import Kind, Objective
 from phaze.search.rank_graph import rank_graph
@@ -46,10 +46,11 @@ def cluster_task(
     devices: int = 16,
     batch: int = 32,
     schedule: ScheduleRule | None = None,
+    synchronisation: Synchronisation = "share",
 ) -> ModelTask:
     """A small decoder at several widths and microbatches, its stack keeping no memory for itself."""
     where = made_cluster(cluster)
-    own = replace(load_stack(stack), reserve_bytes=0.0, host_s=1e-7)
+    own = replace(load_stack(stack), reserve_bytes=0.0, host_s=1e-7, synchronisation=synchronisation)
     own = own if schedule is None else replace(own, schedule=schedule)
     machine = Machine(where, own)
     constants = constants_of(None, "calibrated", "training")

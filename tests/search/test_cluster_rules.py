@@ -41,6 +41,7 @@ DRAWN_TASKS = st.builds(
     zero=st.integers(0, 3),
     devices=st.sampled_from([3, 8, 16]),
     batch=st.sampled_from([4, 16, 30]),
+    synchronisation=st.sampled_from(["share", "layers"]),
 )
 
 
