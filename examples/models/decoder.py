@@ -71,8 +71,9 @@ class Decoder(nn.Module):
         width = HIDDEN // HEADS
         rates = 500000.0 ** (-torch.arange(0, width, 2, device=tokens.device) / width)
         turns = torch.outer(torch.arange(tokens.shape[1], device=tokens.device), rates).repeat(1, 2).to(x.dtype)
+        cos, sin = turns.cos(), turns.sin()
         for block in self.blocks:
-            x = block(x, turns.cos(), turns.sin())
+            x = block(x, cos, sin)
         return functional.linear(self.norm(x), self.embedding.weight)
 
 
