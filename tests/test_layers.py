@@ -101,16 +101,21 @@ CHECKERS = {
 }
 # A run is verified without the modules that bound, open and order chips in a search or a front.
 VERIFIERS = tuple(
-    name for name in NAMES if name.startswith(("search/verify", "front/verify", "search/plain", "front/plain"))
+    name
+    for name in NAMES
+    if name.startswith(("search/verify", "front/verify", "search/reference", "search/ways", "front/plain"))
 )
 SEARCHERS = tuple(
     f"phaze.{room}.{module}."
     for room, modules in {
-        "search": ("bound", "floors", "layouts", "kernels", "run", "engine", "engines", "engine_ray", "slip", "shared"),
+        "search": (
+            *("bound", "floors", "layouts", "kernels", "shape_bound", "shape_tables", "shape_kernels"),
+            *("run", "engine", "engines", "engine_ray", "slip", "shared"),
+        ),
         "front": ("run", "state"),
     }.items()
     for module in modules
-) + tuple(f"phaze.search.cluster_{module}." for module in ("bound", "kernels", "open", "shapes"))
+)
 
 
 def test_every_checker_is_held_to_it() -> None:

@@ -11,6 +11,8 @@ where P is no longer than its longest stage and Q no longer than all its stages 
             Q = sum over k of n_k c_k + (fewest layers computed again) x (least that one takes)
     cut     P = least greatest stage, Q = least sum, each over all cuts into S stages that fit, every stage in its
             fastest mode that fits: a table over closed sets and depths for every chip              (:func:`cut_floors`)
+            P has the transfers of the cheapest level that the shape crosses; Q only counts stages no longer than
+            (best - V - ends) / laps, as a plan with a longer one beats nothing
 
 With a recompute choice "full" every repeated layer is computed again, and c_k holds it. Layer times are exact, so the
 bound of a chip is below its batch time only by what P, Q and the ends are not reached by one and the same cut. Bounds

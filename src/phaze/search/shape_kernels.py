@@ -17,7 +17,8 @@ class Shapes(NamedTuple):
     """The shapes of each depth S, at ``start[S]`` .. ``start[S + 1]``, none of which another one dominates.
 
     ``laps`` are microbatches of a copy less one, ``moves_s`` the least of all transfers of a microbatch, ``move_s`` of
-    one, ``waits_s`` what is not hidden of ZeRO's collectives. By class of the largest stage [rows, classes]: ``ends_s``
+    one, ``waits_s`` what is not hidden of ZeRO's collectives, ``rank`` the cheapest level that it crosses, by price
+    ascending. By class of the largest stage [rows, classes]: ``ends_s``
     synchronisation and tied parameters, ``step_bytes`` the optimizer's traffic. ``again`` are the fewest layers that
     are computed again at each depth.
     """
@@ -27,16 +28,17 @@ class Shapes(NamedTuple):
     moves_s: "Floats"
     move_s: "Floats"
     waits_s: "Floats"
+    rank: "Ints"
     ends_s: "Floats"
     step_bytes: "Floats"
     again: "Ints"
 
 
 class Stages(NamedTuple):
-    """Every stage of every closed set: what is left, layers of each kind, whether such a kind is computed again, and
-    in each mode how many microbatches may be in flight; ``deep`` says at which depths all may be that 1F1B wants,
-    ``move_s`` is the least transfer into each closed set. A stage has ``size_bytes`` of parameters, and the largest
-    stage of a class at most ``most_bytes``."""
+    """Every stage of every closed set: what is left, layers of each kind, whether such a kind is recomputed, and up to
+    which number it fits in each mode; ``deep`` says at which depths all microbatches may be in flight that 1F1B wants,
+    ``move_s`` is the least transfer into each closed set across levels of a rank or above [ranks, sets]. A stage has
+    ``size_bytes`` of parameters, and the largest stage of a class at most ``most_bytes``."""
 
     start: "Ints"
     rest: "Ints"
@@ -153,18 +155,19 @@ def _sums(stages: Stages, flying: "Ints", times: "Floats", total: "Floats") -> N
 
 
 @njit(cache=True, nogil=True)
-def _paces(stages: Stages, flying: "Ints", times: "Floats", most_bytes: float, pace: "Floats") -> None:
-    """Least greatest stage time, transfers with it, by (closed set, depth), no stage having more parameters."""
+def _paces(stages: Stages, flying: "Ints", times: "Floats", most_bytes: float, rank: int, pace: "Floats") -> None:
+    """Least greatest stage time, transfers across a rank with it, by (closed set, depth), no stage having more
+    parameters."""
     sets, depth = pace.shape[0], pace.shape[1] - 1
     pace[:] = np.inf
     pace[0, 0] = 0.0
     for top in range(1, sets):
-        entry = 0.0 if top == sets - 1 else stages.move_s[top]
+        entry = 0.0 if top == sets - 1 else stages.move_s[rank, top]
         for pair in range(stages.start[top], stages.start[top + 1]):
             if stages.size_bytes[pair] > most_bytes:
                 continue
             rest, covered, slowest = stages.rest[pair], 0, 0.0
-            moved = entry + (0.0 if rest == 0 else stages.move_s[rest])
+            moved = entry + (0.0 if rest == 0 else stages.move_s[rank, rest])
             for mode in range(3):
                 own, up_to = times[pair, mode] + moved, min(depth, flying[pair, mode])
                 if up_to > 0:
@@ -174,13 +177,46 @@ def _paces(stages: Stages, flying: "Ints", times: "Floats", most_bytes: float, p
 
 
 @njit(cache=True, nogil=True)
-def _of_class(shapes: Shapes, deep: "Ints", size: int, pace: "Floats", total: "Floats", rate: float) -> float:
-    """The least of a class over the depths that ``deep`` marks, from the longest stage and the sum of each depth."""
-    best = np.inf
+def _sum_within(stages: Stages, flying: "Ints", times: "Floats", depth: int, limit: float) -> float:
+    """Least sum of the times of so many stages, none of which takes longer than ``limit`` with its transfers."""
+    sets = stages.start.shape[0] - 1
+    total = np.full((sets, depth + 1), np.inf)
+    total[0, 0] = 0.0
+    for top in range(1, sets):
+        entry = 0.0 if top == sets - 1 else stages.move_s[0, top]
+        for pair in range(stages.start[top], stages.start[top + 1]):
+            rest, covered, slowest = stages.rest[pair], 0, 0.0
+            moved = entry + (0.0 if rest == 0 else stages.move_s[0, rest])
+            for mode in range(3):
+                own, up_to = times[pair, mode], min(depth, flying[pair, mode])
+                if up_to > 0 and own + moved <= limit:
+                    for s in range(covered + 1 if own >= slowest else 1, up_to + 1):
+                        total[top, s] = min(total[top, s], own + total[rest, s - 1])
+                    covered, slowest = max(covered, up_to), max(slowest, own)
+    return float(total[sets - 1, depth])
+
+
+@njit(cache=True, nogil=True)
+def _longest(shapes: Shapes, s: int, free: "Floats", sum_s: float, rate: float, best: float) -> float:
+    """The longest that a stage of a plan of so many stages may take that beats ``best``; 0 if none does."""
+    found = 0.0
+    for j in range(shapes.start[s], shapes.start[s + 1]):
+        if _ended(shapes, (j, 0), s, free[shapes.rank[j], s], sum_s, rate) < best:
+            whole = sum_s + shapes.moves_s[j] + shapes.waits_s[j]
+            room = best - whole - shapes.ends_s[j, 0] - shapes.step_bytes[j, 0] * rate
+            found = max(found, room / shapes.laps[j] * (1 + 1e-9) if shapes.laps[j] > 0 else np.inf)
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _of_class(shapes: Shapes, deep: "Ints", at: tuple[int, int], pace: "Floats", total: "Floats", rate: float) -> float:
+    """The least of a class and rank over the depths that ``deep`` marks, from the longest stage and the sum of each."""
+    best, (size, rank) = np.inf, at
     for s in range(1, pace.shape[0]):
         if deep[s] and pace[s] < np.inf:
             for j in range(shapes.start[s], shapes.start[s + 1]):
-                best = min(best, _ended(shapes, (j, size), s, pace[s], total[s], rate))
+                if shapes.rank[j] == rank:
+                    best = min(best, _ended(shapes, (j, size), s, pace[s], total[s], rate))
     return best
 
 
@@ -209,12 +245,21 @@ def _cut_floor(
     deep = stages.deep if many else 1 - stages.deep
     total, pace = np.empty((sets, depth + 1)), np.empty((sets, depth + 1))
     _sums(stages, flying, times, total)
-    _paces(stages, flying, times, np.inf, pace)
-    sums, free = total[sets - 1].copy(), pace[sets - 1].copy()
-    for size in range(stages.most_bytes.shape[0]):
-        if _of_class(shapes, deep, size, free, sums, rate) < best:
-            _paces(stages, flying, times, stages.most_bytes[size], pace)
-            best = min(best, _of_class(shapes, deep, size, pace[sets - 1], sums, rate))
+    sums, free = total[sets - 1].copy(), np.full((stages.move_s.shape[0], depth + 1), np.inf)
+    for rank in range(stages.move_s.shape[0]):
+        if (shapes.rank == rank).any():
+            _paces(stages, flying, times, np.inf, rank, pace)
+            free[rank] = pace[sets - 1]
+    for s in range(1, depth + 1):
+        if deep[s]:
+            limit = _longest(shapes, s, free, sums[s], rate, best)
+            if 0.0 < limit < np.inf:
+                sums[s] = max(sums[s], _sum_within(stages, flying, times, s, limit))
+    for rank in range(stages.move_s.shape[0]):
+        for size in range(stages.most_bytes.shape[0]):
+            if _of_class(shapes, deep, (size, rank), free[rank], sums, rate) < best:
+                _paces(stages, flying, times, stages.most_bytes[size], rank, pace)
+                best = min(best, _of_class(shapes, deep, (size, rank), pace[sets - 1], sums, rate))
     return best
 
 

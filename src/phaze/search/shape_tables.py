@@ -37,8 +37,10 @@ from phaze.search.task import ModelTask, Way
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-CLASSES = 12
-PLAIN = 4
+# Finer classes bound the end of a batch better, and each costs a look: a tenth in size leaves little of it open.
+CLASSES = 40
+# Columns of a shape beside those by class: laps, moves, move, waits, rank.
+PLAIN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +71,27 @@ def _fewest(problem: Problem, width: Width, table: StageTable, depth: int) -> In
     return found
 
 
-def _moves(problem: Problem, shape: Shape, prices_s: Floats) -> tuple[float, float]:
-    """All transfers of a microbatch, and the least of one; ``prices_s`` by level."""
+def _moves(problem: Problem, shape: Shape, prices_s: Floats) -> tuple[float, float, int]:
+    """All transfers of a microbatch, the least of one, and the rank of the cheapest level; ``prices_s`` by level."""
     if shape.stages == 1:
-        return 0.0, 0.0
+        return 0.0, 0.0, len(prices_s) - 1
     if len(prices_s) == 1:
-        return 2 * (shape.stages - 1) * float(prices_s[0]), float(prices_s[0])
-    crossed = prices_s[boundary_levels(problem.cluster, shape)]
-    return 2 * float(crossed.sum()), float(crossed.min())
+        return 2 * (shape.stages - 1) * float(prices_s[0]), float(prices_s[0]), 0
+    levels = boundary_levels(problem.cluster, shape)
+    crossed, ranks = prices_s[levels], _ranks(prices_s)
+    return 2 * float(crossed.sum()), float(crossed.min()), int(ranks[levels].min())
+
+
+def _ranks(prices_s: Floats) -> Integers:
+    """The place of every level when they are put in the order of their prices."""
+    return np.argsort(np.argsort(prices_s, kind="stable"), kind="stable")
+
+
+def _least_prices(task: ModelTask, problem: Problem, width: Width) -> Floats:
+    """By level, the transfer of the smallest cut."""
+    cuts, lanes = cut_bytes(width.chart)[1:-1], width.graph.width if problem.scatter_gather else 1
+    carried = np.array([cuts.min() / lanes if len(cuts) else 0.0])
+    return np.array([float(task.prices.transfer_s(at, carried)[0]) for at in range(len(problem.cluster.levels))])
 
 
 def _waits(task: ModelTask, problem: Problem, width: Width, members: tuple[int, ...]) -> float:
@@ -120,16 +135,13 @@ def _classes(width: Width, table: StageTable) -> tuple[Floats, Floats]:
 
 
 def _rows(task: ModelTask, graph: RankGraph, problem: Problem, width: Width, stages: int, least: Floats) -> Floats:
-    """laps, moves, move, waits, and by class ends and step bytes of the shapes of a depth, those of equal laps and
-    order as one."""
+    """laps, moves, move, waits, rank, and by class ends and step bytes of the shapes of a depth, those of equal laps
+    and order as one."""
     most = _most_copies(problem, graph.width, stages)
     copies = np.arange(1, most + 1)
     laps = -(-problem.microbatches // copies) - 1
     reached = np.maximum(_reached(graph, problem, width, stages), least)
-    cuts = cut_bytes(width.chart)[1:-1]
-    lanes = graph.width if problem.scatter_gather else 1
-    carried = np.array([cuts.min() / lanes if len(cuts) else 0.0])
-    prices_s = np.array([float(task.prices.transfer_s(at, carried)[0]) for at in range(len(problem.cluster.levels))])
+    prices_s = _least_prices(task, problem, width)
     tied_s = _tied(task, problem, width) if stages > 1 else 0.0
     traffic = reached / problem.sent_bytes * problem.optimizer_traffic_bytes
     found = []
@@ -139,7 +151,8 @@ def _rows(task: ModelTask, graph: RankGraph, problem: Problem, width: Width, sta
         for at, data in enumerate(copies.tolist()):
             shape = Shape(graph.width, stages, data, order)
             members = replicas_by_level(problem.cluster, shape)
-            rows[at, :PLAIN] = laps[at], *_moves(problem, shape, prices_s), _waits(task, problem, width, members)
+            moves_s, move_s, rank = _moves(problem, shape, prices_s)
+            rows[at, :PLAIN] = laps[at], moves_s, move_s, _waits(task, problem, width, members), rank
             rows[at, PLAIN : PLAIN + len(least)] = synchronisation_s(problem, shape, task.prices, reached) + tied_s
             rows[at, PLAIN + len(least) :] = traffic / (data if problem.zero else 1)
         starts = np.flatnonzero(np.diff(laps, prepend=-1))
@@ -157,7 +170,7 @@ def _undominated(rows: Floats) -> Floats:
 
 
 def _stages(
-    graph: RankGraph, problem: Problem, width: Width, pairs: StageTable, depth: int, most_bytes: Floats
+    task: ModelTask, graph: RankGraph, problem: Problem, width: Width, pairs: StageTable, depth: int, most_bytes: Floats
 ) -> Stages:
     chart = width.chart
     kinds = np.array([graph.calls[layer.id] for layer in width.graph.layers])
@@ -170,7 +183,8 @@ def _stages(
     many, few = (highest_numbers(pairs, room, flying_of(family, m, None, depth)) for m in (depth, rounds))
     most = [problem.rounds(_most_copies(problem, graph.width, s)) >= s for s in range(1, depth + 1)]
     deep = np.array([True, *most], np.int64)
-    move_s = width.moves_s[:-1].min(axis=0)
+    ranks = _ranks(_least_prices(task, problem, width))
+    move_s = np.stack([width.moves_s[:-1][ranks >= rank].min(axis=0) for rank in range(len(ranks))])
     sizes = (pairs.parameter_bytes, most_bytes)
     return Stages(pairs.start, pairs.rest, counts, _repeated(graph), few, many, deep, move_s, *sizes)
 
@@ -192,9 +206,9 @@ def tables_of(task: ModelTask, way: Way, hbm_bytes: float) -> Tables:
     for stages in range(1, depth + 1):
         rows.append(_rows(task, graph, problem, width, stages, least) if again[stages] >= 0 else nothing)
     start, terms = np.cumsum([0, *(len(own) for own in rows)]).astype(np.int64), np.concatenate(rows)
-    (laps, moves_s, move_s, waits_s), ends = np.ascontiguousarray(terms[:, :PLAIN].T), PLAIN + len(least)
+    (laps, moves_s, move_s, waits_s, ranks), ends = np.ascontiguousarray(terms[:, :PLAIN].T), PLAIN + len(least)
     counted = again if way.recompute == "best" else np.zeros_like(again)
     by_class = (terms[:, PLAIN:ends].copy(), terms[:, ends:].copy())
-    shapes = Shapes(start, laps, moves_s, move_s, waits_s, *by_class, counted)
+    shapes = Shapes(start, laps, moves_s, move_s, waits_s, ranks.astype(np.int64), *by_class, counted)
     numbers = np.array([graph.calls.count(kind) for kind in range(len(graph.layers))], np.int64)
-    return Tables(shapes, _stages(graph, problem, width, table, depth, most_bytes), numbers, _repeated(graph))
+    return Tables(shapes, _stages(task, graph, problem, width, table, depth, most_bytes), numbers, _repeated(graph))
