@@ -12,11 +12,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from phaze.api import chip, estimate, load, place, plan, price
+    from phaze.api import Model, chip, estimate, load, place, plan, price
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__", "chip", "estimate", "front", "graph", "load", "place", "plan", "price", "schedule", "search"]
+__all__ = [
+    "Model",
+    "__version__",
+    "chip",
+    "estimate",
+    "front",
+    "graph",
+    "load",
+    "place",
+    "plan",
+    "price",
+    "schedule",
+    "search",
+]
 
 
 def __getattr__(name: str) -> Any:

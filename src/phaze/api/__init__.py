@@ -6,12 +6,14 @@ sentence that the command would print.
 """
 
 from phaze.api.ask import chip, estimate, front, graph, load, place, plan, price, schedule, search
+from phaze.api.module import Model
 from phaze.api.values import Estimated, Fronted, Graphed, Placed, Planned, Scheduled, Searched, Sheeted, Shown
 
 __all__ = [
     "Estimated",
     "Fronted",
     "Graphed",
+    "Model",
     "Placed",
     "Planned",
     "Scheduled",

@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypeVar
 
+from phaze.api.module import Model
 from phaze.api.values import (
     Estimated,
     Fronted,
@@ -149,7 +150,7 @@ def _planned(document: Mapping[str, Any], hbm_bytes: int) -> Planned:
 
 
 def plan(
-    model: str | None = None,
+    model: str | Model | None = None,
     *,
     chip: str,
     devices: int,
@@ -174,18 +175,19 @@ def plan(
     """The fastest split of a job over devices that exist.
 
     ``batch`` may be ``"4M-tokens"``, ``sequence`` ``"32k"``, ``tokens`` ``"15T"``: what training on them takes, on the
-    ``terms`` of a file. ``fresh`` traces a model of your own again.
+    ``terms`` of a file. ``fresh`` traces a model of your own again; ``model`` may be a :class:`phaze.Model` too.
     """
     given = [(name, sizes) for name, sizes in (("gpt", gpt), ("llama", llama)) if sizes is not None]
     if (model is not None) + len(given) != 1:
         raise InputError("plan", "there must be one model", "give one of model, gpt, llama")
     name, sizes = (model, None) if model is not None else given[0]
     asked = Asked(
-        str(name), sizes, chip, devices, _told("batch", batch, parse_batch), cluster, stack,
+        name.name if isinstance(name, Model) else str(name), sizes, chip, devices,
+        _told("batch", batch, parse_batch), cluster, stack,
         None if sequence is None else _told("sequence", sequence, parse_length),
         None if microbatches is None else tuple(microbatches), None if widths is None else tuple(widths),
         zero, recompute, attention, basis, None if chunks is None else tuple(chunks), headroom,
-        _budget(tokens, terms), fresh,
+        _budget(tokens, terms), fresh, model if isinstance(model, Model) else None,
     )  # fmt: skip
     with on_standard_error() as progress:
         progress.step("opening the model")

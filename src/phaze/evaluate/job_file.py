@@ -19,6 +19,7 @@ from phaze.evaluate.request import Asked
 from phaze.evaluate.run_file import Job, Reference, Size
 from phaze.graph.ir import Attention, Model
 from phaze.graph.store import load as load_graph
+from phaze.graph.supply.module import ModuleSupply
 from phaze.graph.supply.point import Point
 from phaze.graph.supply.supply import supply_of
 from phaze.graph.zoo import load_family
@@ -59,7 +60,11 @@ class Reopened:
 
 def asked_job(asked: Asked, request: Request, best: Candidate) -> dict[str, Any]:
     """The job of a request, as plain values, with the stage of ZeRO and the attention of its best plan."""
-    named = {"model": asked.model} if asked.sizes is None else {"family": asked.model, "sizes": dict(asked.sizes)}
+    named: dict[str, Any] = (
+        {"model": asked.model} if asked.sizes is None else {"family": asked.model, "sizes": dict(asked.sizes)}
+    )
+    if isinstance(asked.supply, ModuleSupply):
+        named = {"graph": asked.supply.file(best.model)}
     return {
         **named,
         "sequence": asked.sequence,

@@ -49,6 +49,7 @@ class Asked:
     headroom: float = USUAL_HEADROOM
     budget: Budget | None = None
     fresh: bool = False
+    supply: Supply | None = None
 
 
 def sequences_of(batch: units.Batch, sequence: int, where: str) -> int:
@@ -102,7 +103,9 @@ def request_of(asked: Asked, watch: Watch = silent) -> Request:
     cluster = grown(load_cluster(name, chip=chip), asked.devices, "--devices")
     require_links(chip, asked.chip, cluster, "--chip")
     stack = load_built_stack(asked.stack or cluster.stack)
-    supply = supply_of(asked.model, fresh=asked.fresh) if asked.sizes is None else Family(asked.model, asked.sizes)
+    supply = asked.supply or (
+        supply_of(asked.model, fresh=asked.fresh) if asked.sizes is None else Family(asked.model, asked.sizes)
+    )
     widths = asked.widths or supply.facts.widths
     fitting = tuple(width for width in widths if width <= asked.devices)
     if not fitting:

@@ -5,6 +5,7 @@ microbatch, the first dimension of its example inputs is one, and every input th
 no sequence, the sequence is that of its example inputs.
 """
 
+import copy
 import importlib
 import importlib.util
 import inspect
@@ -179,3 +180,45 @@ def user_source(text: str) -> Source:
         return Program(module, batched, step)
 
     return Source(text, build, length, None if free else length, not free, plan)
+
+
+def _bare(module: nn.Module) -> nn.Module:
+    """A copy of a module whose tensors have shapes and no memory, floating ones in 16 bit."""
+    known: dict[int, Any] = {}
+    for tensor in (*module.parameters(), *module.buffers()):
+        dtype = torch.get_default_dtype() if tensor.dtype.is_floating_point else tensor.dtype
+        fresh = torch.empty(tensor.shape, dtype=dtype)
+        is_parameter = isinstance(tensor, nn.Parameter)
+        known[id(tensor)] = nn.Parameter(fresh, tensor.requires_grad) if is_parameter else fresh
+    return copy.deepcopy(module, known)
+
+
+def _like(inputs: Any) -> Any:
+    """Example inputs without memory."""
+    if isinstance(inputs, torch.Tensor):
+        return torch.zeros(inputs.shape, dtype=inputs.dtype)
+    if isinstance(inputs, Mapping):
+        return {key: _like(value) for key, value in inputs.items()}
+    return tuple(_like(value) for value in inputs) if isinstance(inputs, list | tuple) else inputs
+
+
+def module_source(name: str, module: Any, inputs: Any, loss: Any) -> Source:
+    """A source from a module that is there already; it is copied, never changed."""
+    if not isinstance(module, nn.Module):
+        raise InputError(name, f"this is {type(module).__name__}, no nn.Module", "give phaze.Model(module, inputs)")
+    tensors = [value for value in tree_flatten(inputs)[0] if isinstance(value, torch.Tensor)]
+    if not tensors:
+        raise InputError(name, "the inputs hold no tensor", "give a tensor, a tuple or a dict of arguments")
+    first = tensors[0]
+    batch, length = (int(first.shape[0]) if first.dim() else 1), (int(first.shape[1]) if first.dim() > 1 else 1)
+
+    def build(shape: Shape) -> Program:
+        bare, batched = _bare(module), _batched(_like(inputs), shape.microbatch, batch)
+
+        def step() -> Any:
+            with of_model(name):
+                return _run(name, bare, batched, loss)
+
+        return Program(bare, batched, step)
+
+    return Source(name, build, length, length, True, None)

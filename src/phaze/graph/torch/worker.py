@@ -74,11 +74,14 @@ class Bench:
         if known is not None:
             self.source = with_known_plan(source_of(place), facts_of(known))
             return {"facts": known, "files": _own_files(model)}
-        self.source, basis, plan = planned(source_of(place), file)
+        return {"facts": self.open_source(model, source_of(place), file), "files": _own_files(model)}
+
+    def open_source(self, model: str, source: Source, file: str | None) -> dict[str, Any]:
+        """The facts of a source, with its tensor-parallel plan."""
+        self.source, basis, plan = planned(source, file)
         widths, refused = _widths(self.source)
         own = self.source
-        facts = Facts(model, own.sequence, own.longest, own.fixed, widths, refused, basis, plan)
-        return {"facts": facts.document(), "files": _own_files(model)}
+        return Facts(model, own.sequence, own.longest, own.fixed, widths, refused, basis, plan).document()
 
     def trace(self, point: Mapping[str, Any]) -> dict[str, Any]:
         """The graph at a point; which blocks are equal is found once for a sequence and kind of attention."""
