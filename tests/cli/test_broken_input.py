@@ -78,6 +78,13 @@ def test_a_link_slower_than_a_byte_a_second_is_refused(phaze: Any, tmp_path: Pat
     assert phaze(*asked).code == 0
 
 
+def test_a_link_that_reaches_next_to_nothing_of_its_rate_is_refused(phaze: Any, tmp_path: Path) -> None:
+    slow = CLUSTER.replace("RATE", "1.0").replace("latency = 1e-6", "latency = 1e-6\nshare = 1e-320\nstart = 0.0")
+    (tmp_path / "slow.toml").write_text(slow)
+    asked = ("estimate", "--collective", "all_reduce:64MiB:8", "--cluster", tmp_path / "slow.toml", "--json")
+    _refused(phaze(*asked), "share", "from 1e-06 to 1")
+
+
 def test_half_a_character_is_refused_where_it_stands(phaze: Any, plan: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     path.write_text(json.dumps({**plan, "approximations": ["\ud800"]}))

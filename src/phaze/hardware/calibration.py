@@ -22,12 +22,16 @@ Load = Literal["alone", "training"]
 Trusted = Literal["calibrated", "fitted", "datasheet", "ideal"]
 
 
+# No hardware reaches less of its peak; what divides by less leaves the numbers of 64 bits.
+LEAST_SHARE = 1e-6
+
+
 def _in_range(where: str, name: str, value: float | None) -> None:
     if value is None:
         return
     share = name.endswith("share")
-    if not 0 <= value < float("inf") or (share and not 0 < value <= 1):
-        remedy = "it must be above 0 and at most 1" if share else "it must be at least 0"
+    if not 0 <= value < float("inf") or (share and not LEAST_SHARE <= value <= 1):
+        remedy = f"it must be from {LEAST_SHARE:g} to 1" if share else "it must be at least 0"
         raise InputError(f"{where}.{name}", f"{value!r} is out of range", remedy)
 
 
