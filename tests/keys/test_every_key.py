@@ -15,6 +15,7 @@ from phaze.cli.calibrate import COLUMNS as CALIBRATED
 from phaze.cli.calibrate import _rows as measurements
 from phaze.cli.schema import formats
 from phaze.errors import InfeasibleError, InputError
+from phaze.graph.tensor_plan import plan_of
 from phaze.hardware.dies import DieFile, _compare_die
 from phaze.validate.rows import COLUMNS as MEASURED
 from tests.keys.answers import Refused, phaze, told
@@ -24,7 +25,31 @@ from tests.keys.problem_cases import PROBLEMS
 from tests.keys.small import preset, written
 from tests.keys.walk import changed, keys_of
 
-BASES: dict[str, list[Base]] = HARDWARE | JOBS | PROBLEMS
+
+def tensor_plan(folder: Path) -> dict[str, Any]:
+    cut = {"weight": "blocks.*.qkv.weight", "dim": 0, "unit": 16, "parts": [64, 32, 32]}
+    return {"schema": "phaze.tensor-plan/1", "cut": [cut, {"weight": "blocks.*.out.weight", "dim": 1, "unit": 16}]}
+
+
+# A plan of one's own is what a model is traced with (tests/graph/torch): each key changes the ranks' weights or order.
+TENSOR_PLAN = Base(
+    tensor_plan,
+    lambda document, folder: [plan_of(document, "plan.toml")],
+    (
+        ("sequence_parallel", "sequence_parallel", False),
+        ("tokens_first", "tokens_first", True),
+        ("cut.weight", "cut/0/weight", "blocks.*.other.weight"),
+        ("cut.dim", "cut/0/dim", 1),
+        ("cut.unit", "cut/0/unit", 8),
+        ("cut.parts", "cut/0/parts", [32, 64, 32]),
+        ("cut.tokens", "cut/1/tokens", True),
+    ),
+)
+BASES: dict[str, list[Base]] = HARDWARE | JOBS | PROBLEMS | {"phaze.tensor-plan/1": [TENSOR_PLAN]}
+# What a printed plan says of itself: whose it is, how it was found, what it leaves whole. Given back, it is not read.
+SAID = {"phaze.tensor-plan/1": {"model", "basis", "whole.module", "whole.why"}}
+# Formats of chips of clusters, whose presets ``phaze validate --silicon`` reads: every command refuses such a file.
+REFUSED = ("phaze.chip/2", "phaze.space/2", "phaze.technology/2")
 NAMES = {"name": "label-k7", "title": "a label k7"}
 FREE = {"notes": "a label k7", "sources": {"clock": "a label k7"}}
 # What nothing is computed from: the value, and the command that shows it. A name or a title says what a thing is,
@@ -64,7 +89,7 @@ ANSWERS = ("phaze.front/1", "phaze.sweep/1")
 
 def _names(kind: str) -> set[str]:
     steps = LABELS.get(kind, ((), {}))[1]
-    return {".".join(step for step in path.split("/") if not step.isdigit()) for path in steps}
+    return {".".join(step for step in path.split("/") if not step.isdigit()) for path in steps} | SAID.get(kind, set())
 
 
 @pytest.fixture
@@ -81,12 +106,29 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("name", [name for name in formats() if name not in (*ANSWERS, "phaze.die/1")])
+@pytest.mark.parametrize("name", [name for name in formats() if name not in (*ANSWERS, *REFUSED, "phaze.die/1")])
 def test_every_key_of_a_format_has_a_case_or_is_a_label(name: str) -> None:
     cased = {key for base in BASES[name] for key, _, _ in base.cases}
     known = set(keys_of(formats()[name].model))
     assert known - cased - _names(name) == set()
     assert (cased | _names(name)) - known == set()
+
+
+@pytest.mark.parametrize(
+    ("command", "path"),
+    [
+        (("chips", "FILE"), "chips/h100"),
+        (("plan", "--model", "llama3-8b", "--devices", 8, "--batch", 8, "--chip", "FILE"), "chips/h100"),
+        (("search", "--model", "bert-large", "--set", "space=FILE", "--out", "run"), "spaces/n5-reticle"),
+        (("chips", "--space", "FILE", "--count"), "spaces/n5-reticle"),
+        (("technologies", "FILE"), "technologies/n5"),
+    ],
+)
+def test_no_command_takes_a_file_of_chips_of_clusters(command: tuple[object, ...], path: str, folder: Path) -> None:
+    kind, name = path.split("/")
+    place = written(folder, "second.json", preset(f"silicon/{kind}", name))
+    with pytest.raises(Refused, match=r"second\.json"):
+        phaze(*(str(word).replace("FILE", place) for word in command))
 
 
 def unnoticed(base: Base, folder: Path) -> list[str]:
