@@ -161,3 +161,12 @@ def test_bad_measurements_are_one_sentence(phaze: Phaze, tmp_path: Path, text: s
     ran = phaze("calibrate", source, "--chip", "tpu-v4", "--out", tmp_path / "x.toml")
     assert ran.code == 2
     assert sentence in ran.err
+
+
+def test_a_model_by_name_is_costed_as_its_graph_is(phaze: Phaze, tmp_path: Path) -> None:
+    graph = phaze("graph", "--model", "bert-large", "--sequence", "128", "--json").out
+    (tmp_path / "graph.json").write_text(graph, encoding="utf-8")
+    by_file = phaze("estimate", "--graph", tmp_path / "graph.json", "--chip", "tpu-v4", "--json")
+    by_name = phaze("estimate", "--model", "bert-large", "--sequence", "128", "--chip", "tpu-v4", "--json")
+    assert by_file.code == by_name.code == 0 and by_file.out == by_name.out
+    assert phaze("estimate", "--model", "bert-large", "--microbatch", "0", "--chip", "tpu-v4").code == 2

@@ -1,23 +1,32 @@
 """``phaze estimate``: what one operator, one collective or one graph takes."""
 
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-from phaze.cli.answer import Answer, answering
+from phaze.cli.answer import Answer, answering, told
+from phaze.cli.graph import SOURCES
 from phaze.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from phaze.graph.ir import Model
     from phaze.hardware.calibration import Basis, Load
     from phaze.hardware.chip import Chip
     from phaze.hardware.cluster import Cluster
+    from phaze.report.progress import Progress
 
 Gemm = Annotated[str | None, typer.Option(help="A product: BATCHxMxNxK, or MxNxK.")]
 Vector = Annotated[str | None, typer.Option(help="A vector operator: KIND:ELEMENTS or KIND:ELEMENTS:ROWS.")]
 Collective = Annotated[str | None, typer.Option(help="KIND:BYTES:RANKS, such as all_reduce:64MiB:8; with --cluster.")]
 Graph = Annotated[str | None, typer.Option(help="A graph file (phaze.graph/1; - for standard input).")]
+ModelName = Annotated[str | None, typer.Option("--model", help=SOURCES)]
+Tensor = Annotated[int, typer.Option(help="With --model: tensor-parallel width.")]
+Microbatch = Annotated[int, typer.Option(help="With --model: sequences in one microbatch.")]
+Sequence = Annotated[str | None, typer.Option(help="With --model: positions, such as 4096 or 32k (k = 1024).")]
+Attention = Annotated[Literal["eager", "fused"], typer.Option(help="With --model: how its attention runs.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Trace the model again, whatever the cache holds.")]
 ChipName = Annotated[str | None, typer.Option("--chip", help="A preset, or the path of a chip file.")]
 ClusterName = Annotated[str | None, typer.Option("--cluster", help="A preset, or the path of a cluster file.")]
 BasisName = Annotated[str, typer.Option("--basis", help="Constants: calibrated, datasheet or ideal.")]
@@ -32,19 +41,27 @@ def estimate(
     vector: Vector = None,
     collective: Collective = None,
     graph: Graph = None,
+    model: ModelName = None,
+    tensor: Tensor = 1,
+    microbatch: Microbatch = 1,
+    sequence: Sequence = None,
+    attention: Attention = "eager",
+    fresh: Fresh = False,
     chip: ChipName = None,
     cluster: ClusterName = None,
     basis: BasisName = "calibrated",
     load: LoadName = "alone",
     fusion: Fusing = "none",
     residency: Residency = True,
+    *,
+    progress: "Progress",
 ) -> Answer:
     """Time, bound, mapping, traffic and energy of an operator.
 
     Examples: phaze estimate --gemm 1x4096x4096x4096 --chip tpu-v4 · phaze estimate --vector softmax:16777216:4096
     --chip a100-80gb · phaze estimate --collective all_reduce:64MiB:8 --cluster selene
     """
-    asked = {"--gemm": gemm, "--vector": vector, "--collective": collective, "--graph": graph}
+    asked = {"--gemm": gemm, "--vector": vector, "--collective": collective, "--graph": graph, "--model": model}
     given = [name for name, value in asked.items() if value is not None]
     if len(given) != 1:
         seen = " and ".join(given) if given else "nothing"
@@ -64,7 +81,35 @@ def estimate(
         return _gemm(gemm, device, constants, loaded)
     if vector is not None:
         return _vector(vector, device, constants, loaded)
-    return _graph(str(graph), (device, network), constants, fusion, residency)
+    from phaze.graph import store
+
+    if model is None:
+        loaded_graph = store.load(str(graph))
+    else:
+        loaded_graph = _model(model, (tensor, microbatch, sequence, attention), fresh, progress)
+    return _graph(loaded_graph, (device, network), constants, fusion, residency)
+
+
+def _model(
+    name: str, at: "tuple[int, int, str | None, Literal['eager', 'fused']]", fresh: bool, progress: "Progress"
+) -> "Model":
+    """A model at a width, microbatch, sequence and kind of attention, traced where it is not built in."""
+    from phaze.graph.supply.point import Point
+    from phaze.graph.supply.supply import supply_of
+    from phaze.units import parse_length
+
+    tensor, microbatch, sequence, attention = at
+    for option, count in (("--tensor", tensor), ("--microbatch", microbatch)):
+        if count < 1:
+            raise InputError(option, f"{count} is out of range", "it must be at least 1")
+    progress.step("opening the model")
+    supply = supply_of(name, fresh=fresh)
+    asked = None if sequence is None else told("--sequence", sequence, parse_length)
+    point = Point(tensor, microbatch, supply.facts.length(asked), attention, False)
+    for fault in supply.prepare([point], progress.counting("tracing")).values():
+        raise fault
+    progress.step("costing operators")
+    return supply.model(point)
 
 
 def _basis(text: str) -> "Basis":
@@ -161,9 +206,8 @@ def _collective(text: str, cluster: "Cluster", basis: "Basis") -> Answer:
     return Answer(({**document, "ways": [asdict(way) for way in found]},), show)
 
 
-def _graph(path: str, on: "tuple[Chip, Cluster | None]", basis: "Basis", fusion: str, residency: bool) -> Answer:
+def _graph(loaded: "Model", on: "tuple[Chip, Cluster | None]", basis: "Basis", fusion: str, residency: bool) -> Answer:
     from phaze.cost.layer import estimate_layers, layers_document
-    from phaze.graph import store
     from phaze.graph.fuse import LEVELS, fuse
     from phaze.hardware.calibration import trust_of
 
@@ -171,7 +215,7 @@ def _graph(path: str, on: "tuple[Chip, Cluster | None]", basis: "Basis", fusion:
     depths = [level for level in LEVELS if level == fusion]
     if not depths:
         raise unknown_name("--fusion", "level of fusion", fusion, LEVELS)
-    model = fuse(store.load(path), depths[0])
+    model = fuse(loaded, depths[0])
     layers = estimate_layers(model, chip, cluster, basis, residency)
     used = trust_of(chip.calibration, basis).basis
     asked = {"graph": model.name, "chip": chip.name, "cluster": cluster.name if cluster else None, "basis": used}

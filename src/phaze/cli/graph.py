@@ -1,5 +1,6 @@
 """``phaze graph``: a model as the training program it runs, layer by layer."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -103,7 +104,8 @@ def _traced(place: str, request: "Request", progress: "Progress") -> "Model | No
     from phaze.graph.supply.point import Point
     from phaze.graph.supply.supply import Traced, supply_of
 
-    if request.family or (":" not in place and not place.endswith(".json") and "/" not in place and "@" not in place):
+    named = ":" in place or place.endswith(".json") or "/" in place or "@" in place or Path(place).is_dir()
+    if request.family or not named:
         return None
     supply = supply_of(place, fresh=request.fresh)
     if not isinstance(supply, Traced):
