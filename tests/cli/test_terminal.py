@@ -45,6 +45,7 @@ COMMANDS = [
 ]
 # In a folder with a study, its run, measurements and a plan.
 WITH_A_RUN = [
+    "new chip --out made-chip.toml",
     "search study.toml --out again",
     "report run",
     "export run --to csv --out chips.csv",
