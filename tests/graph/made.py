@@ -26,6 +26,8 @@ from phaze.graph.summary import SIZES
 VECTOR_KINDS = ("add", "multiply", "cast", "gelu", "dropout", "copy", "reduce", "softmax", "layer_norm", "scatter")
 KIND_NAMES = ("product", "attention", "all_reduce", *VECTOR_KINDS)
 EMPTY = OperatorGraph((), (), (), ())
+# Files hold what can be printed: no control characters, no halves of characters.
+PRINTED = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=9)
 
 
 def operator(number: int, kind: str, reads: Sequence[int], writes: Sequence[int], size: int = 8) -> Operator:
@@ -103,5 +105,5 @@ def models(draw: st.DrawFn) -> Model:
         calls=calls,
         edges=tuple(Edge(i, i + 1, draw(st.integers(0, 99)), 7) for i in range(len(calls) - 1)),
         ties=(Tie("shared.weight", tuple(range(len(calls))), 2, 2),) if len(calls) > 1 else (),
-        approximations=tuple(draw(st.lists(st.text(max_size=9), max_size=2))),
+        approximations=tuple(draw(st.lists(PRINTED, max_size=2))),
     )
