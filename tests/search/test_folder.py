@@ -13,7 +13,7 @@ from phaze.search.evaluation import Evaluated
 from phaze.search.folder import JOURNAL, RESULT, run_in
 from phaze.search.journal import SqliteJournal, read_closed
 from phaze.search.objective import scale_of
-from phaze.search.papers import Papers
+from phaze.search.papers import Papers, differences
 from phaze.search.result import code_digest
 from phaze.search.run import evaluate_one, search
 from phaze.search.state import State
@@ -139,3 +139,9 @@ def test_when_every_chip_fails_the_fault_is_said(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(slip, "evaluate", failing)
     with pytest.raises(PhazeError, match="broken"):
         run_in(tmp_path, Papers(""), _job())
+
+
+def test_a_changed_problem_orders_nothing_to_a_terminal() -> None:
+    said = differences('{"a": 1}', '{"\\u001b[31m": 2}')
+    assert said == "its problem.json cannot be read"
+    assert differences('{"a": 1}', '{"a": 2}') == "a is 2 and was 1"

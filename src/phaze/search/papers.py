@@ -96,8 +96,8 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 def differences(old: str, new: str, words: str = "{key} is {new} and was {old}") -> str:
     """Where two problems differ, in words: the first few values."""
     try:
-        before, after = (dict(_leaves(json.loads(text))) for text in (old, new))
-    except (ValueError, RecursionError):
+        before, after = (dict(_leaves(parse(text, "json", PROBLEM))) for text in (old, new))
+    except InputError:
         return "its problem.json cannot be read"
     changed = [key for key in dict.fromkeys([*before, *after]) if before.get(key, "-") != after.get(key, "-")]
     said = [
