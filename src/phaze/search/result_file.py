@@ -7,7 +7,7 @@ from pydantic import Field
 
 from phaze.documents import Count, NonNegative, Positive, check, parse
 from phaze.errors import InputError
-from phaze.evaluate.plan_file import FiguresTable, Loose, Number, PlanTable
+from phaze.evaluate.plan_file import FiguresTable, LeftTable, Loose, Number, PlanTable
 from phaze.files import read_text
 from phaze.search.chips import SpaceChips
 from phaze.search.evaluation import LEAST, MOST
@@ -41,6 +41,7 @@ class ModelTable(FiguresTable):
     throughput_per_s: Positive
     energy_j: NonNegative
     power_w: NonNegative
+    memory_left: LeftTable
     plan: PlanTable
 
 

@@ -29,6 +29,7 @@ class SweepModel(Document):
     tensor: Count
     microbatch: Count
     recompute: Text
+    plan: Text
 
 
 class SweepPoint(Document):
