@@ -71,7 +71,10 @@ def _faults(cases: list[Case], count: int) -> list[str]:
     return [f"{name}, seed {seed}: {fault}" for name, seed, fault in found if fault]
 
 
-def test_a_good_file_of_every_case_is_answered(cases: list[Case], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_good_file_of_every_case_is_answered(
+    cases: list[Case], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     for case in cases:
         if case.name.startswith("search"):  # stopped after two seconds, it may have found nothing yet
             continue
