@@ -1,7 +1,10 @@
 """A run in its folder: the same bytes whatever the workers or interruptions, and refusals in one sentence."""
 
+import contextlib
+import json
 import os
 import signal
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -138,6 +141,18 @@ def test_when_every_chip_fails_the_fault_is_said(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(slip, "evaluate", failing)
     with pytest.raises(PhazeError, match="broken"):
+        run_in(tmp_path, Papers(""), _job())
+
+
+def test_a_journal_that_lies_about_the_best_chip_is_said(tmp_path: Path) -> None:
+    run_in(tmp_path, Papers(""), _job())
+    with contextlib.closing(sqlite3.connect(tmp_path / JOURNAL)) as kept, kept:
+        rows = kept.execute("select chip, document from evaluated").fetchall()
+        for chip, text in rows:
+            raw = json.loads(text)
+            raw["score"] = None if raw["score"] is None else raw["score"] * 0.5
+            kept.execute("update evaluated set document = ? where chip = ?", (json.dumps(raw), chip))
+    with pytest.raises(InputError, match="the journal was changed"):
         run_in(tmp_path, Papers(""), _job())
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from phaze.errors import InputError
 from phaze.files import folder_for, write_whole
 from phaze.search.answer import Best, best_of
 from phaze.search.baseline import scale_for
@@ -14,7 +15,7 @@ from phaze.search.first_design import relisted
 from phaze.search.journal import SqliteJournal
 from phaze.search.journal_rows import require_evaluated
 from phaze.search.papers import FILES, Papers, refuse_another, texts_of
-from phaze.search.result import SCHEMA, answer_of, code_digest, result_view, written
+from phaze.search.result import SCHEMA, DisagreementError, answer_of, code_digest, result_view, written
 from phaze.search.run import Evaluate, Watch, search
 from phaze.search.shared import Shared
 from phaze.search.shortage import nothing_found
@@ -84,10 +85,17 @@ def run_in(
     crew = workers(engine) if isinstance(engine, int) else engine
     refuse_another(folder_for(folder), papers)
     with SqliteJournal(folder / JOURNAL, job.digest, code) as journal:
-        require_evaluated(journal.path, journal.known().values(), job)
+        kept = journal.known()
+        require_evaluated(journal.path, kept.values(), job)
         write_papers(folder, papers)
         state = search(job, scale_for(job, crew, deadline), crew, journal, watch, shared, deadline=deadline)
-        found = answered(state)
+        try:
+            found = answered(state)
+        except DisagreementError:
+            if not kept:
+                raise
+            seen = "what the journal has of the best chip is not found again"
+            raise InputError(str(journal.path), seen, "the journal was changed: give another --out") from None
         if found is None:
             raise nothing_in_time(SCHEMA) if state.stopped else nothing_found(state)
         best, answer = found

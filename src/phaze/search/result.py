@@ -229,6 +229,10 @@ def written(document: Mapping[str, Any]) -> str:
     return dumps(document, pretty=True) + "\n"
 
 
+class DisagreementError(AssertionError):
+    """What was searched is not found again by the plain path: a fault of ours, or a journal that was changed."""
+
+
 def answer_of(state: State, best: Best, provisional: bool = False) -> dict[str, Any]:
     """The answer of a search that has ended; the plain path and the search must agree on it."""
     tasks = state.networks.tasks_of(best.chip)
@@ -238,5 +242,5 @@ def answer_of(state: State, best: Best, provisional: bool = False) -> dict[str, 
     pairs = [(model["batch_s"], ran.batch_s) for model, ran in zip(answer["models"], best.ran, strict=True)]
     for plain, found in (*pairs, (answer["objective"]["score"], best.score)):
         if abs(plain - found) > 1e-9 * found:
-            raise AssertionError(f"{state.job.name}: the plain path and the search disagree")
+            raise DisagreementError(f"{state.job.name}: the plain path and the search disagree")
     return answer

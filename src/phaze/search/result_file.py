@@ -21,11 +21,17 @@ class ChipTable(Loose):
 
     number: Annotated[int, Field(ge=0)]
     name: str
+    tensor_cores: Count
+    rows: Count
+    columns: Count
+    vector_cores: Count
+    lanes: Count
+    global_buffer_bytes: Count
     hbm_bytes: Count
     area_mm2: Positive
     design_power_w: Number
-    making_usd: Number | None
-    making_kgco2e: Number | None
+    making_usd: Number
+    making_kgco2e: Number
     peak_flops: float
 
 
