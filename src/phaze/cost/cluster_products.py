@@ -14,7 +14,7 @@ from phaze.cost import cluster_gemm, cluster_kernels
 from phaze.cost.cluster_mapping import ClusterCost, ClusterOption, ClusterPart
 from phaze.cost.kernels import CAPACITY, CHIP_CHOICES, CHIP_COSTS, global_front, pick
 from phaze.cost.mapping import FLOWS, ORDERS, GlobalOption, Product
-from phaze.cost.products import distinct_rows
+from phaze.cost.products import distinct_rows, product_columns, product_sizes
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -42,16 +42,6 @@ def part_rows(parts: Sequence[ClusterPart]) -> Floats:
     return np.array([astuple(part) for part in parts], dtype=np.float64).reshape(-1, 11)
 
 
-def _columns(products: Sequence[Product]) -> tuple[Integers, Floats]:
-    sizes = np.array([_sizes(p) for p in products], dtype=np.int64)
-    needs = [(p.a_bytes, p.b_bytes, p.c_bytes, p.a_need_bytes, p.b_need_bytes, p.c_need_bytes) for p in products]
-    return sizes.reshape(-1, 5), np.array(needs, dtype=np.float64).reshape(-1, 6)
-
-
-def _sizes(p: Product) -> tuple[int, ...]:
-    return p.batch, p.m, p.n, p.k, p.element_bytes
-
-
 def _write_only(p: Product, hbm: Floats, found: Floats) -> None:
     """A product with k = 0 writes zeros; with no output it does nothing."""
     written = p.c_bytes if p.batch * p.m * p.n else 0.0
@@ -62,14 +52,14 @@ def _write_only(p: Product, hbm: Floats, found: Floats) -> None:
 def sweep_on_clusters(products: Sequence[Product], rows: Floats) -> ClusterCosts:
     """The cost of every product on every part of ``rows``."""
     found = np.empty((len(products), len(rows), cluster_kernels.CLUSTER_FOUND))
-    full = sorted((i for i, p in enumerate(products) if not p.empty), key=lambda i: _sizes(products[i]))
+    full = sorted((i for i, p in enumerate(products) if not p.empty), key=lambda i: product_sizes(products[i]))
     for i, p in enumerate(products):
         if p.empty:
             _write_only(p, rows[:, 10], found[i])
     if full and len(rows):
         sides, core_of = distinct_rows(rows[:, [*SIDE, *STORES]])
         buffers, buffer_of = np.unique(rows[:, 8], return_inverse=True)
-        sizes, held = _columns([products[i] for i in full])
+        sizes, held = product_columns([products[i] for i in full])
         result = np.empty((len(full), len(rows), cluster_kernels.CLUSTER_FOUND))
         overflow = cluster_kernels.cluster_sweep(
             sizes, held, sides[:, :5].astype(np.int64), np.ascontiguousarray(sides[:, 5:]), buffers, core_of,
@@ -84,7 +74,7 @@ def sweep_on_clusters(products: Sequence[Product], rows: Floats) -> ClusterCosts
 
 def front_on_clusters(p: Product, part: ClusterPart) -> tuple[Floats, Integers]:
     """The front of a product on a cluster side: its costs in cycles and bytes, and the choices that make them."""
-    sizes, _ = _columns([p])
+    sizes, _ = product_columns([p])
     costs = np.empty((CAPACITY, cluster_kernels.CLUSTER_COSTS))
     choices = np.empty((CAPACITY, cluster_kernels.CLUSTER_CHOICES), dtype=np.int64)
     row = part_rows([part])[0]
@@ -99,7 +89,7 @@ def front_on_clusters(p: Product, part: ClusterPart) -> tuple[Floats, Integers]:
 def map_on_clusters(p: Product, part: ClusterPart) -> ClusterCost:
     """The best mapping of one product, by the kernels: equal to :func:`phaze.cost.cluster_gemm.best`, and fast."""
     core, core_choices = front_on_clusters(p, part)
-    sizes, held = _columns([p])
+    sizes, held = product_columns([p])
     chip, chip_choices = np.empty((CAPACITY, CHIP_COSTS)), np.empty((CAPACITY, CHIP_CHOICES), dtype=np.int64)
     chips = global_front(sizes[0], held[0], part.global_bytes, chip, chip_choices)
     found = np.empty(cluster_kernels.CLUSTER_FOUND)

@@ -63,13 +63,15 @@ class ProductCosts:
     bound: NDArray[np.int8]
 
 
-def _columns(products: Sequence[Product]) -> tuple[Integers, Floats]:
-    sizes = np.array([_sizes(p) for p in products], dtype=np.int64)
+def product_columns(products: Sequence[Product]) -> tuple[Integers, Floats]:
+    """Sizes, and bytes with what each operand needs to be held, as rows."""
+    sizes = np.array([product_sizes(p) for p in products], dtype=np.int64)
     needs = [(p.a_bytes, p.b_bytes, p.c_bytes, p.a_need_bytes, p.b_need_bytes, p.c_need_bytes) for p in products]
     return sizes.reshape(-1, 5), np.array(needs, dtype=np.float64).reshape(-1, 6)
 
 
-def _sizes(p: Product) -> tuple[int, ...]:
+def product_sizes(p: Product) -> tuple[int, ...]:
+    """What fronts depend on: batch, m, n, k, bytes of an element."""
     return p.batch, p.m, p.n, p.k, p.element_bytes
 
 
@@ -95,7 +97,7 @@ def distinct_rows(rows: Floats) -> tuple[Floats, Integers]:
 def sweep_products(products: Sequence[Product], parts: TensorParts) -> ProductCosts:
     """The cost of every product on every part."""
     found = np.empty((len(products), len(parts), kernels.FOUND))
-    full = sorted((i for i, p in enumerate(products) if not p.empty), key=lambda i: _sizes(products[i]))
+    full = sorted((i for i, p in enumerate(products) if not p.empty), key=lambda i: product_sizes(products[i]))
     for i, p in enumerate(products):
         if p.empty:
             _write_only(p, parts, found[i])
@@ -103,7 +105,7 @@ def sweep_products(products: Sequence[Product], parts: TensorParts) -> ProductCo
         rows = parts.stacked()
         sides, core_of = distinct_rows(rows[:, [0, 1, 2, 3, 4, 5, 9]])
         buffers, buffer_of = np.unique(parts.global_bytes, return_inverse=True)
-        sizes, held = _columns([products[i] for i in full])
+        sizes, held = product_columns([products[i] for i in full])
         result = np.empty((len(full), len(parts), kernels.FOUND))
         overflow = kernels.sweep(
             sizes, held, sides[:, :3].astype(np.int64), np.ascontiguousarray(sides[:, 3:]), buffers,
@@ -118,7 +120,7 @@ def sweep_products(products: Sequence[Product], parts: TensorParts) -> ProductCo
 def map_product(p: Product, part: TensorPart) -> ProductCost:
     """The best mapping of one product, found by the kernels: equal to :func:`phaze.cost.gemm.best`, and fast."""
     rows = parts_of(part)
-    sizes, held = _columns([p])
+    sizes, held = product_columns([p])
     core, core_choices = np.empty((kernels.CAPACITY, kernels.CORE_COSTS)), _choices(kernels.CORE_CHOICES)
     chip, chip_choices = np.empty((kernels.CAPACITY, kernels.CHIP_COSTS)), _choices(kernels.CHIP_CHOICES)
     shape = np.array([part.cores, part.rows, part.columns], dtype=np.int64)
