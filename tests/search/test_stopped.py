@@ -68,6 +68,22 @@ def test_the_page_and_the_trace_of_a_provisional_answer_show_its_list_schedules(
     assert ran.code == 0, ran.err
 
 
+def test_a_provisional_answer_is_not_explained(run: Path, phaze: Callable[..., Ran]) -> None:
+    ran = phaze("explain", str(run))
+    assert ran.code == 2
+    assert "stopped before a chip was evaluated" in ran.err and ran.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", [("search",), ("front", "--of", "throughput,area"), ("compare",)])
+def test_a_model_given_where_a_study_belongs_is_told_its_option(
+    tmp_path: Path, phaze: Callable[..., Ran], command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = phaze(*command, "bert-large")
+    assert ran.code == 2
+    assert "--model bert-large" in ran.err and ran.err.count("\n") == 1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("limit_s", [3, 20])
 def test_the_limit_of_a_search_that_takes_minutes_holds(limit_s: int, tmp_path: Path) -> None:

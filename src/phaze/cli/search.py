@@ -69,11 +69,14 @@ def settled(
 ) -> tuple[dict[str, Any], str]:
     """The plain values of the study that was asked for, and the name to call it by."""
     from phaze.errors import InputError
+    from phaze.graph.zoo import ZOO
     from phaze.study.load import default_study, read_study, with_settings
 
     if (study is None) == (not models):
         raise InputError("search", "give either a study or --model", "e.g. phaze search --model bert-large")
     if study is not None:
+        if study in ZOO and not Path(study).exists():
+            raise InputError(study, "a study is a file, and this is a model's name", f"give it as --model {study}")
         raw, where = read_study(study)
     else:
         raw, where = default_study(_name(models or [])), "--model"

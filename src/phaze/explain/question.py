@@ -86,6 +86,9 @@ def question_of(folder: str) -> Question:
     if not (Path(folder) / RESULT).is_file():
         raise InputError(folder, f"there is no {RESULT}", "give the folder of a finished phaze search")
     said = read_result(Path(folder))
+    if said.get("provisional"):
+        seen = "the run was stopped before a chip was evaluated, and there is no answer to explain"
+        raise InputError(f"{folder}/{RESULT}", seen, "let the same phaze search go on, without --time")
     asked = question_in(Path(folder))
     job = asked.job
     if said["study_digest"] != job.digest:
