@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from phaze.cost.cluster_energy import product_energy
+from phaze.cost.chip_set import ClusterSet, chip_set, column_of, table_of
+from phaze.cost.cluster_energy import cluster_energies, product_energy
 from phaze.cost.cluster_gemm import best_by_front
 from phaze.cost.cluster_mapping import cluster_part
 from phaze.cost.cluster_parts import cluster_sides, product_rows, vector_sides
@@ -13,6 +14,10 @@ from phaze.cost.cluster_products import map_on_clusters, part_rows, sweep_on_clu
 from phaze.cost.mapping import product
 from phaze.cost.sustained import SustainedChip, sustain
 from phaze.cost.vector import optimizer_update, sweep_vector
+from phaze.cost.work import Work
+from phaze.errors import InputError
+from phaze.hardware.calibration import IDEAL
+from phaze.hardware.silicon.design import load_cluster_chip
 from phaze.hardware.silicon.files import load_accelerator
 from phaze.hardware.silicon.space import ClusterSpace, SpaceColumns, load_cluster_space, space_chip, space_columns
 
@@ -80,3 +85,25 @@ def test_arrays_that_share_operands_spend_less_at_their_edges() -> None:
     assert spent_w(sustain(replace(chip, sustained_w=None)), 8192, 8192, 8192) < spent_w(
         sustain(replace(apart, sustained_w=None)), 8192, 8192, 8192
     )
+
+
+@pytest.mark.parametrize("name", ["a100-80gb", "mi300x", "tpu-v4"])
+def test_energies_of_many_chips_are_those_of_one_product_part_by_part(name: str) -> None:
+    chip, p = load_cluster_chip(name), product(2, 1024, 640, 512)
+    held = sustain(load_accelerator(name))
+    assert held.node is not None and held.areas is not None and held.power is not None
+    chips = chip_set([chip, chip])
+    assert isinstance(chips, ClusterSet) and chip.clock_hz == held.held_hz
+    cost = map_on_clusters(p, cluster_part(held.chip, held.held_hz))
+    one = product_energy(p, cost, held.chip, held.node, held.areas, held.power, held.held_hz)
+    many = cluster_energies(column_of([Work("tensor", (p,))], chips, IDEAL), 0, chips, held.node)
+    assert many.tensor_arrays == pytest.approx([one.arrays] * 2)
+    assert many.tensor_buffers == pytest.approx([one.edges + one.delivery] * 2)
+    assert many.global_buffer == pytest.approx([one.global_buffer] * 2)
+    assert many.hbm == pytest.approx([one.hbm] * 2)
+
+
+def test_no_schedule_has_one_core_of_a_cluster() -> None:
+    chips = chip_set([load_cluster_chip("h100")])
+    with pytest.raises(InputError, match="choose serial, companions or links"):
+        table_of([Work("tensor", (product(1, 64, 64, 64),))], chips, IDEAL)

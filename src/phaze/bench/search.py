@@ -10,7 +10,7 @@ import numpy as np
 from phaze.bench import clock
 from phaze.bench.line import Line, Section, Took, took
 from phaze.bench.published import MAPPER, SOURCE
-from phaze.cost.parts import tensor_parts
+from phaze.cost.parts import ChipArrays, tensor_parts
 from phaze.hardware.calibration import IDEAL
 from phaze.search.baseline import scale_for
 from phaze.search.folder import Finished, run_in
@@ -72,7 +72,8 @@ def section(sample: int = SAMPLE) -> Section:
     certified = done.document["certificate"]["gap"] <= job.gap * (1 + TIE)
     best, plain = _plain(job, done, sample)
     beaten = best < done.best.score * (1 - job.gap - TIE)
-    parts = len(tensor_parts(done.state.arrays, IDEAL, "all_cores")[0])
+    arrays = done.state.arrays
+    parts = len(tensor_parts(arrays, IDEAL, "all_cores")[0]) if isinstance(arrays, ChipArrays) else 0
     mapped = (distinct_products(job), parts)
     mapper_s = MAPPER.least_s * mapped[0] * mapped[1]
     called = f"{MODEL}, {len(done.state.opened):,} chips"

@@ -10,15 +10,25 @@ the mapping (:class:`phaze.cost.cluster_mapping.ClusterCost`):
     global   = V^2 (global + HBM bytes) buffer(G)
     hbm      = HBM bytes hbm_j
     idle     = idle watts x time
+
+:func:`cluster_energies` has works on many chips at once, in the components of :mod:`phaze.cost.energy`: edges and
+delivery are the arrays' buffers, and vector work with O lane operations and B bytes takes V^2 (O lane + B (2 buffer(A)
++ buffer(U) + wire sqrt(area) / 2)). SerDes never sleep, so bytes that are sent cost nothing beside idle power.
 """
 
 from dataclasses import dataclass
 from math import sqrt
 
+import numpy as np
+
+from phaze.cost.chip_set import ClusterSet
 from phaze.cost.cluster_mapping import ClusterCost
+from phaze.cost.energy import Energies
 from phaze.cost.mapping import Product
+from phaze.cost.table import Column
 from phaze.hardware.silicon.area import SiliconAreas
 from phaze.hardware.silicon.chip import Accelerator
+from phaze.hardware.silicon.columns import buffer_over, curve_over, edge_columns, volts_over
 from phaze.hardware.silicon.node import Node, curve_at
 from phaze.hardware.silicon.power import SiliconPower, buffer_j, edge_bytes
 
@@ -66,4 +76,30 @@ def product_energy(
         * curve_at(energy.buffer, chip.global_buffer.size_bytes),
         hbm=cost.hbm_bytes * energy.hbm_j_per_byte,
         idle=power.idle_w * cost.cycles / clock_hz,
+    )
+
+
+def cluster_energies(column: Column, work: int, chips: ClusterSet, node: Node) -> Energies:
+    """Energy of one work on every chip, idle power left out; the formulas stand in the module's docstring."""
+    done, own, energy, each = column.works[work], chips.columns, node.energy, np.ones(len(chips))
+    square = volts_over(node, chips.held_hz) ** 2
+    held_j = buffer_over(node, own.operand_bytes)
+    inside_j = held_j + energy.edge_j + energy.wire_j * np.sqrt(chips.cluster_mm2) / 2.0
+    across_j = held_j + energy.wire_j * np.sqrt(chips.area_mm2) / 2.0
+    share = edge_columns(own) / (2.0 * own.arrays * (own.rows + own.columns))
+    macs = sum(p.macs for p in done.products)
+    operations = 0.0 if done.vector is None else done.vector.operations * done.vector.elements
+    vector_bytes, hbm_bytes = column.vector_bytes(work), column.hbm_bytes(work)
+    vector_j = 2.0 * buffer_over(node, own.register_bytes) + across_j
+    buffers = share * column.core_bytes(work) * inside_j + column.port_bytes(work) * across_j
+    shared_j = curve_over(energy.buffer, own.global_bytes)
+    return Energies(
+        tensor_arrays=square * (macs * energy.mac_j),
+        tensor_buffers=square * buffers,
+        vector_units=square * (operations * energy.lane_j),
+        vector_buffers=square * vector_bytes * vector_j,
+        global_buffer=square * (column.global_bytes(work) + hbm_bytes) * shared_j,
+        hbm=hbm_bytes * energy.hbm_j_per_byte,
+        links=0.0 * each,
+        static=0.0 * each,
     )

@@ -3,8 +3,8 @@
     tensor_s[w, c] = sum over p of cycles(p, part of c) / (held clock of c) / software_share
 
 The arrays' sustained share is in the cycles and the power limit in the clock, so of the constants only start-ups, HBM's
-shares and the row that is kept count here. ``software_share`` is what a software stack leaves of the rate of single
-products in training: one number of the stack and the generation of chip.
+shares, the row that is kept and ``software_share`` count here. The last is what a software stack leaves of the rate of
+single products in training: one number of the stack and the generation of chip.
 """
 
 from collections.abc import Sequence
@@ -25,9 +25,7 @@ from phaze.hardware.silicon.columns import ChipColumns
 Floats = NDArray[np.float64]
 
 
-def cost_works_on_clusters(
-    works: Sequence[Work], chips: ChipColumns, held_hz: Floats, constants: Constants, software_share: float = 1.0
-) -> Column:
+def cost_works_on_clusters(works: Sequence[Work], chips: ChipColumns, held_hz: Floats, constants: Constants) -> Column:
     """Every work on every chip, spread over all of it, at the clock that the chip holds."""
     products: dict[Product, int] = {}
     vectors: dict[VectorWork, int] = {}
@@ -45,11 +43,12 @@ def cost_works_on_clusters(
         how="all_cores",
         constants=constants,
         products=ProductCosts(
-            time_s=found.cycles / parts[:, -1] / software_share,
+            time_s=found.cycles / parts[:, -1] / constants.software_share,
             hbm_bytes=found.hbm_bytes,
             global_bytes=found.global_bytes,
             core_bytes=found.edge_bytes,
             bound=found.bound,
+            port_bytes=found.port_bytes,
         ),
         product_rows=tuple(tuple(products[p] for p in work.products) for work in works),
         tensor_part_of=part_of,

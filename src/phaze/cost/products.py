@@ -54,13 +54,15 @@ def parts_of(part: TensorPart) -> TensorParts:
 @dataclass(frozen=True, slots=True)
 class ProductCosts:
     """Arrays over (product, part): seconds without start-up, bytes at each level, what bounds (0 array, 1 core buffer,
-    2 global buffer, 3 HBM). A part whose buffer holds no tile takes infinite time; an empty product takes none."""
+    2 global buffer, 3 HBM). A part whose buffer holds no tile takes infinite time; an empty product takes none.
+    ``port_bytes``: through the ports of clusters."""
 
     time_s: Floats
     hbm_bytes: Floats
     global_bytes: Floats
     core_bytes: Floats
     bound: NDArray[np.int8]
+    port_bytes: Floats | None = None
 
 
 def product_columns(products: Sequence[Product]) -> tuple[Integers, Floats]:

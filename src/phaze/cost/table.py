@@ -86,6 +86,11 @@ class Column:
         """Bytes between the tensor cores' buffers and their arrays."""
         return self._tensor(self.products.core_bytes, work)
 
+    def port_bytes(self, work: int) -> Floats:
+        """Bytes through the ports of clusters; chips of cores have none."""
+        ports = self.products.port_bytes
+        return self._tensor(np.zeros_like(self.products.time_s) if ports is None else ports, work)
+
     def vector_bytes(self, work: int) -> Floats:
         """Bytes through the vector cores' buffers."""
         return self._vector(self.vectors.global_bytes, work)
@@ -133,7 +138,7 @@ class CostTable:
     all_cores: Column
     paired: Column
 
-    def hbm_s(self, work: int, chips: ChipArrays) -> Floats:
+    def hbm_s(self, work: int, hbm_bytes_per_s: Floats) -> Floats:
         """Seconds that a work's bytes, the least of both ways to run, take from HBM at the bandwidth it can reach.
 
         Products and vector work reach shares of their own of the data sheet's bandwidth.
@@ -142,8 +147,8 @@ class CostTable:
         columns = (self.one_core, self.all_cores)
         tensor = [column.tensor_hbm_bytes(work) for column in columns]
         vector = [column.vector_hbm_bytes(work) for column in columns]
-        tensor_s = np.minimum(*tensor) / (constants.hbm_share * chips.hbm_bytes_per_s)
-        return np.asarray(tensor_s + np.minimum(*vector) / (constants.vector_hbm_share * chips.hbm_bytes_per_s))
+        tensor_s = np.minimum(*tensor) / (constants.hbm_share * hbm_bytes_per_s)
+        return np.asarray(tensor_s + np.minimum(*vector) / (constants.vector_hbm_share * hbm_bytes_per_s))
 
     def spread_s(self, work: int, paired: bool) -> Floats:
         """All-core seconds; ``paired``: a fused operator has min(T, V) cores of each kind."""

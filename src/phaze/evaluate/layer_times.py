@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.parts import ChipArrays
+from phaze.cost.chip_set import ChipSet
 from phaze.evaluate.machine import Machine
 from phaze.evaluate.overlap import closure, needed_again
 from phaze.evaluate.ruled_pass import RuledPass, Times, ruled_pass, work_times
@@ -183,7 +183,7 @@ DeviceSeconds = Callable[[RuledPass, Times], Floats]
 
 
 def several_layer_times(
-    layers: Sequence[RuledLayer], chips: ChipArrays, constants: Constants, device_s: DeviceSeconds
+    layers: Sequence[RuledLayer], chips: ChipSet, constants: Constants, device_s: DeviceSeconds
 ) -> tuple[LayerTimes, ...]:
     """The times of some layers of one rule on every chip, each distinct work costed once."""
     works = [work for layer in layers for one in layer.passes for work in one.works]
@@ -203,7 +203,7 @@ def several_layer_times(
 
 def layer_times(
     layer: RuledLayer,
-    chips: ChipArrays,
+    chips: ChipSet,
     constants: Constants,
     limits: Limits | None = None,
     known: Known | None = None,
@@ -213,7 +213,7 @@ def layer_times(
 
 
 def layer_time_bounds(
-    layer: RuledLayer, chips: ChipArrays, constants: Constants, use: Sequence[Bound] = BOUNDS
+    layer: RuledLayer, chips: ChipSet, constants: Constants, use: Sequence[Bound] = BOUNDS
 ) -> LayerTimes:
     """Times that no schedule undercuts, on every chip at once; monotone in the device's time, so bounds stay bounds."""
     return several_layer_times([layer], chips, constants, lambda one, times: one.bound(times, use))[0]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.parts import chip_arrays
+from phaze.cost.chip_set import chip_set
 from phaze.evaluate.layer_times import LayerTimes, RuledLayer, rule_of, ruled_layer, several_layer_times
 from phaze.evaluate.machine import Machine
 from phaze.evaluate.ruled_pass import RuledPass, Times, ruled_pass, work_times
@@ -95,7 +95,7 @@ class PassCost:
 
 def pass_cost(graph: OperatorGraph, setting: Setting, backward: bool, effort: Effort = EXACT) -> PassCost:
     """What one (fused) pass takes in a setting."""
-    chips = chip_arrays([setting.chip])
+    chips = chip_set([setting.chip])
     one = ruled_pass(graph, setting.machine, rule_of(setting.stack), backward)
     if not one.works:
         return PassCost(np.zeros(0), np.zeros(0), 0.0, 0.0)
@@ -108,7 +108,7 @@ def pass_cost(graph: OperatorGraph, setting: Setting, backward: bool, effort: Ef
 
 def _passed(graph: OperatorGraph, setting: Setting, backward: bool) -> tuple[RuledPass, Times]:
     """A (fused) pass and its times on the chip of a setting."""
-    chips = chip_arrays([setting.chip])
+    chips = chip_set([setting.chip])
     one = ruled_pass(graph, setting.machine, rule_of(setting.stack), backward)
     return one, one.times(work_times(one.works, chips, setting.constants, one.rule), 0, chips)
 
@@ -141,7 +141,7 @@ def layer_cost(layer: RuledLayer, times: LayerTimes, chip: int = 0) -> LayerCost
 
 def layer_costs(model: Model, setting: Setting, effort: Effort = EXACT) -> tuple[LayerCost, ...]:
     """Every distinct layer of a model, under its stack's schedule rule."""
-    chips, known = chip_arrays([setting.chip]), dict[str, KnownPart]()
+    chips, known = chip_set([setting.chip]), dict[str, KnownPart]()
     layers = [ruled_layer(layer, setting.machine) for layer in model.layers]
     found = several_layer_times(
         layers,

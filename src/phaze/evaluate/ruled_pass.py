@@ -24,9 +24,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.cost.chip_set import ChipSet, column_of, table_of
 from phaze.cost.collective import CollectiveCost, collective, kind_named
-from phaze.cost.parts import ChipArrays
-from phaze.cost.table import cost_table, cost_works
 from phaze.cost.work import Work, works_of
 from phaze.evaluate.machine import SOFTNESS, Machine
 from phaze.evaluate.overlap import companions
@@ -80,17 +79,17 @@ class WorkTimes:
     hbm_s: Floats
 
 
-def work_times(works: Sequence[Work], chips: ChipArrays, constants: Constants, rule: Rule) -> WorkTimes:
+def work_times(works: Sequence[Work], chips: ChipSet, constants: Constants, rule: Rule) -> WorkTimes:
     """The works of some passes on every chip; one-core and HBM times only where the rule has a use for them."""
     if not rule.one_core:
-        spread = cost_works(works, chips, constants).times_s()
+        spread = column_of(works, chips, constants).times_s()
         return WorkTimes(spread, spread, np.broadcast_to(0.0, spread.shape))
-    table = cost_table(works, chips, constants)
+    table = table_of(works, chips, constants)
     one, spread, hbm = (np.zeros((len(works), len(chips))) for _ in range(3))
     for at, row in enumerate(table.rows):
         spread[at], one[at] = table.spread_s(row, paired=rule.paired), table.one_core.time_s(row)
         if rule.hbm_shared:
-            hbm[at] = np.minimum(np.minimum(one[at], spread[at]), table.hbm_s(row, chips))
+            hbm[at] = np.minimum(np.minimum(one[at], spread[at]), table.hbm_s(row, chips.hbm_bytes_per_s))
     return WorkTimes(one, spread, hbm)
 
 
@@ -130,7 +129,7 @@ class RuledPass:
         """The pass on another network."""
         return replace(self, collectives=_collectives(self.works, machine))
 
-    def times(self, works: WorkTimes, first: int, chips: ChipArrays) -> Times:
+    def times(self, works: WorkTimes, first: int, chips: ChipSet) -> Times:
         """All units on all chips; the pass's works stand in ``works`` from ``first`` on."""
         own = slice(first, first + len(self.works))
         return Times(*self._joined(works.one_core_s[own], works.spread_s[own], works.hbm_s[own]), *_cores(chips))
@@ -247,7 +246,7 @@ def in_pieces(collective_s: Floats, products_s: Floats, pieces: int) -> Floats:
     return np.asarray(np.maximum(collective_s, products_s) + np.minimum(collective_s, products_s) / pieces)
 
 
-def _cores(chips: ChipArrays) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _cores(chips: ChipSet) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return chips.tensor_cores.astype(np.int64), chips.vector_cores.astype(np.int64)
 
 

@@ -75,7 +75,11 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """What costs are computed with. ``kept_row_bytes`` None: half of a vector core's buffer."""
+    """What costs are computed with. ``kept_row_bytes`` None: half of a vector core's buffer.
+
+    ``software_share``: what a stack leaves of the rate that a chip of clusters holds; ``matrix_share`` and
+    ``block_cycles`` are of chips of cores.
+    """
 
     basis: Basis
     matrix_share: float
@@ -85,6 +89,7 @@ class Constants:
     vector_start_up_s: float
     block_cycles: float
     kept_row_bytes: float | None
+    software_share: float = 1.0
 
 
 IDEAL = Constants("ideal", 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, None)

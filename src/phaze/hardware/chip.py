@@ -13,6 +13,7 @@ from phaze.errors import InputError
 from phaze.hardware.calibration import Calibration
 
 if TYPE_CHECKING:
+    from phaze.hardware.silicon.design import ClusterDesign
     from phaze.hardware.technology import Technology
 
 ClockBasis = Literal["sourced", "derived", "recalled"]
@@ -108,7 +109,10 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """One accelerator device; ``technology`` names its process, ``process`` is what a file read with it says of it."""
+    """One accelerator device; ``technology`` names its process, ``process`` is what a file read with it says of it.
+
+    ``clusters``: what a chip of clusters is priced by (:mod:`phaze.hardware.silicon.design`); its clock is that held.
+    """
 
     name: str
     title: str
@@ -127,6 +131,7 @@ class Chip:
     published: Published = Published()
     calibration: Calibration | None = None
     process: "Technology | None" = None
+    clusters: "ClusterDesign | None" = None
 
     def __post_init__(self) -> None:
         require_positive(

@@ -151,7 +151,10 @@ def load_technology(text: str, reader: Reader = read_text) -> Technology:
 
 
 def technology_of(chip: Chip) -> Technology | None:
-    """The technology of a chip: the one that was read with it, or the one that it names."""
+    """The technology of a chip: the one that was read with it, or the one that it names; chips of clusters have a node
+    instead."""
+    if chip.clusters is not None:
+        return None
     if chip.process is not None or chip.technology is None:
         return chip.process
     return load_technology(chip.technology)

@@ -17,9 +17,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.parts import ChipArrays
+from phaze.cost.chip_set import ChipSet
 from phaze.evaluate.ruled_pass import RuledPass, Times
-from phaze.hardware.technology import EnergyTable
+from phaze.hardware.silicon.design import EnergyModel
 from phaze.placement.one.by_table import decides
 from phaze.schedule.bounds import Bound
 from phaze.search.deadline import NEVER, Deadline
@@ -50,9 +50,9 @@ def pass_bound(one: RuledPass, times: Times, use: Sequence[Bound]) -> Floats:
 def layer_bounds(
     task: ModelTask,
     graph: RankGraph,
-    chips: ChipArrays,
+    chips: ChipSet,
     use: Sequence[Bound],
-    energy: EnergyTable | None = None,
+    energy: EnergyModel | None = None,
     deadline: Deadline = NEVER,
 ) -> GraphTimes:
     """Bounds on all distinct layers of a graph, for each chip, and with ``energy`` on their joules."""

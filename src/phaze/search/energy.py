@@ -25,13 +25,14 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.energy import Energies, energies
-from phaze.cost.parts import ChipArrays
-from phaze.cost.table import Column, CostTable, cost_table, cost_works
+from phaze.cost.chip_set import ChipSet, column_of, table_of
+from phaze.cost.energy import Energies
+from phaze.cost.set_energy import dynamic_energies
+from phaze.cost.table import Column, CostTable
 from phaze.cost.work import Work
 from phaze.evaluate.ruled_pass import RuledPass
 from phaze.hardware.calibration import Constants
-from phaze.hardware.technology import EnergyTable
+from phaze.hardware.silicon.design import EnergyModel
 from phaze.placement.one.problem import Extra, Plan, Problem
 from phaze.schedule.problem import Schedule
 from phaze.search.rank_graph import CHUNK, RankGraph
@@ -53,8 +54,8 @@ def spread_of(schedule: Schedule) -> Spread:
 class _Operators:
     """Joules of the operators of some passes on some chips, [components, chips], each distinct one computed once."""
 
-    chips: ChipArrays
-    table: EnergyTable
+    chips: ChipSet
+    table: EnergyModel
     costs: CostTable | Column
     paired: bool
     known: dict[tuple[Work, bool], Floats]
@@ -66,15 +67,15 @@ class _Operators:
             if isinstance(costs, CostTable):
                 row, fused = costs.rows[place], self.paired and work.core == "both"
                 costs = (costs.paired if fused else costs.all_cores) if spread else costs.one_core
-            found = energies(costs, row, self.chips, self.table, np.zeros(len(self.chips)))
+            found = dynamic_energies(costs, row, self.chips, self.table)
             self.known[work, spread] = np.stack([getattr(found, name) for name in COMPONENTS])
         return self.known[work, spread]
 
 
-def _operators(graph: RankGraph, chips: ChipArrays, constants: Constants, table: EnergyTable) -> _Operators:
+def _operators(graph: RankGraph, chips: ChipSet, constants: Constants, table: EnergyModel) -> _Operators:
     works = [work for layer in graph.layers for one in layer.passes for work in one.works]
     rule = graph.layers[0].rule
-    costs = cost_table(works, chips, constants) if rule.one_core else cost_works(works, chips, constants)
+    costs = table_of(works, chips, constants) if rule.one_core else column_of(works, chips, constants)
     return _Operators(chips, table, costs, rule.paired, {})
 
 
@@ -117,7 +118,7 @@ class LayerJoules:
 
 
 def layer_joules(
-    graph: RankGraph, chips: ChipArrays, constants: Constants, table: EnergyTable, spreads: Sequence[Spread]
+    graph: RankGraph, chips: ChipSet, constants: Constants, table: EnergyModel, spreads: Sequence[Spread]
 ) -> tuple[LayerJoules, ...]:
     """The layers of a graph on some chips; ``spreads`` by pass, in the order of layers and passes."""
     operators, first, found, at = _operators(graph, chips, constants, table), 0, [], 0
@@ -131,7 +132,7 @@ def layer_joules(
     return tuple(found)
 
 
-def layer_floors(graph: RankGraph, chips: ChipArrays, constants: Constants, table: EnergyTable) -> Floats:
+def layer_floors(graph: RankGraph, chips: ChipSet, constants: Constants, table: EnergyModel) -> Floats:
     """The least joules of both passes of every layer on one device, [layers, chips], a chunk of chips at a time."""
     found = np.empty((len(graph.layers), len(chips)))
     for start in range(0, len(chips), CHUNK):
@@ -203,7 +204,7 @@ def _is_recomputed(extra: Extra) -> bool:
 
 
 def plan_joules(
-    task: ModelTask, way: Way, problem: Problem, plan: Plan, layers: Sequence[LayerJoules], table: EnergyTable
+    task: ModelTask, way: Way, problem: Problem, plan: Plan, layers: Sequence[LayerJoules], table: EnergyModel
 ) -> Floats:
     """Joules of a batch by component, static power left out; the layers are on one chip."""
     total, calls = np.zeros(len(COMPONENTS)), task.graphs[way.graph].calls

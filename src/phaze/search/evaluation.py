@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.parts import ChipArrays
+from phaze.cost.chip_set import ChipSet
 from phaze.evaluate.ruled_pass import RuledPass, Times
 from phaze.hardware.calibration import Constants
-from phaze.hardware.technology import EnergyTable
+from phaze.hardware.silicon.design import EnergyModel
 from phaze.placement.one.problem import Plan, Problem
 from phaze.placement.one.solve import fastest_plan
 from phaze.schedule.list_schedule import QUICK
@@ -167,7 +167,7 @@ class ExactLayers:
     spreads: tuple[bytes, ...]
 
 
-def exact_layers(graph: RankGraph, name: bytes, chip: ChipArrays, constants: Constants, known: Known) -> ExactLayers:
+def exact_layers(graph: RankGraph, name: bytes, chip: ChipSet, constants: Constants, known: Known) -> ExactLayers:
     """All distinct layers of one graph on one chip, every pass scheduled; ``name`` tells graphs apart."""
     found: list[Found] = []
 
@@ -202,11 +202,11 @@ class Opened:
     scale: Scale
     rates: Rates
     chip: int
-    arrays: ChipArrays
+    arrays: ChipSet
     tasks: tuple[ModelTask, ...]
     network: int
     known: Known
-    energy: EnergyTable | None = None
+    energy: EnergyModel | None = None
     layers: dict[tuple[int, int], ExactLayers] = field(default_factory=dict)
     joules: dict[tuple[int, int], tuple[LayerJoules, ...]] = field(default_factory=dict)
 
@@ -251,7 +251,7 @@ class Opened:
         joules = 0.0 if self.energy is None else self.plan_joules(model, way, problem, plan, self.energy)
         return Priced(plan.batch_s, joules, lower_s)
 
-    def plan_joules(self, model: int, way: int, problem: Problem, plan: Plan, energy: EnergyTable) -> float:
+    def plan_joules(self, model: int, way: int, problem: Problem, plan: Plan, energy: EnergyModel) -> float:
         """Joules of a batch beyond static power."""
         task, chosen = self.tasks[model], self.tasks[model].ways[way]
         key = (model, chosen.graph)

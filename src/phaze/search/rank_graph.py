@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.parts import ChipArrays
+from phaze.cost.chip_set import ChipSet
 from phaze.evaluate.layer_times import DeviceSeconds, RuledLayer, on_network, ruled_layer, several_layer_times
 from phaze.evaluate.layers import LayerCost
 from phaze.evaluate.machine import Machine
@@ -130,7 +130,7 @@ def empty_times(graph: RankGraph, chips: int, joules: bool) -> GraphTimes:
     return GraphTimes(forward_s, backward_s, selective_s, full_s, np.empty(chips), least_j)
 
 
-def graph_times(graph: RankGraph, chips: ChipArrays, constants: Constants, device_s: DeviceSeconds) -> GraphTimes:
+def graph_times(graph: RankGraph, chips: ChipSet, constants: Constants, device_s: DeviceSeconds) -> GraphTimes:
     """The seconds of all layers of a graph on every chip; ``device_s`` gives those of a pass."""
     found, count = empty_times(graph, len(chips), False), len(chips)
     for start in range(0, count, CHUNK):

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.parts import chip_arrays
+from phaze.cost.chip_set import chip_set
 from phaze.errors import InputError
 from phaze.evaluate.prices import LevelPrices
 from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
-from phaze.hardware.technology import EnergyTable
+from phaze.hardware.silicon.design import EnergyModel
 from phaze.hardware.technology_files import technology_of
 from phaze.placement.one.check import objections
 from phaze.placement.one.problem import Plan, Problem
@@ -61,7 +61,7 @@ class Placed:
         return float("inf") if self.plan is None else self.plan.batch_s
 
 
-def energy_table(chip: Chip) -> EnergyTable:
+def energy_table(chip: Chip) -> EnergyModel:
     """The energies of a chip's technology."""
     technology = technology_of(chip)
     if technology is None:
@@ -78,7 +78,7 @@ def layers_on(
     task: ModelTask,
     graph: int,
     chip: Chip,
-    table: EnergyTable | None,
+    table: EnergyModel | None,
     known: tuple[Known, bytes] | None = None,
     scheduler: Scheduler = "exact",
 ) -> ReferenceLayers:
@@ -86,7 +86,7 @@ def layers_on(
     to find them anew."""
     own, constants = task.graphs[graph], task.training.setting(chip).constants
     memo, name = (Known(scheduler=scheduler), b"") if known is None else known
-    arrays = chip_arrays([chip])
+    arrays = chip_set([chip])
     exact = exact_layers(own, name, arrays, constants, memo)
     joules = () if table is None else layer_joules(own, arrays, constants, table, exact.spreads)
     return ReferenceLayers(exact, constants, joules)
@@ -97,7 +97,7 @@ def placed_on(
     way: Way,
     layers: ReferenceLayers,
     hbm_bytes: float,
-    table: EnergyTable | None,
+    table: EnergyModel | None,
     below_s: float = np.inf,
     choose: Choose = fastest_plan,
 ) -> Placed:
@@ -118,7 +118,7 @@ def value_of(
     layers: Sequence[ReferenceLayers],
     hbm_bytes: float,
     rates: Rates,
-    table: EnergyTable | None,
+    table: EnergyModel | None,
     last_s: float = np.inf,
 ) -> float:
     """The least value of a model over all its configurations; infinite if none fits, or none within ``last_s``, which

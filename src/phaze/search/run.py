@@ -18,7 +18,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.parts import ChipArrays
+from phaze.cost.chip_set import ChipSet
 from phaze.schedule.bounds import Bound
 from phaze.search.bound import CHEAP, DUAL, layer_bounds, model_bounds, model_floors, no_floors
 from phaze.search.chips import SpaceChips, open_space
@@ -120,7 +120,7 @@ def layer_times_on(
     job: Job,
     opened: SpaceChips,
     networks: Networks,
-    arrays: ChipArrays,
+    arrays: ChipSet,
     index: Integers,
     use: Sequence[Bound],
     deadline: Deadline = NEVER,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.parts import ChipArrays
-from phaze.hardware.technology import EnergyTable
+from phaze.cost.chip_set import ChipSet
+from phaze.hardware.silicon.design import EnergyModel
 from phaze.search.evaluation import Evaluated, Known, Opened, evaluate
 from phaze.search.objective import Rates, Scale
 from phaze.search.task import Job, ModelTask
@@ -26,7 +26,7 @@ class Common:
     scale: Scale
     networks: tuple[tuple[ModelTask, ...], ...]
     memories: tuple[int, ...]
-    energy: EnergyTable | None
+    energy: EnergyModel | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Slip:
 
     chip: int
     network: int
-    arrays: ChipArrays
+    arrays: ChipSet
     rates: Rates
     bounds: tuple[Floats, ...]
     floors: tuple[Floats, ...]

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.parts import ChipArrays
-from phaze.hardware.technology import EnergyTable
+from phaze.cost.chip_set import ChipSet
+from phaze.hardware.silicon.design import EnergyModel
 from phaze.search.chips import SpaceChips
 from phaze.search.deadline import NEVER, Deadline
 from phaze.search.evaluation import Evaluated, Known, Opened
@@ -48,7 +48,7 @@ class State:
 
     job: Job
     opened: SpaceChips
-    arrays: ChipArrays
+    arrays: ChipSet
     networks: Networks
     scale: Scale
     rates: Rates
@@ -66,7 +66,7 @@ class State:
     interim: list[Floats] | None = None
 
     @property
-    def energy(self) -> EnergyTable | None:
+    def energy(self) -> EnergyModel | None:
         """The table of energies, where they count."""
         return self.opened.technology.energy if self.job.objective.needs_energy else None
 

@@ -19,11 +19,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.parts import chip_arrays
+from phaze.cost.chip_set import chip_set
 from phaze.evaluate.ruled_pass import RuledPass, Times
 from phaze.hardware.chip import Chip
 from phaze.hardware.ownership import load_terms, ownership_of
-from phaze.hardware.technology import EnergyTable
+from phaze.hardware.silicon.design import EnergyModel
 from phaze.placement.one.shortage import something_fits
 from phaze.placement.one.solve import fastest_plan
 from phaze.schedule.bounds import lower_bound
@@ -63,7 +63,7 @@ class Plain:
         return replace(rates, rate=np.asarray(np.inf))
 
     @property
-    def energy(self) -> EnergyTable | None:
+    def energy(self) -> EnergyModel | None:
         """The energies of the space's chips, where they count."""
         return self.opened.technology.energy if self.job.objective.needs_energy else None
 
@@ -146,7 +146,7 @@ def _least_s(one: RuledPass, times: Times) -> Floats:
 
 def bounded_layers(task: ModelTask, graph: RankGraph, chips: Sequence[Chip]) -> GraphTimes:
     """Bounds on the layers of a graph, on each chip."""
-    return graph_times(graph, chip_arrays(chips), task.training.constants, _least_s)
+    return graph_times(graph, chip_set(chips), task.training.constants, _least_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class Bounded:
     joules: list[list[float]]
 
 
-def bounded(plain: Plain, numbers: Sequence[int], chips: Sequence[Chip], energy: EnergyTable | None) -> list[Bounded]:
+def bounded(plain: Plain, numbers: Sequence[int], chips: Sequence[Chip], energy: EnergyModel | None) -> list[Bounded]:
     """For each chip its bounds; joules are zero without ``energy``."""
     models = len(plain.job.models)
     found = [Bounded([[] for _ in range(models)], [[] for _ in range(models)]) for _ in chips]
@@ -167,7 +167,7 @@ def bounded(plain: Plain, numbers: Sequence[int], chips: Sequence[Chip], energy:
             for graph in task.graphs:
                 times, joules = bounded_layers(task, graph, some), np.zeros(len(some))
                 if energy is not None:
-                    layers = layer_floors(graph, chip_arrays(some), task.training.constants, energy)
+                    layers = layer_floors(graph, chip_set(some), task.training.constants, energy)
                     joules = dynamic_floors(task, graph, layers)
                 for place, at in enumerate(own.tolist()):
                     found[at].times[model].append(times.taken(np.array([place])))

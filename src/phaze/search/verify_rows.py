@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.parts import ChipArrays
+from phaze.cost.chip_set import ChipSet
 from phaze.hardware.ownership import load_terms
 from phaze.search.closed import STEPS
 from phaze.search.evaluation import Evaluated
@@ -91,7 +91,7 @@ def check_rows(plain: Plain, closed: Sequence[Closed], evaluated: Sequence[Evalu
     return wrong
 
 
-def _seconds(task: ModelTask, arrays: ChipArrays) -> Floats:
+def _seconds(task: ModelTask, arrays: ChipSet) -> Floats:
     """Seconds of a microbatch on one device, all operators on all cores one after the other, over devices used."""
     graph, total = task.graphs[0], np.zeros(len(arrays))
     times = graph_times(graph, arrays, task.training.constants, lambda one, own: own.spread_s.sum(axis=0))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from phaze.cost.parts import chip_arrays
+from phaze.cost.chip_set import chip_set
 from phaze.evaluate.machine import Machine
 from phaze.graph.zoo import load_family
 from phaze.hardware.calibration import IDEAL
@@ -18,5 +18,5 @@ def warm_all() -> None:
     sizes = {"hidden": 32, "layers": 3, "heads": 2, "vocabulary": 64, "sequence": 16}
     graph = rank_graph(load_family("gpt", sizes), machine)
     task = task_of("gpt", 1.0, Training(8, 8, "sgd", machine, IDEAL), [graph], ["best"])
-    times = layer_bounds(task, graph, chip_arrays([load_chip("tpu-v4-paper")]), CHEAP)
+    times = layer_bounds(task, graph, chip_set([load_chip("tpu-v4-paper")]), CHEAP)
     model_bounds(task, [times], [2**30], np.inf, True)

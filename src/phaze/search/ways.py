@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from phaze.hardware.chip import Chip
-from phaze.hardware.technology import EnergyTable
+from phaze.hardware.silicon.design import EnergyModel
 from phaze.placement.one.problem import Plan
 from phaze.search.evaluation import Known
 from phaze.search.reference import ReferenceLayers, layers_on, placed_on
@@ -31,7 +31,7 @@ class WaysOnChip:
 
     task: ModelTask
     chip: Chip
-    table: EnergyTable | None
+    table: EnergyModel | None
     known: tuple[Known, bytes] | None = None
     layers: dict[int, ReferenceLayers] = field(default_factory=dict)
 

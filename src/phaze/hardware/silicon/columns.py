@@ -95,20 +95,20 @@ class PowerColumns:
     idle_w: Floats
 
 
-def _row(chip: Accelerator, node: Node) -> tuple[float, ...]:
+def _row(chip: Accelerator, node: Node | None) -> tuple[float, ...]:
     clusters, built, shared, hbm, links = chip.clusters, chip.built, chip.global_buffer, chip.hbm, chip.links
     return (
         clusters.count, built.clusters, clusters.arrays, clusters.rows, clusters.columns, clusters.lanes,
         clusters.operand_bytes, clusters.register_bytes, clusters.port_bytes_per_cycle, clusters.broadcast,
         shared.size_bytes, built.global_buffer_bytes, shared.bytes_per_cycle, shared.fan_out, shared.cache,
         hbm.stacks, built.hbm_sites, hbm.bandwidth_bytes_per_s, links.bandwidth_bytes_per_s,
-        links.lane_bytes_per_s or node.area.lane_bytes_per_s, chip.clock_hz,
+        links.lane_bytes_per_s or (float("nan") if node is None else node.area.lane_bytes_per_s), chip.clock_hz,
         float("inf") if chip.sustained_w is None else chip.sustained_w,
     )  # fmt: skip
 
 
-def columns_of(chips: Sequence[Accelerator], node: Node) -> ChipColumns:
-    """Chips of one die as columns."""
+def columns_of(chips: Sequence[Accelerator], node: Node | None) -> ChipColumns:
+    """Chips of one die as columns; those of several have the same but for their area. ``node`` knows SerDes lanes."""
     rows = [_row(chip, node) for chip in chips]
     names = [f.name for f in fields(ChipColumns)]
     table = np.array(rows, dtype=np.float64).reshape(-1, len(names)).T
@@ -157,14 +157,15 @@ def edge_columns(chips: ChipColumns) -> Floats:
     return np.where(chips.broadcast, OPERAND_BYTES * least, apart)
 
 
-def _buffer_j(node: Node, size_bytes: Floats) -> Floats:
+def buffer_over(node: Node, size_bytes: Floats) -> Floats:
+    """:func:`phaze.hardware.silicon.power.buffer_j` for each size."""
     return curve_over(node.energy.buffer, np.minimum(size_bytes, node.energy.core_bank_bytes))
 
 
 def power_columns(chips: ChipColumns, node: Node, areas: AreaColumns) -> PowerColumns:
     """What sets the clock of every chip."""
     energy, total = node.energy, areas.total
-    buffer_j, shared_j = _buffer_j(node, chips.operand_bytes), curve_over(energy.buffer, chips.global_bytes)
+    buffer_j, shared_j = buffer_over(node, chips.operand_bytes), curve_over(energy.buffer, chips.global_bytes)
     inside_j = energy.wire_j * np.sqrt(areas.clusters / chips.built) / 2.0
     across_j = buffer_j + energy.wire_j * np.sqrt(total) / 2.0
     tile = np.maximum(np.floor(chips.register_bytes / 2.0) / 8.0, chips.macs)
@@ -176,7 +177,7 @@ def power_columns(chips: ChipColumns, node: Node, areas: AreaColumns) -> PowerCo
     product_j = arrays + edges + reads * shared_j + delivered * across_j
     idle = energy.leakage_w_per_mm2 * total + chips.stacks * energy.stack_w
     idle = idle + chips.link_bytes_per_s * energy.link_j_per_byte
-    lane_j = energy.lane_j + 3.0 * OPERAND_BYTES * _buffer_j(node, chips.register_bytes)
+    lane_j = energy.lane_j + 3.0 * OPERAND_BYTES * buffer_over(node, chips.register_bytes)
     rate = chips.hbm_bytes_per_s
     return PowerColumns(
         product_fixed_w=idle + energy.hbm_activity * rate * energy.hbm_j_per_byte,
@@ -187,10 +188,16 @@ def power_columns(chips: ChipColumns, node: Node, areas: AreaColumns) -> PowerCo
     )
 
 
+def volts_over(node: Node, clock_hz: Floats) -> Floats:
+    """The voltage of every clock, of that at the reference clock."""
+    voltage = node.voltage
+    volts: Floats = np.maximum(voltage.least, 1.0 + voltage.slope * (clock_hz / voltage.reference_hz - 1.0))
+    return volts
+
+
 def power_over(power: PowerColumns, node: Node, clock_hz: Floats) -> Floats:
     """Watts of every chip at its clock: the greater of a large product and a vector operator."""
-    voltage = node.voltage
-    volts = np.maximum(voltage.least, 1.0 + voltage.slope * (clock_hz / voltage.reference_hz - 1.0))
+    volts = volts_over(node, clock_hz)
     square = volts * volts
     product_w = power.product_fixed_w + power.product_j * clock_hz * square
     watts: Floats = np.maximum(product_w, power.vector_fixed_w + power.vector_j * clock_hz * square)

@@ -1,0 +1,99 @@
+"""A chip of clusters as every command takes it: a :class:`phaze.hardware.chip.Chip` that carries its design.
+
+The chip's plain fields (cores, buffers, bandwidths) are those of :func:`phaze.hardware.silicon.chip.chip_of` at the
+clock that its power limit lets it hold, so what asks for a peak, a memory or a link finds it. Cost, area, power and
+price come from the design: the accelerator and the nodes of its dies.
+"""
+
+from dataclasses import dataclass, replace
+
+from phaze.documents import Reader
+from phaze.files import read_text
+from phaze.hardware.chip import Chip
+from phaze.hardware.library import is_path, load_chip, preset_names
+from phaze.hardware.silicon.area import SiliconAreas, edge_mm2, interface_dies, silicon_areas
+from phaze.hardware.silicon.chip import Accelerator, accelerator_of, chip_of
+from phaze.hardware.silicon.files import load_accelerator
+from phaze.hardware.silicon.node import Node
+from phaze.hardware.silicon.node_files import load_node, node_names
+from phaze.hardware.silicon.power import SiliconPower, held_clock_hz, power_at, silicon_power
+from phaze.hardware.technology import EnergyTable
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterDesign:
+    """An accelerator and the nodes of its dies; None where it names no technology."""
+
+    accelerator: Accelerator
+    node: Node | None
+    base_node: Node | None = None
+
+    @property
+    def areas(self) -> SiliconAreas | None:
+        """Area by part."""
+        return None if self.node is None else silicon_areas(self.accelerator, self.node, self.base_node)
+
+    @property
+    def power(self) -> SiliconPower | None:
+        """What sets the clock."""
+        areas = self.areas
+        return None if self.node is None or areas is None else silicon_power(self.accelerator, self.node, areas)
+
+    @property
+    def held_hz(self) -> float:
+        """The clock that the power limit allows; without a node the rated one."""
+        power = self.power
+        if self.node is None or power is None:
+            return self.accelerator.clock_hz
+        return held_clock_hz(power, self.node, self.accelerator.clock_hz, self.accelerator.sustained_w)
+
+    @property
+    def held_w(self) -> float | None:
+        """Watts at the clock held, the greater of a large product and a vector operator."""
+        power = self.power
+        return None if self.node is None or power is None else power_at(power, self.node, self.held_hz)
+
+    @property
+    def die_mm2(self) -> float | None:
+        """All dies, with what stays empty so that the stacks have edge; dies that exist have the edge they need."""
+        areas, dies = self.areas, interface_dies(self.accelerator)
+        if areas is None:
+            return None
+        stacks = self.accelerator.hbm.stacks
+        return max(areas.total, edge_mm2(stacks)) if dies == 1 and stacks else areas.total
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEnergy:
+    """The energies of a node as a search asks for them; links are in the idle power, for SerDes never sleep."""
+
+    node: Node
+
+    @property
+    def hbm_j_per_byte(self) -> float:
+        return self.node.energy.hbm_j_per_byte
+
+    @property
+    def link_j_per_byte(self) -> float:
+        return 0.0
+
+
+EnergyModel = EnergyTable | NodeEnergy
+
+
+def designed(accelerator: Accelerator, node: Node | None, base_node: Node | None = None) -> Chip:
+    """The chip of a design, at the clock that it holds."""
+    design = ClusterDesign(accelerator, node, base_node)
+    return replace(chip_of(accelerator, design.held_hz), technology=accelerator.technology, clusters=design)
+
+
+def _node(name: str | None, reader: Reader) -> Node | None:
+    """The node that a chip names, where there is one of this model."""
+    return load_node(name, reader) if name is not None and (is_path(name) or name in node_names()) else None
+
+
+def load_cluster_chip(text: str, reader: Reader = read_text) -> Chip:
+    """A chip by preset name or path as a chip of clusters; one of version 1 becomes clusters."""
+    known = is_path(text) or any(text in preset_names(f"silicon/{folder}") for folder in ("chips", "bases"))
+    found = load_accelerator(text, reader) if known else accelerator_of(load_chip(text, reader))
+    return designed(found, _node(found.technology, reader), _node(found.built.base_technology, reader))
