@@ -3,6 +3,7 @@
 import contextlib
 import json
 import sqlite3
+from copy import deepcopy
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -54,7 +55,7 @@ def _hostile(random: Random, old: Any) -> Any:
         return random.choice((*TEXTS, old[:-1], old + "x", old * 50, old.upper()))
     if isinstance(old, bool) and kind < 0.5:
         return not old
-    return random.choice((*NUMBERS, *TEXTS, *OTHERS))
+    return deepcopy(random.choice((*NUMBERS, *TEXTS, *OTHERS)))  # a later change is made in place
 
 
 def _change(random: Random, raw: Any) -> None:

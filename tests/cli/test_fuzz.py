@@ -71,6 +71,14 @@ def _faults(cases: list[Case], count: int) -> list[str]:
     return [f"{name}, seed {seed}: {fault}" for name, seed, fault in found if fault]
 
 
+def test_a_seed_gives_the_same_bad_file_whatever_came_before() -> None:
+    raw = {"rows": [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}], "c": [1, 2]}
+    first = [mutated_document(Random(seed), raw, False) for seed in range(300)]
+    for seed in range(300, 3000):
+        mutated_document(Random(seed), raw, False)
+    assert [mutated_document(Random(seed), raw, False) for seed in range(300)] == first
+
+
 def test_a_good_file_of_every_case_is_answered(
     cases: list[Case], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
