@@ -44,9 +44,9 @@ class Found:
 
 
 def _job(study: str, settings: Sequence[str]) -> tuple[Job, Papers]:
-    raw, where = read_study(str(HERE / study))
+    raw, origin = read_study(str(HERE / study))
     raw = with_settings(raw, settings)
-    question = question_of(study_of(raw, where))
+    question = question_of(study_of(raw, origin.where), reader=origin.reader)
     return question.job, question.papers(toml_text(raw))
 
 

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from phaze.api import Model, chip, estimate, load, place, plan, price
+    from phaze.api import Model, chip, compare, estimate, load, place, plan, price
 
 __version__ = "0.1.0"
 
@@ -20,6 +20,7 @@ __all__ = [
     "Model",
     "__version__",
     "chip",
+    "compare",
     "estimate",
     "front",
     "graph",
@@ -29,11 +30,12 @@ __all__ = [
     "price",
     "schedule",
     "search",
+    "sweep",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("front", "search", "graph", "schedule"):
+    if name in ("front", "search", "graph", "schedule", "sweep"):
         return import_module(f"phaze.{name}")
     if name in __all__:
         return getattr(import_module("phaze.api"), name)

@@ -98,13 +98,19 @@ def _of_one_form(faults: list[ErrorDetails]) -> list[ErrorDetails]:
 
     def other_form(fault: ErrorDetails) -> bool:
         steps = fault["loc"]
-        return (
-            bool(steps)
-            and steps[-1] in ("str", "bool")
-            and any(len(other["loc"]) > len(steps) and other["loc"][: len(steps) - 1] == steps[:-1] for other in faults)
+        if not steps or steps[-1] not in ("str", "bool", "constrained-str") or isinstance(fault["input"], str | bool):
+            return False
+        return any(
+            other["loc"] != steps and len(other["loc"]) >= len(steps) and other["loc"][: len(steps) - 1] == steps[:-1]
+            for other in faults
         )
 
     return [fault for fault in faults if not other_form(fault)]
+
+
+def _is_form(step: int | str) -> bool:
+    """Whether a step names one of the forms that a value may have, which no file spells."""
+    return isinstance(step, str) and (step.startswith(("list[", "function-", "constrained-")) or step.endswith("Table"))
 
 
 def first_fault(model: type[BaseModel], error: ValidationError, where: str) -> InputError:
@@ -113,8 +119,6 @@ def first_fault(model: type[BaseModel], error: ValidationError, where: str) -> I
     faults = sorted(found, key=lambda fault: fault["type"] != "extra_forbidden")
     fault = faults[0]
     steps = fault["loc"][:-1] if fault["type"] == "extra_forbidden" else fault["loc"]
-    path = spell_path(
-        tuple(step for step in steps if not (isinstance(step, str) and step.startswith(("list[", "function-"))))
-    )
+    path = spell_path(tuple(step for step in steps if not _is_form(step)))
     problem, remedy = _sentence(model, fault)
     return InputError(f"{where}: {path}" if path else where, problem, remedy)

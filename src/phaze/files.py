@@ -139,3 +139,12 @@ def folder_for(folder: Path) -> Path:
     if not os.access(folder, os.W_OK):
         raise InputError(str(folder), "the folder cannot be written", "give another --out")
     return folder
+
+
+def beside(folder: Path, path: str) -> str:
+    """A path that a document in ``folder`` names, as it is opened: relative to the document, or else to the working
+    folder; where neither has it, the document's."""
+    near = str(folder / path)
+    if path in STANDARD_INPUT or (not os.path.exists(near) and os.path.exists(path)):  # noqa: PTH110 (no text raises)
+        return path
+    return near

@@ -1,5 +1,6 @@
 """A module that is an object already, planned from Python."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 import phaze
 from phaze.errors import InputError
+from tests.study.test_own_models import SPACE
 
 torch = pytest.importorskip("torch")
 
@@ -41,6 +43,34 @@ def test_a_module_is_planned_plain_or_on_the_meta_device_and_never_changed(
         bare = decoder()
     again = phaze.plan(phaze.Model(bare, tokens, loss=lambda out: out.float().mean()), **job)
     assert again["batch_s"] == plan["batch_s"]
+
+
+@pytest.mark.slow
+def test_a_module_is_a_model_of_a_study_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PHAZE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "space.toml").write_text(SPACE.replace("base.toml", "tpu-v4-paper"), encoding="utf-8")
+    tokens, before = torch.zeros(2, 32, dtype=torch.long), sys.stdout
+    model = phaze.Model(decoder(), tokens, loss=lambda out: out.float().mean(), name="Own Net")
+    settings = [
+        "space=space.toml",
+        "training.devices=8",
+        "training.batch=32",
+        "training.microbatches=[1]",
+        "hbm=[34359738368]",
+    ]
+    run = phaze.api.search(model, settings=settings)
+    assert run.models[0]["name"] == "own-net" and run.frame() and run.page().is_file()
+    table = {"model": model, "name": "twice", "weight": 2, "widths": [1]}
+    head = {"schema": "phaze.study/1", "name": "both", "models": [model, table]}
+    assert [found["name"] for found in phaze.api.search(head, settings=settings).models] == ["own-net", "twice"]
+    assert phaze.api.front(model, of=("throughput", "area"), settings=settings).points
+    swept = phaze.api.sweep(model, over="training.devices=4,8", settings=settings)
+    assert [point["shown"] for point in swept.points] == ["4", "8"] and "best chip" in repr(swept)
+    assert swept.points[1]["models"][0]["throughput_per_s"] == run.models[0]["throughput_per_s"]
+    compared = phaze.compare(model, chips=["tpu-v4-paper"], settings=settings)
+    assert {row["chip"] for row in compared.rows} == {"tpu-v4-paper"} and "own-net" in repr(compared)
+    assert sys.stdout is before, "what ranks in threads print goes aside, and only while they run"
 
 
 def test_what_is_no_module_is_refused() -> None:

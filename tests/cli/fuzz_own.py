@@ -5,13 +5,16 @@ Traces run in this process: starting one of its own for each input would take se
 
 import contextlib
 import json
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from phaze.errors import InputError
+from phaze.graph.supply.point import Facts
 from phaze.graph.supply.tracing import Tracer
+from phaze.graph.tensor_plan import place_and_plan
 from tests.cli.fuzz_rows import Row, answer_of
 
 CONFIG: dict[str, Any] = {
@@ -47,28 +50,36 @@ def build(microbatch=1, sequence=16):
 """
 
 
-def _start(self: Tracer, plan: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+def _start(self: Tracer, facts: Facts | None = None) -> Mapping[str, Any]:
     from phaze.graph.torch.worker import Bench
 
     if "bench" not in self.opened:
         bench = Bench()
         self.opened = {"bench": bench}
-        self.opened = {**self.ask({"open": self.model, "plan": plan}, self.limit_s), "bench": bench}
+        known = None if facts is None else facts.document()
+        self.opened = {**self.ask({"open": self.model, "facts": known}, self.limit_s), "bench": bench}
     return self.opened
 
 
+def _text_of(model: str) -> bytes:
+    """All that a model is made from."""
+    place, plan = place_and_plan(model)
+    return Path(place.rpartition(":")[0] or place).read_bytes() + (b"" if plan is None else Path(plan).read_bytes())
+
+
 def _asking(known: dict[str, str]) -> Callable[[Tracer, Mapping[str, Any] | None, float], Mapping[str, Any]]:
-    """Requests answered in this process, each once for a model's text."""
+    """Requests answered in this process, one at a time, each once for a model's text."""
+    turn = threading.Lock()
 
     def ask(self: Tracer, request: Mapping[str, Any] | None, limit_s: float) -> Mapping[str, Any]:
         from phaze.graph.torch.worker import answer
 
-        bench, text = self.opened["bench"], Path(self.model.rpartition(":")[0] or self.model).read_bytes()
-        key = f"{json.dumps(request)} {text!r}"
-        if key not in known:
-            if bench.source is None and "open" not in (request or {}):
-                answer(bench, {"open": self.model})
-            known[key] = json.dumps(answer(bench, json.loads(json.dumps(request))))
+        bench, key = self.opened["bench"], f"{json.dumps(request)} {_text_of(self.model)!r}"
+        with turn:
+            if key not in known:
+                if bench.source is None and "open" not in (request or {}):
+                    answer(bench, {"open": self.model})
+                known[key] = json.dumps(answer(bench, json.loads(json.dumps(request))))
         found: dict[str, Any] = json.loads(known[key])
         if "problem" in found:
             raise InputError(found["where"], found["problem"], found["remedy"])

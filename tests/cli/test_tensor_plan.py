@@ -7,7 +7,7 @@ import pytest
 from phaze.errors import InputError
 from phaze.graph.supply.supply import Traced, supply_of
 from phaze.graph.tensor_plan import place_and_plan, plan_of
-from phaze.study.own import name_of
+from phaze.study.places import name_of
 from tests.cli.test_commands import Phaze
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from phaze.study.own import name_of
+from phaze.study.places import name_of
 from tests.cli.test_commands import Phaze
 from tests.graph.supply.test_supply import MODEL
 
@@ -99,3 +99,22 @@ def test_a_model_is_called_by_its_file_and_function() -> None:
     assert name_of("models/My_Model.py:build") == "my-model-build"
     assert name_of("my.package.model:Small") == "my.package-small"
     assert name_of("qwen/config.json") == "qwen" and name_of("config.json") == "config"
+
+
+def test_a_run_file_names_files_beside_it_and_a_plan_only_for_an_own_model(
+    phaze: Phaze, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    monkeypatch.chdir(tmp_path)
+    presets = Path(__file__).parents[2] / "src" / "phaze" / "hardware" / "presets"
+    (folder / "chip.toml").write_text((presets / "chips" / "h100.toml").read_text(), encoding="utf-8")
+    plan = {"tensor": 1, "pipeline": 1, "data": 4, "microbatch": 1}
+    job = {"chip": "chip.toml", "cluster": "dgx-h100", "devices": 4, "batch": 8, "plan": plan}
+    run = {"schema": "phaze.run/1", "model": "bert-large", **job}
+    (folder / "run.json").write_text(json.dumps(run), encoding="utf-8")
+    priced = phaze("plan", "--fixed", "runs/run.json", "--json")
+    assert priced.code == 0 and json.loads(priced.out)["job"]["chip"] == "runs/chip.toml", priced.err
+    (folder / "run.json").write_text(json.dumps({**run, "tensor_plan": "plan.toml"}), encoding="utf-8")
+    refused = phaze("plan", "--fixed", "runs/run.json")
+    assert refused.code == 2 and "the one of your own that it splits" in refused.err

@@ -84,7 +84,7 @@ LLAMA_RUN = Base(
     ),
 )
 PRICED_RUN = Base(priced_run, answers.of_run, same(("tokens", "2T"), ("terms", "terms.json")))
-NAMED_RUN = Base(named_run, answers.of_run, same(("sequence", 128), ("model", "gpt2-xl")))
+NAMED_RUN = Base(named_run, answers.of_run, same(("sequence", 128), ("model", "gpt2-xl"), ("tensor_plan", "plan.toml")))
 GRAPH_RUN = Base(
     graph_run,
     answers.of_run,
@@ -156,6 +156,9 @@ STUDY = Base(
         ("models.widths", "models/0/widths", [1]),
         ("models.sequence", "models/0/sequence", 64),
         ("models.graphs", "models/0/graphs", ["graph-1-1.json"]),
+        ("models.model", "models/0/model", "own.py:build"),
+        ("models.tensor_plan", "models/0/tensor_plan", "plan.toml"),
+        ("files", "files", {"space.json": "no space"}),
         *same(
             ("rules", "cluster"),
             ("space", "nowhere"),

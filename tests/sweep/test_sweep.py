@@ -20,6 +20,7 @@ from phaze.search.papers import Papers
 from phaze.search.run import begin, layer_times_on
 from phaze.search.shared import Shared
 from phaze.study.load import default_study, job_of, study_of, with_settings
+from phaze.study.places import Origin
 from phaze.sweep.over import over_of
 from phaze.sweep.run import regions, sweep
 from tests.conftest import Ran
@@ -74,8 +75,8 @@ def test_bad_ranges_are_one_sentence(text: str, said: str) -> None:
 
 def test_points_equal_separate_searches_and_the_page_shows_them(tmp_path: Path, phaze: Callable[..., Ran]) -> None:
     over = over_of("training.devices=16..1024", STUDY, "study", 3)
-    document = sweep(tmp_path / "sweep", STUDY, "study", over)
-    again = sweep(tmp_path / "sweep", STUDY, "study", over)
+    document = sweep(tmp_path / "sweep", STUDY, Origin("study"), over)
+    again = sweep(tmp_path / "sweep", STUDY, Origin("study"), over)
     assert document == again
     for at, devices in enumerate((16, 128, 1024)):
         study = tmp_path / f"{devices}.json"
@@ -106,7 +107,7 @@ def test_points_equal_separate_searches_and_the_page_shows_them(tmp_path: Path, 
 )
 def test_what_points_share_changes_no_byte(text: str, tmp_path: Path) -> None:
     over = over_of(text, STUDY, "study")
-    sweep(tmp_path / "sweep", STUDY, "study", over)
+    sweep(tmp_path / "sweep", STUDY, Origin("study"), over)
     for at, point in enumerate(over.points):
         alone = with_settings(STUDY, [point.setting])
         run_in(tmp_path / str(at), Papers(""), job_of(study_of(alone, "study")))
@@ -140,7 +141,7 @@ def test_what_points_on_levels_share_changes_no_byte(
     *settings, last = text.split('",')
     study = with_settings(CLUSTER, [f'{one}"' for one in settings])
     over = over_of(last, study, "study")
-    document = sweep(tmp_path / "sweep", study, "study", over)
+    document = sweep(tmp_path / "sweep", study, Origin("study"), over)
     for at, point in enumerate(over.points):
         alone = with_settings(study, [point.setting])
         run_in(tmp_path / str(at), Papers(""), job_of(study_of(alone, "study")))
@@ -187,13 +188,13 @@ def test_points_of_the_same_chips_and_graphs_share_their_work(monkeypatch: pytes
 
 def test_a_point_where_nothing_fits_says_so_and_the_rest_go_on(tmp_path: Path) -> None:
     over = over_of("hbm=64 MiB,32 GiB", STUDY | {"training": {"devices": 2, "batch": 8}}, "study")
-    document = sweep(tmp_path, STUDY | {"training": {"devices": 2, "batch": 8}}, "study", over)
+    document = sweep(tmp_path, STUDY | {"training": {"devices": 2, "batch": 8}}, Origin("study"), over)
     assert document["points"][0]["chip"] is None
     assert document["points"][0]["problem"]
     assert document["points"][1]["chip"]
     assert "<td colspan=5>" in sweep_page(document)
     with pytest.raises(InfeasibleError, match="nothing is feasible at any point"):
-        sweep(tmp_path / "none", STUDY, "study", over_of("hbm=1 MiB,2 MiB", STUDY, "study"))
+        sweep(tmp_path / "none", STUDY, Origin("study"), over_of("hbm=1 MiB,2 MiB", STUDY, "study"))
 
 
 def test_regions_are_runs_and_a_chip_that_comes_back_keeps_its_name() -> None:

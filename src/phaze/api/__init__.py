@@ -5,11 +5,25 @@ Bad input raises :class:`phaze.errors.InputError`, nothing feasible :class:`phaz
 sentence that the command would print.
 """
 
-from phaze.api.ask import chip, estimate, front, graph, load, place, plan, price, schedule, search
+from phaze.api.ask import chip, estimate, graph, load, place, plan, price, schedule
 from phaze.api.module import Model
-from phaze.api.values import Estimated, Fronted, Graphed, Placed, Planned, Scheduled, Searched, Sheeted, Shown
+from phaze.api.studies import compare, front, search, sweep
+from phaze.api.values import (
+    Compared,
+    Estimated,
+    Fronted,
+    Graphed,
+    Placed,
+    Planned,
+    Scheduled,
+    Searched,
+    Sheeted,
+    Shown,
+    Swept,
+)
 
 __all__ = [
+    "Compared",
     "Estimated",
     "Fronted",
     "Graphed",
@@ -20,7 +34,9 @@ __all__ = [
     "Searched",
     "Sheeted",
     "Shown",
+    "Swept",
     "chip",
+    "compare",
     "estimate",
     "front",
     "graph",
@@ -30,4 +46,5 @@ __all__ = [
     "price",
     "schedule",
     "search",
+    "sweep",
 ]

@@ -3,20 +3,17 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypeVar
 
 from phaze.api.module import Model
 from phaze.api.values import (
     Estimated,
-    Fronted,
     Graphed,
     Placed,
     Planned,
     Scheduled,
     Searched,
     Sheeted,
-    fronted,
     searched,
 )
 from phaze.cost.estimate import estimate_document, estimate_product, estimate_work, vector_work
@@ -33,11 +30,10 @@ from phaze.evaluate.plan import best_first, candidates, usual_plans
 from phaze.evaluate.plan_file import require_shown_plan
 from phaze.evaluate.request import Asked, AskedAttention, request_of
 from phaze.evaluate.run_file import job_of as run_job_of
+from phaze.evaluate.run_file import read_run, with_tensor_plan
 from phaze.evaluate.training_run import Budget
 from phaze.export.opened import read_plan
 from phaze.files import read_text
-from phaze.front.folder import front_in
-from phaze.front.metrics import asked_of
 from phaze.graph import store
 from phaze.graph.ir import Attention
 from phaze.graph.zoo import load_family, load_model
@@ -45,7 +41,6 @@ from phaze.hardware.calibration import Basis
 from phaze.hardware.library import is_path, load_chip
 from phaze.hardware.ownership import load_run_terms, load_terms
 from phaze.hardware.sheet import sheet_document, sheet_of
-from phaze.hardware.write import toml_text
 from phaze.placement.answer import document_of
 from phaze.placement.one.answer import place as place_problem
 from phaze.placement.one.problem import Choice as Recompute
@@ -58,13 +53,9 @@ from phaze.report.graph_sheet import show_graph
 from phaze.report.plan_sheet import show_answer
 from phaze.report.progress import on_standard_error
 from phaze.report.run_sheet import show_alternatives, show_run
-from phaze.report.search_sheet import shown_on
 from phaze.schedule.files import OperatorsFile, load_problem
 from phaze.schedule.solve import solve
-from phaze.search.folder import run_in
 from phaze.search.result_file import read_result
-from phaze.study.load import default_study, question_of, read_study, study_of, with_settings
-from phaze.study.own import is_place, name_of, with_own_models
 from phaze.units import parse_batch, parse_length, parse_tokens
 
 Source = str | Path | Mapping[str, Any]
@@ -77,67 +68,6 @@ def _raw(source: Source, name: str) -> tuple[Mapping[str, Any], str]:
         return source, name
     text, where = read_text(str(source))
     return parse(text, notation_of(str(source), text), where), where
-
-
-def _study(study: Source) -> tuple[Mapping[str, Any], str]:
-    """Plain values of a study: of a file, as they are, or of the name of a model; and what to call them."""
-    if isinstance(study, str) and (is_place(study) or not is_path(study)) and not study.endswith((".toml", ".json")):
-        raw = {**default_study(name_of(study) if is_place(study) else study), "models": [study]}
-        return with_own_models(raw, study), study
-    raw, where = (dict(study), "study") if isinstance(study, Mapping) else read_study(str(study))
-    return with_own_models(raw, where), where
-
-
-def search(
-    study: Source,
-    *,
-    out: str | Path | None = None,
-    settings: Sequence[str] = (),
-    workers: int = 1,
-    time_s: float | None = None,
-) -> Searched:
-    """Search a study: a file, its values, or the name of a model with everything at its default.
-
-    Without ``out`` the run lies in a folder that goes with the value. ``settings`` are ``"training.batch=2048"``.
-    """
-    raw, where = _study(study)
-    plain = with_settings(raw, settings)
-    question = question_of(study_of(plain, where), time_s)
-    kept = TemporaryDirectory(prefix="phaze-") if out is None else None
-    folder = Path(out) if out is not None else Path(str(kept and kept.name)) / question.job.name
-    papers = question.papers(toml_text(plain))
-    with on_standard_error() as progress:
-        progress.step("bounding every chip of the space")
-        done = run_in(folder, papers, question.job, workers, shown_on(progress))
-    return searched(done.document, folder, kept)
-
-
-def front(
-    study: Source,
-    *,
-    of: str | Sequence[str],
-    within: Sequence[str] = (),
-    gap: float = 0.0,
-    out: str | Path | None = None,
-    settings: Sequence[str] = (),
-    workers: int = 1,
-) -> Fronted:
-    """Every design of a study that none beats in the metrics ``of``, such as ``("throughput", "area")``.
-
-    ``within`` are limits such as ``"power=300"``. Without ``out`` the front lies in a folder that goes with the value.
-    """
-    raw, where = _study(study)
-    plain = with_settings(raw, [*settings, f"search.gap={gap!r}"])
-    question = question_of(study_of(plain, where))
-    asked = asked_of(of, within)
-    question = question.fronted(asked.document())
-    kept = TemporaryDirectory(prefix="phaze-") if out is None else None
-    folder = Path(out) if out is not None else Path(str(kept and kept.name)) / question.job.name
-    papers = question.papers(toml_text(plain))
-    with on_standard_error() as progress:
-        progress.step("looking for designs that none beats")
-        found = front_in(folder, papers, question.job, asked, workers)
-    return fronted(found.document, folder, kept)
 
 
 def _planned(document: Mapping[str, Any], hbm_bytes: int) -> Planned:
@@ -222,8 +152,8 @@ def _budget(tokens: int | str | None, terms: str | None) -> Budget | None:
 
 def price(run: Source, basis: Basis = "calibrated") -> Planned:
     """What a given plan takes (``phaze.run/1``), fitting or not."""
-    raw, where = _raw(run, "run")
-    job = run_job_of(dict(raw), where)
+    raw, where = (with_tensor_plan(dict(run)), "run") if isinstance(run, Mapping) else read_run(str(run))
+    job = run_job_of(raw, where)
     problem, found = fixed_plan(job, basis)
     document = {**fixed_document(job, problem, found, basis), "job": run_job(raw, job, basis)}
     return _planned(document, job.chip.hbm.size_bytes)

@@ -23,11 +23,14 @@ from phaze.front.folder import front_frame
 from phaze.front.sheet import show_front
 from phaze.graph.ir import Model
 from phaze.hardware.chip import Chip
+from phaze.report.compare_sheet import show_comparison
 from phaze.report.front_page import front_page
 from phaze.report.page.plan_page import plan_page
 from phaze.report.page.search_page import search_page
 from phaze.report.run_sheet import training_rows
 from phaze.report.search_sheet import show_result
+from phaze.report.sweep_page import sweep_page
+from phaze.report.sweep_sheet import show_sweep
 from phaze.search.chips import open_space
 from phaze.units import show
 
@@ -221,6 +224,45 @@ class Fronted(Shown):
         where = self.folder / "front.html" if path is None else Path(path)
         write_whole(where, front_page(self.document))
         return where
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Swept(Shown):
+    """A finished sweep in its folder, which may be one that goes with this value."""
+
+    folder: Path
+    kept: TemporaryDirectory[str] | None = None
+
+    @property
+    def points(self) -> list[Mapping[str, Any]]:
+        """The best at every value."""
+        return self.document["points"]  # type: ignore[no-any-return]
+
+    def page(self, path: str | Path | None = None) -> Path:
+        """Write the page of the sweep, sweep.html in its folder if not said otherwise; its path."""
+        where = self.folder / "sweep.html" if path is None else Path(path)
+        write_whole(where, sweep_page(self.document))
+        return where
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Compared(Shown):
+    """Chips beside a baseline."""
+
+    @property
+    def rows(self) -> list[Mapping[str, Any]]:
+        """One for every chip and model."""
+        return self.document["rows"]  # type: ignore[no-any-return]
+
+
+def swept(document: Mapping[str, Any], folder: Path, kept: "TemporaryDirectory[str] | None" = None) -> Swept:
+    """The value of a finished sweep."""
+    return Swept(document, lambda console: show_sweep(console, document, str(folder)), folder, kept)
+
+
+def compared_value(document: Mapping[str, Any]) -> Compared:
+    """The value of a comparison."""
+    return Compared(document, lambda console: show_comparison(console, document))
 
 
 def searched(document: Mapping[str, Any], folder: Path, kept: "TemporaryDirectory[str] | None" = None) -> Searched:

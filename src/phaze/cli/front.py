@@ -67,12 +67,12 @@ def front(
     from phaze.search.deadline import left_of
     from phaze.study.load import question_of, study_of
 
-    raw, where = settled(study, model, [*(settings or []), f"search.gap={gap!r}"], fresh, progress)
+    raw, origin = settled(study, model, [*(settings or []), f"search.gap={gap!r}"], fresh, progress)
     progress.step("loading the models' graphs")
-    checked = study_of(raw, where)
+    checked = study_of(raw, origin.where)
     asked = asked_of(of, within or [])
     folder = Path(out) if out is not None else Path("runs") / f"{checked.name}-front"
-    question = question_of(checked).fronted(asked.document())
+    question = question_of(checked, reader=origin.reader).fronted(asked.document())
     papers, processes = question.papers(toml_text(raw)), workers or os.cpu_count() or 1
     done = front_in(
         folder, papers, replace(question.job, limit_s=left_of(time, began)), asked, processes, _shown_on(progress)

@@ -203,15 +203,12 @@ def _numbers(option: str, text: str | None) -> tuple[int, ...] | None:
 def _fixed(path: str, basis: "Basis", perfetto: str | None, budget: "Budget | None") -> Answer:
     from dataclasses import replace
 
-    from phaze.documents import notation_of, parse
     from phaze.evaluate.answer import fixed_document
     from phaze.evaluate.fixed import fixed_plan
     from phaze.evaluate.job_file import run_job
-    from phaze.evaluate.run_file import job_of
-    from phaze.files import read_text
+    from phaze.evaluate.run_file import job_of, read_run
 
-    text, where = read_text(path)
-    raw = parse(text, notation_of(path, text), where)
+    raw, where = read_run(path)
     job = job_of(raw, where)
     job = job if budget is None else replace(job, budget=budget)
     problem, found = fixed_plan(job, basis)

@@ -15,6 +15,8 @@ from phaze.report.progress import Progress
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from phaze.study.places import Origin
+
 Study = Annotated[str | None, typer.Argument(help="A study (phaze.study/1).")]
 Model = Annotated[
     list[str] | None,
@@ -54,10 +56,31 @@ Settings = Annotated[list[str] | None, typer.Option("--set", help="a.b=c: change
 
 def _name(models: list[str]) -> str:
     """What a search of these models is called: their names, or how many there are."""
-    from phaze.study.own import is_place, name_of
+    from phaze.graph.tensor_plan import is_place
+    from phaze.study.places import name_of
 
     called = [name_of(model) if is_place(model) else model for model in models]
     return "-".join(called) if len(models) < 4 else f"{len(models)}-models"
+
+
+def asked_study(study: str | None, models: list[str] | None, settings: list[str]) -> "tuple[dict[str, Any], Origin]":
+    """The plain values of the study that was asked for, its own models not traced yet, and where it comes from."""
+    from phaze.errors import InputError
+    from phaze.graph.zoo import ZOO
+    from phaze.study.load import default_study, given_paths, read_study, with_settings
+    from phaze.study.own import with_tables
+    from phaze.study.places import Origin
+
+    if (study is None) == (not models):
+        raise InputError("search", "give either a study or --model", "e.g. phaze search --model bert-large")
+    if study is not None:
+        if study in ZOO and not Path(study).exists():
+            raise InputError(study, "a study is a file, and this is a model's name", f"give it as --model {study}")
+        raw, origin = read_study(study)
+    else:
+        raw, origin = default_study(_name(models or [])), Origin("--model")
+        raw["models"] = list(models or [])
+    return with_tables(with_settings(raw, settings)), origin.given(given_paths(settings))
 
 
 def settled(
@@ -66,33 +89,22 @@ def settled(
     settings: list[str],
     fresh: bool = False,
     progress: "Progress | None" = None,
-) -> tuple[dict[str, Any], str]:
-    """The plain values of the study that was asked for, and the name to call it by."""
-    from phaze.errors import InputError
-    from phaze.graph.zoo import ZOO
-    from phaze.study.load import default_study, read_study, with_settings
+) -> "tuple[dict[str, Any], Origin]":
+    """The plain values of the study that was asked for, its models graphs or built in, and where it comes from."""
+    raw, origin = asked_study(study, models, settings)
+    return traced(raw, origin, fresh, progress or Progress()), origin
 
-    if (study is None) == (not models):
-        raise InputError("search", "give either a study or --model", "e.g. phaze search --model bert-large")
-    if study is not None:
-        if study in ZOO and not Path(study).exists():
-            raise InputError(study, "a study is a file, and this is a model's name", f"give it as --model {study}")
-        raw, where = read_study(study)
-    else:
-        raw, where = default_study(_name(models or [])), "--model"
-        raw["models"] = list(models or [])
+
+def traced(raw: dict[str, Any], origin: "Origin", fresh: bool, progress: Progress) -> dict[str, Any]:
+    """A study with its own models traced; standard error says what each is run as."""
     from phaze.study.own import own_places, with_own_models
 
-    set_up = with_settings(raw, settings)
-    shown = progress or Progress()
-    shown.step("opening the models")
-    found = with_own_models(set_up, where, shown.counting("tracing"), fresh)
-    shown.clear()
-    training = set_up.get("training")
-    length = training.get("sequence") if isinstance(training, dict) else None
-    for place in own_places(set_up):
-        announce(place, length if isinstance(length, int) else None)
-    return found, where
+    progress.step("opening the models")
+    found = with_own_models(raw, origin, progress.counting("tracing"), fresh)
+    progress.clear()
+    for place, length in own_places(raw, origin):
+        announce(place, length)
+    return found
 
 
 def _stopped(limit_s: float, loaded_s: float, folder: Path) -> str:
@@ -154,11 +166,11 @@ def search(
         "training.terms": terms,
     }
     chosen += [f"{key}={dumps(value)}" for key, value in given.items() if value is not None]
-    raw, where = settled(study, [with_plan(name, tp_plan) for name in model or []], chosen, fresh, progress)
+    raw, origin = settled(study, [with_plan(name, tp_plan) for name in model or []], chosen, fresh, progress)
     progress.step("loading the models' graphs")
-    checked = study_of(raw, where)
+    checked = study_of(raw, origin.where)
     folder = Path(out) if out is not None else Path("runs") / checked.name
-    question = question_of(checked)
+    question = question_of(checked, reader=origin.reader)
     loaded_s = monotonic() - began
     job = replace(question.job, limit_s=left_of(time, began))
     progress.step("bounding every chip of the space")

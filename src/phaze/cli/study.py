@@ -27,10 +27,10 @@ def check(file: File, settings: Settings = None, fresh: Fresh = False, *, progre
     from phaze.search.shortage import no_chip
     from phaze.study.load import job_of, study_of
 
-    raw, where = settled(file, None, settings or [], fresh, progress)
+    raw, origin = settled(file, None, settings or [], fresh, progress)
     progress.step("counting the chips of the space")
-    checked = study_of(raw, where)
-    job = job_of(checked)
+    checked = study_of(raw, origin.where)
+    job = job_of(checked, reader=origin.reader)
     kept = kept_of(job.space)
     if not len(kept.chips):
         raise no_chip(job.space, kept)

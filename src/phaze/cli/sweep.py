@@ -2,12 +2,12 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from phaze.cli.answer import Answer, answering
-from phaze.cli.search import Address, Engine, Fresh, Model, Settings, Study, settled
+from phaze.cli.search import Address, Engine, Fresh, Model, Settings, Study, asked_study, traced
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,27 +18,6 @@ Range = Annotated[str, typer.Option("--over", help="key=low..high or key=a,b,c: 
 Points = Annotated[int, typer.Option("--points", help="How many values of a range, evenly spaced by ratio.")]
 Out = Annotated[str | None, typer.Option("--out", help="The folder of the sweep; runs/<name>-sweep if not given.")]
 Workers = Annotated[int, typer.Option("--workers", help="Processes; 0 takes one for each core.")]
-
-
-def _show(console: "Console", document: dict[str, Any], folder: Path) -> None:
-    from phaze.report.terminal import table
-
-    chips = {at: region["name"] for region in document["chips"] for at in range(region["first"], region["last"] + 1)}
-    cells = []
-    for at, point in enumerate(document["points"]):
-        if point["chip"] is None:
-            cells.append((point["shown"], "", "nothing fits", "", ""))
-            continue
-        rates = [f"{model['throughput_per_s']:,.4g}" for model in point["models"]]
-        first = point["models"][0]
-        plan = f"{first['pipeline']} x {first['data']} x {first['tensor']}" if len(rates) == 1 else ""
-        cells.append((point["shown"], chips[at], point["chip"], " ".join(rates), plan))
-    heads = (document["over"].rpartition(".")[2], "", "best chip", "sequences/s", "p x d x t")
-    console.print(table(heads, cells, left=3))
-    for point in document["points"]:
-        if "enlarged" in (point["cluster"] or ""):
-            console.print(f"{point['shown']}: {point['cluster']}", markup=False)
-    console.print(f"\nThe sweep: {folder}; its page: {folder / 'sweep.html'}")
 
 
 @answering
@@ -64,23 +43,26 @@ def sweep(
     """
     from phaze.files import write_whole
     from phaze.report.sweep_page import sweep_page
+    from phaze.report.sweep_sheet import show_sweep
     from phaze.search.engines import engine_of
+    from phaze.study.load import with_settings
     from phaze.sweep.over import over_of
     from phaze.sweep.run import sweep as sweep_points
 
-    raw, where = settled(study, model, settings or [], fresh, progress)
-    axis = over_of(over, raw, where, points)
+    raw, origin = asked_study(study, model, settings or [])
+    axis = over_of(over, raw, origin.where, points)
+    traced(with_settings(raw, [axis.points[0].setting]), origin, fresh, progress)
     folder = Path(out) if out is not None else Path("runs") / f"{raw['name']}-sweep"
 
     def tell(at: int, of: int, value: str) -> None:
         progress.count(at, of, f"searching at {axis.key} = {value}, points done")
 
     with engine_of(engine, address, workers, os.cpu_count() or 1) as crew:
-        document = sweep_points(folder, raw, where, axis, crew, tell)
+        document = sweep_points(folder, raw, origin, axis, crew, tell)
     progress.step("writing the page")
     write_whole(folder / "sweep.html", sweep_page(document))
 
     def show(console: "Console") -> None:
-        _show(console, document, folder)
+        show_sweep(console, document, str(folder))
 
     return Answer((document,), show)

@@ -1,27 +1,32 @@
 """``phaze.run/1``: a model, where it runs, and the plan that was run (``phaze plan --fixed``).
 
-The model is one of ``gpt`` or ``llama`` by sizes, a named ``model``, or a ``graph`` file. What a run does not say is
-taken from the cluster and its stack: bf16 with fp32 master weights, Adam, attention as the stack runs it, 1F1B.
+The model is one of ``gpt`` or ``llama`` by sizes, a ``model`` (a built-in name, or one of your own such as
+``own.py:build``, with a ``tensor_plan`` if need be), or a ``graph`` file. Paths are relative to the run's file. What a
+run does not say is taken from the cluster and its stack: bf16 with fp32 master weights, Adam, attention as the stack
+runs it, 1F1B.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, model_validator
 
-from phaze.documents import BatchSize, Count, Document, Format, Length, TokenCount, check
+from phaze.documents import BatchSize, Count, Document, Format, Length, TokenCount, check, notation_of, parse
 from phaze.errors import InputError
 from phaze.evaluate.shelf import Shelf
 from phaze.evaluate.training_run import Budget
+from phaze.files import STANDARD_INPUT, beside, read_text
 from phaze.graph.ir import Attention, Model
 from phaze.graph.store import load as load_graph
 from phaze.graph.supply.point import Point
 from phaze.graph.supply.supply import supply_of
+from phaze.graph.tensor_plan import is_place, place_beside
 from phaze.graph.zoo import load_family
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, grown
-from phaze.hardware.library import load_built_stack, load_chip, load_cluster, require_links
+from phaze.hardware.library import is_path, load_built_stack, load_chip, load_cluster, require_links
 from phaze.hardware.ownership import load_run_terms
 from phaze.hardware.stack import Optimizer, Precision, Stack, require_priced
 from phaze.units import Batch, sequences_in
@@ -76,6 +81,7 @@ class RunFile(Document):
     gpt: GptTable | None = None
     llama: LlamaTable | None = None
     model: Reference | None = None
+    tensor_plan: Reference | None = None
     graph: Reference | None = None
     sequence: Length | None = None
     chip: Reference
@@ -104,6 +110,8 @@ class RunFile(Document):
             )
         if self.terms is not None and self.tokens is None:
             raise ValueError("give tokens beside terms, which price them")
+        if self.tensor_plan is not None and (self.model is None or not is_place(self.model)):
+            raise ValueError("give tensor_plan beside model, the one of your own that it splits")
         return self
 
 
@@ -145,6 +153,32 @@ def _model_of(run: RunFile, attention: Attention) -> Model:
         supply = supply_of(run.model)
         return supply.model(Point(**{**split, "sequence": supply.facts.length(run.sequence)}))
     return _graph_file(run)
+
+
+# The keys of a run that may be paths, but for its model.
+PATHS = ("graph", "chip", "cluster", "stack", "terms", "tensor_plan")
+
+
+def read_run(path: str) -> tuple[dict[str, Any], str]:
+    """The plain values of a run's file, its paths as they are opened, and the name to call it by in messages."""
+    text, where = read_text(path)
+    raw = parse(text, notation_of(path, text), where)
+    folder = Path() if path in STANDARD_INPUT else Path(path).parent
+    found = {
+        key: beside(folder, value) if key in PATHS and isinstance(value, str) and is_path(value) else value
+        for key, value in raw.items()
+    }
+    if isinstance(raw.get("model"), str) and is_place(raw["model"]):
+        found["model"] = place_beside(folder, raw["model"])
+    return with_tensor_plan(found), where
+
+
+def with_tensor_plan(raw: dict[str, Any]) -> dict[str, Any]:
+    """A run's ``model`` and ``tensor_plan`` as one place."""
+    model, plan = raw.get("model"), raw.get("tensor_plan")
+    if not isinstance(model, str) or not isinstance(plan, str) or not is_place(model):
+        return raw
+    return {key: value for key, value in raw.items() if key != "tensor_plan"} | {"model": f"{model}@{plan}"}
 
 
 def require_traced(table: Document, model: Model, keys: Sequence[str], where: str) -> None:
@@ -211,7 +245,7 @@ def _budget(run: RunFile, where: str) -> Budget | None:
 
 def job_of(raw: dict[str, Any], where: str, shelf: Shelf | None = None) -> Job:
     """The job that a document describes, or an InputError with the path; ``shelf`` keeps what jobs share."""
-    run, kept = check(RunFile, raw, where), shelf or Shelf()
+    run, kept = check(RunFile, with_tensor_plan(raw), where), shelf or Shelf()
 
     def preset(kind: str, name: str, load: Callable[[str], T]) -> T:
         return kept.take((kind, name), lambda: _at(f"{where}: {kind}", lambda: load(name)))

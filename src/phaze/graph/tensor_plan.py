@@ -6,6 +6,7 @@ the model's code (:mod:`phaze.graph.torch.partition`).
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -13,7 +14,7 @@ from pydantic import Field
 from phaze import documents
 from phaze.documents import Count, Document, Format
 from phaze.errors import InputError
-from phaze.files import read_text
+from phaze.files import beside, read_text
 from phaze.graph.torch.plans import Cut, Plan
 
 SCHEMA = "phaze.tensor-plan/1"
@@ -97,6 +98,11 @@ def plan_text(document: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def is_place(text: str) -> bool:
+    """Whether a model's name leads to code, a configuration, a folder or a graph."""
+    return ":" in text or "/" in text or text.endswith(".json")
+
+
 def place_and_plan(model: str) -> tuple[str, str | None]:
     """``my.py:build@plan.toml`` is the model ``my.py:build`` with the tensor-parallel plan of a file."""
     place, mark, plan = model.rpartition("@")
@@ -105,3 +111,13 @@ def place_and_plan(model: str) -> tuple[str, str | None]:
     if not place:
         raise InputError(model, "there is no model before '@'", "e.g. my.py:build@plan.toml")
     return place, plan
+
+
+def place_beside(folder: Path, model: str) -> str:
+    """A model that a document in ``folder`` names, as it is opened: ``own.py:build`` lies beside the document, with the
+    plan after ``@``; a package is looked up as ever."""
+    place, plan = place_and_plan(model)
+    path, mark, function = place.rpartition(":") if ":" in place else (place, "", "")
+    if not mark or "/" in path or path.endswith(".py"):
+        place = f"{beside(folder, path)}{mark}{function}"
+    return place if plan is None else f"{place}@{beside(folder, plan)}"

@@ -11,13 +11,14 @@ from phaze.documents import Reader
 from phaze.errors import InputError
 from phaze.evaluate.training_run import Budget
 from phaze.files import read_text
-from phaze.hardware.library import load_chip, require_links
+from phaze.hardware.library import is_path, load_chip, require_links
 from phaze.hardware.ownership import load_run_terms
 from phaze.search.objective import Objective
 from phaze.search.papers import STUDY, Papers, Recorder, reader_of
 from phaze.search.space import Space, load_space
 from phaze.search.task import Job
 from phaze.study.network import states_links
+from phaze.study.places import Origin, origin_of, with_texts
 from phaze.study.problem import graphs_text, problem_text, stated
 from phaze.study.schema import StudyFile
 from phaze.study.settings import model_task, training_of
@@ -54,10 +55,16 @@ def with_settings(raw: Mapping[str, Any], settings: Sequence[str]) -> dict[str, 
     return found
 
 
-def read_study(path: str) -> tuple[dict[str, Any], str]:
-    """The plain values of a study's file, and the name to call it by in messages."""
+def given_paths(settings: Sequence[str]) -> frozenset[str]:
+    """The values of ``a.b=c`` that may be paths: what a person gives on the command line lies in the working folder."""
+    values = [_value(setting.partition("=")[2].strip()) for setting in settings]
+    return frozenset(value for value in values if isinstance(value, str) and is_path(value))
+
+
+def read_study(path: str) -> tuple[dict[str, Any], Origin]:
+    """The plain values of a study's file, and where it comes from."""
     text, where = read_text(path)
-    return documents.parse(text, documents.notation_of(path, text), where), where
+    return documents.parse(text, documents.notation_of(path, text), where), origin_of(path, where)
 
 
 def study_of(raw: Mapping[str, Any], where: str) -> StudyFile:
@@ -105,10 +112,14 @@ def _budget(study: StudyFile, reader: Reader) -> Budget | None:
 
 def question_of(study: StudyFile, limit_s: float | None = None, reader: Reader = read_text) -> Question:
     """A study resolved, every file that it names read once by ``reader``; nothing is searched yet."""
-    kept = Recorder(reader)
+    recorder = Recorder(reader)
+    kept = with_texts(study.files, recorder)
     space, goal = space_of(study, kept), study.objective
     training = training_of(study, space, kept)
     tables = list(enumerate(study.tables()))
+    for at, table in tables:
+        if table.model is not None:
+            raise InputError(f"models[{at}].model", f"'{table.model}' is not traced yet", "run phaze search STUDY")
     tasks = [model_task(table, study, training, f"models[{at}]", kept) for at, table in tables]
     models, cluster = [[graph.model for graph in task.graphs] for task in tasks], training.machine.cluster
     baseline = load_chip(goal.baseline, kept)
@@ -129,12 +140,12 @@ def question_of(study: StudyFile, limit_s: float | None = None, reader: Reader =
         _budget(study, kept),
     )
     problem, graphs = stated(job, study, models)
-    return Question(study, replace(job, digest=documents.digest(problem)), problem, graphs_text(graphs), kept.texts)
+    return Question(study, replace(job, digest=documents.digest(problem)), problem, graphs_text(graphs), recorder.texts)
 
 
-def job_of(study: StudyFile, limit_s: float | None = None) -> Job:
+def job_of(study: StudyFile, limit_s: float | None = None, reader: Reader = read_text) -> Job:
     """The job of a study, its graphs loaded; nothing is searched yet."""
-    return question_of(study, limit_s).job
+    return question_of(study, limit_s, reader).job
 
 
 def question_in(folder: Path, front: Mapping[str, Any] | None = None) -> Question:

@@ -1,92 +1,125 @@
-"""Models of a study that are not built in: a user's code or a configuration, traced at every point that the study asks
-for, so that the study names graphs. A run of it holds their text and never runs the code again."""
+"""Models of a study that are not built in: a user's code, a configuration or an ``nn.Module``, traced at every point
+that the study asks for, so that the study names graphs. A run of it holds their text and never runs the code again."""
 
-import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from phaze.errors import InputError
 from phaze.evaluate.request import attentions_of
 from phaze.graph.ir import Attention
+from phaze.graph.supply.module import ModuleSupply
 from phaze.graph.supply.point import Facts, Point
 from phaze.graph.supply.supply import GraphFile, Traced, supply_of
 from phaze.graph.supply.tracing import Watch, silent
-from phaze.graph.tensor_plan import place_and_plan
+from phaze.graph.tensor_plan import is_place, place_and_plan, place_beside
 from phaze.hardware.library import load_built_stack, load_cluster
 from phaze.study.load import study_of
+from phaze.study.places import Origin, name_of, plain_name, with_texts
 from phaze.study.schema import ModelTable, StudyFile
 
 
-def is_place(text: str) -> bool:
-    """Whether a model's name leads to code, a configuration, a folder or a graph."""
-    return ":" in text or "/" in text or text.endswith(".json")
-
-
-def name_of(place: str) -> str:
-    """What a model is called: ``my_model.py:build`` is my-model-build, a configuration has the name of its folder."""
-    place = place_and_plan(place)[0]
-    path, _, function = place.rpartition(":") if ":" in place else (place, "", "")
-    stem = Path(path).parent.name if Path(path).name == "config.json" and Path(path).parent.name else Path(path).stem
-    return re.sub("[^a-z0-9.]+", "-", f"{stem}-{function}".lower()).strip("-.") or "model"
-
-
-def _attentions(study: StudyFile) -> tuple[Attention, ...]:
+def _attentions(study: StudyFile, origin: Origin) -> tuple[Attention, ...]:
     table = study.training
     if study.rules == "icml24":
         return ("fused",) if table.attention == "fused" else ("eager",)
-    stack = load_built_stack(table.stack or load_cluster(table.cluster).stack)
+    reader = with_texts(study.files, origin.reader)
+    stack = load_built_stack(table.stack or load_cluster(table.cluster, reader).stack, reader)
     return attentions_of(table.attention, stack, "training.attention")
 
 
-def _points(study: StudyFile, table: ModelTable, facts: Facts) -> list[Point]:
+def _points(study: StudyFile, table: ModelTable, facts: Facts, origin: Origin) -> list[Point]:
     """Every rank that the study asks for."""
     training = study.training
     length = facts.length(training.sequence if table.sequence is None else table.sequence)
     asked = training.sequence_parallel
     return [
         Point(width, microbatch, length, attention, spread and width > 1)
-        for attention in _attentions(study)
+        for attention in _attentions(study, origin)
         for microbatch in sorted(set(training.microbatches))
         for width in table.widths or facts.widths
         for spread in ((False, True) if asked == "best" and width > 1 and facts.shards else (asked is True,))
     ]
 
 
-def _graphs(place: str, study: StudyFile, table: ModelTable, where: str, watch: Watch, fresh: bool) -> list[str]:
+def _kept(points: list[Point], failed: Mapping[Point, InputError], table: ModelTable) -> list[Point]:
+    """The points that the model has; a width that the study names must be among them."""
+    kept = [point for point in dict.fromkeys(points) if point not in failed]
+    lost = {point.tensor for point in points} - {point.tensor for point in kept}
+    if not kept or (table.widths is not None and lost):
+        raise failed[min(point for point in failed if not kept or point.tensor in lost)]
+    return kept
+
+
+def _place(table: ModelTable, origin: Origin) -> str:
+    """A table's model as :func:`supply_of` takes it, its paths as they are opened."""
+    place, plan = place_and_plan(str(table.model))
+    if plan is not None and table.tensor_plan is not None:
+        raise InputError("tensor_plan", f"'{table.model}' names a plan too", "give one of them")
+    named = place if table.tensor_plan is None else f"{place}@{table.tensor_plan}"
+    return place_beside(origin.folder, named if plan is None else str(table.model))
+
+
+def _graphs(supply: Any, study: StudyFile, table: ModelTable, origin: Origin, watch: Watch, where: str) -> list[str]:
     """The files of a model's graphs, traced if they are not kept."""
-    supply = supply_of(place, fresh=fresh)
     if isinstance(supply, GraphFile):
-        return [place]
-    if not isinstance(supply, Traced):
-        raise InputError(where, f"'{place}' is a built-in name", "give it as the model's name")
-    points = _points(study, table, supply.facts)
-    failed = supply.prepare(points, watch)
-    kept = [point for point in points if point not in failed]
-    if not kept:
-        raise failed[min(failed)]
-    return [supply.file(point) for point in dict.fromkeys(kept)]
+        return [str(table.model)]
+    if not isinstance(supply, Traced | ModuleSupply):
+        raise InputError(where, f"'{table.model}' is a built-in name", "give it as the model's name")
+    points = _points(study, table, supply.facts, origin)
+    kept = _kept(points, supply.prepare(points, watch), table)
+    if isinstance(supply, ModuleSupply):
+        return [supply.file(supply.model(point)) for point in kept]
+    return [supply.file(point) for point in kept]
 
 
-def own_places(raw: Mapping[str, Any]) -> list[str]:
-    """The models of a study's list that lead to code, a configuration or a graph."""
+def _named(entry: Any) -> tuple[Any, ModuleSupply | None]:
+    """An entry of a study's models as a name or a table, and the module that it holds, if it is one."""
+    if isinstance(entry, str):
+        return ({"name": name_of(entry), "model": entry}, None) if is_place(entry) else (entry, None)
+    if isinstance(entry, ModuleSupply):
+        return {"name": plain_name(entry.name), "model": entry.name}, entry
+    inner = entry.get("model") if isinstance(entry, dict) else None
+    if isinstance(inner, ModuleSupply):
+        return {"name": plain_name(inner.name), **entry, "model": inner.name}, inner
+    return entry, None
+
+
+def with_tables(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """A study's plain values, every model of its list that is a place or a module as a table of its own."""
     entries = raw.get("models")
-    return (
-        [entry for entry in entries if isinstance(entry, str) and is_place(entry)] if isinstance(entries, list) else []
-    )
+    return {**raw, "models": [_named(entry)[0] for entry in entries]} if isinstance(entries, list) else dict(raw)
 
 
-def with_own_models(raw: Mapping[str, Any], where: str, watch: Watch = silent, fresh: bool = False) -> dict[str, Any]:
-    """A study's plain values with every model of its list that is a place replaced by its graphs."""
-    entries = raw.get("models")
-    if not isinstance(entries, list):
+def own_places(raw: Mapping[str, Any], origin: Origin) -> list[tuple[str, int | None]]:
+    """The models of a study that are traced from a file, as they are opened, each with the sequence asked for."""
+    if not isinstance(raw.get("models"), list):
+        return []
+    modules = [_named(entry)[1] for entry in raw["models"]]
+    study = study_of(with_tables(raw), origin.where)
+    return [
+        (_place(table, origin), table.sequence or study.training.sequence)
+        for table, module in zip(study.tables(), modules, strict=True)
+        if table.model is not None and module is None
+    ]
+
+
+def with_own_models(
+    raw: Mapping[str, Any], origin: Origin, watch: Watch = silent, fresh: bool = False
+) -> dict[str, Any]:
+    """A study's plain values with every model of one's own replaced by its graphs."""
+    if not isinstance(raw.get("models"), list):
         return dict(raw)
-    places = {at: entry for at, entry in enumerate(entries) if isinstance(entry, str) and is_place(entry)}
-    if not places:
+    named = [_named(entry) for entry in raw["models"]]
+    entries = [entry for entry, _ in named]
+    if not any(isinstance(entry, dict) and "model" in entry for entry in entries):
         return dict(raw)
-    tables = [{"name": name_of(places[at])} if at in places else entry for at, entry in enumerate(entries)]
-    study = study_of({**raw, "models": tables}, where)
-    for at, place in places.items():
-        graphs = _graphs(place, study, study.tables()[at], f"{where}: models[{at}]", watch, fresh)
-        tables[at] = {**tables[at], "graphs": graphs}
-    return {**raw, "models": tables}
+    study = study_of({**raw, "models": entries}, origin.where)
+    for at, (table, (_, module)) in enumerate(zip(study.tables(), named, strict=True)):
+        if table.model is None:
+            continue
+        where = f"{origin.where}: models[{at}]"
+        supply = module or supply_of(_place(table, origin), fresh=fresh)
+        graphs = _graphs(supply, study, table, origin, watch, where)
+        stated = {key: value for key, value in entries[at].items() if key not in ("model", "tensor_plan")}
+        entries[at] = {"name": table.name, **stated, "graphs": graphs}
+    return {**raw, "models": entries}

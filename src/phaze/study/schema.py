@@ -25,6 +25,7 @@ from phaze.hardware.calibration import Basis
 from phaze.hardware.files import Name, Text
 from phaze.hardware.stack import Optimizer, Precision
 from phaze.search.objective import Kind, Mean
+from phaze.study.places import name_of
 
 GIB = 2**30
 Place = Annotated[str, Field(min_length=1, max_length=4096)]
@@ -45,17 +46,37 @@ Headroom = Annotated[float, BeforeValidator(_share), Field(ge=0, le=MOST_HEADROO
 
 
 class ModelTable(Document):
-    """A model that comes along by ``name``, or ``graphs``: files of ``phaze.graph/1``, one a width and microbatch.
+    """A built-in model by ``name``; ``model``: one of your own (``own.py:build``, a ``config.json``, its folder, a
+    graph) with, if need be, a tensor-parallel plan in a file; or ``graphs``: files of ``phaze.graph/1``, one for each
+    width and microbatch.
 
     ``part`` "block" keeps its most repeated layer alone: what a search sees that knows nothing of placement.
     """
 
     name: Name
+    model: Place | None = None
+    tensor_plan: Place | None = None
     part: Literal["model", "block"] = "model"
     weight: Positive = 1.0
     sequence: Length | None = None
     widths: Annotated[list[Width], Field(min_length=1)] | None = None
     graphs: Annotated[list[str], Field(min_length=1)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, raw: Any) -> Any:
+        """A model of one's own is called by its place where nothing else is said."""
+        if isinstance(raw, dict) and "name" not in raw and isinstance(raw.get("model"), str):
+            return {"name": name_of(raw["model"]), **raw}
+        return raw
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "ModelTable":
+        if self.model is not None and self.graphs is not None:
+            raise ValueError("give model or graphs, not both")
+        if self.tensor_plan is not None and self.model is None:
+            raise ValueError("give tensor_plan beside model, the one of your own that it splits")
+        return self
 
 
 class LevelChanges(Document):
@@ -130,7 +151,8 @@ class SearchTable(Document):
 
 
 class StudyFile(Document):
-    """A study (``phaze.study/1``)."""
+    """A study (``phaze.study/1``). ``files`` are texts of files that it names, by path: a study that holds them needs
+    nothing beside it."""
 
     schema_: Annotated[Literal["phaze.study/1"], Field(alias="schema")]
     name: Name
@@ -145,6 +167,7 @@ class StudyFile(Document):
     budget: BudgetTable = BudgetTable()
     objective: ObjectiveTable = ObjectiveTable()
     search: SearchTable = SearchTable()
+    files: dict[Place, str] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _each_once(self) -> "StudyFile":

@@ -111,14 +111,15 @@ def recompute_of(study: StudyFile) -> tuple[Recompute, ...]:
 def graph_files(table: ModelTable, training: TrainingTable, reader: Reader, where: str) -> list[Model]:
     """The graphs of a model in files; what the study states of graphs must be true of each."""
     paths = table.graphs or []
-    for key in ("sequence", "widths"):
-        if getattr(table, key) is not None:
-            seen = f"{getattr(table, key)} beside graphs, which are as they were traced"
-            raise InputError(f"{where}.{key}", seen, "leave it out, or give the model by name")
     found = [store.loads(*reader(path)) for path in paths]
     for path, model in zip(paths, found, strict=True):
         spread = ("sequence_parallel",) if model.tensor > 1 else ()
-        require_traced(training, model, ("sequence", "attention", *spread), f"{where}.graphs: {path}: training")
+        length = "sequence" if table.sequence is None else "attention"  # a model's own sequence comes first
+        require_traced(table, model, ("sequence",), f"{where}: {path}")
+        require_traced(training, model, (length, "attention", *spread), f"{where}.graphs: {path}: training")
+        if table.widths is not None and model.tensor not in table.widths:
+            seen = f"{table.widths} are stated and the graph has a width of {model.tensor}"
+            raise InputError(f"{where}.widths: {path}", seen, "name it there, or leave them out")
         if "microbatches" in training.model_fields_set and model.microbatch not in training.microbatches:
             seen = f"{training.microbatches} are stated and the graph has a microbatch of {model.microbatch}"
             raise InputError(f"{where}.graphs: {path}: training.microbatches", seen, "name it there, or leave them out")

@@ -20,6 +20,8 @@ from phaze.search.plan_words import plan_words
 from phaze.search.run import Evaluate
 from phaze.search.shared import Shared
 from phaze.study.load import question_of, study_of, with_settings
+from phaze.study.own import with_own_models
+from phaze.study.places import Origin
 from phaze.sweep.over import Over
 
 SCHEMA, SWEEP = "phaze.sweep/1", "sweep.json"
@@ -125,16 +127,25 @@ Tell = Callable[[int, int, str], None]
 
 
 def sweep(
-    folder: Path, raw: Mapping[str, Any], where: str, over: Over, engine: int | Evaluate = 1, tell: Tell | None = None
+    folder: Path,
+    raw: Mapping[str, Any],
+    origin: Origin,
+    over: Over,
+    engine: int | Evaluate = 1,
+    tell: Tell | None = None,
 ) -> dict[str, Any]:
-    """The certified best at every point of ``over``; a point where nothing is feasible says so and the rest go on."""
+    """The certified best at every point of ``over``; a point where nothing is feasible says so and the rest go on.
+
+    Models of one's own are traced as each point asks for them.
+    """
     found, shared = list[Best](), Shared()
     for at, point in enumerate(over.points):
         if tell is not None:
             tell(at, len(over.points), point.shown)
-        own = with_settings(raw, [point.setting])
+        own = with_own_models(with_settings(raw, [point.setting]), origin)
         try:
-            question, place = question_of(study_of(own, where)), folder / "points" / f"{at:03d}"
+            question = question_of(study_of(own, origin.where), reader=origin.reader)
+            place = folder / "points" / f"{at:03d}"
             done = run_in(place, question.papers(toml_text(own)), question.job, engine, shared=shared)
             found.append(_best(point.number, point.shown, done.document))
         except InfeasibleError as fault:

@@ -10,8 +10,8 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -35,11 +35,26 @@ MICROBATCH = "let the function take microbatch=1 and make its inputs, and what i
 USUAL_SEQUENCE = 4096
 
 
+@contextmanager
+def printing_aside() -> Iterator[None]:
+    """What a user's code prints goes to standard error: standard output is the answer's. Ranks run in threads, and
+    whichever ends last leaves standard output as it was."""
+    before = sys.stdout
+    if before is sys.stderr:
+        yield
+        return
+    sys.stdout = sys.stderr
+    try:
+        yield
+    finally:
+        sys.stdout = before
+
+
 def _import(place: str) -> ModuleType:
     """A module from a path that ends in .py, or by its dotted name."""
     if not place.endswith(".py"):
         try:
-            with redirect_stdout(sys.stderr):
+            with printing_aside():
                 return importlib.import_module(place)
         except BaseException as fault:
             raise InputError(place, f"the module cannot be imported ({quoted(fault)})") from None
@@ -52,7 +67,7 @@ def _import(place: str) -> ModuleType:
     folder = str(path.parent.resolve())
     sys.path.insert(0, folder)
     try:
-        with redirect_stdout(sys.stderr):
+        with printing_aside():
             spec.loader.exec_module(module)
     except BaseException as fault:
         raise InputError(place, f"the file raised {quoted(fault)}") from None
@@ -103,7 +118,7 @@ def _called(function: UserFunction, microbatch: int, sequence: int) -> tuple[nn.
     """What the function returns, checked: module, inputs, loss or None, plan or None."""
     text = function.text
     try:
-        with building(), redirect_stdout(sys.stderr):
+        with building(), printing_aside():
             made = function.at(microbatch, sequence)
     except PhazeError:
         raise
@@ -126,7 +141,7 @@ def _called(function: UserFunction, microbatch: int, sequence: int) -> tuple[nn.
 
 def _run(text: str, module: nn.Module, inputs: Any, loss: Any) -> Any:
     """One step; what the user's code prints goes to standard error, as standard output is the answer's."""
-    with redirect_stdout(sys.stderr):
+    with printing_aside():
         return _step(text, module, inputs, loss)
 
 

@@ -1,0 +1,55 @@
+"""Chips side by side under a study: the baseline, chips by name or path, and those that searches found."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from phaze.errors import InputError
+from phaze.graph.zoo import ZOO
+from phaze.hardware.chip import Chip
+from phaze.hardware.library import load_chip, require_links
+from phaze.search.candidates import Known, candidates_of, require_basis
+from phaze.search.chips import open_space
+from phaze.search.compare import compare, compare_document
+from phaze.search.folder import RESULT
+from phaze.search.result_file import read_result
+from phaze.search.task import Job
+from phaze.study.load import question_in, question_of, study_of, with_settings
+from phaze.study.places import Origin
+
+
+def _found_chip(folder: str) -> Known:
+    """The chip that a search found, on its own links where its space had them as an axis."""
+    space = question_in(Path(folder)).job.space
+    opened, wanted = open_space(space), read_result(Path(folder))["chip"]
+    if wanted["number"] >= len(opened):
+        seen = f"its chip {wanted['number']:,} is none of the {len(opened):,} of its space"
+        raise InputError(str(Path(folder) / RESULT), seen, "search again")
+    return Known(opened.chip(wanted["number"], wanted["hbm_bytes"]), space.axes.links is not None)
+
+
+def _own_chip(name: str, job: Job) -> Chip:
+    """A chip by name or path, whose links do not contradict the cluster."""
+    chip = load_chip(name)
+    if job.cluster is not None and job.space.axes.links is None:
+        require_links(chip, name, job.cluster, "--chip")
+    return chip
+
+
+def _experts(job: Job) -> dict[str, tuple[int, int, int]]:
+    found = {task.name: ZOO[task.name].experts for task in job.models if task.name in ZOO}
+    return {name: split for name, split in found.items() if split is not None}
+
+
+def compared(
+    raw: Mapping[str, Any], origin: Origin, chips: Sequence[str], runs: Sequence[str], basis: str
+) -> dict[str, Any]:
+    """Throughput of every model of a study on every chip, and its ratio to the study's baseline."""
+    if basis in ("datasheet", "ideal") and raw.get("rules") == "cluster":
+        raw = with_settings(raw, [f"cost.basis={basis}"])
+    job = question_of(study_of(raw, origin.where), reader=origin.reader).job
+    common = require_basis(job, basis)
+    base = Known(job.baseline or load_chip(job.objective.baseline))
+    others = [Known(_own_chip(name, job)) for name in chips] + [_found_chip(folder) for folder in runs]
+    rows = compare(job, candidates_of(job, [base, *others], common), _experts(job))
+    return compare_document(job, rows, base.chip.name, common)
