@@ -26,6 +26,7 @@ from phaze.graph.ir import Model
 from phaze.graph.sources import need_torch
 from phaze.graph.supply.cache import GraphCache, Known, cache_folder
 from phaze.graph.supply.point import USUAL_WIDTHS, Facts, Point
+from phaze.graph.supply.scaled import sampled
 from phaze.graph.supply.tracing import EndedError, Watch, Workshop, silent
 from phaze.graph.tensor_plan import place_and_plan
 
@@ -229,8 +230,13 @@ class Traced:
             self.held[point] = store.model_of(graph, self.place)
             self.cache.save(known, point, graph)
 
+        sampling = sampled(missing)
         try:
-            refused = self._shop().trace(missing, keep, watch)
+            refused = self._shop().trace(sampling.first, keep, watch)
+            for point, model in sampling.found(self.held).items():
+                keep(point, store.document_of(model))
+            left = [point for point in sampling.scaled if point not in self.held]
+            refused |= self._shop().trace(left, keep, watch) if left else {}
         finally:
             self.close()
         for point, fault in refused.items():

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensor
 
 from phaze.errors import InputError
 from phaze.graph.torch.plans import Cut
@@ -16,13 +18,15 @@ Slice = Callable[[Tensor], Tensor]
 @dataclass(slots=True)
 class Parts:
     """What was cut: identities of the parts, how each is taken from the whole, how many matrices are stacked in it, and
-    the vocabulary if that was cut. Parts are kept: they are known by identity."""
+    the vocabulary if that was cut. Parts are kept: they are known by identity. ``shapes`` are those of parts without
+    memory, by their cut and their whole."""
 
     slices: dict[int, Slice] = field(default_factory=dict)
     stacked: dict[int, int] = field(default_factory=dict)
     kept: list[nn.Parameter] = field(default_factory=list)
     vocabulary: Vocabulary | None = None
     notes: tuple[str, ...] = ()
+    shapes: dict[Any, tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=dict)
 
     @property
     def split(self) -> frozenset[int]:
@@ -96,8 +100,20 @@ def _part(path: str, whole: nn.Parameter, cut: Cut, width: int, rank: int, done:
     else:
         take = _slice(path, whole, cut, width, rank)
     with torch.no_grad():
-        part = nn.Parameter(take(whole.detach()).clone(), requires_grad=whole.requires_grad)
+        part = nn.Parameter(_taken(whole, cut, take, done), requires_grad=whole.requires_grad)
     done.slices[id(part)] = take
     done.stacked[id(part)] = max(1, len(cut.parts)) if len(set(cut.parts)) == 1 else 1
     done.kept.extend((part, whole))
     return part
+
+
+def _taken(whole: nn.Parameter, cut: Cut, take: Slice, done: Parts) -> Tensor:
+    """This rank's part of a weight. Without memory it is told by its shape, which all blocks share."""
+    key = cut.pattern, tuple(whole.shape), whole.stride(), whole.dtype
+    if key not in done.shapes:
+        part = take(whole.detach()).clone()
+        if isinstance(part, FakeTensor):
+            done.shapes[key] = tuple(part.shape), part.stride()
+        return part
+    shape, stride = done.shapes[key]
+    return torch.empty_strided(shape, stride, dtype=whole.dtype)

@@ -4,6 +4,7 @@ import sysconfig
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from torch import nn
@@ -15,12 +16,16 @@ ADD_A_ROW = "add a row with its kind to NAMES in phaze/graph/opset.py"
 SIXTEEN_BITS = "models are traced in 16 bit (bfloat16), and its code must run in that"
 
 
+@cache
+def _installed() -> tuple[str, ...]:
+    """The folders of Python, of installed packages and of phaze: two thousand files are compared with them."""
+    folders = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    return tuple(folder.rstrip("/") + "/" for folder in sorted({*folders, str(Path(__file__).parents[2])}))
+
+
 def is_foreign(file: str) -> bool:
     """Whether a file of code is a user's: not Python's, not an installed package's, not phaze's."""
-    place = Path(file)
-    known = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    known.append(Path(__file__).parents[2])
-    return place.is_file() and "site-packages" not in place.parts and not any(place.is_relative_to(k) for k in known)
+    return not file.startswith(_installed()) and "/site-packages/" not in file and Path(file).is_file()
 
 
 def user_line(fault: BaseException) -> str:

@@ -13,13 +13,17 @@ import os
 import sys
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from queue import SimpleQueue
 from typing import Any, TextIO
+
+from torch import nn
 
 from phaze.errors import InputError, PhazeError
 from phaze.graph.store import document_of
 from phaze.graph.supply.point import USUAL_WIDTHS, Facts, facts_of
 from phaze.graph.tensor_plan import place_and_plan
+from phaze.graph.torch.copies import kept
 from phaze.graph.torch.fake import without_weights
 from phaze.graph.torch.faults import is_foreign, of_model
 from phaze.graph.torch.follow import Track
@@ -33,21 +37,30 @@ from phaze.graph.torch.trace import Discovery, discover, trace_model
 def _widths(source: Source) -> tuple[tuple[int, ...], tuple[tuple[int, str], ...]]:
     """The usual widths that divide a model, and why the others do not."""
     fitting, refused = [1], []
-    for width in USUAL_WIDTHS[1:]:
-        try:
-            with without_weights(), of_model(source.name):
-                module = source.build(Shape(1, source.sequence, "eager")).module
-                notes = shard_model(
-                    module, source, width=width, sequence=source.sequence, sequence_parallel=False
-                ).notes
-            uneven = [note for note in notes if "do not divide" in note]
-            if uneven:
-                refused.append((width, uneven[0]))
-            else:
-                fitting.append(width)
-        except InputError as fault:
-            refused.append((width, f"{fault.where}: {fault.problem}"))
+    with without_weights():
+        built: list[nn.Module] = []
+        for width in USUAL_WIDTHS[1:]:
+            try:
+                with of_model(source.name):
+                    uneven = [note for note in _notes(source, width, built) if "do not divide" in note]
+                if uneven:
+                    refused.append((width, uneven[0]))
+                else:
+                    fitting.append(width)
+            except InputError as fault:
+                refused.append((width, f"{fault.where}: {fault.problem}"))
     return tuple(fitting), tuple(refused)
+
+
+def _notes(source: Source, width: int, built: list[nn.Module]) -> tuple[str, ...]:
+    """What is said where a model is split over ``width`` ranks. One that only has weights cut gets them back and is
+    kept in ``built``; a library's plan exchanges modules, and every width needs a new one."""
+    module = built[0] if built else source.build(Shape(1, source.sequence, "eager")).module
+    cuts = source.plan is not None and bool(source.plan.cuts)
+    if cuts and not built:
+        built.append(module)
+    with kept(module) if cuts else nullcontext():
+        return shard_model(module, source, width=width, sequence=source.sequence, sequence_parallel=False).notes
 
 
 def _own_files(model: str) -> list[str]:
