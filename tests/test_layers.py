@@ -87,17 +87,9 @@ def test_a_heavy_library_stays_in_its_place(name: str) -> None:
 # What a checker may import of phaze, beside what is true of the problem: prices are an input of both.
 CHECKERS = {
     "schedule/check.py": ("phaze.schedule.problem.",),
-    "placement/check.py": ("phaze.placement.problem.",),
-    "placement/cluster_check.py": (
-        "phaze.placement.problem.",
-        "phaze.placement.cluster_problem.",
-        "phaze.placement.check.",
-        "phaze.placement.cluster_check_layout.",
-    ),
-    "placement/cluster_check_layout.py": ("phaze.placement.cluster_problem.",),
-    "placement/one/check.py": ("phaze.placement.one.problem.", "phaze.placement.one.check_"),
-    "placement/one/check_events.py": ("phaze.placement.one.problem.",),
-    "placement/one/check_layout.py": ("phaze.placement.one.problem.",),
+    "placement/check.py": ("phaze.placement.problem.", "phaze.placement.layers.", "phaze.placement.check_"),
+    "placement/check_events.py": (),
+    "placement/check_layout.py": ("phaze.placement.problem.", "phaze.placement.layers.", "phaze.placement.rules."),
 }
 # A run is verified without the modules that bound, open and order chips in a search or a front.
 VERIFIERS = tuple(

@@ -17,11 +17,10 @@ from phaze.bench.run import document_of
 from phaze.bench.schedule import verdict
 from phaze.cost.mapping import product
 from phaze.cost.products import map_product
-from phaze.placement.one.solve import fastest_plan
+from phaze.placement.solve import fastest_plan
 from phaze.report.bench_sheet import seconds, show_bench
 from phaze.schedule.solve import solve
-from tests.placement.one_cases import flat
-from tests.placement.placement_cases import random_problem
+from tests.placement.placement_cases import random_icml24_problem
 
 
 def printed(document: dict[str, object]) -> str:
@@ -52,7 +51,7 @@ def test_times_are_read_at_a_glance() -> None:
 def test_the_table_with_devices_finds_the_same_batch_time() -> None:
     feasible = 0
     for seed in range(150):
-        problem = flat(random_problem(seed, chain=True))
+        problem = random_icml24_problem(seed, chain=True)
         plan, theirs = fastest_plan(problem), least_batch_s(problem)
         feasible += plan is not None
         assert theirs == pytest.approx(float("inf") if plan is None else plan.batch_s, rel=1e-9), seed

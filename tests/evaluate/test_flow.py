@@ -11,10 +11,10 @@ from phaze.graph.ir import Model
 from phaze.graph.zoo import load_model
 from phaze.hardware.library import load_chip, load_cluster
 from phaze.placement.answer import document_of
-from phaze.placement.cluster_prices import RingPrices
-from phaze.placement.one.check import objections
-from phaze.placement.one.problem import Choice, Problem
-from phaze.placement.one.solve import fastest_plan
+from phaze.placement.check import objections
+from phaze.placement.prices import RingPrices
+from phaze.placement.problem import Choice, Problem
+from phaze.placement.solve import fastest_plan
 
 SETTING = Setting(load_chip("tpu-v4-paper"), load_cluster("paper-flat"), published_stack(), "ideal")
 LINK = SETTING.cluster.levels[0].bandwidth_bytes_per_s

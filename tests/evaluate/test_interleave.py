@@ -12,10 +12,9 @@ from phaze.evaluate.fixed import even_cuts, fixed_plan
 from phaze.evaluate.plan import Candidate, Request, best_first, candidates
 from phaze.evaluate.request import Asked, request_of
 from phaze.evaluate.run_file import job_of
-from phaze.placement.one.layout import Shape
-from phaze.placement.one.pipeline import fits, price
-from phaze.placement.one.problem import MODES
-from phaze.placement.one.rules import ORDERS
+from phaze.placement.layout import Shape
+from phaze.placement.pipeline import fits, price
+from phaze.placement.rules import MODES, ORDERS
 
 SIZES = {"hidden": 2048, "layers": 16, "heads": 16, "vocabulary": 51200, "sequence": 1024}
 

@@ -10,8 +10,8 @@ from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model
 from phaze.graph.zoo import load_family, load_model
 from phaze.hardware.library import load_chip, load_cluster, load_stack
-from phaze.placement.one.problem import Problem
-from phaze.placement.one.solve import fastest_plan
+from phaze.placement.problem import Problem
+from phaze.placement.solve import fastest_plan
 
 SIZES = {"hidden": 64, "layers": 6, "heads": 4, "vocabulary": 128, "sequence": 32}
 

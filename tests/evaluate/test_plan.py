@@ -13,9 +13,9 @@ from phaze.evaluate.request import Asked, request_of
 from phaze.evaluate.run_file import job_of
 from phaze.hardware.cluster import grown
 from phaze.hardware.library import load_cluster
-from phaze.placement.one.layout import Shape
-from phaze.placement.one.pipeline import fits, price
-from phaze.placement.one.problem import MODES
+from phaze.placement.layout import Shape
+from phaze.placement.pipeline import fits, price
+from phaze.placement.rules import MODES
 
 SIZES = {"hidden": 1024, "layers": 4, "heads": 16, "vocabulary": 51200, "sequence": 1024}
 

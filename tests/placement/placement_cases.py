@@ -1,16 +1,18 @@
-"""Problems for the placement tests: the published ones, and small random ones; every plan of a small one."""
+"""Problems for the placement tests: the published ones, and small random ones of each setting and of mixed rules."""
 
 import json
 import random
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from phaze.errors import InputError
-from phaze.placement.pipeline import Cut, fits, price
-from phaze.placement.problem import Layer, LayerGraph, Plan, Problem, Recompute, layer_graph
+from phaze.cost.memory import State
+from phaze.hardware.cluster import Cluster, Level
+from phaze.placement.layers import Layer, layer_graph
+from phaze.placement.problem import Extra, Problem
 from phaze.placement.profile import problem_of
+from phaze.placement.rules import GPIPE, ICML24, ONE_F_ONE_B, Rules, interleaved
+from phaze.placement.settings import icml24_problem
 
 PUBLISHED = Path(__file__).parent / "published.json"
 
@@ -63,7 +65,7 @@ def random_edges(rng: random.Random, n: int, chain: bool) -> list[tuple[int, int
     return edges
 
 
-def random_problem(seed: int, chain: bool, most_layers: int = 6) -> Problem:
+def random_icml24_problem(seed: int, chain: bool, most_layers: int = 6) -> Problem:
     """A small problem: skip edges or branches, odd numbers of devices and microbatches, memory that may be short."""
     rng = random.Random(seed)
     n = rng.randint(1, most_layers)
@@ -82,60 +84,143 @@ def random_problem(seed: int, chain: bool, most_layers: int = 6) -> Problem:
             f, b, w, a = (v / k if whole else v / k * rng.uniform(0.9, 1.1) for v in row)
             layers.append(Layer(id_, f, b, w, a, k > 1))
         graphs.append(layer_graph(width, layers, edges))
-    return Problem(
+    return icml24_problem(
+        graphs,
         devices=rng.randint(1, 8),
         hbm_bytes=float(rng.choice([15, 30, 60, 120, 1000])),
         link_bytes_per_s=rng.choice([0.5, 1.0, 3.0, 100.0]),
         microbatches=rng.randint(1, 12),
         optimizer=rng.choice(["sgd", "adam"]),
         recompute=rng.choice(["none", "full", "best"]),
-        graphs=tuple(graphs),
     )
 
 
-def _closed(graph: LayerGraph, left: frozenset[int]) -> bool:
-    return all(edge.head in left for edge in graph.edges if edge.tail in left)
+def _random_cluster(rng: random.Random) -> Cluster:
+    """Two or three levels, each slower and farther than the one inside it."""
+    sizes = rng.choice([(2, 6), (4, 3), (3, 4), (2, 2, 3), (12,)])
+    levels = tuple(
+        Level(f"l{i}", "switch", size, 8.0 / 3**i, rng.choice([0.0, 0.1 * i])) for i, size in enumerate(sizes)
+    )
+    return Cluster("random", "random", 12, levels)
 
 
-def cuts_of_graph(graph: LayerGraph, left: frozenset[int]) -> Iterator[list[tuple[int, ...]]]:
-    """Every way to cut what is left into stages."""
-    if not left:
-        yield []
-        return
-    members = sorted(left)
-    for code in range(1, 1 << len(members)):
-        stage = frozenset(m for bit, m in enumerate(members) if code >> bit & 1)
-        if _closed(graph, left - stage):
-            for rest in cuts_of_graph(graph, left - stage):
-                yield [tuple(graph.layers[i].id for i in sorted(stage)), *rest]
+def _extra(rng: random.Random, layer: Layer, tied: str | None, tied_bytes: float) -> Extra:
+    selective = rng.random() < 0.6
+    return Extra(
+        selective_bytes=layer.activation_bytes * rng.uniform(0, 0.8) if selective else None,
+        selective_s=layer.forward_s * rng.uniform(0, 0.5) if selective else 0.0,
+        full_s=layer.forward_s * rng.uniform(0, 1) if rng.random() < 0.5 else None,
+        tied=tied,
+        tied_bytes=tied_bytes,
+    )
 
 
-def _choices(recompute: Recompute, stages: int) -> Iterator[tuple[bool, ...]]:
-    if recompute == "none":
-        yield (False,) * stages
-    elif recompute == "full":
-        yield (*(True,) * (stages - 1), False)
-    else:
-        for code in range(1 << (stages - 1)):
-            yield (*(bool(code >> i & 1) for i in range(stages - 1)), False)
+def random_cluster_problem(seed: int, chain: bool, most_layers: int = 5) -> Problem:
+    """A small problem on a network of levels: 1F1B or GPipe, ZeRO, tied layers, selective recomputing."""
+    rng = random.Random(seed)
+    n = rng.randint(1, most_layers)
+    edges = random_edges(rng, n, chain)
+    rows = [(rng.randint(1, 9), rng.randint(1, 9), rng.randint(2, 9), rng.randint(0, 9)) for _ in range(n)]
+    ties = rng.sample(range(n), 2) if n > 1 and rng.random() < 0.5 else []
+    if n > 3 and rng.random() < 0.2:
+        ties = rng.sample(range(n), 3)
+    graphs, extras = [], []
+    for width in sorted(rng.sample([1, 2, 3], rng.randint(1, 2))):
+        noise = rng.uniform(0.8, 1.2)
+        layers = [
+            Layer(i, f / width * noise, b / width * noise, w / width, a / width, width > 1)
+            for i, (f, b, w, a) in enumerate(rows)
+        ]
+        graph = layer_graph(width, layers, edges)
+        graphs.append(graph)
+        extras.append(
+            tuple(
+                _extra(rng, layer, "word" if layer.id in ties else None, 2.0 / width if layer.id in ties else 0.0)
+                for layer in graph.layers
+            )
+        )
+    return Problem(
+        rules=Rules("cluster", rng.choice([(ONE_F_ONE_B,), (ONE_F_ONE_B,), (GPIPE,)]), hidden=rng.choice([0, 0.5, 1])),
+        devices=rng.randint(1, 8),
+        hbm_bytes=float(rng.choice([40, 80, 160, 320, 2000])),
+        microbatches=rng.randint(1, 9),
+        recompute=rng.choice(["none", "selective", "full", "best", "best"]),
+        state=State(2.0, rng.choice([2.0, 4.0]), rng.choice([0.0, 12.0])),
+        cluster=_random_cluster(rng),
+        graphs=tuple(graphs),
+        extras=tuple(extras),
+        zero=rng.choice([0, 1, 2, 3]),
+        hbm_bytes_per_s=rng.choice([None, 20.0]),
+        optimizer_traffic_bytes=rng.choice([0.0, 30.0]),
+        reserve_bytes=rng.choice([0.0, 5.0]),
+        scatter_gather=rng.random() < 0.5,
+    )
 
 
-def every_plan(problem: Problem) -> Iterator[Plan]:
-    """Every plan there is, fitting or not, priced."""
-    for graph in problem.graphs:
-        for stages in cuts_of_graph(graph, frozenset(range(len(graph.layers)))):
-            for choice in _choices(problem.recompute, len(stages)):
-                cuts = [Cut(layers, again) for layers, again in zip(stages, choice, strict=True)]
-                for data in range(1, min(problem.devices, problem.microbatches) + 1):
-                    try:
-                        yield price(problem, graph.width, data, cuts)
-                    except InputError:
-                        break
+def _with_blocks(problem: Problem, seed: int) -> Problem:
+    """The problem with some layers marked as blocks, the same at every width."""
+    rng = random.Random(seed)
+    ids = {layer.id for layer in problem.graphs[0].layers if rng.random() < 0.8}
+    extras = tuple(
+        tuple(replace(extra, block=layer.id in ids) for layer, extra in zip(graph.layers, row, strict=True))
+        for graph, row in zip(problem.graphs, problem.extras, strict=True)
+    )
+    return replace(problem, extras=extras)
 
 
-def brute_force(problem: Problem) -> float | None:
-    """The least batch time over every plan that fits."""
-    return min((plan.batch_s for plan in every_plan(problem) if fits(problem, plan)), default=None)
+def mixed_problem(seed: int, chain: bool, most_layers: int = 4) -> Problem:
+    """A small problem with rules that no setting has: any family, stage rule, end, unsplit stages, headroom."""
+    rng = random.Random(seed + 7)
+    problem = random_cluster_problem(seed, chain, most_layers)
+    chunked = (ONE_F_ONE_B, interleaved(2), interleaved(3))
+    families = rng.choice([(ONE_F_ONE_B,), (GPIPE,), (ICML24,), chunked, chunked, (interleaved(2),), (*chunked, GPIPE)])
+    unsplit = rng.random() < 0.5
+    link = rng.choice([None, 0.5, 3.0])
+    one_level = Cluster("one", "one level", 12, (Level("all", "switch", 12, 3.0, 0.1),))
+    rules = replace(
+        problem.rules,
+        families=families,
+        stage="icml24" if link is not None and rng.random() < 0.7 else "layers",
+        end=rng.choice(["slowest", "first"]),
+        unsplit_stages=unsplit,
+        last_stage_recomputes=rng.random() < 0.6,
+        link_bytes_per_s=link,
+        piece_start_s=rng.choice([0.0, 0.2]),
+        reduction=rng.choice(["share", "layers"]),
+    )
+    sharded = {layer.id: rng.random() < 0.5 for layer in problem.graphs[0].layers}
+    graphs = tuple(
+        replace(graph, layers=tuple(replace(layer, sharded=sharded[layer.id]) for layer in graph.layers))
+        for graph in problem.graphs
+    )
+    problem = replace(
+        problem,
+        rules=rules,
+        graphs=graphs,
+        cluster=one_level if unsplit else problem.cluster,
+        headroom=rng.choice([0.0, 0.1]),
+        microbatches=rng.choice([1, 2, 3, 4, 6, 7]),
+    )
+    return _with_blocks(problem, seed)
+
+
+def interleaving_problem(seed: int, start_s: float = 0.05) -> Problem:
+    """A chain of equal blocks of which two fit on a device, and few microbatches: chunks pay."""
+    rows = [Layer(i, 1.0 + seed % 5 / 10, 2.0, 4.0, 1.0 + seed % 3, False) for i in range(4)]
+    graph = layer_graph(1, rows, [(i, i + 1, 0.5) for i in range(3)])
+    levels = (Level("node", "switch", 2, 8.0, 0.01), Level("net", "switch", 2, 2.0, 0.02))
+    return Problem(
+        rules=Rules("cluster", (ONE_F_ONE_B, interleaved(2)), piece_start_s=start_s),
+        devices=2 + 2 * (seed % 2),
+        hbm_bytes=90.0 + 10 * (seed % 3),
+        microbatches=2 + 2 * (seed % 2),
+        recompute="best",
+        state=State(2.0, 4.0, 12.0),
+        cluster=Cluster("two", "two levels", 4, levels),
+        graphs=(graph,),
+        extras=(tuple(Extra(0.5, 0.3, block=True) for _ in rows),),
+        zero=seed % 3,
+    )
 
 
 def unequal_chain(layers: int, devices: int, widths: tuple[int, ...]) -> Problem:
@@ -151,4 +236,12 @@ def unequal_chain(layers: int, devices: int, widths: tuple[int, ...]) -> Problem
             for i, row in enumerate(rows)
         ]
         graphs.append(layer_graph(width, placed, [(i, i + 1, 1e6) for i in range(layers - 1)]))
-    return Problem(devices, 80e9, 4e9, 4 * devices, "sgd", "best", tuple(graphs))
+    return icml24_problem(
+        graphs,
+        devices=devices,
+        hbm_bytes=80e9,
+        microbatches=4 * devices,
+        link_bytes_per_s=4e9,
+        optimizer="sgd",
+        recompute="best",
+    )

@@ -11,7 +11,7 @@ import pytest
 from phaze.cost.memory import State
 from phaze.errors import InputError
 from phaze.hardware.library import load_stack
-from phaze.placement.one.profile import problem_of
+from phaze.placement.profile import problem_of
 
 GOOD: dict[str, Any] = {
     "schema": "phaze.profile/1",

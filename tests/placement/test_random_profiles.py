@@ -7,38 +7,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phaze.errors import InputError
-from phaze.placement import cluster_solve, solve
 from phaze.placement.answer import checked_document, document_of, place
-from phaze.placement.cluster_check import objections
-from phaze.placement.cluster_layout import Shape
-from phaze.placement.cluster_pipeline import ModeCut, price
-from phaze.placement.cluster_prices import RingPrices
-from phaze.placement.cluster_problem import ClusterProblem
-from phaze.placement.cluster_profile import any_problem_of
-from phaze.placement.one.answer import checked_document as checked_once
-from phaze.placement.one.answer import place as place_once
-from phaze.placement.one.profile import problem_of as problem_once
-from phaze.placement.one.solve import fastest_plan as fastest_once
-from phaze.placement.problem import Plan, Problem
+from phaze.placement.check import objections
+from phaze.placement.layout import Shape
+from phaze.placement.pipeline import Cut, price
+from phaze.placement.plan import Plan
+from phaze.placement.prices import RingPrices
+from phaze.placement.profile import problem_of
 from phaze.placement.shortage import Shortage
+from phaze.placement.solve import fastest_plan
 from tests.placement.profile_cases import random_profile
 
 
 def placed(profile: dict[str, Any]) -> Plan | None:
-    """The fastest plan if something fits, after its check; that of the one solver is checked too."""
-    problem = any_problem_of(profile, "profile")
-    if isinstance(problem, Problem):
-        plan = solve.fastest_plan(problem)
-    else:
-        plan = cluster_solve.fastest_plan(problem, RingPrices(problem.cluster))
+    """The fastest plan if something fits, after its check."""
+    problem = problem_of(profile, "profile")
+    plan = fastest_plan(problem)
     if plan is not None:
         checked_document(problem, plan)
-    whole = problem_once(profile, "profile")
-    found = fastest_once(whole, None)
-    assert (found is None) == (plan is None)
-    if found is not None and plan is not None:
-        checked_once(whole, found)
-        assert found.batch_s == pytest.approx(plan.batch_s, rel=1e-9)
     return plan
 
 
@@ -79,9 +65,8 @@ def test_the_breakdown_may_show_either_of_two_stages_that_tie_for_the_slowest(ze
     # recomputes.
     last = layer(10, 0.9, selective_bytes=0.5, selective_s=0.2)
     rows = [*(layer(i, 0.1) for i in range(10)), last]
-    problem = any_problem_of(cluster_profile(rows, [5], recompute="selective", zero=zero, devices=4), "profile")
-    assert isinstance(problem, ClusterProblem)
-    cuts = [ModeCut(tuple(range(10)), "selective"), ModeCut((10,), "selective")]
+    problem = problem_of(cluster_profile(rows, [5], recompute="selective", zero=zero, devices=4), "profile")
+    cuts = [Cut(tuple(range(10)), "selective"), Cut((10,), "selective")]
     plan = price(problem, Shape(1, 2, 1, "pipeline"), cuts, RingPrices(problem.cluster))
     assert plan.stages[0].time_s == pytest.approx(plan.stages[1].time_s, rel=1e-12)
     assert plan.breakdown.recompute_s > 0
@@ -101,19 +86,15 @@ def test_levels_may_join_more_devices_than_64_bits_count() -> None:
 def test_a_shortage_on_a_huge_cluster_is_an_answer() -> None:
     rows = [layer(i, 1.0) for i in range(2)]
     profile = cluster_profile(rows, [8, 2**40, 2**40], hbm_bytes=1.0, microbatches=2**40)
-    problem = any_problem_of(profile, "profile")
+    problem = problem_of(profile, "profile")
     assert not isinstance(place(problem), Plan)
 
 
-@pytest.mark.parametrize("one", [False, True])
-def test_a_shortage_of_tied_layers_of_which_one_is_split_is_an_answer(one: bool) -> None:
+def test_a_shortage_of_tied_layers_of_which_one_is_split_is_an_answer() -> None:
     rows = [layer(0, 1.0, tied="word", tied_bytes=1.0), layer(1, 1.0, tied="word", tied_bytes=1.0, sharded=True)]
     profile = cluster_profile(rows, [8], devices=8, hbm_bytes=1.0)
     profile["widths"] = {"2": profile["widths"]["1"]}
-    if one:
-        assert isinstance(place_once(problem_once(profile, "profile")), Shortage)
-    else:
-        assert isinstance(place(any_problem_of(profile, "profile")), Shortage)
+    assert isinstance(place(problem_of(profile, "profile")), Shortage)
 
 
 @pytest.mark.parametrize(
@@ -127,17 +108,17 @@ def test_a_shortage_of_tied_layers_of_which_one_is_split_is_an_answer(one: bool)
 def test_numbers_beyond_what_can_be_priced_are_refused_by_name(change: dict[str, Any], path: str) -> None:
     profile = cluster_profile([layer(0, 1.0)], [8, 2**40], **change)
     with pytest.raises(InputError, match=path):
-        place(any_problem_of(profile, "profile"))
+        place(problem_of(profile, "profile"))
 
 
 def test_a_level_without_bandwidth_and_a_layer_of_no_size_are_refused_by_name() -> None:
     profile = cluster_profile([layer(0, 1e-40)], [8])
     with pytest.raises(InputError, match="forward_s: 1e-40 cannot be used; it must be 0 or at least 1e-30"):
-        any_problem_of(profile, "profile")
+        problem_of(profile, "profile")
     profile = cluster_profile([layer(0, 1.0)], [8])
     profile["cluster"][0]["bandwidth"] = 1e-300
     with pytest.raises(InputError, match=r"cluster\[0\]\.bandwidth: 1e-300 is out of range; it must be at least"):
-        any_problem_of(profile, "profile")
+        problem_of(profile, "profile")
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)

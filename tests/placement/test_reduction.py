@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from phaze.cost.synchronisation import open_reduction_s
-from phaze.placement.cluster_prices import RingPrices
-from phaze.placement.one.end import least_synchronisation_s, synchronisation_s
-from phaze.placement.one.layout import Shape, replicas_by_level
-from phaze.placement.one.problem import Problem
-from tests.placement.one_cases import mixed
+from phaze.placement.batch_end import least_synchronisation_s, synchronisation_s
+from phaze.placement.layout import Shape, replicas_by_level
+from phaze.placement.prices import RingPrices
+from phaze.placement.problem import Problem
+from tests.placement.placement_cases import mixed_problem
 
 
 def _blocks(seed: int, backward_s: float) -> Problem:
     """A problem whose layers are equal blocks, reduced layer by layer."""
-    problem = mixed(seed, chain=True)
+    problem = mixed_problem(seed, chain=True)
     rules = replace(problem.rules, reduction="layers", link_bytes_per_s=None, stage="layers")
     graphs = tuple(
         replace(

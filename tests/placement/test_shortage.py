@@ -1,31 +1,55 @@
 """When nothing fits: the shortage is true, and each lever is the smallest change that helps."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from phaze.placement.answer import document_of, place
-from phaze.placement.problem import Layer, Plan, Problem, layer_graph
+from phaze.placement.layers import Layer, LayerGraph, layer_graph
+from phaze.placement.plan import Plan
+from phaze.placement.problem import Problem
+from phaze.placement.settings import icml24_problem
 from phaze.placement.shortage import Shortage, shortage_of, wider
 from phaze.placement.solve import fastest_plan
-from tests.placement.placement_cases import every_plan, published, random_problem
+from tests.placement.brute_force import every_plan
+from tests.placement.placement_cases import mixed_problem, published, random_cluster_problem, random_icml24_problem
 
+KINDS: tuple[tuple[Callable[[int, bool, int], Problem], int], ...] = (
+    (random_icml24_problem, 100),
+    (random_cluster_problem, 100),
+    (mixed_problem, 40),
+)
 SHORT = [
     (problem, found)
+    for random_problem, count in KINDS
     for chain in (True, False)
-    for seed in range(150)
+    for seed in range(count)
     for problem in [random_problem(seed, chain, 4)]
     for found in [place(problem)]
     if isinstance(found, Shortage)
 ]
 
 
+def _plain(graph: LayerGraph, devices: int, hbm_bytes: float) -> Problem:
+    return icml24_problem(
+        (graph,),
+        devices=devices,
+        hbm_bytes=hbm_bytes,
+        link_bytes_per_s=1.0,
+        microbatches=4,
+        optimizer="sgd",
+        recompute="none",
+    )
+
+
 def _need(plan: Plan) -> float:
     return max(stage.memory.total_bytes for stage in plan.stages)
 
 
-def test_there_are_enough_short_problems_to_try() -> None:
-    assert len(SHORT) > 40
+def test_there_are_enough_short_problems_of_each_kind_to_try() -> None:
+    assert len(SHORT) > 60
+    assert {problem.rules.name for problem, _ in SHORT} == {"icml24", "cluster"}
 
 
 def test_the_hbm_lever_is_the_least_that_any_plan_needs() -> None:
@@ -35,31 +59,34 @@ def test_the_hbm_lever_is_the_least_that_any_plan_needs() -> None:
             assert found.plan is None
             assert found.levers.hbm_bytes is None
         else:
-            assert found.levers.hbm_bytes == pytest.approx(least, rel=1e-12)
+            needed = found.levers.hbm_bytes
+            assert needed == pytest.approx(least / (1 - problem.headroom), rel=1e-12)
             assert found.plan is not None
-            assert found.levers.hbm_bytes is not None
+            assert needed is not None
             assert _need(found.plan) == pytest.approx(least, rel=1e-12)
-            assert fastest_plan(replace(problem, hbm_bytes=found.levers.hbm_bytes)) is not None
-            assert fastest_plan(replace(problem, hbm_bytes=found.levers.hbm_bytes * (1 - 1e-9))) is None
+            assert fastest_plan(replace(problem, hbm_bytes=needed)) is not None
+            assert fastest_plan(replace(problem, hbm_bytes=needed * (1 - 1e-9))) is None
 
 
 def test_the_devices_lever_is_the_fewest_that_help() -> None:
     for problem, found in SHORT:
-        fewest = found.levers.devices
-        tried = range(problem.devices + 1, 4 * len(problem.graphs[0].layers) + 1)
+        tried = range(problem.devices + 1, problem.cluster.devices + 1)
         helps = next((n for n in tried if fastest_plan(replace(problem, devices=n)) is not None), None)
-        assert fewest == helps
+        assert found.levers.devices == helps
 
 
-def test_recompute_and_optimizer_are_named_when_they_help() -> None:
+def test_recompute_zero_and_optimizer_are_named_when_they_help() -> None:
     seen = set()
     for problem, found in SHORT:
         best = fastest_plan(replace(problem, recompute="best")) is not None
         assert found.levers.recompute == ("best" if best else None)
-        sgd = fastest_plan(replace(problem, optimizer="sgd")) is not None
+        sgd = problem.sgd_state is not None and fastest_plan(replace(problem, state=problem.sgd_state)) is not None
         assert found.levers.optimizer == ("sgd" if sgd else None)
-        seen |= {("recompute", best), ("optimizer", sgd)}
-    assert len(seen) == 4
+        zeros = (zero for zero in problem.rules.zeros if zero > problem.zero)
+        shared = next((zero for zero in zeros if fastest_plan(replace(problem, zero=zero)) is not None), None)
+        assert found.levers.zero == shared
+        seen |= {("recompute", best), ("optimizer", sgd), ("zero", shared is not None)}
+    assert len(seen) == 6
 
 
 def test_terms_sum_to_what_is_needed() -> None:
@@ -73,7 +100,7 @@ def test_terms_sum_to_what_is_needed() -> None:
 
 def test_a_width_beyond_the_devices_is_a_shortage_of_devices() -> None:
     graph = layer_graph(8, [Layer(0, 1.0, 1.0, 1.0, 1.0, True)], [])
-    found = place(Problem(4, 1e9, 1.0, 4, "sgd", "none", (graph,)))
+    found = place(_plain(graph, 4, 1e9))
     assert isinstance(found, Shortage)
     assert found.levers.devices == 8
     document = document_of(found)["shortage"]
@@ -83,13 +110,13 @@ def test_a_width_beyond_the_devices_is_a_shortage_of_devices() -> None:
 
 def test_a_smaller_microbatch_and_a_wider_split_are_estimated() -> None:
     layers = [Layer(i, 1.0, 1.0, 8.0, 64.0, True) for i in range(2)]
-    problem = Problem(8, 20.0, 1.0, 4, "sgd", "none", (layer_graph(2, layers, [(0, 1, 1.0)]),))
+    problem = _plain(layer_graph(2, layers, [(0, 1, 1.0)]), 8, 20.0)
     found = place(problem)
     assert isinstance(found, Shortage)
     # Two stages: the first needs 2 * 8 + 2 * 64 / n <= 20 at n = 32; at width 8 it is 4 + 2 * 16 / 2^k.
     assert found.levers.microbatch_divisor == 32
     assert found.levers.tensor is None
-    roomy = place(replace(problem, devices=64))
+    roomy = place(_plain(problem.graphs[0], 64, 20.0))
     assert isinstance(roomy, Shortage)
     assert roomy.levers.tensor == 16
 
@@ -98,7 +125,7 @@ def test_a_smaller_microbatch_and_a_wider_split_are_estimated() -> None:
 def test_the_width_that_would_do_is_the_first_power_of_two_that_fits(hbm_bytes: float) -> None:
     layers = [Layer(i, 1.0, 2.0, 4.0, 4.0, True) for i in range(3)]
     graph = layer_graph(2, layers, [(0, 1, 0.5), (1, 2, 0.5)])
-    problem = Problem(64, hbm_bytes, 1.0, 4, "sgd", "none", (graph,))
+    problem = _plain(graph, 64, hbm_bytes)
     assert fastest_plan(problem) is None
     wide = {factor: replace(problem, graphs=(wider(graph, factor),)) for factor in (2, 4, 8, 16, 32)}
     wanted = next((2 * factor for factor, other in wide.items() if fastest_plan(other) is not None), None)

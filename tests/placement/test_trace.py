@@ -8,24 +8,23 @@ from typing import Any
 import pytest
 
 from phaze.errors import PhazeError
-from phaze.placement.answer import document_of
-from phaze.placement.one.answer import checked_document, place, require_true
-from phaze.placement.problem import Plan
+from phaze.placement.answer import checked_document, document_of, place, require_true
+from phaze.placement.plan import Plan
+from phaze.placement.rules import GPIPE, ONE_F_ONE_B, Family
 from phaze.report.plan_trace import MOST, plan_trace
-from tests.placement.cluster_cases import random_cluster_problem
-from tests.placement.one_cases import flat, levelled
-from tests.placement.placement_cases import published
+from tests.placement.placement_cases import published, random_cluster_problem
 
 
 def _events(trace: dict[str, Any], name: str) -> list[dict[str, Any]]:
     return [event for event in trace["traceEvents"] if event["ph"] == "X" and event["cat"] == name]
 
 
-@pytest.mark.parametrize("schedule", ["1f1b", "gpipe"])
-def test_a_timeline_has_every_pass_and_ends_with_the_simulation(schedule: str) -> None:
+@pytest.mark.parametrize("family", [ONE_F_ONE_B, GPIPE], ids=["1f1b", "gpipe"])
+def test_a_timeline_has_every_pass_and_ends_with_the_simulation(family: Family) -> None:
     seen = 0
     for seed in range(30):
-        problem = levelled(replace(random_cluster_problem(seed, True), schedule=schedule))  # type: ignore[arg-type]
+        problem = random_cluster_problem(seed, True)
+        problem = replace(problem, rules=replace(problem.rules, families=(family,)))
         plan = place(problem)
         if isinstance(plan, Plan):
             seen += 1
@@ -38,7 +37,7 @@ def test_a_timeline_has_every_pass_and_ends_with_the_simulation(schedule: str) -
 
 
 def test_microbatches_in_the_middle_of_a_long_timeline_are_left_out_and_said_to_be() -> None:
-    case = flat(replace(published()[9].problem, microbatches=10**8))
+    case = replace(published()[9].problem, microbatches=10**8)
     plan = place(case)
     assert isinstance(plan, Plan)
     trace = plan_trace([("long", case, plan)])
@@ -58,7 +57,7 @@ def test_place_and_plan_write_timelines(phaze: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rules", ["icml24", "cluster"])
 def test_no_plan_is_printed_that_its_checker_objects_to(rules: str) -> None:
-    problem = flat(published()[9].problem) if rules == "icml24" else levelled(random_cluster_problem(3, True))
+    problem = published()[9].problem if rules == "icml24" else random_cluster_problem(3, True)
     plan = place(problem)
     assert isinstance(plan, Plan)
     assert checked_document(problem, plan)["feasible"]

@@ -20,7 +20,7 @@ from phaze.graph.zoo import load_family
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.library import load_cluster
 from phaze.hardware.ownership import load_terms, ownership_of
-from phaze.placement.problem import Recompute
+from phaze.placement.problem import Choice as Recompute
 from phaze.schedule.rules import ICML24
 from phaze.search.chips import SpaceChips
 from phaze.search.evaluation import Evaluated

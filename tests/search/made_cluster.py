@@ -9,7 +9,7 @@ from phaze.hardware.calibration import constants_of
 from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.hardware.stack import ScheduleRule, Synchronisation
-from phaze.placement.problem import Recompute
+from phaze.placement.problem import Choice as Recompute
 from phaze.search.objective import Kind, Objective
 from phaze.search.rank_graph import rank_graph
 from phaze.search.task import Job, ModelTask, Training, task_of

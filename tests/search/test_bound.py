@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from phaze.placement.one.solve import fastest_plan
-from phaze.placement.problem import Recompute
+from phaze.placement.problem import Choice as Recompute
+from phaze.placement.solve import fastest_plan
 from phaze.search.bound import CHEAP, DUAL, batch_bounds, layer_bounds
 from phaze.search.chips import open_space
 from phaze.search.layouts import chain_of

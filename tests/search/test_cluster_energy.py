@@ -7,9 +7,9 @@ from phaze.cost.parts import chip_arrays
 from phaze.evaluate.layers import layer_costs
 from phaze.hardware.library import load_chip
 from phaze.hardware.technology_files import load_technology
-from phaze.placement.one.layout import Shape
-from phaze.placement.one.pipeline import Cut, price
-from phaze.placement.one.problem import Mode
+from phaze.placement.layout import Shape
+from phaze.placement.pipeline import Cut, price
+from phaze.placement.rules import Mode
 from phaze.search.energy import HBM, LINKS, dynamic_floors, layer_floors, layer_joules, plan_joules
 from phaze.search.problem import problem_of
 from tests.search.made_cluster import cluster_task

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from phaze.evaluate.layers import layer_costs
 from phaze.hardware.stack import ScheduleRule
-from phaze.placement.one.solve import fastest_plan
+from phaze.placement.solve import fastest_plan
 from phaze.search import run
 from phaze.search.bound import CHEAP, layer_bounds
 from phaze.search.chips import open_space

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phaze.hardware.technology_files import load_technology
-from phaze.placement.cluster_prices import RingPrices
-from phaze.placement.one.layout import Shape
-from phaze.placement.one.pipeline import Cut, price
+from phaze.placement.layout import Shape
+from phaze.placement.pipeline import Cut, price
+from phaze.placement.prices import RingPrices
 from phaze.search.bound import CHEAP, layer_bounds
 from phaze.search.chips import open_space
 from phaze.search.energy import COMPONENTS, LINKS, LayerJoules, dynamic_floors, plan_joules

@@ -42,9 +42,9 @@ from phaze.hardware.library import is_path, load_chip
 from phaze.hardware.ownership import load_run_terms, load_terms
 from phaze.hardware.sheet import sheet_document, sheet_of
 from phaze.placement.answer import document_of
-from phaze.placement.one.answer import place as place_problem
-from phaze.placement.one.problem import Choice as Recompute
-from phaze.placement.one.profile import problem_of
+from phaze.placement.answer import place as place_problem
+from phaze.placement.problem import Choice as Recompute
+from phaze.placement.profile import problem_of
 from phaze.placement.shortage import Shortage
 from phaze.report.chip_sheet import show_sheet
 from phaze.report.estimate_sheet import show_product, show_vector

@@ -10,7 +10,7 @@ and the batch takes, over d copies of S stages whose first has the layers 0 .. j
 
     max( T(0, j, S), g(j, S - 1, K/d - a(0, j)) ) (ceil(M/d) + S - 1) + 4 (d - 1)/d w(0, j) / B.
 
-It shares no code with :mod:`phaze.placement.one.solve`, which has no axis for devices, and is checked against it.
+It shares no code with :mod:`phaze.placement.solve`, which has no axis for devices, and is checked against it.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.placement.one.problem import LayerGraph, Problem
+from phaze.placement.layers import LayerGraph
+from phaze.placement.problem import Problem
 
 Floats = NDArray[np.float64]
 

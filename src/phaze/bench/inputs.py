@@ -17,8 +17,8 @@ from phaze.graph.ir import Model
 from phaze.graph.zoo import load_family, load_model
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.library import load_chip, load_cluster
-from phaze.placement.one.problem import Problem as PlacementProblem
-from phaze.placement.problem import Recompute
+from phaze.placement.problem import Choice as Recompute
+from phaze.placement.problem import Problem as PlacementProblem
 from phaze.schedule.problem import Problem as ScheduleProblem
 from phaze.search.chips import open_space
 from phaze.search.space import load_space

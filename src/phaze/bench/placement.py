@@ -6,7 +6,7 @@ from phaze.bench.inputs import CHIP, PLACEMENTS, PlacementInput, placement_probl
 from phaze.bench.line import Line, Section, same
 from phaze.bench.published import PLACEMENT, SOURCE
 from phaze.placement.kernels import warm
-from phaze.placement.one.solve import fastest_plan
+from phaze.placement.solve import fastest_plan
 
 AGREE = 1e-9
 NOTES = (

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from phaze.placement.one.problem import Plan, Problem
+    from phaze.placement.plan import Plan
+    from phaze.placement.problem import Problem
     from phaze.placement.shortage import Shortage
 
 Perfetto = Annotated[str | None, typer.Option(help="Write the timeline to this file, for ui.perfetto.dev.")]
@@ -27,7 +28,7 @@ def place(files: Files, perfetto: Perfetto = None) -> Answer:
     phaze place profile.json --perfetto trace.json
     """
     from phaze.errors import PhazeError, one_line
-    from phaze.placement.one.answer import checked_document
+    from phaze.placement.answer import checked_document
 
     documents: list[Any] = []
     answers: list[tuple[str, Problem, Plan | Shortage]] = []
@@ -81,8 +82,8 @@ def _answer(path: str) -> "tuple[Problem, Plan | Shortage]":
     from phaze.documents import notation_of, parse
     from phaze.errors import InputError
     from phaze.files import read_text
-    from phaze.placement.one.answer import place as place_problem
-    from phaze.placement.one.profile import problem_of
+    from phaze.placement.answer import place as place_problem
+    from phaze.placement.profile import problem_of
 
     text, where = read_text(path)
     problem = problem_of(parse(text, notation_of(path, text), where), where)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from phaze.evaluate.request import Asked, AskedAttention
     from phaze.evaluate.training_run import Budget
     from phaze.hardware.calibration import Basis
-    from phaze.placement.one.problem import Choice
+    from phaze.placement.problem import Choice
     from phaze.report.progress import Progress
 
 Fixed = Annotated[

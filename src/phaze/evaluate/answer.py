@@ -22,9 +22,9 @@ from phaze.graph.ir import Model
 from phaze.hardware.calibration import Basis, trust_of
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import cluster_document
-from phaze.placement.answer import document_of
-from phaze.placement.one.answer import require_true
-from phaze.placement.one.problem import Breakdown, Plan, Problem
+from phaze.placement.answer import document_of, require_true
+from phaze.placement.plan import Breakdown, Plan
+from phaze.placement.problem import Problem
 from phaze.placement.shortage import Shortage
 from phaze.units import Batch, TokenBatch
 

@@ -12,10 +12,11 @@ from phaze.evaluate.fixed import even_cuts
 from phaze.evaluate.flow import block_calls
 from phaze.graph.ir import Model
 from phaze.hardware.cluster import Cluster
-from phaze.placement.cluster_prices import Prices
-from phaze.placement.one.layout import Shape
-from phaze.placement.one.pipeline import Cut, fits, price
-from phaze.placement.one.problem import Plan, Problem
+from phaze.placement.layout import Shape
+from phaze.placement.pipeline import Cut, fits, price
+from phaze.placement.plan import Plan
+from phaze.placement.prices import Prices
+from phaze.placement.problem import Problem
 
 # Pipeline depth, replicas on 1,024 devices, tensor width.
 Split = tuple[int, int, int]

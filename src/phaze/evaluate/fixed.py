@@ -15,10 +15,11 @@ from phaze.evaluate.run_file import Job
 from phaze.evaluate.shelf import Shelf
 from phaze.graph.ir import Model
 from phaze.hardware.calibration import Basis
-from phaze.placement.one.layout import Shape
-from phaze.placement.one.pipeline import Cut, price
-from phaze.placement.one.problem import Mode, Plan, Problem
-from phaze.placement.one.rules import ORDERS, interleaved
+from phaze.placement.layout import Shape
+from phaze.placement.pipeline import Cut, price
+from phaze.placement.plan import Plan
+from phaze.placement.problem import Problem
+from phaze.placement.rules import ORDERS, Mode, interleaved
 
 __all__ = ["SENT_BYTES", "balanced_cuts", "block_calls", "even_cuts", "fixed_plan", "placed_layers"]
 

@@ -21,7 +21,7 @@ Follow one block of a Llama at tensor width 8, microbatch 1:
                and activation bytes, edges and tied parameters (:func:`placed_layers`)
     problem    with the cluster's levels, the stack's rules and pipeline families, devices, batch and memory
                (:func:`placement_problem`; :func:`rank_problem` is all of this at once, for one chip)
-    plan       stages, replicas, order, chunks, recompute by stage: the fastest, proved by :mod:`phaze.placement.one`;
+    plan       stages, replicas, order, chunks, recompute by stage: the fastest, proved by :mod:`phaze.placement`;
                what transfers and reductions take is asked of :mod:`phaze.evaluate.prices`
     answer     checked by code that shares none with the solver, written as ``phaze.plan/1``
                (:mod:`phaze.evaluate.answer`) and shown (:mod:`phaze.report`)
@@ -39,10 +39,10 @@ from phaze.evaluate.machine import Machine
 from phaze.graph.ir import Model
 from phaze.hardware.library import load_stack
 from phaze.hardware.stack import Optimizer, Precision, Stack
-from phaze.placement.one.problem import Choice, Extra, Problem
-from phaze.placement.one.rules import Family
-from phaze.placement.one.settings import PlacedLayers, families_of, icml24_problem, stack_problem
-from phaze.placement.problem import Layer, LayerGraph, layer_graph
+from phaze.placement.layers import Layer, LayerGraph, layer_graph
+from phaze.placement.problem import Choice, Extra, Problem
+from phaze.placement.rules import Family
+from phaze.placement.settings import PlacedLayers, families_of, icml24_problem, stack_problem
 
 # Weights and gradients are sent in 16 bits.
 SENT_BYTES = 2.0

@@ -19,11 +19,10 @@ from phaze.evaluate.run_file import job_of
 from phaze.evaluate.shelf import Shelf
 from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import grown
-from phaze.placement.one.problem import MODES, Problem
-from phaze.placement.one.rules import ZEROS
-from phaze.placement.one.shortage import least_hbm, something_fits
-from phaze.placement.one.solve import fastest_plan
-from phaze.placement.shortage import Levers, Shortage
+from phaze.placement.problem import Problem
+from phaze.placement.rules import MODES, ZEROS
+from phaze.placement.shortage import Levers, Shortage, least_hbm, something_fits
+from phaze.placement.solve import fastest_plan
 
 T = TypeVar("T")
 WIDEST = 64

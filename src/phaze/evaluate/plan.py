@@ -20,9 +20,10 @@ from phaze.evaluate.layers import Setting
 from phaze.evaluate.prices import KnownPrices, LevelPrices
 from phaze.graph.ir import Attention, Model
 from phaze.hardware.stack import Optimizer, Precision
-from phaze.placement.one.problem import Choice, Plan, Problem
-from phaze.placement.one.rules import Family
-from phaze.placement.one.solve import fastest_plan
+from phaze.placement.plan import Plan
+from phaze.placement.problem import Choice, Problem
+from phaze.placement.rules import Family
+from phaze.placement.solve import fastest_plan
 
 # So many of the best choices are told apart; what could not be among them is not looked at closely.
 TOLD = 5

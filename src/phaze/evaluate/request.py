@@ -18,8 +18,8 @@ from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import grown
 from phaze.hardware.library import load_built_stack, load_chip, load_cluster, require_links
 from phaze.hardware.stack import Stack, require_priced
-from phaze.placement.one.problem import MODES, Choice
-from phaze.placement.one.rules import ZEROS
+from phaze.placement.problem import Choice
+from phaze.placement.rules import MODES, ZEROS
 
 MOST_MICROBATCH = 16
 RECOMPUTES = (*MODES, "best")

@@ -17,7 +17,7 @@ from phaze.front.measures import Listed, Measures, batch_of, listed_from, measur
 from phaze.front.metrics import METRICS, Asked, Metric, known_values
 from phaze.front.state import FrontState
 from phaze.hardware.cluster import cluster_document
-from phaze.placement.problem import Plan
+from phaze.placement.plan import Plan
 from phaze.search.answer import Best, lean
 from phaze.search.chips import SpaceChips
 from phaze.search.evaluation import Evaluated, Ran

@@ -1,44 +1,36 @@
-"""The answer to a placement problem, as a value and as the document ``phaze.plan/1``."""
+"""The answer to a placement problem: the fastest plan or the shortage, and its checked document ``phaze.plan/1``."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from phaze.errors import PhazeError
-from phaze.placement import check, cluster_check, cluster_shortage, cluster_solve
-from phaze.placement.cluster_prices import Prices, RingPrices
-from phaze.placement.cluster_problem import ClusterProblem
-from phaze.placement.problem import Plan, Problem, Stage
+from phaze.placement import check
+from phaze.placement.plan import Plan, Stage
+from phaze.placement.prices import Prices, RingPrices
+from phaze.placement.problem import Problem
 from phaze.placement.shortage import Shortage, shortage_of
 from phaze.placement.solve import fastest_plan
 
 
-def place(problem: Problem | ClusterProblem, prices: Prices | None = None) -> Plan | Shortage:
-    """The fastest plan, or why there is none; ``prices`` are for rules ``cluster``, plain rings if not given."""
-    if isinstance(problem, Problem):
-        return fastest_plan(problem) or shortage_of(problem)
-    priced = RingPrices(problem.cluster) if prices is None else prices
-    return cluster_solve.fastest_plan(problem, priced) or cluster_shortage.shortage_of(problem, priced)
+def place(problem: Problem, prices: Prices | None = None) -> Plan | Shortage:
+    """The fastest plan, or why there is none; plain rings serve where no prices are given."""
+    return fastest_plan(problem, prices) or shortage_of(problem, prices)
 
 
-def checked_document(
-    problem: Problem | ClusterProblem, found: Plan | Shortage, prices: Prices | None = None
-) -> Mapping[str, Any]:
+def require_true(problem: Problem, document: Mapping[str, Any], prices: Prices | None = None) -> None:
+    """Let the checker look at a plan."""
+    wrong = check.objections(problem, document, prices or RingPrices(problem.cluster))
+    if wrong:
+        raise PhazeError(f"the plan does not pass its check: {wrong[0]}")
+
+
+def checked_document(problem: Problem, found: Plan | Shortage, prices: Prices | None = None) -> Mapping[str, Any]:
     """The document of what was found; a plan that the checker objects to is never handed out."""
     document = document_of(found)
     if isinstance(found, Plan):
         require_true(problem, document, prices)
     return document
-
-
-def require_true(problem: Problem | ClusterProblem, document: Mapping[str, Any], prices: Prices | None = None) -> None:
-    """Let the checker of its rules look at a feasible plan."""
-    if isinstance(problem, Problem):
-        wrong = check.objections(problem, document)
-    else:
-        wrong = cluster_check.objections(problem, document, prices or RingPrices(problem.cluster))
-    if wrong:
-        raise PhazeError(f"the plan does not pass its check: {wrong[0]}")
 
 
 def _stage(stage: Stage) -> dict[str, Any]:
@@ -78,7 +70,7 @@ def document_of(found: Plan | Shortage) -> Mapping[str, Any]:
         return {"schema": "phaze.plan/1", "rules": found.rules, "feasible": False, "shortage": _shortage(found)}
     return {
         "schema": "phaze.plan/1",
-        "rules": "cluster" if found.order else "icml24",
+        "rules": found.rules,
         "feasible": True,
         "batch_s": found.batch_s,
         "lower_bound_s": found.lower_bound_s,

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from phaze.errors import InputError
-from phaze.placement.problem import LayerGraph
+from phaze.placement.layers import LayerGraph
 
 MOST_CLOSED_SETS = 100_000
 

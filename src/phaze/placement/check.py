@@ -1,235 +1,291 @@
-"""Does a plan document tell the truth? Everything it says is computed again here, from the rules alone.
+"""Does a plan document tell the truth? Everything it says is computed again here, from the problem alone.
 
-Shares no code with solver or pricing: a stage's walk is the closed form of the rules (the greatest of the sums behind
-each late edge), sums are exact (``fsum``), and the events are run by a queue of what is ready. Optimality is not
-checked, only that the bound does not exceed the batch time.
+Shares no code with solver, pricing or layout: a stage's walk is the closed form of the rules (the greatest of the sums
+behind each late edge), sums are exact (``fsum``), levels are found by counting devices, and events are run by what is
+ready. What a transfer or a collective costs is an input, as it is for the solver. Optimality is not checked, only that
+the bound does not exceed the batch time.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import fsum
 from typing import Any
 
-from phaze.placement.problem import ROUNDING, Edge, LayerGraph, Problem
+import numpy as np
+import numpy.typing as npt
 
+from phaze.placement.check_events import events_range
+from phaze.placement.check_layout import Priced, Stated, crossed_level, replica_members
+from phaze.placement.layers import LayerGraph
+from phaze.placement.problem import ROUNDING, Problem
+
+Floats = npt.NDArray[np.float64]
 TOLERANCE = 1e-9
-MOST_EVENTS = 400_000
-
-
-@dataclass(frozen=True, slots=True)
-class _Truth:
-    forward_s: float
-    backward_s: float
-    devices: int
-    terms: dict[str, float]
-    own_s: tuple[float, float]
 
 
 def _same(said: Any, true: float) -> bool:
     return isinstance(said, int | float) and not isinstance(said, bool) and abs(said - true) <= TOLERANCE * abs(true)
 
 
-def _late(seconds: list[float], edges: Sequence[tuple[int, float]], floor_s: float) -> float:
-    """The greatest of ``floor_s`` and, for each edge (position k, arrival), arrival + seconds[k] + ... to the end."""
-    return max([floor_s, *(arrival_s + fsum(seconds[k:]) for k, arrival_s in edges)])
+def _late(seconds: list[float], edges: Sequence[tuple[int, float]], least_s: float) -> float:
+    """The greatest of ``least_s`` and, for each edge (position k, arrival), arrival + seconds[k] + ... to the end."""
+    return max([least_s, *(arrival_s + fsum(seconds[k:]) for k, arrival_s in edges)])
 
 
-def _truth(problem: Problem, graph: LayerGraph, ids: set[int], again: bool, number: int) -> _Truth:
+def _stage_sums(stated: Stated, stage: Mapping[str, Any]) -> dict[str, float]:
+    """What a stage adds up to: seconds, with edges that arrive inside it, and bytes."""
+    graph, rules, mode, ids = stated.graph, stated.problem.rules, stage["recompute"], set(stage["layers"])
     order = [i for i, layer in enumerate(graph.layers) if layer.id in ids]
-    position = {layer: k for k, layer in enumerate(order)}
-    own = [graph.layers[i] for i in order]
-    link, n = problem.link_bytes_per_s, len(order)
-    into = [e for e in graph.edges if e.head in position and e.tail not in position]
-    out = [e for e in graph.edges if e.tail in position and e.head not in position]
-    forward = [layer.forward_s for layer in own]
-    backward = [layer.backward_s for layer in reversed(own)]
-    ahead_s, behind_s = fsum(forward), fsum(backward)
-    weights, kept = fsum(la.parameter_bytes for la in own), fsum(la.activation_bytes for la in own)
-    flying = fsum(e.size_bytes for e in into) if again else kept
-    terms = {"parameters": weights, "gradients": weights, "activations": kept, "in_flight": (number - 1) * flying}
-    terms |= {"optimizer": weights if problem.optimizer == "adam" else 0.0, "reserve": 0.0}
-    return _Truth(
-        forward_s=_late(forward, [(position[e.head], e.size_bytes / link) for e in into], ahead_s),
-        backward_s=_late(
-            backward,
-            [(n - 1 - position[e.tail], e.size_bytes / link) for e in out],
-            behind_s + (ahead_s if again else 0.0),
-        ),
-        devices=graph.width if any(layer.sharded for layer in own) else 1,
-        terms=terms,
-        own_s=(ahead_s, behind_s),
-    )
-
-
-def run_events(stages: Sequence[tuple[float, float]], rounds: int, all_ahead: bool = False) -> float:
-    """End of 1F1B, or with all forwards ahead of GPipe, by running whatever is ready: each stage (forward, backward)
-    has a fixed list of what it runs."""
-    count = len(stages)
-    lists = []
-    for i in range(count):
-        ahead = rounds if all_ahead else min(rounds, count - i)
-        work = [(0, k) for k in range(ahead)]
-        for k in range(rounds):
-            work.append((1, k))
-            if ahead + k < rounds:
-                work.append((0, ahead + k))
-        lists.append(work)
-    done: dict[tuple[int, int, int], float] = {}
-    at, free = [0] * count, [0.0] * count
-    ready = [0]
-    while ready:
-        i = ready.pop()
-        while at[i] < 2 * rounds:
-            which, k = lists[i][at[i]]
-            needs = (0, i - 1, k) if which == 0 and i > 0 else (1, i + 1, k) if which == 1 and i < count - 1 else None
-            if needs is not None and needs not in done:
-                break
-            start = free[i] if needs is None else max(free[i], done[needs])
-            free[i] = start + stages[i][which]
-            done[which, i, k] = free[i]
-            at[i] += 1
-            ready += [j for j in (i - 1, i + 1) if 0 <= j < count]
-    return max(free)
-
-
-def run_pieces(stages: Sequence[tuple[float, float]], rounds: int, chunks: int) -> float:
-    """End of interleaved 1F1B, by running whatever is ready; chunk c of stage i is place c S + i of a longer line."""
-    count, places = len(stages), len(stages) * chunks
-    turns = [(k, c) for g in range(0, rounds, count) for c in range(chunks) for k in range(g, g + count)]
-    lists = []
-    for i in range(count):
-        ahead = min(len(turns), 2 * (count - 1 - i) + (chunks - 1) * count + 1)
-        work = [(0, k, c * count + i) for k, c in turns[:ahead]]
-        for at, (k, c) in enumerate(turns):
-            work.append((1, k, (chunks - 1 - c) * count + i))
-            work += [(0, later, d * count + i) for later, d in turns[ahead + at : ahead + at + 1]]
-        lists.append(work)
-    done: dict[tuple[int, int, int], float] = {}
-    at_, free, moved = [0] * count, [0.0] * count, True
-    while moved:
-        moved = False
-        for i in range(count):
-            while at_[i] < len(lists[i]):
-                which, k, place = lists[i][at_[i]]
-                needs = (0, k, place - 1) if which == 0 else (1, k, place + 1) if place < places - 1 else (0, k, place)
-                if needs[2] >= 0 and needs not in done:
-                    break
-                free[i] = max(free[i], done.get(needs, 0.0)) + stages[i][which] / chunks
-                done[which, k, place] = free[i]
-                at_[i], moved = at_[i] + 1, True
-    return max(free)
-
-
-def _stage_objections(problem: Problem, index: int, said: Mapping[str, Any], true: _Truth) -> list[str]:
-    found = []
-    pairs = {
-        "forward_s": true.forward_s,
-        "backward_s": true.backward_s,
-        "time_s": true.forward_s + true.backward_s,
-        "memory_bytes": fsum(true.terms.values()),
-        "devices": true.devices,
+    position, n = {layer: k for k, layer in enumerate(order)}, len(order)
+    layers, extras = [graph.layers[i] for i in order], [stated.extras[i] for i in order]
+    inside = rules.stage == "icml24"
+    into = [e for e in graph.edges if e.head in position and not (inside and e.tail in position)]
+    kept, again = [layer.activation_bytes for layer in layers], [0.0] * n
+    for k, (layer, extra) in enumerate(zip(layers, extras, strict=True)):
+        if mode == "full":
+            kept[k] = fsum(e.size_bytes for e in into if position[e.head] == k)
+            again[k] = layer.forward_s if extra.full_s is None else extra.full_s
+        elif mode == "selective" and extra.selective_bytes is not None:
+            kept[k], again[k] = extra.selective_bytes, extra.selective_s
+    live = [layer.activation_bytes - k for layer, k in zip(layers, kept, strict=True)]
+    names = {extra.tied: extra.tied_bytes for extra in extras if extra.tied is not None}
+    twice = fsum(extra.tied_bytes for extra in extras if extra.tied is not None) - fsum(names.values())
+    forward, backward = [layer.forward_s for layer in layers], [layer.backward_s for layer in reversed(layers)]
+    ahead_s, behind_s = fsum(forward), fsum(backward) + fsum(again)
+    sums = {
+        "forward": ahead_s,
+        "backward": fsum(backward),
+        "again": fsum(again),
+        "ahead_s": ahead_s,
+        "behind_s": behind_s,
+        "parameters": fsum(layer.parameter_bytes for layer in layers) - twice,
+        "largest": max(layer.parameter_bytes for layer in layers),
+        "kept": fsum(kept),
+        "live": fsum(live) if inside else max(0.0, *live),
+        "devices": graph.width if not rules.unsplit_stages or any(layer.sharded for layer in layers) else 1,
     }
-    for name, value in pairs.items():
-        if not _same(said.get(name), value):
-            found.append(f"stages[{index}].{name} is {said.get(name)!r} and should be {value!r}")
-    for name, value in true.terms.items():
-        if not _same(said.get("memory", {}).get(name), value):
-            found.append(f"stages[{index}].memory.{name} should be {value!r}")
-    if pairs["memory_bytes"] > problem.hbm_bytes * (1 + ROUNDING + TOLERANCE):
-        found.append(f"stages[{index}] needs {pairs['memory_bytes']!r} bytes and there are {problem.hbm_bytes!r}")
-    return found
+    if inside and rules.link_bytes_per_s is not None:
+        link, out = rules.link_bytes_per_s, [e for e in graph.edges if e.tail in position and e.head not in position]
+        sums["ahead_s"] = _late(forward, [(position[e.head], e.size_bytes / link) for e in into], ahead_s)
+        sums["behind_s"] = _late(backward, [(n - 1 - position[e.tail], e.size_bytes / link) for e in out], behind_s)
+    return sums
 
 
-def _structure_objections(problem: Problem, graph: LayerGraph, document: Mapping[str, Any]) -> list[str]:
-    stages: list[dict[str, Any]] = document["stages"]
+def _moves(stated: Stated) -> list[float]:
+    """Seconds at every boundary for a microbatch, in all its chunks; first and last the way around."""
+    chunks, graph, count = stated.family.chunks, stated.graph, stated.count
+    starts_s = (chunks - 1) * stated.problem.rules.piece_start_s
+    if stated.problem.rules.stage != "layers":
+        return [starts_s] * (count + 1)
+    owner = {id_: i for i, stage in enumerate(stated.document["stages"]) for id_ in stage["layers"]}
+    lanes = stated.document["tensor"] if stated.problem.scatter_gather else 1
+
+    def seconds(level: int, sizes: Sequence[float]) -> float:
+        return float(stated.prices.transfer_s(level, np.array([fsum(sizes) / lanes]))[0])
+
+    levels, found = [crossed_level(stated, boundary) for boundary in range(count - 1)], []
+    for boundary, level in enumerate(levels):
+        ends = ((owner[graph.layers[e.tail].id], owner[graph.layers[e.head].id], e.size_bytes) for e in graph.edges)
+        over = [size for tail, head, size in ends if tail <= boundary < head]
+        found.append(chunks * seconds(level, over) + starts_s)
+    around_s = 0.0
+    if chunks > 1:
+        blocks = [i for i, extra in enumerate(stated.extras) if extra.block] or [0, len(stated.extras) - 1]
+        cuts = [
+            [e.size_bytes for e in graph.edges if e.tail <= at < e.head] for at in range(blocks[0], max(blocks[-1], 1))
+        ]
+        around_s = (chunks - 1) * seconds(max([0, *levels]), max(cuts, key=fsum, default=[]))
+    return [around_s + starts_s, *found, around_s + starts_s]
+
+
+def _with_waits(stated: Stated, sums: dict[str, float], stage: Mapping[str, Any]) -> tuple[float, float]:
+    """Forward and backward with what they do not hide of ZeRO's collectives for each microbatch."""
+    zero, hidden, work = stated.problem.zero, stated.problem.rules.hidden, (sums["ahead_s"], sums["behind_s"])
+    if zero < 2:
+        return work
+    ids = set(stage["layers"])
+    sizes = np.array([layer.parameter_bytes for layer in stated.graph.layers if layer.id in ids])
+    once = fsum(stated.prices.gather_s(replica_members(stated), sizes).tolist())
+    waits = (0.0, once) if zero == 2 else (once, once + once)
+    forward_s, backward_s = (w + wait - min(hidden * wait, w) for w, wait in zip(work, waits, strict=True))
+    return forward_s, backward_s
+
+
+def _behind_backward(stated: Stated, counted: Floats, whole_s: Floats) -> Floats:
+    """What is seen of reductions that run layer by layer: the last one, or all but what backward passes cover."""
+    blocks = [la for la, extra in zip(stated.graph.layers, stated.extras, strict=True) if extra.block]
+    layers = blocks[:1] or stated.graph.layers
+    size = fsum(layer.parameter_bytes for layer in layers) / len(layers)
+    behind_s = fsum(layer.backward_s for layer in layers) / len(layers)
+    if size == 0:
+        return whole_s * (1 - stated.problem.rules.hidden)
+    once_s = float(stated.prices.all_reduce_s(replica_members(stated), np.array([size]))[0])
+    many = np.maximum(counted / size, 1.0)
+    return np.minimum(whole_s, np.maximum(once_s, many * once_s - (many - 1) * behind_s))
+
+
+def _end(stated: Stated, parameters: Sequence[float]) -> tuple[float, float]:
+    """Synchronisation and optimizer step of the stage whose end counts."""
+    problem, data = stated.problem, stated.data
+    counted = np.array(parameters[:1] if problem.rules.end == "first" else parameters)
+    if problem.rules.link_bytes_per_s is not None:
+        syncs = 4 * (data - 1) * counted / (data * problem.rules.link_bytes_per_s)
+    elif problem.zero == 2:
+        syncs = stated.prices.gather_s(replica_members(stated), counted)
+    else:
+        syncs = stated.prices.all_reduce_s(replica_members(stated), counted)
+    if problem.rules.reduction == "layers" and problem.zero < 2 and problem.rules.link_bytes_per_s is None:
+        syncs = _behind_backward(stated, counted, syncs)
+    else:
+        syncs = syncs * (0.0 if problem.zero == 3 else 1 - problem.rules.hidden)
+    steps = np.zeros(len(counted))
+    if problem.hbm_bytes_per_s is not None:
+        moved = counted / problem.sent_bytes * problem.optimizer_traffic_bytes
+        steps = moved / problem.hbm_bytes_per_s / (data if problem.zero else 1)
+    which = int(np.argmax(syncs + steps))
+    return float(syncs[which]), float(steps[which])
+
+
+def _tied(stated: Stated) -> float:
+    owner = {id_: i for i, stage in enumerate(stated.document["stages"]) for id_ in stage["layers"]}
+    total = []
+    for name in sorted({extra.tied for extra in stated.extras if extra.tied is not None}):
+        holders = [owner[la.id] for la, e in zip(stated.graph.layers, stated.extras, strict=True) if e.tied == name]
+        if len(set(holders)) > 1:
+            outer = max(crossed_level(stated, boundary) for boundary in range(stated.count - 1))
+            members = tuple(len(holders) if i == outer else 1 for i in range(len(stated.problem.cluster.levels)))
+            size = next(extra.tied_bytes for extra in stated.extras if extra.tied == name)
+            total.append(float(stated.prices.all_reduce_s(members, np.array([size]))[0]))
+    return fsum(total)
+
+
+def _stage(stated: Stated, said: Mapping[str, Any], true: Mapping[str, float], flying: float) -> list[str]:
+    problem, data = stated.problem, stated.data
+    count, largest = true["parameters"] / problem.sent_bytes, true["largest"] / problem.sent_bytes
+
+    def shared(size: float, replicas: int) -> float:
+        """Bytes of all but the largest layer over so many replicas, and of the largest in full."""
+        return size * ((count - largest) / replicas + largest) if replicas > 1 else size * count
+
+    terms = {
+        "parameters": shared(problem.state.weight, data if problem.zero > 2 else 1),
+        "gradients": shared(problem.state.gradient, data if problem.zero > 1 else 1),
+        "optimizer": count * problem.state.optimizer / (data if problem.zero else 1),
+        "activations": true["kept"] + true["live"],
+        "in_flight": (flying - 1) * true["kept"],
+        "reserve": problem.reserve_bytes,
+    }
+    pairs = {
+        "forward_s": true["forward_s"],
+        "backward_s": true["backward_s"],
+        "time_s": true["forward_s"] + true["backward_s"],
+        "memory_bytes": fsum(terms.values()),
+        "devices": true["devices"],
+    }
+    found = [f"{name} should be {value!r}" for name, value in pairs.items() if not _same(said.get(name), value)]
+    return found + [
+        f"memory.{name} should be {v!r}" for name, v in terms.items() if not _same(said["memory"].get(name), v)
+    ]
+
+
+def _structure(problem: Problem, graph: LayerGraph, document: Mapping[str, Any]) -> list[str]:
+    stages = document["stages"]
     placed = [id_ for stage in stages for id_ in stage["layers"]]
-    if sorted(placed) != sorted(layer.id for layer in graph.layers) or any(not s["layers"] for s in stages):
+    if sorted(placed) != sorted(layer.id for layer in graph.layers) or not all(stage["layers"] for stage in stages):
         return ["the stages do not hold every layer once, or one is empty"]
     owner = {id_: i for i, stage in enumerate(stages) for id_ in stage["layers"]}
     rank = {layer.id: i for i, layer in enumerate(graph.layers)}
-    found = [
-        f"the edge from {graph.layers[e.tail].id} to {graph.layers[e.head].id} runs backwards"
-        for e in graph.edges
-        if _backwards(e, graph, owner)
-    ]
-    for i, stage in enumerate(stages):
-        allowed = {"none": ("none",), "full": ("full",), "best": ("none", "full")}[problem.recompute]
-        if stage["recompute"] not in (("none",) if i == len(stages) - 1 else allowed):
-            found.append(f"stages[{i}].recompute is {stage['recompute']!r}")
-        if [rank[id_] for id_ in stage["layers"]] != sorted(rank[id_] for id_ in stage["layers"]):
-            found.append(f"stages[{i}].layers are not in the order in which they run")
-    if document["pipeline"] != len(stages):
-        found.append(f"pipeline is {document['pipeline']!r} and there are {len(stages)} stages")
-    return found
+    wrong = {
+        "an edge runs backwards": any(
+            owner[graph.layers[e.tail].id] > owner[graph.layers[e.head].id] for e in graph.edges
+        ),
+        "a stage saves in a way that is not allowed": any(
+            stage["recompute"] not in problem.modes(last=i == len(stages) - 1) for i, stage in enumerate(stages)
+        ),
+        "layers are not in the order in which they run": any(
+            [rank[id_] for id_ in s["layers"]] != sorted(rank[id_] for id_ in s["layers"]) for s in stages
+        ),
+        "pipeline or order is wrong": document["pipeline"] != len(stages)
+        or document.get("order", "") not in problem.rules.orders,
+    }
+    return [text for text, so in wrong.items() if so]
 
 
-def _backwards(edge: Edge, graph: LayerGraph, owner: Mapping[int, int]) -> bool:
-    return owner[graph.layers[edge.tail].id] > owner[graph.layers[edge.head].id]
-
-
-def _whole_objections(problem: Problem, document: Mapping[str, Any], stages: Sequence[_Truth]) -> list[str]:
-    data, count, found = document["data"], len(stages), []
-    rounds = -(-problem.microbatches // data)
-    longest = max(stages, key=lambda stage: stage.forward_s + stage.backward_s)
-    longest_s = longest.forward_s + longest.backward_s
-    sync_s = 4 * (data - 1) * stages[0].terms["parameters"] / (data * problem.link_bytes_per_s)
-    batch_s = longest_s * (rounds + count - 1) + sync_s
+def _whole(stated: Stated, true: Sequence[Mapping[str, float]], moves: Sequence[float], rounds: int) -> list[str]:
+    document, family, found = stated.document, stated.family, []
+    passes = [(sums["forward_s"], sums["backward_s"]) for sums in true]
+    times = [forward + backward for forward, backward in passes]
+    sync_s, step_s = _end(stated, [sums["parameters"] for sums in true])
+    tied_s, pace_s = _tied(stated), max(times)
+    if family.apart:
+        pace_s = max(forward for forward, _ in passes) + max(backward for _, backward in passes)
+    # The formulas of each family, written out: docs/placement.md.
+    laps = rounds + stated.count - 1 if family.pace_stages else rounds - 1 / family.chunks
+    pipeline_s = fsum([laps * pace_s, 0.0 if family.pace_stages else fsum(times) / family.chunks])
+    batch_s = fsum([pipeline_s, sync_s, step_s, tied_s])
+    said, room, possible = document["breakdown"], TOLERANCE * batch_s, []
+    # Stages that tie for the slowest differ in the last bits only, and the breakdown may show any one of them.
+    for i, sums in enumerate(true):
+        if _same(times[i], max(times)):
+            waited = fsum([sums["ahead_s"], sums["behind_s"], -sums["forward"], -sums["backward"], -sums["again"]])
+            moved_s = moves[i] + moves[i + 1] + waited
+            terms = {f"{name}_s": rounds * sums[name] for name in ("forward", "backward")}
+            terms |= {"recompute_s": rounds * sums["again"], "transfer_s": rounds * moved_s}
+            hidden_s = times[i] - fsum([sums["forward"], sums["backward"], sums["again"], moved_s])
+            terms |= {"synchronisation_s": sync_s + rounds * hidden_s, "optimizer_s": step_s, "tied_s": tied_s}
+            possible.append(terms | {"bubble_s": pipeline_s - rounds * times[i]})
+    if set(said) != set(possible[0]) or abs(fsum(said.values()) - batch_s) > room:
+        found.append("the breakdown does not sum to the batch time")
+    elif not any(all(abs(said[name] - value) <= room for name, value in terms.items()) for terms in possible):
+        found.append(f"the breakdown should be {possible[0]!r}")
     if not _same(document["batch_s"], batch_s):
-        found.append(f"batch_s is {document['batch_s']!r} and should be {batch_s!r}")
+        found.append(f"batch_s should be {batch_s!r}")
     if not 0 <= document["lower_bound_s"] <= batch_s * (1 + TOLERANCE):
-        found.append(f"lower_bound_s {document['lower_bound_s']!r} exceeds the batch time")
-    if sum(stage.devices for stage in stages) > problem.devices // data:
-        found.append("the copies take more devices than there are")
-    if not 0 < document["simulated_s"] <= batch_s * (1 + TOLERANCE) and batch_s > 0:
-        found.append(f"simulated_s {document['simulated_s']!r} is out of range")
-    if 2 * rounds * count <= MOST_EVENTS:
-        end_s = run_events([(stage.forward_s, stage.backward_s) for stage in stages], rounds) + sync_s
-        if not _same(document["simulated_s"], end_s):
-            found.append(f"simulated_s is {document['simulated_s']!r} and should be {end_s!r}")
-    return found + _breakdown_objections(document, stages, (longest_s, sync_s, rounds))
-
-
-def _breakdown_objections(
-    document: Mapping[str, Any], stages: Sequence[_Truth], whole: tuple[float, float, int]
-) -> list[str]:
-    longest_s, sync_s, rounds = whole
-    said: dict[str, float] = document["breakdown"]
-    names = {"forward_s", "backward_s", "recompute_s", "transfer_s", "bubble_s", "synchronisation_s"}
-    others = set(said) - names
-    if not names <= set(said) or others != {"optimizer_s", "tied_s"} or any(said[name] for name in others):
-        return [f"breakdown should have {sorted(names)}, and nothing for optimizer_s and tied_s"]
-    found = []
-    if abs(fsum(said.values()) - document["batch_s"]) > TOLERANCE * abs(document["batch_s"]):
-        found.append("breakdown does not sum to batch_s")
-    for name, value in (("bubble_s", longest_s * (len(stages) - 1)), ("synchronisation_s", sync_s)):
-        if not _same(said[name], value):
-            found.append(f"breakdown.{name} should be {value!r}")
-    slowest = [i for i, t in enumerate(stages) if _same(t.forward_s + t.backward_s, longest_s)]
-    own = [(stages[i].own_s, document["stages"][i]["recompute"] == "full") for i in slowest]
-    expected = [(rounds * f, rounds * b, rounds * f if again else 0.0) for (f, b), again in own]
-    given = (said["forward_s"], said["backward_s"], said["recompute_s"])
-    if not any(all(map(_same, given, terms)) for terms in expected):
-        found.append("breakdown does not show the slowest stage")
+        found.append("lower_bound_s exceeds the batch time")
+    least_s, most_s = events_range(passes, rounds, family.chunks, family.apart)
+    said_s, end_s = document["simulated_s"], sync_s + step_s + tied_s
+    if not (_same(said_s, least_s + end_s) or least_s + end_s <= said_s <= (most_s + end_s) * (1 + TOLERANCE)):
+        wanted = repr(least_s + end_s) + ("" if least_s == most_s else f" to {most_s + end_s!r}")
+        found.append(f"simulated_s should be {wanted}")
     return found
 
 
-def objections(problem: Problem, document: Mapping[str, Any]) -> list[str]:
-    """Everything that a feasible ``phaze.plan/1`` of ``problem`` says and that is not so; empty if it is right."""
-    if document.get("schema") != "phaze.plan/1" or document.get("feasible") is not True:
-        return ["the document is not a feasible plan"]
-    if document["tensor"] not in [graph.width for graph in problem.graphs]:
-        return [f"width {document['tensor']!r} is not in the problem"]
-    if type(document["data"]) is not int or not 1 <= document["data"] <= min(problem.devices, problem.microbatches):
-        return [f"data {document['data']!r} is out of range"]
-    graph = problem.graph(document["tensor"])
-    found = _structure_objections(problem, graph, document)
+def objections(problem: Problem, document: Mapping[str, Any], prices: Priced) -> list[str]:
+    """Everything that a ``phaze.plan/1``, fitting or not, says of ``problem`` and that is not so."""
+    named = (document.get("schema"), document.get("rules"))
+    if named != ("phaze.plan/1", problem.rules.name) or type(document.get("feasible")) is not bool:
+        return [f"the document is no plan under rules {problem.rules.name}"]
+    tensor, data, chunks = document.get("tensor"), document.get("data"), document.get("chunks", 1)
+    name = document.get("family")
+    family = next((f for f in problem.rules.families if f.chunks == chunks and name in (None, f.name)), None)
+    if "stages" not in document or tensor not in [graph.width for graph in problem.graphs] or type(chunks) is not int:
+        return ["stages, tensor or chunks are missing or out of range"]
+    if type(data) is not int or not 1 <= data <= problem.microbatches or family is None:
+        return ["data or family is out of range"]
+    graph, extras = problem.graph(tensor)
+    found = _structure(problem, graph, document)
     if found:
         return found
-    said, count = document["stages"], len(document["stages"])
-    true = [
-        _truth(problem, graph, set(stage["layers"]), stage["recompute"] == "full", count - i)
-        for i, stage in enumerate(said)
-    ]
-    for i, (stage, right) in enumerate(zip(said, true, strict=True)):
-        found += _stage_objections(problem, i, stage, right)
-    return found + _whole_objections(problem, document, true)
+    stages, count, rounds = document["stages"], len(document["stages"]), -(-problem.microbatches // data)
+    stated = Stated(problem, document, prices, count, data, document.get("order") == "data", graph, extras, family)
+    if family.chunks > 1 and rounds % count:
+        return ["the microbatches of a copy are no multiple of the stages"]
+    true = [_stage_sums(stated, stage) for stage in stages]
+    if data * sum(int(sums["devices"]) for sums in true) > problem.devices:
+        return ["the plan takes more devices than there are"]
+    moves = _moves(stated)
+    for i, (stage, sums) in enumerate(zip(stages, true, strict=True)):
+        forward_s, backward_s = _with_waits(stated, sums, stage)
+        sums["forward_s"], sums["backward_s"] = forward_s + moves[i], backward_s + moves[i + 1]
+        flying = float(rounds)
+        if family.flying != "all":
+            pieces = 2 * (count - i) - 1 + (family.chunks - 1) * count
+            held = count - i if family.chunks == 1 else pieces / family.chunks
+            flying = held if family.flying == "number" else min(flying, held)
+        found += [f"stages[{i}]: {text}" for text in _stage(stated, stage, sums, flying)]
+    most, there = max(stage["memory_bytes"] for stage in stages), problem.hbm_bytes * (1 - problem.headroom)
+    # A need that differs from the memory by rounding only may be called either.
+    if document["feasible"] and most > there * (1 + ROUNDING + TOLERANCE):
+        found.append(f"feasible is wrong: {most!r} bytes are needed and there are {there!r}")
+    if not document["feasible"] and most < there * (1 + ROUNDING - TOLERANCE):
+        found.append(f"feasible is wrong: {most!r} bytes are enough, as there are {there!r}")
+    return found + _whole(stated, true, moves, rounds)

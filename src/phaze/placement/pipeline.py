@@ -1,62 +1,79 @@
 """What any given plan costs: every formula of :mod:`phaze.placement.problem`, line by line, without a solver.
 
-A plan is a tensor width, a data degree and the stages in pipeline order, each with its layers and whether it
-recomputes. A plan that breaks the structure (a layer lost, an edge backwards, too many devices) is refused; one that
-does not fit into memory is priced all the same, and :func:`fits` tells.
+A plan is a shape and its stages in pipeline order, each with its layers and its recompute mode. A plan that breaks the
+structure (a layer lost, an edge backwards, too many devices) is refused; one that does not fit into memory is priced
+all the same, and :func:`fits` tells.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
+import numpy as np
+
+from phaze.cost.memory import State
 from phaze.errors import InputError
-from phaze.placement.problem import (
-    ROUNDING,
-    Breakdown,
-    Layer,
-    LayerGraph,
-    Memory,
-    Plan,
-    Problem,
-    Stage,
-    batch_seconds,
-    synchronisation_seconds,
-)
-from phaze.placement.simulate import simulated_seconds
+from phaze.placement import batch_end
+from phaze.placement.layers import LayerGraph
+from phaze.placement.layout import Shape, boundary_levels, replicas_by_level
+from phaze.placement.plan import Breakdown, Memory, Plan, Stage
+from phaze.placement.prepared_width import around_bytes
+from phaze.placement.prices import Prices
+from phaze.placement.problem import ROUNDING, Extra, Problem
+from phaze.placement.rules import Family, Mode
+from phaze.placement.simulate import one_copy_seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A stage as it is asked for: the ids of its layers, and whether it runs its forward pass again."""
+    """A stage as it is requested: the ids of its layers, and its recompute mode."""
 
     layers: tuple[int, ...]
-    recompute: bool
+    mode: Mode
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """A stage's place in a graph: positions of its layers in order, seconds of the edges that its layers wait for, by
-    position, and the bytes that enter."""
+class _Sums:
+    """What a stage adds up to, apart from its place in a plan; ``waiting_s`` is what edges that arrive inside it add to
+    its passes."""
 
-    order: list[int] = field(default_factory=list)
-    entering_s: dict[int, float] = field(default_factory=dict)
-    leaving_s: dict[int, float] = field(default_factory=dict)
-    entering: list[float] = field(default_factory=list)
+    forward_s: float
+    backward_s: float
+    again_s: float
+    waiting_s: tuple[float, float]
+    parameter_bytes: float
+    kept_bytes: float
+    live_bytes: float
+    layer_bytes: tuple[float, ...]
 
 
-def _places(graph: LayerGraph, cuts: Sequence[Cut], link_bytes_per_s: float) -> list[_Place]:
-    stage_of = {id_: index for index, cut in enumerate(cuts) for id_ in cut.layers}
-    owner = [stage_of[layer.id] for layer in graph.layers]
-    places = [_Place() for _ in cuts]
-    for position, stage in enumerate(owner):
-        places[stage].order.append(position)
+def _require_structure(problem: Problem, graph: LayerGraph, shape: Shape, cuts: Sequence[Cut]) -> dict[int, int]:
+    owner = {id_: index for index, cut in enumerate(cuts) for id_ in cut.layers}
+    if shape.stages != len(cuts) or not cuts:
+        raise InputError("pipeline", f"{shape.stages} stages are said and {len(cuts)} given", "let them agree")
+    if sorted(id_ for cut in cuts for id_ in cut.layers) != sorted(layer.id for layer in graph.layers):
+        raise InputError("stages", "they do not hold every layer once", "give every layer one stage")
+    if any(not cut.layers for cut in cuts):
+        raise InputError("stages", "a stage is empty", "leave it out")
     for edge in graph.edges:
-        source, target = places[owner[edge.tail]], places[owner[edge.head]]
-        if source is not target:
-            seconds = edge.size_bytes / link_bytes_per_s
-            target.entering_s[edge.head] = max(target.entering_s.get(edge.head, 0.0), seconds)
-            target.entering.append(edge.size_bytes)
-            source.leaving_s[edge.tail] = max(source.leaving_s.get(edge.tail, 0.0), seconds)
-    return places
+        tail, head = graph.layers[edge.tail].id, graph.layers[edge.head].id
+        if owner[tail] > owner[head]:
+            raise InputError("stages", f"the edge from {tail} to {head} runs backwards", "keep the order of the edges")
+    if not problem.rules.last_stage_recomputes and cuts[-1].mode != "none":
+        raise InputError(f"stages[{len(cuts) - 1}]", "the last stage recomputes", "let it keep what it computed")
+    return owner
+
+
+def _require_degrees(problem: Problem, shape: Shape, family: Family, devices: int) -> None:
+    if not 1 <= shape.data <= problem.microbatches or devices * shape.data > problem.devices:
+        raise InputError("data", f"{shape.data} copies are out of range", "use fewer copies or stages")
+    rounds = problem.rounds(shape.data)
+    if not family.divides(rounds, shape.stages):
+        raise InputError(
+            "chunks",
+            f"{family.chunks} need a multiple of the {shape.stages} stages as microbatches of a copy, and there are "
+            f"{rounds}",
+            "use 1, or another microbatch, batch, data or pipeline degree",
+        )
 
 
 def _walk(start_s: float, steps: Iterable[tuple[float, float]]) -> float:
@@ -66,99 +83,202 @@ def _walk(start_s: float, steps: Iterable[tuple[float, float]]) -> float:
     return start_s
 
 
-def _memory(problem: Problem, layers: Sequence[Layer], number: int, kept_bytes: float) -> Memory:
-    parameters = sum(layer.parameter_bytes for layer in layers)
-    return Memory(
-        parameters=parameters,
-        gradients=parameters,
-        optimizer=parameters if problem.optimizer == "adam" else 0.0,
-        activations=sum(layer.activation_bytes for layer in layers),
-        in_flight=(number - 1) * kept_bytes,
-    )
+@dataclass(frozen=True, slots=True)
+class _Arrivals:
+    """By position of a layer: bytes of all edges that enter it, and from other stages; seconds of the slowest edge from
+    and to other stages, where edges arrive inside stages."""
+
+    entering: list[float]
+    came: list[float]
+    entering_s: list[float]
+    leaving_s: list[float]
 
 
-def _stage(problem: Problem, graph: LayerGraph, place: _Place, recompute: bool, number: int) -> Stage:
-    """The stage that stands at ``number`` counted from the end of its pipeline."""
-    layers = [graph.layers[position] for position in place.order]
-    forward_s = _walk(0.0, ((place.entering_s.get(p, 0.0), graph.layers[p].forward_s) for p in place.order))
-    again_s = sum(layer.forward_s for layer in layers) if recompute else 0.0
-    backward = ((place.leaving_s.get(p, 0.0), graph.layers[p].backward_s) for p in reversed(place.order))
-    backward_s = _walk(again_s, backward)
-    kept = sum(place.entering) if recompute else sum(layer.activation_bytes for layer in layers)
-    return Stage(
-        layers=tuple(layer.id for layer in layers),
-        devices=graph.width if any(layer.sharded for layer in layers) else 1,
-        recompute="full" if recompute else "none",
-        forward_s=forward_s,
-        backward_s=backward_s,
-        time_s=forward_s + backward_s,
-        memory=_memory(problem, layers, number, kept),
-    )
-
-
-def _require_structure(graph: LayerGraph, cuts: Sequence[Cut]) -> None:
-    stage_of = {id_: index for index, cut in enumerate(cuts) for id_ in cut.layers}
-    if sum(len(cut.layers) for cut in cuts) != len(stage_of) or any(not cut.layers for cut in cuts):
-        raise InputError("stages", "a layer stands twice or a stage is empty", "give every layer one stage")
-    unlike = sorted(set(stage_of) ^ {layer.id for layer in graph.layers})
-    if unlike:
-        raise InputError("stages", f"layer {unlike[0]} is lost or unknown", "give every layer of the graph one stage")
+def _arrivals(problem: Problem, graph: LayerGraph, owner: dict[int, int]) -> _Arrivals:
+    found = _Arrivals(*([0.0] * len(graph.layers) for _ in range(4)))
+    link = problem.rules.link_bytes_per_s if problem.rules.stage == "icml24" else None
+    stage_of = [owner[layer.id] for layer in graph.layers]
     for edge in graph.edges:
-        tail, head = graph.layers[edge.tail].id, graph.layers[edge.head].id
-        if stage_of[tail] > stage_of[head]:
-            raise InputError("stages", f"the edge from {tail} to {head} runs backwards", "keep the order of the edges")
-    if cuts[-1].recompute:
-        raise InputError(f"stages[{len(cuts) - 1}]", "the last stage recomputes", "let it keep what it computed")
+        tail, head = edge.tail, edge.head
+        found.entering[head] += edge.size_bytes
+        if stage_of[tail] != stage_of[head]:
+            found.came[head] += edge.size_bytes
+            if link is not None:
+                seconds = edge.size_bytes / link
+                found.entering_s[head] = max(found.entering_s[head], seconds)
+                found.leaving_s[tail] = max(found.leaving_s[tail], seconds)
+    return found
 
 
-def _breakdown(problem: Problem, graph: LayerGraph, stages: Sequence[Stage], data: int, sync_s: float) -> Breakdown:
-    slowest = max(stages, key=lambda stage: stage.time_s)
-    ids = set(slowest.layers)
-    own = [layer for layer in graph.layers if layer.id in ids]
-    forward_s, backward_s = sum(layer.forward_s for layer in own), sum(layer.backward_s for layer in own)
-    again_s = forward_s if slowest.recompute == "full" else 0.0
-    waits_s = slowest.time_s - forward_s - backward_s - again_s
-    rounds = -(-problem.microbatches // data)
+def _waiting(graph: LayerGraph, positions: Sequence[int], edges: _Arrivals, again_s: float) -> tuple[float, float]:
+    """What edges that arrive inside a stage add to its forward and its backward."""
+    layers = graph.layers
+    forward_s = _walk(0.0, ((edges.entering_s[p], layers[p].forward_s) for p in positions))
+    backward_s = _walk(again_s, ((edges.leaving_s[p], layers[p].backward_s) for p in reversed(positions)))
+    ahead_s, behind_s = sum(layers[p].forward_s for p in positions), sum(layers[p].backward_s for p in positions)
+    return max(0.0, forward_s - ahead_s), max(0.0, backward_s - again_s - behind_s)
+
+
+def _sums(
+    problem: Problem, extras: Sequence[Extra], mode: Mode, positions: Sequence[int], given: tuple[LayerGraph, _Arrivals]
+) -> _Sums:
+    graph, edges = given
+    forward_s = backward_s = again_s = parameters = kept = live = 0.0
+    inside = problem.rules.stage == "icml24"
+    entering = edges.came if inside else edges.entering
+    shared: set[str] = set()
+    for position in positions:
+        layer, extra = graph.layers[position], extras[position]
+        forward_s += layer.forward_s
+        backward_s += layer.backward_s
+        parameters += layer.parameter_bytes
+        if extra.tied is not None:
+            parameters -= extra.tied_bytes if extra.tied in shared else 0.0
+            shared.add(extra.tied)
+        saved = layer.activation_bytes
+        if mode == "full":
+            saved = entering[position]
+            again_s += layer.forward_s if extra.full_s is None else extra.full_s
+        elif mode == "selective" and extra.selective_bytes is not None:
+            saved = extra.selective_bytes
+            again_s += extra.selective_s
+        kept += saved
+        live = max(live, layer.activation_bytes - saved)
+    waiting_s = (0.0, 0.0)
+    if inside:
+        live = sum(graph.layers[position].activation_bytes for position in positions) - kept
+        waiting_s = _waiting(graph, positions, edges, again_s)
+    sizes = tuple(graph.layers[position].parameter_bytes for position in positions)
+    return _Sums(forward_s, backward_s, again_s, waiting_s, parameters, kept, live, sizes)
+
+
+def _memory(problem: Problem, sums: _Sums, states: tuple[State, State], in_flight: float) -> Memory:
+    parameters, largest = sums.parameter_bytes / problem.sent_bytes, max(sums.layer_bytes) / problem.sent_bytes
+    held, working = states
+    return Memory(
+        parameters=parameters * held.weight + largest * working.weight,
+        gradients=parameters * held.gradient + largest * working.gradient,
+        optimizer=parameters * held.optimizer,
+        activations=sums.kept_bytes + sums.live_bytes,
+        in_flight=(in_flight - 1) * sums.kept_bytes,
+        reserve=problem.reserve_bytes,
+    )
+
+
+def _transfers(problem: Problem, shape: Shape, owner: dict[int, int], prices: Prices) -> list[float]:
+    """What a microbatch takes to cross every boundary, the entry of the first stage and the exit of the last included:
+    v x and the starts of v - 1 chunks, and v - 1 times the way around at both ends."""
+    graph, extras = problem.graph(shape.tensor)
+    more, start_s = shape.chunks - 1, (shape.chunks - 1) * problem.rules.piece_start_s
+    if problem.rules.stage != "layers":
+        return [start_s] * (shape.stages + 1)
+    carried = [0.0] * (shape.stages - 1)
+    for edge in graph.edges:
+        for boundary in range(owner[graph.layers[edge.tail].id], owner[graph.layers[edge.head].id]):
+            carried[boundary] += edge.size_bytes
+    lanes = shape.tensor if problem.scatter_gather else 1
+    levels = boundary_levels(problem.cluster, shape).tolist()
+
+    def once(level: int, size: float) -> float:
+        return float(prices.transfer_s(level, np.array([size / lanes]))[0])
+
+    between = [shape.chunks * once(level, size) + start_s for level, size in zip(levels, carried, strict=True)]
+    around = more * once(max(levels, default=0), around_bytes(graph, extras)) if more else 0.0
+    return [around + start_s, *between, around + start_s]
+
+
+def _gathered(problem: Problem, shape: Shape, prices: Prices, sums: _Sums) -> tuple[float, float]:
+    """v and u: the collectives of ZeRO 2 and 3 that a microbatch takes, forward and backward."""
+    ahead, behind = problem.gathers
+    if not behind:
+        return 0.0, 0.0
+    members = replicas_by_level(problem.cluster, shape)
+    once_s = float(prices.gather_s(members, np.array(sums.layer_bytes)).sum())
+    return ahead * once_s, behind * once_s
+
+
+def overlapped(work_s: float, collectives_s: float, hidden: float) -> float:
+    """Work and collectives of which at most the share ``hidden`` is overlapped: max(w + (1 - h) c, c)."""
+    return max(work_s + (1 - hidden) * collectives_s, collectives_s)
+
+
+def _tied(problem: Problem, shape: Shape, owner: dict[int, int], prices: Prices) -> float:
+    """Y: an all-reduce for each group of tied layers that lies in several stages."""
+    graph, extras = problem.graph(shape.tensor)
+    groups: dict[str, list[int]] = {}
+    sizes: dict[str, float] = {}
+    for layer, extra in zip(graph.layers, extras, strict=True):
+        if extra.tied is not None:
+            groups.setdefault(extra.tied, []).append(owner[layer.id])
+            sizes[extra.tied] = extra.tied_bytes
+    crossing = {name: stages for name, stages in groups.items() if len(set(stages)) > 1}
+    return sum(batch_end.tied_s(problem, shape, prices, len(stages), sizes[name]) for name, stages in crossing.items())
+
+
+def price(problem: Problem, shape: Shape, cuts: Sequence[Cut], prices: Prices, simulated: bool = True) -> Plan:
+    """The plan with its batch time, fitting or not; nothing is proved of it, so its lower bound is 0. Its events are
+    run if it is to be ``simulated``."""
+    graph, extras = problem.graph(shape.tensor)
+    family = problem.family(shape.family, shape.chunks)
+    owner = _require_structure(problem, graph, shape, cuts)
+    split = {layer.id for layer in graph.layers if layer.sharded or not problem.rules.unsplit_stages}
+    devices = [1 if split.isdisjoint(cut.layers) else shape.tensor for cut in cuts]
+    _require_degrees(problem, shape, family, sum(devices))
+    moves, rounds = _transfers(problem, shape, owner, prices), problem.rounds(shape.data)
+    place, given = {la.id: at for at, la in enumerate(graph.layers)}, (graph, _arrivals(problem, graph, owner))
+    states, stages, sums = (problem.held(shape.data), problem.working(shape.data)), [], []
+    for i, cut in enumerate(cuts):
+        positions = sorted(place[id_] for id_ in cut.layers)
+        own = _sums(problem, extras, cut.mode, positions, given)
+        ahead_s, behind_s = _gathered(problem, shape, prices, own)
+        forward_s = overlapped(own.forward_s + own.waiting_s[0], ahead_s, problem.rules.hidden) + moves[i]
+        work_s = own.again_s + own.backward_s + own.waiting_s[1]
+        backward_s = overlapped(work_s, behind_s, problem.rules.hidden) + moves[i + 1]
+        memory = _memory(problem, own, states, family.in_flight(rounds, len(cuts) - i, len(cuts)))
+        ids = tuple(graph.layers[p].id for p in positions)
+        stages.append(Stage(ids, devices[i], cut.mode, forward_s, backward_s, forward_s + backward_s, memory))
+        sums.append(own)
+    # Prices do not fall with size, so the end of the stage with the most parameters is the last.
+    counted = sums[:1] if problem.rules.end == "first" else sums
+    size = np.array([max(own.parameter_bytes for own in counted)])
+    sync_s = float(batch_end.synchronisation_s(problem, shape, prices, size)[0])
+    step_s = float(batch_end.step_s(problem, shape.data, size)[0])
+    tied_s = _tied(problem, shape, owner, prices)
+    pace_s = max(stage.time_s for stage in stages)
+    if family.apart:
+        pace_s = max(stage.forward_s for stage in stages) + max(stage.backward_s for stage in stages)
+    pipeline_s = family.alpha(rounds, len(cuts)) * pace_s + family.beta * sum(stage.time_s for stage in stages)
+    batch_s = pipeline_s + sync_s + step_s + tied_s
+    slowest = max(range(len(stages)), key=lambda i: (stages[i].time_s, -i))
+    breakdown = _breakdown(sums[slowest], stages[slowest].time_s, moves[slowest] + moves[slowest + 1], rounds)
+    breakdown = replace(
+        breakdown,
+        bubble_s=pipeline_s - rounds * stages[slowest].time_s,
+        synchronisation_s=breakdown.synchronisation_s + sync_s,
+        optimizer_s=step_s,
+        tied_s=tied_s,
+    )
+    name, order = problem.rules.name, shape.order
+    plan = Plan(name, shape.tensor, shape.data, tuple(stages), batch_s, 0.0, 0.0, breakdown, order, shape.chunks)
+    if not simulated:
+        return plan
+    end_s = one_copy_seconds(plan, rounds, family.apart) + sync_s + step_s + tied_s
+    # Where every stage is given the common pace the events never take longer (docs/placement.md); rounding aside.
+    return replace(plan, simulated_s=min(end_s, batch_s) if family.pace_stages else end_s)
+
+
+def _breakdown(sums: _Sums, time_s: float, moved_s: float, rounds: int) -> Breakdown:
+    """What the microbatches of a replica take in a stage, by term."""
+    moved_s += sum(sums.waiting_s)
+    waited_s = time_s - moved_s - sums.forward_s - sums.backward_s - sums.again_s
     return Breakdown(
-        forward_s=rounds * forward_s,
-        backward_s=rounds * backward_s,
-        recompute_s=rounds * again_s,
-        transfer_s=rounds * waits_s if waits_s > ROUNDING * slowest.time_s else 0.0,
-        bubble_s=(len(stages) - 1) * slowest.time_s,
-        synchronisation_s=sync_s,
+        forward_s=rounds * sums.forward_s,
+        backward_s=rounds * sums.backward_s,
+        recompute_s=rounds * sums.again_s,
+        transfer_s=rounds * moved_s if moved_s > ROUNDING * time_s else 0.0,
+        bubble_s=0.0,
+        synchronisation_s=rounds * waited_s if waited_s > ROUNDING * time_s else 0.0,
     )
-
-
-def price(problem: Problem, tensor: int, data: int, cuts: Sequence[Cut]) -> Plan:
-    """The plan with its batch time; nothing is proved of it, so its lower bound is 0."""
-    graph = problem.graph(tensor)
-    if not 1 <= data <= min(problem.devices, problem.microbatches):
-        raise InputError("data", f"{data} copies are out of range", "use 1 to min(devices, microbatches)")
-    if not cuts:
-        raise InputError("stages", "there is no stage", "give at least one")
-    _require_structure(graph, cuts)
-    places = _places(graph, cuts, problem.link_bytes_per_s)
-    stages = tuple(
-        _stage(problem, graph, place, cut.recompute, len(cuts) - i)
-        for i, (place, cut) in enumerate(zip(places, cuts, strict=True))
-    )
-    taken = sum(stage.devices for stage in stages)
-    if taken > problem.devices // data:
-        raise InputError(
-            "stages", f"{data} copies of {taken} devices are more than {problem.devices}", "use fewer copies or stages"
-        )
-    longest_s = max(stage.time_s for stage in stages)
-    sync_s = synchronisation_seconds(stages[0].memory.parameters, data, problem.link_bytes_per_s)
-    plan = Plan(
-        tensor=tensor,
-        data=data,
-        stages=stages,
-        batch_s=batch_seconds(longest_s, problem.microbatches, len(stages), data) + sync_s,
-        lower_bound_s=0.0,
-        simulated_s=0.0,
-        breakdown=_breakdown(problem, graph, stages, data, sync_s),
-    )
-    return replace(plan, simulated_s=simulated_seconds(problem, plan, sync_s))
 
 
 def fits(problem: Problem, plan: Plan) -> bool:

@@ -1,266 +1,219 @@
-r"""Rules ``icml24``: what a split of a model over devices costs, as closed formulas, and the values that state it.
+r"""What a split of a model over the devices of a cluster costs, as closed formulas, and the values that state it.
 
 A model is a graph of layers for each tensor width t. Layer l takes f_l seconds forward and b_l backward, holds w_l
 bytes of parameters and A_l bytes of activations a microbatch; edge e carries |e| bytes. There are K devices of H bytes
-each, every device sends and receives B bytes a second, and a batch is M microbatches.
+and a batch of M microbatches. *Stages* X_1 .. X_S in pipeline order are a partition of the layers in which no edge goes
+backwards; stage i has the number s = S - i + 1, from the end. Its layers run one after another in topological order,
+ties by id: x_1 .. x_n. A pipeline runs in d *replicas* of m = ceil(M / d) microbatches each. A stage takes t devices,
+or 1 if the rules let it be *unsplit* and none of its layers is sharded; replicas take K devices at the most.
 
-A *stage* X is a set of layers. Stages X_1 .. X_S in pipeline order are a partition of the layers in which no edge goes
-backwards; stage i has the number s = S - i + 1, counted from the end. The layers of a stage run one after another, in
-topological order, ties by id: x_1 .. x_n. An edge *enters* X at its head if its tail lies outside, and *leaves* X at
-its tail if its head lies outside.
+Devices are numbered with the innermost level of the cluster filled first. Tensor groups are innermost; then come the
+stages of a replica (order ``pipeline``) or the replicas of a stage (order ``data``).
 
-    devices   a(X)  = t if a layer of X is sharded, else 1
-    forward   F(X)  = max( f(X),  max over entering e at x_k of |e| / B + f_k + ... + f_n )
-    backward  R(X)  = max( b(X),  max over leaving  e at x_k of |e| / B + b_1 + ... + b_k )
-      again   R'(X) = max( f(X) + b(X),  the same )            when X stashes nothing and runs its forward again
-    time      T(X)  = F + R, or F + R' when it recomputes; the last stage never does
-    memory    m(X)  = (2 or, with Adam, 3) w(X) + A(X) + (s - 1) Z  <= H
-              Z     = A(X) when it stashes, the bytes of all entering edges when it recomputes
+**Recompute.** In modes none, selective and full layer l keeps k_l = A_l, its ``selective_bytes``, or the bytes of its
+entering edges, and recomputes for g_l = 0, its ``selective_s``, or its ``full_s`` (f_l if it has none) seconds. A
+stage keeps k(X) = sum of k_l and holds L(X) = max(0, A_l - k_l) beside it; under stage rule ``icml24`` mode full keeps
+the bytes that enter the *stage*, and L = A(X) - k(X).
 
-Here f(X), b(X), w(X), A(X) are sums over the stage. With d copies of the pipeline, each on at most K / d devices, under
-the pipeline schedule 1F1B with a flush after ceil(M / d) microbatches,
+**Stage seconds.** With v and u the collectives of ZeRO of a pass and h the share of them that is overlapped,
 
-    batch time = max over i of T(X_i) * (ceil(M / d) + S - 1)  +  4 (d - 1) / d * w(X_1) / B          (batch_seconds)
+    layers    F = max( f(X) + (1 - h) v, v ) + x at its entry                                        (overlapped)
+              R = max( b(X) + g(X) + (1 - h) u, u ) + x at its exit
+    icml24    F = max( f(X),        max over edges entering at x_k of |e| / B + f_k + ... + f_n )
+              R = max( b(X) + g(X), max over edges leaving  at x_k of |e| / B + b_1 + ... + b_k )
 
-which GPipe shares, as only its memory differs. That formula is what a solver minimises and what a plan is judged by; an
-event simulation of the same schedule never takes longer (docs/placement.md has the proof).
+x is the transfer of the bytes c of all edges that lead from before a boundary to behind it (a tensor that skips stages
+is sent downstream stage by stage), latency + c / (t if ``scatter_gather``, else 1) / B, across the innermost level
+whose groups hold both tensor groups in every replica. With v chunks a boundary is crossed v times, and v - 1 times from
+the last stage to the first, with the most bytes between two blocks across the outermost level that the pipeline
+crosses; each chunk but one adds ``piece_start_s`` to F and to R.
+
+**Memory.** With N(X) parameters, those shared by layers of one stage counted once, n those of the largest layer, and
+bytes of weight, gradient and optimizer a parameter,
+
+    N (weight/d3 + gradient/d2 + optimizer/d1) + n (weight (1 - 1/d3) + gradient (1 - 1/d2))
+      + reserve + q k(X) + L(X)  <=  H (1 - headroom)                q microbatches in flight  (rules.Family.in_flight)
+
+ZeRO z shares state out over replicas: d1, d2, d3 are d where z is at least 1, 2, 3, else 1.
+
+    z = 0, 1   v = 0                     u = 0                           sync = reduce_d(w(X))
+    z = 2      v = 0                     u = sum over l of gather_d(w_l)   sync = gather_d(w(X))
+    z = 3      v = sum of gather_d(w_l)  u = 2 v                           sync = 0
+
+**End.** E(X) = (1 - h) sync + N traffic / d1 / HBM bandwidth; with a flat link 4 (d - 1)/d w(X) / B. Where
+gradients are reduced layer by layer behind the last backward pass (z = 0, 1), of sync is exposed instead
+
+    min( reduce_d(w(X)),  r + (L - 1) max(0, r - b) )      r = reduce_d(w_l), L = max(1, w(X) / w_l)     (end)
+
+in layers l of one size, w_l the bytes and b = b_l the backward pass of a block (of layers on average if there is none).
+E is that of the slowest or of the first stage. Tied layers in several stages add Y, an all-reduce for each group over
+the outermost level that the pipeline crosses. The batch time is that of the family (:mod:`phaze.placement.rules`).
 """
 
-import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Literal
 
+from phaze.cost.memory import State
 from phaze.errors import InputError
+from phaze.hardware.cluster import Cluster
+from phaze.placement.layers import LayerGraph, require_same_layers
+from phaze.placement.rules import Family, Mode, Rules
 
-Optimizer = Literal["sgd", "adam"]
-Recompute = Literal["none", "full", "best"]
-StageRecompute = Literal["none", "selective", "full"]
-
+Choice = Literal["none", "selective", "full", "best"]
 # Sums of the same bytes in another order differ in the last bits; a need that exceeds the memory by no more than that
 # fits.
 ROUNDING = 1e-12
-# No second or byte of a layer may reach this, so that no sum or product overflows.
-LARGEST = 1e24
+# Slower levels make times without end.
+SLOWEST_BYTES_PER_S = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
-    """One layer at one tensor width, all numbers of one device and one microbatch."""
+class Extra:
+    """What is known of a layer beyond its times and sizes.
 
-    id: int
-    forward_s: float
-    backward_s: float
-    parameter_bytes: float
-    activation_bytes: float
-    sharded: bool
+    ``tied`` names parameters it shares; ``block`` marks one of the equal blocks that chunks are made of.
+    """
 
-    def __post_init__(self) -> None:
-        for name in ("forward_s", "backward_s", "parameter_bytes", "activation_bytes"):
-            if not 0 <= getattr(self, name) < LARGEST:
-                raise InputError(
-                    f"layer {self.id}: {name}",
-                    f"{getattr(self, name)!r} is out of range",
-                    f"it must be at least 0 and below {LARGEST:g}",
-                )
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """Bytes from the layer at position ``tail`` of a graph to the one at position ``head``."""
-
-    tail: int
-    head: int
-    size_bytes: float
-
-
-@dataclass(frozen=True, slots=True)
-class LayerGraph:
-    """The layers of one tensor width in topological order, ties by id, and the edges between them."""
-
-    width: int
-    layers: tuple[Layer, ...]
-    edges: tuple[Edge, ...]
+    selective_bytes: float | None = None
+    selective_s: float = 0.0
+    full_s: float | None = None
+    tied: str | None = None
+    tied_bytes: float = 0.0
+    block: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A placement problem under rules ``icml24``; ``graphs`` by ascending width."""
+    """A placement problem; ``graphs`` by ascending width, ``extras`` follow the layers of each.
 
+    A layer has ``parameter_bytes`` / ``sent_bytes`` parameters. Without ``hbm_bytes_per_s`` the optimizer's step takes
+    no time; ``optimizer_traffic_bytes`` are the HBM bytes that it moves for a parameter. ``sgd_state`` is held with SGD
+    where that would be another optimizer: a lever of a shortage.
+    """
+
+    rules: Rules
     devices: int
     hbm_bytes: float
-    link_bytes_per_s: float
     microbatches: int
-    optimizer: Optimizer
-    recompute: Recompute
+    recompute: Choice
+    state: State
+    cluster: Cluster
     graphs: tuple[LayerGraph, ...]
+    extras: tuple[tuple[Extra, ...], ...]
+    zero: int = 0
+    sent_bytes: float = 2.0
+    hbm_bytes_per_s: float | None = None
+    optimizer_traffic_bytes: float = 0.0
+    reserve_bytes: float = 0.0
+    scatter_gather: bool = False
+    headroom: float = 0.0
+    sgd_state: State | None = None
 
     def __post_init__(self) -> None:
-        for name in ("devices", "microbatches", "hbm_bytes", "link_bytes_per_s"):
+        for name in ("devices", "microbatches", "hbm_bytes"):
             value = getattr(self, name)
             if not (isfinite(value) and value > 0):
                 raise InputError(name, f"{value!r} is out of range", "it must be greater than 0")
+        if self.devices > self.cluster.devices:
+            raise InputError(
+                "devices", f"the cluster has {self.cluster.devices} and {self.devices} are asked for", "ask for fewer"
+            )
+        if self.zero not in self.rules.zeros:
+            allowed = ", ".join(map(str, self.rules.zeros))
+            raise InputError("zero", f"{self.zero} is out of range", f"use {allowed}")
+        if not 0 <= self.headroom < 1:
+            raise InputError("headroom", f"{self.headroom!r} is out of range", "use 0 or a part of the memory")
+        for level in self.cluster.levels:
+            if level.bandwidth_bytes_per_s < SLOWEST_BYTES_PER_S:
+                raise InputError(
+                    f"cluster: {level.name}.bandwidth",
+                    f"{level.bandwidth_bytes_per_s!r} bytes a second are out of range",
+                    f"it must be at least {SLOWEST_BYTES_PER_S:g}",
+                )
         require_same_layers(self.graphs)
+        for graph, extras in zip(self.graphs, self.extras, strict=True):
+            _require_extras(graph, extras)
+        if self.rules.unsplit_stages and len(self.cluster.levels) > 1:
+            raise InputError("cluster", "stages of unequal width lie on one level only", "give one level")
 
-    def graph(self, width: int) -> LayerGraph:
+    def graph(self, width: int) -> tuple[LayerGraph, tuple[Extra, ...]]:
         """The layers at ``width``."""
-        for graph in self.graphs:
+        for graph, extras in zip(self.graphs, self.extras, strict=True):
             if graph.width == width:
-                return graph
+                return graph, extras
         raise InputError("tensor", f"width {width} is missing", f"given are {[g.width for g in self.graphs]}")
 
+    def reduced_layer(self, width: int) -> tuple[float, float]:
+        """w_l and b_l of the layers in which a reduction is counted: a block, or the mean of all layers."""
+        graph, extras = self.graph(width)
+        block = next((layer for layer, extra in zip(graph.layers, extras, strict=True) if extra.block), None)
+        if block is not None:
+            return block.parameter_bytes, block.backward_s
+        sums = [sum(getattr(layer, name) for layer in graph.layers) for name in ("parameter_bytes", "backward_s")]
+        return sums[0] / len(graph.layers), sums[1] / len(graph.layers)
+
+    def rounds(self, data: int) -> int:
+        """Microbatches of one replica, m."""
+        return -(-self.microbatches // data)
+
+    def held(self, data: int) -> State:
+        """Bytes that a device holds for a parameter of its stage when there are so many replicas."""
+        d1, d2, d3 = (data if self.zero >= stage else 1 for stage in (1, 2, 3))
+        return State(self.state.weight / d3, self.state.gradient / d2, self.state.optimizer / d1)
+
+    def working(self, data: int) -> State:
+        """Bytes that it holds beyond that for a parameter of the largest layer, while that layer runs."""
+        held = self.held(data)
+        return State(self.state.weight - held.weight, self.state.gradient - held.gradient, 0.0)
+
     @property
-    def state_factor(self) -> float:
-        """Bytes held for a byte of parameters: the parameter, its gradient, and with Adam as much again."""
-        return 3.0 if self.optimizer == "adam" else 2.0
+    def gathers(self) -> tuple[int, int]:
+        """How many gathers or scatters of a layer's parameters a microbatch takes, forward and backward."""
+        return {2: (0, 1), 3: (1, 2)}.get(self.zero, (0, 0))
+
+    @property
+    def available_bytes(self) -> float:
+        """Bytes that a stage may fill."""
+        return self.hbm_bytes * (1 - self.headroom)
 
     def fits(self, need_bytes: float) -> bool:
         """Whether a device has that much memory."""
-        return need_bytes <= self.hbm_bytes * (1 + ROUNDING)
+        return need_bytes <= self.available_bytes * (1 + ROUNDING)
+
+    def modes(self, last: bool = False) -> tuple[Mode, ...]:
+        """The modes that a stage may choose from, fastest first."""
+        if last and not self.rules.last_stage_recomputes:
+            return ("none",)
+        return self.rules.modes if self.recompute == "best" else (self.recompute,)
+
+    def all_ahead(self, chunks: int) -> bool:
+        """Whether all forwards of a plan with so many chunks run before its backwards."""
+        return self.family(None, chunks).apart
+
+    def family(self, name: str | None, chunks: int) -> Family:
+        """The family of a plan: that of its name, or the first with so many chunks."""
+        for family in self.rules.families:
+            if family.chunks == chunks and name in (None, family.name):
+                return family
+        known = sorted({family.name for family in self.rules.families})
+        raise InputError("chunks", f"{chunks} under {', '.join(known)}", "use a family of the problem's rules")
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """Bytes on one device of a stage, by term."""
-
-    parameters: float
-    gradients: float
-    optimizer: float
-    activations: float
-    in_flight: float
-    reserve: float = 0.0
-
-    @property
-    def total_bytes(self) -> float:
-        return self.parameters + self.gradients + self.optimizer + self.activations + self.in_flight + self.reserve
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """One stage of a plan and what it costs; ``forward_s`` and ``backward_s`` include waiting and recomputing."""
-
-    layers: tuple[int, ...]
-    devices: int
-    recompute: StageRecompute
-    forward_s: float
-    backward_s: float
-    time_s: float
-    memory: Memory
-
-
-@dataclass(frozen=True, slots=True)
-class Breakdown:
-    """Where the batch time goes; the terms sum to it.
-
-    Per-microbatch terms are those of the slowest stage, times the microbatches of a copy; ``bubble_s`` is S - 1 times
-    that stage's time, under rules ``cluster`` the time of the other stages and of waiting. ``synchronisation_s`` holds
-    what is not hidden of all collectives over copies. The last two are of rules ``cluster``.
-    """
-
-    forward_s: float
-    backward_s: float
-    recompute_s: float
-    transfer_s: float
-    bubble_s: float
-    synchronisation_s: float
-    optimizer_s: float = 0.0
-    tied_s: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A priced split: ``tensor`` wide, ``data`` copies of a pipeline of ``stages``.
-
-    ``order`` says what lies next to each other beyond tensor groups, under rules ``cluster``: the stages of a copy
-    (``pipeline``) or the copies of a stage (``data``). ``chunks`` pieces of a stage take turns (interleaved 1F1B).
-    """
-
-    tensor: int
-    data: int
-    stages: tuple[Stage, ...]
-    batch_s: float
-    lower_bound_s: float
-    simulated_s: float
-    breakdown: Breakdown
-    order: Literal["", "pipeline", "data"] = ""
-    chunks: int = 1
-
-
-def batch_seconds(longest_s: float, microbatches: int, stages: int, data: int) -> float:
-    """The pipeline's share of the batch time: max T * (ceil(M / d) + S - 1)."""
-    return longest_s * (-(-microbatches // data) + stages - 1)
-
-
-def synchronisation_seconds(first_parameter_bytes: float, data: int, link_bytes_per_s: float) -> float:
-    """4 (d - 1) / d * w_first / B: a reduction and a gather of the first stage's gradients, never hidden."""
-    return 4 * (data - 1) / data * first_parameter_bytes / link_bytes_per_s
-
-
-def require_same_layers(graphs: Sequence[LayerGraph]) -> None:
-    """Refuse graphs that are not one model at several widths, each once and ascending."""
-    if not graphs:
-        raise InputError("widths", "there is no tensor width", "give the layers of at least one")
-    widths = [graph.width for graph in graphs]
-    if widths != sorted(set(widths)):
-        raise InputError("widths", f"the widths {widths} are not ascending", "give each once, in order")
-    known = {layer.id for layer in graphs[0].layers}
-    for graph in graphs[1:]:
-        unlike = sorted(known ^ {layer.id for layer in graph.layers})
-        if unlike:
+def _require_extras(graph: LayerGraph, extras: Sequence[Extra]) -> None:
+    tied: dict[str, float] = {}
+    for layer, extra in zip(graph.layers, extras, strict=True):
+        where = f"widths.{graph.width}: layer {layer.id}"
+        if extra.selective_bytes is not None and not 0 <= extra.selective_bytes <= layer.activation_bytes:
             raise InputError(
-                f"widths.{graph.width}.layers",
-                f"layer {unlike[0]} is not at both width {graph.width} and width {widths[0]}",
-                "give the same layers at every width",
+                where, f"selective_bytes {extra.selective_bytes!r} is out of range", "keep no more than all"
             )
-
-
-def layer_graph(
-    width: int, layers: Sequence[Layer], edges: Iterable[tuple[int, int, float]], where: str = "widths"
-) -> LayerGraph:
-    """Sort layers topologically, ties by id; ``edges`` name layers by id. Faults are said with their path."""
-    place = f"{where}.{width}"
-    if width < 1:
-        raise InputError(place, f"width {width} is out of range", "it must be at least 1")
-    if not layers:
-        raise InputError(f"{place}.layers", "there is no layer", "give at least one")
-    by_id = {layer.id: layer for layer in layers}
-    if len(by_id) != len(layers):
-        ids = [layer.id for layer in layers]
-        twice = next(id_ for id_ in ids if ids.count(id_) > 1)
-        raise InputError(f"{place}.layers", f"the id {twice} stands twice", "give every layer its own id")
-    given = list(edges)
-    follows: dict[int, list[int]] = {id_: [] for id_ in by_id}
-    waits = dict.fromkeys(by_id, 0)
-    for index, (tail, head, _) in enumerate(given):
-        for end, name in ((tail, "from"), (head, "to")):
-            if end not in by_id:
-                raise InputError(
-                    f"{place}.edges[{index}].{name}", f"there is no layer {end}", "name a layer of this width"
-                )
-        follows[tail].append(head)
-        waits[head] += 1
-    order = _topological(follows, waits)
-    if len(order) < len(by_id):
-        stuck = min(set(by_id) - set(order))
-        raise InputError(f"{place}.edges", f"the edges run in a cycle through or into layer {stuck}", "remove it")
-    rank = {id_: position for position, id_ in enumerate(order)}
-    return LayerGraph(
-        width,
-        tuple(by_id[id_] for id_ in order),
-        tuple(Edge(*edge) for edge in sorted((rank[tail], rank[head], size) for tail, head, size in given)),
-    )
-
-
-def _topological(follows: dict[int, list[int]], waits: dict[int, int]) -> list[int]:
-    ready = [id_ for id_, count in waits.items() if count == 0]
-    heapq.heapify(ready)
-    order = []
-    while ready:
-        id_ = heapq.heappop(ready)
-        order.append(id_)
-        for after in follows[id_]:
-            waits[after] -= 1
-            if waits[after] == 0:
-                heapq.heappush(ready, after)
-    return order
+        for name, value in (("selective_s", extra.selective_s), ("full_s", extra.full_s)):
+            if value is not None and not 0 <= value <= layer.forward_s:
+                raise InputError(where, f"{name} {value!r} is out of range", "it is a part of forward_s")
+        if extra.tied is not None:
+            if not 0 <= extra.tied_bytes <= layer.parameter_bytes:
+                raise InputError(where, f"tied_bytes {extra.tied_bytes!r} is out of range", "they are parameters of it")
+            if tied.setdefault(extra.tied, extra.tied_bytes) != extra.tied_bytes:
+                raise InputError(where, f"'{extra.tied}' has other tied_bytes elsewhere", "give the same everywhere")

@@ -1,23 +1,30 @@
-"""Nothing fits, as an answer: the stage that comes closest, what it needs, and what would have to change.
+"""Nothing fits, as an answer: the closest plan, what it needs, and what would have to change.
 
-The closest plan is the one whose fullest stage is least full, over all widths, depths and cuts on the devices there
-are: the table of :mod:`phaze.placement.kernels` with memory as the cost. Each lever is then moved alone, the rest
-staying as it is: the least HBM and the fewest devices are exact; a wider split (sharded layers shrink with the width)
-and a smaller microbatch (activations and edges shrink with it) are estimates, as the profile does not hold their
-layers.
+Whether something fits never turns from yes to no with more memory or more devices, so the least memory and the fewest
+devices are found by halving; the rest of the levers are tried as they are. A wider split (sharded layers shrink with
+the width) and a smaller microbatch (activations and edges shrink with it) are estimates, as a problem does not hold
+their layers.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import inf
 
-from phaze.placement import kernels
-from phaze.placement.pipeline import price
-from phaze.placement.problem import LayerGraph, Plan, Problem, Stage
-from phaze.placement.solve import Found, cuts_of, limits, ready, require_room, rules_of
-from phaze.placement.stage_kernels import BY_MEMORY
+from phaze.placement.layers import LayerGraph
+from phaze.placement.plan import Plan, Stage
+from phaze.placement.prepared_width import prepared
+from phaze.placement.prices import Prices, RingPrices
+from phaze.placement.problem import ROUNDING, Problem
+from phaze.placement.shapes import cases_of, fits
+from phaze.placement.solve import fastest_plan
 from phaze.units import show
 
+# Halvings after which two numbers of 53 bits are next to each other.
+HALVINGS = 60
+# After so many halvings it is asked whether the plan found needs the least.
+LOOK_EVERY = 8
+# More memory than this lets everything fit that a device number allows.
+MOST_BYTES = 1e40
+# A microbatch or a width is divided by 2 to this power at the most: beyond a thousand nobody would.
 MOST_HALVINGS = 10
 
 
@@ -73,51 +80,6 @@ class Shortage:
         return said + (", which fits with headroom 0" if stage.memory.total_bytes <= whole else "")
 
 
-def fewest_devices(problem: Problem) -> int | None:
-    """The fewest devices on which some plan fits, of those there are, or None."""
-    rules, fewest = rules_of(problem), inf
-    for graph in problem.graphs:
-        width = ready(problem, graph, rules)
-        limit_s = limits(width, inf)
-        if len(limit_s) > 2:
-            require_room(width, len(limit_s) - 2)
-            fewest = min(fewest, kernels.leanest(width.case, kernels.table(width.case, width.kinds, limit_s), True)[0])
-    return None if fewest == inf else int(fewest)
-
-
-def leanest_plan(problem: Problem) -> Plan | None:
-    """The plan whose fullest stage needs the least memory, whether or not there is as much; None if devices lack."""
-    widest = sum(_whole_bytes(problem, graph) for graph in problem.graphs)
-    enough = problem
-    while fewest_devices(enough) is None:
-        if enough.hbm_bytes > widest:
-            return None
-        enough = replace(enough, hbm_bytes=2 * enough.hbm_bytes)
-    rules = rules_of(enough, BY_MEMORY)
-    best: Found | None = None
-    for graph in problem.graphs:
-        width = ready(problem, graph, rules)
-        limit_s = limits(width, inf)
-        if len(limit_s) > 2:
-            g = kernels.table(width.case, width.kinds, limit_s)
-            value, *choice = kernels.leanest(width.case, g, False)
-            if value < (inf if best is None else best.value):
-                best = Found(width, g, limit_s, value, (choice[0], choice[1], choice[2]), 1)
-    return None if best is None else price(problem, best.width.graph.width, 1, cuts_of(best))
-
-
-def _whole_bytes(problem: Problem, graph: LayerGraph) -> float:
-    """More than any stage of this width can need."""
-    edges = sum(edge.size_bytes for edge in graph.edges)
-    kept = sum(layer.activation_bytes for layer in graph.layers)
-    held = problem.state_factor * sum(layer.parameter_bytes for layer in graph.layers)
-    return held + (len(graph.layers) + 1) * (kept + edges)
-
-
-def _with_graphs(problem: Problem, change: Callable[[LayerGraph], LayerGraph]) -> Problem:
-    return replace(problem, graphs=tuple(change(graph) for graph in problem.graphs))
-
-
 def smaller_microbatch(graph: LayerGraph, divisor: int) -> LayerGraph:
     """The graph with activations and edges of a microbatch so many times smaller."""
     return replace(
@@ -143,38 +105,113 @@ def first_power(fits: Callable[[int], bool]) -> int | None:
     return next((2**power for power in range(1, MOST_HALVINGS + 1) if fits(2**power)), None)
 
 
-def _fits(problem: Problem) -> bool:
-    return fewest_devices(problem) is not None
+def something_fits(problem: Problem) -> bool:
+    """Whether any plan fits, whatever its time."""
+    prices = RingPrices(problem.cluster)
+    # Chunks never need less memory than one, so they are tried only where nothing else is allowed.
+    plain = tuple(family for family in problem.rules.families if family.chunks == 1) or problem.rules.families
+    for graph, extras in zip(problem.graphs, problem.extras, strict=True):
+        width = prepared(problem, graph, extras, prices)
+        if width.depth:
+            for case in cases_of(problem, width, plain, prices):
+                if any(fits(case, stages, 0) for stages in range(1, width.depth + 1)):
+                    return True
+    return False
 
 
-def _wider_fits(problem: Problem, factor: int) -> bool:
-    widest = problem.graphs[-1]
-    if widest.width == 1 or widest.width * factor > problem.devices:
-        return False
-    return _fits(replace(problem, graphs=(wider(widest, factor),)))
+def _need(problem: Problem, hbm_bytes: float) -> float:
+    """The memory of a device that the fastest plan fills of so much, if that is less: something fits into it too."""
+    plan = fastest_plan(replace(problem, hbm_bytes=hbm_bytes))
+    if plan is None:
+        return hbm_bytes
+    return min(hbm_bytes, max(stage.memory.total_bytes for stage in plan.stages) / (1 - problem.headroom))
 
 
-def levers_of(problem: Problem, leanest: Plan | None) -> Levers:
-    """Move each lever alone until it fits."""
-    plenty = replace(problem, devices=len(problem.graphs[0].layers) * problem.graphs[-1].width)
-    factor = first_power(lambda f: _wider_fits(problem, f))
-    need = None if leanest is None else max(stage.memory.total_bytes for stage in leanest.stages)
-    other = replace(problem, recompute="best")
-    plain = replace(problem, optimizer="sgd")
-    return Levers(
-        hbm_bytes=need,
-        devices=fewest_devices(plenty) if plenty.devices > problem.devices else None,
-        tensor=None if factor is None else problem.graphs[-1].width * factor,
-        microbatch_divisor=first_power(
-            lambda divisor: _fits(_with_graphs(problem, lambda graph: smaller_microbatch(graph, divisor)))
-        ),
-        recompute="best" if problem.recompute != "best" and _fits(other) else None,
-        optimizer="sgd" if problem.optimizer != "sgd" and _fits(plain) else None,
-        zero=None,
+def least_hbm(problem: Problem) -> float | None:
+    """A memory at which something fits, above the least by rounding only; None if devices are short."""
+    short, enough = problem.hbm_bytes, problem.hbm_bytes
+    while not something_fits(replace(problem, hbm_bytes=enough)):
+        short, enough = enough, 2 * enough
+        if enough > MOST_BYTES:
+            return None
+    for halving in range(HALVINGS):
+        # Plans need memory in few sizes: the least of those that are left is soon the only one.
+        if halving % LOOK_EVERY == LOOK_EVERY - 1:
+            enough = _need(problem, enough)
+            if not something_fits(replace(problem, hbm_bytes=enough * (1 - 2 * ROUNDING))):
+                break
+        middle = (short + enough) / 2
+        if not short < middle < enough:
+            break
+        if something_fits(replace(problem, hbm_bytes=middle)):
+            enough = middle
+        else:
+            short = middle
+    return enough
+
+
+def _fewest_devices(problem: Problem) -> int | None:
+    short, enough = problem.devices, problem.cluster.devices
+    if enough <= short or not something_fits(replace(problem, devices=enough)):
+        return None
+    while enough - short > 1:
+        middle = (short + enough) // 2
+        if something_fits(replace(problem, devices=middle)):
+            enough = middle
+        else:
+            short = middle
+    return enough
+
+
+def _divided(problem: Problem, divisor: int) -> Problem:
+    extras = tuple(
+        tuple(
+            extra if extra.selective_bytes is None else replace(extra, selective_bytes=extra.selective_bytes / divisor)
+            for extra in row
+        )
+        for row in problem.extras
     )
+    smaller = tuple(smaller_microbatch(graph, divisor) for graph in problem.graphs)
+    return replace(problem, graphs=smaller, extras=extras)
 
 
-def shortage_of(problem: Problem) -> Shortage:
+def _widened(problem: Problem, factor: int) -> bool:
+    graph, row = problem.graphs[-1], problem.extras[-1]
+    if graph.width == 1 or graph.width * factor > problem.devices:
+        return False
+    ties = {(extra.tied, layer.sharded) for layer, extra in zip(graph.layers, row, strict=True) if extra.tied}
+    if len(ties) > len({name for name, _ in ties}):  # a layer that is split and one that is not would share no size
+        return False
+    extras = tuple(
+        replace(
+            extra,
+            selective_bytes=None if extra.selective_bytes is None else extra.selective_bytes / factor,
+            tied_bytes=extra.tied_bytes / factor,
+        )
+        if layer.sharded
+        else extra
+        for layer, extra in zip(graph.layers, row, strict=True)
+    )
+    return something_fits(replace(problem, graphs=(wider(graph, factor),), extras=(extras,)))
+
+
+def shortage_of(problem: Problem, prices: Prices | None = None) -> Shortage:
     """The shortage of a problem for which there is no plan."""
-    plan = leanest_plan(problem)
-    return Shortage(plan, problem.hbm_bytes, problem.devices, levers_of(problem, plan))
+    least = least_hbm(problem)
+    plan = None if least is None else fastest_plan(replace(problem, hbm_bytes=least), prices)
+    need = None if plan is None else max(stage.memory.total_bytes for stage in plan.stages) / (1 - problem.headroom)
+    factor = first_power(lambda f: _widened(problem, f))
+    best = problem.recompute != "best" and something_fits(replace(problem, recompute="best"))
+    sgd = problem.sgd_state is not None and something_fits(replace(problem, state=problem.sgd_state))
+    zeros = (zero for zero in problem.rules.zeros if zero > problem.zero)
+    levers = Levers(
+        hbm_bytes=need,
+        devices=_fewest_devices(problem),
+        tensor=None if factor is None else problem.graphs[-1].width * factor,
+        microbatch_divisor=first_power(lambda divisor: something_fits(_divided(problem, divisor))),
+        recompute="best" if best else None,
+        optimizer="sgd" if sgd else None,
+        zero=next((zero for zero in zeros if something_fits(replace(problem, zero=zero))), None),
+    )
+    rules = problem.rules.name
+    return Shortage(plan, problem.available_bytes, problem.devices, levers, rules, problem.headroom)

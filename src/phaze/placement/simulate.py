@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from phaze.placement.event_kernels import events, gpipe_events, interleaved_events
-from phaze.placement.problem import Plan, Problem
+from phaze.placement.plan import Plan
 
 # Beyond so many events one more microbatch every T seconds is reckoned, the pace that the slowest stage keeps.
 MOST_EVENTS = 1_000_000
@@ -60,12 +60,6 @@ def one_copy_seconds(plan: Plan, rounds: int, gpipe: bool = False) -> float:
     end_s = _run(plan, watched, gpipe, np.empty((2, 0, 0)))
     pace_s = ahead_s.max() + behind_s.max() if gpipe else (ahead_s + behind_s).max()
     return end_s + (rounds - watched) * float(pace_s)
-
-
-def simulated_seconds(problem: Problem, plan: Plan, synchronisation_s: float) -> float:
-    """Batch time of the event simulation; sums of many events may round up, so the formula's own time is the most."""
-    end_s = one_copy_seconds(plan, -(-problem.microbatches // plan.data))
-    return min(plan.batch_s, end_s + synchronisation_s)
 
 
 def timeline(plan: Plan, rounds: int, gpipe: bool = False) -> Timeline:

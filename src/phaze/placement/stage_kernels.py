@@ -1,10 +1,8 @@
-"""Compiled: the stages that can be taken from a closed set, and what each costs at each stage number.
+"""Compiled: the stage table, every stage that can be taken from every closed set, with its sums by recompute mode.
 
-A stage X taken from closed set U is a walk of single removals in topological order, so its forward walk, its sums and
-its entering edges grow with each layer; only the leaving edges are looked at anew. The cost of a stage is first +
-slope (s - 1) over at most two ranges of its number s, as memory grows with s and a stage recomputes where it cannot
-stash. Arrays are taken out of their tuples once for each closed set: inside the loops that would cost more than the
-arithmetic.
+A stage taken from closed set U is a walk of single removals in topological order, so its sums, its forward walk and its
+entering edges grow with each layer; only the leaving edges are looked at anew. Stages longer than ``limit_s`` of their
+closed set, or that fit into no device even with one microbatch in flight, are left out with all that hold them.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,228 +13,257 @@ from numba import njit
 if TYPE_CHECKING:
     from phaze.placement.charts import Chart, Flags, Floats, Ints
 
-BY_TIME, BY_MEMORY = 0, 1
-NONE, FULL, BEST = 0, 1, 2
+MODE_COUNT = 3
 
 
-class Rules(NamedTuple):
-    """What a stage is judged by: memory there is, bytes held for a byte of parameters, link, recompute, objective."""
+class Saved(NamedTuple):
+    """By layer: bytes kept and seconds recomputed in modes none, selective and full, shared parameters, and blocks.
+
+    ``group`` is the number of the layer's tied group or -1; ``group_bytes``, ``group_size`` and ``group_last`` (the
+    last member in topological order) are by group. ``link_bytes_per_s`` is 0 unless edges arrive inside a stage.
+    """
+
+    kept_bytes: "Floats"
+    again_s: "Floats"
+    group: "Ints"
+    group_bytes: "Floats"
+    group_size: "Ints"
+    group_last: "Ints"
+    block: "Ints"
+    link_bytes_per_s: float
+
+
+class Room(NamedTuple):
+    """What stages must fit into: bytes of memory, bytes held for a byte of parameters, bytes more for each of the
+    largest layer, and which modes are allowed at numbers from 2 on and at number 1, the last stage."""
 
     hbm_bytes: float
-    state_factor: float
-    link_bytes_per_s: float
-    recompute: int
-    objective: int
+    state: float
+    working: float
+    allowed: "Ints"
+    last: "Ints"
 
 
-class Case(NamedTuple):
-    """One width of a problem: its arrays, its rules, devices of a split stage, devices and microbatches in all."""
+class StageTable(NamedTuple):
+    """Every stage of every closed set u, at ``start[u]`` .. ``start[u + 1]``: what is left of u, and its sums by mode.
 
-    chart: "Chart"
-    rules: Rules
-    width: int
-    devices: int
-    microbatches: int
+    ``backward_s`` includes recomputing; ``largest_bytes`` are the parameters of the largest layer; ``tied`` marks
+    groups that lie in this stage and in others, at the stage of their last member; ``unsplit`` is 1 without a sharded
+    layer.
+    """
 
-
-class Stages(NamedTuple):
-    """Stages that can be taken from one closed set: what is left, seconds, bytes, and whether no layer is sharded."""
-
+    start: "Ints"
     rest: "Ints"
-    stash_s: "Floats"
-    again_s: "Floats"
-    held_bytes: "Floats"
-    stashed_bytes: "Floats"
-    entering_bytes: "Floats"
+    forward_s: "Floats"
+    backward_s: "Floats"
     parameter_bytes: "Floats"
-    unsplit: "Flags"
-
-
-class Figures(NamedTuple):
-    """The numbers of one stage that decide its cost."""
-
-    stash_s: float
-    again_s: float
-    held_bytes: float
-    stashed_bytes: float
-    entering_bytes: float
+    largest_bytes: "Floats"
+    kept_bytes: "Floats"
+    live_bytes: "Floats"
+    tied: "Floats"
+    unsplit: "Ints"
+    blocks: "Ints"
 
 
 @njit(cache=True, nogil=True)
-def new_stages(room: int) -> Stages:
+def new_table(sets: int, room: int, groups: int) -> StageTable:
     """Room for that many stages."""
-    return Stages(
+    return StageTable(
+        np.zeros(sets + 1, np.int64),
         np.empty(room, np.int64),
         np.empty(room),
+        np.empty((room, 3)),
         np.empty(room),
         np.empty(room),
-        np.empty(room),
-        np.empty(room),
-        np.empty(room),
-        np.empty(room, np.bool_),
+        np.empty((room, 3)),
+        np.empty((room, 3)),
+        np.zeros((room, groups)),
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
     )
 
 
-@njit(cache=True, nogil=True)
-def _chain_stages(case: Case, top: int, limit_s: float, found: Stages) -> int:
-    """Stages of a chain: its layers from ``n - top`` on, one more each time. Edges may skip layers."""
-    chart, rules = case.chart, case.rules
-    forward_s, backward_s, sharded = chart.forward_s, chart.backward_s, chart.sharded
-    in_start, in_tail, in_bytes = chart.in_start, chart.in_tail, chart.in_bytes
-    out_start, out_head, out_bytes = chart.out_start, chart.out_head, chart.out_bytes
-    rests, stash_s, again_s, held, stashed, entering, parameters, unsplit = found
-    hbm, factor, link = rules.hbm_bytes, rules.state_factor, rules.link_bytes_per_s
-    n = forward_s.shape[0]
-    begin = n - top
-    behind_s, skippers, skipping = np.empty(n), np.empty(n, np.int64), 0
-    ready_s = ahead = back = weights = kept = came = 0.0
-    plain = True
-    for layer in range(begin, n):
-        arrival_s = 0.0
-        for edge in range(in_start[layer], in_start[layer + 1]):
-            if in_tail[edge] < begin:
-                arrival_s = max(arrival_s, in_bytes[edge] / link)
-                came += in_bytes[edge]
-        ready_s = max(ready_s, arrival_s) + forward_s[layer]
-        ahead += forward_s[layer]
-        back += backward_s[layer]
-        weights += chart.parameter_bytes[layer]
-        kept += chart.activation_bytes[layer]
-        if factor * weights + kept > hbm or ahead + back > limit_s:
-            return int(layer - begin)
-        behind_s[layer] = back
-        plain = plain and not sharded[layer]
-        latest_s = 0.0
-        for edge in range(out_start[layer], out_start[layer + 1]):
-            latest_s = max(latest_s, out_bytes[edge] / link + back)
-        for i in range(skipping):
-            for edge in range(out_start[skippers[i]], out_start[skippers[i] + 1]):
-                if out_head[edge] > layer:
-                    latest_s = max(latest_s, out_bytes[edge] / link + behind_s[skippers[i]])
-        if out_start[layer + 1] > out_start[layer] and out_head[out_start[layer + 1] - 1] > layer + 1:
-            skippers[skipping] = layer
-            skipping += 1
-        k = layer - begin
-        rests[k], stash_s[k], again_s[k] = (
-            n - 1 - layer,
-            ready_s + max(back, latest_s),
-            ready_s + max(ahead + back, latest_s),
-        )
-        held[k], stashed[k], entering[k], parameters[k], unsplit[k] = (
-            factor * weights + kept,
-            kept,
-            came,
-            weights,
-            plain,
-        )
-    return top
+@njit(cache=True, nogil=True, inline="always")
+def _slowest(begin: int, end: int, others: "Ints", sizes: "Floats", inside: "Flags") -> tuple[float, float]:
+    """The most bytes of an edge whose other end lies outside the stage, below 0 if there is none, and their sum."""
+    most, total = -1.0, 0.0
+    for edge in range(begin, end):
+        if not inside[others[edge]]:
+            most = max(most, sizes[edge])
+            total += sizes[edge]
+    return most, total
 
 
-@njit(cache=True, nogil=True)
-def _branching_stages(case: Case, top: int, limit_s: float, found: Stages) -> int:
-    """Stages of a graph that branches, by a walk over removals of ascending layers; ``sums`` has a row a layer.
+@njit(cache=True, nogil=True, inline="always")
+def _saves(
+    sums: "Floats",
+    at: tuple[int, int],
+    kept_bytes: "Floats",
+    again_s: "Floats",
+    used: "Ints",
+    bytes_: float,
+    inside: bool,
+) -> float:
+    """Add what a layer of so many activations keeps and recomputes, by mode; the least kept and live of any mode.
 
-    ``leaving`` lists, for each depth of the walk, at which depths layers with leaving edges were taken.
+    ``at`` are the depth of the walk and the layer.
     """
-    chart, rules = case.chart, case.rules
-    forward_s, backward_s, sharded = chart.forward_s, chart.backward_s, chart.sharded
-    parameter_bytes, activation_bytes = chart.parameter_bytes, chart.activation_bytes
-    in_start, in_tail, in_bytes = chart.in_start, chart.in_tail, chart.in_bytes
-    out_start, out_head, out_bytes = chart.out_start, chart.out_head, chart.out_bytes
+    depth, layer = at
+    least = np.inf
+    for mode in range(3):
+        own = kept_bytes[layer, mode]
+        sums[depth + 1, 6 + mode] = sums[depth, 6 + mode] + again_s[layer, mode]
+        kept = sums[depth + 1, 9 + mode] = sums[depth, 9 + mode] + own
+        live = sums[depth + 1, 12 + mode] = max(sums[depth, 12 + mode], bytes_ - own)
+        if used[mode] > 0:
+            least = min(least, sums[depth + 1, 9] if inside else kept + live)
+    return least
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _latest(
+    depth: int,
+    taken: "Ints",
+    sums: "Floats",
+    leaving: "Ints",
+    leavers: "Ints",
+    edges: "tuple[Ints, Ints, Floats]",
+    inside: "Flags",
+    link: float,
+) -> float:
+    """The latest end of a backward that waits for an edge; ``leaving`` lists at which depths such layers were taken."""
+    start, head, size = edges
+    latest_s, left = 0.0, 0
+    leaving[depth - 1, leavers[depth - 1]] = depth
+    for i in range(leavers[depth - 1] + 1):
+        level = leaving[depth - 1, i]
+        most = -1.0
+        for edge in range(start[taken[level]], start[taken[level] + 1]):
+            if not inside[head[edge]]:
+                most = max(most, size[edge])
+        if most >= 0:
+            leaving[depth, left] = level
+            left += 1
+            latest_s = max(latest_s, most / link + sums[level, 2])
+    leavers[depth] = left
+    return latest_s
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _write(
+    back_s: "Floats", kept: "Floats", live: "Floats", sums: "Floats", at: tuple[int, int], latest_s: float, inside: bool
+) -> None:
+    """Write the numbers by mode of a stage; where edges arrive inside it, all that it does not keep is live.
+
+    ``at`` are the number of the stage and the depth of the walk.
+    """
+    count, depth = at
+    for mode in range(3):
+        back_s[count, mode] = max(sums[depth, 2] + sums[depth, 6 + mode], latest_s)
+        kept[count, mode], live[count, mode] = sums[depth, 9 + mode], sums[depth, 12 + mode]
+        if inside:
+            live[count, mode] = sums[depth, 9] - sums[depth, 9 + mode]
+
+
+@njit(cache=True, nogil=True)
+def _tie(saved: Saved, tied: "Floats", seen: "Ints", where: tuple[int, int, int]) -> None:
+    """Count the layer of a tied group that was taken, and mark groups that lie in this stage and in others.
+
+    Members before the last add 1, the last as many as there can be: it is in the stage from then on.
+    """
+    depth, layer, count = where
+    for g in range(saved.group_size.shape[0]):
+        size, seen[depth, g] = saved.group_size[g], seen[depth - 1, g]
+        if saved.group[layer] == g:
+            seen[depth, g] += size if saved.group_last[g] == layer else 1
+        if count < tied.shape[0] and size <= seen[depth, g] < 2 * size - 1:
+            tied[count, g] = 1.0
+
+
+@njit(cache=True, nogil=True)
+def stage_table(chart: "Chart", saved: Saved, device: Room, limit_s: "Floats", room: int) -> tuple[int, StageTable]:
+    """All stages within the limits; how many there are, which may be more than there is ``room`` for."""
+    n, sets, groups = chart.forward_s.shape[0], chart.size.shape[0], saved.group_size.shape[0]
+    table, link, count, used = new_table(sets, room, groups), saved.link_bytes_per_s, 0, device.allowed + device.last
+    start, rests, ahead_s, back_s, weights, largest, kepts, lives, _, unsplit, blocks = table
+    _, _, parameter_bytes, activation_bytes, sharded, in_start, in_tail, in_bytes, _, _, _, _, _, _, _, _ = chart
     step_start, step_layer, step_set = chart.step_start, chart.step_layer, chart.step_set
-    rests, stash_s, again_s, held, stashed, entering, parameters, unsplit = found
-    hbm, factor, link = rules.hbm_bytes, rules.state_factor, rules.link_bytes_per_s
-    n = forward_s.shape[0]
-    place, taken, step = np.empty(n + 1, np.int64), np.full(n + 1, -1), np.empty(n + 1, np.int64)
-    sums, split, inside = np.zeros((n + 1, 6)), np.zeros(n + 1, np.bool_), np.zeros(n, np.bool_)
-    leaving, leavers = np.empty((n + 1, n), np.int64), np.zeros(n + 1, np.int64)
-    place[0], step[0] = top, step_start[top]
-    depth = count = 0
-    while depth >= 0:
-        if step[depth] == step_start[place[depth] + 1]:
-            if depth > 0:
+    kept_bytes, again_s, group_of, _, _, _, block, _ = saved
+    forward_s, backward_s, state, hbm = chart.forward_s, chart.backward_s, device.state, device.hbm_bytes
+    # By depth of the walk: the layer taken, what is left, the next step, tied groups, unsplit, blocks, and sums:
+    # parameters, forward, backward without recomputing, largest layer, end of the forward walk, nothing,
+    # recomputed seconds by mode (6 .. 8), kept (9 .. 11), live (12 .. 14).
+    taken, place, step = np.full(n + 1, -1), np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
+    seen, counts, sums = np.zeros((n + 1, groups), np.int64), np.zeros((n + 1, 2), np.int64), np.zeros((n + 1, 15))
+    inside, leavers, counts[0, 0] = np.zeros(n, np.bool_), np.zeros(n + 1, np.int64), 1
+    leaving, edges = np.empty((n + 1, n + 1), np.int64), (chart.out_start, chart.out_head, chart.out_bytes)
+    for top in range(sets):
+        start[top], place[0], step[0], depth = count, top, step_start[top], 0
+        while depth >= 0:
+            if step[depth] == step_start[place[depth] + 1]:
                 inside[taken[depth]] = False
-            depth -= 1
-            continue
-        layer, rest = step_layer[step[depth]], step_set[step[depth]]
-        step[depth] += 1
-        ahead, back = sums[depth, 1] + forward_s[layer], sums[depth, 2] + backward_s[layer]
-        weights, kept = sums[depth, 3] + parameter_bytes[layer], sums[depth, 4] + activation_bytes[layer]
-        if layer < taken[depth] or factor * weights + kept > hbm or ahead + back > limit_s:
-            continue
-        arrival_s, came = 0.0, sums[depth, 5]
-        for edge in range(in_start[layer], in_start[layer + 1]):
-            if not inside[in_tail[edge]]:
-                arrival_s = max(arrival_s, in_bytes[edge] / link)
-                came += in_bytes[edge]
-        ready_s = max(sums[depth, 0], arrival_s) + forward_s[layer]
-        depth += 1
-        inside[layer], taken[depth], split[depth] = True, layer, split[depth - 1] or sharded[layer]
-        place[depth], step[depth] = rest, step_start[rest]
-        row = sums[depth]
-        row[0], row[1], row[2], row[3], row[4], row[5] = ready_s, ahead, back, weights, kept, came
-        leaving[depth - 1, leavers[depth - 1]] = depth
-        latest_s, leavers[depth] = 0.0, 0
-        for i in range(leavers[depth - 1] + 1):
-            level, leaves_s = leaving[depth - 1, i], -1.0
-            for edge in range(out_start[taken[level]], out_start[taken[level] + 1]):
-                if not inside[out_head[edge]]:
-                    leaves_s = max(leaves_s, out_bytes[edge] / link + sums[level, 2])
-            if leaves_s >= 0:
-                leaving[depth, leavers[depth]] = level
-                leavers[depth] += 1
-                latest_s = max(latest_s, leaves_s)
-        rests[count], stash_s[count], again_s[count] = (
-            rest,
-            ready_s + max(back, latest_s),
-            ready_s + max(ahead + back, latest_s),
-        )
-        held[count], stashed[count], entering[count] = factor * weights + kept, kept, came
-        parameters[count], unsplit[count] = weights, not split[depth]
-        count += 1
-    return count
+                depth -= 1
+                continue
+            layer, rest = step_layer[step[depth]], step_set[step[depth]]
+            step[depth] += 1
+            group, parameters = group_of[layer], sums[depth, 0] + parameter_bytes[layer]
+            if group >= 0 and seen[depth, group] > 0:
+                parameters -= saved.group_bytes[group]
+            ahead, back = sums[depth, 1] + forward_s[layer], sums[depth, 2] + backward_s[layer]
+            if layer < taken[depth] or ahead + back > limit_s[top]:
+                continue
+            least = _saves(sums, (depth, layer), kept_bytes, again_s, used, activation_bytes[layer], link > 0)
+            if state * parameters + least > hbm:
+                continue
+            depth, latest_s = depth + 1, 0.0
+            taken[depth], place[depth], step[depth] = layer, rest, step_start[rest]
+            sums[depth, 0], sums[depth, 1], sums[depth, 2], sums[depth, 4] = parameters, ahead, back, ahead
+            sums[depth, 3] = max(sums[depth - 1, 3], parameter_bytes[layer])
+            plain = 0 if sharded[layer] else counts[depth - 1, 0]
+            counts[depth, 0], counts[depth, 1] = plain, counts[depth - 1, 1] + block[layer]
+            if link > 0:
+                inside[layer] = True
+                most, came = _slowest(in_start[layer], in_start[layer + 1], in_tail, in_bytes, inside)
+                sums[depth, 11] = sums[depth - 1, 11] + came
+                sums[depth, 4] = max(sums[depth - 1, 4], most / link) + forward_s[layer]
+                latest_s = _latest(depth, taken, sums, leaving, leavers, edges, inside, link)
+            if groups > 0:
+                _tie(saved, table.tied, seen, (depth, layer, count))
+            if count < room:
+                rests[count], largest[count], ahead_s[count] = rest, sums[depth, 3], sums[depth, 4]
+                weights[count], unsplit[count], blocks[count] = parameters, counts[depth, 0], counts[depth, 1]
+                _write(back_s, kepts, lives, sums, (count, depth), latest_s, link > 0)
+            count += 1
+    start[sets] = count
+    return count, table
 
 
 @njit(cache=True, nogil=True)
-def stages_of(case: Case, top: int, limit_s: float, found: Stages) -> int:
-    """Write all stages that can be taken from closed set ``top``, whose state fits and whose layers alone take no
-    longer than ``limit_s``; how many there are."""
-    if case.chart.size.shape[0] == case.chart.forward_s.shape[0] + 1:
-        return int(_chain_stages(case, top, limit_s, found))
-    return int(_branching_stages(case, top, limit_s, found))
+def owners(chart: "Chart", rests: "Ints") -> "Ints":
+    """The stage of every layer, from what is left after each stage, first to last."""
+    owner = np.zeros(chart.forward_s.shape[0], np.int64)
+    for stage in range(rests.shape[0]):
+        place = rests[stage]
+        while place != 0:
+            owner[chart.step_layer[chart.step_start[place]]] = stage + 1
+            place = chart.step_set[chart.step_start[place]]
+    return owner
 
 
 @njit(cache=True, nogil=True)
-def _highest(held: float, kept: float, hbm: float, most: int) -> int:
-    """The greatest stage number s <= ``most`` with held + (s - 1) kept <= hbm."""
-    if held + (most - 1) * kept <= hbm:
-        return most
-    number = int((hbm - held) / kept) + 1
-    while held + number * kept <= hbm:
-        number += 1
-    while number > 1 and held + (number - 1) * kept > hbm:
-        number -= 1
-    return number
-
-
-@njit(cache=True, nogil=True)
-def cost_of(rules: Rules, stage: Figures, most: int) -> tuple[float, int, float, int, float]:
-    """Cost of a stage at numbers s >= 2: first + slope (s - 1) up to s = a, second + slope (s - 1) up to s = b."""
-    if rules.objective == BY_MEMORY:
-        kept = stage.stashed_bytes if rules.recompute == NONE else stage.entering_bytes
-        if rules.recompute == BEST:
-            kept = min(stage.stashed_bytes, stage.entering_bytes)
-        return stage.held_bytes, most, stage.held_bytes, most, kept
-    a = 1 if rules.recompute == FULL else _highest(stage.held_bytes, stage.stashed_bytes, rules.hbm_bytes, most)
-    b = a
-    if rules.recompute != NONE:
-        b = max(a, _highest(stage.held_bytes, stage.entering_bytes, rules.hbm_bytes, most))
-    return stage.stash_s, a, stage.again_s, b, 0.0
-
-
-@njit(cache=True, nogil=True)
-def figures(found: Stages, k: int) -> Figures:
-    """The figures of stage ``k``."""
-    return Figures(
-        found.stash_s[k], found.again_s[k], found.held_bytes[k], found.stashed_bytes[k], found.entering_bytes[k]
-    )
+def cut_bytes(chart: "Chart") -> "Floats":
+    """Bytes of the edges that lead into each closed set from outside."""
+    n, sets = chart.forward_s.shape[0], chart.size.shape[0]
+    total, inside = np.zeros(sets), np.zeros(n, np.bool_)
+    for place in range(sets):
+        inside[:] = False
+        at = place
+        while at != 0:
+            inside[chart.step_layer[chart.step_start[at]]] = True
+            at = chart.step_set[chart.step_start[at]]
+        for layer in range(n):
+            if inside[layer]:
+                for edge in range(chart.in_start[layer], chart.in_start[layer + 1]):
+                    if not inside[chart.in_tail[edge]]:
+                        total[place] += chart.in_bytes[edge]
+    return total

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.markup import escape
 
-from phaze.placement.one.problem import Problem
-from phaze.placement.problem import Plan, Stage
+from phaze.placement.plan import Plan, Stage
+from phaze.placement.problem import Problem
 from phaze.placement.shortage import Levers, Shortage
 from phaze.report.terminal import bar, facts, paragraph, table
 from phaze.units import show

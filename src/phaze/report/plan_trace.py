@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
 
-from phaze.placement.one.problem import Problem
-from phaze.placement.problem import Plan
+from phaze.placement.plan import Plan
+from phaze.placement.problem import Problem
 from phaze.placement.simulate import timeline
 
 MICRO = 1e6

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from phaze.cost.chip_set import ChipSet
 from phaze.evaluate.ruled_pass import RuledPass, Times
 from phaze.hardware.silicon.design import EnergyModel
-from phaze.placement.one.by_table import decides
+from phaze.placement.bottleneck_solver import decides
 from phaze.schedule.bounds import Bound
 from phaze.search.deadline import NEVER, Deadline
 from phaze.search.energy import dynamic_floors, layer_floors

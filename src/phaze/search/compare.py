@@ -11,7 +11,7 @@ from typing import Any
 
 from phaze.evaluate.baselines import Split, experts_plan, rule_of_thumb, usual_width
 from phaze.hardware.chip import Chip
-from phaze.placement.one.solve import fastest_plan
+from phaze.placement.solve import fastest_plan
 from phaze.search.candidates import Candidate
 from phaze.search.objective import UNITS, Objective
 from phaze.search.reference import Choose, Offer, best_offer, energy_table, layers_on

@@ -33,7 +33,8 @@ from phaze.cost.work import Work
 from phaze.evaluate.ruled_pass import RuledPass
 from phaze.hardware.calibration import Constants
 from phaze.hardware.silicon.design import EnergyModel
-from phaze.placement.one.problem import Extra, Plan, Problem
+from phaze.placement.plan import Plan
+from phaze.placement.problem import Extra, Problem
 from phaze.schedule.problem import Schedule
 from phaze.search.rank_graph import CHUNK, RankGraph
 from phaze.search.task import ModelTask, Way

@@ -22,8 +22,9 @@ from phaze.cost.chip_set import ChipSet
 from phaze.evaluate.ruled_pass import RuledPass, Times
 from phaze.hardware.calibration import Constants
 from phaze.hardware.silicon.design import EnergyModel
-from phaze.placement.one.problem import Plan, Problem
-from phaze.placement.one.solve import fastest_plan
+from phaze.placement.plan import Plan
+from phaze.placement.problem import Problem
+from phaze.placement.solve import fastest_plan
 from phaze.schedule.list_schedule import QUICK
 from phaze.schedule.problem import ROUNDING
 from phaze.schedule.solve import Limits, Scheduler

@@ -17,12 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.placement.bottleneck_solver import fastest
 from phaze.placement.charts import Chart, chart_of
-from phaze.placement.cluster_prices import RingPrices
-from phaze.placement.one.by_table import fastest
-from phaze.placement.one.prepare import prepared, retimed
-from phaze.placement.one.problem import Problem
-from phaze.placement.problem import ROUNDING
+from phaze.placement.prepared_width import prepared, retimed
+from phaze.placement.prices import RingPrices
+from phaze.placement.problem import ROUNDING, Problem
 from phaze.search.deadline import NEVER, Deadline
 from phaze.search.kernels import first_floors
 from phaze.search.rank_graph import RankGraph

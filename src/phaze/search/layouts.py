@@ -19,7 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from phaze.evaluate.layer_times import RuledLayer
-from phaze.placement.problem import ROUNDING, Recompute
+from phaze.placement.problem import ROUNDING
+from phaze.placement.problem import Choice as Recompute
 from phaze.search.kernels import Layout, middle_table
 from phaze.search.rank_graph import RankGraph
 from phaze.search.task import Training

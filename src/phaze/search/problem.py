@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from phaze.evaluate.flow import PlacementJob, placed_layers, placement_problem
 from phaze.evaluate.layers import LayerCost
-from phaze.placement.one.problem import Problem
-from phaze.placement.one.rules import ONE_F_ONE_B
+from phaze.placement.problem import Problem
+from phaze.placement.rules import ONE_F_ONE_B
 from phaze.search.rank_graph import RankGraph
 from phaze.search.task import ModelTask, Way
 

@@ -16,11 +16,11 @@ from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
 from phaze.hardware.silicon.design import EnergyModel
 from phaze.hardware.technology_files import technology_of
-from phaze.placement.one.check import objections
-from phaze.placement.one.problem import Plan, Problem
-from phaze.placement.one.shortage import shortage_of
-from phaze.placement.one.solve import fastest_plan
-from phaze.placement.shortage import Shortage
+from phaze.placement.check import objections
+from phaze.placement.plan import Plan
+from phaze.placement.problem import Problem
+from phaze.placement.shortage import Shortage, shortage_of
+from phaze.placement.solve import fastest_plan
 from phaze.schedule.solve import Scheduler
 from phaze.search.energy import COMPONENTS, LayerJoules, layer_joules, plan_joules
 from phaze.search.evaluation import BARELY, ExactLayers, Known, exact_layers

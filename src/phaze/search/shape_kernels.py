@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numba import njit
 
-from phaze.placement.one.bottleneck_kernels import NO_MODE, held_bytes, highest, mode_of
-from phaze.placement.one.stage_kernels import Room, StageTable
+from phaze.placement.bottleneck_kernels import NO_MODE, held_bytes, highest, mode_of
+from phaze.placement.stage_kernels import Room, StageTable
 
 if TYPE_CHECKING:
     from phaze.placement.charts import Floats, Ints

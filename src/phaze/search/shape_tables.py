@@ -22,14 +22,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.placement.batch_end import least_synchronisation_s as synchronisation_s
 from phaze.placement.charts import is_chain
-from phaze.placement.one.end import least_synchronisation_s as synchronisation_s
-from phaze.placement.one.layout import Shape, boundary_levels, replicas_by_level
-from phaze.placement.one.prepare import Width, flying_of, prepared, room_of, stages_of
-from phaze.placement.one.problem import Problem
-from phaze.placement.one.rules import ORDERS
-from phaze.placement.one.shapes import inside
-from phaze.placement.one.stage_kernels import StageTable, cut_bytes
+from phaze.placement.layout import Shape, boundary_levels, replicas_by_level
+from phaze.placement.prepared_width import Width, flying_of, prepared, room_of, stages_of
+from phaze.placement.problem import Problem
+from phaze.placement.rules import ORDERS
+from phaze.placement.shapes import inside
+from phaze.placement.stage_kernels import StageTable, cut_bytes
 from phaze.search.problem import pattern_of
 from phaze.search.rank_graph import RankGraph
 from phaze.search.shape_kernels import Shapes, Stages, fewest_again, highest_numbers

@@ -17,7 +17,7 @@ from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, links_words, same_links
 from phaze.hardware.stack import Optimizer, Precision
-from phaze.placement.problem import Recompute
+from phaze.placement.problem import Choice as Recompute
 from phaze.search.objective import Objective
 from phaze.search.rank_graph import RankGraph, graph_on
 from phaze.search.space import Space

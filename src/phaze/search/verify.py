@@ -24,8 +24,8 @@ from phaze.evaluate.ruled_pass import RuledPass, Times
 from phaze.hardware.chip import Chip
 from phaze.hardware.ownership import load_terms, ownership_of
 from phaze.hardware.silicon.design import EnergyModel
-from phaze.placement.one.shortage import something_fits
-from phaze.placement.one.solve import fastest_plan
+from phaze.placement.shortage import something_fits
+from phaze.placement.solve import fastest_plan
 from phaze.schedule.bounds import lower_bound
 from phaze.schedule.order import contract, series
 from phaze.schedule.part import part_of

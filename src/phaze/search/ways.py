@@ -9,7 +9,7 @@ from typing import Any
 
 from phaze.hardware.chip import Chip
 from phaze.hardware.silicon.design import EnergyModel
-from phaze.placement.one.problem import Plan
+from phaze.placement.plan import Plan
 from phaze.search.evaluation import Known
 from phaze.search.reference import ReferenceLayers, layers_on, placed_on
 from phaze.search.state import State

@@ -16,7 +16,7 @@ from phaze.hardware.calibration import IDEAL, constants_of
 from phaze.hardware.cluster import Cluster, grown
 from phaze.hardware.library import load_built_stack, load_cluster, require_links
 from phaze.hardware.stack import Precision, Stack, require_priced
-from phaze.placement.problem import Recompute
+from phaze.placement.problem import Choice as Recompute
 from phaze.search.rank_graph import block_model, rank_graph
 from phaze.search.space import Space
 from phaze.search.task import ModelTask, Training, task_of

@@ -20,8 +20,8 @@ from phaze.evaluate.fixed import fixed_plan
 from phaze.evaluate.run_file import job_of
 from phaze.evaluate.shelf import Shelf
 from phaze.hardware.calibration import Basis
-from phaze.placement.one.pipeline import fits
-from phaze.placement.one.problem import MODES
+from phaze.placement.pipeline import fits
+from phaze.placement.rules import MODES
 from phaze.validate.rows import MeasuredRun
 
 MICROBATCHES = (1, 2, 4, 8, 16)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from phaze.hardware.cluster import Cluster
-from phaze.placement.cluster_problem import Order
+from phaze.placement.rules import Order
 
 Ints = npt.NDArray[np.int64]
 
@@ -22,15 +22,17 @@ MOST_NUMBERED = 2**62
 
 
 class Shape(NamedTuple):
-    """The degrees of a plan and its order."""
+    """The degrees of a plan, its order, and chunks a stage."""
 
     tensor: int
     stages: int
     data: int
-    order: Order
+    order: Order = ""
+    chunks: int = 1
+    family: str | None = None
 
 
-def units(cluster: Cluster) -> Ints:
+def group_sizes(cluster: Cluster) -> Ints:
     """U_l for every level, or what no plan reaches."""
     joined = accumulate((level.size for level in cluster.levels), mul)
     return np.array([min(count, MOST_NUMBERED) for count in joined], np.int64)
@@ -43,23 +45,27 @@ def _levels(first: Ints, last: Ints, sizes: Ints) -> Ints:
 
 
 def boundary_levels(cluster: Cluster, shape: Shape) -> Ints:
-    """The level that each boundary crosses in the copy where it crosses most, first boundary first."""
-    tensor, stages, data, order = shape
+    """The level that each boundary crosses in the replica where it crosses most, first boundary first."""
+    tensor, stages, data = shape.tensor, shape.stages, shape.data
     if len(cluster.levels) == 1:
         return np.zeros(stages - 1, np.int64)
     boundary = np.arange(stages - 1)
-    if order == "data":
+    if shape.order == "data":
         begin = boundary * data * tensor
-        return _levels(begin, begin + 2 * data * tensor - 1, units(cluster))
-    copies = np.arange(data)
-    begin = (copies[:, None] * stages + boundary) * tensor
-    found = _levels(begin, begin + 2 * tensor - 1, units(cluster))
+        return _levels(begin, begin + 2 * data * tensor - 1, group_sizes(cluster))
+    begin = (np.arange(data)[:, None] * stages + boundary) * tensor
+    found = _levels(begin, begin + 2 * tensor - 1, group_sizes(cluster))
     return np.asarray(found.max(axis=0), np.int64)
 
 
-def copies_by_level(cluster: Cluster, shape: Shape) -> tuple[int, ...]:
-    """How many members of the group of a stage's copies meet at each level; their product is at least the copies."""
-    stride = shape.tensor * (shape.stages if shape.order == "pipeline" else 1)
+def outermost_level(cluster: Cluster, shape: Shape) -> int:
+    """The outermost level that the pipeline crosses; the innermost if it crosses none."""
+    return int(boundary_levels(cluster, shape).max(initial=0))
+
+
+def replicas_by_level(cluster: Cluster, shape: Shape) -> tuple[int, ...]:
+    """How many members of the group of a stage's replicas meet at each level; their product is at least that."""
+    stride = shape.tensor * (1 if shape.order == "data" else shape.stages)
     met, size, found = 1, 1, []
     for level in cluster.levels:
         size *= level.size

@@ -18,11 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from phaze.errors import InputError
-from phaze.placement.one import bottleneck_kernels as kernels
-from phaze.placement.one.end import flat_link_s_per_byte
-from phaze.placement.one.prepare import Width, flying_of, room_of, stages_of
-from phaze.placement.one.problem import Family, Order, Problem
-from phaze.placement.one.stage_kernels import StageTable
+from phaze.placement import bottleneck_kernels as kernels
+from phaze.placement.batch_end import flat_link_s_per_byte
+from phaze.placement.prepared_width import Width, flying_of, room_of, stages_of
+from phaze.placement.problem import Problem
+from phaze.placement.rules import Family, Order
+from phaze.placement.stage_kernels import StageTable
 
 # What an ordinary computer spares for one table.
 MOST_TABLE_BYTES = 2**28

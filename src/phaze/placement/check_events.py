@@ -1,6 +1,29 @@
 """The events of a pipeline for the checker: run by what is ready, without the kernels of the simulation."""
 
 from collections.abc import Sequence
+from math import fsum
+
+# Running more events than this takes seconds; a document's simulation of more must lie within what is proved.
+MOST_EVENTS = 400_000
+
+
+def events_range(
+    passes: Sequence[tuple[float, float]], rounds: int, chunks: int, all_ahead: bool
+) -> tuple[float, float]:
+    """The least and the most that the end of the last event can be; the same where it is known.
+
+    The slowest stage is busy for m max T, and some stage runs at any time, so the end is at most m sum T; without
+    chunks it is at most (m + S - 1) max T, and with all forwards ahead (m - 1)(max F + max R) + sum T (placement.md).
+    """
+    times = [forward + backward for forward, backward in passes]
+    if 2 * rounds * len(passes) * chunks <= MOST_EVENTS:
+        end_s = run_events(passes, rounds, chunks, all_ahead)
+        return end_s, end_s
+    if all_ahead:
+        pace_s = max(forward for forward, _ in passes) + max(backward for _, backward in passes)
+        return (rounds - 1) * pace_s + fsum(times), (rounds - 1) * pace_s + fsum(times)
+    most_s = rounds * fsum(times) if chunks > 1 else (rounds + len(passes) - 1) * max(times)
+    return rounds * max(times), most_s
 
 
 def run_events(passes: Sequence[tuple[float, float]], rounds: int, chunks: int, all_ahead: bool) -> float:

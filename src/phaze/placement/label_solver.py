@@ -9,7 +9,7 @@ No plan of a shape (t, S, d, order, family) is faster than
       + E of max(W / S, largest layer)  W all parameters, as prices do not fall with size; where E is that of the first
                                         stage, E of the smallest stage
 
-so shapes are taken by that bound, and each is solved exactly (:func:`phaze.placement.one.label_kernels.best_cut`) until
+so shapes are taken by that bound, and each is solved exactly (:func:`phaze.placement.label_kernels.best_cut`) until
 the next bound is no less than the best plan. P of v chunks is at least that of 1; it is computed only for families
 whose shapes may still win. Under ZeRO 2 and 3 what is exposed of their collectives joins C, and P(S) is at least C / S.
 A depth at which nothing fits is left out at once: more replicas never need more memory.
@@ -22,22 +22,12 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from phaze.placement.one import label_kernels
-from phaze.placement.one.by_table import AGREEMENT, Found
-from phaze.placement.one.end import tied_s
-from phaze.placement.one.layout import Shape, boundary_levels, replicas_by_level
-from phaze.placement.one.prepare import flying_of, room_of, transfers_of
-from phaze.placement.one.shapes import (
-    Case,
-    bound,
-    end_s,
-    fits,
-    gathered_s,
-    least_seconds,
-    most_of_any,
-    paces,
-    rows_of,
-)
+from phaze.placement import label_kernels
+from phaze.placement.batch_end import tied_s
+from phaze.placement.bottleneck_solver import AGREEMENT, Found
+from phaze.placement.layout import Shape, boundary_levels, replicas_by_level
+from phaze.placement.prepared_width import flying_of, room_of, transfers_of
+from phaze.placement.shapes import Case, bound, end_s, fits, gathered_s, least_seconds, most_of_any, paces, rows_of
 
 # Numbers of completions that one case remembers: 40 MB.
 MOST_KEPT = 5_000_000

@@ -1,6 +1,6 @@
 """The two settings, built as values: a software stack on a cluster of levels, and what the ICML 2024 paper did.
 
-Nothing else names them: solver, pricing and checker read the values of :class:`phaze.placement.one.rules.Rules`.
+Nothing else names them: solver, pricing and checker read the values of :class:`phaze.placement.rules.Rules`.
 """
 
 from collections.abc import Sequence
@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from phaze.cost.memory import State, stack_state
 from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.stack import Optimizer, Precision, Stack
-from phaze.placement.one.problem import Choice, Extra, LayerGraph, Problem
-from phaze.placement.one.rules import ONE_F_ONE_B, Family, Rules, icml24_rules, interleaved
+from phaze.placement.layers import LayerGraph
+from phaze.placement.problem import Choice, Extra, Problem
+from phaze.placement.rules import ONE_F_ONE_B, Family, Rules, icml24_rules, interleaved
 
 # Under icml24 memory is counted in bytes of parameters: as many again for gradients, and with Adam for its state.
 PLAIN = State(1.0, 1.0, 0.0)

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from phaze.cost.synchronisation import open_reduction_of_equal_layers_s
-from phaze.placement.cluster_prices import Prices
-from phaze.placement.one.layout import Shape, outermost_level, replicas_by_level
-from phaze.placement.one.problem import Problem
+from phaze.placement.layout import Shape, outermost_level, replicas_by_level
+from phaze.placement.prices import Prices
+from phaze.placement.problem import Problem
 
 Floats = npt.NDArray[np.float64]
 

@@ -7,7 +7,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from phaze.placement.one.problem import Extra, Family, LayerGraph, Problem
+from phaze.placement.layers import LayerGraph
+from phaze.placement.problem import Extra, Problem
+from phaze.placement.rules import Family
 
 Floats = npt.NDArray[np.float64]
 

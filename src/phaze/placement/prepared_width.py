@@ -7,11 +7,13 @@ import numpy as np
 import numpy.typing as npt
 
 from phaze.errors import InputError
+from phaze.placement import stage_kernels
 from phaze.placement.charts import Chart, chart_of
-from phaze.placement.cluster_prices import Prices
-from phaze.placement.one import stage_kernels
-from phaze.placement.one.problem import MODES, ROUNDING, Extra, Family, LayerGraph, Mode, Problem
-from phaze.placement.one.stage_kernels import Room, Saved, StageTable
+from phaze.placement.layers import LayerGraph
+from phaze.placement.prices import Prices
+from phaze.placement.problem import ROUNDING, Extra, Problem
+from phaze.placement.rules import MODES, Family, Mode
+from phaze.placement.stage_kernels import Room, Saved, StageTable
 
 # A table of so many stages takes about half a GB.
 MOST_STAGES = 4_000_000

@@ -9,14 +9,15 @@ from typing import TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from phaze.placement import bottleneck_kernels
+from phaze.placement.batch_end import step_s, synchronisation_s
 from phaze.placement.charts import Chart
-from phaze.placement.cluster_prices import Prices
-from phaze.placement.one import bottleneck_kernels
-from phaze.placement.one.end import step_s, synchronisation_s
-from phaze.placement.one.layout import Shape, replicas_by_level
-from phaze.placement.one.prepare import Width, flying_of, room_of, stages_of, transfers_of, whole_blocks
-from phaze.placement.one.problem import ROUNDING, Family, Problem
-from phaze.placement.one.stage_kernels import StageTable
+from phaze.placement.layout import Shape, replicas_by_level
+from phaze.placement.prepared_width import Width, flying_of, room_of, stages_of, transfers_of, whole_blocks
+from phaze.placement.prices import Prices
+from phaze.placement.problem import ROUNDING, Problem
+from phaze.placement.rules import Family
+from phaze.placement.stage_kernels import StageTable
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

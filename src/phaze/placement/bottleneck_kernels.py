@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numba import njit
 
-from phaze.placement.one.stage_kernels import Room, StageTable
+from phaze.placement.stage_kernels import Room, StageTable
 
 if TYPE_CHECKING:
     from phaze.placement.charts import Chart, Floats, Ints

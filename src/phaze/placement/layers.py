@@ -1,0 +1,118 @@
+"""Layer graphs: the layers of a model at one tensor width with their seconds and bytes, and the edges between them."""
+
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from phaze.errors import InputError
+
+# No second or byte of a layer may reach this, so that no sum or product overflows.
+LARGEST = 1e24
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer at one tensor width, all numbers of one device and one microbatch."""
+
+    id: int
+    forward_s: float
+    backward_s: float
+    parameter_bytes: float
+    activation_bytes: float
+    sharded: bool
+
+    def __post_init__(self) -> None:
+        for name in ("forward_s", "backward_s", "parameter_bytes", "activation_bytes"):
+            if not 0 <= getattr(self, name) < LARGEST:
+                raise InputError(
+                    f"layer {self.id}: {name}",
+                    f"{getattr(self, name)!r} is out of range",
+                    f"it must be at least 0 and below {LARGEST:g}",
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Bytes from the layer at position ``tail`` of a graph to the one at position ``head``."""
+
+    tail: int
+    head: int
+    size_bytes: float
+
+
+@dataclass(frozen=True, slots=True)
+class LayerGraph:
+    """The layers of one tensor width in topological order, ties by id, and the edges between them."""
+
+    width: int
+    layers: tuple[Layer, ...]
+    edges: tuple[Edge, ...]
+
+
+def require_same_layers(graphs: Sequence[LayerGraph]) -> None:
+    """Refuse graphs that are not one model at several widths, each once and ascending."""
+    if not graphs:
+        raise InputError("widths", "there is no tensor width", "give the layers of at least one")
+    widths = [graph.width for graph in graphs]
+    if widths != sorted(set(widths)):
+        raise InputError("widths", f"the widths {widths} are not ascending", "give each once, in order")
+    known = {layer.id for layer in graphs[0].layers}
+    for graph in graphs[1:]:
+        unlike = sorted(known ^ {layer.id for layer in graph.layers})
+        if unlike:
+            raise InputError(
+                f"widths.{graph.width}.layers",
+                f"layer {unlike[0]} is not at both width {graph.width} and width {widths[0]}",
+                "give the same layers at every width",
+            )
+
+
+def layer_graph(
+    width: int, layers: Sequence[Layer], edges: Iterable[tuple[int, int, float]], where: str = "widths"
+) -> LayerGraph:
+    """Sort layers topologically, ties by id; ``edges`` name layers by id. Faults are said with their path."""
+    place = f"{where}.{width}"
+    if width < 1:
+        raise InputError(place, f"width {width} is out of range", "it must be at least 1")
+    if not layers:
+        raise InputError(f"{place}.layers", "there is no layer", "give at least one")
+    by_id = {layer.id: layer for layer in layers}
+    if len(by_id) != len(layers):
+        ids = [layer.id for layer in layers]
+        twice = next(id_ for id_ in ids if ids.count(id_) > 1)
+        raise InputError(f"{place}.layers", f"the id {twice} stands twice", "give every layer its own id")
+    given = list(edges)
+    follows: dict[int, list[int]] = {id_: [] for id_ in by_id}
+    waits = dict.fromkeys(by_id, 0)
+    for index, (tail, head, _) in enumerate(given):
+        for end, name in ((tail, "from"), (head, "to")):
+            if end not in by_id:
+                raise InputError(
+                    f"{place}.edges[{index}].{name}", f"there is no layer {end}", "name a layer of this width"
+                )
+        follows[tail].append(head)
+        waits[head] += 1
+    order = _topological(follows, waits)
+    if len(order) < len(by_id):
+        stuck = min(set(by_id) - set(order))
+        raise InputError(f"{place}.edges", f"the edges run in a cycle through or into layer {stuck}", "remove it")
+    rank = {id_: position for position, id_ in enumerate(order)}
+    return LayerGraph(
+        width,
+        tuple(by_id[id_] for id_ in order),
+        tuple(Edge(*edge) for edge in sorted((rank[tail], rank[head], size) for tail, head, size in given)),
+    )
+
+
+def _topological(follows: dict[int, list[int]], waits: dict[int, int]) -> list[int]:
+    ready = [id_ for id_, count in waits.items() if count == 0]
+    heapq.heapify(ready)
+    order = []
+    while ready:
+        id_ = heapq.heappop(ready)
+        order.append(id_)
+        for after in follows[id_]:
+            waits[after] -= 1
+            if waits[after] == 0:
+                heapq.heappush(ready, after)
+    return order

@@ -1,1 +1,0 @@
-"""One placement problem and its exact solver, for every setting: what replaces the two beside it."""

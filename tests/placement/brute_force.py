@@ -1,0 +1,70 @@
+"""Every plan of a small problem, one after another: the oracle that knows nothing of how a solver searches."""
+
+from collections.abc import Iterator
+from itertools import product
+
+from phaze.placement.layers import LayerGraph
+from phaze.placement.layout import Shape
+from phaze.placement.pipeline import Cut, fits, price
+from phaze.placement.plan import Plan
+from phaze.placement.prices import RingPrices
+from phaze.placement.problem import Problem
+from phaze.placement.rules import Family
+
+
+def _closed(graph: LayerGraph, left: frozenset[int]) -> bool:
+    return all(edge.head in left for edge in graph.edges if edge.tail in left)
+
+
+def _cuts(graph: LayerGraph, left: frozenset[int]) -> Iterator[list[tuple[int, ...]]]:
+    """Every way to cut what is left into stages."""
+    if not left:
+        yield []
+        return
+    members = sorted(left)
+    for code in range(1, 1 << len(members)):
+        stage = frozenset(m for bit, m in enumerate(members) if code >> bit & 1)
+        if _closed(graph, left - stage):
+            for rest in _cuts(graph, left - stage):
+                yield [tuple(graph.layers[i].id for i in sorted(stage)), *rest]
+
+
+def _families(problem: Problem, blocks: list[int], rounds: int) -> Iterator[Family]:
+    """The families that a cut with so many blocks a stage allows, by their definition."""
+    for family in problem.rules.families:
+        whole = all(count > 0 and count % family.chunks == 0 for count in blocks) and rounds % len(blocks) == 0
+        if family.chunks == 1 or whole:
+            yield family
+
+
+def _devices(problem: Problem, graph: LayerGraph, layers: tuple[int, ...]) -> int:
+    split = any(layer.sharded for layer in graph.layers if layer.id in layers)
+    return graph.width if split or not problem.rules.unsplit_stages else 1
+
+
+def every_plan(problem: Problem, simulated: bool = False) -> Iterator[Plan]:
+    """Every plan there is, fitting or not, priced."""
+    for plan, _ in every_family_plan(problem, simulated):
+        yield plan
+
+
+def every_family_plan(problem: Problem, simulated: bool = False) -> Iterator[tuple[Plan, str]]:
+    """The same with the name of each plan's family."""
+    prices = RingPrices(problem.cluster)
+    for graph, extras in zip(problem.graphs, problem.extras, strict=True):
+        block = {layer.id: extra.block for layer, extra in zip(graph.layers, extras, strict=True)}
+        for stages in _cuts(graph, frozenset(range(len(graph.layers)))):
+            choices = [problem.modes(last=i == len(stages) - 1) for i in range(len(stages))]
+            counts = [sum(block[id_] for id_ in layers) for layers in stages]
+            taken = sum(_devices(problem, graph, layers) for layers in stages)
+            replicas = range(1, min(problem.microbatches, problem.devices // taken) + 1)
+            for modes, data in product(product(*choices), replicas):
+                cuts = [Cut(layers, mode) for layers, mode in zip(stages, modes, strict=True)]
+                for family, order in product(_families(problem, counts, problem.rounds(data)), problem.rules.orders):
+                    shape = Shape(graph.width, len(stages), data, order, family.chunks, family.name)
+                    yield price(problem, shape, cuts, prices, simulated), family.name
+
+
+def brute_force(problem: Problem) -> float:
+    """The least batch time over every plan that fits; infinite if none does."""
+    return min((plan.batch_s for plan in every_plan(problem) if fits(problem, plan)), default=float("inf"))

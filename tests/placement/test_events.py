@@ -1,0 +1,90 @@
+"""The events of pipelines against their formulas, and the checker's own run of them against the compiled one."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from phaze.placement import check_events
+from phaze.placement.check_events import events_range, run_events
+from phaze.placement.event_kernels import events, gpipe_events, interleaved_events
+from phaze.placement.rules import GPIPE, ONE_F_ONE_B, Family
+
+SECONDS = st.floats(0.0, 10.0)
+LONGER = st.floats(0.01, 10.0)
+PASSES = st.lists(st.tuples(SECONDS, SECONDS), min_size=1, max_size=8)
+NOTHING = np.empty((2, 0, 0))
+
+
+def formula_s(family: Family, passes: list[tuple[float, float]], rounds: int) -> float:
+    """alpha pace + beta sum T."""
+    pace_s = max(map(sum, passes)) if not family.apart else sum(max(column) for column in zip(*passes, strict=True))
+    return family.alpha(rounds, len(passes)) * pace_s + family.beta * sum(map(sum, passes))
+
+
+@given(PASSES, st.integers(1, 30))
+def test_events_of_gpipe_are_the_formula(passes: list[tuple[float, float]], rounds: int) -> None:
+    forward, backward = np.array(passes).T.copy()
+    starts = np.empty((2, len(passes), rounds))
+    end_s = gpipe_events(forward, backward, rounds, starts)
+    assert end_s == pytest.approx(formula_s(GPIPE, passes, rounds), rel=1e-12, abs=1e-12)
+    assert end_s == pytest.approx((starts[1] + backward[:, None]).max(), abs=1e-12)
+
+
+@given(PASSES, st.integers(1, 40))
+def test_events_of_1f1b_end_between_what_is_proved(passes: list[tuple[float, float]], rounds: int) -> None:
+    forward, backward = np.array(passes).T.copy()
+    end_s, times = events(forward, backward, rounds, NOTHING), forward + backward
+    assert end_s <= (times[0] + (rounds + len(passes) - 2) * times.max()) * (1 + 1e-12)
+    slowest = int(times.argmax())
+    assert end_s >= (rounds * times.max() + times[:slowest].sum()) * (1 - 1e-12)
+    assert end_s >= times.sum() * (1 - 1e-12)
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=9), st.floats(0.1, 10.0), st.integers(1, 40))
+def test_events_of_1f1b_meet_the_formula_when_stages_take_equal_time(
+    shares: list[float], time_s: float, rounds: int
+) -> None:
+    forward = np.array(shares) * time_s
+    passes = list(zip(forward.tolist(), (time_s - forward).tolist(), strict=True))
+    end_s = events(forward, time_s - forward, rounds, NOTHING)
+    assert end_s == pytest.approx(formula_s(ONE_F_ONE_B, passes, rounds), rel=1e-12)
+
+
+@given(st.integers(1, 8), st.integers(1, 6), st.integers(1, 5), LONGER, LONGER)
+def test_events_of_equal_interleaved_stages_end_when_the_formula_says(
+    stages: int, chunks: int, laps: int, forward_s: float, backward_s: float
+) -> None:
+    rounds, both = laps * stages, forward_s + backward_s
+    end_s = interleaved_events(np.full(stages, forward_s), np.full(stages, backward_s), rounds, chunks, NOTHING)
+    assert end_s == pytest.approx(rounds * both + (stages - 1) * both / chunks, rel=1e-9)
+
+
+@given(st.lists(st.tuples(LONGER, LONGER), min_size=1, max_size=6), st.integers(1, 4), st.integers(2, 4))
+def test_events_of_the_checker_are_those_of_the_simulation(
+    passes: list[tuple[float, float]], laps: int, chunks: int
+) -> None:
+    ahead, behind = (np.array(column) for column in zip(*passes, strict=True))
+    rounds = laps * len(passes)
+    assert run_events(passes, rounds, 1, False) == pytest.approx(events(ahead, behind, rounds, NOTHING), rel=1e-12)
+    assert run_events(passes, rounds, 1, True) == pytest.approx(gpipe_events(ahead, behind, rounds, NOTHING), rel=1e-12)
+    end_s = interleaved_events(ahead, behind, rounds, chunks, NOTHING)
+    assert run_events(passes, rounds, chunks, False) == pytest.approx(end_s, rel=1e-12)
+    assert end_s >= rounds * (ahead + behind).max() * (1 - 1e-12)
+
+
+@given(
+    st.lists(st.tuples(LONGER, LONGER), min_size=1, max_size=6),
+    st.integers(1, 4),
+    st.sampled_from([(1, False), (1, True), (2, False), (3, False)]),
+)
+def test_events_too_many_to_run_end_where_it_is_proved(
+    passes: list[tuple[float, float]], laps: int, kind: tuple[int, bool]
+) -> None:
+    rounds = laps * len(passes)
+    end_s = run_events(passes, rounds, *kind)
+    assert events_range(passes, rounds, *kind) == (end_s, end_s)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(check_events, "MOST_EVENTS", 0)
+        least_s, most_s = events_range(passes, rounds, *kind)
+    assert least_s * (1 - 1e-12) <= end_s <= most_s * (1 + 1e-12)

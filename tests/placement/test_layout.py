@@ -1,0 +1,59 @@
+"""Where groups lie in a network of levels, and what a ring or a message between them takes."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from phaze.hardware.cluster import Cluster, Level
+from phaze.hardware.library import load_cluster
+from phaze.placement.answer import document_of
+from phaze.placement.check import objections
+from phaze.placement.layout import Shape, boundary_levels, replicas_by_level
+from phaze.placement.prices import RingPrices
+from phaze.placement.solve import fastest_plan
+from tests.placement.placement_cases import interleaving_problem
+
+TWO = Cluster("two", "two levels", 32, (Level("node", "switch", 8, 10.0, 0.5), Level("net", "switch", 4, 2.0, 1.0)))
+
+
+def test_a_boundary_crosses_the_level_that_holds_both_sides_in_every_replica() -> None:
+    assert boundary_levels(TWO, Shape(4, 2, 4, "pipeline")).tolist() == [0]
+    # Three stages of four devices: the first replica leaves its node after two, the second after one.
+    assert boundary_levels(TWO, Shape(4, 3, 1, "pipeline")).tolist() == [0, 1]
+    assert boundary_levels(TWO, Shape(4, 3, 2, "pipeline")).tolist() == [1, 1]
+    assert boundary_levels(TWO, Shape(1, 4, 2, "data")).tolist() == [0, 0, 0]
+    assert boundary_levels(TWO, Shape(2, 2, 4, "data")).tolist() == [1]
+    assert boundary_levels(TWO, Shape(1, 1, 8, "data")).tolist() == []
+
+
+def test_replicas_meet_where_they_lie() -> None:
+    assert replicas_by_level(TWO, Shape(1, 1, 32, "pipeline")) == (8, 4)
+    assert replicas_by_level(TWO, Shape(2, 1, 16, "pipeline")) == (4, 4)
+    assert replicas_by_level(TWO, Shape(2, 4, 4, "pipeline")) == (1, 4)
+    assert replicas_by_level(TWO, Shape(2, 4, 4, "data")) == (4, 1)
+    assert replicas_by_level(TWO, Shape(1, 1, 1, "pipeline")) == (1, 1)
+
+
+def test_a_named_cluster_serves_its_devices() -> None:
+    levels = load_cluster("selene")
+    assert replicas_by_level(levels, Shape(8, 2, 16, "pipeline")) == (1, 16)
+    assert boundary_levels(levels, Shape(8, 2, 16, "pipeline")).tolist() == [1]
+
+
+def test_levels_may_join_more_devices_than_64_bits_count() -> None:
+    levels = tuple(Level(f"l{i}", "switch", 2**40, 8.0, 0.0) for i in range(3))
+    problem = replace(interleaving_problem(0), cluster=Cluster("vast", "vast", 2**120, levels))
+    plan = fastest_plan(problem)
+    assert plan is not None
+    assert boundary_levels(problem.cluster, Shape(1, 3, 2, "pipeline")).tolist() == [0, 0]
+    assert objections(problem, document_of(plan), RingPrices(problem.cluster)) == []
+
+
+def test_a_ring_leaves_a_node_by_as_many_ways_as_it_has_members_there() -> None:
+    prices = RingPrices(TWO)
+    sizes = np.array([0.0, 32.0])
+    assert prices.all_reduce_s((8, 4), sizes).tolist() == [0.0, 2 * 31 * 1.0 + 2 * 31 / 32 * 32.0 / 10.0]
+    assert prices.all_reduce_s((1, 4), sizes).tolist() == [0.0, 2 * 3 * 1.0 + 2 * 3 / 4 * 32.0 / 2.0]
+    assert prices.all_reduce_s((4, 1), sizes).tolist() == [0.0, 2 * 3 * 0.5 + 2 * 3 / 4 * 32.0 / 10.0]
+    assert prices.all_reduce_s((1, 1), sizes).tolist() == [0.0, 0.0]
+    assert prices.transfer_s(1, sizes).tolist() == [0.0, 1.0 + 16.0]
