@@ -1,5 +1,7 @@
-r"""Compiled: what no plan undercuts where the sum of stage times counts, for every chip; the formulas stand in
-:mod:`phaze.search.shape_bound`, the tables in :mod:`phaze.search.shape_tables`."""
+r"""Compiled: what no plan undercuts where the sum of stage times counts, for every chip.
+
+The formulas stand in :mod:`phaze.search.shape_bound`, the tables in :mod:`phaze.search.shape_tables`.
+"""
 
 from typing import TYPE_CHECKING, NamedTuple
 
