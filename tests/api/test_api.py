@@ -105,6 +105,8 @@ def test_the_other_verbs_answer() -> None:
     assert api.place(ROOT / "examples" / "profile.json").batch_s > 0
     assert api.price(ROOT / "examples" / "run.json")["feasible"]
     assert api.schedule(json.loads((ROOT / "tests/api/operators.json").read_text())).makespan_s == pytest.approx(2.0)
+    block = api.schedule(model="bert-large", chip="tpu-v4", rules="overlap")
+    assert 0 < block.makespan_s < api.estimate(model="bert-large", chip="tpu-v4").time_s and "bert-large" in repr(block)
     assert api.chip("tpu-v4", tensor_cores=16).chip.tensor_cores == 16
     assert "area" in repr(api.chip("tpu-v4"))
     assert "operators" in repr(api.graph("gpt", sizes=GPT)) or "layer" in repr(api.graph("gpt", sizes=GPT))

@@ -70,6 +70,11 @@ def test_a_module_is_a_model_of_a_study_too(tmp_path: Path, monkeypatch: pytest.
     assert swept.points[1]["models"][0]["throughput_per_s"] == run.models[0]["throughput_per_s"]
     compared = phaze.compare(model, chips=["tpu-v4-paper"], settings=settings)
     assert {row["chip"] for row in compared.rows} == {"tpu-v4-paper"} and "own-net" in repr(compared)
+    traced = phaze.api.graph(model, tensor=1, microbatch=4)
+    assert traced.model.microbatch == 4 and traced.model.sequence == 32
+    assert phaze.estimate(model=model, chip="h100", microbatch=4).time_s > 0
+    scheduled = phaze.api.schedule(model=model, chip="h100", pass_="backward")
+    assert scheduled["of"]["model"] == traced.model.name and scheduled.makespan_s > 0 and "backward" in repr(scheduled)
     assert sys.stdout is before, "what ranks in threads print goes aside, and only while they run"
 
 

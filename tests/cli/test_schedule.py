@@ -10,6 +10,11 @@ from typing import Any, Protocol
 
 import pytest
 
+from phaze.evaluate.layers import pass_cost
+from phaze.evaluate.pass_schedule import setting_of
+from phaze.graph.fuse import fuse_layer
+from phaze.graph.zoo import load_model
+
 ROOT = Path(__file__).parent.parent
 OPTIMA = json.loads((ROOT / "schedule" / "optima.json").read_text())
 
@@ -154,3 +159,44 @@ def test_the_same_file_gives_the_same_bytes(tmp_path: Path) -> None:
     ]
     assert outs[0] == outs[1]
     assert outs[0].count(b"\n") == len(paths)
+
+
+def test_a_layer_of_a_model_is_scheduled_pass_by_pass_as_a_plan_counts_it(phaze: Phaze, tmp_path: Path) -> None:
+    asked = ("schedule", "--model", "bert-large", "--chip", "h100", "--tensor", 2, "--microbatch", 4)
+    ran = phaze(*asked, "--json", "--perfetto", tmp_path / "trace.json")
+    assert ran.code == 0, ran.err
+    forward, backward = (json.loads(line) for line in ran.out.splitlines())
+    assert (forward["of"]["pass"], backward["of"]["pass"]) == ("forward", "backward")
+    assert forward["of"]["calls"] == 24 and forward["of"]["tensor"] == 2, "the most repeated layer"
+    assert forward["of"]["attention"] == "fused" and forward["rules"] == "companions", "as the cluster's stack runs it"
+    setting = setting_of("h100", None, None, "calibrated", None)
+    layer = load_model("bert-large", 2, 4, attention="fused").layers[1]
+    costs = pass_cost(fuse_layer(layer, setting.stack.fusion).forward, setting, False)
+    assert forward["makespan_s"] == pytest.approx(costs.device_s)
+    assert {event["ph"] for event in json.loads((tmp_path / "trace.json").read_text())["traceEvents"]} >= {"X"}
+
+    overlapped = json.loads(phaze(*asked, "--rules", "overlap", "--pass", "backward", "--json").out)
+    assert overlapped["makespan_s"] < backward["makespan_s"] and overlapped["rules"] == "overlap"
+    last = json.loads(phaze(*asked, "--layer", "epilogue", "--pass", "forward", "--json").out)
+    assert last["of"]["calls"] == 1 and any("product" in slot["id"] for slot in last["slots"])
+
+
+def test_a_graphs_file_is_scheduled_as_it_was_traced_and_bad_requests_are_one_sentence(
+    phaze: Phaze, tmp_path: Path
+) -> None:
+    path = tmp_path / "graph.json"
+    path.write_text(phaze("graph", "--model", "bert-large", "--tensor", 2, "--sequence", 64, "--json").out)
+    found = json.loads(phaze("schedule", "--model", path, "--chip", "a100-80gb", "--pass", "forward", "--json").out)
+    assert (found["of"]["tensor"], found["of"]["sequence"], found["of"]["attention"]) == (2, 64, "eager")
+    job = ("schedule", "--model", "bert-large", "--chip", "h100")
+    for arguments, said in (
+        (("schedule",), "give either files of operators or --model"),
+        (("schedule", "--model", "bert-large"), "there is no chip"),
+        ((*job, path), "give either files of operators or --model"),
+        ((*job, "--layer", "heed"), "layer of bert-large"),
+        ((*job, "--rules", "overlapp"), "did you mean 'overlap'"),
+        (("schedule", "--model", path, "--chip", "h100", "--tensor", 4), "this graph is of"),
+        ((*job, "--tensor", 0), "at least 1"),
+    ):
+        ran = phaze(*arguments)
+        assert ran.code == 2 and said in ran.err and ran.err.count("\n") == 1, (arguments, ran.err)

@@ -5,7 +5,8 @@ Bad input raises :class:`phaze.errors.InputError`, nothing feasible :class:`phaz
 sentence that the command would print.
 """
 
-from phaze.api.ask import chip, estimate, graph, load, place, plan, price, schedule
+from phaze.api.ask import chip, load, place, plan, price
+from phaze.api.models import estimate, graph, schedule
 from phaze.api.module import Model
 from phaze.api.studies import compare, front, search, sweep
 from phaze.api.values import (

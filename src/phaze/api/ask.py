@@ -3,23 +3,17 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from phaze.api.module import Model
 from phaze.api.values import (
-    Estimated,
-    Graphed,
     Placed,
     Planned,
-    Scheduled,
     Searched,
     Sheeted,
     searched,
 )
-from phaze.cost.estimate import estimate_document, estimate_product, estimate_work, vector_work
-from phaze.cost.mapping import product
-from phaze.cost.work import Work
-from phaze.documents import check, notation_of, parse
+from phaze.documents import notation_of, parse
 from phaze.errors import InfeasibleError, InputError
 from phaze.evaluate.answer import fixed_document, planned_document, shortage_document
 from phaze.evaluate.fixed import fixed_plan
@@ -34,11 +28,8 @@ from phaze.evaluate.run_file import read_run, with_tensor_plan
 from phaze.evaluate.training_run import Budget
 from phaze.export.opened import read_plan
 from phaze.files import read_text
-from phaze.graph import store
-from phaze.graph.ir import Attention
-from phaze.graph.zoo import load_family, load_model
 from phaze.hardware.calibration import Basis
-from phaze.hardware.library import is_path, load_chip
+from phaze.hardware.library import load_chip
 from phaze.hardware.ownership import load_run_terms, load_terms
 from phaze.hardware.sheet import sheet_document, sheet_of
 from phaze.placement.answer import document_of
@@ -47,14 +38,9 @@ from phaze.placement.problem import Choice as Recompute
 from phaze.placement.profile import problem_of
 from phaze.placement.shortage import Shortage
 from phaze.report.chip_sheet import show_sheet
-from phaze.report.estimate_sheet import show_product, show_vector
-from phaze.report.gantt import show_schedule
-from phaze.report.graph_sheet import show_graph
 from phaze.report.plan_sheet import show_answer
 from phaze.report.progress import on_standard_error
 from phaze.report.run_sheet import show_alternatives, show_run
-from phaze.schedule.files import OperatorsFile, load_problem
-from phaze.schedule.solve import solve
 from phaze.search.result_file import read_result
 from phaze.units import parse_batch, parse_length, parse_tokens
 
@@ -167,65 +153,6 @@ def place(profile: Source) -> Placed:
     if isinstance(found, Shortage):
         raise InfeasibleError(found.sentence, dict(document_of(found)))
     return Placed(document_of(found), lambda console: show_answer(console, where, problem, found))
-
-
-def schedule(operators: Source) -> Scheduled:
-    """The least makespan of operators on one chip (``phaze.operators/1``)."""
-    where = "operators" if isinstance(operators, Mapping) else str(operators)
-    problem = check(OperatorsFile, operators, where).value() if isinstance(operators, Mapping) else load_problem(where)
-    found = solve(problem)
-    return Scheduled(found.document(), lambda console: show_schedule(console, where, problem, found))
-
-
-def estimate(
-    *,
-    chip: str,
-    gemm: Sequence[int] | None = None,
-    vector: tuple[str, int] | tuple[str, int, int] | None = None,
-    basis: Basis = "calibrated",
-    load: Literal["alone", "training"] = "alone",
-) -> Estimated:
-    """What one product (batch, m, n, k) or one vector operator (kind, elements, rows) takes on a chip."""
-    if (gemm is None) == (vector is None):
-        raise InputError("estimate", "there must be one operator", "give gemm=(1, 4096, 4096, 4096) or vector")
-    device = load_chip(chip)
-    if gemm is not None:
-        if len(gemm) not in (3, 4):
-            raise InputError("gemm", f"{len(gemm)} sizes", "give (batch, m, n, k) or (m, n, k)")
-        p = product(*(gemm if len(gemm) == 4 else (1, *gemm)))
-        found = estimate_product(p, device, basis, load)
-        return Estimated(estimate_document(found), lambda console: show_product(console, p, found, device))
-    assert vector is not None
-    kind, *counts = vector
-    found = estimate_work(Work("vector", vector=vector_work(kind, *counts)), device, basis, load)
-    title = f"{kind} of {counts[0]:,} elements"
-    return Estimated(estimate_document(found), lambda console: show_vector(console, title, found, device))
-
-
-def graph(
-    model: str,
-    *,
-    tensor: int = 1,
-    microbatch: int = 1,
-    sequence: int | None = None,
-    attention: Attention = "eager",
-    sequence_parallel: bool = False,
-    sizes: Mapping[str, Any] | None = None,
-) -> Graphed:
-    """The operators of a named model, of a family by its sizes, or of a graph's file."""
-    split: dict[str, Any] = {
-        "tensor": tensor,
-        "microbatch": microbatch,
-        "sequence": sequence,
-        "attention": attention,
-        "sequence_parallel": sequence_parallel,
-    }
-    if sizes is not None:
-        found = load_family(model, sizes, **split)
-    else:
-        found = store.load(model) if is_path(model) else load_model(model, **split)
-    document = store.document_of(found)
-    return Graphed(document, lambda console: show_graph(console, document), found)
 
 
 def chip(name: str, **changes: Any) -> Sheeted:

@@ -81,7 +81,10 @@ class Estimated(Shown):
 
     @property
     def time_s(self) -> float:
-        return float(self.document["time_s"])
+        """Of an operator; of a model a forward and a backward pass."""
+        if "time_s" in self.document:
+            return float(self.document["time_s"])
+        return float(self.document["forward_s"]) + float(self.document["backward_s"])
 
 
 @dataclass(frozen=True, slots=True, repr=False)

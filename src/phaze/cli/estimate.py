@@ -68,7 +68,7 @@ def estimate(
         raise InputError("", f"{seen} is asked for", f"give one of {', '.join(asked)}")
     from phaze.hardware.library import load_chip, load_cluster
 
-    constants, loaded = _basis(basis), _load(load)
+    constants, loaded = basis_named(basis), _load(load)
     network = load_cluster(cluster) if cluster is not None else None
     if collective is not None:
         if network is None:
@@ -94,25 +94,19 @@ def _model(
     name: str, at: "tuple[int, int, str | None, Literal['eager', 'fused']]", fresh: bool, progress: "Progress"
 ) -> "Model":
     """A model at a width, microbatch, sequence and kind of attention, traced where it is not built in."""
-    from phaze.graph.supply.point import Point
-    from phaze.graph.supply.supply import supply_of
+    from phaze.graph.supply.rank import Rank, rank_of
     from phaze.units import parse_length
 
     tensor, microbatch, sequence, attention = at
-    for option, count in (("--tensor", tensor), ("--microbatch", microbatch)):
-        if count < 1:
-            raise InputError(option, f"{count} is out of range", "it must be at least 1")
-    progress.step("opening the model")
-    supply = supply_of(name, fresh=fresh)
     asked = None if sequence is None else told("--sequence", sequence, parse_length)
-    point = Point(tensor, microbatch, supply.facts.length(asked), attention, False)
-    for fault in supply.prepare([point], progress.counting("tracing")).values():
-        raise fault
+    progress.step("opening the model")
+    found = rank_of(name, Rank(tensor, microbatch, asked, attention), fresh, progress.counting("tracing"))
     progress.step("costing operators")
-    return supply.model(point)
+    return found
 
 
-def _basis(text: str) -> "Basis":
+def basis_named(text: str) -> "Basis":
+    """The basis of that name."""
     from phaze.hardware.calibration import Basis
 
     for basis in get_args(Basis):

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from phaze.errors import InputError
 from phaze.evaluate.layers import EXACT, Effort, Setting, pass_schedule
+from phaze.evaluate.pass_schedule import name_of
 from phaze.evaluate.ruled_pass import RuledPass, Unit
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model, OperatorGraph
-from phaze.graph.ir import Operator as GraphOperator
 from phaze.hardware.chip import Chip
 from phaze.placement.event_kernels import events, interleaved_events
 from phaze.report.trace import lane_order, lanes
@@ -88,12 +88,6 @@ class Story:
     layer: str
     batch: int
     sequence: int | None = None
-
-
-def name_of(operator: GraphOperator) -> str:
-    """Kind and module of an operator, of a fused one the kinds of its members."""
-    kinds = dict.fromkeys(part.kind for part in operator.parts) or {operator.kind: None}
-    return f"{' + '.join(kinds)}{f' ({operator.module})' if operator.module else ''}"
 
 
 def pipeline_of(plan: Mapping[str, Any], rounds: int) -> Pipeline | None:

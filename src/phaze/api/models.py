@@ -1,0 +1,148 @@
+"""The commands that look into a model, as functions: graph, estimate and schedule."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from phaze.api.module import Model
+from phaze.api.values import Estimated, Graphed, Scheduled
+from phaze.cost.estimate import estimate_document, estimate_product, estimate_work, vector_work
+from phaze.cost.layer import estimate_layers, layers_document
+from phaze.cost.mapping import product
+from phaze.cost.work import Work
+from phaze.documents import check
+from phaze.errors import InputError
+from phaze.evaluate.pass_schedule import Pass, layer_passes, setting_of
+from phaze.graph import ir, store
+from phaze.graph.fuse import Fusion, fuse
+from phaze.graph.ir import Attention
+from phaze.graph.supply.rank import Rank, rank_of
+from phaze.graph.supply.supply import Family, GraphFile, Supply, supply_of
+from phaze.hardware.calibration import Basis
+from phaze.hardware.library import load_chip, load_cluster
+from phaze.report.estimate_sheet import show_layers, show_product, show_vector
+from phaze.report.gantt import show_schedule
+from phaze.report.graph_sheet import show_graph
+from phaze.report.progress import on_standard_error
+from phaze.schedule.files import OperatorsFile, load_problem
+from phaze.schedule.rules import Rules
+from phaze.schedule.solve import Scheduler, solve
+from phaze.units import parse_length
+
+
+def length_of(sequence: int | str | None) -> int | None:
+    """A sequence as a number; ``"32k"`` is a text for one."""
+    try:
+        return parse_length(sequence) if isinstance(sequence, str) else sequence
+    except ValueError as fault:
+        raise InputError("sequence", f"'{sequence}' cannot be used", str(fault)) from None
+
+
+def _rank(supply: Supply, rank: Rank) -> ir.Model:
+    with on_standard_error() as progress:
+        progress.step("opening the model")
+        return rank_of(supply, rank, watch=progress.counting("tracing"))
+
+
+def _supply(model: str | Model, fresh: bool) -> Supply:
+    return model if isinstance(model, Model) else supply_of(model, fresh=fresh)
+
+
+def graph(
+    model: str | Model,
+    *,
+    tensor: int | None = None,
+    microbatch: int | None = None,
+    sequence: int | str | None = None,
+    attention: Attention | None = None,
+    sequence_parallel: bool | None = None,
+    sizes: Mapping[str, Any] | None = None,
+    fusion: Fusion = "none",
+    fresh: bool = False,
+) -> Graphed:
+    """The operators of one rank of a model: a built-in name, ``own.py:build``, a ``config.json``, a graph's file, a
+    :class:`phaze.Model`, or with ``sizes`` a family. ``tensor`` and ``microbatch`` are 1 and attention is eager if
+    nothing is said, of a graph's file as it was traced."""
+    supply = Family(str(model), sizes) if sizes is not None else _supply(model, fresh)
+    rank = Rank(tensor, microbatch, length_of(sequence), attention, sequence_parallel)
+    found = fuse(_rank(supply, rank), fusion)
+    document = store.document_of(found)
+    return Graphed(document, lambda console: show_graph(console, document), found)
+
+
+def estimate(
+    *,
+    chip: str,
+    gemm: Sequence[int] | None = None,
+    vector: tuple[str, int] | tuple[str, int, int] | None = None,
+    model: str | Model | None = None,
+    cluster: str | None = None,
+    tensor: int | None = None,
+    microbatch: int | None = None,
+    sequence: int | str | None = None,
+    attention: Attention | None = None,
+    fusion: Fusion = "none",
+    basis: Basis = "calibrated",
+    load: Literal["alone", "training"] = "alone",
+) -> Estimated:
+    """What one product (batch, m, n, k), one vector operator (kind, elements, rows) or every layer of one rank of a
+    ``model`` takes on a chip; with widths above 1 ``cluster`` says over what its collectives go."""
+    if sum(one is not None for one in (gemm, vector, model)) != 1:
+        raise InputError("estimate", "there must be one operator or model", "give gemm=(m, n, k), vector or model")
+    device = load_chip(chip)
+    if model is not None:
+        rank = _rank(_supply(model, False), Rank(tensor, microbatch, length_of(sequence), attention))
+        traced = fuse(rank, fusion)
+        layers = estimate_layers(traced, device, load_cluster(cluster) if cluster else None, basis, True)
+        title = f"{traced.name}, width {traced.tensor}, microbatch {traced.microbatch}, on {device.name}"
+        return Estimated(layers_document(layers), lambda console: show_layers(console, title, layers))
+    if gemm is not None:
+        if len(gemm) not in (3, 4):
+            raise InputError("gemm", f"{len(gemm)} sizes", "give (batch, m, n, k) or (m, n, k)")
+        p = product(*(gemm if len(gemm) == 4 else (1, *gemm)))
+        found = estimate_product(p, device, basis, load)
+        return Estimated(estimate_document(found), lambda console: show_product(console, p, found, device))
+    assert vector is not None
+    kind, *counts = vector
+    found = estimate_work(Work("vector", vector=vector_work(kind, *counts)), device, basis, load)
+    title = f"{kind} of {counts[0]:,} elements"
+    return Estimated(estimate_document(found), lambda console: show_vector(console, title, found, device))
+
+
+def schedule(
+    operators: str | Path | Mapping[str, Any] | None = None,
+    *,
+    model: str | Model | None = None,
+    chip: str | None = None,
+    layer: str | None = None,
+    pass_: Pass = "forward",
+    cluster: str | None = None,
+    stack: str | None = None,
+    rules: Rules | None = None,
+    tensor: int | None = None,
+    microbatch: int | None = None,
+    sequence: int | str | None = None,
+    attention: Attention | None = None,
+    sequence_parallel: bool | None = None,
+    basis: Basis = "calibrated",
+    scheduler: Scheduler = "exact",
+) -> Scheduled:
+    """The least makespan of operators on one chip (``phaze.operators/1``), or of a pass of a layer of a ``model``, the
+    most repeated one if none is named, under the rules of the stack if none are named."""
+    if (operators is None) == (model is None):
+        raise InputError("schedule", "there must be operators or a model", "give one of them")
+    if operators is not None:
+        where = "operators" if isinstance(operators, Mapping) else str(operators)
+        values = check(OperatorsFile, operators, where) if isinstance(operators, Mapping) else None
+        problem = load_problem(where) if values is None else values.value()
+        found = solve(problem, scheduler)
+        return Scheduled(found.document(), lambda console: show_schedule(console, where, problem, found))
+    if model is None or chip is None:
+        raise InputError("schedule", "there is no chip", "add chip='tpu-v4'")
+    setting, supply = setting_of(chip, cluster, stack, basis, rules), _supply(model, False)
+    kernels = attention or (None if isinstance(supply, GraphFile) else setting.stack.attention)
+    rank = _rank(supply, Rank(tensor, microbatch, length_of(sequence), kernels, sequence_parallel))
+    one = layer_passes(rank, layer, (pass_,), setting)[0]
+    found = solve(one.problem, scheduler)
+    document = {**found.document(), "of": one.of}
+    return Scheduled(document, lambda console: show_schedule(console, one.title, one.shown, found))
