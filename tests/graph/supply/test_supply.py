@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from phaze.errors import InputError
+from phaze.graph.store import document_of
 from phaze.graph.supply import cache as caching
 from phaze.graph.supply import supply as supplying
 from phaze.graph.supply.cache import GraphCache
@@ -102,6 +103,21 @@ def test_why_a_model_has_no_graph_at_a_point_is_kept_too(tmp_path: Path, monkeyp
     assert asked == [2, 1], "a process that was stopped is asked again, a refusal is not"
 
 
+def test_a_kept_graph_is_read_as_it_was_written_and_checked_where_somebody_changed_it(tmp_path: Path) -> None:
+    kept, point = GraphCache(tmp_path), Point(1, 1, 128, "eager", False)
+    known = kept.remember("my.py:build", Facts("my.py:build", 128, None, False, (1,)), [])
+    graph = load_model("bert-large", 1, 1, 128)
+    kept.save(known, point, document_of(graph))
+    assert kept.load(known, point) == graph
+    path = kept.path(known, point)
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace(',"calls":[[0,', ',"calls":[[99,', 1), encoding="utf-8")
+    assert path.read_text(encoding="utf-8") != text and kept.load(known, point) is None
+    path.with_suffix(".sum").unlink()
+    path.write_text(text, encoding="utf-8")
+    assert kept.load(known, point) == graph, "a graph without its digest is checked, and right"
+
+
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("own")
@@ -149,7 +165,7 @@ def test_an_own_model_is_traced_at_every_point_and_then_needs_no_torch(
         file.write_text("{", encoding="utf-8")
     known = kept.known(place)
     assert known is not None and kept.load(known, points[0]) is None, "what cannot be read is traced anew"
-    assert kept.clear() == 4 and not kept.entries()
+    assert kept.clear() == 1 + 2 * 3 and not kept.entries(), "the model's file, three graphs and their digests"
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,14 @@
     models/<digest of the place>.json     what a model is made from (files with their digests, versions) and its facts
     graphs/<key>.json                     phaze.graph/1, key = digest of (model, point), model = digest of all of that;
                                           or why the model has none there
+    graphs/<key>.sum                      SHA-256 of that file, as it was written: it then needs no second check
 
 An entry of ``models`` counts while every file that it names has the digest it names. What cannot be read is traced
 anew. What code reads besides (data files, the environment) is not seen: ``--fresh`` traces anew.
 """
 
 import hashlib
+import json
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +27,7 @@ from phaze.graph import store
 from phaze.graph.ir import Model
 from phaze.graph.supply.point import Facts, Point, facts_of
 
-SCHEMA, REFUSED = "phaze.cached-model/1", "phaze.refused/1"
+SCHEMA, REFUSED, SUM = "phaze.cached-model/1", "phaze.refused/1", ".sum"
 MAKERS = ("torch", "transformers")
 # The longest sequence or widest split that facts may state, and how many widths: far above any model's.
 MOST, MOST_WIDTHS = 1 << 30, 64
@@ -146,29 +148,46 @@ class GraphCache:
         self._write(self._model_file(place), raw)
         return Known(documents.digest(raw), facts)
 
-    def _write(self, path: Path, content: Mapping[str, Any]) -> None:
-        """Keep a file; a cache that cannot be written is no reason to stop."""
+    def _write(self, path: Path, content: Mapping[str, Any], summed: bool = False) -> None:
+        """Keep a file, ``summed`` with its digest beside it; a cache that cannot be written is no reason to stop."""
         try:
+            text = documents.dumps(content) + "\n"
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, documents.dumps(content) + "\n")
+            write_whole(path, text)
+            if summed:
+                write_whole(path.with_suffix(SUM), hashlib.sha256(text.encode()).hexdigest())
         except (OSError, PhazeError):
             return
 
+    def _unchanged(self, path: Path) -> Model | None:
+        """The graph of a file that is as it was written: it was checked then."""
+        try:
+            content, digest = path.read_bytes(), path.with_suffix(SUM).read_text(encoding="ascii")
+            if hashlib.sha256(content).hexdigest() != digest:
+                return None
+            raw = json.loads(content)
+            return store.from_plain(raw) if raw["schema"] == store.SCHEMA else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
     def load(self, known: Known, point: Point) -> Model | None:
         """The graph of a model at a point, if it was kept."""
-        raw = self._read(self.path(known, point))
-        if raw is None:
-            return None
-        try:
-            found = store.model_of(raw, "a cached graph")
-        except PhazeError:
-            return None
+        path = self.path(known, point)
+        found = self._unchanged(path)
+        if found is None:
+            raw = self._read(path)
+            if raw is None:
+                return None
+            try:
+                found = store.model_of(raw, "a cached graph")
+            except PhazeError:
+                return None
         same = found.tensor, found.microbatch, found.sequence, found.attention, found.sequence_parallel
         return found if same == tuple(point.document().values()) else None
 
     def save(self, known: Known, point: Point, graph: Mapping[str, Any]) -> None:
         """Keep the graph of a model at a point."""
-        self._write(self.path(known, point), graph)
+        self._write(self.path(known, point), graph, summed=True)
 
     def refused(self, known: Known, point: Point) -> InputError | None:
         """Why a model has no graph at a point, if that was kept."""
@@ -184,9 +203,9 @@ class GraphCache:
     def _files(self) -> Iterator[tuple[Path, int]]:
         """Every file that is kept, and its bytes; what is no file was put there by somebody else."""
         for part in ("models", "graphs"):
-            for path in sorted((self.folder / part).glob("*.json")):
+            for path in sorted((self.folder / part).glob("*.*")):
                 found = path.lstat()
-                if stat.S_ISREG(found.st_mode):
+                if path.suffix in (".json", SUM) and stat.S_ISREG(found.st_mode):
                     yield path, found.st_size
 
     def entries(self) -> list[Kept]:
@@ -194,6 +213,8 @@ class GraphCache:
         count: dict[str, int] = {}
         size: dict[str, int] = {}
         for path, length in self._files():
+            if path.suffix == SUM:
+                continue
             raw = self._read(path) or {}
             is_graph = path.parent.name == "graphs"
             place = one_line(str(raw.get("name" if is_graph else "place", "what cannot be read")))[:LONGEST]

@@ -163,4 +163,7 @@ class Workshop:
         with self.lock:
             for tracer in self.tracers:
                 tracer.stop()
+            for tracer in self.tracers:
+                if tracer.process is not None:
+                    tracer.process.wait()
             self.tracers.clear()
