@@ -14,6 +14,7 @@ from phaze.search.journal import read_closed, read_evaluated
 from phaze.search.journal_rows import require_closed, require_evaluated
 from phaze.search.papers import STUDY
 from phaze.search.result_file import read_result, require_of_job
+from phaze.study.complete import complete_text
 from phaze.study.load import question_in
 
 
@@ -36,7 +37,7 @@ def run_of(folder: Path) -> Run:
         raise InputError(str(journal), f"it has {len(closed):,} chips of its space", "search again to end it")
     require_closed(journal, closed, evaluated, len(opened))
     require_evaluated(journal, evaluated, job)
-    return Run(job, result, closed, evaluated, study, str(folder))
+    return Run(job, result, closed, evaluated, complete_text(study, question.files), str(folder))
 
 
 def read_plan(path: str) -> tuple[dict[str, Any], str]:
