@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from phaze.cost.mapping import Product, TensorPart, product
-from phaze.cost.parts import tensor_parts
+from phaze.cost.parts import ChipArrays, tensor_parts
 from phaze.cost.products import TensorParts
 from phaze.evaluate.flow import PlacementJob, placed_layers, published_stack
 from phaze.evaluate.flow import placement_problem as problem_of
@@ -20,8 +20,7 @@ from phaze.hardware.library import load_chip, load_cluster
 from phaze.placement.problem import Choice as Recompute
 from phaze.placement.problem import Problem as PlacementProblem
 from phaze.schedule.problem import Problem as ScheduleProblem
-from phaze.search.chips import open_space
-from phaze.search.space import load_space
+from phaze.search.opened import load_space, open_space
 
 CHIP = "tpu-v4-paper"
 DEVICES = 1024
@@ -124,4 +123,7 @@ def shape_product(shape: tuple[int, int, int]) -> Product:
 
 def paper_parts() -> TensorParts:
     """The distinct tensor parts of the paper's 29,360 chips, all cores of each."""
-    return tensor_parts(open_space(load_space("paper")).arrays(), IDEAL, "all_cores")[0]
+    arrays = open_space(load_space("paper")).arrays()
+    if not isinstance(arrays, ChipArrays):
+        raise AssertionError("the paper's chips are made of cores")
+    return tensor_parts(arrays, IDEAL, "all_cores")[0]

@@ -36,11 +36,10 @@ def chips(name: Name = None, space: Space = None, count: CountOnly = False, term
 
 
 def _count(space: str) -> Answer:
-    from phaze.search.keep import chips_of
-    from phaze.search.space import load_space
+    from phaze.search.opened import load_space, open_space
 
     opened = load_space(space)
-    found, sources = chips_of(opened), opened.file.sources
+    found, sources = open_space(opened), opened.file.sources
     document = {"chips": len(found), "tensor_parts": found.tensor_parts(), "vector_parts": found.vector_parts()}
 
     def show(console: "Console") -> None:

@@ -60,7 +60,7 @@ def _stories(run: str) -> "list[Story]":
     from phaze.export.opened import read_plan, run_of
     from phaze.report.page.search_page import tasks_on
     from phaze.report.story import planned, searched
-    from phaze.search.chips import open_space
+    from phaze.search.opened import open_space
 
     if _is_plan(run):
         document, where = read_plan(run)
@@ -78,7 +78,7 @@ def _stories(run: str) -> "list[Story]":
 def _frame(run: str) -> "Frame":
     from phaze.export.frame import chips_frame, stages_frame
     from phaze.export.opened import read_plan, run_of
-    from phaze.search.chips import open_space
+    from phaze.search.opened import open_space
 
     if _is_plan(run):
         return stages_frame(read_plan(run)[0])

@@ -25,7 +25,7 @@ def formats() -> "dict[str, Format]":
     from phaze.hardware.ownership import OWNERSHIP
     from phaze.hardware.silicon.files import ACCELERATOR
     from phaze.hardware.silicon.node_files import NODE
-    from phaze.hardware.silicon.space import CLUSTER_SPACE
+    from phaze.hardware.silicon.space_file import CLUSTER_SPACE
     from phaze.hardware.technology_files import TECHNOLOGY
     from phaze.placement.profile import PROFILE
     from phaze.schedule.files import OPERATORS

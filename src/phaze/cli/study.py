@@ -23,7 +23,7 @@ def check(file: File, settings: Settings = None, fresh: Fresh = False, *, progre
 
     Example: phaze study check examples/quickstart.toml --set objective.kind=energy_delay
     """
-    from phaze.search.keep import kept_of
+    from phaze.search.opened import open_space
     from phaze.search.shortage import no_chip
     from phaze.study.load import job_of, study_of
 
@@ -31,14 +31,14 @@ def check(file: File, settings: Settings = None, fresh: Fresh = False, *, progre
     progress.step("counting the chips of the space")
     checked = study_of(raw, origin.where)
     job = job_of(checked, reader=origin.reader)
-    kept = kept_of(job.space)
-    if not len(kept.chips):
-        raise no_chip(job.space, kept)
+    opened = open_space(job.space)
+    if not len(opened):
+        raise no_chip(opened)
     document = {
         "study": job.name,
         "title": checked.title,
         "digest": job.digest,
-        "chips": len(kept.chips),
+        "chips": len(opened),
         "hbm_bytes": list(job.hbm_bytes),
         "models": [
             {

@@ -49,9 +49,9 @@ def _verified(
 ) -> Verified:
     from phaze.search.baseline import scale_for
     from phaze.search.certificate import certificate_of
-    from phaze.search.chips import open_space
     from phaze.search.folder import JOURNAL
     from phaze.search.journal import read_closed, read_evaluated
+    from phaze.search.opened import open_space
     from phaze.search.papers import STUDY, unlike
     from phaze.search.result import code_digest
     from phaze.search.verify import plain_of
@@ -77,7 +77,7 @@ def _verified(
         wrong = check_rows(plain, closed, evaluated, score)
         if wrong:
             return Verified(wrong)
-        certificate = certificate_of(closed, evaluated, score, job.gap, plain.opened.kept)
+        certificate = certificate_of(closed, evaluated, score, job.gap, plain.opened.left_out)
         wrong = check_result(plain, text, result, answer, (certificate, code))
         if wrong:
             return Verified(wrong)
@@ -102,9 +102,9 @@ def _verified_front(folder: Path, result: dict[str, Any], text: str, sample: tup
     from phaze.front.plain import PlainFront
     from phaze.front.run import job_for, memories_of, scales_for
     from phaze.front.verify import Claim, verified
-    from phaze.search.chips import open_space
     from phaze.search.folder import JOURNAL
     from phaze.search.journal import read_closed, read_evaluated
+    from phaze.search.opened import open_space
     from phaze.search.papers import STUDY, unlike
     from phaze.search.result import code_digest
     from phaze.search.verify import plain_of

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from phaze.hardware.chip import Chip
-from phaze.hardware.ownership import HOURS_PER_YEAR, Ownership, RunTerms, ownership_of
-from phaze.hardware.power import full_rate_power
-from phaze.hardware.technology_files import technology_of
+from phaze.hardware.figures import Making, figures_of, making_of
+from phaze.hardware.ownership import HOURS_PER_YEAR, RunTerms
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +41,16 @@ def _power(chip: Chip, pace: Pace, terms: RunTerms) -> tuple[float | None, str]:
     """Watts of a device in use, without PUE, and where they come from."""
     if pace.power_w is not None:
         return pace.power_w, "the energy of the plan"
-    share, technology = terms.terms.utilisation, technology_of(chip)
+    share, figures = terms.terms.utilisation, figures_of(chip)
     if chip.published.tdp_w is not None:
         return chip.published.tdp_w * share, f"{share:.0%} of the TDP, {chip.published.tdp_w:g} W"
-    if technology is not None:
-        design_w = full_rate_power(technology, chip).design_w
+    if figures is not None:
+        design_w = figures.design_w
         return design_w * share, f"{share:.0%} of the design power, an estimate of {design_w:.0f} W"
     return None, "neither TDP nor technology of the chip is known"
 
 
-def _usd(hours: float, kwh: float | None, chip: Chip, owned: Ownership | None, terms: RunTerms) -> tuple[Any, str]:
+def _usd(hours: float, kwh: float | None, chip: Chip, owned: Making | None, terms: RunTerms) -> tuple[Any, str]:
     """Dollars, and what they are made of."""
     price = terms.price(chip.name)
     if price is not None:
@@ -59,7 +58,7 @@ def _usd(hours: float, kwh: float | None, chip: Chip, owned: Ownership | None, t
     if owned is None or kwh is None:
         return None, "the terms have no price of a device hour, and no technology of the chip is known"
     life_h = terms.terms.lifetime_years * HOURS_PER_YEAR
-    usd = owned.making_usd * hours / life_h + kwh * terms.terms.electricity_usd_per_kwh
+    usd = owned.usd * hours / life_h + kwh * terms.terms.electricity_usd_per_kwh
     return usd, (
         f"manufacturing over {terms.terms.lifetime_years:g} years and electricity at "
         f"{terms.terms.electricity_usd_per_kwh:g} USD a kWh, without margins, hosts and network"
@@ -74,12 +73,11 @@ def training_run(budget: Budget, pace: Pace, chip: Chip) -> dict[str, Any]:
     hours = pace.devices * seconds / 3600.0
     power_w, power_basis = _power(chip, pace, terms)
     kwh = None if power_w is None else hours * power_w / 1e3 * terms.terms.power_usage_effectiveness
-    technology = technology_of(chip)
-    owned = None if technology is None else ownership_of(chip, technology, terms.terms)
+    owned = making_of(chip, terms.terms)
     usd, usd_basis = _usd(hours, kwh, chip, owned, terms)
     embodied = None
     if owned is not None:
-        embodied = owned.embodied_kgco2e * hours / (terms.terms.lifetime_years * HOURS_PER_YEAR)
+        embodied = owned.kgco2e * hours / (terms.terms.lifetime_years * HOURS_PER_YEAR)
     operational = None if kwh is None else kwh * terms.terms.grid_kgco2e_per_kwh
     return {
         "tokens": budget.tokens,

@@ -1,14 +1,12 @@
 """Why not another value of an axis: the certified best of the space among the chips that have it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from phaze import units
 from phaze.errors import InfeasibleError, InputError
 from phaze.explain.question import Question, best_with, gain
-from phaze.search.keep import Kept
-from phaze.search.space import FIELDS, grid_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +32,11 @@ def _value(text: str, where: str) -> float:
 
 def asked_instead(question: Question, text: str) -> tuple[str, float]:
     """The axis and the value of ``vector_cores=64``, checked against the space."""
-    where, grid = f"--instead {text}", grid_of(question.job.space)
+    where, points = f"--instead {text}", question.job.space.axis_points()
     name, equals, said = (part.strip() for part in text.partition("="))
-    if not equals or name not in grid.names:
-        raise InputError(where, "this names no axis of the space and a value", f"axes: {', '.join(grid.names)}")
-    value, axis = _value(said, where), grid.values[grid.names.index(name)]
+    if not equals or name not in points:
+        raise InputError(where, "this names no axis of the space and a value", f"axes: {', '.join(points)}")
+    value, axis = _value(said, where), points[name]
     if not np.isclose(axis.astype(float), value, rtol=1e-9).any():
         allowed = ", ".join(f"{one:.9g}" for one in axis.astype(float)[:20].tolist())
         raise InputError(where, f"{said} is no value of that axis", f"it has {allowed}" + (" ..." * (len(axis) > 20)))
@@ -48,15 +46,13 @@ def asked_instead(question: Question, text: str) -> tuple[str, float]:
 def instead(question: Question, text: str, processes: int) -> Instead:
     """The best of the chips with another value of an axis, searched and certified."""
     name, value = asked_instead(question, text)
-    chips = question.opened.chips
-    column = getattr(chips, dict(zip(FIELDS, chips.__slots__, strict=True))[name]).astype(float)
-    some = chips.taken(np.flatnonzero(np.isclose(column, value, rtol=1e-9)))
-    if not len(some):
+    column = question.opened.axis_values()[name].astype(float)
+    opened = question.opened.taken(np.flatnonzero(np.isclose(column, value, rtol=1e-9)))
+    if not len(opened):
         return Instead(name, value, None, None, -1.0, None)
-    opened = replace(question.opened, kept=Kept(some, 0, 0, 0))
     try:
         best = best_with(question.job, question.scale, processes, opened)
     except InfeasibleError:
         return Instead(name, value, None, None, -1.0, None)
     number = [opened.name(at) for at in range(len(opened))].index(best.name)
-    return Instead(name, value, best.name, float(some.area_mm2[number]), gain(question.score, best.score), best.gap)
+    return Instead(name, value, best.name, float(opened.area_mm2[number]), gain(question.score, best.score), best.gap)

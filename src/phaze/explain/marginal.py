@@ -7,11 +7,12 @@ scores; none is a derivative.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from phaze.errors import InputError
 from phaze.explain.question import Question, best_with, gain, score_on, with_budget
-from phaze.search.changed import chip_with_links, levels_of, with_bandwidths, with_devices
-from phaze.search.keep import area_budget
+from phaze.hardware.silicon.design import changed_chip
+from phaze.search.changed import levels_of, with_bandwidths, with_devices
 
 GIB, GB = 2**30, 1e9
 
@@ -37,14 +38,13 @@ def _on_chip(question: Question) -> list[Resource]:
     shared = chip.global_buffer
 
     def hbm_size(units: float) -> float:
-        size = round(units * GIB)
-        return score_on(job, scale, replace(chip, hbm=replace(chip.hbm, size_bytes=size)))
+        return score_on(job, scale, changed_chip(chip, hbm_bytes=round(units * GIB)))
 
     def hbm_rate(units: float) -> float:
-        return score_on(job, scale, replace(chip, hbm=replace(chip.hbm, bandwidth_bytes_per_s=units * GB)))
+        return score_on(job, scale, changed_chip(chip, hbm_bytes_per_s=units * GB))
 
     def shared_rate(units: float) -> float:
-        return score_on(job, scale, replace(chip, global_buffer=replace(shared, bandwidth_bytes_per_s=units * GB)))
+        return score_on(job, scale, changed_chip(chip, global_bytes_per_s=units * GB))
 
     return [
         ("HBM", "GiB", chip.hbm.size_bytes / GIB, hbm_size),
@@ -61,7 +61,7 @@ def _on_job(question: Question) -> list[Resource]:
     def level_rate(at: int) -> Callable[[float], float | None]:
         def scored(units: float) -> float:
             faster = [*rates[:at], units * GB, *rates[at + 1 :]]
-            chip = chip_with_links(question.chip, units * GB) if levels[at].of_chip else question.chip
+            chip = changed_chip(question.chip, link_bytes_per_s=units * GB) if levels[at].of_chip else question.chip
             return score_on(with_bandwidths(job, faster), scale, chip)
 
         return scored
@@ -86,14 +86,18 @@ def marginals(question: Question, processes: int, tell: Callable[[str], None]) -
             score = scored(now + more)
             if score is not None:
                 found.append(Marginal(name, unit, now, more, gain(question.score, score), question.chip.name))
-    keep = question.job.space.keep
+    limits = question.job.space.limits
     for name, unit, rule, limit in (
-        ("area", "mm2", "most_area", area_budget(question.job.space)),
-        ("power", "W", "most_power", keep.most_power),
-        ("price", "USD", "most_usd", keep.most_usd),
+        ("area", "mm2", "area", question.opened.area_budget()),
+        ("power", "W", "power", limits["power"]),
+        ("price", "USD", "usd", limits["usd"]),
     ):
         for more in () if limit is None else (1.0, limit / 10):
             tell(f"{name}, {more:.3g} {unit} more")
-            best = best_with(with_budget(question.job, rule, (limit or 0.0) + more), question.scale, processes)
+            try:
+                job = with_budget(question.job, rule, (limit or 0.0) + more)
+            except InputError:  # a die beyond a reticle: there is no more to be had
+                continue
+            best = best_with(job, question.scale, processes)
             found.append(Marginal(name, unit, limit or 0.0, more, gain(question.score, best.score), best.name))
     return found

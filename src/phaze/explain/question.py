@@ -15,10 +15,10 @@ from phaze.hardware.chip import Chip
 from phaze.placement.answer import document_of
 from phaze.search.answer import Best, best_of
 from phaze.search.baseline import scale_for
-from phaze.search.chips import SpaceChips, open_space
 from phaze.search.engine import workers
 from phaze.search.folder import RESULT
 from phaze.search.objective import Scale
+from phaze.search.opened import OpenedSpace, open_space
 from phaze.search.plan_words import plan_words
 from phaze.search.reference import value_on
 from phaze.search.result_file import read_result, require_of_job
@@ -29,9 +29,6 @@ from phaze.search.task import Job, tasks_for
 from phaze.search.ways import plan_found, way_names
 from phaze.study.load import question_in
 
-# What names a chip whatever its constants are: two chips with these fields equal are the same choice.
-IDENTITY = ("tensor_cores", "rows", "columns", "vector_cores", "lanes", "global_buffer_bytes")
-
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -39,14 +36,14 @@ class Question:
 
     job: Job
     scale: Scale
-    opened: SpaceChips
+    opened: OpenedSpace
     number: int
     chip: Chip
     score: float
     plans: tuple[str, ...]
 
     @property
-    def identity(self) -> tuple[int, ...]:
+    def identity(self) -> tuple[float, ...]:
         """The fields that make the chip this one."""
         return identity_of(self.opened, self.number)
 
@@ -56,16 +53,16 @@ class Found:
     """The best of a changed space: which chip, its identity, its score, how far it is proved, and its plans."""
 
     name: str
-    identity: tuple[int, ...]
+    identity: tuple[float, ...]
     chip: Chip
     score: float
     gap: float
     plans: tuple[str, ...]
 
 
-def identity_of(opened: SpaceChips, number: int) -> tuple[int, ...]:
-    """The fields of ``IDENTITY`` of one chip."""
-    return tuple(int(getattr(opened.chips, name)[number]) for name in IDENTITY)
+def identity_of(opened: OpenedSpace, number: int) -> tuple[float, ...]:
+    """What names a chip whatever its constants are: two chips that are equal in this are the same choice."""
+    return opened.identity(number)
 
 
 def _plans(state: State, best: Best) -> tuple[str, ...]:
@@ -110,7 +107,7 @@ def score_on(job: Job, scale: Scale, chip: Chip) -> float:
 
 
 def best_with(
-    job: Job, scale: Scale, processes: int, opened: SpaceChips | None = None, shared: Shared | None = None
+    job: Job, scale: Scale, processes: int, opened: OpenedSpace | None = None, shared: Shared | None = None
 ) -> Found:
     """The certified best of a changed job, or of changed chips, measured by the scale of the run."""
     state = search(job, scale, workers(processes), shared=shared, opened=opened)
@@ -123,9 +120,8 @@ def best_with(
 
 
 def with_budget(job: Job, rule: str, most: float) -> Job:
-    """The job with another ``most_area``, ``most_power`` or ``most_usd``."""
-    update = {rule: most} | ({"area_of": None} if rule == "most_area" else {})
-    return replace(job, space=job.space.keeping(**update))
+    """The job with another limit of area, power or usd."""
+    return replace(job, space=job.space.within({rule: most}))
 
 
 def gain(old: float, new: float) -> float:

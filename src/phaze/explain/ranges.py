@@ -14,11 +14,11 @@ worst case is the certified best there.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from phaze.explain.question import Found, Question, best_with, gain, score_on
 from phaze.search.changed import levels_of, with_bandwidths
-from phaze.search.chips import SpaceChips
+from phaze.search.opened import OpenedSpace
 from phaze.search.shared import Shared
 from phaze.search.task import Job
 
@@ -58,21 +58,14 @@ def constants_of(question: Question) -> tuple[str, ...]:
     return (*OF_CHIPS, *(level.name for level in levels_of(question.job, question.chip)))
 
 
-def scaled(question: Question, factors: dict[str, float]) -> tuple[Job, SpaceChips]:
+def scaled(question: Question, factors: dict[str, float]) -> tuple[Job, OpenedSpace]:
     """The job and its chips with constants times their factors; areas and what is in the space stay."""
     job, opened, levels = question.job, question.opened, levels_of(question.job, question.chip)
-    chips, (clock, hbm, shared) = opened.chips, (factors.get(name, 1.0) for name in OF_CHIPS)
+    clock, hbm, shared = (factors.get(name, 1.0) for name in OF_CHIPS)
     links = [factors.get(level.name, 1.0) for level in levels]
-    faster = replace(
-        chips,
-        clock_hz=chips.clock_hz * clock,
-        hbm_bytes_per_s=chips.hbm_bytes_per_s * hbm,
-        global_bytes_per_s=chips.global_bytes_per_s * shared,
-        link_bytes_per_s=chips.link_bytes_per_s * (links[0] if levels[0].of_chip else 1.0),
-    )
     rates = [level.bandwidth_bytes_per_s * factor for level, factor in zip(levels, links, strict=True)]
     changed = job if all(factor == 1.0 for factor in links) else with_bandwidths(job, rates)
-    return changed, replace(opened, kept=replace(opened.kept, chips=faster))
+    return changed, opened.scaled(clock, hbm, shared, links[0] if levels[0].of_chip else 1.0)
 
 
 def _border(best: Callable[[float], Found], same: Callable[[Found], bool], up: bool) -> tuple[float, Found | None]:

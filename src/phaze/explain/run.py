@@ -27,8 +27,8 @@ def explanation(
     tell("neighbours")
     near = [asdict(one) for one in neighbours(question)]
     more = [asdict(one) for one in marginals(question, processes, tell)]
-    keep = question.job.space.keep
-    limits = (("power", keep.most_power), ("price", keep.most_usd))
+    most = question.job.space.limits
+    limits = (("power", most["power"]), ("price", most["usd"]))
     found = {
         "schema": SCHEMA,
         "name": question.job.name,

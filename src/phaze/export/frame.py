@@ -14,41 +14,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.hardware.ownership import load_terms
-from phaze.search.chips import SpaceChips
 from phaze.search.evaluation import Evaluated
 from phaze.search.journal import Closed
-from phaze.search.owned import design_watts, making_usd
+from phaze.search.opened import OpenedSpace
 
 Frame = dict[str, NDArray[Any]]
 
 
 def chips_frame(
-    opened: SpaceChips, closed: Sequence[Closed], evaluated: Sequence[Evaluated], hbm_bytes: int, best: int
+    opened: OpenedSpace, closed: Sequence[Closed], evaluated: Sequence[Evaluated], hbm_bytes: int, best: int
 ) -> Frame:
     """One row for each chip of a space; money is reckoned with ``hbm_bytes`` of HBM."""
-    chips, technology = opened.chips, opened.technology
     score = np.full(len(opened), np.nan)
     for one in evaluated:
         if np.isfinite(one.score) and not one.error:
             score[one.chip] = one.score
     return {
         "chip": np.arange(len(opened)),
-        "tensor_cores": chips.tensor_cores,
-        "rows": chips.rows,
-        "columns": chips.columns,
-        "vector_cores": chips.vector_cores,
-        "lanes": chips.lanes,
-        "global_buffer_bytes": chips.global_buffer_bytes,
-        "global_bytes_per_s": chips.global_bytes_per_s,
-        "hbm_bytes_per_s": chips.hbm_bytes_per_s,
-        "clock_hz": chips.clock_hz,
-        "area_mm2": chips.area_mm2,
-        "tensor_buffer_bytes": chips.tensor_buffer_bytes,
-        "vector_buffer_bytes": chips.vector_buffer_bytes,
-        "link_bytes_per_s": chips.link_bytes_per_s,
-        "design_power_w": design_watts(chips, technology),
-        "making_usd": making_usd(chips, opened.base.silicon.dies, technology.fab, load_terms(), hbm_bytes),
+        **opened.frame(),
+        "design_power_w": opened.design_w(),
+        "making_usd": opened.making_usd(hbm_bytes),
         "closed_by": np.array([one.reason for one in closed]),
         "score_bound": np.array([np.nan if one.bound is None else one.bound for one in closed]),
         "score": score,

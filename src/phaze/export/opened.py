@@ -8,10 +8,10 @@ from phaze.errors import InputError
 from phaze.evaluate.plan_file import require_plan
 from phaze.files import read_text
 from phaze.report.page.search_page import Run
-from phaze.search.chips import open_space
 from phaze.search.folder import JOURNAL, RESULT
 from phaze.search.journal import read_closed, read_evaluated
 from phaze.search.journal_rows import require_closed, require_evaluated
+from phaze.search.opened import open_space
 from phaze.search.papers import STUDY
 from phaze.search.result_file import read_result, require_of_job
 from phaze.study.complete import complete_text

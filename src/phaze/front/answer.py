@@ -19,9 +19,9 @@ from phaze.front.state import FrontState
 from phaze.hardware.cluster import cluster_document
 from phaze.placement.plan import Plan
 from phaze.search.answer import Best, lean
-from phaze.search.chips import SpaceChips
 from phaze.search.evaluation import Evaluated, Ran
 from phaze.search.journal import Closed
+from phaze.search.opened import OpenedSpace
 from phaze.search.plausibility import plausibility_of
 from phaze.search.result import chip_document
 from phaze.search.setting import setting_document
@@ -118,7 +118,7 @@ def model_table(task: ModelTask, way: Way, plan: Plan, dynamic_j: float, static_
 
 def _stated(state: FrontState, design: Design, measures: Measures) -> Stated:
     """A design with the plans of its models, found again."""
-    static_w = state.opened.technology.energy.static_w_per_mm2 * float(state.opened.chips.area_mm2[design.chip])
+    static_w = float(state.opened.static_w()[design.chip])
     found, seconds, joules = [], list[float](), list[float]()
     for model, (task, ran) in enumerate(zip(state.networks.tasks_of(design.chip), design.ran, strict=True)):
         planned = plan_found(state, design.chip, model, ran.way, design.hbm)
@@ -134,12 +134,12 @@ def _stated(state: FrontState, design: Design, measures: Measures) -> Stated:
 
 
 def _point(
-    measures: Measures, opened: SpaceChips, design: Stated, proof: tuple[Metric, Proved] | None
+    measures: Measures, opened: OpenedSpace, design: Stated, proof: tuple[Metric, Proved] | None
 ) -> dict[str, Any]:
     job, asked = measures.job, measures.asked
     return {
         "chip": chip_document(opened, Best(design.chip, design.hbm, 0.0, ()), job.hbm_bytes),
-        "plausibility": plausibility_of(opened, opened.chip(design.chip, job.hbm_bytes[design.hbm])),
+        "plausibility": plausibility_of(opened.chip(design.chip, job.hbm_bytes[design.hbm])),
         "metrics": {
             one.name: shown_value(job, one, float(value))
             for one, value in zip(asked.of, design.values[: len(asked.of)], strict=True)
@@ -185,7 +185,7 @@ def nothing_within(state: FrontState) -> PhazeError:
     return InfeasibleError(sentence, {"schema": SCHEMA, "feasible": False})
 
 
-def _setting(job: Job, opened: SpaceChips, design: Stated) -> dict[str, Any]:
+def _setting(job: Job, opened: OpenedSpace, design: Stated) -> dict[str, Any]:
     """Under what all designs were found, as in the answer of a search; where links are an axis each has its own."""
     chip = opened.chip(design.chip, job.hbm_bytes[design.hbm])
     setting, cluster = setting_document(job, opened, chip), job.cluster_on(chip)
@@ -198,7 +198,7 @@ def _setting(job: Job, opened: SpaceChips, design: Stated) -> dict[str, Any]:
 
 def front_view(
     measures: Measures,
-    opened: SpaceChips,
+    opened: OpenedSpace,
     designs: Sequence[Stated],
     listed: Listed | None,
     proof: tuple[Sequence[Closed], Sequence[Evaluated], str],
@@ -221,7 +221,7 @@ def front_view(
         "units": {one.name: shown_unit(job, one) for one in METRICS if one in asked.of},
         **_setting(job, opened, designs[0]),
         "points": [_point(measures, opened, design, own) for design, own in zip(designs, proved, strict=True)],
-        "certificate": certificate_document(gap, job.gap, closed, evaluated, opened.kept),
+        "certificate": certificate_document(gap, job.gap, closed, evaluated, opened.left_out),
         "study_digest": job.digest,
         "version": __version__,
         "code_digest": code,

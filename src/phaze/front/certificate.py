@@ -20,7 +20,7 @@ anything was left open, failed or was not proved.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +34,6 @@ from phaze.schedule.problem import ROUNDING
 from phaze.search.certificate import digest_of
 from phaze.search.evaluation import Evaluated
 from phaze.search.journal import Closed
-from phaze.search.keep import Kept
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -120,21 +119,20 @@ def proofs(listed: Listed, values: Floats) -> list[Proved]:
     return found
 
 
-def counts_of(closed: Sequence[Closed], kept: Kept) -> dict[str, int]:
+def counts_of(closed: Sequence[Closed], left_out: Mapping[str, int]) -> dict[str, int]:
     """Units by how they were closed; combinations that the space's rules left out."""
     counts = Counter(one.reason for one in closed)
-    left_out = {"area": kept.area, "power": kept.power, "cost": kept.cost}
     return {reason: counts.get(reason, 0) + left_out.get(reason, 0) for reason in REASONS}
 
 
 def certificate_document(
-    gap: float, asked_gap: float, closed: Sequence[Closed], evaluated: Sequence[Evaluated], kept: Kept
+    gap: float, asked_gap: float, closed: Sequence[Closed], evaluated: Sequence[Evaluated], left_out: Mapping[str, int]
 ) -> dict[str, Any]:
     """The certificate of the whole front."""
     return {
         "gap": gap,
         "asked_gap": asked_gap,
-        "closed": counts_of(closed, kept),
+        "closed": counts_of(closed, left_out),
         "units": len(closed),
         "list_digest": digest_of(closed, evaluated),
     }

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.front.metrics import Asked, Metric, known_values
-from phaze.search.chips import SpaceChips
 from phaze.search.objective import Objective, Rates, Scale
+from phaze.search.opened import OpenedSpace
 from phaze.search.rates import rates_of
 from phaze.search.state import TIE
 from phaze.search.task import Job
@@ -81,7 +81,7 @@ class Measures:
 
 
 def measures_of(
-    job: Job, asked: Asked, scales: Sequence[Scale], opened: SpaceChips, memories: Sequence[int]
+    job: Job, asked: Asked, scales: Sequence[Scale], opened: OpenedSpace, memories: Sequence[int]
 ) -> Measures:
     """The measures of a front; ``scales`` by metric of a run."""
     devices, sizes = job.models[0].training.devices, list(job.hbm_bytes)

@@ -20,10 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.errors import InputError, unknown_name
-from phaze.hardware.ownership import load_terms
-from phaze.search.chips import SpaceChips
 from phaze.search.objective import Kind
-from phaze.search.owned import design_watts, making_kgco2e, making_usd
+from phaze.search.opened import OpenedSpace
 
 Floats = NDArray[np.float64]
 MOST = 3
@@ -127,12 +125,10 @@ def asked_of(of: str | Sequence[str], within: Sequence[str] = ()) -> Asked:
     return Asked(found, tuple(limits))
 
 
-def known_values(metric: Metric, opened: SpaceChips, hbm_bytes: Sequence[int]) -> Floats:
+def known_values(metric: Metric, opened: OpenedSpace, hbm_bytes: Sequence[int]) -> Floats:
     """A metric that is known of every chip with each memory, [memories, chips]."""
-    chips, technology = opened.chips, opened.technology
     if metric.name in ("price", "embodied"):
-        making = making_usd if metric.name == "price" else making_kgco2e
-        dies, terms = opened.base.silicon.dies, load_terms()
-        return np.stack([making(chips, dies, technology.fab, terms, size) for size in hbm_bytes])
-    values = chips.area_mm2 if metric.name == "area" else design_watts(chips, technology)
+        making = opened.making_usd if metric.name == "price" else opened.making_kgco2e
+        return np.stack([making(size) for size in hbm_bytes])
+    values = opened.area_mm2 if metric.name == "area" else opened.design_w()
     return np.broadcast_to(values, (len(hbm_bytes), len(opened)))

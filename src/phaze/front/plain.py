@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from phaze.front.answer import shown_value
 from phaze.front.combine import combined
 from phaze.front.metrics import Asked, Metric
-from phaze.hardware.ownership import load_terms, ownership_of
-from phaze.hardware.power import full_rate_power
-from phaze.hardware.technology import chip_areas
+from phaze.hardware.figures import figures_of, making_of
+from phaze.hardware.ownership import load_terms
 from phaze.search.objective import Objective, Scale
 from phaze.search.rates import chip_rates
 from phaze.search.verify import NEAR, Plain
@@ -37,18 +36,17 @@ class PlainFront:
 
     def ways(self, chip: int) -> list[WaysOnChip]:
         """The models on a chip."""
-        value, table = self.plain.opened.chip(chip, self.plain.job.hbm_bytes[-1]), self.plain.opened.technology.energy
+        value, table = self.plain.opened.chip(chip, self.plain.job.hbm_bytes[-1]), self.plain.opened.energy
         return [WaysOnChip(task, value, table) for task in self.plain.networks.tasks_of(chip)]
 
     def known(self, metric: Metric, chip: int, hbm: int) -> float:
         """What is known of a chip with a memory, by the formulas for one chip."""
-        value, technology = self.plain.opened.chip(chip, self.plain.job.hbm_bytes[hbm]), self.plain.opened.technology
-        if metric.name == "area":
-            return float(chip_areas(technology, value).total())
-        if metric.name == "power":
-            return full_rate_power(technology, value).design_w
-        owned = ownership_of(value, technology, load_terms())
-        return owned.making_usd if metric.name == "price" else owned.embodied_kgco2e
+        value = self.plain.opened.chip(chip, self.plain.job.hbm_bytes[hbm])
+        figures, made = figures_of(value), making_of(value, load_terms())
+        if figures is None or made is None:
+            raise AssertionError(f"{value.name}: a chip of a space names a process")
+        known = {"area": figures.area_mm2, "power": figures.design_w, "price": made.usd, "embodied": made.kgco2e}
+        return known[metric.name]
 
     def way_values(self, chip: int, hbm: int, ways: Sequence[tuple[float, float]]) -> Floats:
         """Ways of one model by the seconds and joules of a batch, in every metric of a run [metrics, ways]."""

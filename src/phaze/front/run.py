@@ -17,9 +17,9 @@ from phaze.front.metrics import Asked
 from phaze.front.state import FrontState, front_state
 from phaze.search.baseline import scale_for
 from phaze.search.bound import DUAL
-from phaze.search.chips import open_space
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, after, nothing_in_time
 from phaze.search.objective import Objective, Scale
+from phaze.search.opened import open_space
 from phaze.search.run import Evaluate, Journal, begin, bounds_on, in_process, layer_times_on, open_round
 from phaze.search.task import Job
 
@@ -55,8 +55,7 @@ def scales_for(job: Job, asked: Asked, engine: Evaluate = in_process, deadline: 
 
 def memories_of(job: Job, asked: Asked) -> list[int]:
     """The memories that count: the most is enough where they are free."""
-    count = len(job.hbm_bytes)
-    return list(range(count)) if asked.needs_hbm or job.space.keep.most_usd is not None else [count - 1]
+    return job.memories(asked.needs_hbm)
 
 
 def _order(state: FrontState) -> Integers:

@@ -55,7 +55,7 @@ def _design(front: PlainFront, measures: Measures, point: Mapping[str, Any]) -> 
     hbm = job.hbm_bytes.index(size)
     if not float(plain.rates(number, hbm).rate) < np.inf:
         return "chip: it is too dear with that memory"
-    static_w = plain.opened.technology.energy.static_w_per_mm2 * float(plain.opened.chips.area_mm2[number])
+    static_w = float(plain.opened.static_w()[number])
     tables, seconds, joules, leaner = [], [], [], [hbm > 0 and len(front.memories) == 1]
     for own, said in zip(front.ways(number), point["models"], strict=True):
         way = way_of(own.task, said)

@@ -66,7 +66,7 @@ def best_of(state: State) -> Best | None:
     if not there:
         return None
     least = min(found.score for found in there)
-    area = state.opened.chips.area_mm2
+    area = state.opened.area_mm2
     tied = [found for found in there if found.score <= least * (1 + TIE)]
     smallest = min(area[found.chip] for found in tied)
     tied = [found for found in tied if area[found.chip] == smallest]

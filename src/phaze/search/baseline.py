@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from phaze.errors import InputError
-from phaze.hardware.library import load_chip
 from phaze.search.candidates import with_constants
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, nothing_in_time, within
 from phaze.search.objective import Scale, scale_of
@@ -42,7 +41,7 @@ def scale_for(job: Job, engine: Evaluate = in_process, deadline: Deadline = NEVE
     if objective.mean == "regret":
         return scale_of(objective, weights, sequences, own_bests(job, engine, deadline))
     # On the constants and the links that the space's own chips have: like for like.
-    chip = job.baseline or load_chip(objective.baseline)
+    chip = job.baseline or job.space.chip_named(objective.baseline)
     chip = with_constants(chip, job.space.base)
     try:
         values = within(deadline, lambda: [value_on(task, chip, objective) for task in tasks_for(job, chip)])

@@ -17,7 +17,7 @@ near        = chips within 1 % of the best score: at least those evaluated whose
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -28,7 +28,6 @@ from phaze.documents import compact
 from phaze.search.closed import BATCH, REASONS, STEPS, ClosedChips
 from phaze.search.evaluation import Evaluated
 from phaze.search.journal import Closed
-from phaze.search.keep import Kept
 from phaze.search.state import State
 
 # How near to the best a chip is called as good.
@@ -122,12 +121,12 @@ def _summed(closed: Sequence[Closed], evaluated: Sequence[Evaluated], near: floa
 
 
 def certificate_of(
-    closed: Sequence[Closed], evaluated: Sequence[Evaluated], best: float, asked_gap: float, kept: Kept
+    closed: Sequence[Closed], evaluated: Sequence[Evaluated], best: float, asked_gap: float, left_out: Mapping[str, int]
 ) -> Certificate:
-    """The certificate of a list of closed chips; ``kept`` knows what the space's rules left out."""
+    """The certificate of a list of closed chips; ``left_out``: combinations that the space's rules leave out."""
     sums, reach = _summed(closed, evaluated, best * (1 + WITHIN)), best * (1 + WITHIN)
     reached = max(1, sum(one.score <= reach and not one.error for one in evaluated))
-    lower, left_out = min(sums.least, best), {"area": kept.area, "power": kept.power, "cost": kept.cost}
+    lower = min(sums.least, best)
     by_reason = {reason: sums.counts.get(reason, 0) + left_out.get(reason, 0) for reason in REASONS}
     gap = max(0.0, 1.0 - lower / best)
     near = Near(reached, max(reached, sums.below))

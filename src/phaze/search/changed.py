@@ -27,7 +27,7 @@ def levels_of(job: Job, chip: Chip) -> tuple[NetworkLevel, ...]:
     the innermost level where links are an axis of the space."""
     training = job.models[0].training
     cluster = training.machine.cluster
-    if job.space.axes.links is not None:
+    if job.space.own_links:
         cluster = with_links(cluster, chip.links.bandwidth_bytes_per_s, of_chip=True)
     if training.published:
         return (NetworkLevel("link", cluster.levels[0].bandwidth_bytes_per_s, True),)
@@ -58,8 +58,3 @@ def with_devices(job: Job, devices: int) -> Job | None:
         return replace(job, models=models, cluster=cluster)
     except InfeasibleError:
         return None
-
-
-def chip_with_links(chip: Chip, link_bytes_per_s: float) -> Chip:
-    """The chip with links of another bandwidth."""
-    return replace(chip, links=replace(chip.links, bandwidth_bytes_per_s=link_bytes_per_s))

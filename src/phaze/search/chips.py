@@ -4,7 +4,11 @@ A chip of a space has the base chip's technology; its core buffers feed their ar
 column in and 4 a column out, 6 a lane, each cycle.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from phaze.cost.parts import ChipArrays
 from phaze.hardware.chip import (
@@ -15,9 +19,14 @@ from phaze.hardware.chip import (
     array_feed_bytes_per_cycle,
     lane_feed_bytes_per_cycle,
 )
-from phaze.hardware.technology import Technology
-from phaze.search.keep import Kept, kept_of
-from phaze.search.space import Chips, Space
+from phaze.hardware.ownership import load_terms
+from phaze.hardware.technology import EnergyTable, Technology
+from phaze.search.keep import Kept, Need, area_budget, combinations_at, nearest_chip, refusals
+from phaze.search.owned import design_watts, making_kgco2e, making_usd
+from phaze.search.space import FIELDS, Chips, Space
+from phaze.units import Unit
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +44,143 @@ class SpaceChips:
 
     def __len__(self) -> int:
         return len(self.kept.chips)
+
+    @property
+    def process(self) -> str:
+        return self.technology.name
+
+    @property
+    def energy(self) -> EnergyTable:
+        """The energies of its chips."""
+        return self.technology.energy
+
+    @property
+    def area_mm2(self) -> Floats:
+        return self.chips.area_mm2
+
+    @property
+    def link_bytes_per_s(self) -> Floats:
+        return self.chips.link_bytes_per_s
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """Combinations that each rule leaves out."""
+        return {"area": self.kept.area, "power": self.kept.power, "cost": self.kept.cost}
+
+    def taken(self, index: NDArray[Any]) -> "SpaceChips":
+        """Some of its chips, nothing left out."""
+        return replace(self, kept=Kept(self.chips.taken(index), 0, 0, 0))
+
+    def at(self, numbers: list[int]) -> "SpaceChips":
+        """Combinations by number, whether or not the space keeps them."""
+        return replace(self, kept=Kept(combinations_at(self.space, numbers), 0, 0, 0))
+
+    def refusals(self) -> list[str | None]:
+        """Why the space does not keep each of these combinations, or None where it does."""
+        return refusals(self.space, self.chips)
+
+    def area_budget(self) -> float:
+        """The area that a chip may have, mm2."""
+        return area_budget(self.space)
+
+    def scaled(self, clock: float, hbm: float, shared: float, links: float) -> "SpaceChips":
+        """The same chips with constants times factors; areas and what is in the space stay."""
+        c = self.chips
+        faster = replace(
+            c,
+            clock_hz=c.clock_hz * clock,
+            hbm_bytes_per_s=c.hbm_bytes_per_s * hbm,
+            global_bytes_per_s=c.global_bytes_per_s * shared,
+            link_bytes_per_s=c.link_bytes_per_s * links,
+        )
+        return replace(self, kept=replace(self.kept, chips=faster))
+
+    def need(self) -> Need:
+        """Where there is no chip: the rule that leaves none, and how near the nearest comes."""
+        return nearest_chip(self.space)
+
+    def allowed(self, hbm_bytes: int) -> NDArray[np.bool_]:
+        """Chips that may have that memory: with it they are within the space's price."""
+        most = self.space.keep.most_usd
+        if most is None:
+            return np.ones(len(self), np.bool_)
+        return np.asarray(self.making_usd(hbm_bytes) <= most * (1 + 1e-12))
+
+    def static_w(self) -> Floats:
+        """Watts that every chip draws whatever runs."""
+        return self.technology.energy.static_w_per_mm2 * self.chips.area_mm2
+
+    def design_w(self) -> Floats:
+        """The design power of every chip."""
+        return design_watts(self.chips, self.technology)
+
+    def making_usd(self, hbm_bytes: int) -> Floats:
+        """What making every chip with that memory takes."""
+        return making_usd(self.chips, self.base.silicon.dies, self.technology.fab, load_terms(), hbm_bytes)
+
+    def making_kgco2e(self, hbm_bytes: int) -> Floats:
+        """The same in carbon."""
+        return making_kgco2e(self.chips, self.base.silicon.dies, self.technology.fab, load_terms(), hbm_bytes)
+
+    def tensor_parts(self) -> int:
+        """Different tensor parts."""
+        return self.chips.tensor_parts()
+
+    def vector_parts(self) -> int:
+        """Different vector parts."""
+        return self.chips.vector_parts()
+
+    def identity(self, index: int) -> tuple[float, ...]:
+        """What names a chip whatever its constants are."""
+        c = self.chips
+        own = (c.tensor_cores, c.rows, c.columns, c.vector_cores, c.lanes, c.global_buffer_bytes)
+        return tuple(int(one[index]) for one in own)
+
+    def columns(self) -> list[NDArray[Any]]:
+        """All that tells its chips apart, 8 bytes a value."""
+        return [getattr(self.chips, f.name) for f in fields(self.chips)]
+
+    def described(self) -> list[tuple[str, NDArray[Any], Unit | None]]:
+        """What its chips are made of, for people: name, values, unit."""
+        c = self.chips
+        return [
+            ("tensor cores", c.tensor_cores, None),
+            ("rows", c.rows, None),
+            ("columns", c.columns, None),
+            ("vector cores", c.vector_cores, None),
+            ("lanes", c.lanes, None),
+            ("global buffer", c.global_buffer_bytes, "B"),
+            ("global buffer bandwidth", c.global_bytes_per_s, "B/s"),
+            ("HBM bandwidth", c.hbm_bytes_per_s, "B/s"),
+            ("tensor buffer", c.tensor_buffer_bytes, "B"),
+            ("vector buffer", c.vector_buffer_bytes, "B"),
+            ("links", c.link_bytes_per_s, "B/s"),
+            ("clock", c.clock_hz, "Hz"),
+        ]
+
+    def frame(self) -> dict[str, NDArray[Any]]:
+        """What its chips are made of, as columns of a table."""
+        c = self.chips
+        return {
+            "tensor_cores": c.tensor_cores,
+            "rows": c.rows,
+            "columns": c.columns,
+            "vector_cores": c.vector_cores,
+            "lanes": c.lanes,
+            "global_buffer_bytes": c.global_buffer_bytes,
+            "global_bytes_per_s": c.global_bytes_per_s,
+            "hbm_bytes_per_s": c.hbm_bytes_per_s,
+            "clock_hz": c.clock_hz,
+            "area_mm2": c.area_mm2,
+            "tensor_buffer_bytes": c.tensor_buffer_bytes,
+            "vector_buffer_bytes": c.vector_buffer_bytes,
+            "link_bytes_per_s": c.link_bytes_per_s,
+        }
+
+    def axis_values(self) -> dict[str, NDArray[Any]]:
+        """What every chip has of each axis."""
+        every = {name: getattr(self.chips, f.name) for name, f in zip(FIELDS, fields(self.chips), strict=True)}
+        return {name: every[name] for name in self.space.axis_points()}
 
     def arrays(self) -> ChipArrays:
         """Every chip as arrays."""
@@ -97,8 +243,3 @@ def _mib(size_bytes: int) -> str:
 
 def _kib(size_bytes: int) -> str:
     return f"{int(size_bytes) / 2**10:.9g}"
-
-
-def open_space(space: Space) -> SpaceChips:
-    """The chips of a space, ready."""
-    return SpaceChips(space, space.base, space.technology, kept_of(space))

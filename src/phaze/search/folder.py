@@ -102,7 +102,7 @@ def run_in(
         evaluated, score = list(state.evaluated.values()), answer["objective"]["score"]
         closed = closed_chips(state, score)
         journal.finish(closed)
-        certificate = certificate_of(closed, evaluated, score, job.gap, state.opened.kept)
+        certificate = certificate_of(closed, evaluated, score, job.gap, state.opened.left_out)
         document = result_view(job, answer, certificate, code)
         write_whole(folder / RESULT, written(document))
     return Finished(folder, document, state, best)

@@ -44,8 +44,15 @@ def making_usd(chips: Chips, dies: int, fab: Fab, terms: Terms, hbm_bytes: int) 
 
 def making_kgco2e(chips: Chips, dies: int, fab: Fab, terms: Terms, hbm_bytes: int) -> Floats:
     """The same in carbon."""
-    area = chips.area_mm2 / dies
+    return np.asarray(
+        dies * die_kgco2e(chips.area_mm2 / dies, fab, terms)
+        + hbm_bytes / GB * terms.hbm_kgco2e_per_gb
+        + terms.package_kgco2e
+    )
+
+
+def die_kgco2e(area_mm2: Floats, fab: Fab, terms: Terms) -> Floats:
+    """Carbon of a good die of each area."""
     per_cm2 = terms.fab_grid_kgco2e_per_kwh * fab.energy_kwh_per_cm2
     per_cm2 += fab.gas_kgco2e_per_cm2 + fab.materials_kgco2e_per_cm2
-    die = dies * area / 100 * per_cm2 / _yields(area, fab, terms)
-    return np.asarray(die + hbm_bytes / GB * terms.hbm_kgco2e_per_gb + terms.package_kgco2e)
+    return np.asarray(area_mm2 / 100 * per_cm2 / _yields(area_mm2, fab, terms))

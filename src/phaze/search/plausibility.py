@@ -10,10 +10,8 @@ from types import MappingProxyType
 from typing import Any
 
 from phaze.hardware.chip import Chip
-from phaze.hardware.power import full_rate_power
+from phaze.hardware.figures import figures_of
 from phaze.hardware.shipped import Shipped, ShippedChip, shipped_beside
-from phaze.hardware.technology import chip_areas
-from phaze.search.chips import SpaceChips
 
 # Figures of shipped chips are rounded; a chip that is alike is no warning.
 ALIKE = 1.02
@@ -60,19 +58,20 @@ def _warning(name: str, figure: dict[str, Any]) -> str:
     return f"{said[0]} is {times} ({figure['shipped_chip']}, {least}{said[1]})"
 
 
-def plausibility_of(opened: SpaceChips, chip: Chip) -> dict[str, Any]:
+def plausibility_of(chip: Chip) -> dict[str, Any]:
     """A chip of a space beside shipped ones, and what to be warned of."""
-    technology = opened.technology
-    process, area_mm2 = technology.name, float(chip_areas(technology, chip).total())
-    design_w = full_rate_power(technology, chip).design_w
+    figures = figures_of(chip)
+    if figures is None:
+        raise AssertionError(f"{chip.name}: a chip of a space names a process")
+    process, area_mm2, design_w = figures.process, figures.area_mm2, figures.design_w
     shipped = shipped_beside(process)
-    figures = _figures(chip, area_mm2, design_w, shipped)
-    warnings = [_warning(name, figure) for name, figure in figures.items() if figure["ratio"] > ALIKE]
+    beside = _figures(chip, area_mm2, design_w, shipped)
+    warnings = [_warning(name, figure) for name, figure in beside.items() if figure["ratio"] > ALIKE]
     return {
         "process": process,
         "beside_process": shipped.process,
         "note": shipped.note,
         "reason": shipped.reason,
-        **figures,
+        **beside,
         "warnings": warnings,
     }

@@ -5,12 +5,10 @@ from numpy.typing import NDArray
 
 from phaze.errors import InputError
 from phaze.hardware.chip import Chip
-from phaze.hardware.ownership import HOURS_PER_YEAR, Terms, load_terms, ownership_of
-from phaze.hardware.technology import Technology, chip_areas
-from phaze.hardware.technology_files import technology_of
-from phaze.search.chips import SpaceChips
+from phaze.hardware.figures import figures_of, making_of
+from phaze.hardware.ownership import HOURS_PER_YEAR, Terms, load_terms
 from phaze.search.objective import Objective, Rates
-from phaze.search.owned import making_kgco2e, making_usd
+from phaze.search.opened import OpenedSpace
 
 Floats = NDArray[np.float64]
 J_PER_KWH = 3.6e6
@@ -32,29 +30,23 @@ def _a_second(making: Floats, terms: Terms) -> Floats:
     return making / (terms.lifetime_years * HOURS_PER_YEAR * 3600.0)
 
 
-def _allowed(opened: SpaceChips, technology: Technology, terms: Terms, hbm_bytes: list[int]) -> Floats:
-    """1 where chip and memory are within the space's price, else infinite, [memories, chips]."""
-    most = opened.space.keep.most_usd
-    if most is None:
+def _allowed(opened: OpenedSpace, hbm_bytes: list[int]) -> Floats:
+    """1 where a chip may have a memory, else infinite, [memories, chips]."""
+    if not opened.space.memory_limited:
         return np.broadcast_to(1.0, (len(hbm_bytes), len(opened)))
-    dies = opened.base.silicon.dies
-    usd = np.stack([making_usd(opened.chips, dies, technology.fab, terms, size) for size in hbm_bytes])
-    return np.where(usd <= most * (1 + 1e-12), 1.0, np.inf)
+    return np.where(np.stack([opened.allowed(size) for size in hbm_bytes]), 1.0, np.inf)
 
 
-def rates_of(objective: Objective, opened: SpaceChips, hbm_bytes: list[int], devices: int) -> Rates:
+def rates_of(objective: Objective, opened: OpenedSpace, hbm_bytes: list[int], devices: int) -> Rates:
     """The rates of every memory and chip."""
-    terms, technology, chips = load_terms(), opened.technology, opened.chips
-    allowed = _allowed(opened, technology, terms, hbm_bytes)
+    terms, allowed = load_terms(), _allowed(opened, hbm_bytes)
     weight, delays = _weight(objective, terms), objective.delays
     if objective.kind == "throughput":
         return Rates(allowed, weight, delays)
-    static_w = technology.energy.static_w_per_mm2 * chips.area_mm2
-    rate = np.broadcast_to(devices * static_w * weight, allowed.shape)
+    rate = np.broadcast_to(devices * opened.static_w() * weight, allowed.shape)
     if objective.needs_hbm:
-        making = making_usd if objective.kind == "throughput_per_usd" else making_kgco2e
-        dies = opened.base.silicon.dies
-        made = np.stack([making(chips, dies, technology.fab, terms, size) for size in hbm_bytes])
+        making = opened.making_usd if objective.kind == "throughput_per_usd" else opened.making_kgco2e
+        made = np.stack([making(size) for size in hbm_bytes])
         rate = rate + devices * _a_second(made, terms)
     return Rates(np.asarray(rate * allowed), weight, delays)
 
@@ -64,12 +56,12 @@ def chip_rates(objective: Objective, chip: Chip, devices: int) -> Rates:
     terms, weight = load_terms(), _weight(objective, load_terms())
     if objective.kind == "throughput":
         return Rates(np.asarray(1.0), weight, objective.delays)
-    technology = technology_of(chip)
-    if technology is None:
+    figures = figures_of(chip)
+    if figures is None:
         raise InputError("objective.baseline", f"{chip.name} names no technology", "choose a chip that does")
-    rate = devices * technology.energy.static_w_per_mm2 * float(chip_areas(technology, chip).total()) * weight
-    if objective.needs_hbm:
-        owned = ownership_of(chip, technology, terms)
-        making = owned.making_usd if objective.kind == "throughput_per_usd" else owned.embodied_kgco2e
+    rate = devices * figures.static_w * weight
+    made = making_of(chip, terms) if objective.needs_hbm else None
+    if made is not None:
+        making = made.usd if objective.kind == "throughput_per_usd" else made.kgco2e
         rate += devices * float(_a_second(np.asarray(making), terms))
     return Rates(np.asarray(rate), weight, objective.delays)

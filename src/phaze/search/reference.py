@@ -14,8 +14,8 @@ from phaze.errors import InputError
 from phaze.evaluate.prices import LevelPrices
 from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
+from phaze.hardware.figures import figures_of
 from phaze.hardware.silicon.design import EnergyModel
-from phaze.hardware.technology_files import technology_of
 from phaze.placement.check import objections
 from phaze.placement.plan import Plan
 from phaze.placement.problem import Problem
@@ -63,10 +63,10 @@ class Placed:
 
 def energy_table(chip: Chip) -> EnergyModel:
     """The energies of a chip's technology."""
-    technology = technology_of(chip)
-    if technology is None:
+    figures = figures_of(chip)
+    if figures is None:
         raise InputError("chip", f"{chip.name} names no technology", "choose a chip that does")
-    return technology.energy
+    return figures.energy
 
 
 def prices_of(task: ModelTask) -> LevelPrices:

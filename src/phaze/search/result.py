@@ -17,18 +17,18 @@ from phaze.documents import dumps
 from phaze.evaluate.headroom import memory_left
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import cluster_document as network_document
-from phaze.hardware.ownership import load_terms, ownership_of
-from phaze.hardware.power import full_rate_power
-from phaze.hardware.technology import chip_areas
+from phaze.hardware.figures import figures_of, making_of
+from phaze.hardware.ownership import load_terms
+from phaze.hardware.silicon.design import ClusterDesign
 from phaze.placement.answer import document_of
 from phaze.schedule.solve import Scheduler
 from phaze.search.answer import Best
 from phaze.search.certificate import Certificate
-from phaze.search.chips import SpaceChips
 from phaze.search.energy import COMPONENTS
 from phaze.search.evaluation import ExactLayers, Known, Ran
 from phaze.search.figures import with_figures
 from phaze.search.objective import UNITS, Scale
+from phaze.search.opened import OpenedSpace
 from phaze.search.plausibility import plausibility_of
 from phaze.search.rank_graph import RankGraph
 from phaze.search.rates import chip_rates
@@ -60,10 +60,12 @@ def code_digest() -> str:
     return total.hexdigest()
 
 
-def chip_document(opened: SpaceChips, best: Best, hbm_bytes: Sequence[int]) -> dict[str, Any]:
+def chip_document(opened: OpenedSpace, best: Best, hbm_bytes: Sequence[int]) -> dict[str, Any]:
     """The chip, field by field."""
     chip = opened.chip(best.chip, hbm_bytes[best.hbm])
-    owned = ownership_of(chip, opened.technology, load_terms())
+    figures, made = figures_of(chip), making_of(chip, load_terms())
+    if figures is None or made is None:
+        raise AssertionError(f"{chip.name}: a chip of a space names a process")
     return {
         "number": best.chip,
         "name": chip.name,
@@ -80,11 +82,30 @@ def chip_document(opened: SpaceChips, best: Best, hbm_bytes: Sequence[int]) -> d
         "hbm_bytes_per_s": chip.hbm.bandwidth_bytes_per_s,
         "link_bytes_per_s": chip.links.bandwidth_bytes_per_s,
         "clock_hz": chip.clock_hz,
-        "area_mm2": float(opened.chips.area_mm2[best.chip]),
-        "design_power_w": full_rate_power(opened.technology, chip).design_w,
-        "making_usd": owned.making_usd,
-        "making_kgco2e": owned.embodied_kgco2e,
+        "area_mm2": float(opened.area_mm2[best.chip]),
+        "design_power_w": figures.design_w,
+        "making_usd": made.usd,
+        "making_kgco2e": made.kgco2e,
         "peak_flops": chip.peak_flops,
+        **({} if chip.clusters is None else {"clusters": clusters_document(chip.clusters)}),
+    }
+
+
+def clusters_document(design: ClusterDesign) -> dict[str, Any]:
+    """What a chip of clusters has beside the fields of a chip of cores; ``clock_hz`` is the most that it may run."""
+    chip, own = design.accelerator, design.accelerator.clusters
+    return {
+        "count": own.count,
+        "arrays": own.arrays,
+        "operand_bytes": own.operand_bytes,
+        "register_bytes": own.register_bytes,
+        "port_bytes_per_cycle": own.port_bytes_per_cycle,
+        "global_bytes_per_cycle": chip.global_buffer.bytes_per_cycle,
+        "hbm_stacks": chip.hbm.stacks,
+        "built": chip.built.clusters,
+        "die_mm2": design.die_mm2,
+        "clock_hz": chip.clock_hz,
+        "sustained_w": chip.sustained_w,
     }
 
 
@@ -109,19 +130,19 @@ def model_document(
     task: ModelTask,
     way: Way,
     chip: Chip,
-    opened: SpaceChips,
     known: tuple[Known, bytes] | None = None,
     scheduler: Scheduler = "exact",
 ) -> dict[str, Any]:
     """One model on the chip: its configuration, plan, layers, throughput and energy; ``known`` and ``scheduler`` as of
     layers_on."""
-    technology, graph, training = opened.technology, task.graphs[way.graph], task.training
-    layers = layers_on(task, way.graph, chip, technology.energy, known, scheduler)
-    found = placed_on(task, way, layers, chip.hbm.size_bytes, technology.energy)
+    figures, graph, training = figures_of(chip), task.graphs[way.graph], task.training
+    if figures is None:
+        raise AssertionError(f"{chip.name}: a chip of a space names a process")
+    layers = layers_on(task, way.graph, chip, figures.energy, known, scheduler)
+    found = placed_on(task, way, layers, chip.hbm.size_bytes, figures.energy)
     if found.plan is None:
         raise AssertionError(f"{task.name}: the answer's plan does not fit")
-    static_w = technology.energy.static_w_per_mm2 * float(chip_areas(technology, chip).total())
-    static_j, plan = training.devices * static_w * found.batch_s, document_of(found.plan)
+    static_j, plan = training.devices * figures.static_w * found.batch_s, document_of(found.plan)
     energy_j = found.dynamic_j + static_j
     return {
         "name": task.name,
@@ -177,7 +198,7 @@ def _values(job: Job, chip: Chip, models: Sequence[Mapping[str, Any]]) -> list[f
 def answer_view(
     job: Job,
     scale: Scale,
-    opened: SpaceChips,
+    opened: OpenedSpace,
     tasks: Sequence[ModelTask],
     chosen: tuple[int, int],
     ways: Sequence[Way],
@@ -196,7 +217,7 @@ def answer_view(
     found = [None] * len(ways) if known is None else known
     scheduler: Scheduler = "list" if provisional else "exact"
     models = [
-        with_figures(model_document(task, way, chip, opened, own, scheduler), task, way, chip, job.budget)
+        with_figures(model_document(task, way, chip, own, scheduler), task, way, chip, job.budget)
         for task, way, own in zip(tasks, ways, found, strict=True)
     ]
     values, cluster = _values(job, chip, models), job.cluster_on(chip)
@@ -206,7 +227,7 @@ def answer_view(
         "models": models,
         "objective": objective_document(job, scale, float(scale.score(np.array(values))), values),
         "setting": setting_document(job, opened, chip),
-        "plausibility": plausibility_of(opened, chip),
+        "plausibility": plausibility_of(chip),
         **({"provisional": True} if provisional else {}),
     }
 

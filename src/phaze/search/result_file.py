@@ -9,9 +9,9 @@ from phaze.documents import Count, NonNegative, Positive, check, parse
 from phaze.errors import InputError
 from phaze.evaluate.plan_file import FiguresTable, LeftTable, Loose, Number, PlanTable
 from phaze.files import read_text
-from phaze.search.chips import SpaceChips
 from phaze.search.evaluation import LEAST, MOST
 from phaze.search.folder import RESULT
+from phaze.search.opened import OpenedSpace
 from phaze.search.result import SCHEMA
 from phaze.search.task import Job
 
@@ -149,7 +149,7 @@ def read_result(folder: Path) -> dict[str, Any]:
     return raw
 
 
-def require_of_job(result: dict[str, Any], job: Job, opened: SpaceChips, where: str) -> None:
+def require_of_job(result: dict[str, Any], job: Job, opened: OpenedSpace, where: str) -> None:
     """Refuse an answer that is not of this job: other models, other layers, a chip outside the space."""
     named, wanted = [model["name"] for model in result["models"]], [task.name for task in job.models]
     if named != wanted:

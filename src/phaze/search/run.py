@@ -12,7 +12,7 @@ Chips of a round are merged in order, so neither the number of workers nor an in
 whose evaluation fails keeps its bound in the global bound. Best: least score, ties (to 1e-9) by area, HBM, number.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from phaze.cost.chip_set import ChipSet
 from phaze.schedule.bounds import Bound
 from phaze.search.bound import CHEAP, DUAL, layer_bounds, model_bounds, model_floors, no_floors
-from phaze.search.chips import SpaceChips, open_space
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, after
 from phaze.search.evaluation import Evaluated, Known
 from phaze.search.first_design import better_design, first_bounds, first_design, stop
 from phaze.search.objective import Scale
+from phaze.search.opened import OpenedSpace, open_space
 from phaze.search.rank_graph import CHUNK, GraphTimes, empty_times
 from phaze.search.rates import rates_of
 from phaze.search.shared import Shared
@@ -82,7 +82,7 @@ def _next(state: State, count: int) -> list[int]:
     scores, cut = state.scores(), state.cut
     scores[list(state.evaluated)] = np.inf
     near = np.flatnonzero(np.isfinite(scores) & (scores <= cut))
-    order = np.lexsort((near, state.opened.chips.area_mm2[near], scores[near]))[:count]
+    order = np.lexsort((near, state.opened.area_mm2[near], scores[near]))[:count]
     return [int(chip) for chip in near[order]]
 
 
@@ -118,7 +118,7 @@ def _last_times(state: State, index: Integers) -> list[float]:
 
 def layer_times_on(
     job: Job,
-    opened: SpaceChips,
+    opened: OpenedSpace,
     networks: Networks,
     arrays: ChipSet,
     index: Integers,
@@ -126,7 +126,7 @@ def layer_times_on(
     deadline: Deadline = NEVER,
 ) -> list[list[GraphTimes]]:
     """Bounds on all layers of all models on the chips of ``index``, by model and graph."""
-    energy = opened.technology.energy if job.objective.needs_energy else None
+    energy = opened.energy if job.objective.needs_energy else None
     found: list[list[GraphTimes]] = []
     for model, task in enumerate(job.models):
         found.append([])
@@ -139,6 +139,17 @@ def layer_times_on(
     return found
 
 
+def alike(allowed: NDArray[np.bool_]) -> Iterator[tuple[Integers, Integers]]:
+    """Of [memories, chips]: which memories and which chips have each other; chips that may have none are left out."""
+    if allowed.all():
+        yield np.arange(len(allowed)), np.arange(allowed.shape[1])
+        return
+    kinds, of = np.unique(allowed, axis=1, return_inverse=True)
+    for at in range(kinds.shape[1]):
+        if kinds[:, at].any():
+            yield np.flatnonzero(kinds[:, at]), np.flatnonzero(of.ravel() == at)
+
+
 def bounds_on(
     state: State, index: Integers, times: list[list[GraphTimes]], cuts: list[float], general: bool = False
 ) -> list[Floats]:
@@ -146,10 +157,14 @@ def bounds_on(
     hbm = [state.job.hbm_bytes[at] for at in state.memories]
     found = []
     for model, (task, cut) in enumerate(zip(state.job.models, cuts, strict=True)):
-        whole = np.empty((len(task.ways), len(hbm), len(index)))
+        whole = np.full((len(task.ways), len(hbm), len(index)), np.inf)
         for own, tasks in state.networks.groups(index):
-            some = times[model] if len(own) == len(index) else [t.taken(own) for t in times[model]]
-            whole[:, :, own] = model_bounds(tasks[model], some, hbm, cut, general, state.deadline)
+            for memories, within in alike(np.isfinite(state.rates.rate[state.memories][:, index[own]])):
+                chips = own[within]
+                some = times[model] if len(chips) == len(index) else [t.taken(chips) for t in times[model]]
+                sizes = [hbm[at] for at in memories]
+                found_s = model_bounds(tasks[model], some, sizes, cut, general, state.deadline)
+                whole[np.ix_(np.arange(len(task.ways)), memories, chips)] = found_s
         found.append(whole)
     return found
 
@@ -164,13 +179,13 @@ def keep_times(state: State, shared: Shared | None) -> None:
     if shared is None:
         state.times = work_out(np.arange(len(opened)))
     else:
-        state.times = shared.layer_times(job, opened.chips, work_out)
+        state.times = shared.layer_times(job, opened, work_out)
     state.floors = [model_floors(task, own) for task, own in zip(job.models, state.times, strict=True)]
 
 
 def begin(
     job: Job,
-    opened: SpaceChips,
+    opened: OpenedSpace,
     scale: Scale,
     memories: list[int] | None = None,
     kept: bool = True,
@@ -182,10 +197,8 @@ def begin(
     ``kept``: with the layer times and floors of all chips.
     """
     arrays = opened.arrays()
-    networks = networks_of(job.models, job.space, opened.chips.link_bytes_per_s)
-    limited = job.objective.needs_energy or job.space.keep.most_usd is not None
-    if memories is None:
-        memories = list(range(len(job.hbm_bytes))) if limited else [len(job.hbm_bytes) - 1]
+    networks = networks_of(job.models, job.space, opened.link_bytes_per_s)
+    memories = job.memories(job.objective.needs_energy) if memories is None else memories
     rates = rates_of(job.objective, opened, list(job.hbm_bytes), job.models[0].training.devices)
     nothing = [np.full((len(task.ways), len(memories), len(arrays)), np.inf) for task in job.models]
     known = Known() if shared is None else shared.schedules(job)
@@ -278,7 +291,7 @@ def search(
     journal: Journal | None = None,
     watch: Watch | None = None,
     shared: Shared | None = None,
-    opened: SpaceChips | None = None,
+    opened: OpenedSpace | None = None,
     deadline: Deadline | None = None,
 ) -> State:
     """Run a search to its gap, or to its time limit; the state holds what was found and proved.

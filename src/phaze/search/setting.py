@@ -4,11 +4,11 @@ from typing import Any
 
 from phaze.hardware.chip import Chip
 from phaze.search.candidates import plain_candidates
-from phaze.search.chips import SpaceChips
+from phaze.search.opened import OpenedSpace
 from phaze.search.task import Job, tasks_for
 
 
-def setting_document(job: Job, opened: SpaceChips, chip: Chip) -> dict[str, Any]:
+def setting_document(job: Job, opened: OpenedSpace, chip: Chip) -> dict[str, Any]:
     """What a reader must know to compare the answer with another one; the attention stands with each model."""
     task = tasks_for(job, chip)[0]
     training = task.training
@@ -17,9 +17,9 @@ def setting_document(job: Job, opened: SpaceChips, chip: Chip) -> dict[str, Any]
         "rules": job.rules,
         "devices": training.devices,
         "batch": training.batch,
-        "links": "chip" if job.space.axes.links is not None else "cluster",
+        "links": "chip" if job.space.own_links else "cluster",
         "link_bytes_per_s": training.link_bytes_per_s,
-        "process": opened.technology.name,
+        "process": opened.process,
         "optimizer": training.optimizer,
         "constants": {
             "basis": candidate.trust.basis,

@@ -7,14 +7,14 @@ everything that they depend on.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.search.evaluation import Known
+from phaze.search.opened import OpenedSpace
 from phaze.search.rank_graph import GraphTimes
-from phaze.search.space import Chips
 from phaze.search.task import Job
 
 Integers = NDArray[np.int64]
@@ -37,12 +37,12 @@ def _family(job: Job) -> tuple[object, ...]:
     energy, space = job.objective.needs_energy, job.space
     layers = tuple(tuple(graph.layers for graph in task.graphs) for task in job.models)
     constants = tuple(task.training.constants for task in job.models)
-    return (space.base, space.axes.links is None, layers, constants, energy)
+    return (space.base, space.own_links, layers, constants, energy)
 
 
-def _rows(chips: Chips) -> NDArray[np.void]:
+def _rows(opened: OpenedSpace) -> NDArray[np.void]:
     """A chip as one value that can be sorted and found: all its fields."""
-    columns = [np.ascontiguousarray(getattr(chips, one.name)).view(np.int64) for one in fields(Chips)]
+    columns = [np.ascontiguousarray(column).view(np.int64) for column in opened.columns()]
     table = np.ascontiguousarray(np.stack(columns, axis=1))
     return table.view([("", np.int64)] * table.shape[1]).ravel()
 
@@ -75,9 +75,9 @@ class Shared:
         self.shapes = shapes
         return self.known
 
-    def layer_times(self, job: Job, chips: Chips, work_out: Callable[[Integers], Times]) -> Times:
+    def layer_times(self, job: Job, opened: OpenedSpace, work_out: Callable[[Integers], Times]) -> Times:
         """Bounds on layer times of all chips; ``work_out`` is asked for those that the last search did not have."""
-        family, rows, every = _family(job), _rows(chips), np.arange(len(chips))
+        family, rows, every = _family(job), _rows(opened), np.arange(len(opened))
         if self.rows is None or family != self.family or not len(self.rows):
             times = work_out(every)
         elif np.array_equal(rows, self.rows):

@@ -3,13 +3,10 @@
 import numpy as np
 
 from phaze.errors import InfeasibleError, PhazeError
-from phaze.hardware.ownership import load_terms
 from phaze.placement.shortage import Shortage
-from phaze.search.keep import Kept, nearest_chip
-from phaze.search.owned import making_usd
+from phaze.search.opened import OpenedSpace
 from phaze.search.reference import least_shortage
 from phaze.search.result import SCHEMA
-from phaze.search.space import Space
 from phaze.search.state import State
 from phaze.search.task import Job
 
@@ -17,7 +14,7 @@ from phaze.search.task import Job
 def nothing_found(state: State) -> PhazeError:
     """What to say when no chip of the space was found feasible."""
     if not len(state.opened):
-        return no_chip(state.job.space, state.opened.kept)
+        return no_chip(state.opened)
     faults = [found.error for found in state.evaluated.values() if found.error]
     if faults:
         return PhazeError(f"every chip that was opened failed, the first with {faults[0]}")
@@ -26,12 +23,12 @@ def nothing_found(state: State) -> PhazeError:
     return _no_room(state.job)
 
 
-def no_chip(space: Space, kept: Kept) -> InfeasibleError:
+def no_chip(opened: OpenedSpace) -> InfeasibleError:
     """A space of which its rules leave nothing: what each left out, and what the nearest chip needs."""
-    out = {"area": kept.area, "power": kept.power, "cost": kept.cost}
+    out, name = opened.left_out, opened.space.name
     said = ", ".join(f"{rule} {count:,}" for rule, count in out.items() if count)
-    need = nearest_chip(space)
-    sentence = f"The space {space.name} has no chip: its rules leave out every combination ({said}); {need.sentence}."
+    need = opened.need()
+    sentence = f"The space {name} has no chip: its rules leave out every combination ({said}); {need.sentence}."
     document = {"rule": need.rule, "needed": need.needed, "available": need.available, "unit": need.unit}
     return InfeasibleError(
         sentence, {"schema": SCHEMA, "feasible": False, "left_out": out, "shortage": {**document, "sentence": sentence}}
@@ -39,9 +36,8 @@ def no_chip(space: Space, kept: Kept) -> InfeasibleError:
 
 
 def _too_dear(state: State) -> InfeasibleError:
-    opened, most = state.opened, state.job.space.keep.most_usd
-    fab, dies = opened.technology.fab, opened.base.silicon.dies
-    least = float(making_usd(opened.chips, dies, fab, load_terms(), state.job.hbm_bytes[0]).min())
+    most = state.job.space.limits["usd"]
+    least = float(state.opened.making_usd(state.job.hbm_bytes[0]).min())
     sentence = (
         f"No chip with its HBM costs at most {most:g} USD; the cheapest costs {least:.2f} USD with the least HBM."
     )

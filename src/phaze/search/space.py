@@ -12,8 +12,8 @@ Chips stand in the order of the axes, the last axis running fastest. Combination
 grows with the chips that are kept, not with the combinations.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from importlib.resources import files
 from math import prod
 from typing import Annotated, Any, Literal
 
@@ -21,13 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from phaze import documents
 from phaze.documents import Bytes, Document, Format, Mm2, Positive, Reader, Share, Watts
-from phaze.errors import InputError, unknown_name
+from phaze.errors import InputError
 from phaze.files import read_text
 from phaze.hardware.chip import Chip
 from phaze.hardware.files import Name, Sources, Text
-from phaze.hardware.library import is_path, load_chip
+from phaze.hardware.library import load_chip
 from phaze.hardware.technology import Technology
 from phaze.hardware.technology_files import technology_of
 from phaze.search.axes import AxesTable, real_points, whole_points
@@ -113,6 +112,66 @@ class Space:
             raise InputError(f"{self.name}: base", seen, "choose one that does")
         return technology
 
+    @property
+    def own_links(self) -> bool:
+        """Whether each chip has links of its own, which are then the innermost level of the network."""
+        return self.axes.links is not None
+
+    @property
+    def area_within(self) -> Chip | None:
+        """The chip whose area is the budget, where it is."""
+        return None if self.keep.area_of is None else self.area_chip
+
+    @property
+    def usual_cluster(self) -> str | None:
+        """The cluster of its chips where a study names none; None: as every study has it."""
+        return None
+
+    @property
+    def usual_baseline(self) -> str | None:
+        """The chip that its chips are compared with where a study names none; None: as every study has it."""
+        return None
+
+    @property
+    def memories(self) -> tuple[int, ...] | None:
+        """The memories that its chips have; None: as a study says."""
+        return None
+
+    @property
+    def limits(self) -> Mapping[str, float | None]:
+        """What its chips may take at most: mm2 if not the area of a chip, W, USD."""
+        return {"area": self.keep.most_area, "power": self.keep.most_power, "usd": self.keep.most_usd}
+
+    @property
+    def memory_limited(self) -> bool:
+        """Whether a chip may not have every memory of a job: one may be too dear for it."""
+        return self.keep.most_usd is not None
+
+    def within(self, limits: Mapping[str, float]) -> "Space":
+        """The space under other limits of area, power or usd."""
+        changed: dict[str, Any] = {f"most_{name}": value for name, value in limits.items()}
+        return self.keeping(**changed, **({"area_of": None} if "area" in limits else {}))
+
+    def chip_named(self, text: str, reader: Reader = read_text) -> Chip:
+        """Another chip by name or path, priced as this space's chips are."""
+        return load_chip(text, reader)
+
+    def axis_points(self) -> dict[str, NDArray[Any]]:
+        """The values of each axis, in order."""
+        grid = grid_of(self)
+        return dict(zip(grid.names, grid.values, strict=True))
+
+    def document(self) -> dict[str, Any]:
+        """Everything that its chips depend on but its base and the chip whose area is the budget."""
+        rule, tied = self.file.core_buffers, ("vector_cores", "lanes")
+        return {
+            "name": self.name,
+            "axes": {name: values.tolist() for name, values in self.axis_points().items()},
+            "tied": {name: getattr(self.axes, name) for name in tied if isinstance(getattr(self.axes, name), str)},
+            "core_buffers": None if rule is None else rule.model_dump(),
+            "keep": self.keep.model_dump(exclude={"area_of"}),
+        }
+
     def keeping(self, **changes: Any) -> "Space":
         """The space with other rules of what it keeps."""
         keep = self.keep.model_copy(update=changes)
@@ -171,24 +230,6 @@ FIELDS = (
 
 def _distinct(*columns: Integers) -> int:
     return len(np.unique(np.stack(columns), axis=1).T) if len(columns[0]) else 0
-
-
-def space_names() -> tuple[str, ...]:
-    """The spaces that come along."""
-    folder = files("phaze.search") / "presets" / "spaces"
-    return tuple(sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir()))
-
-
-def load_space(text: str, reader: Reader = read_text) -> Space:
-    """A space by preset name or path."""
-    if is_path(text):
-        return space_from(documents.load(SpaceFile, text, reader), reader)
-    if text not in space_names():
-        raise unknown_name("", "space", text, space_names())
-    source = files("phaze.search") / "presets" / "spaces" / f"{text}.toml"
-    where = f"presets/spaces/{text}.toml"
-    raw = documents.parse(source.read_text(encoding="utf-8"), "toml", where)
-    return space_from(documents.check(SpaceFile, raw, where))
 
 
 @dataclass(frozen=True, slots=True)

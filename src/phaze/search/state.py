@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
 from phaze.hardware.silicon.design import EnergyModel
-from phaze.search.chips import SpaceChips
 from phaze.search.deadline import NEVER, Deadline
 from phaze.search.evaluation import Evaluated, Known, Opened
 from phaze.search.objective import Rates, Scale
+from phaze.search.opened import OpenedSpace
 from phaze.search.rank_graph import CHUNK, GraphTimes
 from phaze.search.slip import Common, Slip, open_slip, opened
 from phaze.search.task import Job, Networks
@@ -47,7 +47,7 @@ class State:
     """
 
     job: Job
-    opened: SpaceChips
+    opened: OpenedSpace
     arrays: ChipSet
     networks: Networks
     scale: Scale
@@ -68,7 +68,7 @@ class State:
     @property
     def energy(self) -> EnergyModel | None:
         """The table of energies, where they count."""
-        return self.opened.technology.energy if self.job.objective.needs_energy else None
+        return self.opened.energy if self.job.objective.needs_energy else None
 
     def values(self, model: int, index: Integers | slice) -> Floats:
         """Bounds on a model's value on some chips, [ways, memories, chips]."""

@@ -19,8 +19,8 @@ from phaze.hardware.cluster import Cluster, links_words, same_links
 from phaze.hardware.stack import Optimizer, Precision
 from phaze.placement.problem import Choice as Recompute
 from phaze.search.objective import Objective
+from phaze.search.opened import AnySpace
 from phaze.search.rank_graph import RankGraph, graph_on
-from phaze.search.space import Space
 
 Rules = Literal["icml24", "cluster"]
 
@@ -109,7 +109,7 @@ class Job:
 
     name: str
     models: tuple[ModelTask, ...]
-    space: Space
+    space: AnySpace
     hbm_bytes: tuple[int, ...]
     objective: Objective
     gap: float
@@ -122,9 +122,14 @@ class Job:
 
     def cluster_on(self, chip: Chip) -> Cluster | None:
         """The cluster of the answer; where links are an axis, its innermost level is as fast as the chip's own."""
-        if self.cluster is None or self.space.axes.links is None:
+        if self.cluster is None or not self.space.own_links:
             return self.cluster
         return with_links(self.cluster, chip.links.bandwidth_bytes_per_s, of_chip=True)
+
+    def memories(self, counted: bool) -> list[int]:
+        """The memories that chips are opened with: all where they count or a chip may not have each, else the most."""
+        count = len(self.hbm_bytes)
+        return list(range(count)) if counted or self.space.memory_limited else [count - 1]
 
     @property
     def rules(self) -> Rules:
@@ -156,7 +161,7 @@ def at_link(task: ModelTask, link_bytes_per_s: float) -> ModelTask:
 def tasks_for(job: Job, chip: Chip, own_links: bool = False) -> tuple[ModelTask, ...]:
     """The job's models as one chip runs them: on its own links where those are an axis of its space, else on the
     cluster's."""
-    if job.space.axes.links is None and not own_links:
+    if not job.space.own_links and not own_links:
         return job.models
     return tuple(at_link(task, chip.links.bandwidth_bytes_per_s) for task in job.models)
 
@@ -180,9 +185,9 @@ class Networks:
                 yield own, tasks
 
 
-def networks_of(models: tuple[ModelTask, ...], space: Space, links: NDArray[np.float64]) -> Networks:
+def networks_of(models: tuple[ModelTask, ...], space: AnySpace, links: NDArray[np.float64]) -> Networks:
     """The networks of chips with these link bandwidths."""
-    if space.axes.links is None:
+    if not space.own_links:
         return Networks((models,), np.broadcast_to(np.int64(0), len(links)))
     values, of = np.unique(links, return_inverse=True)
     return Networks(tuple(tuple(at_link(task, float(link)) for task in models) for link in values), of.astype(np.int64))

@@ -22,18 +22,19 @@ from numpy.typing import NDArray
 from phaze.cost.chip_set import chip_set
 from phaze.evaluate.ruled_pass import RuledPass, Times
 from phaze.hardware.chip import Chip
-from phaze.hardware.ownership import load_terms, ownership_of
+from phaze.hardware.figures import making_of
+from phaze.hardware.ownership import load_terms
 from phaze.hardware.silicon.design import EnergyModel
 from phaze.placement.shortage import something_fits
 from phaze.placement.solve import fastest_plan
 from phaze.schedule.bounds import lower_bound
 from phaze.schedule.order import contract, series
 from phaze.schedule.part import part_of
-from phaze.search.chips import SpaceChips
 from phaze.search.energy import dynamic_floors, layer_floors
 from phaze.search.evaluation import Evaluated
 from phaze.search.journal import Closed
 from phaze.search.objective import Rates, Scale
+from phaze.search.opened import OpenedSpace
 from phaze.search.problem import pattern_of, problem_of
 from phaze.search.rank_graph import GraphTimes, RankGraph, graph_times
 from phaze.search.rates import chip_rates
@@ -51,21 +52,23 @@ class Plain:
 
     job: Job
     scale: Scale
-    opened: SpaceChips
+    opened: OpenedSpace
     networks: Networks
 
     def rates(self, chip: int, hbm: int) -> Rates:
-        """The rates of a chip and memory, by the formulas for one chip; infinite where the memory is too dear."""
-        value, most = self.opened.chip(chip, self.job.hbm_bytes[hbm]), self.job.space.keep.most_usd
+        """The rates of a chip and memory, by the formulas for one chip; infinite where it may not have it."""
+        value, most = self.opened.chip(chip, self.job.hbm_bytes[hbm]), self.job.space.limits["usd"]
         rates = chip_rates(self.job.objective, value, self.job.models[0].training.devices)
-        if most is None or ownership_of(value, self.opened.technology, load_terms()).making_usd <= most * (1 + 1e-12):
-            return rates
-        return replace(rates, rate=np.asarray(np.inf))
+        made = None if most is None else making_of(value, load_terms())
+        dear = most is not None and (made is None or made.usd > most * (1 + 1e-12))
+        # A chip of clusters has the memory of its stacks and no other.
+        other = value.hbm.size_bytes != self.job.hbm_bytes[hbm]
+        return replace(rates, rate=np.asarray(np.inf)) if dear or other else rates
 
     @property
     def energy(self) -> EnergyModel | None:
         """The energies of the space's chips, where they count."""
-        return self.opened.technology.energy if self.job.objective.needs_energy else None
+        return self.opened.energy if self.job.objective.needs_energy else None
 
     def values(self, chip: int, memories: Sequence[int], cut: float = float("inf")) -> list[list[float]]:
         """The models' values on a chip with each of some memories: every pass scheduled, every configuration placed;
@@ -121,14 +124,12 @@ class Plain:
     @property
     def memories(self) -> list[int]:
         """The memories that count: the most is enough where they are free."""
-        count = len(self.job.hbm_bytes)
-        limited = self.job.objective.needs_energy or self.job.space.keep.most_usd is not None
-        return list(range(count)) if limited else [count - 1]
+        return self.job.memories(self.job.objective.needs_energy)
 
 
-def plain_of(job: Job, scale: Scale, opened: SpaceChips) -> Plain:
+def plain_of(job: Job, scale: Scale, opened: OpenedSpace) -> Plain:
     """The plain path, with the models on every link of the space."""
-    return Plain(job, scale, opened, networks_of(job.models, job.space, opened.chips.link_bytes_per_s))
+    return Plain(job, scale, opened, networks_of(job.models, job.space, opened.link_bytes_per_s))
 
 
 def _least_s(one: RuledPass, times: Times) -> Floats:
@@ -184,7 +185,7 @@ def ways_below(plain: Plain, numbers: Sequence[int]) -> list[Below | None]:
     if not plain.job.models[0].training.published:
         return [None] * len(numbers)
     chips = [plain.opened.chip(number, plain.job.hbm_bytes[-1]) for number in numbers]
-    layers = bounded(plain, numbers, chips, plain.opened.technology.energy)
+    layers = bounded(plain, numbers, chips, plain.opened.energy)
 
     def of(number: int, own: Bounded) -> Below:
         def with_memory(hbm_bytes: int) -> list[list[tuple[float, float]]]:

@@ -18,12 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
-from phaze.hardware.ownership import load_terms
 from phaze.search.closed import STEPS
 from phaze.search.evaluation import Evaluated
 from phaze.search.journal import Closed
 from phaze.search.objective import Rates
-from phaze.search.owned import making_usd
 from phaze.search.rank_graph import graph_times
 from phaze.search.rates import rates_of
 from phaze.search.state import TIE
@@ -38,14 +36,11 @@ BATCH = 64
 
 
 def fitting_with(plain: Plain, hbm: int) -> Flags:
-    """For each chip whether every model fits into that memory, and chip and memory are within the space's price."""
+    """For each chip whether every model fits into that memory, and the chip may have it."""
     job, opened, size = plain.job, plain.opened, plain.job.hbm_bytes[hbm]
-    most, dies, fab = job.space.keep.most_usd, opened.base.silicon.dies, opened.technology.fab
     if not all(any(plain.fits(task, way, size) for way in task.ways) for task in job.models):
         return np.zeros(len(opened), np.bool_)
-    if most is None:
-        return np.ones(len(opened), np.bool_)
-    return np.asarray(making_usd(opened.chips, dies, fab, load_terms(), size) <= most * (1 + 1e-12))
+    return opened.allowed(size)
 
 
 def fitting(plain: Plain) -> Flags:

@@ -55,4 +55,4 @@ def plan_found(state: State, chip: int, model: int, way: int, hbm: int) -> WayPl
     again."""
     task, value = state.networks.tasks_of(chip)[model], state.opened.chip(chip, state.job.hbm_bytes[hbm])
     known = (state.known, b"%d %d" % (state.networks.of[chip], model))
-    return WaysOnChip(task, value, state.opened.technology.energy, known).plan(task.ways[way], value.hbm.size_bytes)
+    return WaysOnChip(task, value, state.opened.energy, known).plan(task.ways[way], value.hbm.size_bytes)

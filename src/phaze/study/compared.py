@@ -7,11 +7,11 @@ from typing import Any
 from phaze.errors import InputError
 from phaze.graph.zoo import ZOO
 from phaze.hardware.chip import Chip
-from phaze.hardware.library import load_chip, require_links
+from phaze.hardware.library import require_links
 from phaze.search.candidates import Known, candidates_of, require_basis
-from phaze.search.chips import open_space
 from phaze.search.compare import compare, compare_document
 from phaze.search.folder import RESULT
+from phaze.search.opened import open_space
 from phaze.search.result_file import read_result
 from phaze.search.task import Job
 from phaze.study.load import question_in, question_of, study_of, with_settings
@@ -25,13 +25,13 @@ def _found_chip(folder: str) -> Known:
     if wanted["number"] >= len(opened):
         seen = f"its chip {wanted['number']:,} is none of the {len(opened):,} of its space"
         raise InputError(str(Path(folder) / RESULT), seen, "search again")
-    return Known(opened.chip(wanted["number"], wanted["hbm_bytes"]), space.axes.links is not None)
+    return Known(opened.chip(wanted["number"], wanted["hbm_bytes"]), space.own_links)
 
 
 def _own_chip(name: str, job: Job) -> Chip:
     """A chip by name or path, whose links do not contradict the cluster."""
-    chip = load_chip(name)
-    if job.cluster is not None and job.space.axes.links is None:
+    chip = job.space.chip_named(name)
+    if job.cluster is not None and not job.space.own_links:
         require_links(chip, name, job.cluster, "--chip")
     return chip
 
@@ -49,7 +49,7 @@ def compared(
         raw = with_settings(raw, [f"cost.basis={basis}"])
     job = question_of(study_of(raw, origin.where), reader=origin.reader).job
     common = require_basis(job, basis)
-    base = Known(job.baseline or load_chip(job.objective.baseline))
+    base = Known(job.baseline or job.space.chip_named(job.objective.baseline))
     others = [Known(_own_chip(name, job)) for name in chips] + [_found_chip(folder) for folder in runs]
     rows = compare(job, candidates_of(job, [base, *others], common), _experts(job))
     return compare_document(job, rows, base.chip.name, common)

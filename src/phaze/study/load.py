@@ -11,17 +11,17 @@ from phaze.documents import Reader
 from phaze.errors import InputError
 from phaze.evaluate.training_run import Budget
 from phaze.files import read_text
-from phaze.hardware.library import is_path, load_chip, require_links
+from phaze.hardware.library import is_path, require_links
 from phaze.hardware.ownership import load_run_terms
 from phaze.search.objective import Objective
+from phaze.search.opened import AnySpace, load_space
 from phaze.search.papers import STUDY, Papers, Recorder, reader_of
-from phaze.search.space import Space, load_space
 from phaze.search.task import Job
 from phaze.study.network import states_links
 from phaze.study.places import Origin, origin_of, with_texts
 from phaze.study.problem import graphs_text, problem_text, stated
 from phaze.study.schema import StudyFile
-from phaze.study.settings import model_task, training_of
+from phaze.study.settings import memories_of, model_task, training_of
 
 
 def default_study(model: str) -> dict[str, Any]:
@@ -72,17 +72,11 @@ def study_of(raw: Mapping[str, Any], where: str) -> StudyFile:
     return documents.check(StudyFile, raw, where)
 
 
-def space_of(study: StudyFile, reader: Reader = read_text) -> Space:
+def space_of(study: StudyFile, reader: Reader = read_text) -> AnySpace:
     """The space of a study, within its budget."""
     space, budget = load_space(study.space, reader), study.budget
-    changed: dict[str, Any] = {}
-    if budget.area is not None:
-        changed |= {"area_of": None, "most_area": budget.area}
-    if budget.power is not None:
-        changed["most_power"] = budget.power
-    if budget.usd is not None:
-        changed["most_usd"] = budget.usd
-    return space.keeping(**changed)
+    stated = {"area": budget.area, "power": budget.power, "usd": budget.usd}
+    return space.within({name: most for name, most in stated.items() if most is not None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +116,15 @@ def question_of(study: StudyFile, limit_s: float | None = None, reader: Reader =
             raise InputError(f"models[{at}].model", f"'{table.model}' is not traced yet", "run phaze search STUDY")
     tasks = [model_task(table, study, training, f"models[{at}]", kept) for at, table in tables]
     models, cluster = [[graph.model for graph in task.graphs] for task in tasks], training.machine.cluster
-    baseline = load_chip(goal.baseline, kept)
-    if space.axes.links is None and not states_links(study.cluster, cluster):
+    usual = space.usual_baseline if "baseline" not in goal.model_fields_set else None
+    baseline = space.chip_named(usual or goal.baseline, kept)
+    if not space.own_links and not states_links(study.cluster, cluster):
         require_links(baseline, goal.baseline, cluster, "objective.baseline")
     job = Job(
         study.name,
         tuple(tasks),
         space,
-        tuple(sorted(set(study.hbm))),
+        memories_of(study, space),
         Objective(goal.kind, goal.mean, baseline.name),
         study.search.gap,
         "",

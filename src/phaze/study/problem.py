@@ -17,7 +17,7 @@ from phaze.documents import digest, dumps
 from phaze.graph import store
 from phaze.graph.ir import Model
 from phaze.hardware.ownership import load_terms
-from phaze.search.space import Space, grid_of
+from phaze.search.opened import AnySpace
 from phaze.search.task import Job, ModelTask
 from phaze.study.schema import StudyFile
 
@@ -25,7 +25,6 @@ SCHEMA, GRAPHS = "phaze.problem/1", "phaze.graphs/1"
 # What of a job and a model is not stated field by field: stated otherwise, derived, or no part of the question.
 JOB_APART = ("models", "space", "digest", "limit_s")
 TASK_APART = ("graphs", "prices", "shelf")
-AXES_TIED = ("vector_cores", "lanes")
 
 
 def _plain(value: Any) -> Any:
@@ -41,19 +40,8 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"a problem cannot state a {type(value).__name__}")
 
 
-def _space(space: Space) -> dict[str, Any]:
-    grid, axes, rule = grid_of(space), space.axes, space.file.core_buffers
-    keep = space.keep.model_dump(exclude={"area_of"})
-    within = None if space.keep.area_of is None else space.area_chip
-    return {
-        "name": space.name,
-        "axes": {name: values.tolist() for name, values in zip(grid.names, grid.values, strict=True)},
-        "tied": {name: getattr(axes, name) for name in AXES_TIED if isinstance(getattr(axes, name), str)},
-        "core_buffers": None if rule is None else rule.model_dump(),
-        "keep": keep,
-        "base": _plain(space.base),
-        "area_chip": _plain(within),
-    }
+def _space(space: AnySpace) -> dict[str, Any]:
+    return {**space.document(), "base": _plain(space.base), "area_chip": _plain(space.area_within)}
 
 
 def _model(task: ModelTask, part: str, graphs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

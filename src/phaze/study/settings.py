@@ -2,33 +2,52 @@
 
 from dataclasses import replace
 
+from phaze.cost.chip_set import NO_ONE_CORE
 from phaze.documents import Reader
 from phaze.errors import InputError
 from phaze.evaluate.flow import published_stack
 from phaze.evaluate.headroom import USUAL_HEADROOM
+from phaze.evaluate.layers import Setting
 from phaze.evaluate.machine import Machine
 from phaze.evaluate.request import attentions_of, sequences_of
 from phaze.evaluate.run_file import require_traced
 from phaze.graph import store
 from phaze.graph.ir import Model
 from phaze.graph.zoo import entry_of, load_model
-from phaze.hardware.calibration import IDEAL, constants_of
+from phaze.hardware.calibration import IDEAL
 from phaze.hardware.cluster import Cluster, grown
 from phaze.hardware.library import load_built_stack, load_cluster, require_links
 from phaze.hardware.stack import Precision, Stack, require_priced
 from phaze.placement.problem import Choice as Recompute
+from phaze.schedule.rules import RULE
+from phaze.search.opened import AnySpace
 from phaze.search.rank_graph import block_model, rank_graph
-from phaze.search.space import Space
 from phaze.search.task import ModelTask, Training, task_of
 from phaze.study.network import changed_cluster, states_links
 from phaze.study.schema import ModelTable, StudyFile, TrainingTable
 from phaze.units import Batch
 
 
-def _cluster(study: StudyFile, space: Space, reader: Reader) -> Cluster:
+def _cluster_name(study: StudyFile, space: AnySpace) -> str:
+    """The cluster that a study names, or the one that the space's chips are usually joined by."""
+    usual = space.usual_cluster if "cluster" not in study.training.model_fields_set else None
+    return usual or study.training.cluster
+
+
+def memories_of(study: StudyFile, space: AnySpace) -> tuple[int, ...]:
+    """The memories to choose from, ascending: those of the study, or those that the space's chips have."""
+    if space.memories is None:
+        return tuple(sorted(set(study.hbm)))
+    if "hbm" in study.model_fields_set:
+        seen = f"the chips of {space.name} have the memory of their HBM stacks, which are an axis"
+        raise InputError("hbm", seen, "leave it out")
+    return space.memories
+
+
+def _cluster(study: StudyFile, space: AnySpace, reader: Reader) -> Cluster:
     """The cluster, as large as the job; where links are an axis, its innermost level is a chip's own."""
-    cluster = changed_cluster(load_cluster(study.training.cluster, reader, space.base), study.cluster)
-    if not states_links(study.cluster, cluster) and space.axes.links is None:
+    cluster = changed_cluster(load_cluster(_cluster_name(study, space), reader, space.base), study.cluster)
+    if not states_links(study.cluster, cluster) and not space.own_links:
         require_links(space.base, space.file.base, cluster, "space.base")
     return cluster if study.training.devices is None else grown(cluster, study.training.devices, "training.devices")
 
@@ -39,26 +58,31 @@ def _precision(study: StudyFile, stack: Stack) -> Precision:
     return require_priced(stack.precision, f"the stack {stack.name}: precision")
 
 
-def _stack_training(study: StudyFile, space: Space, reader: Reader) -> Training:
+def _stack_training(study: StudyFile, space: AnySpace, reader: Reader) -> Training:
     """The setting ``cluster``: a software stack on the levels of a network."""
     table, cluster = study.training, _cluster(study, space, reader)
     stack = load_built_stack(table.stack or cluster.stack, reader)
+    if RULE[stack.schedule].one_core and space.base.clusters is not None:
+        raise InputError(f"the stack {stack.name}: schedule", *NO_ONE_CORE)
     machine = Machine(cluster, stack, study.cost.basis or "calibrated", study.cost.residency)
     return Training(
         cluster.devices if table.devices is None else table.devices,
         stated_batch(table.batch),
         table.optimizer or stack.optimizer,
         machine,
-        constants_of(space.base.calibration, machine.basis, "training"),
+        Setting(space.base, cluster, stack, machine.basis).constants,
         precision=_precision(study, stack),
         zero=table.zero,
         headroom=USUAL_HEADROOM if table.headroom is None else table.headroom,
     )
 
 
-def _published_training(study: StudyFile, space: Space, reader: Reader) -> Training:
+def _published_training(study: StudyFile, space: AnySpace, reader: Reader) -> Training:
     """The setting ``icml24``: one flat link, 16-bit SGD or Adam, times without overhead, the published schedules."""
     table = study.training
+    if space.base.clusters is not None:
+        seen = f"the chips of {space.name} are made of clusters, and rules icml24 run operators on single cores"
+        raise InputError("space", seen, 'say rules = "cluster"')
     foreign: dict[str, object] = {
         "training.stack": table.stack,
         "training.precision": table.precision,
@@ -93,7 +117,7 @@ def stated_batch(batch: Batch) -> int:
     return batch if isinstance(batch, int) else 1
 
 
-def training_of(study: StudyFile, space: Space, reader: Reader) -> Training:
+def training_of(study: StudyFile, space: AnySpace, reader: Reader) -> Training:
     """The job that all models of a study have in common, in the setting that it names."""
     build = _stack_training if study.rules == "cluster" else _published_training
     return build(study, space, reader)

@@ -87,6 +87,39 @@ def designed(accelerator: Accelerator, node: Node | None, base_node: Node | None
     return replace(chip_of(accelerator, design.held_hz), technology=accelerator.technology, clusters=design)
 
 
+def changed_chip(
+    chip: Chip,
+    hbm_bytes: int | None = None,
+    hbm_bytes_per_s: float | None = None,
+    global_bytes_per_s: float | None = None,
+    link_bytes_per_s: float | None = None,
+    clock_hz: float | None = None,
+) -> Chip:
+    """The chip with another memory, bandwidth or clock, of cores or of clusters; area and limits stay as they were."""
+    clock, hbm, links = clock_hz or chip.clock_hz, chip.hbm, chip.links
+    size, rate = hbm_bytes or hbm.size_bytes, hbm_bytes_per_s or hbm.bandwidth_bytes_per_s
+    shared_s = global_bytes_per_s or chip.global_buffer.bandwidth_bytes_per_s
+    links_s, design = link_bytes_per_s or links.bandwidth_bytes_per_s, chip.clusters
+    if design is not None:
+        own = design.accelerator
+        width = own.global_buffer.bytes_per_cycle if global_bytes_per_s is None else shared_s / clock
+        own = replace(
+            own,
+            hbm=replace(own.hbm, size_bytes=size, bandwidth_bytes_per_s=rate),
+            global_buffer=replace(own.global_buffer, bytes_per_cycle=width),
+            links=replace(own.links, bandwidth_bytes_per_s=links_s),
+        )
+        shared_s, design = width * clock, replace(design, accelerator=own)
+    return replace(
+        chip,
+        clock_hz=clock,
+        hbm=replace(hbm, size_bytes=size, bandwidth_bytes_per_s=rate),
+        global_buffer=replace(chip.global_buffer, bandwidth_bytes_per_s=shared_s),
+        links=replace(links, bandwidth_bytes_per_s=links_s),
+        clusters=design,
+    )
+
+
 def _node(name: str | None, reader: Reader) -> Node | None:
     """The node that a chip names, where there is one of this model."""
     return load_node(name, reader) if name is not None and (is_path(name) or name in node_names()) else None

@@ -11,6 +11,7 @@ and a chip of the space is one with
 
     least_share most_area <= area,  die <= most_area <= a reticle,   die = max(area, the edge that its stacks need)
     watts at the clock held <= most_w_per_mm2 area                 accepted under sustained_power (power.refusal)
+    price of making it <= most_usd                                 (price.making_columns)
 
 Chips stand in the order of the axes, the last running fastest; combinations are looked at in chunks.
 """
@@ -18,19 +19,17 @@ Chips stand in the order of the axes, the last running fastest; combinations are
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from math import prod
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
 
-from phaze.documents import Bytes, BytesPerSecond, Document, Format, Mm2, Positive, Reader, Share, Watts
+from phaze.documents import Reader
 from phaze.errors import InputError
 from phaze.files import read_text
-from phaze.hardware.files import Name, Sources, Text
 from phaze.hardware.library import preset_names, read
-from phaze.hardware.silicon.area import RETICLE_MM
-from phaze.hardware.silicon.chip import GENERATIONS, Accelerator, Built, Hbm, SerialLinks, port_of
+from phaze.hardware.ownership import load_terms
+from phaze.hardware.silicon.chip import GENERATIONS, Accelerator, Built, Clusters, Hbm, SerialLinks, port_of
 from phaze.hardware.silicon.columns import (
     ChipColumns,
     Flags,
@@ -45,67 +44,14 @@ from phaze.hardware.silicon.columns import (
 from phaze.hardware.silicon.files import load_accelerator
 from phaze.hardware.silicon.node import Node
 from phaze.hardware.silicon.node_files import load_node
+from phaze.hardware.silicon.price import making_columns
+from phaze.hardware.silicon.space_file import AXES, ClusterSpaceFile
 
 KIND = "silicon/spaces"
 SPARES = 12
 """One spare cluster for every dozen in use: GA100 builds 128 of 108, GH100 144 of 132."""
 MOST_COMBINATIONS = 10**8
 CHUNK = 1 << 18
-Whole = Annotated[int, Field(gt=0, le=2**24)]
-Counts = Annotated[list[Whole], Field(min_length=1, max_length=1000)]
-Sizes = Annotated[list[Bytes], Field(min_length=1, max_length=1000)]
-Rates = Annotated[list[BytesPerSecond], Field(min_length=1, max_length=1000)]
-Widths = Annotated[list[Positive], Field(min_length=1, max_length=1000)]
-AXES = (
-    "clusters", "arrays", "rows", "columns", "lanes", "operand_buffer", "registers", "global_buffer", "global_width",
-    "hbm_stacks", "links",
-)  # fmt: skip
-
-
-class ClusterAxesTable(Document):
-    """The values of each axis."""
-
-    clusters: Counts
-    arrays: Annotated[Counts, Field(description="of a cluster")]
-    rows: Counts
-    columns: Counts
-    lanes: Annotated[Counts, Field(description="of a cluster")]
-    operand_buffer: Annotated[Sizes, Field(description="of an array")]
-    registers: Annotated[Sizes, Field(description="of a cluster, half of them for sums")]
-    global_buffer: Sizes
-    global_width: Annotated[Widths, Field(description="bytes a cycle")]
-    hbm_stacks: Counts
-    links: Rates
-
-
-class ClusterKeepTable(Document):
-    """Which combinations are chips; ``sustained_power`` lowers clocks."""
-
-    most_area: Mm2
-    least_share: Share = 0.0
-    sustained_power: Watts
-    most_w_per_mm2: Positive = 1.0
-
-    @model_validator(mode="after")
-    def _one_reticle(self) -> "ClusterKeepTable":
-        if self.most_area > RETICLE_MM[0] * RETICLE_MM[1]:
-            raise ValueError(f"let most_area be at most a reticle, {RETICLE_MM[0] * RETICLE_MM[1]:.0f} mm2")
-        return self
-
-
-class ClusterSpaceFile(Document):
-    """A space of chips of clusters (``phaze.space/2``)."""
-
-    schema_: Annotated[Literal["phaze.space/2"], Field(alias="schema")]
-    name: Name
-    title: Text
-    base: Name
-    axes: ClusterAxesTable
-    keep: ClusterKeepTable
-    sources: Sources = Field(default_factory=dict)
-
-
-CLUSTER_SPACE = Format("phaze.space/2", ClusterSpaceFile, "chips of clusters, with area, power and clock")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +73,7 @@ class ClusterSpace:
 
 @dataclass(frozen=True, slots=True)
 class SpaceColumns:
-    """The chips of a space, and what was left out: how many for area, die edge, power. ``die_mm2`` is the area with
+    """The chips of a space, and how many were left out for area, die edge, power, cost. ``die_mm2`` is the area with
     what stays empty so that the stacks have edge."""
 
     chips: ChipColumns
@@ -141,6 +87,14 @@ class SpaceColumns:
     def __len__(self) -> int:
         return len(self.chips)
 
+    def taken(self, index: NDArray[Any]) -> "SpaceColumns":
+        """The chips of ``index``, nothing left out."""
+        area, die, held, watts = (one[index] for one in (self.area_mm2, self.die_mm2, self.held_hz, self.power_w))
+        return SpaceColumns(self.chips.taken(index), area, die, held, watts, len(index), NOTHING_LEFT_OUT)
+
+
+NOTHING_LEFT_OUT = {"area": 0, "edge": 0, "power": 0, "cost": 0}
+
 
 def cluster_space_names() -> tuple[str, ...]:
     """The bundled spaces."""
@@ -149,7 +103,11 @@ def cluster_space_names() -> tuple[str, ...]:
 
 def load_cluster_space(text: str, reader: Reader = read_text) -> ClusterSpace:
     """A space by preset name or path."""
-    file = read(ClusterSpaceFile, KIND, text, reader)
+    return cluster_space_of(read(ClusterSpaceFile, KIND, text, reader), reader)
+
+
+def cluster_space_of(file: ClusterSpaceFile, reader: Reader = read_text) -> ClusterSpace:
+    """The space of a checked file, its base and node read."""
     base = load_accelerator(file.base, reader)
     if base.technology is None:
         seen = f"the chip '{file.base}' names no technology"
@@ -159,10 +117,10 @@ def load_cluster_space(text: str, reader: Reader = read_text) -> ClusterSpace:
     return ClusterSpace(file, base, load_node(base.technology, reader))
 
 
-def _combinations(space: ClusterSpace, values: tuple[NDArray[Any], ...], start: int, end: int) -> ChipColumns:
-    places = np.unravel_index(np.arange(start, end), [len(axis) for axis in values])
+def _combinations(space: ClusterSpace, values: tuple[NDArray[Any], ...], numbers: NDArray[np.int64]) -> ChipColumns:
+    places = np.unravel_index(numbers, [len(axis) for axis in values])
     at = {name: axis[place] for name, axis, place in zip(AXES, values, places, strict=True)}
-    base, each = space.base, np.ones(end - start)
+    base, each = space.base, np.ones(len(numbers))
     clusters, widths = at["clusters"], at["global_width"]
     # A power of two is exact in both forms: doubling while below the share, as port_of does.
     port = each.copy()
@@ -179,12 +137,12 @@ def _combinations(space: ClusterSpace, values: tuple[NDArray[Any], ...], start: 
         operand_bytes=at["operand_buffer"] * at["arrays"],
         register_bytes=at["registers"],
         port=port,
-        broadcast=np.full(end - start, base.clusters.broadcast),
+        broadcast=np.full(len(numbers), base.clusters.broadcast),
         global_bytes=at["global_buffer"],
         global_built_bytes=at["global_buffer"],
         width=widths,
         fan_out=base.global_buffer.fan_out * each,
-        cache=np.full(end - start, base.global_buffer.cache),
+        cache=np.full(len(numbers), base.global_buffer.cache),
         stacks=at["hbm_stacks"],
         sites=at["hbm_stacks"],
         hbm_bytes_per_s=at["hbm_stacks"] * generation.bandwidth_bytes_per_s,
@@ -195,23 +153,70 @@ def _combinations(space: ClusterSpace, values: tuple[NDArray[Any], ...], start: 
     )
 
 
-def _kept(space: ClusterSpace, chips: ChipColumns) -> Iterator[tuple[str, Flags] | SpaceColumns]:
-    """What each rule leaves out of a chunk, then the chips that are left."""
+@dataclass(frozen=True, slots=True)
+class _Ruled:
+    """Combinations with their figures, and which of them each rule lets pass."""
+
+    columns: SpaceColumns
+    sized: Flags
+    edged: Flags
+    powered: Flags
+    priced: Flags
+
+
+def _ruled(space: ClusterSpace, chips: ChipColumns) -> _Ruled:
     keep, node = space.file.keep, space.node
     areas = area_columns(chips, node)
     total = areas.total
-    sized = (total <= keep.most_area) & (total >= keep.least_share * keep.most_area)
     die = np.maximum(total, edge_areas(chips))
-    edged = die <= keep.most_area
     power = power_columns(chips, node, areas)
     held = held_clocks(chips, node, power)
     watts = power_over(power, node, held)
-    powered = accepted(chips, power, held) & (watts <= keep.most_w_per_mm2 * total)
-    yield "area", ~sized
-    yield "edge", sized & ~edged
-    yield "power", sized & edged & ~powered
-    stays = np.flatnonzero(sized & edged & powered)
-    yield SpaceColumns(chips.taken(stays), total[stays], die[stays], held[stays], watts[stays], len(chips), {})
+    priced = np.ones(len(chips), np.bool_)
+    if keep.most_usd is not None:
+        made = np.flatnonzero(die <= keep.most_area)
+        usd = making_columns(chips.taken(made), die[made], space.base.hbm.generation or "", load_terms(), node)
+        priced[made] = usd <= keep.most_usd * (1 + 1e-12)
+    return _Ruled(
+        SpaceColumns(chips, total, die, held, watts, len(chips), NOTHING_LEFT_OUT),
+        (total <= keep.most_area) & (total >= keep.least_share * keep.most_area),
+        die <= keep.most_area,
+        accepted(chips, power, held) & (watts <= keep.most_w_per_mm2 * total),
+        priced,
+    )
+
+
+def _kept(space: ClusterSpace, chips: ChipColumns) -> Iterator[tuple[str, Flags] | SpaceColumns]:
+    """What each rule leaves out of a chunk, then the chips that are left."""
+    found, stays = _ruled(space, chips), np.ones(len(chips), np.bool_)
+    rules = (("area", found.sized), ("edge", found.edged), ("power", found.powered), ("cost", found.priced))
+    for name, passes in rules:
+        yield name, stays & ~passes
+        stays = stays & passes
+    yield found.columns.taken(np.flatnonzero(stays))
+
+
+def columns_at(space: ClusterSpace, numbers: NDArray[np.int64]) -> SpaceColumns:
+    """Combinations by number, whether or not the space keeps them."""
+    return _ruled(space, _combinations(space, space.values(), numbers)).columns
+
+
+def refusals_of(space: ClusterSpace, found: SpaceColumns) -> list[str | None]:
+    """Why the space does not keep each of these combinations, or None where it does."""
+    keep, ruled, said = space.file.keep, _ruled(space, found.chips), list[str | None]()
+    for at in range(len(found)):
+        area, die = float(found.area_mm2[at]), float(found.die_mm2[at])
+        if not ruled.sized[at] and area > keep.most_area:
+            said.append(f"{area:.1f} of {keep.most_area:.1f} mm2")
+        elif not ruled.sized[at]:
+            said.append(f"{area:.1f} mm2, below {keep.least_share * keep.most_area:.1f}")
+        elif not ruled.edged[at]:
+            said.append(f"{int(found.chips.stacks[at])} stacks need a die of {die:.0f} of {keep.most_area:.0f} mm2")
+        elif not ruled.powered[at]:
+            said.append(f"{found.power_w[at]:.0f} W at {found.held_hz[at] / 1e9:.2f} GHz, the clock it would hold")
+        else:
+            said.append(None if ruled.priced[at] else f"more than {keep.most_usd or 0.0:,.0f} USD with its HBM")
+    return said
 
 
 def space_columns(space: ClusterSpace) -> SpaceColumns:
@@ -219,9 +224,9 @@ def space_columns(space: ClusterSpace) -> SpaceColumns:
     values, count = space.values(), len(space)
     if count > MOST_COMBINATIONS:
         raise InputError("axes", f"there are {count:.3g} combinations", f"give at most {MOST_COMBINATIONS:.0e}")
-    left, parts = {"area": 0, "edge": 0, "power": 0}, list[SpaceColumns]()
+    left, parts = dict(NOTHING_LEFT_OUT), list[SpaceColumns]()
     for start in range(0, count, CHUNK):
-        for found in _kept(space, _combinations(space, values, start, min(count, start + CHUNK))):
+        for found in _kept(space, _combinations(space, values, np.arange(start, min(count, start + CHUNK)))):
             if isinstance(found, SpaceColumns):
                 parts.append(found)
             else:
@@ -233,6 +238,16 @@ def space_columns(space: ClusterSpace) -> SpaceColumns:
         for name in ("area_mm2", "die_mm2", "held_hz", "power_w")
     )
     return SpaceColumns(chips, area, die, held, watts, count, left)
+
+
+def _name(space: ClusterSpace, own: Clusters, held: int, width: float, stacks: int, links: float) -> str:
+    """What a chip is made of; buffers and the width where they are an axis."""
+    axes = space.file.axes
+    said = f"{own.count}x{own.arrays}x{own.rows}x{own.columns}-l{own.lanes}"
+    said += f"-o{own.operand_bytes / own.arrays / 1024:.9g}KiB" if len(set(axes.operand_buffer)) > 1 else ""
+    said += f"-r{own.register_bytes / 1024:.9g}KiB" if len(set(axes.registers)) > 1 else ""
+    said += f"-{held / 2**20:.9g}MiB" + (f"-w{width:.9g}" if len(set(axes.global_width)) > 1 else "")
+    return said + f"-s{stacks}-{links / 1e9:.9g}GBs"
 
 
 def space_chip(space: ClusterSpace, found: SpaceColumns, index: int) -> Accelerator:
@@ -256,7 +271,7 @@ def space_chip(space: ClusterSpace, found: SpaceColumns, index: int) -> Accelera
     rate = stacks * generation.bandwidth_bytes_per_s
     return replace(
         base,
-        name=f"{count}x{arrays}x{rows}x{columns}-l{clusters.lanes}-{held >> 20}MiB-s{stacks}",
+        name=_name(space, clusters, held, width, stacks, float(chips.link_bytes_per_s[index])),
         title=f"chip {index} of the space {space.file.name}",
         clusters=clusters,
         global_buffer=replace(base.global_buffer, size_bytes=held, bytes_per_cycle=width),

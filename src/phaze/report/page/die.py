@@ -12,6 +12,7 @@ from html import escape
 from math import sqrt
 
 from phaze.hardware.chip import Chip
+from phaze.hardware.silicon.design import ClusterDesign
 from phaze.hardware.technology import chip_areas
 from phaze.hardware.technology_files import technology_of
 from phaze.report.page.frame import said, swatch, table
@@ -90,8 +91,32 @@ def cells(box: Box, count: int) -> list[Box]:
     return found
 
 
+def _cluster_parts(chip: Chip, design: ClusterDesign) -> list[Part]:
+    """The components of a chip of clusters: spare clusters are built, and a die may be larger than its parts."""
+    areas, own = design.areas, design.accelerator
+    if areas is None:
+        raise AssertionError(f"{chip.name} names no technology")
+    of, built = own.clusters, own.built
+    lanes, empty = f"{of.lanes} lanes, registers {show(of.register_bytes, 'B')}", (design.die_mm2 or 0.0) - areas.total
+    stacks, memory = f"{own.hbm.stacks} stacks, {show(own.hbm.size_bytes, 'B')}", own.hbm.bandwidth_bytes_per_s
+    found = [
+        Part("arrays", areas.arrays, "tensor", built.clusters * of.arrays, f"{of.rows} x {of.columns}"),
+        Part("lanes and control of a cluster", areas.vector, "vector", built.clusters, lanes),
+        Part("buffers of a cluster", areas.buffers, "buffer", built.clusters, show(of.operand_bytes, "B")),
+        Part("global buffer", areas.global_buffer, "buffer", 1, show(own.global_buffer.size_bytes, "B")),
+        Part("on-chip network", areas.network, "network", 1, f"ports of {of.port_bytes_per_cycle:g} bytes a cycle"),
+        Part("HBM interface", areas.hbm, "hbm", max(1, built.hbm_sites), f"{stacks} at {show(memory, 'B/s')}"),
+        Part("link interface", areas.links, "links", 1, f"{show(own.links.bandwidth_bytes_per_s, 'B/s')} one way"),
+        Part("uncore", areas.uncore, "other", 1, "host interface, clocks, test"),
+        Part("empty", empty, "other", 1, "so that the HBM stacks have die edge"),
+    ]
+    return sorted((part for part in found if part.area_mm2 > 1e-9), key=lambda part: -part.area_mm2)
+
+
 def parts_of(chip: Chip) -> list[Part]:
     """The components of a chip that names a technology, largest first; cores have their buffers with them."""
+    if chip.clusters is not None:
+        return _cluster_parts(chip, chip.clusters)
     technology = technology_of(chip)
     if technology is None:
         raise AssertionError(f"{chip.name} names no technology")

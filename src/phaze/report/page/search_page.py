@@ -25,9 +25,9 @@ from phaze.report.page.survey import cloud_of
 from phaze.report.page.times import pipeline, waterfall
 from phaze.report.run_sheet import batch_text, flops_text, mfu_text, rate_text, training_rows
 from phaze.report.story import Story, searched
-from phaze.search.chips import SpaceChips, open_space
 from phaze.search.evaluation import Evaluated
 from phaze.search.journal import Closed
+from phaze.search.opened import OpenedSpace, open_space
 from phaze.search.plan_words import recompute_words
 from phaze.search.task import Job, ModelTask, networks_of
 from phaze.units import show
@@ -45,9 +45,9 @@ class Run:
     where: str
 
 
-def tasks_on(job: Job, opened: SpaceChips, number: int) -> tuple[ModelTask, ...]:
+def tasks_on(job: Job, opened: OpenedSpace, number: int) -> tuple[ModelTask, ...]:
     """The models of a job on the links of one chip of its space."""
-    return networks_of(job.models, job.space, opened.chips.link_bytes_per_s).tasks_of(number)
+    return networks_of(job.models, job.space, opened.link_bytes_per_s).tasks_of(number)
 
 
 def answer_sentence(result: Mapping[str, Any], devices: int) -> str:

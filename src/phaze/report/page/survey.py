@@ -12,15 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.hardware.ownership import load_terms
 from phaze.report.page.cloud import Cloud, Field, Scale
 from phaze.report.page.floors import floors
 from phaze.search.bound import CHEAP, layer_bounds
-from phaze.search.chips import SpaceChips
 from phaze.search.closed import REASONS
 from phaze.search.evaluation import LEAST, MOST, Evaluated
 from phaze.search.journal import Closed
-from phaze.search.owned import design_watts, making_usd
+from phaze.search.opened import OpenedSpace
 from phaze.search.task import Job
 from phaze.units import Unit, show
 
@@ -33,11 +31,11 @@ def _plain(job: Job) -> bool:
 
 
 def _scores(
-    job: Job, opened: SpaceChips, closed: Sequence[Closed], evaluated: Sequence[Evaluated]
+    job: Job, opened: OpenedSpace, closed: Sequence[Closed], evaluated: Sequence[Evaluated]
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """The least score that each chip can have, and where it is exact; infinite where nothing fits."""
     least = np.array([np.inf if one.bound is None else one.bound for one in closed])
-    if _plain(job) and job.space.axes.links is None and job.models[0].training.published:
+    if _plain(job) and not job.space.own_links and job.models[0].training.published:
         task, arrays = job.models[0], opened.arrays()
         times = [layer_bounds(task, graph, arrays, CHEAP) for graph in task.graphs]
         both = [one.forward_s + one.backward_s for one in times]
@@ -56,30 +54,15 @@ def _field(name: str, values: NDArray[Any], unit: Unit | None) -> Field:
     return Field(name, words, which.astype(np.int64))
 
 
-def _fields(opened: SpaceChips) -> list[Field]:
+def _fields(opened: OpenedSpace) -> list[Field]:
     """Every part that differs between chips."""
-    chips = opened.chips
-    every: list[tuple[str, NDArray[Any], Unit | None]] = [
-        ("tensor cores", chips.tensor_cores, None),
-        ("rows", chips.rows, None),
-        ("columns", chips.columns, None),
-        ("vector cores", chips.vector_cores, None),
-        ("lanes", chips.lanes, None),
-        ("global buffer", chips.global_buffer_bytes, "B"),
-        ("global buffer bandwidth", chips.global_bytes_per_s, "B/s"),
-        ("HBM bandwidth", chips.hbm_bytes_per_s, "B/s"),
-        ("tensor buffer", chips.tensor_buffer_bytes, "B"),
-        ("vector buffer", chips.vector_buffer_bytes, "B"),
-        ("links", chips.link_bytes_per_s, "B/s"),
-        ("clock", chips.clock_hz, "Hz"),
-    ]
-    fields = [_field(*one) for one in every]
+    fields = [_field(*one) for one in opened.described()]
     return [field for field in fields if 1 < len(field.values) < 2**16]
 
 
 def cloud_of(
     job: Job,
-    opened: SpaceChips,
+    opened: OpenedSpace,
     result: Mapping[str, Any],
     closed: Sequence[Closed],
     evaluated: Sequence[Evaluated],
@@ -97,11 +80,9 @@ def cloud_of(
         kind = job.objective.kind.replace("_", " ")
         heights = Scale(f"{kind}, % of the answer (points: at most)", "% of the answer", 100 * score / scores[there])
     hbm_bytes = int(result["chip"]["hbm_bytes"])
-    technology, dies = opened.technology, opened.base.silicon.dies
-    watts = design_watts(opened.chips, technology)
-    usd = making_usd(opened.chips, dies, technology.fab, load_terms(), hbm_bytes)
+    watts, usd = opened.design_w(), opened.making_usd(hbm_bytes)
     axes = (
-        Scale("area", "mm²", opened.chips.area_mm2[there]),
+        Scale("area", "mm²", opened.area_mm2[there]),
         Scale("design power", "W", watts[there]),
         Scale("price of making", "USD", usd[there]),
     )
