@@ -12,9 +12,9 @@ from phaze.graph.zoo import ZOO
 from phaze.hardware.chip import Chip
 from phaze.hardware.write import toml_text
 from phaze.search.candidates import plain_candidates
-from phaze.search.chips import open_space
 from phaze.search.compare import Row, compare
 from phaze.search.folder import RESULT, run_in
+from phaze.search.opened import open_space
 from phaze.search.papers import Papers
 from phaze.search.result import code_digest
 from phaze.search.task import Job

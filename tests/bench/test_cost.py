@@ -16,12 +16,12 @@ from phaze.graph.zoo import load_model
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.library import load_chip
 from phaze.search.keep import chips_of
-from phaze.search.space import load_space
+from tests.search.made import core_space
 
 
 def paper_chips() -> ChipArrays:
     """The paper's space as the cost room sees it."""
-    chips = chips_of(load_space("paper"))
+    chips = chips_of(core_space("paper"))
     return varied(
         load_chip("tpu-v4-paper"),
         tensor_cores=chips.tensor_cores,

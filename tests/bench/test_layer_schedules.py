@@ -32,8 +32,8 @@ from phaze.schedule.problem import Core, Operator, Problem
 from phaze.schedule.rules import RULE, Rules
 from phaze.schedule.solve import solve
 from phaze.search.keep import chips_of
-from phaze.search.space import load_space
 from tests.bench.test_cost import paper_chips
+from tests.search.made import core_space
 
 
 def _blocks() -> ModuleType:
@@ -90,7 +90,7 @@ def show(title: str, rows: Sequence[Row]) -> None:
 
 
 def _paper_chips(count: int) -> list[tuple[int, int, int, int]]:
-    found = chips_of(load_space("paper"))
+    found = chips_of(core_space("paper"))
     pick = np.linspace(0, len(found) - 1, count).astype(int)
     parts = zip(found.tensor_cores, found.columns, found.vector_cores, found.lanes, strict=True)
     everything = [(int(t), int(c), int(v), int(lanes)) for t, c, v, lanes in parts]
@@ -201,7 +201,7 @@ def test_bounds_of_one_layer_on_all_chips_of_the_paper() -> None:
     problem = blocks.backward(replace(blocks.Machine(), width=4), "icml24")
     order = contract(problem)
     costly = [problem.operators[i] for i in order.operators]
-    found = chips_of(load_space("paper"))
+    found = chips_of(core_space("paper"))
     dice = np.random.default_rng(0)
     one = np.array([[o.one_core_s] for o in costly]) * dice.uniform(0.5, 2.0, (1, len(found)))
     spread = one * dice.uniform(0.1, 1.0, one.shape)

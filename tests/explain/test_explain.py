@@ -12,7 +12,7 @@ from phaze.explain.instead import instead
 from phaze.explain.neighbours import neighbours
 from phaze.explain.question import Found, Question, gain, question_of, with_budget
 from phaze.explain.ranges import Stays, ranges, scaled, worst_case
-from phaze.search.keep import area_budget
+from phaze.search.opened import open_space
 from phaze.search.reference import value_on
 from phaze.study.load import default_study
 from tests.conftest import Ran
@@ -51,7 +51,7 @@ def test_the_run_is_opened_as_it_was(question: Question, folder: Path) -> None:
     said = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     assert question.chip.name == said["chip"]["name"]
     assert question.score == pytest.approx(said["models"][0]["batch_s"], rel=1e-12)
-    assert area_budget(question.job.space) == 200.0
+    assert question.opened.area_budget() == 200.0
 
 
 def test_neighbours_differ_in_one_axis_and_are_judged(question: Question) -> None:
@@ -105,7 +105,7 @@ def test_a_range_ends_where_another_chip_is_best(question: Question) -> None:
 
     def at(constant: str, factor: float) -> Found:
         job, chips = scaled(question, {constant: factor})
-        assert chips.chips.area_mm2.tolist() == question.opened.chips.area_mm2.tolist()
+        assert chips.area_mm2.tolist() == question.opened.area_mm2.tolist()
         return best_with(job, question.scale, 1, chips)
 
     found = {one.constant: one for one in ranges(question, 1, _tell)}
@@ -136,23 +136,23 @@ def test_the_worst_case_is_a_search_with_every_constant_lower(question: Question
 def test_the_best_with_another_value_of_an_axis_is_a_search_of_those_chips(question: Question) -> None:
     from phaze.explain.question import score_on
 
-    chips = question.opened.chips
+    own_cores = question.opened.axis_values()["vector_cores"]
     for cores in (1, 4):
         found = instead(question, f"vector_cores={cores}", 1)
-        own = np.flatnonzero(chips.vector_cores == cores)
+        own = np.flatnonzero(own_cores == cores)
         size = max(question.job.hbm_bytes)
         scores = [score_on(question.job, question.scale, question.opened.chip(int(n), size)) for n in own]
         assert found.gain == pytest.approx(gain(question.score, min(scores)), abs=1e-4)
         assert found.chip == question.opened.name(int(own[int(np.argmin(scores))]))
     assert instead(question, "global_buffer=32 MiB", 1).value == 32 * 2**20
-    same = instead(question, f"vector_cores={chips.vector_cores[question.number]}", 1)
+    same = instead(question, f"vector_cores={own_cores[question.number]}", 1)
     assert same.gain == pytest.approx(0, abs=1e-9)
 
 
 def test_gains_and_larger_budgets(question: Question) -> None:
     assert gain(2.0, 1.0) == 1.0
     assert gain(2.0, float("inf")) == -1.0
-    assert area_budget(with_budget(question.job, "most_area", 321.0).space) == 321.0
+    assert open_space(with_budget(question.job, "area", 321.0).space).area_budget() == 321.0
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,10 @@ from phaze.explain.marginal import marginals
 from phaze.explain.neighbours import neighbours
 from phaze.explain.question import Question, best_with, question_of, score_on
 from phaze.explain.ranges import constants_of, scaled, worst_case
+from phaze.hardware.silicon.design import changed_chip
 from phaze.search.baseline import scale_for
-from phaze.search.changed import chip_with_links, levels_of, with_bandwidths, with_devices
-from phaze.search.chips import open_space
+from phaze.search.changed import levels_of, with_bandwidths, with_devices
+from phaze.search.opened import open_space
 from phaze.search.plan_words import plan_words
 from phaze.study.load import default_study
 from tests.conftest import Ran
@@ -84,7 +85,7 @@ def test_constants_are_those_of_chips_and_of_every_level(question: Question) -> 
     )  # fmt: skip
     job, chips = scaled(question, {"fabric bandwidth": 0.5})
     assert [level.bandwidth_bytes_per_s for level in levels_of(job, question.chip)] == [300e9, 12.5e9]
-    assert chips.chips.link_bytes_per_s.tolist() == question.opened.chips.link_bytes_per_s.tolist()
+    assert chips.link_bytes_per_s.tolist() == question.opened.link_bytes_per_s.tolist()
     assert best_with(job, question.scale, 1, chips).score > question.score
     same, _ = scaled(question, {"clock": 0.5})
     assert same is question.job
@@ -141,8 +142,8 @@ def test_where_links_are_an_axis_the_innermost_level_is_the_chip_s() -> None:
         rows = {(one.resource, one.more): one for one in marginals(question, 1, lambda _: None) if one.unit == "GB/s"}
         node = rows["node bandwidth", chip.links.bandwidth_bytes_per_s / 1e10]
         assert node.now == chip.links.bandwidth_bytes_per_s / 1e9
-        faster = chip_with_links(chip, 1.1 * chip.links.bandwidth_bytes_per_s)
+        faster = changed_chip(chip, link_bytes_per_s=1.1 * chip.links.bandwidth_bytes_per_s)
         assert node.gain == pytest.approx(question.score / score_on(job, scale, faster) - 1, abs=1e-12)
         assert node.gain > 0
         _, slower = scaled(question, {"node bandwidth": 0.5})
-        assert slower.chips.link_bytes_per_s.tolist() == [0.5 * own for own in opened.chips.link_bytes_per_s.tolist()]
+        assert slower.link_bytes_per_s.tolist() == [0.5 * own for own in opened.link_bytes_per_s.tolist()]

@@ -18,7 +18,7 @@ from phaze.export.frame import csv_text
 from phaze.export.parquet import parquet_bytes
 from phaze.export.perfetto import trace
 from phaze.report.story import searched
-from phaze.search.chips import open_space
+from phaze.search.opened import open_space
 from tests.report.runs import PLAN, made_run, small_run
 from tests.search.made import traced_task
 

@@ -20,8 +20,8 @@ from phaze.front.metrics import asked_of
 from phaze.front.plain import PlainFront
 from phaze.front.run import job_for, memories_of, scales_for
 from phaze.front.verify import _designs
-from phaze.search.chips import open_space
 from phaze.search.journal import Closed, read_closed, read_evaluated
+from phaze.search.opened import open_space
 from phaze.search.result import code_digest, written
 from phaze.search.verify import plain_of
 from phaze.search.verify_answer import check_text

@@ -15,12 +15,12 @@ from phaze.front.metrics import METRICS, Asked, asked_of
 from phaze.front.order import beaten, steps, undominated
 from phaze.front.run import front, job_for, scales_for
 from phaze.front.state import FrontState
-from phaze.hardware.ownership import load_terms, ownership_of
-from phaze.hardware.power import full_rate_power
+from phaze.hardware.figures import figures_of, making_of
+from phaze.hardware.ownership import load_terms
 from phaze.search.baseline import scale_for
-from phaze.search.chips import open_space
 from phaze.search.engine import workers
 from phaze.search.objective import Objective
+from phaze.search.opened import open_space
 from phaze.search.rates import chip_rates
 from phaze.search.reference import layers_on, placed_on
 from phaze.search.run import search
@@ -56,16 +56,17 @@ def found_by(job: Job, asked: Asked, count: int = 1) -> FrontState:
 def every_design(job: Job) -> dict[str, Floats]:
     """Every chip, memory and way by the plain path, one at a time: what each metric is."""
     opened, (task,) = open_space(job.space), job.models
-    energy, rows = opened.technology.energy, []
+    energy, rows = opened.energy, []
     for number in range(len(opened)):
         for size in job.hbm_bytes:
             chip = opened.chip(number, size)
-            owned = ownership_of(chip, opened.technology, load_terms())
+            owned, figures = making_of(chip, load_terms()), figures_of(chip)
+            assert owned is not None and figures is not None
             known = {
-                "area": float(opened.chips.area_mm2[number]),
-                "power": full_rate_power(opened.technology, chip).design_w,
-                "price": owned.making_usd,
-                "embodied": owned.embodied_kgco2e,
+                "area": float(opened.area_mm2[number]),
+                "power": figures.design_w,
+                "price": owned.usd,
+                "embodied": owned.kgco2e,
             }
             layers = [layers_on(task, graph, chip, energy) for graph in range(len(task.graphs))]
             for way in task.ways:
@@ -132,12 +133,10 @@ def test_every_design_is_the_best_within_its_own_limits(of: tuple[str, ...]) -> 
     job = made_job((made_task(7),))
     asked = asked_of(of)
     found, own = found_by(job, asked), job_for(job, asked)
-    limits = {"area": "most_area", "power": "most_power"}
     assert found.archive.values.shape[1] > 2
     for column in found.archive.values.T:
-        update = {limits[name]: float(value) for name, value in zip(of, column, strict=True) if name in limits}
-        changes = update | ({"area_of": None} if "most_area" in update else {})
-        within = replace(own, space=job.space.keeping(**changes))
+        limits = {name: float(value) for name, value in zip(of, column, strict=True) if name in ("area", "power")}
+        within = replace(own, space=job.space.within(limits))
         best = search(within, scale_for(within)).best
         assert column[0] == pytest.approx(best, rel=1e-9)
 
@@ -150,8 +149,9 @@ def test_several_models_are_weighed_by_their_mean() -> None:
     rows = []
     for number in range(len(opened)):
         for hbm, size in enumerate(job.hbm_bytes):
-            owned = ownership_of(opened.chip(number, size), opened.technology, load_terms())
-            rows.append([exact_score(own, scale, opened, number, hbm), owned.making_usd])
+            owned, figures = making_of(opened.chip(number, size), load_terms()), figures_of(opened.chip(number, size))
+            assert owned is not None and figures is not None
+            rows.append([exact_score(own, scale, opened, number, hbm), owned.usd])
     values = np.array(rows).T[:, np.isfinite(np.array(rows)[:, 0])]
     assert rounded(found.archive.values) == rounded(values[:, undominated(values, np.arange(values.shape[1]))])
 

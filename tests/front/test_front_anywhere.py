@@ -19,11 +19,11 @@ from phaze.front.metrics import Asked, asked_of
 from phaze.front.order import undominated
 from phaze.front.run import front, job_for, scales_for
 from phaze.front.state import FrontState
-from phaze.hardware.ownership import load_terms, ownership_of
-from phaze.hardware.power import full_rate_power
-from phaze.search.chips import open_space
+from phaze.hardware.figures import figures_of, making_of
+from phaze.hardware.ownership import load_terms
 from phaze.search.engine import workers
 from phaze.search.objective import Mean, Objective
+from phaze.search.opened import open_space
 from phaze.search.papers import Papers
 from phaze.search.rates import chip_rates
 from phaze.search.reference import layers_on, placed_on
@@ -43,7 +43,7 @@ SEVERAL = [("throughput", "energy"), ("throughput", "cost", "area"), ("energy", 
 def _ways(job: Job, number: int, size: int) -> list[list[tuple[float, float]]]:
     """Seconds and joules of a batch of every way that fits, by model, each placed alone."""
     opened, found = open_space(job.space), list[list[tuple[float, float]]]()
-    chip, table = opened.chip(number, size), opened.technology.energy
+    chip, table = opened.chip(number, size), opened.energy
     for task in job.models:
         own = []
         for way in task.ways:
@@ -65,12 +65,13 @@ def _by_brute_force(job: Job, asked: Asked, every: Ways) -> set[tuple[float, ...
     opened, scales, rows = open_space(job.space), scales_for(job_for(job, asked), asked), []
     for (number, size), own in every.items():
         chip = opened.chip(number, size)
-        owned = ownership_of(chip, opened.technology, load_terms())
+        owned, figures = making_of(chip, load_terms()), figures_of(chip)
+        assert owned is not None and figures is not None
         known = {
-            "area": float(opened.chips.area_mm2[number]),
-            "power": full_rate_power(opened.technology, chip).design_w,
-            "price": owned.making_usd,
-            "embodied": owned.embodied_kgco2e,
+            "area": float(opened.area_mm2[number]),
+            "power": figures.design_w,
+            "price": owned.usd,
+            "embodied": owned.kgco2e,
         }
         kinds = [metric.kind for metric in asked.runs if metric.kind is not None]
         rates = [chip_rates(Objective(kind), chip, job.models[0].training.devices) for kind in kinds]

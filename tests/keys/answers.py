@@ -11,13 +11,14 @@ from phaze.cli.answer import exit_code_of
 from phaze.cli.main import app
 from phaze.search.answer import best_of
 from phaze.search.baseline import scale_for
-from phaze.search.keep import kept_of
+from phaze.search.keep import chips_of
 from phaze.search.result import answer_of
 from phaze.search.run import search
 from phaze.search.shortage import nothing_found
-from phaze.search.space import FIELDS, load_space
+from phaze.search.space import FIELDS
 from phaze.study.load import job_of, study_of
 from tests.keys.small import run, written
+from tests.search.made import core_space
 
 Answer = Callable[[dict[str, Any], Path], Iterable[Any]]
 REPEATED = ("job", "cluster", "name", "title", "chip", "file", "id", "source")
@@ -112,7 +113,7 @@ def of_terms(terms: dict[str, Any], folder: Path) -> list[Any]:
 
 def of_space(space: dict[str, Any], folder: Path) -> list[Any]:
     """The chips of a space, field by field."""
-    chips = kept_of(load_space(written(folder, "space.json", space))).chips
+    chips = chips_of(core_space(written(folder, "space.json", space)))
     columns = list(type(chips).__dataclass_fields__)
     assert len(columns) == len(FIELDS)
     return [getattr(chips, name).tolist() for name in columns]

@@ -22,6 +22,7 @@ from tests.keys.answers import Refused, phaze, told
 from tests.keys.cases import HARDWARE, Base
 from tests.keys.job_cases import JOBS
 from tests.keys.problem_cases import PROBLEMS
+from tests.keys.silicon_cases import SILICON
 from tests.keys.small import preset, written
 from tests.keys.walk import changed, keys_of
 
@@ -45,11 +46,11 @@ TENSOR_PLAN = Base(
         ("cut.tokens", "cut/1/tokens", True),
     ),
 )
-BASES: dict[str, list[Base]] = HARDWARE | JOBS | PROBLEMS | {"phaze.tensor-plan/1": [TENSOR_PLAN]}
+BASES: dict[str, list[Base]] = HARDWARE | SILICON | JOBS | PROBLEMS | {"phaze.tensor-plan/1": [TENSOR_PLAN]}
 # What a printed plan says of itself: whose it is, how it was found, what it leaves whole. Given back, it is not read.
 SAID = {"phaze.tensor-plan/1": {"model", "basis", "whole.module", "whole.why"}}
-# Formats of chips of clusters, whose presets ``phaze validate --silicon`` reads: every command refuses such a file.
-REFUSED = ("phaze.chip/2", "phaze.space/2", "phaze.technology/2")
+# Formats of chips of clusters, whose presets their spaces and ``phaze validate --silicon`` read: commands refuse files.
+REFUSED = ("phaze.chip/2", "phaze.technology/2")
 NAMES = {"name": "label-k7", "title": "a label k7"}
 FREE = {"notes": "a label k7", "sources": {"clock": "a label k7"}}
 # What nothing is computed from: the value, and the command that shows it. A name or a title says what a thing is,
@@ -78,6 +79,7 @@ LABELS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         ("chips", "--space", "FILE", "--count"),
         NAMES | {"sources": {"axes": "a label k7"}},
     ),
+    "phaze.space/2": (("chips", "--space", "FILE", "--count"), NAMES | {"sources": {"axes": "a label k7"}}),
     "phaze.study/1": (("study", "check", "FILE", "--json"), NAMES),
     "phaze.graph/1": (("graph", "--model", "FILE", "--json"), {"name": "label-k7", "layers/1/name": "label-k7"}),
     "phaze.profile/1": (("place", "FILE", "--json"), {"cluster/0/name": "label-k7"}),
@@ -119,8 +121,6 @@ def test_every_key_of_a_format_has_a_case_or_is_a_label(name: str) -> None:
     [
         (("chips", "FILE"), "chips/h100"),
         (("plan", "--model", "llama3-8b", "--devices", 8, "--batch", 8, "--chip", "FILE"), "chips/h100"),
-        (("search", "--model", "bert-large", "--set", "space=FILE", "--out", "run"), "spaces/n5-reticle"),
-        (("chips", "--space", "FILE", "--count"), "spaces/n5-reticle"),
         (("technologies", "FILE"), "technologies/n5"),
     ],
 )

@@ -14,7 +14,7 @@ from phaze.hardware.calibration import IDEAL
 from phaze.hardware.library import load_chip, load_cluster, load_stack, preset_names
 from phaze.report.story import searched
 from phaze.report.waterfall import CAUSES, Products, plan_parts
-from phaze.search.chips import open_space
+from phaze.search.opened import open_space
 from tests.report.runs import made_run
 from tests.search.made import traced_task
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from phaze.search.baseline import scale_for
 from phaze.search.certificate import certificate_of
-from phaze.search.chips import open_space
 from phaze.search.evaluation import Evaluated, Ran
 from phaze.search.folder import JOURNAL, RESULT
 from phaze.search.journal import Closed, read_closed, read_evaluated
+from phaze.search.opened import open_space
 from phaze.search.result import answer_view, code_digest, result_view, written
 from phaze.search.task import Way
 from phaze.search.verify import Plain, plain_of
@@ -75,7 +75,7 @@ class Forger:
         )
         edit(self.rows, self.entries, score)
         evaluated = [self.entries[number] for number in sorted(self.entries)]
-        certificate = certificate_of(self.rows, evaluated, score, job.gap, plain.opened.kept)
+        certificate = certificate_of(self.rows, evaluated, score, job.gap, plain.opened.left_out)
         (self.folder / RESULT).write_text(written(result_view(job, answer, certificate, code_digest())))
         self._write_journal()
 

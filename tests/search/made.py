@@ -18,13 +18,14 @@ from phaze.evaluate.ruled_pass import RuledPass, Unit
 from phaze.graph.ir import Call, Edge, Model, OperatorGraph
 from phaze.graph.zoo import load_family
 from phaze.hardware.calibration import IDEAL
+from phaze.hardware.figures import making_of
 from phaze.hardware.library import load_cluster
-from phaze.hardware.ownership import load_terms, ownership_of
+from phaze.hardware.ownership import load_terms
 from phaze.placement.problem import Choice as Recompute
 from phaze.schedule.rules import ICML24
-from phaze.search.chips import SpaceChips
 from phaze.search.evaluation import Evaluated
 from phaze.search.objective import Kind, Objective, Scale
+from phaze.search.opened import OpenedSpace, load_space
 from phaze.search.rank_graph import RankGraph, rank_graph
 from phaze.search.rank_graph import graph_of as rank_graph_of
 from phaze.search.reference import value_on
@@ -156,12 +157,22 @@ def made_job(tasks: tuple[ModelTask, ...], kind: Kind = "throughput", gap: float
     return Job("made", tasks, small_space(**axes), (128 * MIB, GIB), Objective(kind), gap, "made", round_size=4)
 
 
-def exact_score(job: Job, scale: Scale, opened: SpaceChips, chip: int, hbm: int) -> float:
+def core_space(name: str) -> Space:
+    """A space of chips of cores, by name or path."""
+    space = load_space(name)
+    assert isinstance(space, Space)
+    return space
+
+
+def exact_score(job: Job, scale: Scale, opened: OpenedSpace, chip: int, hbm: int) -> float:
     """A chip's score by the plain path: every way, no bound, no cache; energy and price by the one-chip formulas."""
-    links = opened.chips.link_bytes_per_s
+    links = opened.link_bytes_per_s
     tasks, values = networks_of(job.models, job.space, links).tasks_of(chip), []
-    value, most = opened.chip(chip, job.hbm_bytes[hbm]), job.space.keep.most_usd
-    if most is not None and ownership_of(value, opened.technology, load_terms()).making_usd > most * (1 + 1e-12):
+    value, most = opened.chip(chip, job.hbm_bytes[hbm]), job.space.limits["usd"]
+    made = making_of(value, load_terms())
+    if most is not None and (made is None or made.usd > most * (1 + 1e-12)):
+        return float("inf")
+    if value.hbm.size_bytes != job.hbm_bytes[hbm]:
         return float("inf")
     values = [value_on(task, value, job.objective) for task in tasks]
     return float(scale.score(np.array(values)))

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from phaze.errors import InfeasibleError
 from phaze.hardware.stack import ScheduleRule
 from phaze.search.bound import CHEAP, DUAL, layer_bounds
-from phaze.search.chips import open_space
 from phaze.search.objective import KINDS, Mean, Objective
+from phaze.search.opened import open_space
 from phaze.search.reference import layers_on
 from phaze.search.task import Job, ModelTask
 from tests.search.made import GIB, MIB, small_space, traced_task
@@ -91,7 +91,7 @@ def test_links_as_an_axis_decide_where_the_network_does() -> None:
     space = small_space(**few, global_buffer=[2 * MIB], links=[1e8, 1e11])
     state = _check_against_exhaustive(Job("links", (task,), space, (GIB,), Objective(), 0.0, "links"))
     best = min(state.evaluated.values(), key=lambda one: one.score)
-    assert state.opened.chips.link_bytes_per_s[best.chip] == 1e11
+    assert state.opened.link_bytes_per_s[best.chip] == 1e11
 
 
 def _check_bounds(model: str, rule: ScheduleRule, width: int, seed: int) -> None:

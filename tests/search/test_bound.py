@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from phaze.placement.problem import Choice as Recompute
 from phaze.placement.solve import fastest_plan
 from phaze.search.bound import CHEAP, DUAL, batch_bounds, layer_bounds
-from phaze.search.chips import open_space
 from phaze.search.layouts import chain_of
+from phaze.search.opened import open_space
 from phaze.search.problem import problem_of
 from phaze.search.rank_graph import GraphTimes, RankGraph
 from phaze.search.reference import layers_on

@@ -14,10 +14,10 @@ from phaze.hardware.stack import ScheduleRule
 from phaze.placement.solve import fastest_plan
 from phaze.search import run
 from phaze.search.bound import CHEAP, layer_bounds
-from phaze.search.chips import open_space
 from phaze.search.folder import JOURNAL, RESULT, run_in
 from phaze.search.journal import read_closed
 from phaze.search.objective import KINDS, Objective
+from phaze.search.opened import open_space
 from phaze.search.papers import Papers
 from phaze.search.problem import problem_of
 from phaze.search.rank_graph import GraphTimes

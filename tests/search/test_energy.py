@@ -10,8 +10,8 @@ from phaze.placement.layout import Shape
 from phaze.placement.pipeline import Cut, price
 from phaze.placement.prices import RingPrices
 from phaze.search.bound import CHEAP, layer_bounds
-from phaze.search.chips import open_space
 from phaze.search.energy import COMPONENTS, LINKS, LayerJoules, dynamic_floors, plan_joules
+from phaze.search.opened import open_space
 from phaze.search.problem import pattern_of
 from phaze.search.reference import layers_on, placed_on
 from phaze.search.task import task_of

@@ -9,10 +9,10 @@ from phaze.documents import digest
 from phaze.search import certificate, closed, run
 from phaze.search.baseline import scale_for
 from phaze.search.certificate import certificate_of, closed_chips, digest_of
-from phaze.search.chips import open_space
 from phaze.search.closed import ClosedChips
 from phaze.search.journal import Closed
 from phaze.search.objective import Kind
+from phaze.search.opened import open_space
 from phaze.search.run import search
 from tests.search.made import made_job, made_task, small_space
 
@@ -42,7 +42,7 @@ def test_the_digest_of_the_list_is_that_of_one_document(monkeypatch: pytest.Monk
     rows = [[one.chip, one.reason, one.bound, one.step] for one in chips]
     opened = [[one.chip, one.document()] for one in sorted(evaluated, key=lambda one: one.chip)]
     assert digest_of(chips, evaluated) == digest_of(list(chips), evaluated) == digest([rows, opened])
-    found = certificate_of(chips, evaluated, state.best, job.gap, state.opened.kept)
+    found = certificate_of(chips, evaluated, state.best, job.gap, state.opened.left_out)
     assert found.lower_bound == min(state.best, *(row[2] for row in rows if row[2] is not None))
     assert sum(found.closed.values()) == len(state.opened) + found.closed["area"]
     assert digest_of([], []) == digest([[], []])

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from phaze import documents
 from phaze.search.answer import best_of
-from phaze.search.chips import open_space
 from phaze.search.objective import KINDS, Kind, Objective, Scale, scale_of
+from phaze.search.opened import open_space
 from phaze.search.run import search
 from phaze.search.space import SpaceFile, space_from
 from phaze.search.state import TIE, State
@@ -39,7 +39,7 @@ def _check_against_exhaustive(job: Job) -> State:
         return state
     least = scores.min()
     tied = np.argwhere(scores <= least * (1 + TIE))
-    chip, hbm = min(tied.tolist(), key=lambda one: (opened.chips.area_mm2[one[0]], one[1], one[0]))
+    chip, hbm = min(tied.tolist(), key=lambda one: (opened.area_mm2[one[0]], one[1], one[0]))
     if job.gap == 0:
         assert (best.chip, best.hbm) == (chip, hbm)
         assert best.score == pytest.approx(least, rel=TIE)
@@ -176,7 +176,7 @@ def test_rates_as_axes_too() -> None:
 def test_a_chips_own_links_carry_its_traffic() -> None:
     job = made_job((made_task(91, widths=(1, 2), microbatches=(1,)),), rows=[64], lanes=[16], links=[1e8, 2**32])
     state = _check_against_exhaustive(job)
-    slow = state.opened.chips.link_bytes_per_s == 1e8
+    slow = state.opened.link_bytes_per_s == 1e8
     alone, split = state.times[0]
     assert (split.forward_s[:, slow] > split.forward_s[:, ~slow]).all()
     assert (alone.forward_s[:, slow] == alone.forward_s[:, ~slow]).all()

@@ -15,11 +15,12 @@ from phaze.hardware.technology import chip_areas
 from phaze.hardware.technology_files import load_technology
 from phaze.search.axes import RangeTable
 from phaze.search.keep import chips_of
-from phaze.search.space import Space, SpaceFile, load_space, space_from
+from phaze.search.space import Space, SpaceFile, space_from
+from tests.search.made import core_space
 
 
 def test_the_papers_space_has_the_papers_counts() -> None:
-    chips = chips_of(load_space("paper"))
+    chips = chips_of(core_space("paper"))
     assert (len(chips), chips.tensor_parts(), chips.vector_parts()) == (29_360, 4_186, 697)
     without_buffer = {
         "tensor": len({*zip(chips.tensor_cores, chips.rows, chips.columns, strict=True)}),
@@ -29,7 +30,7 @@ def test_the_papers_space_has_the_papers_counts() -> None:
 
 
 def test_the_papers_baseline_is_the_largest_chip() -> None:
-    chips = chips_of(load_space("paper"))
+    chips = chips_of(core_space("paper"))
     assert chips.area_mm2.max() == pytest.approx(278.82667631, abs=5e-9)
     largest = int(np.argmax(chips.area_mm2))
     shape = (chips.tensor_cores, chips.rows, chips.columns, chips.vector_cores, chips.lanes)
@@ -110,7 +111,7 @@ def test_a_base_without_technology_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_papers_space_with_free_lanes_holds_it() -> None:
-    tied, free = (chips_of(load_space(name)) for name in ("paper", "paper-free-lanes"))
+    tied, free = (chips_of(core_space(name)) for name in ("paper", "paper-free-lanes"))
     assert len(free) == 238_057
     assert int((free.lanes == free.columns).sum()) == len(tied)
     assert (free.area_mm2[free.lanes == free.columns] == tied.area_mm2).all()
@@ -131,7 +132,7 @@ def test_any_field_is_an_axis_and_a_chip_is_its_row(name: str) -> None:
     from dataclasses import fields
 
     from phaze.cost.parts import chip_arrays
-    from phaze.search.chips import open_space
+    from phaze.search.opened import open_space
     from phaze.search.space import combinations_of
 
     axes = _small().axes.model_dump(by_alias=True, exclude_none=True)
@@ -166,8 +167,8 @@ def test_vector_cores_may_be_tied_to_tensor_cores() -> None:
 def test_power_and_price_are_constraints_and_every_combination_is_counted() -> None:
     from phaze.hardware.ownership import load_terms, ownership_of
     from phaze.hardware.power import full_rate_power
-    from phaze.search.chips import open_space
     from phaze.search.keep import kept_of
+    from phaze.search.opened import open_space
     from phaze.search.space import combinations_of
 
     technology, loose = load_technology("paper-22nm"), _small(keep={"most_area": "1000 mm2"})
@@ -207,7 +208,7 @@ def test_rates_are_axes_too_and_a_chip_is_its_row() -> None:
 
     from phaze.cost.parts import chip_arrays
     from phaze.hardware.power import full_rate_power
-    from phaze.search.chips import open_space
+    from phaze.search.opened import open_space
     from phaze.search.owned import design_watts
     from phaze.search.space import combinations_of
 

@@ -146,7 +146,7 @@ def test_a_search_stopped_at_any_moment_claims_no_more_than_it_proved(kind: Kind
         closed = closed_chips(state)
         opened = list(state.evaluated.values())
         if opened and state.best < float("inf"):
-            proof = certificate_of(closed, opened, state.best, job.gap, state.opened.kept)
+            proof = certificate_of(closed, opened, state.best, job.gap, state.opened.left_out)
             assert proof.lower_bound <= truth.best * (1 + 1e-9)
             assert proof.gap == pytest.approx(1 - proof.lower_bound / state.best, abs=1e-12)
             assert sum(proof.closed.values()) - proof.closed["area"] == len(closed)

@@ -177,8 +177,7 @@ def test_a_list_made_to_fit_is_seen_by_computing_bounds_anew(run: Path, copy: Pa
     """The winner struck from the list and the second best made the answer: digests right, the proof wrong."""
     from phaze.search.certificate import certificate_of
     from phaze.search.journal import read_closed, read_evaluated
-    from phaze.search.keep import kept_of
-    from phaze.search.space import load_space
+    from phaze.search.opened import load_space, open_space
 
     good = json.loads((copy / "result.json").read_text())
     raised = good["objective"]["score"] * 1.5
@@ -190,8 +189,8 @@ def test_a_list_made_to_fit_is_seen_by_computing_bounds_anew(run: Path, copy: Pa
     base.commit()
     base.close()
     closed, opened = read_closed(copy / "journal.sqlite"), read_evaluated(copy / "journal.sqlite")
-    kept = kept_of(load_space(str(run.parent / "space.toml")))
-    good["certificate"] = certificate_of(closed, opened, good["objective"]["score"], 1e-4, kept).document()
+    kept = open_space(load_space(str(run.parent / "space.toml")))
+    good["certificate"] = certificate_of(closed, opened, good["objective"]["score"], 1e-4, kept.left_out).document()
     (copy / "result.json").write_text(json.dumps(good))
     ran = phaze("verify", copy, "--all", "--json")
     assert ran.code == 1 and "chip" in json.loads(ran.out)["objections"][0]

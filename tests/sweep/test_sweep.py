@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from phaze.errors import InfeasibleError, InputError
 from phaze.report.sweep_page import sweep_page
 from phaze.search.baseline import scale_for
-from phaze.search.chips import open_space
 from phaze.search.folder import RESULT, run_in
+from phaze.search.opened import open_space
 from phaze.search.papers import Papers
 from phaze.search.run import begin, layer_times_on
 from phaze.search.shared import Shared

@@ -13,7 +13,6 @@ from phaze.hardware.silicon.area import edge_mm2, most_stacks, silicon_areas
 from phaze.hardware.silicon.power import held_clock_hz, power_at, refusal, silicon_power
 from phaze.hardware.silicon.price import making_columns, making_cost
 from phaze.hardware.silicon.space import (
-    AXES,
     ClusterSpace,
     SpaceColumns,
     cluster_space_names,
@@ -21,6 +20,7 @@ from phaze.hardware.silicon.space import (
     space_chip,
     space_columns,
 )
+from phaze.hardware.silicon.space_file import AXES
 
 SPACES = ("n3-reticle", "n5-reticle", "n7-reticle")
 

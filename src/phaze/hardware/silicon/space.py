@@ -16,9 +16,10 @@ and a chip of the space is one with
 Chips stand in the order of the axes, the last running fastest; combinations are looked at in chunks.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,7 @@ class SpaceColumns:
     held_hz: Floats
     power_w: Floats
     combinations: int
-    left_out: dict[str, int]
+    left_out: Mapping[str, int]
 
     def __len__(self) -> int:
         return len(self.chips)
@@ -93,7 +94,7 @@ class SpaceColumns:
         return SpaceColumns(self.chips.taken(index), area, die, held, watts, len(index), NOTHING_LEFT_OUT)
 
 
-NOTHING_LEFT_OUT = {"area": 0, "edge": 0, "power": 0, "cost": 0}
+NOTHING_LEFT_OUT: Mapping[str, int] = MappingProxyType({"area": 0, "edge": 0, "power": 0, "cost": 0})
 
 
 def cluster_space_names() -> tuple[str, ...]:

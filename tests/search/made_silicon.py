@@ -1,0 +1,43 @@
+"""Small spaces of chips of clusters: dies of some mm2 and W, so that tiny models tell them apart."""
+
+from typing import Any
+
+from phaze.hardware.silicon.space_file import ClusterSpaceFile
+from phaze.search.cluster_space import SpaceOfClusters, cluster_space
+from phaze.search.objective import Kind, Objective
+from phaze.search.task import Job, ModelTask
+
+SMALL: dict[str, Any] = {
+    "schema": "phaze.space/2",
+    "name": "small-clusters",
+    "title": "a dozen chips of clusters",
+    "base": "n5-reticle-base",
+    "axes": {
+        "clusters": [4, 8],
+        "arrays": [2],
+        "rows": [32],
+        "columns": [64],
+        "lanes": [128, 512],
+        "operand_buffer": ["64 KiB"],
+        "registers": ["1 MiB"],
+        "global_buffer": ["25 MiB"],
+        "global_width": [2048],
+        "hbm_stacks": [2, 4],
+        "links": ["225 GB/s", "900 GB/s"],
+    },
+    "keep": {"most_area": "500 mm2", "sustained_power": "180 W", "most_w_per_mm2": 3.0},
+}
+
+
+def silicon_space(keep: dict[str, Any] | None = None, **axes: Any) -> SpaceOfClusters:
+    """The small space with other axes or rules."""
+    document = {**SMALL, "axes": {**SMALL["axes"], **axes}, "keep": {**SMALL["keep"], **(keep or {})}}
+    return cluster_space(ClusterSpaceFile.model_validate(document))
+
+
+def silicon_job(
+    tasks: tuple[ModelTask, ...], space: SpaceOfClusters, kind: Kind = "throughput", gap: float = 0.0
+) -> Job:
+    """A search of it."""
+    memories = space.memories or ()
+    return Job("made", tasks, space, memories, Objective(kind, baseline="h100"), gap, "made", round_size=2)
