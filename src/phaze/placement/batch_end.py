@@ -33,8 +33,10 @@ def synchronisation_s(
     if problem.zero == 2:
         return exposed * prices.gather_s(members, parameter_bytes)
     whole_s = prices.all_reduce_s(members, parameter_bytes)
+    if problem.rules.reduction == "share":
+        return exposed * whole_s
     layer_bytes, behind_s = problem.reduced_layer(shape.tensor)
-    if problem.rules.reduction == "share" or layer_bytes == 0:
+    if layer_bytes == 0:
         return exposed * whole_s
     layers = np.maximum(1.0, parameter_bytes / layer_bytes)
     layer_s = float(prices.all_reduce_s(members, np.array([layer_bytes]))[0])

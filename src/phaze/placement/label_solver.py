@@ -27,7 +27,7 @@ from phaze.placement.batch_end import tied_s
 from phaze.placement.bottleneck_solver import AGREEMENT, Found
 from phaze.placement.layout import Shape, boundary_levels, replicas_by_level
 from phaze.placement.prepared_width import flying_of, room_of, transfers_of
-from phaze.placement.shapes import Case, bound, end_s, fits, gathered_s, least_seconds, most_of_any, paces, rows_of
+from phaze.placement.shapes import Case, bound, end_s, fits, gathered_s, least_seconds, paces, rows_of
 
 # Numbers of completions that one case remembers: 40 MB.
 MOST_KEPT = 5_000_000
@@ -77,7 +77,7 @@ def _completions(case: Case, shape: Shape, costs: label_kernels.ShapeCosts, best
     around = float(costs.moves_s[-1, 0]) if case.family.chunks > 1 else 0.0
     key = ("least", costs.stages, costs.flying.tobytes(), shape.data if problem.zero >= 1 else 1, around, *members)
     if key not in case.known:
-        alpha = case.family.alpha(problem.rounds(max(1, most_of_any(case, shape.stages))), shape.stages)
+        alpha = case.family.alpha(problem.rounds(max(1, case.most_replicas(shape.stages))), shape.stages)
         room_s = best_s - case.family.beta * costs.least_s
         limit_s = room_s / alpha * (1 + AGREEMENT) if alpha > 0 else inf
         tables = [known for known in case.known if known[0] == "least"]

@@ -1,6 +1,6 @@
 """One width of a problem made ready for the kernels: its stage table, transfers, limits and sums."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
@@ -28,7 +28,7 @@ class Width:
     told apart, depth at the most, and sums.
 
     ``moves_s`` are transfers by level and closed set, 0 where edges arrive inside stages; ``around_s`` by level those
-    from the last stage to the first. ``known`` remembers what several shapes share.
+    from the last stage to the first.
     """
 
     graph: LayerGraph
@@ -43,7 +43,6 @@ class Width:
     seconds: float
     longest_s: float
     parameter_bytes: float
-    known: dict[tuple[object, ...], object] = field(default_factory=dict, compare=False)
 
     def fewest_devices(self, stages: Ints) -> Ints:
         """The fewest devices that so many stages take."""
@@ -130,7 +129,7 @@ def retimed(width: Width, forward_s: Floats, backward_s: Floats) -> Width:
     again[:, 2] = forward_s
     saved = width.saved._replace(again_s=again)
     whole_s, longest_s = float(seconds.sum()), float(seconds.max())
-    return replace(width, chart=chart, saved=saved, known={}, seconds=whole_s, longest_s=longest_s)
+    return replace(width, chart=chart, saved=saved, seconds=whole_s, longest_s=longest_s)
 
 
 def _flags(modes: tuple[Mode, ...]) -> Ints:

@@ -1,4 +1,4 @@
-"""Prices of transfers and collectives, as rules ``cluster`` ask for them, and plain rings as a first answer.
+"""Prices of transfers and collectives, as a placement problem asks for them, and plain rings as a first answer.
 
 A group of devices is given by how many of its members meet at each level: (8, 4) are four groups of eight. A ring
 through all of them enters and leaves each group of level l - 1 once, and the members of such a group have a way out

@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from phaze.placement import bottleneck_kernels
+from phaze.placement import bottleneck_kernels, depth_kernels
 from phaze.placement.batch_end import step_s, synchronisation_s
 from phaze.placement.charts import Chart
 from phaze.placement.layout import Shape, replicas_by_level
@@ -51,9 +51,10 @@ class Case:
         """Bytes of parameters of the stages of the table, each size once, ascending, and which of them each has."""
         return self.remembered(("sizes",), lambda: _sizes(self.table))
 
-    def most_replicas(self, stages: int, unsplit: int = 0) -> int:
-        """The most replicas of so many stages."""
-        taken = self.width.taken * (stages - unsplit) + unsplit
+    def most_replicas(self, stages: int, unsplit: int | None = None) -> int:
+        """The most replicas of so many stages, of which so many are unsplit, or as many as can be."""
+        plain = min(stages, self.width.kinds - 1) if unsplit is None else unsplit
+        taken = self.width.taken * (stages - plain) + plain
         return min(self.problem.microbatches, self.problem.devices // taken)
 
 
@@ -103,12 +104,6 @@ def paces(case: Case) -> Floats:
     return found
 
 
-def most_of_any(case: Case, stages: int) -> int:
-    """The most replicas of so many stages, as many unsplit as there can be."""
-    fewest = int(case.width.fewest_devices(np.array([stages]))[0])
-    return min(case.problem.microbatches, case.problem.devices // fewest)
-
-
 def rows_of(case: Case, best_s: float, pace_s: Floats) -> tuple[Ints, Floats]:
     """Every (stages, replicas, unsplit needed) of a case with its bound, end aside, below ``best_s``."""
     problem, width, family = case.problem, case.width, case.family
@@ -119,7 +114,7 @@ def rows_of(case: Case, best_s: float, pace_s: Floats) -> tuple[Ints, Floats]:
     ends_s = more * (float(width.around_s.min()) + problem.rules.piece_start_s)
     whole_s = width.seconds + 2 * (np.maximum(stages - 1, 0) * between_s + ends_s) * (1 - ROUNDING)
     offset = -1.0 if family.pace_stages else -family.fill
-    found: tuple[Ints, Floats] = bottleneck_kernels.shape_rows(
+    found: tuple[Ints, Floats] = depth_kernels.shape_rows(
         pace_s,
         (width.taken, problem.devices, problem.microbatches, family.chunks),
         (float(family.pace_stages), offset, family.beta),
@@ -131,7 +126,7 @@ def rows_of(case: Case, best_s: float, pace_s: Floats) -> tuple[Ints, Floats]:
 
 def _depths(case: Case, flying: Floats, replicas: int) -> Ints:
     room = room_of(case.problem, replicas)
-    return np.asarray(bottleneck_kernels.depths_that_fit(case.width.chart, case.table, room, flying, case.width.kinds))
+    return np.asarray(depth_kernels.depths_that_fit(case.width.chart, case.table, room, flying, case.width.kinds))
 
 
 def fits(case: Case, stages: int, needed: int) -> bool:

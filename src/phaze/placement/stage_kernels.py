@@ -13,8 +13,6 @@ from numba import njit
 if TYPE_CHECKING:
     from phaze.placement.charts import Chart, Flags, Floats, Ints
 
-MODE_COUNT = 3
-
 
 class Saved(NamedTuple):
     """By layer: bytes kept and seconds recomputed in modes none, selective and full, shared parameters, and blocks.
