@@ -306,6 +306,7 @@ def sweep(
 
 def warm() -> None:
     """Compile and cache every kernel; one product alone calls them from Python, with other types than a sweep."""
+    from phaze.cost import cluster_kernels
     from phaze.cost.mapping import TensorPart, product
     from phaze.cost.products import map_product
 
@@ -314,6 +315,6 @@ def warm() -> None:
     held = np.array([[128.0, 128.0, 128.0, np.inf, np.inf, np.inf]])
     shapes = np.array([[1, 2, 2]], np.int64)
     rates = np.array([[1024.0, 1e9, 1e9, 0.0]])
-    zero = np.zeros(1, np.int64)
-    one = np.ones(1)
+    zero, one = np.zeros(1, np.int64), np.ones(1)
     sweep(sizes, held, shapes, rates, np.array([2.0**20]), zero, zero, one, one, np.empty((1, 1, FOUND)))
+    cluster_kernels.warm()

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from phaze.cost.chip_set import ChipSet
 from phaze.evaluate.machine import Machine
 from phaze.evaluate.overlap import closure, needed_again
-from phaze.evaluate.ruled_pass import RuledPass, Times, ruled_pass, work_times
+from phaze.evaluate.ruled_pass import RuledPass, Times, WorkTimes, ruled_pass, work_times
 from phaze.graph.fuse import fuse_graph, fuse_layer
 from phaze.graph.ir import Layer, Operator, OperatorGraph
 from phaze.graph.recompute import part_of
@@ -182,15 +182,28 @@ def _assembled(layer: RuledLayer, found: Sequence[Floats], hbm_bytes_per_s: Floa
 DeviceSeconds = Callable[[RuledPass, Times], Floats]
 
 
-def several_layer_times(
-    layers: Sequence[RuledLayer], chips: ChipSet, constants: Constants, device_s: DeviceSeconds
-) -> tuple[LayerTimes, ...]:
-    """The times of some layers of one rule on every chip, each distinct work costed once."""
+def layer_works(layers: Sequence[RuledLayer], chips: ChipSet, constants: Constants) -> WorkTimes:
+    """What the works of some layers of one rule take on every chip, whatever network joins them."""
     works = [work for layer in layers for one in layer.passes for work in one.works]
     if not works:
+        nothing = np.zeros((0, len(chips)))
+        return WorkTimes(nothing, nothing, nothing)
+    return work_times(works, chips, constants, layers[0].rule)
+
+
+def several_layer_times(
+    layers: Sequence[RuledLayer],
+    chips: ChipSet,
+    constants: Constants,
+    device_s: DeviceSeconds,
+    costs: WorkTimes | None = None,
+) -> tuple[LayerTimes, ...]:
+    """The times of some layers of one rule on every chip, each distinct work costed once; ``costs`` are those of
+    :func:`layer_works` where they are known."""
+    if not any(one.works for layer in layers for one in layer.passes):
         nothing = np.zeros(len(chips))
         return tuple(LayerTimes(nothing, nothing, nothing, nothing) for _ in layers)
-    costs, first, found = work_times(works, chips, constants, layers[0].rule), 0, []
+    costs, first, found = layer_works(layers, chips, constants) if costs is None else costs, 0, []
     for layer in layers:
         own = []
         for one in layer.passes:

@@ -78,6 +78,10 @@ class WorkTimes:
     spread_s: Floats
     hbm_s: Floats
 
+    def taken(self, index: NDArray[np.int64]) -> "WorkTimes":
+        """Those of the chips of ``index``."""
+        return WorkTimes(self.one_core_s[:, index], self.spread_s[:, index], self.hbm_s[:, index])
+
 
 def work_times(works: Sequence[Work], chips: ChipSet, constants: Constants, rule: Rule) -> WorkTimes:
     """The works of some passes on every chip; one-core and HBM times only where the rule has a use for them."""
@@ -250,10 +254,6 @@ def _cores(chips: ChipSet) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return chips.tensor_cores.astype(np.int64), chips.vector_cores.astype(np.int64)
 
 
-def _core(work: Work) -> Core:
-    return "none" if work.core == "network" else work.core
-
-
 def ruled_pass(graph: OperatorGraph, machine: Machine, rule: Rule, backward: bool = False) -> RuledPass:
     """A (fused) pass on a machine; ``backward``: collectives may stand beside products of weight gradients."""
     works = tuple(works_of(graph, machine.residency))
@@ -309,7 +309,7 @@ def _units(
     units = []
     for own in places.values():
         cuts = tuple(cut for cut in joined if cut.collective in own)
-        cores = {_core(works[place]) for place in own}
+        cores: set[Core] = {"none" if (c := works[place].core) == "network" else c for place in own}
         some = sorted(cores - {"none"})
         core: Core = "none" if not some else "both" if len(some) > 1 else some[0]
         units.append(Unit(tuple(own), core, any(works[place].core == "network" for place in own), cuts))

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
-from phaze.evaluate.ruled_pass import RuledPass, Times
+from phaze.evaluate.ruled_pass import RuledPass, Times, WorkTimes
 from phaze.hardware.silicon.design import EnergyModel
 from phaze.placement.bottleneck_solver import decides
 from phaze.schedule.bounds import Bound
@@ -54,15 +54,17 @@ def layer_bounds(
     use: Sequence[Bound],
     energy: EnergyModel | None = None,
     deadline: Deadline = NEVER,
+    costs: WorkTimes | None = None,
 ) -> GraphTimes:
-    """Bounds on all distinct layers of a graph, for each chip, and with ``energy`` on their joules."""
+    """Bounds on all distinct layers of a graph, for each chip, and with ``energy`` on their joules; ``costs`` as in
+    :func:`phaze.search.rank_graph.graph_times`."""
 
     def bound(one: RuledPass, times: Times) -> Floats:
         deadline.check()
         return pass_bound(one, times, use)
 
     deadline.check()
-    found = graph_times(graph, chips, task.training.constants, bound)
+    found = graph_times(graph, chips, task.training.constants, bound, costs)
     if energy is None:
         return found
     return replace(found, dynamic_j=layer_floors(graph, chips, task.training.constants, energy))

@@ -16,6 +16,7 @@ from phaze.cost.chip_set import ChipSet
 from phaze.evaluate.layer_times import DeviceSeconds, RuledLayer, on_network, ruled_layer, several_layer_times
 from phaze.evaluate.layers import LayerCost
 from phaze.evaluate.machine import Machine
+from phaze.evaluate.ruled_pass import WorkTimes
 from phaze.graph.experts import notes_of
 from phaze.graph.ir import Attention, Model
 from phaze.hardware.calibration import Constants
@@ -130,13 +131,17 @@ def empty_times(graph: RankGraph, chips: int, joules: bool) -> GraphTimes:
     return GraphTimes(forward_s, backward_s, selective_s, full_s, np.empty(chips), least_j)
 
 
-def graph_times(graph: RankGraph, chips: ChipSet, constants: Constants, device_s: DeviceSeconds) -> GraphTimes:
-    """The seconds of all layers of a graph on every chip; ``device_s`` gives those of a pass."""
+def graph_times(
+    graph: RankGraph, chips: ChipSet, constants: Constants, device_s: DeviceSeconds, costs: WorkTimes | None = None
+) -> GraphTimes:
+    """The seconds of all layers of a graph on every chip; ``device_s`` gives those of a pass, ``costs`` those of its
+    works where they are known."""
     found, count = empty_times(graph, len(chips), False), len(chips)
     for start in range(0, count, CHUNK):
         index = np.arange(start, min(start + CHUNK, count))
         some = chips if len(index) == count else chips.taken(index)
-        for kind, own in enumerate(several_layer_times(graph.layers, some, constants, device_s)):
+        known = costs if costs is None or len(index) == count else costs.taken(index)
+        for kind, own in enumerate(several_layer_times(graph.layers, some, constants, device_s, known)):
             found.forward_s[kind, index], found.backward_s[kind, index] = own.forward_s, own.backward_s
             found.selective_s[kind, index], found.full_s[kind, index] = own.selective_s, own.full_s
     found.hbm_bytes_per_s[:] = chips.hbm_bytes_per_s * constants.vector_hbm_share

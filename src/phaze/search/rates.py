@@ -1,5 +1,7 @@
 """The rates of an objective for every chip and memory of a space, or for one chip (:class:`Rates`)."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +13,7 @@ from phaze.search.objective import Objective, Rates
 from phaze.search.opened import OpenedSpace
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 J_PER_KWH = 3.6e6
 
 
@@ -35,6 +38,17 @@ def _allowed(opened: OpenedSpace, hbm_bytes: list[int]) -> Floats:
     if not opened.space.memory_limited:
         return np.broadcast_to(1.0, (len(hbm_bytes), len(opened)))
     return np.where(np.stack([opened.allowed(size) for size in hbm_bytes]), 1.0, np.inf)
+
+
+def alike(allowed: NDArray[np.bool_]) -> Iterator[tuple[Integers, Integers]]:
+    """Of [memories, chips]: which memories and which chips have each other; chips that may have none are left out."""
+    if allowed.all():
+        yield np.arange(len(allowed)), np.arange(allowed.shape[1])
+        return
+    kinds, of = np.unique(allowed, axis=1, return_inverse=True)
+    for at in range(kinds.shape[1]):
+        if kinds[:, at].any():
+            yield np.flatnonzero(kinds[:, at]), np.flatnonzero(of.ravel() == at)
 
 
 def rates_of(objective: Objective, opened: OpenedSpace, hbm_bytes: list[int], devices: int) -> Rates:

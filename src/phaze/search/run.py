@@ -12,13 +12,14 @@ Chips of a round are merged in order, so neither the number of workers nor an in
 whose evaluation fails keeps its bound in the global bound. Best: least score, ties (to 1e-9) by area, HBM, number.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
+from phaze.evaluate.layer_times import layer_works
 from phaze.schedule.bounds import Bound
 from phaze.search.bound import CHEAP, DUAL, layer_bounds, model_bounds, model_floors, no_floors
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, after
@@ -27,7 +28,7 @@ from phaze.search.first_design import better_design, first_bounds, first_design,
 from phaze.search.objective import Scale
 from phaze.search.opened import OpenedSpace, open_space
 from phaze.search.rank_graph import CHUNK, GraphTimes, empty_times
-from phaze.search.rates import rates_of
+from phaze.search.rates import alike, rates_of
 from phaze.search.shared import Shared
 from phaze.search.state import Standing, State
 from phaze.search.task import Job, Networks, networks_of
@@ -132,22 +133,18 @@ def layer_times_on(
         found.append([])
         for graph, prepared in enumerate(task.graphs):
             whole = empty_times(prepared, len(index), energy is not None)
-            for own, tasks in networks.groups(index):
-                some = arrays if len(own) == len(arrays) else arrays.taken(index[own])
-                whole.put(own, layer_bounds(tasks[model], tasks[model].graphs[graph], some, use, energy, deadline))
+            for start in range(0, len(index), CHUNK):
+                part = index[start : start + CHUNK]
+                groups, chips = list(networks.groups(part)), arrays if len(part) == len(arrays) else arrays.taken(part)
+                # What works take is the same on every network.
+                costs = layer_works(prepared.layers, chips, task.training.constants) if len(groups) > 1 else None
+                for own, tasks in groups:
+                    some, known = (chips, None) if costs is None else (chips.taken(own), costs.taken(own))
+                    mine = tasks[model]
+                    bounds = layer_bounds(mine, mine.graphs[graph], some, use, energy, deadline, known)
+                    whole.put(start + own, bounds)
             found[-1].append(whole)
     return found
-
-
-def alike(allowed: NDArray[np.bool_]) -> Iterator[tuple[Integers, Integers]]:
-    """Of [memories, chips]: which memories and which chips have each other; chips that may have none are left out."""
-    if allowed.all():
-        yield np.arange(len(allowed)), np.arange(allowed.shape[1])
-        return
-    kinds, of = np.unique(allowed, axis=1, return_inverse=True)
-    for at in range(kinds.shape[1]):
-        if kinds[:, at].any():
-            yield np.flatnonzero(kinds[:, at]), np.flatnonzero(of.ravel() == at)
 
 
 def bounds_on(
