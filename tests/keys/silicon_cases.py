@@ -3,10 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+from phaze.evaluate.layers import Setting
+from phaze.hardware.library import load_built_stack, load_cluster
+from phaze.hardware.silicon.design import load_cluster_chip
 from phaze.search.cluster_chips import ClusterChips
 from phaze.search.opened import load_space, open_space
 from tests.keys.cases import Base, same
-from tests.keys.small import written
+from tests.keys.small import preset, written
 from tests.search.made_silicon import SMALL
 
 
@@ -46,3 +49,12 @@ SPACE = Base(
     ),
 )
 SILICON: dict[str, list[Base]] = {"phaze.space/2": [SPACE]}
+
+
+def of_stack(stack: dict[str, Any], folder: Path) -> list[Any]:
+    """What software leaves of the rate of a chip of clusters."""
+    found = load_built_stack(written(folder, "stack.json", stack))
+    return [Setting(load_cluster_chip("h100"), load_cluster("dgx-h100"), found).constants.software_share]
+
+
+SHARE = Base(lambda folder: preset("stacks", "megatron-core"), of_stack, same(("software_share", {"n5": 0.5})))

@@ -22,7 +22,7 @@ from tests.keys.answers import Refused, phaze, told
 from tests.keys.cases import HARDWARE, Base
 from tests.keys.job_cases import JOBS
 from tests.keys.problem_cases import PROBLEMS
-from tests.keys.silicon_cases import SILICON
+from tests.keys.silicon_cases import SHARE, SILICON
 from tests.keys.small import preset, written
 from tests.keys.walk import changed, keys_of
 
@@ -46,7 +46,8 @@ TENSOR_PLAN = Base(
         ("cut.tokens", "cut/1/tokens", True),
     ),
 )
-BASES: dict[str, list[Base]] = HARDWARE | SILICON | JOBS | PROBLEMS | {"phaze.tensor-plan/1": [TENSOR_PLAN]}
+OTHERS = {"phaze.tensor-plan/1": [TENSOR_PLAN], "phaze.stack/1": [*HARDWARE["phaze.stack/1"], SHARE]}
+BASES: dict[str, list[Base]] = HARDWARE | SILICON | JOBS | PROBLEMS | OTHERS
 # What a printed plan says of itself: whose it is, how it was found, what it leaves whole. Given back, it is not read.
 SAID = {"phaze.tensor-plan/1": {"model", "basis", "whole.module", "whole.why"}}
 # Formats of chips of clusters, whose presets their spaces and ``phaze validate --silicon`` read: commands refuse files.

@@ -148,3 +148,32 @@ def test_what_chips_of_clusters_cannot_be_asked_is_refused(
     settings_of = [word for change in changes for word in ("--set", change.replace("STACK", own))]
     done = phaze("search", str(run.parent / "study.toml"), *settings_of, "--out", str(tmp_path / "other"))
     assert done.code == 2 and words in done.err
+
+
+def test_a_searched_chip_and_a_real_one_stand_on_the_same_basis(run: Path, phaze: Callable[..., Ran]) -> None:
+    done = phaze("compare", "--run", str(run), "--chip", "a100-80gb", "--json")
+    rows = json.loads(done.out)["rows"]
+    assert {row["basis"] for row in rows} == {"held"}
+    assert {row["constants_of"] for row in rows} == {"n5-reticle-base"}
+    found = {row["chip"]: row["throughput_per_s"] for row in rows if row["placement"] == "searched"}
+    result = json.loads((run / "result.json").read_text())
+    assert found[result["chip"]["name"]] == pytest.approx(result["models"][0]["throughput_per_s"])
+    assert found["a100-80gb"] < found["h100"]
+    # What the stack leaves on the generation of the space's base, printed with the answer.
+    assert result["setting"]["constants"]["software_share"] == 0.75
+
+
+@pytest.mark.slow
+def test_other_questions_of_a_space_of_clusters_are_answered(run: Path, phaze: Callable[..., Ran]) -> None:
+    told = json.loads(phaze("explain", str(run), "--json", "--instead", "lanes=128").out)
+    assert {one["axis"] for one in told["neighbours"]} == {"clusters", "lanes", "hbm_stacks", "links"}
+    assert all(one["gain"] <= 1e-9 for one in told["neighbours"] if one["refused"] is None)
+    assert told["instead"][0]["gain"] <= 1e-9
+    study, folder = str(run.parent / "study.toml"), str(run.parent / "front")
+    front = json.loads(phaze("front", study, "--of", "throughput,power,price", "--out", folder, "--json").out)
+    assert len(front["points"]) > 1
+    assert phaze("verify", folder, "--all").code == 0
+    swept = phaze("sweep", study, "--over", "budget.power=150,180", "--out", str(run.parent / "sweep"), "--json")
+    first, last = json.loads(swept.out)["points"]
+    assert first["score"] >= last["score"]
+    assert "hbm_stacks" in phaze("export", str(run), "--to", "csv").out

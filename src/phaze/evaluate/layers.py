@@ -3,7 +3,7 @@
 The seconds are those of :mod:`phaze.evaluate.layer_times`, for one chip, under the schedule rule of its stack.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,10 @@ class Setting:
 
     @property
     def constants(self) -> Constants:
-        return constants_of(self.chip.calibration, self.basis, "training")
+        found, design = constants_of(self.chip.calibration, self.basis, "training"), self.chip.clusters
+        if design is None or self.basis == "ideal":
+            return found
+        return replace(found, software_share=self.stack.share_on(design.software_of or self.chip.technology))
 
     @property
     def hbm_bytes_per_s(self) -> float:

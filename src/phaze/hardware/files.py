@@ -290,6 +290,9 @@ class StackFile(Document):
     attention: Kernel = "fused"
     synchronisation: Synchronisation = "share"
     interleaves: bool = True
+    software_share: Annotated[
+        dict[Name, Share], Field(description="of the rate that products hold on chips of clusters, by process or any")
+    ] = Field(default_factory=dict)
     notes: Text | None = None
     sources: Sources = Field(default_factory=dict)
 
@@ -301,8 +304,10 @@ class StackFile(Document):
 
     def value(self) -> Stack:
         """The stack; keys are called as its fields but for two, whose fields name their unit."""
-        same = self.model_dump(exclude={"schema_", "base", "notes", "sources", "host_time", "reserve"})
-        return Stack(host_s=self.host_time, reserve_bytes=self.reserve, **same)
+        apart = {"schema_", "base", "notes", "sources", "host_time", "reserve", "software_share"}
+        shares = tuple(sorted(self.software_share.items()))
+        same = self.model_dump(exclude=apart)
+        return Stack(host_s=self.host_time, reserve_bytes=self.reserve, software_share=shares, **same)
 
 
 CHIP = Format("phaze.chip/1", ChipFile, "an accelerator device")

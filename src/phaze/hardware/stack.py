@@ -35,6 +35,8 @@ class Stack:
     ``schedule``: how the operators of a layer may overlap (:func:`require_built`).
     ``accumulation_bytes``: HBM bytes that adding a microbatch's gradient to those before it moves for a parameter.
     ``interleaves``: it can cut the blocks of a stage into chunks (interleaved 1F1B).
+    ``software_share``: what training with it leaves of the rate that products hold on chips of clusters, by the process
+    of a generation of chips, or ``any`` (:meth:`share_on`).
     ``attention``: eager (scores go through memory) or fused (they never leave the chip), as the framework runs it.
     """
 
@@ -60,6 +62,12 @@ class Stack:
     interleaves: bool = True
     # 4 bytes read and 4 written: gradients are added in 32 bits.
     accumulation_bytes: float = 8.0
+    software_share: tuple[tuple[str, float], ...] = ()
+
+    def share_on(self, process: str | None) -> float:
+        """The software share on a generation of chips; 1 where nothing is known of it."""
+        known = dict(self.software_share)
+        return known.get(process or "any", known.get("any", 1.0))
 
     def __post_init__(self) -> None:
         for field in ("host_s", "optimizer_traffic_bytes", "state_bytes", "reserve_bytes", "gradient_bytes"):

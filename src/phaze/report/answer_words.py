@@ -36,6 +36,9 @@ def basis_words(result: Mapping[str, Any]) -> str:
         return f"rules {rules}, every peak reached: a comparison of designs, no forecast"
     if constants["basis"] == "datasheet":
         return f"rules {rules}, 0.80 of every peak (data sheet), ± {constants['band']:.0%}"
+    if constants["basis"] == "held":
+        left = f"{constants['software_share']:.2f} of that left by the stack"
+        return f"rules {rules}, arrays at the clock held, {left}, 0.80 of HBM, ± {constants['band']:.0%}"
     return f"rules {rules}, {constants['basis']} constants of {constants['of']}, ± {constants['band']:.0%}"
 
 

@@ -14,6 +14,7 @@ BASES: Mapping[str, str] = MappingProxyType(
         "calibrated": "measured operators",
         "fitted": "a share fitted to runs or one product",
         "datasheet": "data sheet, 0.80 of its peaks",
+        "held": "clock held at its power limit, 0.80 of HBM",
         "ideal": "peaks as they stand",
     }
 )

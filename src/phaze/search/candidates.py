@@ -55,8 +55,9 @@ def require_basis(job: Job, basis: str) -> Common:
 
 
 def with_constants(chip: Chip, owner: Chip) -> Chip:
-    """The chip with another one's measured constants."""
-    return chip if chip.calibration == owner.calibration else replace(chip, calibration=owner.calibration)
+    """The chip with another one's measured constants, and what software leaves of its rate as on that one."""
+    design = chip.clusters and replace(chip.clusters, software_of=owner.technology)
+    return replace(chip, calibration=owner.calibration, clusters=design)
 
 
 def candidates_of(job: Job, chips: Sequence[Known], basis: Common = "space") -> list[Candidate]:
@@ -68,6 +69,8 @@ def candidates_of(job: Job, chips: Sequence[Known], basis: Common = "space") -> 
     for one in chips:
         owner = {"space": base, "baseline": chips[0].chip}.get(basis, one.chip)
         trust = trust_of(owner.calibration, task.training.machine.basis)
+        if one.chip.clusters is not None:
+            trust = Trust("held", BANDS["held"])
         if owner.name != one.chip.name and trust.basis in ("calibrated", "fitted"):
             trust = replace(trust, band=max(trust.band, BANDS["datasheet"]))
         found.append(Candidate(with_constants(one.chip, owner), trust, owner.name, one.own_links))

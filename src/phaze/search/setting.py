@@ -27,6 +27,8 @@ def setting_document(job: Job, opened: OpenedSpace, chip: Chip) -> dict[str, Any
             "band": candidate.trust.band,
         },
     }
+    if chip.clusters is not None:
+        found["constants"]["software_share"] = training.constants.software_share
     if not training.published:
         found |= {"stack": training.machine.stack.name, "precision": training.precision, "zero": training.zero}
     return found

@@ -22,11 +22,15 @@ from phaze.hardware.technology import EnergyTable
 
 @dataclass(frozen=True, slots=True)
 class ClusterDesign:
-    """An accelerator and the nodes of its dies; None where it names no technology."""
+    """An accelerator and the nodes of its dies; None where it names no technology.
+
+    ``software_of``: the process whose generation of chips a stack's software share is taken from; None: its own.
+    """
 
     accelerator: Accelerator
     node: Node | None
     base_node: Node | None = None
+    software_of: str | None = None
 
     @property
     def areas(self) -> SiliconAreas | None:
