@@ -97,7 +97,7 @@ def test_a_device_holds_as_many_pieces_as_interleaving_lets_in() -> None:
     ("changes", "said"),
     [
         ({"chunks": 3}, "3 chunks and a stage of 2 layers"),
-        ({"chunks": 2, "batch": 60}, "a multiple of the 4 stages as microbatches of a copy, and there are 30"),
+        ({"chunks": 2, "batch": 60}, "a multiple of the 4 stages as microbatches of a replica, and there are 30"),
     ],
 )
 def test_chunks_that_no_framework_could_run_are_refused(changes: dict[str, Any], said: str) -> None:

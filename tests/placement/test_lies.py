@@ -172,7 +172,17 @@ def test_the_last_stage_recomputes_only_where_the_rules_let_it() -> None:
 
 def test_chunks_that_microbatches_do_not_fill_are_refused() -> None:
     found = objections(replace(CHUNKS, microbatches=9), _document(CHUNKS), _prices(CHUNKS))
-    assert found == ["the microbatches of a copy are no multiple of the stages"]
+    assert found == ["the microbatches of a replica are no multiple of the stages"]
+
+
+def test_uneven_chunks_may_be_given_but_not_proved() -> None:
+    cuts = [Cut((0, 1, 2), "none"), Cut((3,), "none")]
+    plan = price(CHUNKS, Shape(1, 2, 2, "pipeline", 2), cuts, _prices(CHUNKS))
+    document = dict(document_of(plan))
+    assert objections(CHUNKS, document, _prices(CHUNKS)) == []
+    document["lower_bound_s"] = document["batch_s"]
+    found = objections(CHUNKS, document, _prices(CHUNKS))
+    assert found == ["the blocks of a stage are no multiple of its chunks"]
 
 
 @pytest.mark.parametrize(

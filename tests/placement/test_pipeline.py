@@ -97,9 +97,9 @@ def test_a_plan_that_does_not_fit_is_priced() -> None:
     ("tensor", "data", "cuts", "said"),
     [
         (4, 1, [((0, 1, 2), "none")], "width 4 is missing"),
-        (2, 0, [((0, 1, 2), "none")], "0 copies are out of range"),
-        (2, 8, [((0, 1, 2), "none")], "8 copies are out of range"),
-        (2, 7, [((0, 1, 2), "none")], "7 copies are out of range"),
+        (2, 0, [((0, 1, 2), "none")], "0 replicas are out of range"),
+        (2, 8, [((0, 1, 2), "none")], "8 replicas are out of range"),
+        (2, 7, [((0, 1, 2), "none")], "7 replicas are out of range"),
         (2, 1, [], "0 stages are said and 0 given"),
         (2, 1, [((0, 1), "none")], "every layer once"),
         (2, 1, [((0, 1, 2), "none"), ((2,), "none")], "every layer once"),

@@ -244,9 +244,15 @@ def _whole(stated: Stated, true: Sequence[Mapping[str, float]], moves: Sequence[
     least_s, most_s = events_range(passes, rounds, family.chunks, family.apart)
     said_s, end_s = document["simulated_s"], sync_s + step_s + tied_s
     if not (_same(said_s, least_s + end_s) or least_s + end_s <= said_s <= (most_s + end_s) * (1 + TOLERANCE)):
-        wanted = repr(least_s + end_s) + ("" if least_s == most_s else f" to {most_s + end_s!r}")
-        found.append(f"simulated_s should be {wanted}")
+        more = "" if least_s == most_s else f" to {most_s + end_s!r}"
+        found.append(f"simulated_s should be {least_s + end_s!r}{more}")
     return found
+
+
+def _in_even_chunks(stated: Stated, ids: Sequence[int]) -> bool:
+    """Whether every chunk of a stage has as many blocks."""
+    blocks = sum(x.block for la, x in zip(stated.graph.layers, stated.extras, strict=True) if la.id in ids)
+    return stated.family.chunks == 1 or (blocks > 0 and blocks % stated.family.chunks == 0)
 
 
 def objections(problem: Problem, document: Mapping[str, Any], prices: Priced) -> list[str]:
@@ -254,8 +260,8 @@ def objections(problem: Problem, document: Mapping[str, Any], prices: Priced) ->
     named = (document.get("schema"), document.get("rules"))
     if named != ("phaze.plan/1", problem.rules.name) or type(document.get("feasible")) is not bool:
         return [f"the document is no plan under rules {problem.rules.name}"]
-    tensor, data, chunks = document.get("tensor"), document.get("data"), document.get("chunks", 1)
-    name = document.get("family")
+    tensor, data, name = (document.get(key) for key in ("tensor", "data", "family"))
+    chunks = document.get("chunks", 1)
     family = next((f for f in problem.rules.families if f.chunks == chunks and name in (None, f.name)), None)
     if "stages" not in document or tensor not in [graph.width for graph in problem.graphs] or type(chunks) is not int:
         return ["stages, tensor or chunks are missing or out of range"]
@@ -268,7 +274,10 @@ def objections(problem: Problem, document: Mapping[str, Any], prices: Priced) ->
     stages, count, rounds = document["stages"], len(document["stages"]), -(-problem.microbatches // data)
     stated = Stated(problem, document, prices, count, data, document.get("order") == "data", graph, extras, family)
     if family.chunks > 1 and rounds % count:
-        return ["the microbatches of a copy are no multiple of the stages"]
+        return ["the microbatches of a replica are no multiple of the stages"]
+    # A plan that is given may have uneven chunks; nothing is proved of it, and its bound is 0.
+    if document["lower_bound_s"] > 0 and not all(_in_even_chunks(stated, stage["layers"]) for stage in stages):
+        return ["the blocks of a stage are no multiple of its chunks"]
     true = [_stage_sums(stated, stage) for stage in stages]
     if data * sum(int(sums["devices"]) for sums in true) > problem.devices:
         return ["the plan takes more devices than there are"]

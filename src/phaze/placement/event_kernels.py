@@ -1,4 +1,4 @@
-"""Compiled: the events of a pipeline, one copy, under 1F1B, GPipe and interleaved 1F1B."""
+"""Compiled: the events of a pipeline, one replica, under 1F1B, GPipe and interleaved 1F1B."""
 
 from typing import TYPE_CHECKING
 

@@ -20,7 +20,7 @@ from phaze.placement.prepared_width import around_bytes
 from phaze.placement.prices import Prices
 from phaze.placement.problem import ROUNDING, Extra, Problem
 from phaze.placement.rules import Family, Mode
-from phaze.placement.simulate import one_copy_seconds
+from phaze.placement.simulate import replica_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +65,12 @@ def _require_structure(problem: Problem, graph: LayerGraph, shape: Shape, cuts: 
 
 def _require_degrees(problem: Problem, shape: Shape, family: Family, devices: int) -> None:
     if not 1 <= shape.data <= problem.microbatches or devices * shape.data > problem.devices:
-        raise InputError("data", f"{shape.data} copies are out of range", "use fewer copies or stages")
+        raise InputError("data", f"{shape.data} replicas are out of range", "use fewer replicas or stages")
     rounds = problem.rounds(shape.data)
     if not family.divides(rounds, shape.stages):
         raise InputError(
             "chunks",
-            f"{family.chunks} need a multiple of the {shape.stages} stages as microbatches of a copy, and there are "
+            f"{family.chunks} need a multiple of the {shape.stages} stages as microbatches of a replica, and there are "
             f"{rounds}",
             "use 1, or another microbatch, batch, data or pipeline degree",
         )
@@ -262,7 +262,7 @@ def price(problem: Problem, shape: Shape, cuts: Sequence[Cut], prices: Prices, s
     plan = Plan(name, shape.tensor, shape.data, tuple(stages), batch_s, 0.0, 0.0, breakdown, order, shape.chunks)
     if not simulated:
         return plan
-    end_s = one_copy_seconds(plan, rounds, family.apart) + sync_s + step_s + tied_s
+    end_s = replica_seconds(plan, rounds, family.apart) + sync_s + step_s + tied_s
     # Where every stage is given the common pace the events never take longer (docs/placement.md); rounding aside.
     return replace(plan, simulated_s=min(end_s, batch_s) if family.pace_stages else end_s)
 

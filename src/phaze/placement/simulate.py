@@ -1,4 +1,4 @@
-"""The same plan as discrete events: every forward and backward of every microbatch on every stage of one copy.
+"""The same plan as discrete events: every forward and backward of every microbatch on every stage of one replica.
 
 Events of 1F1B with a flush. Stage i of S holds a forward (seconds F_i, waiting for its inputs included) and a backward
 (R_i) for each of m = ceil(M / d) microbatches; it runs S - i forwards ahead and then one forward and one backward in
@@ -29,8 +29,10 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Start of every event of one copy: ``forward_s[i, k]`` of stage i and microbatch k, ``backward_s`` likewise; with
-    v chunks k counts pieces, v of each microbatch."""
+    """Start of every event of one replica: ``forward_s[i, k]`` of stage i and microbatch k, ``backward_s`` likewise.
+
+    With v chunks k counts pieces, v of each microbatch.
+    """
 
     forward_s: Floats
     backward_s: Floats
@@ -44,26 +46,26 @@ def _durations(plan: Plan) -> tuple[Floats, Floats]:
     )
 
 
-def _run(plan: Plan, rounds: int, gpipe: bool, starts_s: Floats) -> float:
+def _run(plan: Plan, rounds: int, all_ahead: bool, starts_s: Floats) -> float:
     if plan.chunks > 1:
         return float(interleaved_events(*_durations(plan), rounds, plan.chunks, starts_s))
-    return float((gpipe_events if gpipe else events)(*_durations(plan), rounds, starts_s))
+    return float((gpipe_events if all_ahead else events)(*_durations(plan), rounds, starts_s))
 
 
-def one_copy_seconds(plan: Plan, rounds: int, gpipe: bool = False) -> float:
-    """End of the last event of one copy that runs ``rounds`` microbatches."""
+def replica_seconds(plan: Plan, rounds: int, all_ahead: bool = False) -> float:
+    """End of the last event of one replica that runs ``rounds`` microbatches."""
     count = len(plan.stages)
     watched = min(rounds, max(MOST_EVENTS // (plan.chunks * count), 4 * count))
     if plan.chunks > 1 and watched < rounds:
         watched -= (watched - rounds) % count
     ahead_s, behind_s = _durations(plan)
-    end_s = _run(plan, watched, gpipe, np.empty((2, 0, 0)))
-    pace_s = ahead_s.max() + behind_s.max() if gpipe else (ahead_s + behind_s).max()
+    end_s = _run(plan, watched, all_ahead, np.empty((2, 0, 0)))
+    pace_s = ahead_s.max() + behind_s.max() if all_ahead else (ahead_s + behind_s).max()
     return end_s + (rounds - watched) * float(pace_s)
 
 
-def timeline(plan: Plan, rounds: int, gpipe: bool = False) -> Timeline:
-    """When every event of one copy of ``rounds`` microbatches starts, for a drawing."""
+def timeline(plan: Plan, rounds: int, all_ahead: bool = False) -> Timeline:
+    """When every event of one replica of ``rounds`` microbatches starts, for a drawing."""
     starts_s = np.empty((2, len(plan.stages), rounds * plan.chunks))
-    end_s = _run(plan, rounds, gpipe, starts_s)
+    end_s = _run(plan, rounds, all_ahead, starts_s)
     return Timeline(starts_s[0], starts_s[1], end_s)

@@ -60,7 +60,7 @@ def fastest_plan(problem: Problem, prices: Prices | None = None, below_s: float 
     if labelled and replicas > MOST_REPLICAS:
         raise InputError(
             "microbatches",
-            f"{replicas:,} copies of the model are possible",
+            f"{replicas:,} replicas of the model are possible",
             f"give at most {MOST_REPLICAS:,} microbatches",
         )
     if labelled and sum(len(w.chart.size) ** 2 / 2 for w in widths) <= MANY_STAGES:
