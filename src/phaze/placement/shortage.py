@@ -22,6 +22,8 @@ from phaze.units import show
 HALVINGS = 60
 # After so many halvings it is asked whether the plan found needs the least.
 LOOK_EVERY = 8
+# Sums of the bytes of a stage in another order differ by less.
+LAST_BITS = 4e-15
 # More memory than this lets everything fit that a device number allows.
 MOST_BYTES = 1e40
 # A microbatch or a width is divided by 2 to this power at the most: beyond a thousand nobody would.
@@ -119,31 +121,38 @@ def something_fits(problem: Problem) -> bool:
     return False
 
 
-def _need(problem: Problem, hbm_bytes: float) -> float:
-    """The memory of a device that the fastest plan fills of so much, if that is less: something fits into it too."""
+def _just_enough(problem: Problem, hbm_bytes: float) -> float:
+    """The memory of a device that the fastest plan of so much just fits into, as rounding is allowed."""
     plan = fastest_plan(replace(problem, hbm_bytes=hbm_bytes))
     if plan is None:
         return hbm_bytes
-    return min(hbm_bytes, max(stage.memory.total_bytes for stage in plan.stages) / (1 - problem.headroom))
+    need_bytes = max(stage.memory.total_bytes for stage in plan.stages) / (1 - problem.headroom)
+    return need_bytes / (1 + ROUNDING) * (1 + LAST_BITS)
 
 
 def least_hbm(problem: Problem) -> float | None:
     """A memory at which something fits, above the least by rounding only; None if devices are short."""
+
+    def enough_is(hbm_bytes: float) -> bool:
+        return something_fits(replace(problem, hbm_bytes=hbm_bytes))
+
     short, enough = problem.hbm_bytes, problem.hbm_bytes
-    while not something_fits(replace(problem, hbm_bytes=enough)):
+    while not enough_is(enough):
         short, enough = enough, 2 * enough
         if enough > MOST_BYTES:
             return None
     for halving in range(HALVINGS):
         # Plans need memory in few sizes: the least of those that are left is soon the only one.
         if halving % LOOK_EVERY == LOOK_EVERY - 1:
-            enough = _need(problem, enough)
-            if not something_fits(replace(problem, hbm_bytes=enough * (1 - 2 * ROUNDING))):
-                break
+            least = _just_enough(problem, enough)
+            if short < least < enough and enough_is(least):
+                enough = least
+                if not enough_is(least * (1 - 2 * LAST_BITS)):
+                    break
         middle = (short + enough) / 2
         if not short < middle < enough:
             break
-        if something_fits(replace(problem, hbm_bytes=middle)):
+        if enough_is(middle):
             enough = middle
         else:
             short = middle
