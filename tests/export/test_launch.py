@@ -135,7 +135,7 @@ def test_a_layout_holds_every_block_once_in_order(pipeline: int, chunks: int, ea
         ({"model": "mixtral-8x7b"}, "experts"),
         ({"model": "bert-large"}, "uneven"),
         ({"chunks": 2}, "3 blocks in 2 chunks"),
-        ({"chunks": 2, "stages": EVEN, "batch": 240}, "15 microbatches of a copy are no multiple"),
+        ({"chunks": 2, "stages": EVEN, "batch": 240}, "15 microbatches of a replica are no multiple"),
         ({"zero": 2}, "ZeRO 2 beside a pipeline"),
         ({"zero": 3}, "plan with --zero 1"),
     ],
@@ -198,7 +198,7 @@ def test_torchtitan_interleaves_chunks() -> None:
         ({"data": 1}, "mixed precision with sharding only"),
         ({"precision": "fp8"}, "fp8"),
         ({"chunks": 2}, "chunks that do not divide"),
-        ({"chunks": 2, "stages": EVEN, "batch": 144}, "9 microbatches of a copy do not divide into 2 rounds"),
+        ({"chunks": 2, "stages": EVEN, "batch": 144}, "9 microbatches of a replica do not divide into 2 rounds"),
     ],
 )
 def test_torchtitan_refuses_what_it_cannot_run(changes: dict[str, Any], said: str) -> None:

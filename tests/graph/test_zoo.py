@@ -185,7 +185,7 @@ def test_no_torch_is_loaded() -> None:
 
 def test_sizes_at_which_a_family_runs_other_operators_are_refused() -> None:
     sizes = {"hidden": 32, "layers": 2, "heads": 32, "vocabulary": 64, "sequence": 16}
-    with pytest.raises(InputError, match="no graphs of heads of width 1 come along; trace it, with --fresh"):
+    with pytest.raises(InputError, match="no graphs of heads of width 1 are bundled; trace it, with --fresh"):
         load_family("gpt", sizes)
-    with pytest.raises(InputError, match="no graphs of a sequence of 1 come along"):
+    with pytest.raises(InputError, match="no graphs of a sequence of 1 are bundled"):
         load_family("gpt", {**sizes, "heads": 4}, sequence=1)

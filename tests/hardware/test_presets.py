@@ -1,4 +1,4 @@
-"""The presets that come along: all there, every number with a source, and facts that must hold between them."""
+"""The bundled presets: all there, every number with a source, and facts that must hold between them."""
 
 import tomllib
 from collections.abc import Iterator

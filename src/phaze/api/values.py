@@ -200,7 +200,7 @@ class Searched(Shown):
         }
         for model in self.models:
             plan = model["plan"]
-            split = f"{plan['pipeline']} stages, {plan['data']} copies, width {plan['tensor']}"
+            split = f"{plan['pipeline']} stages, {plan['data']} replicas, width {plan['tensor']}"
             rows[str(model["name"])] = f"{model['throughput_per_s']:,.5g} sequences/s: {split}"
         rows["certificate"] = f"gap {proof['gap']:.2g} over {proof['chips']:,} chips"
         return table(rows, f"search {self.document['name']}")

@@ -1,4 +1,4 @@
-"""How fast we are: our solvers beside published figures and installed peers, on inputs that come along.
+"""How fast we are: our solvers beside published figures and installed peers, on bundled inputs.
 
     inputs.py        problems of the sizes that the published figures are of, from the shipped graphs
     placement.py     layers over devices          schedule.py   operators on one chip

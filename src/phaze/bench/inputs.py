@@ -1,4 +1,4 @@
-"""The inputs of all comparisons, made from what comes along: the shipped graphs, the paper's stand-in chip and space.
+"""The inputs of all comparisons, made from what is bundled: the shipped graphs, the paper's stand-in chip and space.
 
 The sizes are those of the published figures; the times of operators and layers are our own costs on the stand-in chip.
 """

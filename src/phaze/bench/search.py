@@ -51,7 +51,7 @@ def notes(job: Job, done: Finished, ours: Took, sample: int, mapped: tuple[int, 
     """What the reader must know."""
     closed = done.document["certificate"]["closed"]
     count = len(done.state.opened)
-    told = f"{closed['bound'] + closed['memory']:,} closed by a bound, {closed['evaluated']:,} evaluated"
+    told = f"{closed['bound'] + closed['memory']:,} excluded by a bound, {closed['evaluated']:,} evaluated"
     pace = count / (ours.elapsed_s or ours.most_s)
     return (
         f"Input: the paper's {count:,} chips x {len(job.hbm_bytes)} HBM sizes x microbatches 1, 2, 4, 8 x recompute on "

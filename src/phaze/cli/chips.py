@@ -1,4 +1,4 @@
-"""``phaze chips``: the chips that come along, one chip in full, or the size of a space of chips."""
+"""``phaze chips``: the bundled chips, one chip in full, or the size of a space of chips."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 

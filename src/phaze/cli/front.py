@@ -80,6 +80,6 @@ def front(
     write_whole(folder / PAGE, front_page(done.document))
 
     def show(console: "Console") -> None:
-        show_front(console, done.document, str(folder), f"{done.opened:,} were opened. {done.work}")
+        show_front(console, done.document, str(folder), f"{done.opened:,} were evaluated. {done.work}")
 
     return Answer((done.document,), show)

@@ -39,7 +39,7 @@ Fusion = Annotated[
     Literal["none", "chains", "elementwise", "full"],
     typer.Option(help="none, chains, elementwise, or full: also epilogues of products."),
 ]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Trace PyTorch even if the graph comes along.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Trace PyTorch even if the graph is bundled.")]
 ShowPlan = Annotated[
     bool, typer.Option("--show-plan", help="Print the tensor-parallel plan as a file that --tp-plan takes back.")
 ]

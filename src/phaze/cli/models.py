@@ -14,7 +14,7 @@ Name = Annotated[str | None, typer.Argument(help="One of the named models.")]
 
 @answering
 def models(name: Name = None) -> Answer:
-    """List the models that come along, or show one.
+    """List the built-in models, or show one.
 
     Examples: phaze models · phaze models llama2-7b --json
     """
@@ -62,7 +62,7 @@ def _show_all(console: "Console", rows: list[dict[str, Any]]) -> None:
     console.print(table(columns, cells))
     console.print()
     text = (
-        "widths: tensor widths that a search tries; shipped: graphs that come along, at any microbatch and sequence. "
+        "widths: tensor widths that a search tries; shipped: bundled graphs, at any microbatch and sequence. "
         "By their sizes: phaze graph --gpt and --llama."
     )
     paragraph(console, text)

@@ -54,7 +54,7 @@ Tensor = Annotated[str | None, typer.Option(help="Tensor widths to try, such as 
 Zero = Annotated[
     int | None,
     typer.Option(
-        help="ZeRO stage: 1 shares the optimizer state out over the copies, 2 also gradients, 3 also weights; without "
+        help="ZeRO stage: 1 shares the optimizer state over the replicas, 2 also gradients, 3 also weights; without "
         "it the fastest."
     ),
 ]
@@ -105,7 +105,7 @@ def plan(
     *,
     progress: "Progress",
 ) -> Answer:
-    """Split a training job over devices: stages, copies, tensor width, microbatch, recompute. Will it fit?
+    """Split a training job over devices: stages, replicas, tensor width, microbatch, recompute. Will it fit?
 
     Examples: phaze plan --model llama2-7b --chip a100-80gb --devices 64 --batch 4M-tokens --tokens 2T ·
     phaze plan --model my_model.py:build --chip h100 --devices 64 --batch 512 · phaze plan --fixed run.json

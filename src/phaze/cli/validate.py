@@ -26,7 +26,7 @@ Operators = Annotated[
     bool, typer.Option("--operators", help="Operators, collectives and layers against measured ones.")
 ]
 
-Rows = Annotated[Path | None, typer.Argument(help="A CSV file of measured runs; without it, those that come along.")]
+Rows = Annotated[Path | None, typer.Argument(help="A CSV file of measured runs; without it, the bundled ones.")]
 Datasheet = Annotated[bool, typer.Option("--datasheet", help="Chips and links from their data sheets, uncalibrated.")]
 Only = Annotated[list[str] | None, typer.Option("--set", help="Only this set of runs; may be given again.")]
 Best = Annotated[bool, typer.Option("--best", help="The best plan for each job beside the one that was run.")]

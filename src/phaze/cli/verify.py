@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Run = Annotated[str, typer.Argument(help="The folder of a run, or of a front.")]
 All = Annotated[bool, typer.Option("--all", help="Prove every chip anew instead of a sample.")]
-Sample = Annotated[int, typer.Option("--sample", help="How many chips that were not opened are proved anew.", min=1)]
+Sample = Annotated[int, typer.Option("--sample", help="How many chips that were not evaluated are proved anew.", min=1)]
 Seed = Annotated[int | None, typer.Option("--seed", help="Which sample; without it another one each time.")]
 READING = (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError)
 

@@ -1,4 +1,4 @@
-"""How much of a collective over copies is seen when it runs behind the passes of a stage, layer by layer.
+"""How much of a collective over replicas is seen when it runs behind the passes of a stage, layer by layer.
 
 **Gradients.** The gradients of a layer are complete when its backward pass of the last microbatch ends; then they are
 reduced while the layers after it (in the order of the backward pass) still work. With b_1 ... b_L the backward passes

@@ -1,10 +1,10 @@
 """What would make a job fit: the smallest change of each lever alone, every one tried out and none of them guessed.
 
 For a given plan (:func:`fixed_levers`) the rest of the plan stays: more HBM; a wider tensor split, with as many
-copies as the devices then allow; more devices by a deeper pipeline of as many copies; a smaller microbatch; the next
-mode of recompute; the next stage of ZeRO. For a job whose plan is sought (:func:`sought_levers`) everything that is
-sought stays open: the least HBM, the fewest devices, the first wider split, the first smaller microbatch and the first
-stage of ZeRO at which some plan fits.
+replicas as the devices then allow; more devices by a deeper pipeline of as many replicas; a smaller microbatch; the
+next mode of recompute; the next stage of ZeRO. For a job whose plan is sought (:func:`sought_levers`) everything that
+is sought stays open: the least HBM, the fewest devices, the first wider split, the first smaller microbatch and the
+first stage of ZeRO at which some plan fits.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -50,7 +50,7 @@ def _even(split: Split) -> bool:
 def _pipeline(split: Split) -> list[Choice]:
     if split.pipeline == 1:
         return [Choice("--pipeline-model-parallel-size", "1", "no pipeline")]
-    found = [Choice("--pipeline-model-parallel-size", str(split.pipeline), "stages of a copy")]
+    found = [Choice("--pipeline-model-parallel-size", str(split.pipeline), "stages of a replica")]
     if _even(split):
         return found
     if SCRIPTS.get(split.model) == BERT:
@@ -63,7 +63,7 @@ def _pipeline(split: Split) -> list[Choice]:
         if split.rounds % split.pipeline:
             raise InputError(
                 split.model,
-                f"{split.rounds} microbatches of a copy are no multiple of its {split.pipeline} interleaved stages",
+                f"{split.rounds} microbatches of a replica are no multiple of its {split.pipeline} interleaved stages",
                 "Megatron-LM needs one; plan with another batch or without chunks",
             )
     return [*found, Choice("--pipeline-model-parallel-layout", f'"{layout(split)}"', why)]
@@ -103,7 +103,7 @@ def _fsdp(split: Split) -> list[Choice]:
     kind, what = ("optim_grads", "gradients") if split.zero == 2 else ("optim_grads_params", "gradients and weights")
     return [
         Choice("--use-megatron-fsdp", None, f"ZeRO {split.zero}"),
-        Choice("--data-parallel-sharding-strategy", kind, f"each copy keeps its share of state, {what}"),
+        Choice("--data-parallel-sharding-strategy", kind, f"each replica keeps its share of state, {what}"),
         Choice("--use-distributed-optimizer", None, "Megatron-FSDP needs it"),
         Choice("--no-gradient-accumulation-fusion", None, "Megatron-FSDP needs it before Transformer Engine 2.10"),
         Choice("--ckpt-format", "fsdp_dtensor", "the one form of checkpoint that Megatron-FSDP writes"),
@@ -115,7 +115,7 @@ def _state(split: Split) -> list[Choice]:
     if split.optimizer == "sgd":
         found.append(Choice("--sgd-momentum", "0.0", "the plan keeps no momentum"))
     if split.zero == 1:
-        found.append(Choice("--use-distributed-optimizer", None, "ZeRO 1: each copy keeps its share of the state"))
+        found.append(Choice("--use-distributed-optimizer", None, "ZeRO 1: each replica keeps its share of the state"))
     if split.zero > 1:
         found += _fsdp(split)
     if split.hides_synchronisation and split.data > 1:
@@ -137,14 +137,16 @@ def choices(split: Split) -> list[Choice]:
         found.append(Choice("--sequence-parallel", None, "norms and dropout split over the tensor group too"))
     found += _pipeline(split)
     if split.order == "pipeline" and split.pipeline > 1 and split.data > 1:
-        found.append(Choice("--use-tp-pp-dp-mapping", None, "stages of a copy side by side, copies further apart"))
+        found.append(Choice("--use-tp-pp-dp-mapping", None, "stages of a replica side by side, replicas further apart"))
     attention = ("flash", "scores never leave the chip")
     if split.attention == "eager":
         attention = ("unfused", "the plan keeps the scores; auto may be faster and smaller")
     return [
         *found,
         Choice("--micro-batch-size", str(split.microbatch), "sequences that pass the pipeline together"),
-        Choice("--global-batch-size", str(split.batch), f"{split.rounds} microbatches in each of {split.data} copies"),
+        Choice(
+            "--global-batch-size", str(split.batch), f"{split.rounds} microbatches in each of {split.data} replicas"
+        ),
         *_recompute(split.recompute[0]),
         *_state(split),
         Choice("--attention-backend", *attention),

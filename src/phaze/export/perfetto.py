@@ -1,4 +1,4 @@
-"""A plan as a trace for ui.perfetto.dev: the pipeline of one copy, and the passes of its most repeated layer.
+"""A plan as a trace for ui.perfetto.dev: the pipeline of one replica, and the passes of its most repeated layer.
 
 The Chrome trace event format: one process for each picture, one thread for each stage or row of cores, complete events
 (``ph`` X) with microseconds. Beyond ``MOST`` events the microbatches in the middle are left out and said to be.
@@ -33,7 +33,7 @@ def _pipeline(process: int, name: str, flow: Pipeline) -> Iterator[dict[str, Any
     kept = [k for k in range(pieces) if k < shown or k >= pieces - shown]
     what = "microbatches" if flow.chunks == 1 else "pieces of microbatches"
     left = "" if len(kept) == pieces else f", {pieces - len(kept)} {what} in the middle left out"
-    yield from _named(process, f"{name}: pipeline of one copy{left}", [f"stage {at}" for at in range(stages)])
+    yield from _named(process, f"{name}: pipeline of one replica{left}", [f"stage {at}" for at in range(stages)])
     passes = (("forward", flow.forward_s, flow.forward_length_s), ("backward", flow.backward_s, flow.backward_length_s))
     for kind, starts, lengths in passes:
         for stage in range(stages):

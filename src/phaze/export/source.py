@@ -48,7 +48,7 @@ class Split:
 
     @property
     def rounds(self) -> int:
-        """Microbatches of one copy."""
+        """Microbatches of one replica."""
         return -(-self.batch // (self.microbatch * self.data))
 
 
@@ -160,7 +160,7 @@ def require_launchable(split: Split, framework: str) -> None:
     if split.batch % (split.microbatch * split.data):
         raise InputError(
             split.model,
-            f"a batch of {split.batch} is not a multiple of microbatch {split.microbatch} x {split.data} copies",
+            f"a batch of {split.batch} is not a multiple of microbatch {split.microbatch} x {split.data} replicas",
             f"{framework} needs one; plan with another batch or microbatch",
         )
     if len(set(split.recompute)) > 1:

@@ -31,14 +31,14 @@ def _require(split: Split) -> None:
     if split.zero == 0 and split.data > 1 and not alone:
         raise InputError(
             split.model,
-            "the copies keep whole optimizer states beside tensor or pipeline parallelism",
+            "the replicas keep whole optimizer states beside tensor or pipeline parallelism",
             "torchtitan's replication stands alone; plan with --zero 1",
         )
     if split.data == 1 and not alone and split.precision != "fp32":
         raise InputError(
             split.model,
-            f"one copy in {split.precision} beside tensor or pipeline parallelism",
-            f"{VERSION} has mixed precision with sharding only; plan for two copies or more",
+            f"one replica in {split.precision} beside tensor or pipeline parallelism",
+            f"{VERSION} has mixed precision with sharding only; plan for two replicas or more",
         )
     if split.precision == "fp8":
         raise InputError(split.model, "products in fp8", f"in {VERSION} they need a converter; plan in bf16")
@@ -59,7 +59,7 @@ def _require_interleaved(split: Split) -> None:
     if split.rounds % rounds:
         raise InputError(
             split.model,
-            f"{split.rounds} microbatches of a copy do not divide into {rounds} rounds over its stages",
+            f"{split.rounds} microbatches of a replica do not divide into {rounds} rounds over its stages",
             "Interleaved1F1B needs that; plan with another batch or without chunks",
         )
 
@@ -72,7 +72,7 @@ def _differences(split: Split) -> list[str]:
     if split.zero in (1, 2):
         found.append("FSDP shards weights outside the step too, so memory is below the plan")
     if split.order == "pipeline" and split.pipeline > 1 and split.data > 1:
-        found.append("the copies of a stage lie side by side, in the plan the stages of a copy do")
+        found.append("the replicas of a stage lie side by side, in the plan the stages of a replica do")
     return found
 
 
@@ -115,7 +115,7 @@ def _parallelism(split: Split) -> list[Choice]:
     found = [Choice("tensor_parallel_degree", str(split.tensor), "width of a tensor group, sequence parallel")]
     if split.zero == 0:
         found += [
-            Choice("data_parallel_replicate_degree", str(split.data), "copies, each with the whole state"),
+            Choice("data_parallel_replicate_degree", str(split.data), "replicas, each with the whole state"),
             Choice("data_parallel_shard_degree", "1", "no sharding"),
         ]
     else:
@@ -123,10 +123,10 @@ def _parallelism(split: Split) -> list[Choice]:
         why = "weights stay gathered through the step"
         found += [
             Choice("data_parallel_replicate_degree", "1", "no replication"),
-            Choice("data_parallel_shard_degree", str(split.data), f"copies, nearest to ZeRO {split.zero}"),
+            Choice("data_parallel_shard_degree", str(split.data), f"replicas, nearest to ZeRO {split.zero}"),
             Choice("fsdp_reshard_after_forward", f'"{kept}"', why if split.zero < 3 else "as ZeRO 3"),
         ]
-    found.append(Choice("pipeline_parallel_degree", str(split.pipeline), "stages of a copy"))
+    found.append(Choice("pipeline_parallel_degree", str(split.pipeline), "stages of a replica"))
     if split.pipeline > 1:
         kind = "1F1B" if split.chunks == 1 else "Interleaved1F1B"
         found += [
@@ -134,12 +134,12 @@ def _parallelism(split: Split) -> list[Choice]:
             Choice(
                 "pipeline_parallel_microbatch_size",
                 str(split.microbatch),
-                f"{split.rounds} microbatches of a copy",
+                f"{split.rounds} microbatches of a replica",
             ),
             Choice(
                 "module_fqns_per_model_part",
                 _quoted(module_names(split)),
-                "the stages of a copy" if split.chunks == 1 else "its virtual stages, the first of every rank first",
+                "the stages of a replica" if split.chunks == 1 else "its virtual stages, the first of every rank first",
             ),
         ]
     return found

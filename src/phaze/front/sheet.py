@@ -52,5 +52,5 @@ def show_front(console: Console, said: Mapping[str, Any], folder: str, work: str
         paragraph(console, f"note: {said['cluster']['links']}")
     if front_warning(said):
         paragraph(console, front_warning(said))
-    paragraph(console, f"{shown}Nothing in the space {better}. Chips closed by: {closed}. {work}".strip())
+    paragraph(console, f"{shown}Nothing in the space {better}. Chips excluded by: {closed}. {work}".strip())
     console.print(f"The front: {folder}; its page: {folder}/front.html", markup=False, soft_wrap=True)

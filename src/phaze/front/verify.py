@@ -140,7 +140,7 @@ def check_units(front: PlainFront, measures: Measures, listed: Listed | None, cl
         return ["the journal does not close every unit once"]
     entries = {one.chip: one for one in claim.evaluated}
     if not entries.keys() <= set(range(len(closed))):
-        return ["the journal has opened units that there are none of"]
+        return ["the journal has evaluated units that there are none of"]
     fits = np.concatenate([fitting_with(front.plain, hbm) for hbm in front.memories])
     inside = measures.allowed() if listed is None else listed.inside[0]
     covered, wrong = None if listed is None else _covered(listed), list[str]()
@@ -151,13 +151,13 @@ def check_units(front: PlainFront, measures: Measures, listed: Listed | None, cl
             continue
         reason = _reason(row, entry, bool(inside[row.chip]), None if covered is None else bool(covered[row.chip]))
         if row.reason != reason:
-            wrong.append(f"unit {row.chip} is said to be closed by '{row.reason}', and it is by '{reason}'")
+            wrong.append(f"unit {row.chip} is said to be excluded by '{row.reason}', and it is by '{reason}'")
         elif reason == "memory" and fits[row.chip]:
             wrong.append(f"unit {row.chip} is said to fit nothing, and every model fits")
         if listed is not None and entry is not None and np.isfinite(entry.lower) and row.bound != entry.lower:
-            wrong.append(f"unit {row.chip} has the bound {row.bound!r}, and {entry.lower!r} when it was opened")
+            wrong.append(f"unit {row.chip} has the bound {row.bound!r}, and {entry.lower!r} when it was evaluated")
         if (row.step == "exact") != (reason == "evaluated") or row.step not in STEPS:
-            wrong.append(f"unit {row.chip} is said to be closed in the step '{row.step}'")
+            wrong.append(f"unit {row.chip} is said to be excluded in the step '{row.step}'")
     return wrong
 
 

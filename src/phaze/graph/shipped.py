@@ -159,7 +159,7 @@ def open_shipped(name: str) -> Shipped:
     """The shipped file of a model or family, read once for all widths and microbatches."""
     file = resources.files("phaze.graph").joinpath("data", f"{name}.json")
     if not file.is_file():
-        raise InputError(name, "its graphs do not come along", "trace it: phaze graph --fresh (needs PyTorch)")
+        raise InputError(name, "its graphs are not bundled", "trace it: phaze graph --fresh (needs PyTorch)")
     raw = json.loads(file.read_text(encoding="utf-8"))
     return Shipped(raw["expressions"], raw["templates"], raw["cases"])
 

@@ -1,6 +1,6 @@
 """From what a user names to a model: shipped graphs where there are any, a graph file, or a fresh trace.
 
-a name              shipped graphs; traced where none of that width come along, or when asked to
+a name              shipped graphs; traced where none of that width is bundled, or when asked to
 gpt, llama          sizes as ``hidden=4096,layers=36,...``: the shipped family, or traced
 file.json           a ``phaze.graph/1`` document as it is, else a configuration of transformers, traced
 file.py:function    the user's code, which is run, traced

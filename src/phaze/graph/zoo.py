@@ -23,7 +23,7 @@ SHIPPED_WIDTHS = (1, 2, 4, 8)
 class Entry:
     """A named model. ``positions``: the longest sequence (None: any); ``fixed``: the sequence cannot be chosen.
 
-    ``widths`` are the tensor widths that a search tries, ``shipped`` those whose graphs come along; ``experts`` is
+    ``widths`` are the tensor widths that a search tries, ``shipped`` those whose graphs are bundled; ``experts`` is
     the published split of 1024 devices as (pipeline, data, tensor), where there is one.
     """
 
@@ -94,7 +94,7 @@ def _check_split(name: str, tensor: int, microbatch: int, widths: tuple[int, ...
         raise InputError("--microbatch", f"{microbatch} is not a positive number")
     if tensor not in widths:
         listed = ", ".join(map(str, widths))
-        raise InputError("--tensor", f"the graphs of {name} that come along have widths {listed}, not {tensor}")
+        raise InputError("--tensor", f"the bundled graphs of {name} have widths {listed}, not {tensor}")
 
 
 def is_shipped(name: str, tensor: int, sequence: int, sequence_parallel: bool) -> bool:
@@ -113,7 +113,7 @@ def load_model(
     attention: Attention = "eager",
     sequence_parallel: bool = False,
 ) -> Model:
-    """The graph of a named model on one of ``tensor`` ranks, from the files that come along."""
+    """The graph of a named model on one of ``tensor`` ranks, from the bundled files."""
     entry = entry_of(name)
     length = check_sequence(entry, sequence)
     row = NAMED[name]
@@ -159,7 +159,7 @@ def load_family(
     called = name or family
     if length == 1 or (family == "gpt" and values["hidden"] == values["heads"]):
         what = "a sequence of 1" if length == 1 else "heads of width 1"
-        raise InputError(called, f"no graphs of {what} come along", "trace it, with --fresh")
+        raise InputError(called, f"no graphs of {what} are bundled", "trace it, with --fresh")
     if not 1 <= length <= values["sequence"]:
         raise InputError("--sequence", f"{called} has {values['sequence']} positions, {length} were asked for")
     if microbatch < 1:

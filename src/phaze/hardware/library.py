@@ -1,4 +1,4 @@
-"""Hardware by name or by path: the files that come along under ``presets/``, and the user's own.
+"""Hardware by name or by path: the bundled files under ``presets/``, and the user's own.
 
 What looks like a path (it ends in .toml or .json, holds a slash, or is ``-``) is read from there; all else is
 the name of a preset, with the nearest right one in the error.

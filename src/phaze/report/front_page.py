@@ -160,6 +160,6 @@ def front_page(document: Mapping[str, Any]) -> str:
     sections = [
         ("plot", "Front", section("plot", "Front", _plot(document), escape(what))),
         ("designs", "Designs", section("designs", "Designs", _rows(document))),
-        ("proof", "Proof", section("proof", "How every chip was closed", table(("closed by", "chips"), closed))),
+        ("proof", "Proof", section("proof", "How every chip was excluded", table(("excluded by", "chips"), closed))),
     ]
     return framed(title, head, sections, escape(f"phaze {document['version']}"))

@@ -62,7 +62,11 @@ def _show_breakdown(console: Console, plan: Plan) -> None:
 
 
 def _inside(plan: Plan) -> str:
-    texts = {"": "", "pipeline": ", the stages of a copy side by side", "data": ", the copies of a stage side by side"}
+    texts = {
+        "": "",
+        "pipeline": ", the stages of a replica side by side",
+        "data": ", the replicas of a stage side by side",
+    }
     return texts[plan.order] if len(plan.stages) > 1 and plan.data > 1 else ""
 
 
@@ -75,7 +79,7 @@ def _show_plan(console: Console, path: str, problem: Problem, plan: Plan) -> Non
         ("batch time", f"{show(plan.batch_s, 's')} ({proof}; simulated {show(plan.simulated_s, 's')})"),
         ("split", f"pipeline {len(plan.stages)} x data {plan.data} x tensor {plan.tensor}{_inside(plan)}"),
         ("devices", f"{used:,} of {problem.devices:,}"),
-        ("microbatches", f"{problem.microbatches:,}, at most {rounds:,} a copy"),
+        ("microbatches", f"{problem.microbatches:,}, at most {rounds:,} a replica"),
     ]
     console.print(facts(rows))
     console.print()
@@ -94,7 +98,7 @@ def _lever_rows(levers: Levers, tried: bool) -> Iterator[tuple[str, str]]:
         "recompute": levers.recompute
         and (f"{levers.recompute}, on every stage" if tried else 'true or "best", instead of as given'),
         "optimizer": levers.optimizer and f"{levers.optimizer}",
-        "zero": levers.zero and f"stage {levers.zero}: state shared out over the copies",
+        "zero": levers.zero and f"stage {levers.zero}: state shared out over the replicas",
     }
     for name, text in texts.items():
         yield name.removesuffix("_bytes"), text if isinstance(text, str) else "does not help alone"

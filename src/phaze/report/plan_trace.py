@@ -1,7 +1,7 @@
-"""Plans as a trace for ui.perfetto.dev: one process for each plan, one thread for each stage of one of its copies.
+"""Plans as a trace for ui.perfetto.dev: one process for each plan, one thread for each stage of one of its replicas.
 
 The events are those of :mod:`phaze.placement.simulate`: every forward and backward of every microbatch, then what the
-copies do together at the end. Times in the Chrome trace event format are microseconds. Beyond ``MOST`` events the
+replicas do together at the end. Times in the Chrome trace event format are microseconds. Beyond ``MOST`` events the
 microbatches in the middle are left out, and the name of the process says how many.
 """
 
@@ -52,7 +52,7 @@ def _events(process: int, name: str, problem: Problem, plan: Plan) -> Iterator[d
     shown = -(-shown // chunks)
     kept = [k for k in range(drawn) if k < shown or k >= drawn - shown]
     left = "" if len(kept) == rounds else f", {rounds - len(kept):,} microbatches in the middle left out"
-    yield from _named(process, f"{name}: one of {plan.data} copies{left}", count)
+    yield from _named(process, f"{name}: one of {plan.data} replicas{left}", count)
     for at, stage in enumerate(plan.stages):
         passes = (("forward", line.forward_s, stage.forward_s), ("backward", line.backward_s, stage.backward_s))
         for kind, starts, length_s in passes:

@@ -146,8 +146,8 @@ def lever_rows(levers: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What would make a given plan fit, each change alone."""
     texts = {
         "hbm_bytes": lambda value: f"at least {show(value, 'B')} a device",
-        "devices": lambda value: f"{value:,}, the pipeline deeper, as many copies",
-        "tensor": lambda value: f"width {value}, as many copies as there are devices for",
+        "devices": lambda value: f"{value:,}, the pipeline deeper, as many replicas",
+        "tensor": lambda value: f"width {value}, as many replicas as there are devices for",
         "zero": lambda value: f"stage {value}",
     }
     return [

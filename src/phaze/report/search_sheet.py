@@ -40,7 +40,7 @@ def _again(model: Mapping[str, Any]) -> str:
 def _stages(plan: Mapping[str, Any]) -> str:
     sizes = [len(stage["layers"]) for stage in plan["stages"]]
     shown = " ".join(map(str, sizes[:12])) + (" ..." if len(sizes) > 12 else "")
-    return f"{plan['pipeline']} stages ({shown}), {plan['data']} copies, tensor width {plan['tensor']}"
+    return f"{plan['pipeline']} stages ({shown}), {plan['data']} replicas, tensor width {plan['tensor']}"
 
 
 def _fullest(plan: Mapping[str, Any], hbm_bytes: float) -> str:
@@ -102,7 +102,7 @@ def show_result(console: Console, result: Mapping[str, Any], folder: str, work: 
         console.print(facts([(name, f"{regret:.2%}") for name, regret in regrets]))
     console.print("\n[bold]Certificate[/bold]")
     rows = [(reason, f"{count:,}") for reason, count in proof["closed"].items() if count]
-    console.print(table(("closed by", "chips"), rows))
+    console.print(table(("excluded by", "chips"), rows))
     console.print(f"Nothing in the space is better by more than {proof['gap']:.2g} of the score.", markup=False)
     paragraph(console, near_words(result))
     if work:

@@ -54,7 +54,7 @@ class Gantt:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Starts of every forward and backward of one copy, [stages, microbatches], and their lengths by stage; with
+    """Starts of every forward and backward of one replica, [stages, microbatches], and their lengths by stage; with
     chunks [stages, microbatches x chunks], and lengths of one piece."""
 
     forward_s: Floats
@@ -91,7 +91,7 @@ class Story:
 
 
 def pipeline_of(plan: Mapping[str, Any], rounds: int) -> Pipeline | None:
-    """The events of one copy, or None where they are too many to be kept."""
+    """The events of one replica, or None where they are too many to be kept."""
     stages, chunks = plan["stages"], int(plan.get("chunks", 1))
     if len(stages) * rounds * chunks > MOST_ROUNDS * 8:
         return None

@@ -12,9 +12,9 @@ One pass of a layer on its device is taken apart by asking again with one hindra
     side by side    schedule minus that sum: what cores of both kinds gain by working at once, never above 0
     host        what the host adds; adding up gradients: what that takes
 
-A stage i has a_i devices; D is their sum, m = ceil(M / d) the microbatches of a copy, A(x) = sum a_i x_i / D the mean
-over the devices of a copy, C_i the seconds of stage i without transfers, j the slowest stage. With W = sum a_i peak_i
-the batch on K devices is (:func:`account`)
+A stage i has a_i devices; D is their sum, m = ceil(M / d) the microbatches of a replica, A(x) = sum a_i x_i / D the
+mean over the devices of a replica, C_i the seconds of stage i without transfers, j the slowest stage. With W = sum a_i
+peak_i the batch on K devices is (:func:`account`)
 
     M W / K                     at the peak of all devices
     + m W / D - M W / K         devices left over, microbatches rounded up
@@ -64,7 +64,7 @@ ENDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "transfer_s": ("handing on", "the slowest stage waits for its neighbours' activations and gradients"),
         "bubble_s": ("bubble", "stages that wait while the pipeline fills and drains"),
-        "synchronisation_s": ("synchronisation", "gradients summed over the copies, as far as nothing hides it"),
+        "synchronisation_s": ("synchronisation", "gradients summed over the replicas, as far as nothing hides it"),
         "optimizer_s": ("optimizer", "the step that updates the parameters"),
         "tied_s": ("tied parameters", "gradients of parameters that several stages share"),
     }
@@ -92,7 +92,7 @@ class LayerParts:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """How a batch lies on the devices: all devices, microbatches of the batch and of one copy."""
+    """How a batch lies on the devices: all devices, microbatches of the batch and of one replica."""
 
     devices: int
     microbatches: int

@@ -39,7 +39,7 @@ def require_closed(path: Path, closed: Sequence[Closed], evaluated: Sequence[Eva
         raise InputError(str(path), f"its {len(closed):,} rows are not the {chips:,} chips of its space", REMEDY)
     wrong = [one.reason for one in closed if one.reason not in REASONS]
     if wrong:
-        raise InputError(str(path), f"the journal is damaged (no chip is closed by {wrong[0][:40]!r})", REMEDY)
+        raise InputError(str(path), f"the journal is damaged (no chip is excluded by {wrong[0][:40]!r})", REMEDY)
     beyond = [one.chip for one in evaluated if not 0 <= one.chip < chips]
     if beyond:
         raise InputError(str(path), f"the journal is damaged (there is no chip {beyond[0]})", REMEDY)

@@ -17,7 +17,7 @@ def nothing_found(state: State) -> PhazeError:
         return no_chip(state.opened)
     faults = [found.error for found in state.evaluated.values() if found.error]
     if faults:
-        return PhazeError(f"every chip that was opened failed, the first with {faults[0]}")
+        return PhazeError(f"every chip that was evaluated failed, the first with {faults[0]}")
     if not np.isfinite(state.rates.rate).any():
         return _too_dear(state)
     return _no_room(state.job)

@@ -66,7 +66,7 @@ def check_rows(plain: Plain, closed: Sequence[Closed], evaluated: Sequence[Evalu
         return ["the journal does not close every chip of the space once"]
     opened = {one.chip: one for one in evaluated}
     if not opened.keys() <= set(range(len(closed))):
-        return ["the journal has opened chips that the space does not keep"]
+        return ["the journal has evaluated chips that the space does not keep"]
     cut = best * (1 - plain.job.gap if plain.job.gap > 0 else 1 + TIE)
     fits, wrong = fitting(plain), list[str]()
     for row in closed:
@@ -76,13 +76,13 @@ def check_rows(plain: Plain, closed: Sequence[Closed], evaluated: Sequence[Evalu
             continue
         reason = _reason(row, entry, cut)
         if row.reason != reason:
-            wrong.append(f"chip {row.chip} is said to be closed by '{row.reason}', and it is by '{reason}'")
+            wrong.append(f"chip {row.chip} is said to be excluded by '{row.reason}', and it is by '{reason}'")
         elif reason == "memory" and fits[row.chip]:
             wrong.append(f"chip {row.chip} is said to fit nothing, and every model fits")
         if entry is not None and np.isfinite(entry.lower) and row.bound != entry.lower:
-            wrong.append(f"chip {row.chip} has the bound {row.bound!r}, and {entry.lower!r} when it was opened")
+            wrong.append(f"chip {row.chip} has the bound {row.bound!r}, and {entry.lower!r} when it was evaluated")
         if (row.step == "exact") != (reason == "evaluated") or row.step not in STEPS:
-            wrong.append(f"chip {row.chip} is said to be closed in the step '{row.step}'")
+            wrong.append(f"chip {row.chip} is said to be excluded in the step '{row.step}'")
     return wrong
 
 

@@ -1,6 +1,6 @@
 """Measured runs as lines of a CSV file: a model, where it ran, how it was split, and what was measured.
 
-One line is one run. ``phaze validate ROWS.csv`` and the runs that come along are read by the same code. Columns
+One line is one run. ``phaze validate ROWS.csv`` and the bundled runs are read by the same code. Columns
 (docs/formats.md has them in full), in any order, unknown ones refused:
 
     what            model (gpt, llama or a named one); hidden, layers, heads, vocabulary, sequence, ... for a family

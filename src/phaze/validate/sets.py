@@ -1,4 +1,4 @@
-"""The measured runs that come along, by where they were published."""
+"""The bundled measured runs, by where they were published."""
 
 from dataclasses import dataclass
 from importlib.resources import files

@@ -14,7 +14,7 @@ MEANING: Mapping[str, tuple[str, str]] = MappingProxyType(
         "cost": ("other", "combinations above the price that the space allows"),
         "memory": ("hbm", "no plan fits into its memory"),
         "bound": ("tensor", "a lower bound on its time proves that it cannot be better"),
-        "evaluated": ("good", "opened: exact schedules and placements"),
+        "evaluated": ("good", "evaluated: exact schedules and placements"),
         "failed": ("bad", "its evaluation failed; its bound counts"),
         "open": ("vector", "not looked at: the search was stopped"),
     }
@@ -57,5 +57,5 @@ def certificate(proof: Mapping[str, Any], run: str) -> str:
         f"{proof['lower_bound']:.9g}, a gap of {proof['gap']:.2g} of the score; {proof['asked_gap']:g} was asked for."
     )
     again = f"<p>Check it by the slow, plain path: <code>phaze verify {escape(run)}</code></p>"
-    listed = table(("closed by", "why", "chips"), rows, left=2)
+    listed = table(("excluded by", "why", "chips"), rows, left=2)
     return f'<p>{escape(said)}</p><div class="stack"><svg>{bars}</svg></div>{listed}{again}'

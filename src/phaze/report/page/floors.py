@@ -1,6 +1,6 @@
 r"""A quick floor on the batch time of every chip, for the picture of all of them; looser than a search's own bounds.
 
-With C the seconds of all layers of a microbatch, L those of the longest, M microbatches, and S stages in d copies (no
+With C the seconds of all layers of a microbatch, L those of the longest, M microbatches, and S stages in d replicas (no
 more than there are devices for), memory and transfers aside,
 
     batch >= max(C / S, L) (ceil(M / d) + S - 1) + 4 (d - 1) / d w / B        w: parameters of the first layer
@@ -45,7 +45,7 @@ def _undominated(rows: Floats) -> Floats:
 
 
 def shapes(model: RankGraph, training: Training) -> Floats:
-    """The pairs of stages and copies that may be best, as the rows of three numbers of the module's docstring."""
+    """The pairs of stages and replicas that may be best, as the rows of three numbers of the module's docstring."""
     plain = sum(not model.layers[kind].sharded for kind in model.calls)
     sources = set(range(len(model.calls))) - {head for _, head, _ in model.edges}
     first = min(model.layers[model.calls[at]].parameter_bytes for at in sources)

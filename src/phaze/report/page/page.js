@@ -110,7 +110,7 @@
     add(all.height.name.replace(/,.*/, ""), (exact[chip] ? "" : "at most ") + shown(real(all.height, height[chip])) + " " + all.height.unit);
     for (const scale of axes) add(scale.name, shown(real(scale, scale.at[chip])) + " " + scale.unit);
     for (const field of fields) add(field.name, field.values[field.at[chip]]);
-    add("closed by", all.reasons[closed[chip]] + (exact[chip] ? ", exact" : ""));
+    add("excluded by", all.reasons[closed[chip]] + (exact[chip] ? ", exact" : ""));
     if (stands && stands[chip] > 1) add("drawn for", stands[chip].toLocaleString("en") + " chips alike");
     panel.replaceChildren(name, list);
     panel.dataset.chip = chip;

@@ -64,9 +64,9 @@ def answer_sentence(result: Mapping[str, Any], devices: int) -> str:
 
 def plan_words(plan: Mapping[str, Any], microbatch: int) -> str:
     """A split in a few words."""
-    copies, chunks = counted(plan["data"], "copy", "copies"), int(plan.get("chunks", 1))
+    replicas, chunks = counted(plan["data"], "replica", "replicas"), int(plan.get("chunks", 1))
     stages = counted(plan["pipeline"], "stage") + (f" of {chunks} chunks" if chunks > 1 else "")
-    return f"{stages} x {copies}, tensor width {plan['tensor']}, microbatch {microbatch}"
+    return f"{stages} x {replicas}, tensor width {plan['tensor']}, microbatch {microbatch}"
 
 
 def shared_parts(story: Story, key: str, label: str) -> list[tuple[str, str, str]]:
@@ -82,7 +82,7 @@ def shared_parts(story: Story, key: str, label: str) -> list[tuple[str, str, str
                 f"time{key}",
                 f"Where the time goes{name}",
                 waterfall(story.steps, plan["batch_s"]),
-                f"From peak to what is reached, the mean over a copy's devices; the steps sum to the batch. {reached}",
+                f"From peak to what is reached, mean over a replica's devices; the steps sum to the batch. {reached}",
             ),
         ),
         (
@@ -105,7 +105,7 @@ def _models_table(models: Sequence[Mapping[str, Any]], batches: Sequence[int]) -
         "model",
         "sequences/s",
         "batch",
-        "stages x copies x width",
+        "stages x replicas x width",
         "microbatch",
         "recompute",
         "a sequence",
@@ -198,7 +198,7 @@ def _sections(run: Run, chip: Chip, stories: Sequence[Story], cloud: Cloud) -> l
     proof = certificate(run.result["certificate"], run.where)
     found += [
         ("space", "all chips", section("space", "All chips", cloud_part(cloud))),
-        ("certificate", "certificate", section("certificate", "How chips were closed", proof)),
+        ("certificate", "certificate", section("certificate", "How chips were excluded", proof)),
         ("study", "study", section("study", "The study, to copy", copyable("study-text", run.study))),
     ]
     return found

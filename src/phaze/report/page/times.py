@@ -143,10 +143,10 @@ def _names(stages: Sequence[Mapping[str, Any]], row_px: float) -> str:
 
 
 def pipeline(story: Story) -> str:
-    """The timeline of one copy."""
+    """The timeline of one replica."""
     plan, flow = story.plan, story.pipeline
     if flow is None:
-        return "<p>One copy has too many events to be drawn.</p>"
+        return "<p>One replica has too many events to be drawn.</p>"
     (stages, events), rounds = flow.forward_s.shape, flow.rounds
     tail_s = max(0.0, float(plan["simulated_s"]) - flow.end_s)
     ends_s = sum(float(plan["breakdown"].get(key, 0.0)) for key in TAIL)
@@ -163,12 +163,12 @@ def pipeline(story: Story) -> str:
         cut = f"<span>the middle, {show(windows[1][0] - windows[0][1], 's')} of the same, is left out</span>"
     scale = f'<div class="scale"><span>0</span>{cut}<span>{show(flow.end_s + tail_s, "s")}</span></div>'
     idle = 1 - events * float((flow.forward_length_s + flow.backward_length_s).sum()) / (stages * flow.end_s)
-    copy = "One copy" if plan["data"] == 1 else f"One of {plan['data']:,} copies"
+    replica = "One replica" if plan["data"] == 1 else f"One of {plan['data']:,} replicas"
     pieces = (
         "" if flow.chunks == 1 else f"every stage in {flow.chunks} chunks, drawn as equal pieces, later ones paler, "
     )
     about = (
-        f"<p>{copy}: {counted(stages, 'stage')}, {counted(rounds, 'microbatch', 'microbatches')}, {pieces}"
+        f"<p>{replica}: {counted(stages, 'stage')}, {counted(rounds, 'microbatch', 'microbatches')}, {pieces}"
         f"one forward and one backward in turn. Of the time before synchronisation {idle:.1%} is idle. As events it "
         f"takes {show(plan['simulated_s'], 's')}; the plan is judged by its formula, {show(plan['batch_s'], 's')}."
         f"{inside}</p>"
