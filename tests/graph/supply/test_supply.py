@@ -1,9 +1,11 @@
 """A user's own model, traced in processes of its own and kept: a second command needs no torch."""
 
+import io
 import json
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,7 @@ from phaze.graph.supply.cache import GraphCache
 from phaze.graph.supply.point import Facts, Point
 from phaze.graph.supply.supply import Bundled, GraphFile, Traced, supply_of
 from phaze.graph.supply.tracing import EndedError, Workshop
+from phaze.graph.torch.printed import Printed
 from phaze.graph.torch.worker import Bench, answer
 from phaze.graph.zoo import load_model
 
@@ -77,6 +80,23 @@ def wrong():
 
 def needy(size):
     return Net(), torch.zeros(1, 8, dtype=torch.long)
+
+
+def asks():
+    return input("which size? ")
+
+
+def killed():
+    os.kill(os.getpid(), 9)
+
+
+def unbuilt():
+    class Broken(Net):
+        def forward(self, tokens):
+            print("about to fail")
+            raise RuntimeError("the kernel is not built: run make")
+
+    return Broken(), torch.zeros(2, 8, dtype=torch.long)
 
 
 def captured():
@@ -174,6 +194,7 @@ def test_an_own_model_is_traced_at_every_point_and_then_needs_no_torch(
         ("ends", 1, "the function raised SystemExit: 3 (model.py:43)"),
         ("needy", 1, "the function must be given 'size'"),
         ("captured", 2, "to match target batch_size (8). (model.py:"),
+        ("unbuilt", 1, "the model raised RuntimeError: the kernel is not built: run make (model.py:74)"),
     ],
 )
 def test_code_that_fails_keeps_its_message_and_its_line(own: Path, function: str, microbatch: int, said: str) -> None:
@@ -183,24 +204,39 @@ def test_code_that_fails_keeps_its_message_and_its_line(own: Path, function: str
         found = answer(bench, _point(microbatch, 8).document())
     assert said in found["problem"]
     assert function != "captured" or found["remedy"].startswith("let the function take microbatch=1")
+    assert function != "unbuilt" or found["remedy"] == "", "another microbatch would not help"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        ("dies", "the process that traces it ended (exit code 4)"),
-        ("hangs", "its code did not end within 1 s"),
+        ("dies", "the function raised SystemExit: os._exit(4) (model.py:47)"),
+        ("killed", "the process that traces it ended (exit code -9)"),
+        ("hangs", "its code did not end within 8 s (it is in model.py:51)"),
+        ("asks", "the function raised EOFError: EOF when reading a line (model.py:63)"),
     ],
 )
 def test_code_that_dies_or_hangs_is_one_sentence(own: Path, tmp_path: Path, function: str, said: str) -> None:
     place = f"{own / 'model.py'}:{function}"
     supply = Traced(place, GraphCache(tmp_path), workers=1)
-    supply.workshop = Workshop(place, 1, limit_s=1.0 if function == "hangs" else 100.0)
+    supply.workshop = Workshop(place, 1, limit_s=8.0 if function == "hangs" else 100.0)
     with pytest.raises(InputError) as fault:
         supply.model(_point())
     supply.close()
     assert said in str(fault.value) and "\n" not in str(fault.value)
+
+
+def test_every_place_of_a_model_that_prints_is_shown_once_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "talks.py"
+    file.write_text("def talk(out, words):\n    print(words, file=out)\n    print(1, 2, file=out)\n", encoding="utf-8")
+    talks: dict[str, Any] = {}
+    exec(compile(file.read_text(encoding="utf-8"), str(file), "exec"), talks)
+    shown = io.StringIO()
+    out = Printed(shown)
+    for words in ("first", "second"):
+        talks["talk"](out, words)
+    assert shown.getvalue().splitlines() == ["talks.py:2 prints: first", "talks.py:3 prints: 1 2"]
 
 
 def test_what_is_named_decides_where_a_model_comes_from(tmp_path: Path) -> None:

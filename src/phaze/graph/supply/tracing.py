@@ -19,6 +19,9 @@ from phaze.graph.supply.point import Facts, Point, facts_of
 
 # Seconds that one request may take before its process is stopped; the largest bundled model needs 15.
 REQUEST_LIMIT_S = 300.0
+# Seconds that a process may take longer than that to say in which line it is, before it is killed.
+GRACE_S = 10.0
+LOOK = "look for a loop or a download in the code that builds or runs it"
 # Seconds that importing torch may take: some 4 on a quiet machine, far more on a busy one or a slow disk.
 START_LIMIT_S = 600.0
 # Interrupts of the terminal are for the command; this process ends when its standard input does.
@@ -42,6 +45,7 @@ class Tracer:
     limit_s: float = REQUEST_LIMIT_S
     process: "subprocess.Popen[str] | None" = None
     expired: bool = False
+    ended: "EndedError | None" = None
     opened: Mapping[str, Any] = field(default_factory=dict)
 
     def start(self, facts: Facts | None = None) -> Mapping[str, Any]:
@@ -70,12 +74,14 @@ class Tracer:
         """The answer to one request (None: that it is ready), or an InputError."""
         process = self.process
         assert process is not None and process.stdin is not None and process.stdout is not None
-        timer = threading.Timer(limit_s, self._expire)
+        if self.ended is not None:
+            raise self.ended
+        timer = threading.Timer(limit_s + GRACE_S, self._expire)
         timer.daemon = True
         timer.start()
         try:
             if request is not None:
-                process.stdin.write(json.dumps(request) + "\n")
+                process.stdin.write(json.dumps({**request, "limit_s": limit_s}) + "\n")
                 process.stdin.flush()
             line = process.stdout.readline()
         except (BrokenPipeError, ValueError):
@@ -84,11 +90,14 @@ class Tracer:
             timer.cancel()
         if self.expired:
             problem = f"its code did not end within {limit_s:g} s"
-            raise EndedError(self.model, problem, "look for a loop or a download in the code that builds or runs it")
+            raise EndedError(self.model, problem, LOOK)
         if not line:
             code = process.wait()
             raise EndedError(self.model, f"the process that traces it ended (exit code {code})", "its code ends it")
         found: Mapping[str, Any] = json.loads(line)
+        if found.get("ended"):
+            self.ended = EndedError(found["where"], found["problem"], found["remedy"])
+            raise self.ended
         if "problem" in found:
             raise InputError(found["where"], found["problem"], found["remedy"])
         return found

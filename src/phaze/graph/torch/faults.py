@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from types import FrameType
 
 from torch import nn
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
@@ -13,6 +14,8 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicO
 from phaze.errors import InputError, PhazeError
 
 ADD_A_ROW = "add a row with its kind to NAMES in phaze/graph/opset.py"
+# What a fault that another size of the inputs may cause speaks of; a remedy for sizes helps with no other.
+SIZE_WORDS = ("shape", "size", "dimension", "batch", "match", "divi", "expand", "broadcast", "range")
 SIXTEEN_BITS = "models are traced in 16 bit (bfloat16), and its code must run in that"
 
 
@@ -34,6 +37,15 @@ def user_line(fault: BaseException) -> str:
     return f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
 
 
+def running_line(frame: FrameType | None) -> str:
+    """The line of the user's own code that ``frame`` is in, as ``file.py:12``; nothing where it is in none."""
+    while frame is not None:
+        if is_foreign(frame.f_code.co_filename):
+            return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""
+
+
 def quoted(fault: BaseException) -> str:
     """The kind of what somebody's code raised, and its text if it has one; only a real Ctrl-C is raised again."""
     if type(fault) is KeyboardInterrupt:
@@ -47,7 +59,7 @@ def quoted(fault: BaseException) -> str:
 
 @contextmanager
 def of_model(name: str, remedy: str = "") -> Iterator[None]:
-    """Turn whatever a model raises into an :class:`InputError`, with a ``remedy`` if there may be one."""
+    """Turn whatever a model raises into an :class:`InputError`, with a ``remedy`` if it is about sizes."""
     try:
         yield
     except PhazeError:
@@ -60,7 +72,8 @@ def of_model(name: str, remedy: str = "") -> Iterator[None]:
         ) from None
     except BaseException as fault:
         message = quoted(fault)
-        hint = SIXTEEN_BITS if "bfloat16" in message.lower() else remedy
+        sizes = any(word in message.lower() for word in SIZE_WORDS)
+        hint = SIXTEEN_BITS if "bfloat16" in message.lower() else remedy if sizes else ""
         raise InputError(name, f"the model raised {message}", hint) from fault
 
 

@@ -26,6 +26,7 @@ from phaze.graph.torch.fake import building, forget_values, without_weights
 from phaze.graph.torch.faults import of_model, quoted
 from phaze.graph.torch.hf_plans import translate
 from phaze.graph.torch.plans import Plan
+from phaze.graph.torch.printed import Printed
 from phaze.graph.torch.program import Program, Shape, Source
 
 RETURNS = "return (module, inputs) or (module, inputs, loss), inputs being a tensor, a tuple or a dict"
@@ -40,7 +41,7 @@ def printing_aside() -> Iterator[None]:
     """What a user's code prints goes to standard error: standard output is the answer's. Ranks run in threads, and
     whichever ends last leaves standard output as it was."""
     before = sys.stdout
-    if before is sys.stderr:
+    if before is sys.stderr or isinstance(before, Printed):
         yield
         return
     sys.stdout = sys.stderr

@@ -4,15 +4,17 @@
     {"open": "model.py:build", "facts"}   ->  {"facts": {...}, "files": ["/abs/model.py", ...]}
     {"tensor": 2, "microbatch": 1, ...}   ->  {"graph": phaze.graph/1}
     whatever goes wrong                   ->  {"where", "problem", "remedy"}
+    after limit_s of any request          ->  the same with "ended", and the process ends
 
-What a user's code prints, also from below Python, goes to standard error. The process ends with its standard input.
+What a user's code prints, also from below Python, goes to standard error. The process ends with its standard input,
+which that code does not see.
 """
 
 import json
 import os
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from queue import SimpleQueue
 from typing import Any, TextIO
@@ -22,12 +24,14 @@ from torch import nn
 from phaze.errors import InputError, PhazeError
 from phaze.graph.store import document_of
 from phaze.graph.supply.point import USUAL_WIDTHS, Facts, facts_of
+from phaze.graph.supply.tracing import LOOK
 from phaze.graph.tensor_plan import place_and_plan
 from phaze.graph.torch.copies import kept
 from phaze.graph.torch.fake import without_weights
-from phaze.graph.torch.faults import is_foreign, of_model
+from phaze.graph.torch.faults import is_foreign, of_model, running_line
 from phaze.graph.torch.follow import Track
 from phaze.graph.torch.planned import planned, with_known_plan
+from phaze.graph.torch.printed import Printed
 from phaze.graph.torch.program import Shape, Source
 from phaze.graph.torch.shard import shard_model
 from phaze.graph.torch.source import source_of
@@ -85,6 +89,8 @@ class Bench:
         """Run the code that makes the model, once; facts ``known`` from another process are taken as they are."""
         place, file = place_and_plan(model)
         if known is not None:
+            if isinstance(sys.stdout, Printed):
+                sys.stdout.silent = True  # the process that opened it first has shown what it prints
             self.source = with_known_plan(source_of(place), facts_of(known))
             return {"facts": known, "files": _own_files(model)}
         return {"facts": self.open_source(model, source_of(place), file), "files": _own_files(model)}
@@ -116,7 +122,7 @@ def answer(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
         return {"where": "", "problem": str(fault), "remedy": ""}
 
 
-def _lines(requests: TextIO) -> Iterator[str]:
+def _lines(requests: TextIO, leave: Callable[[int], Any]) -> Iterator[str]:
     """Requests as they come. When there are no more the process ends at once, whatever it is doing: whoever asked has
     gone."""
     waiting: SimpleQueue[str] = SimpleQueue()
@@ -124,32 +130,63 @@ def _lines(requests: TextIO) -> Iterator[str]:
     def read() -> None:
         for line in requests:
             waiting.put(line)
-        os._exit(0)
+        leave(0)
 
     threading.Thread(target=read, daemon=True).start()
     while True:
         yield waiting.get()
 
 
-def serve(requests: TextIO, answers: int) -> None:
-    """Answer requests until there are no more; ``answers`` is a file descriptor."""
-    bench = Bench()
+def _late(model: str, limit_s: float) -> dict[str, Any]:
+    """What is answered for code that does not end: the line that it is in, if that can be seen."""
+    line = running_line(sys._current_frames().get(threading.main_thread().ident or 0))
+    problem = f"its code did not end within {limit_s:g} s{f' (it is in {line})' if line else ''}"
+    return {"where": model, "problem": problem, "remedy": LOOK, "ended": True}
+
+
+def serve(requests: TextIO, answers: int, leave: Callable[[int], Any] = os._exit) -> None:
+    """Answer requests until there are no more; ``answers`` is a file descriptor, ``leave`` ends the process."""
+    bench, model = Bench(), ""
+    lock = threading.Lock()
 
     def say(found: Mapping[str, Any]) -> None:
         line = (json.dumps(found) + "\n").encode()
-        while line:
-            line = line[os.write(answers, line) :]
+        with lock:
+            while line:
+                line = line[os.write(answers, line) :]
+
+    def expire(limit_s: float) -> None:
+        say(_late(model, limit_s))
+        leave(1)
 
     say({"ready": True})
-    for line in _lines(requests):
-        say(answer(bench, json.loads(line)))
+    for line in _lines(requests, leave):
+        request = json.loads(line)
+        model, limit_s = request.get("open", model), request.pop("limit_s", 0.0)
+        timer = threading.Timer(limit_s, expire, [limit_s])
+        timer.daemon = True
+        if limit_s:
+            timer.start()
+        found = answer(bench, request)
+        timer.cancel()
+        say(found)
+
+
+def _told_exit(code: int) -> None:
+    raise SystemExit(f"os._exit({code})")
 
 
 def main() -> None:
     """Keep the real standard output for answers; whatever else is printed goes to standard error.
 
     Whoever starts this process lets it ignore interrupts of the terminal, and closes its standard input instead.
+    A model that ends the process from below Python's exceptions would take the line with it: here that raises, but in
+    processes that it forks.
     """
-    answers = os.dup(1)
+    answers, requests, own, leave = os.dup(1), os.fdopen(os.dup(0), encoding="utf-8"), os.getpid(), os._exit
     os.dup2(2, 1)
-    serve(sys.stdin, answers)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    sys.stdout = Printed(sys.stderr)
+    os._exit = lambda status: _told_exit(status) if os.getpid() == own else leave(status)  # type: ignore[assignment]
+    serve(requests, answers, leave)
