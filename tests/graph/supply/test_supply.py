@@ -18,7 +18,7 @@ from phaze.graph.supply.point import Facts, Point
 from phaze.graph.supply.supply import Bundled, GraphFile, Traced, supply_of
 from phaze.graph.supply.tracing import EndedError, Workshop
 from phaze.graph.torch.printed import Printed
-from phaze.graph.torch.worker import Bench, answer
+from phaze.graph.torch.worker import Bench, answer, plain_call
 from phaze.graph.zoo import load_model
 
 MODEL = """
@@ -97,6 +97,18 @@ def unbuilt():
             raise RuntimeError("the kernel is not built: run make")
 
     return Broken(), torch.zeros(2, 8, dtype=torch.long)
+
+
+def compiled():
+    return torch.compile(Net()), torch.zeros(2, 8, dtype=torch.long)
+
+
+def frozen():
+    return Net().requires_grad_(False), torch.zeros(1, 8, dtype=torch.long)
+
+
+def driven():
+    return Net().cuda(), torch.zeros(1, 8, dtype=torch.long)
 
 
 def captured():
@@ -194,6 +206,8 @@ def test_an_own_model_is_traced_at_every_point_and_then_needs_no_torch(
         ("ends", 1, "the function raised SystemExit: 3 (model.py:43)"),
         ("needy", 1, "the function must be given 'size'"),
         ("captured", 2, "to match target batch_size (8). (model.py:"),
+        ("frozen", 1, "its result depends on no parameter that is trained"),
+        ("driven", 1, "cuda"),
         ("unbuilt", 1, "the model raised RuntimeError: the kernel is not built: run make (model.py:74)"),
     ],
 )
@@ -205,6 +219,19 @@ def test_code_that_fails_keeps_its_message_and_its_line(own: Path, function: str
     assert said in found["problem"]
     assert function != "captured" or found["remedy"].startswith("let the function take microbatch=1")
     assert function != "unbuilt" or found["remedy"] == "", "another microbatch would not help"
+    assert function != "driven" or "a trace needs no GPU" in found["remedy"]
+    assert found["where"] == place
+
+
+def test_a_compiled_model_is_traced_as_it_was_written(own: Path) -> None:
+    bench = Bench()
+    assert "facts" in answer(bench, {"open": f"{own / 'model.py'}:compiled"})
+    graph = answer(bench, _point(1, 8).document())["graph"]
+    assert [call[1] for call in graph["calls"]] == ["prologue", "blocks.0", "blocks.1", "blocks.2", "epilogue"]
+
+
+def test_a_checkpoint_in_the_code_is_a_plain_call() -> None:
+    assert plain_call(lambda x, scale: x * scale, 3, use_reentrant=False, scale=2) == 6
 
 
 @pytest.mark.slow

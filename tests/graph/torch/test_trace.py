@@ -1,6 +1,7 @@
 """What a traced model must have, by public formulas: products, saved activations, collectives, folds, parameters."""
 
 import math
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from phaze.errors import InputError
 from phaze.graph import opset
 from phaze.graph.ir import Layer, Model, OperatorGraph
 from phaze.graph.torch.families import Gpt, GptModel
+from phaze.graph.torch.hf import hf_config, hf_source
 from phaze.graph.torch.named import NAMED
 from phaze.graph.torch.program import Program, Shape, Source
 from phaze.graph.torch.source import gpt_source, named_source
@@ -267,6 +269,26 @@ def test_a_chain_passes_its_hidden_state() -> None:
 def test_a_sequence_longer_than_the_positions_is_refused() -> None:
     with pytest.raises(InputError, match="has 256 positions, 300 were asked for"):
         trace_model(gpt_source(GPT), sequence=300)
+
+
+@pytest.mark.parametrize(
+    ("scaling", "usual", "longest"),
+    [
+        (None, 2048, 2048),
+        ({"rope_type": "dynamic", "factor": 4.0}, 2048, 8192),
+        ({"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 512}, 2048, 2048),
+    ],
+    ids=["none", "from its positions", "counted already"],
+)
+def test_rotary_positions_reach_as_far_as_their_scaling(scaling: Any, usual: int, longest: int) -> None:
+    sizes = {"hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 1, "intermediate_size": 32}
+    raw = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "max_position_embeddings": 2048, **sizes}
+    source = hf_source("mine", hf_config({**raw, "vocab_size": 64, "rope_scaling": scaling}, "mine"))
+    assert (source.sequence, source.longest) == (usual, longest)
+    if longest > usual:
+        assert trace_model(source, sequence=longest).sequence == longest
+    with pytest.raises(InputError, match=f"has {longest} positions"):
+        trace_model(source, sequence=longest + 1)
 
 
 def test_experts_are_said_to_be_balanced() -> None:

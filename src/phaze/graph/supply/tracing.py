@@ -58,7 +58,8 @@ class Tracer:
                 stdout=subprocess.PIPE,
                 text=True,
                 encoding="utf-8",
-                env={**os.environ, "OMP_NUM_THREADS": "1"},
+                # a compiled model is traced as it was written
+                env={**os.environ, "OMP_NUM_THREADS": "1", "TORCHDYNAMO_DISABLE": "1"},
             )
             self.ask(None, START_LIMIT_S)
             self.opened = self.ask(

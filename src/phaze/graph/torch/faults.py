@@ -16,6 +16,9 @@ from phaze.errors import InputError, PhazeError
 ADD_A_ROW = "add a row with its kind to NAMES in phaze/graph/opset.py"
 # What a fault that another size of the inputs may cause speaks of; a remedy for sizes helps with no other.
 SIZE_WORDS = ("shape", "size", "dimension", "batch", "match", "divi", "expand", "broadcast", "range")
+NO_DEVICE = "build it on the CPU or on the meta device: a trace needs no GPU and no memory"
+# Where a fault arose, as those say who do not know what the model is called.
+THE_MODEL = "the model"
 SIXTEEN_BITS = "models are traced in 16 bit (bfloat16), and its code must run in that"
 
 
@@ -62,6 +65,10 @@ def of_model(name: str, remedy: str = "") -> Iterator[None]:
     """Turn whatever a model raises into an :class:`InputError`, with a ``remedy`` if it is about sizes."""
     try:
         yield
+    except InputError as fault:
+        if fault.where != THE_MODEL:
+            raise
+        raise type(fault)(name, fault.problem, fault.remedy) from None
     except PhazeError:
         raise
     except (DataDependentOutputException, DynamicOutputShapeException) as fault:
@@ -73,8 +80,14 @@ def of_model(name: str, remedy: str = "") -> Iterator[None]:
     except BaseException as fault:
         message = quoted(fault)
         sizes = any(word in message.lower() for word in SIZE_WORDS)
-        hint = SIXTEEN_BITS if "bfloat16" in message.lower() else remedy if sizes else ""
+        hint = advice(message) or (remedy if sizes else "")
         raise InputError(name, f"the model raised {message}", hint) from fault
+
+
+def advice(message: str) -> str:
+    """What helps against a fault that tracing brings about, told by its text; nothing where it is none of those."""
+    words = message.lower()
+    return SIXTEEN_BITS if "bfloat16" in words else NO_DEVICE if "cuda" in words or "nvidia" in words else ""
 
 
 def check_known(name: str, unknown: Mapping[str, tuple[str, str]]) -> None:

@@ -27,7 +27,9 @@ BALANCED = "experts are taken as equally loaded: each of the E experts gets 1/E 
 
 # The sequence where nothing names one: what most are trained with first; and that of models without positions (T5).
 USUAL_SEQUENCE, NO_POSITIONS = 4096, 512
-POSITIONS = ("max_position_embeddings", "max_target_positions")
+POSITIONS = ("max_position_embeddings", "max_target_positions", "n_positions", "max_seq_len", "seq_length")
+# Kinds of rotary scaling whose factor stretches the positions that a configuration names, unless they say from what.
+STRETCHED = ("linear", "dynamic", "yarn")
 
 
 def _as_linear(whole: Conv1D) -> nn.Linear:
@@ -129,7 +131,20 @@ def _positions(config: Any) -> tuple[int, int | None, bool]:
         patches = (pixels // config.patch_size) ** 2 + 1
         return patches, patches, True
     longest = next((n for name in POSITIONS if isinstance(n := getattr(config, name, None), int) and n > 0), None)
-    return min(USUAL_SEQUENCE, longest) if longest else NO_POSITIONS, longest, False
+    if longest is None:
+        return NO_POSITIONS, None, False
+    return min(USUAL_SEQUENCE, longest), max(longest, _stretched(config, longest)), False
+
+
+def _stretched(config: Any, positions: int) -> int:
+    """The positions of rotary embeddings whose scaling ``positions`` does not count yet."""
+    scaling = getattr(config, "rope_parameters", None)
+    if not isinstance(scaling, Mapping) or scaling.get("rope_type") not in STRETCHED:
+        return 0
+    factor, original = scaling.get("factor"), scaling.get("original_max_position_embeddings", positions)
+    if not isinstance(factor, int | float) or not isinstance(original, int) or not 1 <= factor <= 1024:
+        return 0
+    return int(original * factor)
 
 
 def hf_source(name: str, config: Any, sequence: int | None = None) -> Source:

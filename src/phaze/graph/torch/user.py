@@ -23,7 +23,7 @@ from torch.utils._pytree import tree_flatten
 
 from phaze.errors import InputError, PhazeError
 from phaze.graph.torch.fake import building, forget_values, without_weights
-from phaze.graph.torch.faults import of_model, quoted
+from phaze.graph.torch.faults import advice, of_model, quoted
 from phaze.graph.torch.hf_plans import translate
 from phaze.graph.torch.plans import Plan
 from phaze.graph.torch.printed import Printed
@@ -124,10 +124,12 @@ def _called(function: UserFunction, microbatch: int, sequence: int) -> tuple[nn.
     except PhazeError:
         raise
     except BaseException as fault:
-        raise InputError(text, f"the function raised {quoted(fault)}") from None
+        said = quoted(fault)
+        raise InputError(text, f"the function raised {said}", advice(said)) from None
     if not isinstance(made, tuple) or not 2 <= len(made) <= 4:
         raise InputError(text, f"the function returned {type(made).__name__}", RETURNS)
     module, inputs, loss, plan = (*made, None, None)[:4]
+    module = getattr(module, "_orig_mod", module)  # what torch.compile wraps
     if not isinstance(module, nn.Module):
         raise InputError(text, f"the first thing returned is {type(module).__name__}, no nn.Module", RETURNS)
     forget_values(module)
