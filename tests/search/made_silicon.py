@@ -1,5 +1,6 @@
 """Small spaces of chips of clusters: dies of some mm2 and W, so that tiny models tell them apart."""
 
+from dataclasses import replace
 from typing import Any
 
 from phaze.hardware.silicon.space_file import ClusterSpaceFile
@@ -38,6 +39,11 @@ def silicon_space(keep: dict[str, Any] | None = None, **axes: Any) -> SpaceOfClu
 def silicon_job(
     tasks: tuple[ModelTask, ...], space: SpaceOfClusters, kind: Kind = "throughput", gap: float = 0.0
 ) -> Job:
-    """A search of it."""
+    """A search of it, with the constants that its chips have."""
     memories = space.memories or ()
-    return Job("made", tasks, space, memories, Objective(kind, baseline="h100"), gap, "made", round_size=2)
+    constants = [task.training.setting(space.base).constants for task in tasks]
+    own = tuple(
+        replace(task, training=replace(task.training, constants=one))
+        for task, one in zip(tasks, constants, strict=True)
+    )
+    return Job("made", own, space, memories, Objective(kind, baseline="h100"), gap, "made", round_size=2)

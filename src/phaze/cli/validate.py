@@ -25,6 +25,9 @@ Silicon = Annotated[bool, typer.Option("--silicon", help="Area, power and sustai
 Operators = Annotated[
     bool, typer.Option("--operators", help="Operators, collectives and layers against measured ones.")
 ]
+Rediscovery = Annotated[
+    bool, typer.Option("--rediscovery", help="The best chip within a real one's area and power, beside it.")
+]
 
 Rows = Annotated[Path | None, typer.Argument(help="A CSV file of measured runs; without it, the bundled ones.")]
 Datasheet = Annotated[bool, typer.Option("--datasheet", help="Chips and links from their data sheets, uncalibrated.")]
@@ -42,15 +45,18 @@ def validate(
     only: Only = None,
     every: Every = False,
     best: Best = False,
+    rediscovery: Rediscovery = False,
 ) -> Answer:
     """Show how far our estimates are from published figures: whole training runs, operators, or silicon.
 
     Examples: phaze validate · phaze validate --set sc21 --rows · phaze validate my_runs.csv · phaze validate --best
     """
-    if silicon + operators + (rows is not None) > 1 or (only and (rows is not None or silicon or operators)):
-        raise InputError(
-            "", "more than one thing is chosen to validate", "give a file, --set, --operators or --silicon"
-        )
+    alone = silicon + operators + rediscovery + (rows is not None)
+    if alone > 1 or (only and alone):
+        remedy = "give a file, --set, --operators, --silicon or --rediscovery"
+        raise InputError("", "more than one thing is chosen to validate", remedy)
+    if rediscovery:
+        return _rediscovery()
     if silicon:
         return _silicon()
     if operators:
@@ -153,6 +159,23 @@ def _silicon() -> Answer:
         _show(console, "Area, mm2", areas)
         console.print()
         _show(console, "Design power, W", powers)
+
+    return Answer((document,), show)
+
+
+def _rediscovery() -> Answer:
+    from rich.console import Console
+    from rich.progress import track
+
+    from phaze.study.rediscovery import asked, rediscovered, rediscovery_document
+
+    bar = track(asked(), "Searching", console=Console(stderr=True), transient=True)
+    document = rediscovery_document([rediscovered(chip, model) for chip, model in bar])
+
+    def show(console: "Console") -> None:
+        from phaze.report.silicon_sheet import show_rediscovery
+
+        show_rediscovery(console, document["rows"])
 
     return Answer((document,), show)
 

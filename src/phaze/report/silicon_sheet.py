@@ -1,7 +1,8 @@
 """Chips of clusters beside published figures, in the terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
+from typing import Any
 
 from rich.console import Console
 
@@ -58,3 +59,28 @@ def _clock(held: SustainedChip) -> tuple[str, ...]:
         f"{large_product_share(held):.3f}",
         "" if held.refused is None else "refused",
     )
+
+
+def show_rediscovery(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
+    """The best chip within the area and power of each real one, beside it."""
+    cells = [
+        (
+            row["chip"],
+            row["model"],
+            "-".join(row["winner"].split("-")[:2]),
+            f"{row['ratio']:.2f}",
+            f"{row['tflops_per_mm2']:.2f}",
+            f"{row['densest_shipped']:.2f}",
+            str(row["clusters"]),
+            "yes" if row["accepted_at_tdp"] else "no",
+        )
+        for row in rows
+    ]
+    heads = ("budget of", "model", "best chip", "ratio", "TFLOP/s a mm2", "shipped", "clusters", "own TDP")
+    console.print(table(heads, cells, left=3))
+    said = (
+        "best chip: clusters x arrays x rows x columns, lanes of a cluster; ratio: its throughput over the real chip's "
+        "under the same model; shipped: the densest of its process; own TDP: the model accepts the real chip at it. "
+        f"Certified to {max(row['gap'] for row in rows):.1%}."
+    )
+    console.print(said, markup=False)

@@ -76,7 +76,7 @@ class ClusterChips:
     @property
     def hbm_bytes(self) -> NDArray[np.int64]:
         """The memory of every chip."""
-        return self.found.chips.stacks.astype(np.int64) * self.space.generation.size_bytes
+        return self.found.chips.stacks.astype(np.int64) * self.space.silicon.stack_bytes
 
     @property
     def left_out(self) -> dict[str, int]:

@@ -16,7 +16,6 @@ from phaze.files import read_text
 from phaze.hardware.chip import Chip
 from phaze.hardware.files import ClusterFile
 from phaze.hardware.library import read
-from phaze.hardware.silicon.chip import GENERATIONS, Generation
 from phaze.hardware.silicon.design import designed, load_cluster_chip
 from phaze.hardware.silicon.space import ClusterSpace, cluster_space_of
 from phaze.hardware.silicon.space_file import AXES, ClusterSpaceFile
@@ -48,11 +47,6 @@ class SpaceOfClusters:
         return None
 
     @property
-    def generation(self) -> Generation:
-        """The HBM of all chips."""
-        return GENERATIONS[self.silicon.base.hbm.generation or ""]
-
-    @property
     def usual_cluster(self) -> str | None:
         """The cluster of its base chip."""
         return self.silicon.base.cluster
@@ -66,7 +60,7 @@ class SpaceOfClusters:
     @property
     def memories(self) -> tuple[int, ...] | None:
         """The memories that its chips have, ascending."""
-        return tuple(sorted({stacks * self.generation.size_bytes for stacks in self.file.axes.hbm_stacks}))
+        return tuple(sorted({stacks * self.silicon.stack_bytes for stacks in self.file.axes.hbm_stacks}))
 
     @property
     def limits(self) -> Mapping[str, float | None]:

@@ -1,7 +1,7 @@
 """A space of chips of clusters (``phaze.space/2``): every combination of the axes as arrays, with area and clock.
 
 A space varies a base chip. Axes: clusters; arrays, rows, columns, lanes, operand_buffer (of an array), registers of a
-cluster; global_buffer and global_width; hbm_stacks of the base's generation; links. For each combination
+cluster; global_buffer and global_width; hbm_stacks, each as those of the base; links. For each combination
 
     built clusters = N + ceil(N / 12)             spare ones, so that most dies can be sold
     port           = the least power of two at least width / N
@@ -30,7 +30,7 @@ from phaze.errors import InputError
 from phaze.files import read_text
 from phaze.hardware.library import preset_names, read
 from phaze.hardware.ownership import load_terms
-from phaze.hardware.silicon.chip import GENERATIONS, Accelerator, Built, Clusters, Hbm, SerialLinks, port_of
+from phaze.hardware.silicon.chip import Accelerator, Built, Clusters, Hbm, SerialLinks, port_of
 from phaze.hardware.silicon.columns import (
     ChipColumns,
     Flags,
@@ -62,6 +62,16 @@ class ClusterSpace:
     file: ClusterSpaceFile
     base: Accelerator
     node: Node
+
+    @property
+    def stack_bytes(self) -> int:
+        """The memory of one HBM stack of the base."""
+        return self.base.hbm.size_bytes // self.base.hbm.stacks
+
+    @property
+    def stack_bytes_per_s(self) -> float:
+        """Its bandwidth."""
+        return self.base.hbm.bandwidth_bytes_per_s / self.base.hbm.stacks
 
     def values(self) -> tuple[NDArray[Any], ...]:
         """The distinct values of each axis, ascending, in the order of :data:`AXES`."""
@@ -127,7 +137,6 @@ def _combinations(space: ClusterSpace, values: tuple[NDArray[Any], ...], numbers
     port = each.copy()
     while (narrow := port < widths / clusters).any():
         port = np.where(narrow, port * 2.0, port)
-    generation = GENERATIONS[base.hbm.generation or ""]
     return ChipColumns(
         clusters=clusters,
         built=clusters + np.ceil(clusters / SPARES),
@@ -146,7 +155,7 @@ def _combinations(space: ClusterSpace, values: tuple[NDArray[Any], ...], numbers
         cache=np.full(len(numbers), base.global_buffer.cache),
         stacks=at["hbm_stacks"],
         sites=at["hbm_stacks"],
-        hbm_bytes_per_s=at["hbm_stacks"] * generation.bandwidth_bytes_per_s,
+        hbm_bytes_per_s=at["hbm_stacks"] * space.stack_bytes_per_s,
         link_bytes_per_s=at["links"],
         lane_bytes_per_s=(base.links.lane_bytes_per_s or space.node.area.lane_bytes_per_s) * each,
         clock_hz=base.clock_hz * each,
@@ -257,7 +266,6 @@ def space_chip(space: ClusterSpace, found: SpaceColumns, index: int) -> Accelera
     count, arrays, rows, columns = (int(x[index]) for x in (chips.clusters, chips.arrays, chips.rows, chips.columns))
     stacks, held = int(chips.stacks[index]), int(chips.global_bytes[index])
     width = float(chips.width[index])
-    generation = GENERATIONS[base.hbm.generation or ""]
     clusters = replace(
         base.clusters,
         count=count,
@@ -269,14 +277,14 @@ def space_chip(space: ClusterSpace, found: SpaceColumns, index: int) -> Accelera
         register_bytes=int(chips.register_bytes[index]),
         port_bytes_per_cycle=port_of(width, count),
     )
-    rate = stacks * generation.bandwidth_bytes_per_s
+    rate = stacks * space.stack_bytes_per_s
     return replace(
         base,
         name=_name(space, clusters, held, width, stacks, float(chips.link_bytes_per_s[index])),
         title=f"chip {index} of the space {space.file.name}",
         clusters=clusters,
         global_buffer=replace(base.global_buffer, size_bytes=held, bytes_per_cycle=width),
-        hbm=Hbm(stacks, base.hbm.generation, stacks * generation.size_bytes, rate),
+        hbm=Hbm(stacks, base.hbm.generation, stacks * space.stack_bytes, rate),
         links=SerialLinks(float(chips.link_bytes_per_s[index]), base.links.lane_bytes_per_s),
         built=Built(int(chips.built[index]), held, stacks),
         sustained_w=space.file.keep.sustained_power,
