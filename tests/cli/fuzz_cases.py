@@ -114,6 +114,12 @@ def _single_rows(folder: Path) -> list[Row]:
         (f"chips --space {f}/space.toml --count", "space.toml", 20), (f"clusters {f}/cluster.toml", "cluster.toml", 20),
         (f"stacks {f}/stack.toml", "stack.toml", 15), (f"stacks {f}/own.toml", "own.toml", 15),
         (f"technologies {f}/technology.toml", "technology.toml", 20),
+        (f"chips {f}/second-chip.toml", "second-chip.toml", 8),
+        (f"technologies {f}/second-technology.toml", "second-technology.toml", 8),
+        (f"chips --space {f}/second-space.toml --count", "second-space.toml", 8),
+        (f"schedule --model {f}/graph.json --chip {f}/chip.toml", "graph.json", 8),
+        (f"schedule --model {f}/graph.json --chip {f}/chip.toml --rules overlap", "chip.toml", 5),
+        (f"study check {f}/tables.toml", "tables.toml", 20),
         (f"estimate --gemm 1x512x512x512 --chip {f}/chip.toml", "chip.toml", 15),
         (f"estimate --vector softmax:65536:64 --chip {f}/chip.toml", "chip.toml", 10),
         (f"estimate --collective all_reduce:64MiB:16 --cluster {f}/cluster.toml", "cluster.toml", 20),
@@ -162,6 +168,9 @@ def _write_files(folder: Path) -> None:
     )
     # A small model, so that a search takes a fraction of a second; the clustered study has a bundled one.
     put("study.toml", small.replace('["bert-large"]', f'[{{name = "own", graphs = ["{folder}/graph.json"]}}]'))
+    own = f'[{{model = "{folder}/graph.json", weight = 2, sequence = 64}}, {{name = "two", graphs = ["g.json"]}}]'
+    held = f"[files]\n'g.json' = {json.dumps((folder / 'graph.json').read_text())}\n'few.toml' = {json.dumps(FEW)}\n"
+    put("tables.toml", small.replace('["bert-large"]', own).replace(str(folder / "few.toml"), "few.toml") + held)
     put("space.toml", SPACE)
     put("few.toml", FEW)
     put("clustered.toml", CLUSTERED.replace("F/", f"{folder}/"))
@@ -170,6 +179,10 @@ def _write_files(folder: Path) -> None:
         shutil.copy(PRESETS / f"{kind}s" / f"{name}.toml", folder / f"{kind}.toml")
     shutil.copy(PRESETS / "ownership" / "default.toml", folder / "terms.toml")
     shutil.copy(PRESETS / "technologies" / "n5.toml", folder / "technology.toml")
+    # Chips of clusters: a count takes their spaces, and no command the other files yet.
+    for kind, name in (("chip", "h100"), ("space", "n5-reticle")):
+        shutil.copy(PRESETS / "silicon" / f"{kind}s" / f"{name}.toml", folder / f"second-{kind}.toml")
+    shutil.copy(PRESETS / "silicon" / "technologies" / "n5.toml", folder / "second-technology.toml")
     put("operators.json", json.dumps(OPERATORS))
     put("run.json", json.dumps(RUN))
     put("rows.csv", ROWS)

@@ -80,6 +80,14 @@ estimate --collective all_reduce:64MiB:16 --cluster selene
 estimate --graph F/graph.json --chip tpu-v4 --fusion full
 schedule F/operators.json --scheduler exact
 schedule - F/operators.json
+schedule --model F/graph.json --chip tpu-v4 --layer epilogue --pass forward --rules overlap
+schedule --model bert-large --chip h100 --tensor 2 --microbatch 2 --pass backward
+new chip --node n5 --area 600 --power 500 --out chip.toml
+new study --node n7 --area 600 --power 400 --model bert-large --out first.toml
+new space --node paper-22nm --out space.toml
+new stack
+new cluster --node n7
+new model --out own_model.py
 place F/clustered.json --perfetto trace.json
 plan --gpt {GPT} --chip a100-80gb --devices 4 --batch 8 --cluster selene --microbatch 1,2 --tensor 1,2 --zero 1
 plan --gpt {GPT} --chip F/chip.toml --devices 8 --batch 8 --headroom 6% --recompute best --attention fused

@@ -48,6 +48,12 @@ def build(microbatch=1, sequence=16):
         net, tokens = Net(), zeros(microbatch, sequence, dtype=long)
     return net, tokens, lambda logits: F.cross_entropy(logits.flatten(0, 1), tokens.flatten())
 """
+# Both blocks are cut by outputs, then by inputs.
+PLAN = 'schema = "phaze.tensor-plan/1"\nsequence_parallel = true\ntokens_first = false\n' + "".join(
+    f'[[cut]]\nweight = "{block}.{weight}"\ndim = {dim}\nunit = 1\n'
+    for block in ("first", "second")
+    for weight, dim in (("up.weight", 0), ("up.bias", 0), ("down.weight", 1))
+)
 
 
 def _start(self: Tracer, facts: Facts | None = None) -> Mapping[str, Any]:
@@ -100,6 +106,8 @@ def rows_of_models(folder: Path) -> list[Row]:
     config, code = folder / "config.json", folder / "own.py"
     config.write_text(json.dumps(CONFIG))
     code.write_text(CODE)
+    (folder / "tp.toml").write_text(PLAN)
+    planned = f"graph --model {code}:build --tensor 2 --tp-plan {folder}/tp.toml"
     job = "--chip a100-80gb --devices 2 --batch 4 --microbatch 1 --tensor 1"
     plan, own = f"plan --model {config} {job}", f"plan --model {code}:build {job}"
     for command in (plan, own):
@@ -115,5 +123,7 @@ def rows_of_models(folder: Path) -> list[Row]:
         Row(plan, str(config), 4),
         Row(own, str(code), 4),
         Row(f"graph --model {code}:build --check", str(code), 2),
+        Row(planned, f"{folder}/tp.toml", 10),
+        Row(f"schedule --model {code}:build --chip h100", str(code), 3),
     ]
     return [*found, Row(f"plan --model {folder}/graph.json {job}", f"{folder}/graph.json", 10)]

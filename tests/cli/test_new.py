@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,31 @@ def test_nothing_is_overwritten_and_a_wrong_goal_is_one_sentence(
         assert found.code == 2 and found.err.count("\n") == 1, arguments
     small = phaze("new", "chip", "--area", 5)
     assert small.code == 3 and "hold no chip" in small.err
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["chäp.toml", f"{'a' * 80}.toml", "two words.toml", "-first.toml", 'it\'s "mine".toml', "UPPER.v2.toml"],
+)
+def test_whatever_a_file_is_called_it_runs_with_what_it_names(
+    phaze: Phaze, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for kind in ("stack", "study"):
+        tried = made(phaze, kind, "--model", "bert-large", "--out", file)
+        check = shlex.split(tried.replace("phaze search", "phaze study check"))[1:]
+        text = Path(file).read_text(encoding="utf-8")
+        assert tried.removeprefix("phaze ") in text, "the comment names the same command"
+        assert phaze(*check).code == 0, phaze(*check).err
+        Path(file).unlink()
+
+
+def test_a_new_study_is_for_a_model_that_there_is(
+    phaze: Phaze, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for model in ("bert", 'a"b', "a\nb"):
+        found = phaze("new", "study", "--model", model)
+        assert found.code == 2 and found.err.count("\n") == 1 and not Path("my-study.toml").exists(), found.err
+    assert phaze("new", "study", "--model", 'my "own".py:build').code == 0
+    assert tomllib.loads(Path("my-study.toml").read_text(encoding="utf-8"))["models"] == ['my "own".py:build']

@@ -11,6 +11,8 @@ from phaze.errors import InputError, unknown_name
 if TYPE_CHECKING:
     from rich.console import Console
 
+# A study's name and the ending of its space are a name together, of at most 64 characters.
+LONGEST_NAME = 50
 # What each kind of file is tried with.
 TRIES = (
     ("study", "phaze search {file}"),
@@ -52,7 +54,7 @@ def new(
     --area 300 --power 250 · phaze new model
     """
     from phaze.files import write_whole
-    from phaze.study.starters import NODES, Goal, texts_of
+    from phaze.study.starters import NODES, Goal, in_a_line, texts_of
 
     tries = dict(TRIES)
     if kind not in tries:
@@ -63,8 +65,11 @@ def new(
     ending = ".py" if kind == "model" else ".toml"
     if not file.endswith(ending):
         raise InputError("--out", f"'{file}' is no name of a {kind}", f"let it end in {ending}")
-    allowed = "_" if kind == "model" else "-"
-    name = "".join(c if c.isalnum() else allowed for c in Path(file).stem.lower()).strip("-_") or f"my{allowed}{kind}"
+    for option, text in (("--out", file), ("--model", model)):
+        if not text.isprintable():
+            raise InputError(option, f"{text!r} cannot stand in a line of a file", "give printable characters alone")
+    plain = "".join(c if c.isascii() and c.isalnum() else "-" for c in Path(file).stem.lower())
+    name = plain[:LONGEST_NAME].strip("-") or f"my-{kind}"
     area_mm2 = told("--area", area, lambda text: _quantity(text, "mm2"))
     power_w = told("--power", power, lambda text: _quantity(text, "W"))
     texts = texts_of(kind, Goal(name, node, area_mm2, power_w, model), file)
@@ -73,7 +78,7 @@ def new(
             raise InputError(path, "this file is there already", "give another --out, or move it away")
     for path, text in texts.items():
         write_whole(Path(path), text)
-    tried = tries[kind].format(file=file)
+    tried = tries[kind].format(file=in_a_line(file))
 
     def show(console: "Console") -> None:
         console.print(f"{' and '.join(texts)} written; try: {tried}", markup=False, soft_wrap=True)

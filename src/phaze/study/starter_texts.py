@@ -1,6 +1,6 @@
 """The texts of ``phaze new``, with places for a goal's values; every key that they leave out has a default."""
 
-CHIP = """# A chip of your own. See it: phaze chips {name}.toml; plan on it: phaze plan --chip {name}.toml ...
+CHIP = """# A chip of your own. See it: phaze chips {file}; plan on it: phaze plan --chip {file} ...
 # Goal: at most {area} mm2 and {power} W at {node}; the number of cores was chosen to fill it.
 schema = "phaze.chip/1"
 name = "{name}"
@@ -35,8 +35,8 @@ count = {links}
 bandwidth = "{link_bandwidth}"
 """
 
-SPACE = """# A space of chips. Count it: phaze chips --space {name}.toml --count; search it:
-# phaze search STUDY --set space={name}.toml
+SPACE = """# A space of chips. Count it: phaze chips --space {file} --count; search it:
+# phaze search STUDY --set space={file}
 # Goal: at most {area} mm2 and {power} W at {node}.
 schema = "phaze.space/1"
 name = "{name}"
@@ -60,14 +60,14 @@ most_area = "{area} mm2"
 most_power = "{power} W"
 """
 
-STUDY = """# A study: which chip trains the models best. Check it: phaze study check {name}.toml;
-# search it: phaze search {name}.toml
+STUDY = """# A study: which chip trains the models best. Check it: phaze study check {file};
+# search it: phaze search {file}
 # Goal: at most {area} mm2 and {power} W at {node}.
 schema = "phaze.study/1"
 name = "{name}"                      # the run lies in runs/{name}
 rules = "{rules}"                    # cluster: levels, software stacks, Adam; icml24: the paper's flat network
-models = ["{model}"]                 # also file.py:function, a config.json or its folder, a graph file
-space = "{space}"                    # beside this file; run phaze where both lie
+models = [{model}]                   # also file.py:function, a config.json or its folder, a graph file
+space = {space}                      # beside this file
 hbm = ["{hbm}"]                      # memory sizes to try
 
 [training]
@@ -90,8 +90,8 @@ baseline = "{base}"                  # the chip that others are compared with
 gap = 0.001                          # how near to the best the proof must come
 """
 
-CLUSTER = """# A cluster of your own. See it: phaze clusters {name}.toml; plan on it:
-# phaze plan --cluster {name}.toml ...
+CLUSTER = """# A cluster of your own. See it: phaze clusters {file}; plan on it:
+# phaze plan --cluster {file} ...
 schema = "phaze.cluster/1"
 name = "{name}"
 title = "nodes of eight, joined by a fabric"
@@ -114,8 +114,8 @@ bandwidth = "50 GB/s"
 latency = "9.6 us"
 """
 
-STACK = """# A software stack of your own. See it: phaze stacks {name}.toml; plan with it:
-# phaze plan --stack {name}.toml ...
+STACK = """# A software stack of your own. See it: phaze stacks {file}; plan with it:
+# phaze plan --stack {file} ...
 schema = "phaze.stack/1"
 name = "{name}"
 title = "our fork of Megatron-Core"
@@ -129,8 +129,8 @@ hidden_synchronisation = 0.8         # share of the gradient reduction behind th
 # reserve = 1073741824               # bytes of memory for the runtime and its workspaces
 """
 
-MODEL = '''# A model of your own. See it: phaze graph --model {name}.py:build; plan it:
-# phaze plan --model {name}.py:build --chip {base} --devices 64 --batch 4M-tokens
+MODEL = '''# A model of your own. See it: phaze graph --model {file}:build; plan it:
+# phaze plan --model {file}:build --chip {base} --devices 64 --batch 4M-tokens
 """A plain decoder in PyTorch, to be changed."""
 
 import torch

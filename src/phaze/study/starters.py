@@ -4,6 +4,8 @@ A goal is a process node and the most area and power of a chip. A new chip has a
 allows: the largest n whose area and design power, by the node's own technology, are within it (:func:`chip_text`).
 """
 
+import json
+import shlex
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +13,8 @@ from types import MappingProxyType
 
 from phaze import documents
 from phaze.errors import InfeasibleError
+from phaze.graph.tensor_plan import is_place
+from phaze.graph.zoo import entry_of
 from phaze.hardware.chip import Chip
 from phaze.hardware.files import ChipFile
 from phaze.hardware.library import load_chip
@@ -64,7 +68,7 @@ class Goal:
             "node": self.node,
             "area": f"{self.area_mm2:g}",
             "power": f"{self.power_w:g}",
-            "model": self.model,
+            "model": json.dumps(self.model, ensure_ascii=False),
             "base": self.of_node.base,
             "cluster": self.of_node.cluster,
             "rules": self.of_node.rules,
@@ -76,22 +80,22 @@ class Goal:
         }
 
 
-def _chip(goal: Goal, cores: int) -> tuple[str, Chip]:
-    text = CHIP.format(**goal.values(), cores=cores)
+def _chip(goal: Goal, cores: int, file: str) -> tuple[str, Chip]:
+    text = CHIP.format(**goal.values(), cores=cores, file=file)
     return text, documents.check(ChipFile, tomllib.loads(text), "a new chip").value()
 
 
-def chip_text(goal: Goal) -> str:
+def chip_text(goal: Goal, file: str) -> str:
     """A chip with as many cores as area and power allow."""
     technology = load_technology(goal.node)
 
     def fits(cores: int) -> bool:
-        chip = _chip(goal, cores)[1]
+        chip = _chip(goal, cores, file)[1]
         power_w = full_rate_power(technology, chip).design_w
         return float(chip_areas(technology, chip).total()) <= goal.area_mm2 and power_w <= goal.power_w
 
     if not fits(1):
-        chip = _chip(goal, 1)[1]
+        chip = _chip(goal, 1, file)[1]
         least_mm2, least_w = float(chip_areas(technology, chip).total()), full_rate_power(technology, chip).design_w
         seen = f"{goal.area_mm2:g} mm2 and {goal.power_w:g} W hold no chip at {goal.node}"
         raise InfeasibleError(
@@ -102,15 +106,25 @@ def chip_text(goal: Goal) -> str:
     while least < most:
         middle = (least + most + 1) // 2
         least, most = (middle, most) if fits(middle) else (least, middle - 1)
-    return _chip(goal, least)[0]
+    return _chip(goal, least, file)[0]
+
+
+def in_a_line(file: str) -> str:
+    """A file's name as a command line takes it."""
+    return shlex.quote(f"./{file}" if file.startswith("-") else file)
 
 
 def texts_of(kind: str, goal: Goal, file: str) -> dict[str, str]:
     """The files of a kind by their names: ``file``, and of a study also its space."""
+    called = in_a_line(file)
     if kind == "chip":
-        return {file: chip_text(goal)}
+        return {file: chip_text(goal, called)}
     if kind == "study":
+        if not is_place(goal.model):
+            entry_of(goal.model)
         space = f"{file.removesuffix('.toml')}-space.toml"
-        named = {**goal.values(), "space": space.rsplit("/", 1)[-1]}
-        return {file: STUDY.format(**named), space: SPACE.format(**{**named, "name": f"{goal.name}-space"})}
-    return {file: {"space": SPACE, "cluster": CLUSTER, "stack": STACK, "model": MODEL}[kind].format(**goal.values())}
+        beside = json.dumps(space.rsplit("/", 1)[-1], ensure_ascii=False)
+        own = {**goal.values(), "name": f"{goal.name}-space", "file": in_a_line(space)}
+        return {file: STUDY.format(**goal.values(), file=called, space=beside), space: SPACE.format(**own)}
+    text = {"space": SPACE, "cluster": CLUSTER, "stack": STACK, "model": MODEL}[kind]
+    return {file: text.format(**goal.values(), file=called)}
