@@ -43,7 +43,8 @@ class Ablation:
     gains: tuple[tuple[float | None, ...], ...]
 
 
-def _markdown(heads: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
+def markdown(heads: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
+    """A table with its first column to the left and all others to the right."""
     lines = [heads, ["---"] + ["---:"] * (len(heads) - 1), *cells]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
@@ -79,7 +80,7 @@ def ratio_table(lines: Sequence[Line], base: str) -> str:
     ):
         columns = list(zip(*(line.ratios for line in kept), strict=True))
         cells.append([f"**{name}**", "1", *(f"**{_average(column, geometric)}**" for column in columns[1:])])
-    return _markdown(("model", f"{base}, experts (sequences/s)", f"{base}, searched", *HEADS), cells)
+    return markdown(("model", f"{base}, experts (sequences/s)", f"{base}, searched", *HEADS), cells)
 
 
 def _recompute(model: Mapping[str, Any]) -> str:
@@ -113,12 +114,12 @@ def chip_table(found: Mapping[str, Found]) -> str:
             ]
         )
     heads = ("model", "tensor cores", "vector cores", "buffer", "HBM", "mm2 (of budget)")
-    return _markdown((*heads, "p x d x t", "microbatch, recompute", "gap", "seconds"), cells)
+    return markdown((*heads, "p x d x t", "microbatch, recompute", "gap", "seconds"), cells)
 
 
 def ablation_table(done: Sequence[Ablation], heads: Sequence[str] = ("placement alone", "chip alone", "both")) -> str:
     """Geometric means over the models, each relative to the stand-in under the experts' split and the same change."""
-    return _markdown(("space", *heads), [[one.name, *(_average(values) for values in one.gains)] for one in done])
+    return markdown(("space", *heads), [[one.name, *(_average(values) for values in one.gains)] for one in done])
 
 
 def put(page: Path, tables: Mapping[str, str]) -> None:

@@ -18,13 +18,12 @@ import numpy as np
 import pytest
 
 from phaze.cost.parts import ChipArrays
-from phaze.evaluate.flow import published_stack
 from phaze.evaluate.machine import Machine
 from phaze.evaluate.ruled_pass import RuledPass, Times, ruled_pass, work_times
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.zoo import entry_of, load_model
 from phaze.hardware.calibration import IDEAL
-from phaze.hardware.library import load_cluster
+from phaze.hardware.library import load_cluster, load_stack
 from phaze.schedule.bounds import chip_bounds, lower_bound
 from phaze.schedule.order import contract, series
 from phaze.schedule.part import part_of
@@ -112,7 +111,7 @@ def _drawn_chips(count: int) -> ChipArrays:
 
 def traced_passes(name: str, width: int) -> list[tuple[str, RuledPass]]:
     """Forward and backward of every layer of a model that stands in it more than once."""
-    model, machine = load_model(name, width, 1), Machine(load_cluster("paper-flat"), published_stack(), "ideal")
+    model, machine = load_model(name, width, 1), Machine(load_cluster("paper-flat"), load_stack("icml24"), "ideal")
     found = []
     for at, layer in enumerate(model.layers):
         if model.count(at) > 1:

@@ -4,19 +4,19 @@ from dataclasses import replace
 
 import pytest
 
-from phaze.evaluate.flow import PlacementJob, published_stack, rank_problem
+from phaze.evaluate.flow import PlacementJob, rank_problem
 from phaze.evaluate.layers import LayerCost, Setting, layer_costs, pass_schedule
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model
 from phaze.graph.zoo import load_model
-from phaze.hardware.library import load_chip, load_cluster
+from phaze.hardware.library import load_chip, load_cluster, load_stack
 from phaze.placement.answer import document_of
 from phaze.placement.check import objections
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import Choice, Problem
 from phaze.placement.solve import fastest_plan
 
-SETTING = Setting(load_chip("tpu-v4-paper"), load_cluster("paper-flat"), published_stack(), "ideal")
+SETTING = Setting(load_chip("tpu-v4-paper"), load_cluster("paper-flat"), load_stack("icml24"), "ideal")
 LINK = SETTING.cluster.levels[0].bandwidth_bytes_per_s
 
 
@@ -34,7 +34,7 @@ def problem_with(
     bert: Model, costs: tuple[LayerCost, ...], hbm_bytes: int, recompute: Choice = "none", batch: int = 4096
 ) -> Problem:
     chip = replace(SETTING.chip, hbm=replace(SETTING.chip.hbm, size_bytes=hbm_bytes))
-    job = PlacementJob(SETTING.machine, 1024, batch, "bf16", "sgd", recompute=recompute, published=True)
+    job = PlacementJob(SETTING.machine, 1024, batch, "bf16", "sgd", recompute=recompute)
     return rank_problem(job, bert, replace(SETTING, chip=chip), costs)
 
 

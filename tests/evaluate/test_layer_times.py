@@ -79,7 +79,7 @@ def _assert_as_by_formula(model: Model, setting: Setting) -> None:
             assert cost.full_s == pytest.approx(forward, rel=1e-9)
 
 
-@pytest.mark.parametrize("stack", preset_names("stacks"))
+@pytest.mark.parametrize("stack", [name for name in preset_names("stacks") if name != "icml24"])
 def test_formulas_of_a_stack_are_its_schedules(stack: str) -> None:
     """Hidden collectives are order constraints, and collectives in pieces are a fusion: the same seconds."""
     setting = Setting(load_chip("h100"), load_cluster("dgx-h100"), load_stack(stack))

@@ -74,8 +74,8 @@ def test_a_llama_block_can_be_followed_from_its_trace_to_the_answer() -> None:
 def test_the_paper_s_setting_is_a_value_of_the_same_builder() -> None:
     chip, cluster = load_chip("tpu-v4-paper"), load_cluster("paper-flat")
     model = load_model("bert-large", 1, 4)
-    setting = Setting(chip, cluster, load_stack("ideal"), "ideal")
-    job = PlacementJob(setting.machine, 1024, 4096, "bf16", "sgd", recompute="full", published=True)
+    setting = Setting(chip, cluster, load_stack("icml24"), "ideal")
+    job = PlacementJob(setting.machine, 1024, 4096, "bf16", "sgd", recompute="full")
     problem = rank_problem(job, model, setting)
     assert [family.name for family in problem.rules.families] == ["icml24"]
     assert problem.rules.link_bytes_per_s == cluster.levels[0].bandwidth_bytes_per_s

@@ -49,6 +49,7 @@ STACKS = (
     "torchtitan-eager",
     "maxtext",
     "nanotron",
+    "icml24",
     "ideal",
 )
 TECHNOLOGIES = ("n7", "n5", "paper-22nm")

@@ -147,6 +147,9 @@ STACK = Base(
         ("balances_stages", True),
         ("gradient_bytes", 8.0),
         ("synchronisation", "layers"),
+        ("accumulation_bytes", 800.0),
+        ("stages", "icml24"),
+        ("pipeline", "icml24"),
     ),
 )
 

@@ -146,7 +146,7 @@ def tight(folder: Path) -> dict[str, Any]:
     return study(folder) | {"hbm": ["400 KiB"]}
 
 
-TIGHT = Base(tight, answers.of_study, same(("training.optimizer", "adam")))
+TIGHT = Base(tight, answers.of_study, same(("training.optimizer", "adam"), ("training.headroom", 0.5)))
 STUDY = Base(
     study,
     answers.of_study,
@@ -177,6 +177,11 @@ STUDY = Base(
             ("cost.residency", False),
             ("cost.basis", "datasheet"),
             ("cluster.link_bytes_per_s", 1e8),
+            ("stack.schedule", "serial"),
+            ("stack.stages", "layers"),
+            ("stack.pipeline", "1f1b"),
+            ("stack.synchronisation", "share"),
+            ("stack.host_time", "1 ms"),
             ("budget.area", "4 mm2"),
             ("budget.power", "5 W"),
             ("budget.usd", 60),
@@ -207,6 +212,47 @@ PLACED = Base(
         ),
     ),
 )
+
+
+def stacked(folder: Path) -> dict[str, Any]:
+    """One of them at width 2 with a stack that hides nothing, in so little memory that it takes two stages."""
+    found = placed(folder)
+    training = found["training"] | {"devices": 8, "batch": 16, "recompute": [True]}
+    return (
+        found
+        | {"models": [{"name": "tiny", "graphs": [graph(folder, 2, spread=True)]}], "hbm": ["1026 MiB"]}
+        | {"training": training}
+    )
+
+
+def shared(folder: Path) -> dict[str, Any]:
+    """Its gradients shared out by ZeRO 2, those of the largest layer just fitting whole."""
+    found = stacked(folder)
+    return found | {"hbm": ["1049500 KiB"], "training": found["training"] | {"zero": 2}}
+
+
+STACKED = Base(
+    stacked,
+    answers.of_study,
+    same(
+        ("stack.fusion", "none"),
+        ("stack.host_time", "5 ms"),
+        ("stack.hides_tensor_collectives", True),
+        ("stack.hidden_synchronisation", 0.5),
+        ("stack.scatter_gather", False),
+        ("stack.optimizer_traffic_bytes", 5000.0),
+        ("stack.state_bytes", 40.0),
+        ("stack.reserve", 2**31),
+        ("stack.schedule", "links"),
+        ("stack.piecewise_collectives", True),
+        ("stack.trims_recompute", True),
+        ("stack.synchronisation", "first"),
+        ("stack.accumulation_bytes", 800.0),
+        ("stack.stages", "icml24"),
+        ("stack.pipeline", "icml24"),
+    ),
+)
+SHARED = Base(shared, answers.of_study, same(("stack.gradient_bytes", 14.0)))
 NAMED = Base(
     named,
     answers.of_study,
@@ -214,16 +260,25 @@ NAMED = Base(
         ("models.name", "models/0/name", "opt-350m"),
         ("models.sequence", "models/0/sequence", 64),
         ("models.widths", "models/0/widths", [1]),
-        *same(("training.sequence", 64), ("training.attention", "fused"), ("training.microbatches", [2])),
+        *same(
+            ("training.sequence", 64),
+            ("training.attention", "fused"),
+            ("training.attention", "best"),
+            ("training.sequence_parallel", "best"),
+            ("training.microbatches", [2]),
+        ),
     ),
 )
 NAMED_PLACED = Base(
     named_and_placed,
     answers.of_study,
-    same(("training.sequence_parallel", True), ("training.attention", "best")),
+    same(
+        ("training.sequence_parallel", True),
+        ("training.attention", "best"),
+    ),
 )
 
 JOBS: dict[str, list[Base]] = {
     "phaze.run/1": [RUN, LLAMA_RUN, PRICED_RUN, NAMED_RUN, GRAPH_RUN],
-    "phaze.study/1": [STUDY, TIGHT, PLACED, NAMED, NAMED_PLACED, PRICED],
+    "phaze.study/1": [STUDY, TIGHT, PLACED, STACKED, SHARED, NAMED, NAMED_PLACED, PRICED],
 }

@@ -33,10 +33,11 @@ def run(**changes: Any) -> dict[str, Any]:
     return {key: value for key, value in (found | changes).items() if value is not None}
 
 
-def graph(folder: Path, tensor: int = 1, microbatch: int = 1) -> str:
-    """The path of a tiny decoder's graph."""
-    path = folder / f"graph-{tensor}-{microbatch}.json"
-    path.write_text(store.dumps(load_family("gpt", GPT, tensor=tensor, microbatch=microbatch)), encoding="utf-8")
+def graph(folder: Path, tensor: int = 1, microbatch: int = 1, spread: bool = False) -> str:
+    """The path of a tiny decoder's graph; ``spread``: with sequence parallelism."""
+    path = folder / f"graph-{tensor}-{microbatch}{'-spread' if spread else ''}.json"
+    model = load_family("gpt", GPT, tensor=tensor, microbatch=microbatch, sequence_parallel=spread)
+    path.write_text(store.dumps(model), encoding="utf-8")
     return str(path)
 
 

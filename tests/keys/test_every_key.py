@@ -148,7 +148,9 @@ def unnoticed(base: Base, folder: Path) -> list[str]:
 
 def _marked(name: str, at: int) -> Any:
     """Searches take seconds; a few of them stay with the everyday tests."""
-    slow = [pytest.mark.slow] if (name, at) in (("phaze.study/1", 0), ("phaze.study/1", 3)) else []
+    slow = (
+        [pytest.mark.slow] if (name, at) in (("phaze.study/1", 0), ("phaze.study/1", 3), ("phaze.study/1", 5)) else []
+    )
     return pytest.param(name, at, marks=slow)
 
 

@@ -11,7 +11,6 @@ from phaze import documents
 from phaze.cost.mapping import product
 from phaze.cost.vector import Moved, VectorWork
 from phaze.cost.work import CollectiveWork, Work
-from phaze.evaluate.flow import published_stack
 from phaze.evaluate.layer_times import RuledLayer
 from phaze.evaluate.machine import Machine
 from phaze.evaluate.ruled_pass import RuledPass, Unit
@@ -19,7 +18,7 @@ from phaze.graph.ir import Call, Edge, Model, OperatorGraph
 from phaze.graph.zoo import load_family
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.figures import making_of
-from phaze.hardware.library import load_cluster
+from phaze.hardware.library import load_cluster, load_stack
 from phaze.hardware.ownership import load_terms
 from phaze.placement.problem import Choice as Recompute
 from phaze.schedule.rules import ICML24
@@ -86,12 +85,12 @@ def made_pass(rng: random.Random, most: int, size: int, machine: Machine, width:
 
 def made_machine(link_bytes_per_s: float = 2.0**32) -> Machine:
     """One flat link and the published schedules."""
-    return Machine(with_links(load_cluster("paper-flat"), link_bytes_per_s), published_stack(), "ideal")
+    return Machine(with_links(load_cluster("paper-flat"), link_bytes_per_s), load_stack("icml24"), "ideal")
 
 
 def made_training(devices: int, batch: int, link_bytes_per_s: float = 2.0**32) -> Training:
     """A job of the ICML 2024 paper's setting."""
-    return Training(devices, batch, "sgd", made_machine(link_bytes_per_s), IDEAL, published=True)
+    return Training(devices, batch, "sgd", made_machine(link_bytes_per_s), IDEAL)
 
 
 def made_model(seed: int, width: int = 1, microbatch: int = 1, blocks: int = 4, operators: int = 5) -> RankGraph:

@@ -8,7 +8,7 @@ from phaze.graph.zoo import load_family
 from phaze.hardware.calibration import constants_of
 from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.library import load_cluster, load_stack
-from phaze.hardware.stack import ScheduleRule, Synchronisation
+from phaze.hardware.stack import Pipeline, ScheduleRule, StageRule, Synchronisation
 from phaze.placement.problem import Choice as Recompute
 from phaze.search.objective import Kind, Objective
 from phaze.search.rank_graph import rank_graph
@@ -47,14 +47,20 @@ def cluster_task(
     batch: int = 32,
     schedule: ScheduleRule | None = None,
     synchronisation: Synchronisation = "share",
+    stages: StageRule = "layers",
+    pipeline: Pipeline = "1f1b",
+    headroom: float = 0.0,
 ) -> ModelTask:
     """A small decoder at several widths and microbatches, its stack keeping no memory for itself."""
     where = made_cluster(cluster)
     own = replace(load_stack(stack), reserve_bytes=0.0, host_s=1e-7, synchronisation=synchronisation)
+    own = replace(own, stages=stages, pipeline=pipeline)
     own = own if schedule is None else replace(own, schedule=schedule)
     machine = Machine(where, own)
     constants = constants_of(None, "calibrated", "training")
-    job = Training(devices, batch, own.optimizer, machine, constants, precision=own.precision, zero=zero)
+    job = Training(
+        devices, batch, own.optimizer, machine, constants, precision=own.precision, zero=zero, headroom=headroom
+    )
     family, sizes = MODELS[model]
     traced = [
         load_family(family, sizes, tensor=width, microbatch=size, sequence_parallel=spread)

@@ -45,7 +45,13 @@ def _tasks(draw: st.DrawFn) -> tuple[ModelTask, ...]:
         "recompute": draw(st.sampled_from([("best",), ("none", "full")])),
         "devices": 8,
         "batch": draw(st.sampled_from([8, 30])),
+        "pipeline": draw(st.sampled_from(["1f1b", "1f1b", "icml24"])),
+        "synchronisation": draw(st.sampled_from(["share", "layers", "first"])),
+        "headroom": draw(st.sampled_from([0.0, 0.4])),
     }
+    # The paper's stages lie on one level.
+    if common["cluster"] == "paper-flat":
+        common["stages"] = draw(st.sampled_from(["layers", "icml24"]))
     widths = draw(st.sampled_from([(1,), (2,)]))
     return tuple(cluster_task(name, widths=widths, microbatches=(1,), **common) for name in names)
 

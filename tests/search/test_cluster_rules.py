@@ -103,7 +103,7 @@ def test_layer_times_over_arrays_are_those_of_one_chip() -> None:
 @pytest.mark.parametrize("stack", ["ideal", "maxtext"])
 def test_the_answer_is_that_of_exhaustive_evaluation(stack: str) -> None:
     state = _check_against_exhaustive(cluster_job((cluster_task(stack=stack),)))
-    assert state.job.rules == "cluster"
+    assert state.job.models[0].training.rules.stage == "layers"
 
 
 @pytest.mark.parametrize("schedule", ["links", pytest.param("overlap", marks=pytest.mark.slow)])
@@ -111,7 +111,7 @@ def test_the_answer_is_that_of_exhaustive_evaluation_where_layers_are_scheduled(
     """Bounds on schedules stand for layers until a chip is opened; then its schedules are solved."""
     task = cluster_task(stack="maxtext", widths=(2,), microbatches=(1,), schedule=schedule)
     state = _check_against_exhaustive(cluster_job((task,), rows=[16], lanes=[16, 64]))
-    assert state.job.rules == "cluster"
+    assert state.job.models[0].training.rules.stage == "layers"
 
 
 def test_several_models_and_memories_too() -> None:

@@ -93,9 +93,10 @@ def test_a_check_counts_what_would_be_searched(study: Path, phaze: Callable[...,
         ("training.bach=3", "training: unknown key"),
         ("search.gap=2", "search.gap"),
         ("objective.kind=speed", "objective.kind"),
-        ("training.cluster=dgx-h100", "training.cluster"),
-        ("training.zero=1", "training.zero: rules icml24 do not know 1 there"),
-        ("cost.basis=calibrated", "cost.basis: rules icml24 do not know"),
+        ("training.cluster=dgx-h100", "training.cluster: dgx-h100 has 2 levels and the stack icml24 has stages"),
+        ("training.precision=fp8", "training.precision"),
+        ("stack.hosttime=1", "stack: unknown key"),
+        ("stack.schedule=companions", "stack: schedule"),
         ("name.x=1", "name"),
         ("nothing", "nothing"),
     ],
@@ -105,6 +106,36 @@ def test_a_wrong_setting_is_refused_with_its_path(
 ) -> None:
     ran = phaze("study", "check", study, "--set", setting)
     assert ran.code == 2 and path in ran.err
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "training.zero=2",
+        "cost.basis=calibrated",
+        'training.headroom="6%"',
+        "training.attention=best",
+        "training.sequence_parallel=best",
+        'training.recompute=["best"]',
+        "training.stack=megatron-core",
+        "stack.schedule=links",
+        'cluster.levels.flat.latency="5 us"',
+    ],
+)
+def test_the_paper_s_setting_names_defaults_that_a_study_may_change(
+    study: Path, phaze: Callable[..., Ran], setting: str
+) -> None:
+    ran = phaze("study", "check", study, "--set", setting)
+    assert ran.code == 0, ran.err
+
+
+def test_the_paper_s_network_may_have_levels_where_stages_need_no_single_link(
+    study: Path, phaze: Callable[..., Ran]
+) -> None:
+    levels = ("--set", "training.cluster=dgx-h100")
+    ran = phaze("study", "check", study, *levels)
+    assert ran.code == 2 and "stages = 'layers'" in ran.err
+    assert phaze("study", "check", study, *levels, "--set", "stack.stages=layers").code == 0
 
 
 def test_settings_are_toml_values() -> None:

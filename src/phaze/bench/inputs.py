@@ -9,14 +9,14 @@ from typing import Literal
 from phaze.cost.mapping import Product, TensorPart, product
 from phaze.cost.parts import ChipArrays, tensor_parts
 from phaze.cost.products import TensorParts
-from phaze.evaluate.flow import PlacementJob, placed_layers, published_stack
+from phaze.evaluate.flow import PlacementJob, placed_layers
 from phaze.evaluate.flow import placement_problem as problem_of
 from phaze.evaluate.layers import Setting, layer_costs, pass_problem
 from phaze.graph.fuse import Fusion, fuse
 from phaze.graph.ir import Model
 from phaze.graph.zoo import load_family, load_model
 from phaze.hardware.calibration import IDEAL
-from phaze.hardware.library import load_chip, load_cluster
+from phaze.hardware.library import load_chip, load_cluster, load_stack
 from phaze.placement.problem import Choice as Recompute
 from phaze.placement.problem import Problem as PlacementProblem
 from phaze.schedule.problem import Problem as ScheduleProblem
@@ -72,7 +72,7 @@ SIMULATED_SHAPES = ((512, 512, 128), (512, 1024, 1024))
 
 def _setting() -> Setting:
     """The stand-in chip as the paper runs it."""
-    return Setting(load_chip(CHIP), load_cluster("paper-flat"), published_stack(), "ideal")
+    return Setting(load_chip(CHIP), load_cluster("paper-flat"), load_stack("icml24"), "ideal")
 
 
 def _model(name: str, width: int, microbatch: int) -> Model:
@@ -86,7 +86,7 @@ def placement_problem(asked: PlacementInput) -> PlacementProblem:
     setting = _setting()
     models = [_model(asked.model, width, asked.microbatch) for width in asked.widths]
     placed = [placed_layers(model, layer_costs(model, setting)) for model in models]
-    job = PlacementJob(setting.machine, DEVICES, BATCH, "bf16", "sgd", recompute=asked.recompute, published=True)
+    job = PlacementJob(setting.machine, DEVICES, BATCH, "bf16", "sgd", recompute=asked.recompute)
     return problem_of(job, asked.microbatch, placed, float(asked.hbm_bytes), None)
 
 

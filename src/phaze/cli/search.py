@@ -26,15 +26,18 @@ Out = Annotated[str | None, typer.Option("--out", help="The folder of the run; r
 Gap = Annotated[float | None, typer.Option("--gap", help="How near to the best the proof must come: 0.0001.")]
 Time = Annotated[float | None, typer.Option("--time", help="Stop after so many seconds; the gap says how far it came.")]
 Workers = Annotated[int, typer.Option("--workers", help="Processes; 0 takes one for each core.")]
-Rules = Annotated[str | None, typer.Option("--rules", help="icml24 or cluster, as in the study.")]
+Rules = Annotated[
+    str | None, typer.Option("--rules", help="The setting whose defaults hold: icml24 or cluster, as in the study.")
+]
 Engine = Annotated[str, typer.Option("--engine", help="local: processes of this machine; ray: a Ray cluster.")]
 Address = Annotated[str | None, typer.Option("--address", help="With ray: auto (what runs here), local, or HOST:PORT.")]
 Attention = Annotated[
     str | None,
-    typer.Option("--attention", help="Rules cluster: eager, fused, or best of both; without it as the stack runs it."),
+    typer.Option("--attention", help="eager, fused, or best of both; without it as the stack runs it."),
 ]
 Headroom = Annotated[
-    str | None, typer.Option("--headroom", help="Rules cluster: share of memory to leave free; 6% if nothing is said.")
+    str | None,
+    typer.Option("--headroom", help="Share of memory to leave free; without it 6% under rules cluster, else 0."),
 ]
 Devices = Annotated[int | None, typer.Option("--devices", help="How many devices there are.")]
 Batch = Annotated[

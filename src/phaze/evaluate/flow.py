@@ -32,17 +32,16 @@ chips that may still win.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from phaze.evaluate.layers import LayerCost, Setting, layer_costs
 from phaze.evaluate.machine import Machine
 from phaze.graph.ir import Model
-from phaze.hardware.library import load_stack
-from phaze.hardware.stack import Optimizer, Precision, Stack
+from phaze.hardware.stack import Optimizer, Precision
 from phaze.placement.layers import Layer, LayerGraph, layer_graph
 from phaze.placement.problem import Choice, Extra, Problem
 from phaze.placement.rules import Family
-from phaze.placement.settings import PlacedLayers, families_of, icml24_problem, stack_problem
+from phaze.placement.settings import PlacedLayers, families_of, stack_problem
 
 # Weights and gradients are sent in 16 bits.
 SENT_BYTES = 2.0
@@ -105,8 +104,7 @@ class PlacementJob:
     """What a placement problem asks for beside its layers and the devices' memory.
 
     ``chunks`` that interleaving may use beside 1; None: all that divide the blocks. ``headroom``: the share of memory
-    that a plan leaves free. ``published``: layers are placed as the ICML 2024 paper did, over the one flat link of the
-    machine's cluster, and what it did not know (precision, ZeRO, chunks, headroom) counts for nothing.
+    that a plan leaves free.
     """
 
     machine: Machine
@@ -118,7 +116,6 @@ class PlacementJob:
     recompute: Choice = "best"
     chunks: tuple[int, ...] | None = None
     headroom: float = 0.0
-    published: bool = False
 
 
 def placement_problem(
@@ -131,17 +128,7 @@ def placement_problem(
 ) -> Problem:
     """The placement problem of layers (:func:`placed_layers`) at one or more widths.
 
-    ``families``: what a given plan runs; if None all that the blocks allow."""
-    if job.published:
-        return icml24_problem(
-            [graph for graph, _ in placed],
-            devices=job.devices,
-            microbatches=-(-job.batch // microbatch),
-            hbm_bytes=hbm_bytes,
-            link_bytes_per_s=job.machine.cluster.levels[0].bandwidth_bytes_per_s,
-            optimizer=job.optimizer,
-            recompute=job.recompute,
-        )
+    ``families``: what a given plan runs; if None all that stack and blocks allow."""
     return stack_problem(
         placed,
         job.machine.stack,
@@ -172,8 +159,3 @@ def rank_problem(
     placed = placed_layers(model, layer_costs(model, setting) if costs is None else costs)
     hbm_bytes = float(setting.chip.hbm.size_bytes)
     return placement_problem(job, model.microbatch, [placed], hbm_bytes, setting.hbm_bytes_per_s, families)
-
-
-def published_stack() -> Stack:
-    """The stack of the ICML 2024 paper: no overhead, its own schedule rule, and gradients added for nothing."""
-    return replace(load_stack("ideal"), schedule="icml24", accumulation_bytes=0.0)

@@ -24,6 +24,7 @@ from phaze.documents import (
     Watts,
 )
 from phaze.errors import InputError
+from phaze.hardware import stack as software
 from phaze.hardware.calibration import Calibration, LinkCalibration
 from phaze.hardware.chip import (
     Chip,
@@ -293,6 +294,9 @@ class StackFile(Document):
     software_share: Annotated[
         dict[Name, Share], Field(description="of the rate that products hold on chips of clusters, by process or any")
     ] = Field(default_factory=dict)
+    accumulation_bytes: NonNegative = 8.0
+    stages: software.StageRule = "layers"
+    pipeline: software.Pipeline = "1f1b"
     notes: Text | None = None
     sources: Sources = Field(default_factory=dict)
 

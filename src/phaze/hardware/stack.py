@@ -10,7 +10,9 @@ ScheduleRule = Literal["serial", "companions", "links", "overlap", "icml24"]
 Precision = Literal["fp32", "bf16", "fp8"]
 Optimizer = Literal["sgd", "adam"]
 Kernel = Literal["eager", "fused"]
-Synchronisation = Literal["share", "layers"]
+Synchronisation = Literal["share", "layers", "first"]
+StageRule = Literal["layers", "icml24"]
+Pipeline = Literal["1f1b", "icml24"]
 # Traces, operator times and collectives are those of 16-bit values.
 PRICED_PRECISION: Precision = "bf16"
 
@@ -24,9 +26,9 @@ class Stack:
     ``host_s``: host time to launch one operator. ``hides_tensor_collectives``: the backward all-reduce runs behind
     the weight-gradient products. ``piecewise_collectives``: gathers and scatters of a tensor group are cut into pieces
     that run behind the products next to them. ``hidden_synchronisation``: share of the data-parallel reduction behind
-    the backward pass, and of ZeRO's collectives. ``synchronisation``: whether the reduction hides that share, or runs
-    layer by layer behind the last backward pass. ``scatter_gather``: a tensor group sends each byte between stages
-    once.
+    the backward pass, and of ZeRO's collectives. ``synchronisation``: whether the reduction hides that share, runs
+    layer by layer behind the last backward pass, or is that of the first stage alone, as published.
+    ``scatter_gather``: a tensor group sends each byte between stages once.
     ``optimizer_traffic_bytes``: HBM bytes that one update moves for a parameter. ``state_bytes``: bytes held for a
     parameter (weight, gradient, master weight, moments). ``reserve_bytes``: memory the framework keeps for itself.
     ``trims_recompute``: a compiler leaves out of a second forward pass what the backward pass does not read.
@@ -34,6 +36,8 @@ class Stack:
     ``gradient_bytes``: of ``state_bytes``, those of the gradient; 0: as the precision says.
     ``schedule``: how the operators of a layer may overlap (:func:`require_built`).
     ``accumulation_bytes``: HBM bytes that adding a microbatch's gradient to those before it moves for a parameter.
+    ``stages``: transfers between stages stand apart from their layers, or arrive inside stages over one flat link as
+    the ICML 2024 paper had it; ``pipeline``: 1F1B, or the paper's m + S - 1 times the slowest stage.
     ``interleaves``: it can cut the blocks of a stage into chunks (interleaved 1F1B).
     ``software_share``: what training with it leaves of the rate that products hold on chips of clusters, by the process
     of a generation of chips, or ``any`` (:meth:`share_on`).
@@ -62,6 +66,8 @@ class Stack:
     interleaves: bool = True
     # 4 bytes read and 4 written: gradients are added in 32 bits.
     accumulation_bytes: float = 8.0
+    stages: StageRule = "layers"
+    pipeline: Pipeline = "1f1b"
     software_share: tuple[tuple[str, float], ...] = ()
 
     def share_on(self, process: str | None) -> float:

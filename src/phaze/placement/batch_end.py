@@ -26,8 +26,8 @@ def synchronisation_s(
     ``backward_s``: of a layer, if not the problem's own."""
     if problem.zero == 3:
         return np.zeros_like(parameter_bytes)
-    link, exposed = problem.rules.link_bytes_per_s, 1 - problem.rules.hidden
-    if link is not None:
+    link, exposed = problem.rules.flat_link_bytes_per_s, 1 - problem.rules.hidden
+    if link is not None and problem.zero < 2:
         return exposed * flat_link_s_per_byte(link) * parameter_bytes * (shape.data - 1) / shape.data
     members = replicas_by_level(problem.cluster, shape)
     if problem.zero == 2:

@@ -68,9 +68,10 @@ class _Paces:
 def decides(problem: Problem, family: Family) -> bool:
     """Whether the table gives the best plan of a family."""
     rules = problem.rules
-    priced = problem.zero >= 2 or problem.hbm_bytes_per_s is not None or rules.hidden > 0
+    stepped = problem.hbm_bytes_per_s is not None and problem.optimizer_traffic_bytes > 0
+    priced = stepped or rules.hidden > 0
     tied = any(extra.tied is not None for extras in problem.extras for extra in extras)
-    flat = rules.stage == "icml24" and rules.end == "first" and rules.link_bytes_per_s is not None
+    flat = rules.stage == "icml24" and rules.flat_link_bytes_per_s is not None
     return flat and family.beta == 0 and family.flying == "number" and problem.zero == 0 and not priced and not tied
 
 

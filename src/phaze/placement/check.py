@@ -127,13 +127,14 @@ def _end(stated: Stated, parameters: Sequence[float]) -> tuple[float, float]:
     """Synchronisation and optimizer step of the stage whose end counts."""
     problem, data = stated.problem, stated.data
     counted = np.array(parameters[:1] if problem.rules.end == "first" else parameters)
-    if problem.rules.link_bytes_per_s is not None:
-        syncs = 4 * (data - 1) * counted / (data * problem.rules.link_bytes_per_s)
+    link = problem.rules.link_bytes_per_s if problem.rules.end == "first" and problem.zero < 2 else None
+    if link is not None:
+        syncs = 4 * (data - 1) * counted / (data * link)
     elif problem.zero == 2:
         syncs = stated.prices.gather_s(replica_members(stated), counted)
     else:
         syncs = stated.prices.all_reduce_s(replica_members(stated), counted)
-    if problem.rules.reduction == "layers" and problem.zero < 2 and problem.rules.link_bytes_per_s is None:
+    if problem.rules.reduction == "layers" and problem.zero < 2 and link is None:
         syncs = _behind_backward(stated, counted, syncs)
     else:
         syncs = syncs * (0.0 if problem.zero == 3 else 1 - problem.rules.hidden)

@@ -52,7 +52,9 @@ def crossed_level(stated: Stated, boundary: int) -> int:
 
 
 def replica_members(stated: Stated) -> tuple[int, ...]:
-    """How many replicas of a stage meet at each level."""
+    """How many replicas of a stage meet at each level: all of them where there is one."""
+    if len(stated.problem.cluster.levels) == 1:
+        return (stated.data,)
     stride = stated.document["tensor"] * (1 if stated.by_stage else stated.count)
     members, met, group = [], 1, 1
     for level in stated.problem.cluster.levels:

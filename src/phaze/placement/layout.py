@@ -65,6 +65,8 @@ def outermost_level(cluster: Cluster, shape: Shape) -> int:
 
 def replicas_by_level(cluster: Cluster, shape: Shape) -> tuple[int, ...]:
     """How many members of the group of a stage's replicas meet at each level; their product is at least that."""
+    if len(cluster.levels) == 1:  # stages of unequal width have no stride, and all of them meet there
+        return (shape.data,)
     stride = shape.tensor * (1 if shape.order == "data" else shape.stages)
     met, size, found = 1, 1, []
     for level in cluster.levels:

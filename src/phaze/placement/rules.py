@@ -87,13 +87,14 @@ class Rules:
     """One setting, named only in documents.
 
     ``stage``: the edges of a stage are transfers apart from it (``layers``), or arrive while it runs (``icml24``), at
-    ``link_bytes_per_s``. ``end``: E is that of the slowest stage or of the first; with a link it takes
-    4 (d - 1)/d w / link, else what prices say. ``modes``: what recompute "best" chooses from. ``unsplit_stages``: a
-    stage without a sharded layer takes one device. ``last_stage_recomputes``: in icml24 it never does.
-    ``orders`` of stages and replicas, and ``zeros``, stages of ZeRO, that are allowed. ``hidden``: share of the
-    collectives over replicas that is overlapped, as far as there is work beside them. ``reduction``: what is exposed of
-    the reduction of gradients at the end, a ``share`` or by ``layers``. ``piece_start_s``: what a chunk
-    beyond the first adds to each pass of its stage.
+    ``link_bytes_per_s``. ``end``: E is that of the slowest stage or of the first; the first with a link takes 4 (d -
+    1)/d w / link, all others what prices say. ``modes``: what recompute "best" chooses from. ``unsplit_stages``: a
+    stage without a sharded layer takes one device. ``last_stage_recomputes``: in icml24 it never does. ``orders`` of
+    stages and replicas, and ``zeros``, stages of ZeRO, that are allowed. ``hidden``: share of the collectives over
+    replicas that is overlapped, as far as there is work beside them. ``reduction``: what is exposed of the reduction of
+    gradients at the end, a ``share`` or by ``layers``. ``piece_start_s``: what a chunk beyond the first adds to each
+    pass of its stage. ``plain_layers``: no parameters are tied, and a full recompute runs every layer of a stage again,
+    not its blocks alone.
     """
 
     name: str
@@ -109,6 +110,12 @@ class Rules:
     hidden: float = 0.0
     reduction: Reduction = "share"
     piece_start_s: float = 0.0
+    plain_layers: bool = False
+
+    @property
+    def flat_link_bytes_per_s(self) -> float | None:
+        """The link that E is counted over as published, 4 (d - 1)/d w / link: that of the first stage alone."""
+        return self.link_bytes_per_s if self.end == "first" else None
 
 
 def icml24_rules(link_bytes_per_s: float) -> Rules:
@@ -124,4 +131,5 @@ def icml24_rules(link_bytes_per_s: float) -> Rules:
         orders=("",),
         zeros=(0,),
         link_bytes_per_s=link_bytes_per_s,
+        plain_layers=True,
     )

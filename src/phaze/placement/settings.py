@@ -4,13 +4,15 @@ Nothing else names them: solver, pricing and checker read the values of :class:`
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from phaze.cost.memory import State, stack_state
+from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.stack import Optimizer, Precision, Stack
 from phaze.placement.layers import LayerGraph
 from phaze.placement.problem import Choice, Extra, Problem
-from phaze.placement.rules import ONE_F_ONE_B, Family, Rules, icml24_rules, interleaved
+from phaze.placement.rules import ICML24, ONE_F_ONE_B, ZEROS, Family, Rules, icml24_rules, interleaved
 
 # Under icml24 memory is counted in bytes of parameters: as many again for gradients, and with Adam for its state.
 PLAIN = State(1.0, 1.0, 0.0)
@@ -28,13 +30,30 @@ def families_of(placed: Sequence[PlacedLayers], chunks: Sequence[int] | None = N
     return ONE_F_ONE_B, *map(interleaved, counts)
 
 
-def stack_rules(stack: Stack, families: tuple[Family, ...]) -> Rules:
-    """How a stack runs pipelines and synchronises replicas."""
-    return Rules(
-        "cluster",
-        families,
+def require_levels(stack: Stack, cluster: Cluster, where: str) -> None:
+    """Refuse stages as the paper times them on a network of several levels: which one an edge takes is not said."""
+    if stack.stages == "icml24" and len(cluster.levels) > 1:
+        raise InputError(
+            where,
+            f"{cluster.name} has {len(cluster.levels)} levels and the stack {stack.name} has stages = 'icml24', "
+            "stages of unequal width whose edges arrive over one flat link",
+            "give a cluster of one level, such as paper-flat, or a stack with stages = 'layers'",
+        )
+
+
+def stack_rules(stack: Stack, cluster: Cluster, families: tuple[Family, ...] = (ONE_F_ONE_B,)) -> Rules:
+    """How a stack runs pipelines and synchronises replicas on a network; ``families`` where it runs 1F1B."""
+    require_levels(stack, cluster, "cluster")
+    published, link = stack.stages == "icml24", cluster.levels[0].bandwidth_bytes_per_s
+    own, first = icml24_rules(link) if published else Rules("cluster", families), stack.synchronisation == "first"
+    return replace(
+        own,
+        families=families if stack.pipeline == "1f1b" else (ICML24,),
+        end="first" if first else "slowest",
+        zeros=ZEROS,
+        link_bytes_per_s=link if published or (first and len(cluster.levels) == 1) else None,
         hidden=stack.hidden_synchronisation,
-        reduction=stack.synchronisation,
+        reduction="layers" if stack.synchronisation == "layers" else "share",
         piece_start_s=LAUNCHES_A_CHUNK * stack.host_s,
     )
 
@@ -55,9 +74,11 @@ def stack_problem(
     recompute: Choice,
     headroom: float = 0.0,
 ) -> Problem:
-    """Layers at one or more widths as a stack trains them on a cluster."""
+    """Layers at one or more widths as a stack trains them on a cluster; ``families`` where it runs 1F1B."""
+    rules = stack_rules(stack, cluster, families)
+    plain = optimizer != stack.optimizer == "sgd"
     return Problem(
-        rules=stack_rules(stack, families),
+        rules=rules,
         devices=devices,
         hbm_bytes=hbm_bytes,
         microbatches=microbatches,
@@ -65,7 +86,7 @@ def stack_problem(
         state=stack_state(precision, optimizer, stack),
         cluster=cluster,
         graphs=tuple(graph for graph, _ in placed),
-        extras=tuple(extras for _, extras in placed),
+        extras=tuple((Extra(),) * len(extras) if rules.plain_layers else extras for _, extras in placed),
         zero=zero,
         sent_bytes=4.0 if precision == "fp32" else 2.0,
         hbm_bytes_per_s=hbm_bytes_per_s,
@@ -73,6 +94,7 @@ def stack_problem(
         reserve_bytes=stack.reserve_bytes,
         scatter_gather=stack.scatter_gather,
         headroom=headroom,
+        sgd_state=stack_state(precision, "sgd", stack) if plain else None,
     )
 
 

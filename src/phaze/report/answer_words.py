@@ -15,7 +15,7 @@ def network_words(result: Mapping[str, Any]) -> str:
     speed = f", {show(setting['link_bytes_per_s'], 'B/s')} each" if "link_bytes_per_s" in setting else ""
     name = str((result.get("cluster") or {}).get("label") or "one flat link")
     whose = " on the chip's own links" if setting["links"] == "chip" else ""
-    level = " inside its innermost level" if setting["rules"] == "cluster" else ""
+    level = " inside its innermost level" if setting.get("levels", 1) > 1 else ""
     return f"{name}; {setting['devices']:,} devices{speed}{whose}{level}"
 
 

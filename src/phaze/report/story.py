@@ -137,7 +137,7 @@ def searched(
     model, job = task.graphs[way.graph].model, task.training
     at = (job.setting(chip), found["plan"], job.devices, job.batch, where)
     effort = Effort(limits_of(scheduler), scheduler)
-    return planned(model, *at, effort=effort, whole=job.published)
+    return planned(model, *at, effort=effort)
 
 
 def _rows(one: RuledPass, operator: Operator, unit: Unit, slot: Slot) -> Sequence[str]:
@@ -175,10 +175,9 @@ def planned(
     where: str,
     *,
     effort: Effort = EXACT,
-    whole: bool = False,
 ) -> Story:
-    """A plan (``phaze.plan/1``) of a model in a setting; ``effort`` and ``whole`` as of plan_parts."""
-    parts, _ = plan_parts(model, setting, effort, whole)
+    """A plan (``phaze.plan/1``) of a model in a setting; ``effort`` as of plan_parts."""
+    parts, _ = plan_parts(model, setting, effort)
     total = -(-batch // model.microbatch)
     split = Split(devices, total, -(-total // plan["data"]))
     calls = [call.layer for call in model.calls]

@@ -43,6 +43,7 @@ from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model, OperatorGraph
 from phaze.hardware.calibration import IDEAL, Constants
 from phaze.hardware.chip import Chip
+from phaze.placement.settings import stack_rules
 
 Floats = NDArray[np.float64]
 
@@ -158,12 +159,12 @@ def _pass_parts(graph: OperatorGraph, setting: Setting, products: Products, back
 
 
 def plan_parts(
-    model: Model, setting: Setting, effort: Effort = EXACT, whole: bool = False
+    model: Model, setting: Setting, effort: Effort = EXACT
 ) -> tuple[list[LayerParts], tuple[LayerCost, ...]]:
-    """The layers of a model in a setting, and their costs; ``whole``: all layers of a stage are recomputed, not only
-    its blocks."""
+    """The layers of a model in a setting, and their costs."""
     products = Products(setting.chip, setting.constants, {})
     costs, found = layer_costs(model, setting, effort), []
+    every = stack_rules(setting.stack, setting.cluster).plain_layers
     graph, extras = placed_layers(model, costs)
     own = {model.calls[placed.id].layer: extra for placed, extra in zip(graph.layers, extras, strict=True)}
     for kind, (layer, cost) in enumerate(zip(model.layers, costs, strict=True)):
@@ -171,7 +172,7 @@ def plan_parts(
         causes = _pass_parts(fused.forward, setting, products, False, effort)
         causes = causes + _pass_parts(fused.backward, setting, products, True, effort)
         causes[_cause("adding up gradients")] = cost.forward_s + cost.backward_s - causes.sum()
-        full_s = None if whole else own[kind].full_s
+        full_s = None if every else own[kind].full_s
         found.append(LayerParts(causes, cost.forward_s if full_s is None else full_s, own[kind].selective_s))
     return found, costs
 

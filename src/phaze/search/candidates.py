@@ -9,7 +9,7 @@ default all chips of a comparison have those that the search used:
     own         those of each chip, where it was measured, the data sheet's elsewhere
     datasheet, ideal    the same shares for all: a study whose ``cost.basis`` says so
 
-Constants borrowed from another chip are as far off as a data sheet's. Rules icml24 know ideal ones only.
+Constants borrowed from another chip are as far off as a data sheet's. A study whose times are ideal has no others.
 """
 
 from collections.abc import Sequence

@@ -28,6 +28,7 @@ from phaze.documents import compact
 from phaze.search.closed import BATCH, REASONS, STEPS, ClosedChips
 from phaze.search.evaluation import Evaluated
 from phaze.search.journal import Closed
+from phaze.search.problem import table_decides
 from phaze.search.state import State
 
 # How near to the best a chip is called as good.
@@ -73,7 +74,7 @@ def closed_chips(state: State, best: float | None = None) -> ClosedChips:
     """Every chip of the space, in order; ``best`` is the score of the answer, else that of the best evaluated chip."""
     bounds, cut = state.scores(), state.cut if best is None else state.cut_at(best)
     steps = np.full(len(bounds), STEPS.index("cheap"), np.uint8)
-    steps[list(state.dual)] = STEPS.index("dual" if state.job.models[0].training.published else "cut")
+    steps[list(state.dual)] = STEPS.index("dual" if table_decides(state.job) else "cut")
     fit, far = np.isfinite(bounds), bounds > cut
     names = [REASONS.index(name) for name in ("memory", "bound", "open")]
     reasons = np.select([~fit, far], names[:2], names[2]).astype(np.uint8)

@@ -1,7 +1,7 @@
 """A job with its network changed: another bandwidth of one level, or other devices. Nothing else of it is.
 
 Explanations ask what more of the network buys and how wrong its figures may be; they know a job's network by this file
-alone. A network is a list of levels, innermost first; rules icml24 have one, the flat link.
+alone. A network is a list of levels, innermost first; what counts on one flat link has just that.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def levels_of(job: Job, chip: Chip) -> tuple[NetworkLevel, ...]:
     cluster = training.machine.cluster
     if job.space.own_links:
         cluster = with_links(cluster, chip.links.bandwidth_bytes_per_s, of_chip=True)
-    if training.published:
+    if training.rules.link_bytes_per_s is not None:
         return (NetworkLevel("link", cluster.levels[0].bandwidth_bytes_per_s, True),)
     levels = cluster.levels
     return tuple(

@@ -152,8 +152,9 @@ def layer_floors(graph: RankGraph, chips: ChipSet, constants: Constants, table: 
 def dynamic_floors(task: ModelTask, graph: RankGraph, layers_j: Floats) -> Floats:
     """What no plan of a graph undercuts, from the least joules of its layers [layers, chips], for every chip."""
     rounds, total = task.training.microbatches(graph.microbatch), np.zeros(layers_j.shape[1])
+    unsplit = task.training.rules.unsplit_stages
     for kind, layer in enumerate(graph.layers):
-        devices = graph.width if layer.sharded or not task.training.published else 1
+        devices = graph.width if layer.sharded or not unsplit else 1
         total = total + rounds * devices * graph.calls.count(kind) * layers_j[kind]
     return total
 
@@ -192,7 +193,7 @@ def _sent_bytes(problem: Problem, plan: Plan, weights: Sequence[float], stage_of
     else:
         lanes = 1 if problem.scatter_gather else plan.tensor
         carried = sum(size * (head - tail) * lanes for tail, head, size in ends)
-    share = {2: 1.0, 3: 0.0}.get(problem.zero, 2.0 if problem.rules.link_bytes_per_s is None else 4.0)
+    share = {2: 1.0, 3: 0.0}.get(problem.zero, 2.0 if problem.rules.flat_link_bytes_per_s is None else 4.0)
     reduced = share * sum(stage.devices * own for stage, own in zip(plan.stages, weights, strict=True))
     once = sum(layer.parameter_bytes for layer in graph.layers)
     gathered = plan.tensor * problem.rounds(plan.data) * sum(problem.gathers) * once

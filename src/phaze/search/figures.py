@@ -21,8 +21,7 @@ def with_figures(
     graph, training, plan = task.graphs[way.graph], task.training, model["plan"]
     used = plan["tensor"] * plan["pipeline"] * plan["data"]
     tokens = training.batch * graph.model.sequence
-    # As published every layer of a stage may be recomputed, else the blocks.
-    recomputed = range(len(graph.calls)) if training.published else block_calls(graph.model)
+    recomputed = range(len(graph.calls)) if training.rules.plain_layers else block_calls(graph.model)
     rounds = training.microbatches(graph.microbatch)
     ran = Ran(graph.width, rounds, tokens, model["batch_s"], used, chip.peak_flops)
     # Layers that were given by their times alone have no FLOP.

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from phaze.cost.memory import stack_state
+from phaze.evaluate.flow import SENT_BYTES
 from phaze.evaluate.layer_times import RuledLayer
 from phaze.placement.problem import ROUNDING
 from phaze.placement.problem import Choice as Recompute
@@ -63,11 +65,13 @@ def _held(layer: RuledLayer | None, factor: float) -> tuple[float, float, float]
 
 def layout_of(model: RankGraph, chain: Chain, recompute: Recompute, hbm_bytes: float, training: Training) -> Layout:
     """The tables of one width, microbatch, recompute choice and memory."""
-    n, factor = chain.blocks, 3.0 if training.optimizer == "adam" else 2.0
+    stack = training.machine.stack
+    state = stack_state(training.precision, training.optimizer, stack)
+    n, factor = chain.blocks, state.total / SENT_BYTES
     layers = [None if kind is None else model.layers[kind] for kind in chain.kinds]
     (held0, kept0, w0), (held1, kept1, w1), (held2, _, w2) = (_held(layer, factor) for layer in layers)
     edge_bytes = min((size for _, _, size in model.edges), default=0.0)
-    room = hbm_bytes * (1 + ROUNDING)
+    room = hbm_bytes * (1 - training.headroom) * (1 + ROUNDING) - stack.reserve_bytes
     most = min(len(model.calls), training.devices)
     blocks, numbers = np.arange(n + 1), np.arange(most + 1)
     first_kept = np.where(recompute == "none", kept0 + blocks * kept1, 0.0)

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 from phaze.evaluate.flow import PlacementJob, placed_layers, placement_problem
 from phaze.evaluate.layers import LayerCost
+from phaze.placement.bottleneck_solver import decides
 from phaze.placement.problem import Problem
 from phaze.placement.rules import ONE_F_ONE_B
 from phaze.search.rank_graph import RankGraph
-from phaze.search.task import ModelTask, Way
+from phaze.search.task import Job, ModelTask, Way
 
 
 def problem_of(
@@ -24,7 +25,6 @@ def problem_of(
         training.zero,
         way.recompute,
         headroom=training.headroom,
-        published=training.published,
     )
     placed = placed_layers(graph.model, costs)
     return placement_problem(job, graph.microbatch, [placed], hbm_bytes, hbm_bytes_per_s, (ONE_F_ONE_B,))
@@ -38,3 +38,9 @@ def unit_costs(graph: RankGraph) -> tuple[LayerCost, ...]:
 def pattern_of(task: ModelTask, way: Way, hbm_bytes: float) -> Problem:
     """The problem of a configuration on no chip."""
     return problem_of(task, way, unit_costs(task.graphs[way.graph]), hbm_bytes, 1.0)
+
+
+def table_decides(job: Job) -> bool:
+    """Whether the pace and the first stage alone decide every plan of a job, so that the bottleneck table does."""
+    problems = (pattern_of(task, way, job.hbm_bytes[-1]) for task in job.models for way in task.ways)
+    return all(decides(problem, family) for problem in problems for family in problem.rules.families)

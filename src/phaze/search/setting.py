@@ -17,6 +17,7 @@ def setting_document(job: Job, opened: OpenedSpace, chip: Chip) -> dict[str, Any
         "rules": job.rules,
         "devices": training.devices,
         "batch": training.batch,
+        "levels": len(training.machine.cluster.levels),
         "links": "chip" if job.space.own_links else "cluster",
         "link_bytes_per_s": training.link_bytes_per_s,
         "process": opened.process,
@@ -26,9 +27,10 @@ def setting_document(job: Job, opened: OpenedSpace, chip: Chip) -> dict[str, Any
             "of": candidate.constants_of,
             "band": candidate.trust.band,
         },
+        "stack": training.machine.stack.name,
+        "precision": training.precision,
+        "zero": training.zero,
     }
     if chip.clusters is not None:
         found["constants"]["software_share"] = training.constants.software_share
-    if not training.published:
-        found |= {"stack": training.machine.stack.name, "precision": training.precision, "zero": training.zero}
     return found

@@ -53,8 +53,9 @@ class Tables:
     repeated: Floats
 
 
-def _most_copies(problem: Problem, width: int, stages: int) -> int:
-    return max(1, min(problem.microbatches, problem.devices // (width * stages)))
+def _most_copies(problem: Problem, width: Width, stages: int) -> int:
+    taken = int(width.fewest_devices(np.array([stages]))[0])
+    return max(1, min(problem.microbatches, problem.devices // taken))
 
 
 def _fewest(problem: Problem, width: Width, table: StageTable, depth: int) -> Integers:
@@ -62,7 +63,7 @@ def _fewest(problem: Problem, width: Width, table: StageTable, depth: int) -> In
     found, known = np.full(depth + 1, -1, np.int64), dict[tuple[int, int], Integers]()
     (family,) = problem.rules.families
     for stages in range(1, depth + 1):
-        copies = _most_copies(problem, width.graph.width, stages)
+        copies = _most_copies(problem, width, stages)
         rounds = problem.rounds(copies)
         key = (depth if rounds >= stages else rounds, copies if problem.zero else 1)
         if key not in known:
@@ -88,7 +89,9 @@ def _ranks(prices_s: Floats) -> Integers:
 
 
 def _least_prices(task: ModelTask, problem: Problem, width: Width) -> Floats:
-    """By level, the transfer of the smallest cut."""
+    """By level, the transfer of the smallest cut; nothing where edges arrive inside stages."""
+    if problem.rules.stage != "layers":
+        return np.zeros(len(problem.cluster.levels))
     cuts, lanes = cut_bytes(width.chart)[1:-1], width.graph.width if problem.scatter_gather else 1
     carried = np.array([cuts.min() / lanes if len(cuts) else 0.0])
     return np.array([float(task.prices.transfer_s(at, carried)[0]) for at in range(len(problem.cluster.levels))])
@@ -122,6 +125,12 @@ def _reached(graph: RankGraph, problem: Problem, width: Width, stages: int) -> f
     return max(width.parameter_bytes / stages, float(width.chart.parameter_bytes.max()), *many, 0.0)
 
 
+def _first(width: Width) -> float:
+    """Parameter bytes that a first stage has at the least: those of a layer that nothing leads to."""
+    heads = {edge.head for edge in width.graph.edges}
+    return min(layer.parameter_bytes for at, layer in enumerate(width.graph.layers) if at not in heads)
+
+
 def _classes(width: Width, table: StageTable) -> tuple[Floats, Floats]:
     """The greatest and the least size of a largest stage of each class, ascending."""
     sizes, largest = np.unique(table.parameter_bytes), float(width.chart.parameter_bytes.max())
@@ -137,10 +146,12 @@ def _classes(width: Width, table: StageTable) -> tuple[Floats, Floats]:
 def _rows(task: ModelTask, graph: RankGraph, problem: Problem, width: Width, stages: int, least: Floats) -> Floats:
     """laps, moves, move, waits, rank, and by class ends and step bytes of the shapes of a depth, those of equal laps
     and order as one."""
-    most = _most_copies(problem, graph.width, stages)
+    most = _most_copies(problem, width, stages)
     copies = np.arange(1, most + 1)
     laps = -(-problem.microbatches // copies) - 1
     reached = np.maximum(_reached(graph, problem, width, stages), least)
+    if problem.rules.end == "first":
+        reached = np.full_like(least, _first(width))
     prices_s = _least_prices(task, problem, width)
     tied_s = _tied(task, problem, width) if stages > 1 else 0.0
     traffic = reached / problem.sent_bytes * problem.optimizer_traffic_bytes
@@ -177,21 +188,22 @@ def _stages(
     top = np.repeat(np.arange(len(pairs.start) - 1), np.diff(pairs.start))
     held = [inside(chart, (kinds == kind).astype(np.float64)) for kind in range(len(graph.layers))]
     counts = np.stack([own[top] - own[pairs.rest] for own in held], axis=1)
-    copies = _most_copies(problem, graph.width, 1)
+    copies = _most_copies(problem, width, 1)
     room, rounds = room_of(problem, copies), problem.rounds(copies)
     (family,) = problem.rules.families
     many, few = (highest_numbers(pairs, room, flying_of(family, m, None, depth)) for m in (depth, rounds))
-    most = [problem.rounds(_most_copies(problem, graph.width, s)) >= s for s in range(1, depth + 1)]
+    most = [problem.rounds(_most_copies(problem, width, s)) >= s for s in range(1, depth + 1)]
     deep = np.array([True, *most], np.int64)
     ranks = _ranks(_least_prices(task, problem, width))
     move_s = np.stack([width.moves_s[:-1][ranks >= rank].min(axis=0) for rank in range(len(ranks))])
     sizes = (pairs.parameter_bytes, most_bytes)
-    return Stages(pairs.start, pairs.rest, counts, _repeated(graph), few, many, deep, move_s, *sizes)
+    return Stages(pairs.start, pairs.rest, counts, _repeated(graph, problem), few, many, deep, move_s, *sizes)
 
 
-def _repeated(graph: RankGraph) -> Floats:
-    """1 for kinds of layers that a framework computes again, else 0."""
-    return np.array([float(graph.calls.count(kind) > 1) for kind in range(len(graph.layers))])
+def _repeated(graph: RankGraph, problem: Problem) -> Floats:
+    """1 for kinds of layers that are computed again in a stage that recomputes, else 0."""
+    again = 1 if problem.rules.plain_layers else 2
+    return np.array([float(graph.calls.count(kind) >= again) for kind in range(len(graph.layers))])
 
 
 def tables_of(task: ModelTask, way: Way, hbm_bytes: float) -> Tables:
@@ -211,4 +223,6 @@ def tables_of(task: ModelTask, way: Way, hbm_bytes: float) -> Tables:
     by_class = (terms[:, PLAIN:ends].copy(), terms[:, ends:].copy())
     shapes = Shapes(start, laps, moves_s, move_s, waits_s, ranks.astype(np.int64), *by_class, counted)
     numbers = np.array([graph.calls.count(kind) for kind in range(len(graph.layers))], np.int64)
-    return Tables(shapes, _stages(task, graph, problem, width, table, depth, most_bytes), numbers, _repeated(graph))
+    # Where the last stage never recomputes, no layer is sure to be computed again.
+    repeated = _repeated(graph, problem) if problem.rules.last_stage_recomputes else np.zeros(len(graph.layers))
+    return Tables(shapes, _stages(task, graph, problem, width, table, depth, most_bytes), numbers, repeated)

@@ -18,20 +18,19 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, links_words, same_links
 from phaze.hardware.stack import Optimizer, Precision
 from phaze.placement.problem import Choice as Recompute
+from phaze.placement.rules import Rules
+from phaze.placement.settings import stack_rules
 from phaze.search.objective import Objective
 from phaze.search.opened import AnySpace
 from phaze.search.rank_graph import RankGraph, graph_on
 
-Rules = Literal["icml24", "cluster"]
+SettingName = Literal["icml24", "cluster"]
 
 
 @dataclass(frozen=True, slots=True)
 class Training:
     """The job around a model: devices, sequences of a batch, network, software; ``constants`` are those of the space's
-    chips, ``headroom`` is the share of memory that a plan leaves free.
-
-    ``published``: layers are placed as the ICML 2024 paper did (:mod:`phaze.search.problem`).
-    """
+    chips, ``headroom`` is the share of memory that a plan leaves free."""
 
     devices: int
     batch: int
@@ -41,7 +40,11 @@ class Training:
     precision: Precision = "bf16"
     zero: int = 0
     headroom: float = 0.0
-    published: bool = False
+
+    @property
+    def rules(self) -> Rules:
+        """How layers are placed: what the stack says, on this network."""
+        return stack_rules(self.machine.stack, self.machine.cluster)
 
     def microbatches(self, microbatch: int) -> int:
         """Microbatches of a batch, the last one full."""
@@ -105,7 +108,8 @@ def _prices(machine: Machine) -> KnownPrices:
 @dataclass(frozen=True, slots=True)
 class Job:
     """A search: everything that its answer depends on. ``hbm_bytes`` ascends; ``digest`` is over all of
-    it, graphs included; ``baseline`` is the chip that the objective names, ``cluster`` where the job runs."""
+    it, graphs included; ``baseline`` is the chip that the objective names, ``cluster`` where the job runs, ``rules``
+    the name of the setting that its study began from, for documents alone."""
 
     name: str
     models: tuple[ModelTask, ...]
@@ -119,6 +123,7 @@ class Job:
     baseline: Chip | None = None
     cluster: Cluster | None = None
     budget: Budget | None = None
+    rules: SettingName = "icml24"
 
     def cluster_on(self, chip: Chip) -> Cluster | None:
         """The cluster of the answer; where links are an axis, its innermost level is as fast as the chip's own."""
@@ -130,11 +135,6 @@ class Job:
         """The memories that chips are opened with: all where they count or a chip may not have each, else the most."""
         count = len(self.hbm_bytes)
         return list(range(count)) if counted or self.space.memory_limited else [count - 1]
-
-    @property
-    def rules(self) -> Rules:
-        """The name of the setting, for documents."""
-        return "icml24" if self.models[0].training.published else "cluster"
 
 
 def with_links(cluster: Cluster, link_bytes_per_s: float, of_chip: bool = False) -> Cluster:

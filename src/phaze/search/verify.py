@@ -35,7 +35,7 @@ from phaze.search.evaluation import Evaluated
 from phaze.search.journal import Closed
 from phaze.search.objective import Rates, Scale
 from phaze.search.opened import OpenedSpace
-from phaze.search.problem import pattern_of, problem_of
+from phaze.search.problem import pattern_of, problem_of, table_decides
 from phaze.search.rank_graph import GraphTimes, RankGraph, graph_times
 from phaze.search.rates import chip_rates
 from phaze.search.reference import layers_on, prices_of, value_of
@@ -182,7 +182,7 @@ Below = Callable[[int], list[list[tuple[float, float]]]]
 def ways_below(plain: Plain, numbers: Sequence[int]) -> list[Below | None]:
     """For each of some chips what no plan undercuts with a memory, by model: seconds and joules of every configuration
     that fits. None where chips are proved by placing them exactly: bounds on layers may be weaker than a search's."""
-    if not plain.job.models[0].training.published:
+    if not table_decides(plain.job):
         return [None] * len(numbers)
     chips = [plain.opened.chip(number, plain.job.hbm_bytes[-1]) for number in numbers]
     layers = bounded(plain, numbers, chips, plain.opened.energy)

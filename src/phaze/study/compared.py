@@ -45,7 +45,7 @@ def compared(
     raw: Mapping[str, Any], origin: Origin, chips: Sequence[str], runs: Sequence[str], basis: str
 ) -> dict[str, Any]:
     """Throughput of every model of a study on every chip, and its ratio to the study's baseline."""
-    if basis in ("datasheet", "ideal") and raw.get("rules") == "cluster":
+    if basis in ("datasheet", "ideal"):
         raw = with_settings(raw, [f"cost.basis={basis}"])
     job = question_of(study_of(raw, origin.where), reader=origin.reader).job
     common = require_basis(job, basis)

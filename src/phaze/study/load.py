@@ -133,6 +133,7 @@ def question_of(study: StudyFile, limit_s: float | None = None, reader: Reader =
         baseline,
         cluster,
         _budget(study, kept),
+        study.rules,
     )
     problem, graphs = stated(job, study, models)
     return Question(study, replace(job, digest=documents.digest(problem)), problem, graphs_text(graphs), recorder.texts)

@@ -12,19 +12,17 @@ from phaze.graph.supply.point import Facts, Point
 from phaze.graph.supply.supply import GraphFile, Traced, supply_of
 from phaze.graph.supply.tracing import Watch, silent
 from phaze.graph.tensor_plan import is_place, place_and_plan, place_beside
-from phaze.hardware.library import load_built_stack, load_cluster
+from phaze.hardware.library import load_cluster
 from phaze.study.load import study_of
 from phaze.study.places import Origin, name_of, plain_name, with_texts
 from phaze.study.schema import ModelTable, StudyFile
+from phaze.study.settings import stack_of
 
 
 def _attentions(study: StudyFile, origin: Origin) -> tuple[Attention, ...]:
-    table = study.training
-    if study.rules == "icml24":
-        return ("fused",) if table.attention == "fused" else ("eager",)
     reader = with_texts(study.files, origin.reader)
-    stack = load_built_stack(table.stack or load_cluster(table.cluster, reader).stack, reader)
-    return attentions_of(table.attention, stack, "training.attention")
+    stack = stack_of(study, load_cluster(study.training.cluster, reader), reader)
+    return attentions_of(study.training.attention, stack, "training.attention")
 
 
 def _points(study: StudyFile, table: ModelTable, facts: Facts, origin: Origin) -> list[Point]:

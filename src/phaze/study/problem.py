@@ -60,7 +60,6 @@ def stated(job: Job, study: StudyFile, models: Sequence[Sequence[Model]]) -> tup
     ]
     problem = {
         "schema": SCHEMA,
-        "rules": job.rules,
         "residency": study.cost.residency,
         "space": _space(job.space),
         "ownership": _plain(load_terms()),

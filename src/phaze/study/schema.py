@@ -26,6 +26,7 @@ from phaze.hardware.files import Name, Text
 from phaze.hardware.stack import Optimizer, Precision
 from phaze.search.objective import Kind, Mean
 from phaze.study.places import name_of
+from phaze.study.stack import StackTable
 
 GIB = 2**30
 Place = Annotated[str, Field(min_length=1, max_length=4096)]
@@ -105,9 +106,10 @@ class BudgetTable(Document):
 class TrainingTable(Document):
     """The job around each model; ``sequence`` holds for every model that does not state its own.
 
-    What is None is as the rules have it: SGD, eager attention and recompute off and on under icml24; under cluster the
-    stack of the cluster, its optimizer, precision and attention, recompute chosen stage by stage, and 6 % of the memory
-    left free. ``tokens`` to train on give days, device hours, USD, kWh and kg CO2e of each model, on ``terms``.
+    What is None is as the rules have it: under icml24 the stack icml24, recompute off and on, and all of the memory;
+    under cluster the stack of the cluster, recompute chosen stage by stage, and 6 % of the memory left free. Optimizer,
+    precision and attention are then those of the stack. ``tokens`` to train on give days, device hours, USD, kWh and kg
+    CO2e of each model, on ``terms``.
     """
 
     devices: Count | None = None
@@ -129,7 +131,7 @@ class TrainingTable(Document):
 
 class CostsTable(Document):
     """How operators are costed: whether what is still in the global buffer spares a trip to HBM; ``basis``: how much of
-    its peaks hardware reaches, ideal under rules icml24, else calibrated if nothing is said."""
+    its peaks hardware reaches, ideal under rules icml24 and calibrated under cluster if nothing is said."""
 
     residency: bool = True
     basis: Basis | None = None
@@ -164,6 +166,7 @@ class StudyFile(Document):
     training: Annotated[TrainingTable, Field(default_factory=lambda: TrainingTable.model_validate({}))]
     cost: CostsTable = CostsTable()
     cluster: ClusterTable = ClusterTable()
+    stack: StackTable = StackTable()
     budget: BudgetTable = BudgetTable()
     objective: ObjectiveTable = ObjectiveTable()
     search: SearchTable = SearchTable()

@@ -1,11 +1,16 @@
-"""The two settings of a study, as values: what ``rules`` names, with what the study changes, and its models ready."""
+"""The two settings of a study, as values: what ``rules`` names, with what the study changes, and its models ready.
 
-from dataclasses import replace
+``rules`` names defaults (:data:`SETTINGS`) and nothing else: a study may say any of them itself, and what it says
+counts. What the ICML 2024 paper did is the stack ``icml24``, every rule of which is a key.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from phaze.cost.chip_set import NO_ONE_CORE
 from phaze.documents import Reader
 from phaze.errors import InputError
-from phaze.evaluate.flow import published_stack
 from phaze.evaluate.headroom import USUAL_HEADROOM
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.machine import Machine
@@ -14,18 +19,38 @@ from phaze.evaluate.run_file import require_traced
 from phaze.graph import store
 from phaze.graph.ir import Model
 from phaze.graph.zoo import entry_of, load_model
-from phaze.hardware.calibration import IDEAL
+from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import Cluster, grown
-from phaze.hardware.library import load_built_stack, load_cluster, require_links
-from phaze.hardware.stack import Precision, Stack, require_priced
+from phaze.hardware.library import load_cluster, require_links
+from phaze.hardware.stack import Stack, require_priced
 from phaze.placement.problem import Choice as Recompute
+from phaze.placement.settings import require_levels
 from phaze.schedule.rules import RULE
 from phaze.search.opened import AnySpace
 from phaze.search.rank_graph import block_model, rank_graph
-from phaze.search.task import ModelTask, Training, task_of
+from phaze.search.task import ModelTask, SettingName, Training, task_of
 from phaze.study.network import changed_cluster, states_links
 from phaze.study.schema import ModelTable, StudyFile, TrainingTable
+from phaze.study.stack import changed_stack
 from phaze.units import Batch
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What holds where a study says nothing; without a ``stack`` it is that of the cluster."""
+
+    stack: str | None
+    basis: Basis
+    headroom: float
+    recompute: tuple[Recompute, ...]
+
+
+SETTINGS: Mapping[SettingName, Defaults] = MappingProxyType(
+    {
+        "icml24": Defaults("icml24", "ideal", 0.0, ("none", "full")),
+        "cluster": Defaults(None, "calibrated", USUAL_HEADROOM, ("best",)),
+    }
+)
 
 
 def _cluster_name(study: StudyFile, space: AnySpace) -> str:
@@ -52,64 +77,34 @@ def _cluster(study: StudyFile, space: AnySpace, reader: Reader) -> Cluster:
     return cluster if study.training.devices is None else grown(cluster, study.training.devices, "training.devices")
 
 
-def _precision(study: StudyFile, stack: Stack) -> Precision:
-    if study.training.precision is not None:
-        return require_priced(study.training.precision, "training.precision")
-    return require_priced(stack.precision, f"the stack {stack.name}: precision")
+def stack_of(study: StudyFile, cluster: Cluster, reader: Reader) -> Stack:
+    """The software: that of the study, else of its setting, else of the cluster, with what the study changes of it."""
+    name = study.training.stack or SETTINGS[study.rules].stack or cluster.stack
+    return changed_stack(name, study.stack, reader)
 
 
-def _stack_training(study: StudyFile, space: AnySpace, reader: Reader) -> Training:
-    """The setting ``cluster``: a software stack on the levels of a network."""
-    table, cluster = study.training, _cluster(study, space, reader)
-    stack = load_built_stack(table.stack or cluster.stack, reader)
+def training_of(study: StudyFile, space: AnySpace, reader: Reader) -> Training:
+    """The job that all models of a study have in common: what it says, and else what its setting has."""
+    table, usual, cluster = study.training, SETTINGS[study.rules], _cluster(study, space, reader)
+    stack = stack_of(study, cluster, reader)
     if RULE[stack.schedule].one_core and space.base.clusters is not None:
         raise InputError(f"the stack {stack.name}: schedule", *NO_ONE_CORE)
-    machine = Machine(cluster, stack, study.cost.basis or "calibrated", study.cost.residency)
+    require_levels(stack, cluster, "training.cluster")
+    machine = Machine(cluster, stack, study.cost.basis or usual.basis, study.cost.residency)
+    said = table.precision is not None
     return Training(
         cluster.devices if table.devices is None else table.devices,
         stated_batch(table.batch),
         table.optimizer or stack.optimizer,
         machine,
         Setting(space.base, cluster, stack, machine.basis).constants,
-        precision=_precision(study, stack),
+        precision=require_priced(
+            table.precision or stack.precision,
+            "training.precision" if said else f"the stack {stack.name}: precision",
+        ),
         zero=table.zero,
-        headroom=USUAL_HEADROOM if table.headroom is None else table.headroom,
+        headroom=usual.headroom if table.headroom is None else table.headroom,
     )
-
-
-def _published_training(study: StudyFile, space: AnySpace, reader: Reader) -> Training:
-    """The setting ``icml24``: one flat link, 16-bit SGD or Adam, times without overhead, the published schedules."""
-    table = study.training
-    if space.base.clusters is not None:
-        seen = f"the chips of {space.name} are made of clusters, and rules icml24 run operators on single cores"
-        raise InputError("space", seen, 'say rules = "cluster"')
-    foreign: dict[str, object] = {
-        "training.stack": table.stack,
-        "training.precision": table.precision,
-        "training.zero": table.zero or None,
-        "training.headroom": table.headroom,
-        "training.attention": "best" if table.attention == "best" else None,
-        "cost.basis": study.cost.basis,
-        "training.sequence_parallel": "best" if table.sequence_parallel == "best" else None,
-    }
-    cluster = load_cluster(table.cluster, reader, space.base)
-    if len(cluster.levels) != 1:
-        raise InputError(
-            "training.cluster",
-            f"{cluster.name} has {len(cluster.levels)} levels and rules icml24 know one flat link",
-            'give a cluster of one level, such as paper-flat, or rules = "cluster"',
-        )
-    for name, changes in study.cluster.levels.items():
-        foreign[f"cluster.levels.{name}.latency"] = changes.latency
-    for where, value in foreign.items():
-        if value is not None:
-            raise InputError(
-                where, f"rules icml24 do not know {value!r} there", 'leave it out, or say rules = "cluster"'
-            )
-    cluster = _cluster(study, space, reader)
-    devices = cluster.devices if table.devices is None else table.devices
-    machine = Machine(cluster, published_stack(), "ideal", study.cost.residency)
-    return Training(devices, stated_batch(table.batch), table.optimizer or "sgd", machine, IDEAL, published=True)
 
 
 def stated_batch(batch: Batch) -> int:
@@ -117,17 +112,11 @@ def stated_batch(batch: Batch) -> int:
     return batch if isinstance(batch, int) else 1
 
 
-def training_of(study: StudyFile, space: AnySpace, reader: Reader) -> Training:
-    """The job that all models of a study have in common, in the setting that it names."""
-    build = _stack_training if study.rules == "cluster" else _published_training
-    return build(study, space, reader)
-
-
 def recompute_of(study: StudyFile) -> tuple[Recompute, ...]:
     """The recompute choices of a study, in a fixed order; without any those of its setting."""
-    usual: list[bool | str] = ["best"] if study.rules == "cluster" else [False, True]
     named: dict[bool | str, Recompute] = {False: "none", True: "full", "best": "best"}
-    wanted = {named[choice] for choice in study.training.recompute or usual}
+    said = study.training.recompute
+    wanted = SETTINGS[study.rules].recompute if said is None else tuple(named[choice] for choice in said)
     order: tuple[Recompute, ...] = ("none", "full", "best")
     return tuple(choice for choice in order if choice in wanted)
 
@@ -178,5 +167,5 @@ def model_task(table: ModelTable, study: StudyFile, job: Training, where: str, r
     if not models:
         raise InputError(where, "no width and microbatch fits the devices and the batch", "give smaller ones")
     models = [block_model(model) for model in models] if table.part == "block" else models
-    graphs = [rank_graph(model, job.machine, selective=not job.published) for model in models]
+    graphs = [rank_graph(model, job.machine, selective="selective" in job.rules.modes) for model in models]
     return task_of(table.name, table.weight, job, graphs, recompute_of(study))

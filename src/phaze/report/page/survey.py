@@ -19,6 +19,7 @@ from phaze.search.closed import REASONS
 from phaze.search.evaluation import LEAST, MOST, Evaluated
 from phaze.search.journal import Closed
 from phaze.search.opened import OpenedSpace
+from phaze.search.problem import table_decides
 from phaze.search.task import Job
 from phaze.units import Unit, show
 
@@ -35,7 +36,7 @@ def _scores(
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """The least score that each chip can have, and where it is exact; infinite where nothing fits."""
     least = np.array([np.inf if one.bound is None else one.bound for one in closed])
-    if _plain(job) and not job.space.own_links and job.models[0].training.published:
+    if _plain(job) and not job.space.own_links and table_decides(job):
         task, arrays = job.models[0], opened.arrays()
         times = [layer_bounds(task, graph, arrays, CHEAP) for graph in task.graphs]
         both = [one.forward_s + one.backward_s for one in times]
