@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from phaze.cli.answer import exit_code_of
+from phaze.cli.commands import app
 from phaze.report import progress as shown
 from phaze.report.progress import Progress, clock, form_for
 
@@ -70,6 +72,11 @@ def test_a_slow_step_is_seen_on_a_terminal_and_its_line_is_taken_away(tmp_path: 
         ("search", "--model", "t5-large", "--set", "training.devices=256"),
         ("plan", "--model", "gpt3-175b", "--chip", "a100-80gb", "--devices", "1024", "--batch", "1536"),
         ("validate",),
+        ("graph", "--model", "own.py:build"),
+        ("estimate", "--model", "own.py:build", "--chip", "h100"),
+        ("schedule", "--model", "own.py:build", "--chip", "h100"),
+        ("compare", "--model", "bert-large", "--chip", "a100-80gb", "--chip", "h100"),
+        ("sweep", "--model", "bert-large", "--over", "training.devices=64,128"),
         ("plan", "--model", "own.py:build", "--chip", "h100", "--devices", "4", "--batch", "8", "--microbatch", "1"),
     ],
     ids=lambda arguments: arguments[0],
@@ -83,6 +90,21 @@ def test_no_command_is_silent_for_two_seconds(arguments: tuple[str, ...], tmp_pa
     assert code == 0, text
     # A machine that runs other tests beside this one may be late by as much again.
     assert longest_silence(moments) < 4.0, text
+
+
+def test_files_and_sets_are_counted_while_they_are_worked_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counts: list[tuple[int, int, str]] = []
+    monkeypatch.setattr(
+        Progress, "count", lambda self, done, total, what, at_most=False: counts.append((done, total, what))
+    )
+    bad = [str(tmp_path / name) for name in ("a.json", "b.json")]
+    for command, what in (("place", "placing profiles"), ("schedule", "scheduling files")):
+        counts.clear()
+        assert exit_code_of(app, [command, *bad]) == 2
+        assert counts == [(0, 2, what), (1, 2, what)]
+        assert capsys.readouterr().err.count("phaze: ") == 2
 
 
 def test_progress_is_for_terminals_unless_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from phaze.cost.fitting import Measured
     from phaze.hardware.calibration import Calibration
+    from phaze.report.progress import Progress
 
 Measurements = Annotated[str, typer.Argument(help="CSV: operator,batch,m,n,k,elements,rows,seconds (- for stdin).")]
 ChipName = Annotated[str, typer.Option("--chip", help="The chip that was measured: a preset or a file.")]
@@ -24,7 +25,7 @@ COLUMNS = ("operator", "batch", "m", "n", "k", "elements", "rows", "seconds")
 
 
 @answering
-def calibrate(measurements: Measurements, chip: ChipName, out: Out = None) -> Answer:
+def calibrate(measurements: Measurements, chip: ChipName, out: Out = None, *, progress: "Progress") -> Answer:
     """Fit a chip's constants to measured operators and write its file.
 
     A row is a product (operator gemm; batch, m, n, k) or a vector operator (its kind; elements, rows) with its seconds.
@@ -40,6 +41,7 @@ def calibrate(measurements: Measurements, chip: ChipName, out: Out = None) -> An
     text, where = read_text(measurements)
     rows = _rows(text, where)
     file = read(ChipFile, "chips", chip)
+    progress.step(f"fitting constants to {len(rows):,} measurements")
     found = fit_chip(rows, file.value())
     target = out or f"{file.name}-calibrated.toml"
     _write(file.model_dump(by_alias=True), found.calibration, f"fitted: {len(rows)} rows of {where}", target)

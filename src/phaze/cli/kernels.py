@@ -11,6 +11,8 @@ from phaze.cli.answer import Answer, answering
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from phaze.report.progress import Progress
+
 
 def kernel_modules() -> list[str]:
     """The modules that hold kernels: by convention those named ``kernels`` in any room but this one."""
@@ -19,11 +21,12 @@ def kernel_modules() -> list[str]:
 
 
 @answering
-def kernels() -> Answer:
+def kernels(*, progress: "Progress") -> Answer:
     """Compile and cache the kernels (make setup does this)."""
     start = time.perf_counter()
     names = kernel_modules()
-    for name in names:
+    for done, name in enumerate(names):
+        progress.count(done, len(names), f"compiling {name}")
         importlib.import_module(name).warm()
     seconds = time.perf_counter() - start
 

@@ -1,6 +1,5 @@
 """``phaze place``: the fastest split of measured layers over devices, for any number of files."""
 
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,13 +14,14 @@ if TYPE_CHECKING:
     from phaze.placement.plan import Plan
     from phaze.placement.problem import Problem
     from phaze.placement.shortage import Shortage
+    from phaze.report.progress import Progress
 
 Perfetto = Annotated[str | None, typer.Option(help="Write the timeline to this file, for ui.perfetto.dev.")]
 Files = Annotated[list[str], typer.Argument(help="Profiles (phaze.profile/1); - reads one from standard input.")]
 
 
 @answering
-def place(files: Files, perfetto: Perfetto = None) -> Answer:
+def place(files: Files, perfetto: Perfetto = None, *, progress: "Progress") -> Answer:
     """Place layers on devices: stages, data and tensor degrees, recompute, proved to be the fastest.
 
     One line for each file with --json, in order. Examples: phaze place profile.json · phaze place *.json --json ·
@@ -33,7 +33,8 @@ def place(files: Files, perfetto: Perfetto = None) -> Answer:
     documents: list[Any] = []
     answers: list[tuple[str, Problem, Plan | Shortage]] = []
     bad = False
-    for path in files:
+    for done, path in enumerate(files):
+        progress.count(done, len(files), "placing profiles")
         try:
             problem, found = _answer(path)
             document = checked_document(problem, found)
@@ -41,7 +42,7 @@ def place(files: Files, perfetto: Perfetto = None) -> Answer:
             if fault.exit_code != 2:
                 raise
             sentence = one_line(str(fault))
-            sys.stderr.write(f"phaze: {sentence}\n")
+            progress.say(f"phaze: {sentence}\n")
             documents.append({"error": sentence})
             bad = True
             continue

@@ -11,6 +11,8 @@ from phaze.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from phaze.report.progress import Progress
+
 RunFolder = Annotated[
     str, typer.Argument(help="The folder of a run, front or sweep; or a plan (phaze plan ... --json).")
 ]
@@ -65,12 +67,13 @@ def write_plan_page(path: str, out: Path | None) -> Path:
 
 
 @answering
-def report(run: RunFolder, out: Out = None) -> Answer:
+def report(run: RunFolder, out: Out = None, *, progress: "Progress") -> Answer:
     """Make the page of a run, front, sweep or plan: one HTML file that opens from disk and needs no network.
 
     Examples: phaze report runs/bert-large · phaze report runs/bert-large-front · phaze report plan.json --out plan.html
     """
     wanted, folder = None if out is None else Path(out), Path(run)
+    progress.step(f"making the page of {run}")
     makers = {"result.json": write_search_page, "front.json": write_front_page, "sweep.json": write_sweep_page}
     kept = [name for name in makers if (folder / name).exists()]
     if len(kept) > 1:

@@ -85,7 +85,7 @@ def schedule(
             "schedule", "give either files of operators or --model", "e.g. --model llama2-7b --chip tpu-v4"
         )
     if model is None:
-        return _files(files or [], by, perfetto)
+        return _files(files or [], by, perfetto, progress)
     from phaze.cli.estimate import basis_named
     from phaze.evaluate.pass_schedule import PASSES, layer_passes, setting_of
     from phaze.graph.supply.rank import Rank, rank_of
@@ -108,18 +108,19 @@ def schedule(
     return _passes(passes, by, perfetto)
 
 
-def _files(files: "list[str]", by: "Scheduler", perfetto: str | None) -> Answer:
+def _files(files: "list[str]", by: "Scheduler", perfetto: str | None, progress: "Progress") -> Answer:
     from phaze.errors import PhazeError, one_line
 
     documents: list[Any] = []
     answers: list[tuple[str, Problem, Schedule]] = []
     known: Known = {}
-    for path in files:
+    for done, path in enumerate(files):
+        progress.count(done, len(files), "scheduling files")
         try:
             problem, found = _answer(path, by, known)
         except PhazeError as fault:
             sentence = one_line(str(fault))
-            sys.stderr.write(f"phaze: {sentence}\n")
+            progress.say(f"phaze: {sentence}\n")
             documents.append({"error": sentence})
             continue
         documents.append(found.document())

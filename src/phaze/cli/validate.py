@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from phaze.hardware.calibration import Basis
     from phaze.hardware.dies import Comparison
+    from phaze.report.progress import Progress
     from phaze.validate.rows import MeasuredRun
 
     Sets = list[tuple[str, str, tuple[MeasuredRun, ...]]]
@@ -46,6 +47,8 @@ def validate(
     every: Every = False,
     best: Best = False,
     rediscovery: Rediscovery = False,
+    *,
+    progress: "Progress",
 ) -> Answer:
     """Show how far our estimates are from published figures: whole training runs, operators, or silicon.
 
@@ -63,7 +66,7 @@ def validate(
         return _operators()
     basis: Basis = "datasheet" if datasheet else "calibrated"
     sets = _sets(rows, only or [])
-    return _best(sets, basis) if best else _runs(sets, basis, every or rows is not None)
+    return _best(sets, basis, progress) if best else _runs(sets, basis, every or rows is not None, progress)
 
 
 def _sets(path: Path | None, only: list[str]) -> "Sets":
@@ -79,12 +82,15 @@ def _sets(path: Path | None, only: list[str]) -> "Sets":
     return [(one.name, one.title, rows_of(one)) for one in chosen]
 
 
-def _runs(sets: "Sets", basis: "Basis", every: bool) -> Answer:
+def _runs(sets: "Sets", basis: "Basis", every: bool, progress: "Progress") -> Answer:
     from phaze.evaluate.shelf import Shelf
     from phaze.validate.compare import compare, document_of
 
     shelf = Shelf()
-    compared = [compare(name, title, rows, basis, shelf) for name, title, rows in sets]
+    compared = []
+    for done, (name, title, rows) in enumerate(sets):
+        progress.count(done, len(sets), f"pricing the {len(rows)} runs of {name}, sets done")
+        compared.append(compare(name, title, rows, basis, shelf))
 
     def show(console: "Console") -> None:
         from phaze.report.validation_sheet import show_rows, show_scores
@@ -96,18 +102,17 @@ def _runs(sets: "Sets", basis: "Basis", every: bool) -> Answer:
     return Answer((document_of(compared, basis),), show)
 
 
-def _best(sets: "Sets", basis: "Basis") -> Answer:
-    from rich.console import Console
-    from rich.progress import track
-
+def _best(sets: "Sets", basis: "Basis", progress: "Progress") -> Answer:
     from phaze.evaluate.shelf import Shelf
     from phaze.validate.best import beside, best_document, priced_jobs
 
     shelf = Shelf()
     priced = {name: priced_jobs(rows) for name, _, rows in sets}
     jobs = [(name, row) for name, (rows, _) in priced.items() for row in rows]
-    bar = track(jobs, "Planning", console=Console(stderr=True), transient=True)
-    found = [(name, beside(row, basis, shelf)) for name, row in bar]
+    found = []
+    for done, (name, row) in enumerate(jobs):
+        progress.count(done, len(jobs), "planning jobs")
+        found.append((name, beside(row, basis, shelf)))
     titles = {name: title for name, title, _ in sets}
     by_set = {name: [one for own, one in found if own == name] for name in titles}
     document = {

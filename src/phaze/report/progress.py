@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable
 from shutil import get_terminal_size
-from time import monotonic
+from time import monotonic, process_time
 from types import TracebackType
 from typing import Literal, TextIO
 
@@ -128,7 +128,8 @@ class Progress:
         sys.stderr.flush()
 
     def _repeat(self) -> None:
-        pause = PATIENCE_S
+        # What was imported before counts too: on a busy machine that alone may take a second.
+        pause = max(0.0, PATIENCE_S - process_time())
         while not self.ended.wait(pause):
             self.draw()
             pause = LINES_S if self.form == "lines" else REPEAT_S
