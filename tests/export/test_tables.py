@@ -19,7 +19,7 @@ from phaze.export.parquet import parquet_bytes
 from phaze.export.perfetto import trace
 from phaze.report.story import searched
 from phaze.search.opened import open_space
-from tests.report.runs import PLAN, made_run, small_run
+from tests.report.runs import PLAN, made_run, named, small_run
 from tests.search.made import traced_task
 
 
@@ -94,3 +94,19 @@ def test_a_trace_has_every_microbatch_and_no_overlap_on_a_row(tmp_path: Path) ->
 
 def test_a_trace_by_the_command_is_json(run: Path, phaze: Callable[..., Any]) -> None:
     assert json.loads(phaze("export", run, "--to", "perfetto").out)["traceEvents"]
+
+
+def test_a_trace_of_several_models_names_each_and_one_can_be_chosen(
+    run: Path, phaze: Callable[..., Any], tmp_path: Path
+) -> None:
+    made = made_run(tmp_path, (named(3, "first"), named(4, "second")))
+    wanted = made.result["chip"]
+    chip = open_space(made.job.space).chip(wanted["number"], wanted["hbm_bytes"])
+    pairs = zip(made.job.models, made.result["models"], strict=True)
+    events = trace([searched(task, found, chip, "made") for task, found in pairs])["traceEvents"]
+    called = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
+    assert {name.partition(":")[0] for name in called.values()} == {"first", "second"}
+    assert {event["pid"] for event in events} == set(called), "every event is of a model that is named"
+    alone = phaze("export", run, "--to", "perfetto", "--model", "bert-large")
+    assert alone.code == 0 and alone.out == phaze("export", run, "--to", "perfetto").out
+    assert phaze("export", run, "--to", "perfetto", "--model", "nothing").code == 2

@@ -55,7 +55,8 @@ def _split(run: str, model: str | None) -> "Split":
     return searched_split(finished.job.models[at], result["models"][at], study, str(result["chip"]["name"]))
 
 
-def _stories(run: str) -> "list[Story]":
+def _stories(run: str, model: str | None) -> "list[Story]":
+    """The plan, or the models of a run: all of them, or the one that is named."""
     from phaze.evaluate.job_file import reopened
     from phaze.export.opened import read_plan, run_of
     from phaze.report.page.search_page import tasks_on
@@ -70,7 +71,8 @@ def _stories(run: str) -> "list[Story]":
     opened, wanted = open_space(finished.job.space), finished.result["chip"]
     chip = opened.chip(int(wanted["number"]), int(wanted["hbm_bytes"]))
     tasks = tasks_on(finished.job, opened, int(wanted["number"]))
-    pairs = zip(tasks, finished.result["models"], strict=True)
+    pairs = list(zip(tasks, finished.result["models"], strict=True))
+    pairs = pairs if model is None else [pairs[_chosen([task.name for task in tasks], model, run)]]
     scheduler: Scheduler = "list" if finished.result.get("provisional") else "exact"
     return [searched(task, found, chip, run, scheduler) for task, found in pairs]
 
@@ -101,7 +103,7 @@ def _text(run: str, to: str, model: str | None) -> str:
         from phaze.documents import dumps
         from phaze.export.perfetto import trace
 
-        return dumps(trace(_stories(run))) + "\n"
+        return dumps(trace(_stories(run, model))) + "\n"
     from phaze.export.frame import csv_text
 
     return csv_text(_frame(run))
