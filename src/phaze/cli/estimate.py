@@ -95,11 +95,12 @@ def _model(
 ) -> "Model":
     """A model at a width, microbatch, sequence and kind of attention, traced where it is not built in."""
     from phaze.graph.supply.rank import Rank, rank_of
+    from phaze.graph.supply.tracing import OPENING
     from phaze.units import parse_length
 
     tensor, microbatch, sequence, attention = at
     asked = None if sequence is None else told("--sequence", sequence, parse_length)
-    progress.step("opening the model")
+    progress.step(OPENING)
     found = rank_of(name, Rank(tensor, microbatch, asked, attention), fresh, progress.counting("tracing"))
     progress.step("costing operators")
     return found

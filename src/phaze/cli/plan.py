@@ -235,8 +235,9 @@ def _planned(asked: "Asked", perfetto: str | None, progress: "Progress") -> Answ
     from phaze.evaluate.levers import sought_levers
     from phaze.evaluate.plan import usual_plans
     from phaze.evaluate.request import request_of
+    from phaze.graph.supply.tracing import OPENING
 
-    progress.step("opening the model")
+    progress.step(OPENING)
     request = request_of(asked, progress.counting("tracing"))
     progress.clear()
     if asked.sizes is None:

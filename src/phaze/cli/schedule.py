@@ -90,13 +90,14 @@ def schedule(
     from phaze.evaluate.pass_schedule import PASSES, layer_passes, setting_of
     from phaze.graph.supply.rank import Rank, rank_of
     from phaze.graph.supply.supply import GraphFile, supply_of
+    from phaze.graph.supply.tracing import OPENING
     from phaze.units import parse_length
 
     if chip is None:
         raise InputError("--model", "there is no chip", "add --chip tpu-v4")
     place, length = with_plan(model, tp_plan), None if sequence is None else told("--sequence", sequence, parse_length)
     setting = setting_of(chip, cluster, stack, basis_named(basis), rules)
-    progress.step("opening the model")
+    progress.step(OPENING)
     supply = supply_of(place, fresh=fresh)
     kernels = attention or (None if isinstance(supply, GraphFile) else setting.stack.attention)
     rank = Rank(tensor, microbatch, length, kernels, True if sequence_parallel else None)

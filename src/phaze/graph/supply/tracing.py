@@ -19,6 +19,8 @@ from phaze.graph.supply.point import Facts, Point, facts_of
 
 # Seconds that one request may take before its process is stopped; the largest bundled model needs 15.
 REQUEST_LIMIT_S = 300.0
+# What is said while somebody's code builds a model.
+OPENING = f"opening the model (its code may take {REQUEST_LIMIT_S / 60:g} min)"
 # Seconds that a process may take longer than that to say in which line it is, before it is killed.
 GRACE_S = 10.0
 LOOK = "look for a loop or a download in the code that builds or runs it"
