@@ -14,6 +14,7 @@ from phaze.cli.main import app
 from phaze.cost.chip_set import chip_set
 from phaze.hardware.figures import figures_of, making_of
 from phaze.hardware.ownership import load_terms
+from phaze.report.answer_words import near_words
 from phaze.search.objective import KINDS, Kind
 from phaze.search.opened import open_space
 from tests.conftest import Ran
@@ -129,6 +130,14 @@ def test_a_run_is_verified_and_says_what_its_chip_is_made_of(run: Path, phaze: C
     assert chip["clock_hz"] <= chip["clusters"]["clock_hz"] == 1.83e9
     assert chip["hbm_bytes"] == chip["clusters"]["hbm_stacks"] * 16 * 2**30
     assert (run / "report.html").is_file()
+
+
+def test_a_chip_at_the_end_of_an_axis_says_so(run: Path) -> None:
+    result = json.loads((run / "result.json").read_text())
+    ends = {one["axis"]: one["end"] for one in result["at_ends"]}
+    assert set(ends) == {"clusters", "lanes", "hbm_stacks", "links"}
+    assert ends["clusters"] == "most" and result["chip"]["clusters"]["count"] == 8
+    assert "at the end of the axes clusters (most)" in near_words(result)
 
 
 @pytest.mark.parametrize(

@@ -79,8 +79,11 @@ class WorkTimes:
     hbm_s: Floats
 
     def taken(self, index: NDArray[np.int64]) -> "WorkTimes":
-        """Those of the chips of ``index``."""
-        return WorkTimes(self.one_core_s[:, index], self.spread_s[:, index], self.hbm_s[:, index])
+        """Those of the chips of ``index``; what is nothing or the same takes no memory."""
+        spread = self.spread_s[:, index]
+        if self.one_core_s is self.spread_s:
+            return WorkTimes(spread, spread, np.broadcast_to(0.0, spread.shape))
+        return WorkTimes(self.one_core_s[:, index], spread, self.hbm_s[:, index])
 
 
 def work_times(works: Sequence[Work], chips: ChipSet, constants: Constants, rule: Rule) -> WorkTimes:

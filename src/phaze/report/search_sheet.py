@@ -48,6 +48,24 @@ def _fullest(plan: Mapping[str, Any], hbm_bytes: float) -> str:
     return f"{bar(need / hbm_bytes, 20)}| {need / hbm_bytes:.0%} of {show(hbm_bytes, 'B')} in the fullest stage"
 
 
+def _cores(chip: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What a chip is made of: cores, or clusters at the clock that they hold."""
+    own = chip.get("clusters")
+    if own is None:
+        return [
+            ("tensor cores", f"{chip['tensor_cores']} of {chip['rows']} x {chip['columns']}"),
+            ("vector cores", f"{chip['vector_cores']} of {chip['lanes']} lanes"),
+        ]
+    arrays = f"{own['arrays']} arrays of {chip['rows']} x {chip['columns']} and {chip['lanes']} lanes"
+    held, most = chip["clock_hz"] / 1e9, own["clock_hz"] / 1e9
+    return [
+        ("clusters", f"{own['count']} of {arrays}, {own['built']} built"),
+        ("registers", f"{show(own['register_bytes'], 'B')} a cluster, operands {show(own['operand_bytes'], 'B')}"),
+        ("clock", f"{held:.2f} of {most:.2f} GHz held at {chip['design_power_w']:.0f} W"),
+        ("HBM stacks", f"{own['hbm_stacks']}, on a die of {own['die_mm2']:.0f} mm2"),
+    ]
+
+
 def show_result(console: Console, result: Mapping[str, Any], folder: str, work: str = "", page: bool = True) -> None:
     """Print the answer of a search; ``work`` says what it took, ``page`` whether there is one."""
     chip, proof = result["chip"], result["certificate"]
@@ -55,8 +73,7 @@ def show_result(console: Console, result: Mapping[str, Any], folder: str, work: 
     console.print(
         facts(
             [
-                ("tensor cores", f"{chip['tensor_cores']} of {chip['rows']} x {chip['columns']}"),
-                ("vector cores", f"{chip['vector_cores']} of {chip['lanes']} lanes"),
+                *_cores(chip),
                 ("global buffer", show(chip["global_buffer_bytes"], "B")),
                 ("HBM", show(chip["hbm_bytes"], "B")),
                 ("area", f"{show(chip['area_mm2'], 'mm2')}, made for {show(chip['making_usd'], 'USD')} with its HBM"),

@@ -12,9 +12,12 @@ from typing import Any
 from phaze.hardware.chip import Chip
 from phaze.hardware.figures import figures_of
 from phaze.hardware.shipped import Shipped, ShippedChip, shipped_beside
+from phaze.search.opened import OpenedSpace
 
 # Figures of shipped chips are rounded; a chip that is alike is no warning.
 ALIKE = 1.02
+# What the model of clusters leaves open (docs/silicon.md).
+OF_CLUSTERS = "how much compute fits a die hangs on TPU v4i, of which an upper bound is published"
 
 
 def _figure(
@@ -71,7 +74,17 @@ def plausibility_of(chip: Chip) -> dict[str, Any]:
         "process": process,
         "beside_process": shipped.process,
         "note": shipped.note,
-        "reason": shipped.reason,
+        "reason": shipped.reason if chip.clusters is None else OF_CLUSTERS,
         **beside,
         "warnings": warnings,
     }
+
+
+def axis_ends(opened: OpenedSpace, number: int) -> list[dict[str, Any]]:
+    """Axes at whose end a chip stands: a space that goes further may have a better one."""
+    own, found = opened.axis_values(), list[dict[str, Any]]()
+    for name, points in opened.space.axis_points().items():
+        value = own[name][number]
+        if len(points) > 1 and value in (points[0], points[-1]):
+            found.append({"axis": name, "value": float(value), "end": "least" if value == points[0] else "most"})
+    return found

@@ -29,7 +29,7 @@ from phaze.search.evaluation import ExactLayers, Known, Ran
 from phaze.search.figures import with_figures
 from phaze.search.objective import UNITS, Scale
 from phaze.search.opened import OpenedSpace
-from phaze.search.plausibility import plausibility_of
+from phaze.search.plausibility import axis_ends, plausibility_of
 from phaze.search.rank_graph import RankGraph
 from phaze.search.rates import chip_rates
 from phaze.search.reference import layers_on, placed_on
@@ -228,6 +228,7 @@ def answer_view(
         "objective": objective_document(job, scale, float(scale.score(np.array(values))), values),
         "setting": setting_document(job, opened, chip),
         "plausibility": plausibility_of(chip),
+        **({} if chip.clusters is None else {"at_ends": axis_ends(opened, number)}),
         **({"provisional": True} if provisional else {}),
     }
 
