@@ -143,7 +143,7 @@ def test_a_chip_at_the_end_of_an_axis_says_so(run: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        (("rules=icml24",), 'say rules = "cluster"'),
+        (("rules=icml24",), 'as rules = "cluster" does'),
         (('hbm=["80 GiB"]',), "leave it out"),
         (("training.stack=STACK",), "choose serial, companions or links"),
     ],

@@ -90,5 +90,5 @@ def table_of(operators: Sequence[Work], chips: ChipSet, constants: Constants) ->
 
 NO_ONE_CORE = (
     "this schedule runs operators on one core, and a cluster's arrays share a port and a buffer",
-    "choose serial, companions or links",
+    'choose serial, companions or links, as rules = "cluster" does',
 )
