@@ -23,7 +23,7 @@ from phaze.hardware.stack import Optimizer, Precision
 from phaze.placement.plan import Plan
 from phaze.placement.problem import Choice, Problem
 from phaze.placement.rules import Family
-from phaze.placement.solve import fastest_plan
+from phaze.placement.solve import fastest_at, fastest_plan
 
 # So many of the best choices are told apart; what could not be among them is not looked at closely.
 TOLD = 5
@@ -131,18 +131,12 @@ def best_first(request: Request, found: Sequence[Candidate]) -> list[Candidate]:
     """The candidates, best first, each with the chunks and at the stage of ZeRO that are fastest, where that is among
     the best told: all are solved exactly, but only as far as they could be."""
     ranked, prices = sorted(found, key=lambda candidate: candidate.rank), KnownPrices(request.prices)
-    for zero in (request.zero, *request.zeros):
-        for index, candidate in enumerate(ranked):
-            told_s = sorted(other.rank[0] for other in ranked)[:TOLD][-1]
-            problem = replace(candidate.problem, zero=zero)
-            # Without chunks the request's own stage is solved already; chunks need no less memory than none.
-            done = zero == request.zero
-            families = problem.rules.families[1:] if done else problem.rules.families
-            if not families or (done and candidate.plan is None):
-                continue
-            plan = fastest_plan(_with(problem, families), prices, min(candidate.rank[0], told_s))
-            if plan is not None:
-                ranked[index] = replace(candidate, problem=problem, plan=plan)
+    for index, candidate in enumerate(ranked):
+        told_s = sorted(other.rank[0] for other in ranked)[:TOLD][-1]
+        zeros = (request.zero, *request.zeros)
+        better = fastest_at(candidate.problem, zeros, prices, min(candidate.rank[0], told_s))
+        if better is not None:
+            ranked[index] = replace(candidate, problem=better[0], plan=better[1])
     return sorted(ranked, key=lambda candidate: candidate.rank)
 
 

@@ -39,7 +39,8 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The best plan so far: batch time, width, data degree, family, and its stages and modes first to last."""
+    """The best plan so far: batch time, width, data degree, family, its stages and modes first to last, and at which
+    stage of ZeRO."""
 
     cost_s: float
     width: Width
@@ -49,6 +50,7 @@ class Found:
     path: Ints
     modes: Ints
     order: Order = ""
+    zero: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,13 +90,14 @@ def _completions(case: Case, shape: Shape, costs: label_kernels.ShapeCosts, best
 def fastest(cases: list[Case], best: Found | None, below_s: float) -> Found | None:
     """The best plan of some cases, or ``best`` if none is faster than it or than ``below_s``."""
     best_s = below_s if best is None else best.cost_s
-    plain: dict[int, Floats] = {}
+    plain: dict[tuple[int, int], Floats] = {}
     rows, bounds, owner = [], [], []
     for index, case in enumerate(cases):
         # P of one chunk bounds that of more, as these have fewer stages to choose from and no less to do.
-        if case.family.chunks == 1 or id(case.width) not in plain:
-            plain[id(case.width)] = paces(case)
-        own_rows, own_bounds = rows_of(case, best_s, plain[id(case.width)])
+        at = (id(case.width), case.problem.zero)
+        if case.family.chunks == 1 or at not in plain:
+            plain[at] = paces(case)
+        own_rows, own_bounds = rows_of(case, best_s, plain[at])
         rows.append(own_rows)
         bounds.append(own_bounds)
         owner.append(np.full(len(own_bounds), index))
@@ -147,4 +148,5 @@ def _best_first(
         cost_s, path, modes = label_kernels.best_cut(case.table, costs, least, best_s)
         if cost_s < best_s:
             best_s = float(cost_s)
-            best = Found(best_s, case.width, case.table, shape.data, case.family, path, modes, shape.order)
+            chosen = (case.width, case.table, shape.data, case.family, path, modes, shape.order)
+            best = Found(best_s, *chosen, case.problem.zero)

@@ -64,11 +64,15 @@ def _sizes(table: StageTable) -> tuple[Floats, Ints]:
 
 
 def cases_of(problem: Problem, width: Width, families: tuple[Family, ...], prices: Prices) -> list[Case]:
-    """One case for each family that the width allows."""
+    """One case for each family that the width allows: chunks divide the blocks of every stage, hence all blocks."""
     table = stages_of(problem, width)
     if table.start[-1] == table.start[-2]:
         return []
-    return [Case(problem, prices, width, f, table) for f in families if f.chunks == 1 or f.chunks <= width.blocks]
+    return [Case(problem, prices, width, f, table) for f in families if _allows(width, f)]
+
+
+def _allows(width: Width, family: Family) -> bool:
+    return family.chunks == 1 or (width.blocks >= family.chunks and width.blocks % family.chunks == 0)
 
 
 def least_moves(case: Case) -> Floats:

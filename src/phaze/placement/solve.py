@@ -5,6 +5,7 @@ solved by labels below what is known (:mod:`phaze.placement.label_solver`). What
 :mod:`phaze.placement.pipeline`, and the two must agree; the answer is its own lower bound.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 
@@ -14,7 +15,7 @@ from phaze.errors import InputError, PhazeError
 from phaze.placement import bottleneck_solver, label_solver, stage_kernels
 from phaze.placement.bottleneck_solver import AGREEMENT, Found
 from phaze.placement.layout import Shape
-from phaze.placement.pipeline import Cut, price
+from phaze.placement.pipeline import Cut, fits, price
 from phaze.placement.plan import Plan
 from phaze.placement.prepared_width import Width, prepared
 from phaze.placement.prices import Prices, RingPrices
@@ -48,9 +49,39 @@ def _quick_bound(problem: Problem, width: Width) -> float:
 
 def fastest_plan(problem: Problem, prices: Prices | None = None, below_s: float = inf) -> Plan | None:
     """The plan with the least batch time, or None when nothing fits, or nothing that takes less than ``below_s``."""
+    found = fastest_at(problem, (problem.zero,), prices, below_s)
+    return None if found is None else found[1]
+
+
+def fastest_at(
+    problem: Problem, zeros: Sequence[int], prices: Prices | None = None, below_s: float = inf
+) -> tuple[Problem, Plan] | None:
+    """The fastest plan over some stages of ZeRO, and the problem at its stage; None where there is none below
+    ``below_s``. Of stages at which that plan takes as long the least."""
     priced = RingPrices(problem.cluster) if prices is None else prices
+    best = _fastest_of([replace(problem, zero=zero) for zero in needed_zeros(zeros)], priced, below_s)
+    if best is None:
+        return None
+    chosen = replace(problem, zero=best.zero)
+    plan = plan_of(chosen, best, priced)
+    for zero in sorted(zeros):
+        less = replace(problem, zero=zero)
+        same = price(less, _shape_of(best), cuts_of(best), priced) if zero < best.zero else None
+        if same is not None and same.batch_s <= plan.batch_s and fits(less, same):
+            return less, replace(same, lower_bound_s=same.batch_s)
+    return chosen, plan
+
+
+def needed_zeros(zeros: Sequence[int]) -> tuple[int, ...]:
+    """The stages of ZeRO that may be the fastest: stage 1 needs no more memory than 0, and its step no more time."""
+    return tuple(zero for zero in sorted(zeros) if zero != 0 or 1 not in zeros)
+
+
+def _fastest_of(problems: Sequence[Problem], prices: Prices, below_s: float) -> Found | None:
+    """The best of problems that differ in their stage of ZeRO alone, below ``below_s``."""
+    problem = problems[0]
     given = zip(problem.graphs, problem.extras, strict=True)
-    widths = [width for width in (prepared(problem, *one, priced) for one in given) if width.depth]
+    widths = [width for width in (prepared(problem, *one, prices) for one in given) if width.depth]
     best: Found | None = None
     labelled = tuple(family for family in problem.rules.families if not bottleneck_solver.decides(problem, family))
     for family in problem.rules.families:
@@ -64,26 +95,23 @@ def fastest_plan(problem: Problem, prices: Prices | None = None, below_s: float 
             f"give at most {MOST_REPLICAS:,} microbatches",
         )
     if labelled and sum(len(w.chart.size) ** 2 / 2 for w in widths) <= MANY_STAGES:
-        cases = [case for width in widths for case in cases_of(problem, width, labelled, priced)]
+        cases = [case for own in problems for width in widths for case in cases_of(own, width, labelled, prices)]
         best = label_solver.fastest(cases, best, below_s)
     elif labelled:
         for width in sorted(widths, key=lambda width: _quick_bound(problem, width)):
-            best = label_solver.fastest(cases_of(problem, width, labelled, priced), best, below_s)
-    return None if best is None else plan_of(problem, best, priced)
+            for own in problems:
+                best = label_solver.fastest(cases_of(own, width, labelled, prices), best, below_s)
+    return best
+
+
+def _shape_of(found: Found) -> Shape:
+    family = found.family
+    return Shape(found.width.graph.width, len(found.path), found.data, found.order, family.chunks, family.name)
 
 
 def plan_of(problem: Problem, found: Found, prices: Prices) -> Plan:
     """What was found as a plan, priced anew."""
-    family = found.family
-    shape = Shape(
-        found.width.graph.width,
-        len(found.path),
-        found.data,
-        found.order,
-        family.chunks,
-        family.name,
-    )
-    plan = price(problem, shape, cuts_of(found), prices)
+    plan = price(problem, _shape_of(found), cuts_of(found), prices)
     if abs(plan.batch_s - found.cost_s) > AGREEMENT * found.cost_s:
         raise PhazeError(f"{found.cost_s!r} s were promised and the plan takes {plan.batch_s!r} s")
     return replace(plan, lower_bound_s=plan.batch_s)
