@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import product as product_of
 from typing import Any
 
 import numpy as np
@@ -17,20 +18,24 @@ from phaze.evaluate.ruled_pass import RuledPass, Unit
 from phaze.graph.ir import Call, Edge, Model, OperatorGraph
 from phaze.graph.zoo import load_family
 from phaze.hardware.calibration import IDEAL
+from phaze.hardware.chip import Chip
 from phaze.hardware.figures import making_of
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.hardware.ownership import load_terms
 from phaze.placement.problem import Choice as Recompute
+from phaze.placement.solve import fastest_plan
 from phaze.schedule.rules import ICML24
 from phaze.search.evaluation import Evaluated
 from phaze.search.objective import Kind, Objective, Scale
 from phaze.search.opened import OpenedSpace, load_space
+from phaze.search.problem import problem_of
 from phaze.search.rank_graph import RankGraph, rank_graph
 from phaze.search.rank_graph import graph_of as rank_graph_of
-from phaze.search.reference import value_on
+from phaze.search.rates import chip_rates
+from phaze.search.reference import layers_on, value_on
 from phaze.search.space import Space, SpaceFile, space_from
 from phaze.search.state import State
-from phaze.search.task import Job, ModelTask, Training, networks_of, task_of, with_links
+from phaze.search.task import Job, ModelTask, Training, Way, networks_of, task_of, with_links
 
 MIB, GIB = 2**20, 2**30
 CHOICES: tuple[Recompute, ...] = ("none", "full")
@@ -164,7 +169,8 @@ def core_space(name: str) -> Space:
 
 
 def exact_score(job: Job, scale: Scale, opened: OpenedSpace, chip: int, hbm: int) -> float:
-    """A chip's score by the plain path: every way, no bound, no cache; energy and price by the one-chip formulas."""
+    """A chip's score by the plain path: every way, no bound, no cache; energy and price by the one-chip formulas. Where
+    time alone counts every stage of ZeRO and pipeline family by itself."""
     links = opened.link_bytes_per_s
     tasks, values = networks_of(job.models, job.space, links).tasks_of(chip), []
     value, most = opened.chip(chip, job.hbm_bytes[hbm]), job.space.limits["usd"]
@@ -173,8 +179,25 @@ def exact_score(job: Job, scale: Scale, opened: OpenedSpace, chip: int, hbm: int
         return float("inf")
     if value.hbm.size_bytes != job.hbm_bytes[hbm]:
         return float("inf")
-    values = [value_on(task, value, job.objective) for task in tasks]
+    value_by = value_on if job.objective.needs_energy else _value_of_each
+    values = [value_by(task, value, job.objective) for task in tasks]
     return float(scale.score(np.array(values)))
+
+
+def _value_of_each(task: ModelTask, chip: Chip, objective: Objective) -> float:
+    """The least value of a model on a chip over graphs, recompute choices, stages of ZeRO and families, one by one."""
+    rates, best_s = chip_rates(objective, chip, task.training.devices), float("inf")
+    choices = dict.fromkeys(way.recompute for way in task.ways)
+    for at, graph in enumerate(task.graphs):
+        times = layers_on(task, at, chip, None).exact.times
+        for choice, zero in product_of(choices, task.training.zeros):
+            costs, rate = times.costs(graph), float(times.hbm_bytes_per_s[0])
+            problem = problem_of(task, Way(at, choice, (zero,)), costs, chip.hbm.size_bytes, rate)
+            for family in problem.rules.families:
+                alone = replace(problem, rules=replace(problem.rules, families=(family,)))
+                plan = fastest_plan(alone, task.prices)
+                best_s = best_s if plan is None else min(best_s, plan.batch_s)
+    return float(rates.value(np.asarray(best_s), 0.0))
 
 
 def stopping_after_one(plain: Callable[[State, int, float], Evaluated]) -> Callable[[State, int, float], Evaluated]:

@@ -20,7 +20,8 @@ LLAMA = {
     "hidden": 64, "layers": 3, "heads": 4, "kv_heads": 2, "head_dim": 16, "mlp": 96, "vocabulary": 256,
     "sequence": 32, "tied": False,
 }  # fmt: skip
-MODELS: dict[str, tuple[str, dict[str, Any]]] = {"gpt": ("gpt", GPT), "llama": ("llama", LLAMA)}
+DEEP = {**GPT, "hidden": 32, "layers": 8}
+MODELS: dict[str, tuple[str, dict[str, Any]]] = {"gpt": ("gpt", GPT), "llama": ("llama", LLAMA), "deep": ("gpt", DEEP)}
 
 
 def slow_cluster(devices: int = 16) -> Cluster:
@@ -42,7 +43,8 @@ def cluster_task(
     widths: tuple[int, ...] = (1, 2),
     microbatches: tuple[int, ...] = (1, 2),
     recompute: tuple[Recompute, ...] = ("best",),
-    zero: int = 0,
+    zeros: tuple[int, ...] = (0,),
+    chunks: tuple[int, ...] | None = None,
     devices: int = 16,
     batch: int = 32,
     schedule: ScheduleRule | None = None,
@@ -58,9 +60,8 @@ def cluster_task(
     own = own if schedule is None else replace(own, schedule=schedule)
     machine = Machine(where, own)
     constants = constants_of(None, "calibrated", "training")
-    job = Training(
-        devices, batch, own.optimizer, machine, constants, precision=own.precision, zero=zero, headroom=headroom
-    )
+    choices: dict[str, Any] = {"precision": own.precision, "zeros": zeros, "chunks": chunks, "headroom": headroom}
+    job = Training(devices, batch, own.optimizer, machine, constants, **choices)
     family, sizes = MODELS[model]
     traced = [
         load_family(family, sizes, tensor=width, microbatch=size, sequence_parallel=spread)

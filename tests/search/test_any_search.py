@@ -1,6 +1,8 @@
 """Any search, whatever its settings: its answer is that of exhaustive evaluation, and no layer undercuts its bound."""
 
+from dataclasses import replace
 from functools import cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from phaze.search.bound import CHEAP, DUAL, layer_bounds
 from phaze.search.objective import KINDS, Mean, Objective
 from phaze.search.opened import open_space
 from phaze.search.reference import layers_on
-from phaze.search.task import Job, ModelTask
+from phaze.search.task import Job, ModelTask, on_cluster
 from tests.search.made import GIB, MIB, small_space, traced_task
 from tests.search.made_cluster import cluster_task
 from tests.search.test_run import _check_against_exhaustive
@@ -36,12 +38,13 @@ def _tasks(draw: st.DrawFn) -> tuple[ModelTask, ...]:
     """One or two models of one setting, on levels or on a flat link."""
     if draw(st.booleans()):
         return (traced_task(draw(st.integers(0, 3)), draw(st.sampled_from([(1,), (1, 2)])), (1,)),)
-    names = draw(st.lists(st.sampled_from(["gpt", "llama"]), min_size=1, max_size=2, unique=True))
+    names = draw(st.lists(st.sampled_from(["gpt", "llama", "deep"]), min_size=1, max_size=2, unique=True))
     common: dict[str, Any] = {
         "cluster": draw(st.sampled_from(["slow", "paper-flat", "selene"])),
         "stack": draw(st.sampled_from(["ideal", "megatron-core", "maxtext"])),
         "schedule": draw(st.sampled_from([None, None, "links"])),
-        "zero": draw(st.integers(0, 3)),
+        "zeros": draw(st.sampled_from([(0, 1, 2, 3), (0, 1, 2, 3), (0,), (1,), (2,), (3,)])),
+        "chunks": draw(st.sampled_from([None, None, (1,), (2,)])),
         "recompute": draw(st.sampled_from([("best",), ("none", "full")])),
         "devices": 8,
         "batch": draw(st.sampled_from([8, 30])),
@@ -53,7 +56,18 @@ def _tasks(draw: st.DrawFn) -> tuple[ModelTask, ...]:
     if common["cluster"] == "paper-flat":
         common["stages"] = draw(st.sampled_from(["layers", "icml24"]))
     widths = draw(st.sampled_from([(1,), (2,)]))
-    return tuple(cluster_task(name, widths=widths, microbatches=(1,), **common) for name in names)
+    tasks = (cluster_task(name, widths=widths, microbatches=(1,), **common) for name in names)
+    changed = draw(st.sampled_from([None, {"size": 2}, {"bandwidth_bytes_per_s": 3e8}, {"latency_s": 1e-4}]))
+    return tuple(task if changed is None else _changed(task, changed) for task in tasks)
+
+
+def _changed(task: ModelTask, changed: dict[str, Any]) -> ModelTask:
+    """The task with another innermost level, as an axis or a sweep over levels gives it."""
+    first, *rest = task.training.machine.cluster.levels
+    levels = (replace(first, **changed) if rest or "size" not in changed else first, *rest)
+    return on_cluster(
+        task, replace(task.training.machine.cluster, devices=prod(one.size for one in levels), levels=levels)
+    )
 
 
 @st.composite

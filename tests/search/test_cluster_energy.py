@@ -22,7 +22,7 @@ TABLE = load_technology("paper-22nm").energy
 @pytest.mark.parametrize("stack", ["maxtext", "megatron-2021"])
 @pytest.mark.parametrize("mode", ["none", "selective", "full"])
 def test_a_plan_takes_what_its_parts_take(mode: Mode, stack: str, zero: int) -> None:
-    task = cluster_task("gpt", stack=stack, widths=(2,), microbatches=(1,), zero=zero, batch=6)
+    task = cluster_task("gpt", stack=stack, widths=(2,), microbatches=(1,), zeros=(zero,), batch=6)
     graph, setting, way = task.graphs[0], task.training.setting(CHIP), task.ways[0]
     problem = problem_of(task, way, layer_costs(graph.model, setting), 1e12, 1e12)
     count = len(graph.calls)

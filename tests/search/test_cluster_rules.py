@@ -19,7 +19,7 @@ from phaze.search.journal import read_closed
 from phaze.search.objective import KINDS, Objective
 from phaze.search.opened import open_space
 from phaze.search.papers import Papers
-from phaze.search.problem import problem_of
+from phaze.search.problem import fastest, problem_of
 from phaze.search.rank_graph import GraphTimes
 from phaze.search.shape_bound import cheap_floors, cut_bounds
 from phaze.search.shape_tables import tables_of
@@ -32,13 +32,14 @@ STACKS = ("ideal", "megatron-2021", "megatron-core", "maxtext", "torchtitan")
 CLUSTERS = ("slow", "paper-flat", "selene", "tpu-v4-pod")
 DRAWN_TASKS = st.builds(
     cluster_task,
-    st.sampled_from(["gpt", "llama"]),
+    st.sampled_from(["gpt", "llama", "deep"]),
     st.sampled_from(CLUSTERS),
     st.sampled_from(STACKS),
     widths=st.sampled_from([(1,), (2,), (1, 2)]),
     microbatches=st.sampled_from([(1,), (2,)]),
     recompute=st.sampled_from([("best",), ("none", "full")]),
-    zero=st.integers(0, 3),
+    zeros=st.sampled_from([(0,), (1,), (2,), (3,), (0, 1, 2, 3), (0, 1, 2, 3)]),
+    chunks=st.sampled_from([None, None, (1,), (2,)]),
     devices=st.sampled_from([3, 8, 16]),
     batch=st.sampled_from([4, 16, 30]),
     synchronisation=st.sampled_from(["share", "layers"]),
@@ -62,13 +63,16 @@ def _check_bounds(task: ModelTask, hbm_bytes: int, seed: int) -> None:
         for chip in range(4):
             rate = float(times.hbm_bytes_per_s[chip])
             problem = problem_of(task, way, times.costs(graph, chip), hbm_bytes, rate)
-            plan = fastest_plan(problem, task.prices)
-            if plan is None:
+            alone = [fastest_plan(replace(problem, zero=zero), task.prices) for zero in way.zeros]
+            best_s = min((plan.batch_s for plan in alone if plan is not None), default=None)
+            if best_s is None:
                 assert np.isinf(cheap[chip]) and np.isinf(cut[chip])
                 continue
-            assert cheap[chip] <= plan.batch_s
-            assert cut[chip] <= plan.batch_s
-            assert fastest_plan(problem, task.prices, plan.batch_s * (1 - 1e-9)) is None
+            assert cheap[chip] <= best_s
+            assert cut[chip] <= best_s
+            assert fastest(way, problem, task.prices, best_s * (1 - 1e-9)) is None
+            found = fastest(way, problem, task.prices)
+            assert found is not None and found[1].batch_s == pytest.approx(best_s, rel=1e-9)
 
 
 MEMORIES = st.sampled_from([MIB // 4, MIB, 2 * MIB, 64 * MIB])

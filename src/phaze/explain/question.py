@@ -73,8 +73,8 @@ def _plans(state: State, best: Best) -> tuple[str, ...]:
         if plan is None:
             raise AssertionError(f"{task.name}: the answer's plan does not fit")
         graph = task.graphs[way.graph]
-        named = {"tensor": graph.width, "microbatch": graph.microbatch, "recompute": way.recompute}
-        found.append(plan_words(named | way_names(task, way), document_of(plan.plan), task.training.zero))
+        named = {"tensor": graph.width, "microbatch": graph.microbatch, "recompute": way.recompute, "zero": plan.zero}
+        found.append(plan_words(named | way_names(task, way), document_of(plan.plan)))
     return tuple(found)
 
 
@@ -94,10 +94,7 @@ def question_of(folder: str) -> Question:
     require_of_job(said, job, opened, folder)
     chip = opened.chip(number, int(said["chip"]["hbm_bytes"]))
     scale = scale_for(job)
-    plans = tuple(
-        plan_words(model, model["plan"], task.training.zero)
-        for model, task in zip(said["models"], job.models, strict=True)
-    )
+    plans = tuple(plan_words(model, model["plan"]) for model in said["models"])
     return Question(job, scale, opened, number, chip, score_on(job, scale, chip), plans)
 
 

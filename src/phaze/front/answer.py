@@ -17,7 +17,6 @@ from phaze.front.measures import Listed, Measures, batch_of, listed_from, measur
 from phaze.front.metrics import METRICS, Asked, Metric, known_values
 from phaze.front.state import FrontState
 from phaze.hardware.cluster import cluster_document
-from phaze.placement.plan import Plan
 from phaze.search.answer import Best, lean
 from phaze.search.evaluation import Evaluated, Ran
 from phaze.search.journal import Closed
@@ -28,7 +27,7 @@ from phaze.search.setting import setting_document
 from phaze.search.shortage import nothing_found
 from phaze.search.state import TIE
 from phaze.search.task import Job, ModelTask, Way
-from phaze.search.ways import plan_found, way_names
+from phaze.search.ways import WayPlan, plan_found, way_names
 
 SCHEMA = "phaze.front/1"
 # What is stated was found by this program or read from a journal; only the latter can differ.
@@ -98,19 +97,21 @@ class Stated:
     values: Floats
 
 
-def model_table(task: ModelTask, way: Way, plan: Plan, dynamic_j: float, static_w: float) -> dict[str, Any]:
+def model_table(task: ModelTask, way: Way, found: WayPlan, static_w: float) -> dict[str, Any]:
     """How a model runs: its way, its split, its batch and its energy."""
-    training, graph = task.training, task.graphs[way.graph]
+    training, graph, plan = task.training, task.graphs[way.graph], found.plan
     return {
         "name": task.name,
         "throughput_per_s": training.batch / plan.batch_s,
         "batch_s": plan.batch_s,
-        "energy_j": dynamic_j + training.devices * static_w * plan.batch_s,
+        "energy_j": found.dynamic_j + training.devices * static_w * plan.batch_s,
         "pipeline": len(plan.stages),
         "data": plan.data,
         "tensor": graph.width,
         "microbatch": graph.microbatch,
         "recompute": way.recompute,
+        "zero": found.zero,
+        "chunks": plan.chunks,
         "attention": graph.attention,
         **way_names(task, way),
     }
@@ -126,7 +127,7 @@ def _stated(state: FrontState, design: Design, measures: Measures) -> Stated:
             raise InputError(task.name, "the plan that the journal has of a design is not found again", CHANGED)
         joules.append(planned.dynamic_j)
         seconds.append(planned.plan.batch_s)
-        found.append(model_table(task, task.ways[ran.way], planned.plan, joules[-1], static_w))
+        found.append(model_table(task, task.ways[ran.way], planned, static_w))
     values = measures.values(design.chip, design.hbm, seconds, joules)
     if not np.allclose(values, design.values, rtol=TIE, atol=0.0):
         raise InputError(state.job.name, "the metrics that the journal has of a design are not found again", CHANGED)

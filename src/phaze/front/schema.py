@@ -30,6 +30,8 @@ class PointModel(Document):
     tensor: Count
     microbatch: Count
     recompute: Literal["none", "full", "best"]
+    zero: Annotated[int, Field(ge=0, le=3)]
+    chunks: Count
     attention: Text
     sequence_parallel: bool | None = None
 

@@ -7,6 +7,7 @@ from rich.console import Console
 
 from phaze.report.answer_words import front_facts, front_warning
 from phaze.report.terminal import facts, paragraph, table
+from phaze.search.plan_words import split_words
 from phaze.units import show
 
 MOST_ROWS = 24
@@ -22,8 +23,7 @@ def chosen(count: int, most: int = MOST_ROWS) -> list[int]:
 def _split(point: Mapping[str, Any]) -> str:
     if len(point["models"]) > 1:
         return f"{len(point['models'])} models"
-    model = point["models"][0]
-    return f"{model['pipeline']} x {model['data']} x {model['tensor']}"
+    return split_words(point["models"][0])
 
 
 def show_front(console: Console, said: Mapping[str, Any], folder: str, work: str = "") -> None:

@@ -68,7 +68,7 @@ def _design(front: PlainFront, measures: Measures, point: Mapping[str, Any]) -> 
         leaner.append(less is not None and _alike(less, plan))
         seconds.append(plan.plan.batch_s)
         joules.append(plan.dynamic_j)
-        tables.append(model_table(own.task, way, plan.plan, plan.dynamic_j, static_w))
+        tables.append(model_table(own.task, way, plan, static_w))
     if all(leaner):
         return f"chip.hbm_bytes: {job.hbm_bytes[hbm - 1]} are enough"
     values, single = measures.values(number, hbm, seconds, joules), front.values(number, hbm, seconds, joules)

@@ -58,6 +58,16 @@ def boundary_levels(cluster: Cluster, shape: Shape) -> Ints:
     return np.asarray(found.max(axis=0), np.int64)
 
 
+def boundary_levels_of(cluster: Cluster, shape: Shape) -> Ints:
+    """The same for every number of replicas up to those of the shape, [replicas, boundaries]."""
+    tensor, boundary, many = shape.tensor, np.arange(shape.stages - 1), np.arange(1, shape.data + 1)[:, None]
+    if shape.order == "data":
+        begin = boundary * many * tensor
+        return _levels(begin, begin + 2 * many * tensor - 1, group_sizes(cluster))
+    begin = ((many - 1) * shape.stages + boundary) * tensor
+    return np.maximum.accumulate(_levels(begin, begin + 2 * tensor - 1, group_sizes(cluster)), axis=0)
+
+
 def outermost_level(cluster: Cluster, shape: Shape) -> int:
     """The outermost level that the pipeline crosses; the innermost if it crosses none."""
     return int(boundary_levels(cluster, shape).max(initial=0))

@@ -20,7 +20,7 @@ from phaze.placement.plan import Plan
 from phaze.placement.prepared_width import Width, prepared
 from phaze.placement.prices import Prices, RingPrices
 from phaze.placement.problem import Problem
-from phaze.placement.rules import MODES
+from phaze.placement.rules import MODES, Family
 from phaze.placement.shapes import cases_of
 
 # With more stages than this in all widths they are searched one after another, so that one at a time is in memory.
@@ -83,10 +83,14 @@ def _fastest_of(problems: Sequence[Problem], prices: Prices, below_s: float) -> 
     given = zip(problem.graphs, problem.extras, strict=True)
     widths = [width for width in (prepared(problem, *one, prices) for one in given) if width.depth]
     best: Found | None = None
-    labelled = tuple(family for family in problem.rules.families if not bottleneck_solver.decides(problem, family))
-    for family in problem.rules.families:
-        if widths and family not in labelled:
-            best = bottleneck_solver.fastest(problem, widths, family, below_s if best is None else best.cost_s) or best
+    labelled = dict[int, tuple[Family, ...]]()
+    for own in problems:
+        for family in own.rules.families:
+            if not bottleneck_solver.decides(own, family):
+                labelled[own.zero] = (*labelled.get(own.zero, ()), family)
+            elif widths:
+                bar_s = below_s if best is None else best.cost_s
+                best = bottleneck_solver.fastest(own, widths, family, bar_s) or best
     replicas = min(problem.microbatches, problem.devices // problem.graphs[0].width)
     if labelled and replicas > MOST_REPLICAS:
         raise InputError(
@@ -94,13 +98,14 @@ def _fastest_of(problems: Sequence[Problem], prices: Prices, below_s: float) -> 
             f"{replicas:,} replicas of the model are possible",
             f"give at most {MOST_REPLICAS:,} microbatches",
         )
+    open_ = [own for own in problems if own.zero in labelled]
     if labelled and sum(len(w.chart.size) ** 2 / 2 for w in widths) <= MANY_STAGES:
-        cases = [case for own in problems for width in widths for case in cases_of(own, width, labelled, prices)]
+        cases = [case for own in open_ for width in widths for case in cases_of(own, width, labelled[own.zero], prices)]
         best = label_solver.fastest(cases, best, below_s)
     elif labelled:
         for width in sorted(widths, key=lambda width: _quick_bound(problem, width)):
-            for own in problems:
-                best = label_solver.fastest(cases_of(own, width, labelled, prices), best, below_s)
+            for own in open_:
+                best = label_solver.fastest(cases_of(own, width, labelled[own.zero], prices), best, below_s)
     return best
 
 

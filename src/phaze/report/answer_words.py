@@ -25,7 +25,8 @@ def job_words(result: Mapping[str, Any]) -> str:
     attention = " and ".join(sorted({model["attention"] for model in result["models"]}))
     words = [f"optimizer {setting['optimizer']}", f"attention {attention}"]
     if "stack" in setting:
-        words.append(f"stack {setting['stack']}, {setting['precision']}, ZeRO {setting['zero']}")
+        stages = sorted({model["zero"] for model in result["models"]})
+        words.append(f"stack {setting['stack']}, {setting['precision']}, ZeRO {' and '.join(map(str, stages))}")
     return ", ".join(words)
 
 
@@ -89,7 +90,8 @@ def front_facts(front: Mapping[str, Any]) -> list[tuple[str, str]]:
         values = [point["plausibility"][key]["value"] / scale for point in points]
         low, high = f"{min(values):.2f}", f"{max(values):.2f}"
         said.append(f"{low if low == high else f'{low} to {high}'} {unit}")
-    one = {**front, "models": points[0]["models"], "plausibility": points[0]["plausibility"]}
+    models = [model for point in points for model in point["models"]]
+    one = {**front, "models": models, "plausibility": points[0]["plausibility"]}
     return [
         ("density", f"{' and '.join(said)} a mm2"),
         ("densest shipped", shipped_words(one)),

@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from phaze.report.terminal import paragraph, table
+from phaze.search.plan_words import split_words
 from phaze.units import show
 
 BASES: Mapping[str, str] = MappingProxyType(
@@ -55,7 +56,7 @@ def show_comparison(console: Console, document: Mapping[str, Any]) -> None:
             row["placement"],
             "nothing fits" if row["throughput_per_s"] is None else f"{row['throughput_per_s']:,.4g}",
             "" if row["ratio"] is None else f"{row['ratio']:.2f} x",
-            "" if row["pipeline"] is None else f"{row['pipeline']} x {row['data']} x {row['tensor']}",
+            "" if row["pipeline"] is None else split_words(row),
         )
         for row in rows
     ]

@@ -11,6 +11,7 @@ from typing import Any
 
 from phaze.report.answer_words import front_facts, front_warning
 from phaze.report.page.frame import facts, framed, section, table
+from phaze.search.plan_words import split_words
 from phaze.units import show
 
 WIDTH, HEIGHT = 960, 460
@@ -123,8 +124,7 @@ def _rows(document: Mapping[str, Any]) -> str:
     for point in document["points"]:
         chip = point["chip"]
         plans = "; ".join(
-            f"{model['name']}: {model['pipeline']} x {model['data']} x {model['tensor']}, microbatch "
-            f"{model['microbatch']}, recompute {model['recompute']}"
+            f"{model['name']}: {split_words(model)}, microbatch {model['microbatch']}, recompute {model['recompute']}"
             for model in point["models"]
         )
         numbers = [_number(point["metrics"][name]) for name in document["of"]]

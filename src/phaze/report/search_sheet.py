@@ -40,7 +40,8 @@ def _again(model: Mapping[str, Any]) -> str:
 def _stages(plan: Mapping[str, Any]) -> str:
     sizes = [len(stage["layers"]) for stage in plan["stages"]]
     shown = " ".join(map(str, sizes[:12])) + (" ..." if len(sizes) > 12 else "")
-    return f"{plan['pipeline']} stages ({shown}), {plan['data']} replicas, tensor width {plan['tensor']}"
+    chunks = f" of {plan['chunks']} chunks" if plan.get("chunks", 1) > 1 else ""
+    return f"{plan['pipeline']} stages{chunks} ({shown}), {plan['data']} replicas, tensor width {plan['tensor']}"
 
 
 def _fullest(plan: Mapping[str, Any], hbm_bytes: float) -> str:

@@ -85,7 +85,7 @@ def batch_bounds(
     """
     deadline.check()
     problem = task.shelf.take(("pattern", way, hbm_bytes), lambda: pattern_of(task, way, hbm_bytes))
-    if not decides(problem, problem.rules.families[0]):
+    if not all(decides(problem, family) for family in problem.rules.families):
         tables = task.shelf.take(("tables", way, hbm_bytes), lambda: tables_of(task, way, hbm_bytes))
         return shape_bounds(tables, times, way.recompute, cut_s, finer, deadline)
     graph, training = task.graphs[way.graph], task.training

@@ -11,7 +11,6 @@ from typing import Any
 
 from phaze.evaluate.baselines import Split, experts_plan, rule_of_thumb, usual_width
 from phaze.hardware.chip import Chip
-from phaze.placement.solve import fastest_plan
 from phaze.search.candidates import Candidate
 from phaze.search.objective import UNITS, Objective
 from phaze.search.reference import Choose, Offer, best_offer, energy_table, layers_on
@@ -40,23 +39,26 @@ class Row:
     tensor: int | None
     microbatch: int | None
     recompute: str | None
+    zero: int | None
+    chunks: int | None
     link_bytes_per_s: float
     basis: str
     constants_of: str
     band: float
 
 
-def _choose(task: ModelTask, way: Way, kind: str, split: Split | None) -> Choose | None:
-    """How a kind of placement places a configuration; None where it does not use its width."""
+def _choose(task: ModelTask, way: Way, kind: str, split: Split | None) -> Choose | bool:
+    """How a kind of placement places a configuration, if not by the fastest plan; False where it does not use its
+    width."""
     model = task.graphs[way.graph].model
     if kind == "searched":
-        return fastest_plan
+        return True
     if kind == "experts" and split is not None:
-        return lambda problem, prices, below_s: experts_plan(problem, model, split, prices)
+        return lambda problem, prices: experts_plan(problem, model, split, prices)
     usual = usual_width((graph.width for graph in task.graphs), task.training.machine.cluster)
     if kind == "rule of thumb" and model.tensor == usual:
-        return lambda problem, prices, below_s: rule_of_thumb(problem, model, prices)
-    return None
+        return lambda problem, prices: rule_of_thumb(problem, model, prices)
+    return False
 
 
 def best_offers(
@@ -76,14 +78,14 @@ def _row(task: ModelTask, candidate: Candidate, kind: str, offer: Offer | None, 
     link = task.training.link_bytes_per_s
     basis = (link, trust.basis, candidate.constants_of, trust.band)
     if offer is None:
-        return Row(task.name, chip.name, kind, *(None,) * 8, *basis)
+        return Row(task.name, chip.name, kind, *(None,) * 10, *basis)
     rate, plan = task.training.batch / offer.plan.batch_s, offer.plan
     recompute: str = offer.way.recompute
     if recompute == "best":
         recompute = ", ".join(sorted({stage.recompute for stage in plan.stages}))
     split = (len(plan.stages), plan.data, plan.tensor, task.graphs[offer.way.graph].microbatch)
     ratio = None if base is None else rate / base
-    return Row(task.name, chip.name, kind, rate, ratio, offer.value, *split, recompute, *basis)
+    return Row(task.name, chip.name, kind, rate, ratio, offer.value, *split, recompute, offer.zero, plan.chunks, *basis)
 
 
 def compare(job: Job, candidates: Sequence[Candidate], experts: Mapping[str, Split]) -> list[Row]:

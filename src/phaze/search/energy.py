@@ -7,6 +7,7 @@ parameters, j joules a byte of a link and h of HBM:
     layers      M sum over X of a(X) ( J of both passes of its layers, and of what its mode recomputes )
                 collectives count the bytes that they send, a backward pass the adding of its gradients
     transfers   M sum over boundaries of 2 c (1 if the stack scatters and gathers, else t) j        c bytes carried
+                with v chunks v times that, and v - 1 times the most bytes between two blocks, last stage to first
                 where edges arrive inside stages: M sum over edges between stages of 2 |e| a(stage it enters) j
     synchronisation   sum over X of a(X) 2 (d - 1) w j; under ZeRO 2 half of it, under ZeRO 3 none; on a flat link
                 twice as much, as published
@@ -34,6 +35,7 @@ from phaze.evaluate.ruled_pass import RuledPass
 from phaze.hardware.calibration import Constants
 from phaze.hardware.silicon.design import EnergyModel
 from phaze.placement.plan import Plan
+from phaze.placement.prepared_width import around_bytes
 from phaze.placement.problem import Extra, Problem
 from phaze.schedule.problem import Schedule
 from phaze.search.rank_graph import CHUNK, RankGraph
@@ -186,13 +188,14 @@ def _stage_parameters(problem: Problem, plan: Plan) -> list[float]:
 
 def _sent_bytes(problem: Problem, plan: Plan, weights: Sequence[float], stage_of: dict[int, int]) -> float:
     """Bytes that all devices send in a batch beside the collectives of layers."""
-    graph, _ = problem.graph(plan.tensor)
+    graph, extras = problem.graph(plan.tensor)
     ends = [(stage_of[graph.layers[e.tail].id], stage_of[graph.layers[e.head].id], e.size_bytes) for e in graph.edges]
     if problem.rules.stage == "icml24":
         carried = sum(size * plan.stages[head].devices for tail, head, size in ends if tail != head)
     else:
         lanes = 1 if problem.scatter_gather else plan.tensor
-        carried = sum(size * (head - tail) * lanes for tail, head, size in ends)
+        carried = plan.chunks * sum(size * (head - tail) * lanes for tail, head, size in ends)
+        carried += (plan.chunks - 1) * around_bytes(graph, extras) * lanes
     share = {2: 1.0, 3: 0.0}.get(problem.zero, 2.0 if problem.rules.flat_link_bytes_per_s is None else 4.0)
     reduced = share * sum(stage.devices * own for stage, own in zip(plan.stages, weights, strict=True))
     once = sum(layer.parameter_bytes for layer in graph.layers)

@@ -24,14 +24,13 @@ from phaze.hardware.calibration import Constants
 from phaze.hardware.silicon.design import EnergyModel
 from phaze.placement.plan import Plan
 from phaze.placement.problem import Problem
-from phaze.placement.solve import fastest_plan
 from phaze.schedule.list_schedule import QUICK
 from phaze.schedule.problem import ROUNDING
 from phaze.schedule.solve import Limits, Scheduler
 from phaze.search.deadline import OutOfTime
 from phaze.search.energy import LayerJoules, layer_joules, plan_joules, spread_of
 from phaze.search.objective import Rates, Scale
-from phaze.search.problem import problem_of
+from phaze.search.problem import fastest, problem_of
 from phaze.search.rank_graph import GraphTimes, RankGraph, graph_times
 from phaze.search.task import Job, ModelTask
 
@@ -226,12 +225,12 @@ class Opened:
         costs, rate = times.costs(task.graphs[chosen.graph]), float(times.hbm_bytes_per_s[0])
         return problem_of(task, chosen, costs, self.job.hbm_bytes[hbm], rate)
 
-    def plan(self, model: int, way: int, hbm: int, below_s: float = float("inf")) -> tuple[Problem, Plan | None]:
-        """The fastest plan of a configuration that takes less than ``below_s``, and its problem."""
-        task = self.tasks[model]
-        problem = self.problem(model, way, hbm, self.exact(model, task.ways[way].graph).times)
+    def plan(self, model: int, way: int, hbm: int, below_s: float = float("inf")) -> tuple[Problem, Plan] | None:
+        """The fastest plan of a configuration that takes less than ``below_s``, and its problem at its ZeRO stage."""
+        task, chosen = self.tasks[model], self.tasks[model].ways[way]
+        problem = self.problem(model, way, hbm, self.exact(model, chosen.graph).times)
         self.known.placements += 1
-        return problem, fastest_plan(problem, task.prices, below_s)
+        return fastest(chosen, problem, task.prices, below_s)
 
     def price(self, model: int, way: int, hbm: int, below_s: float = float("inf")) -> Priced:
         """A batch of a configuration with that memory, or that no plan takes less than ``below_s``.
@@ -241,16 +240,16 @@ class Opened:
         task = self.tasks[model]
         layers = self.exact(model, task.ways[way].graph)
         limit = below_s if self.energy is None else float("inf")
-        problem, plan = self.plan(model, way, hbm, limit)
-        lower_s = limit if plan is None else plan.batch_s
+        found = self.plan(model, way, hbm, limit)
+        lower_s = limit if found is None else found[1].batch_s
         if layers.proved is not layers.times:
             # Some schedule is not proved: no plan with the bounds of all schedules is faster than this.
-            proved = fastest_plan(self.problem(model, way, hbm, layers.proved), task.prices, limit)
-            lower_s = limit if proved is None else proved.batch_s
-        if plan is None:
+            proved = fastest(task.ways[way], self.problem(model, way, hbm, layers.proved), task.prices, limit)
+            lower_s = limit if proved is None else proved[1].batch_s
+        if found is None:
             return replace(NOTHING, lower_s=lower_s)
-        joules = 0.0 if self.energy is None else self.plan_joules(model, way, problem, plan, self.energy)
-        return Priced(plan.batch_s, joules, lower_s)
+        joules = 0.0 if self.energy is None else self.plan_joules(model, way, *found, self.energy)
+        return Priced(found[1].batch_s, joules, lower_s)
 
     def plan_joules(self, model: int, way: int, problem: Problem, plan: Plan, energy: EnergyModel) -> float:
         """Joules of a batch beyond static power."""

@@ -16,13 +16,21 @@ def recompute_words(plan: Mapping[str, Any], choice: str) -> str:
     return " and ".join(parts)
 
 
-def plan_words(model: Mapping[str, Any], plan: Mapping[str, Any], zero: int) -> str:
-    """A plan in words: pipeline x data x tensor, and how it is run; ``model`` names the way, as in a result."""
+def split_words(row: Mapping[str, Any]) -> str:
+    """Pipeline x data x tensor of a row that names them, and the chunks and the stage of ZeRO where there are any."""
+    words = [f"{row['pipeline']} x {row['data']} x {row['tensor']}"]
+    words += [f"{row['chunks']} chunks"] if row["chunks"] > 1 else []
+    return ", ".join(words + ([f"ZeRO {row['zero']}"] if row["zero"] else []))
+
+
+def plan_words(model: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
+    """A plan in words: pipeline x data x tensor, and how it is run; ``model`` names the way and the stage of ZeRO, as
+    in a result."""
     words = [f"{plan['pipeline']} x {plan['data']} x {model['tensor']}", f"microbatch {model['microbatch']}"]
     words.append(f"recompute {recompute_words(plan, model['recompute'])}")
     words += ["sequence parallel"] if model.get("sequence_parallel") else []
     words += [f"{plan['chunks']} chunks a stage"] if plan.get("chunks", 1) > 1 else []
-    words += [f"ZeRO {zero}"] if zero else []
+    words += [f"ZeRO {model['zero']}"] if model["zero"] else []
     if plan.get("order") and plan["pipeline"] > 1 and plan["data"] > 1:
         words.append("stages of a replica side by side" if plan["order"] == "pipeline" else "replicas side by side")
     return ", ".join(words)

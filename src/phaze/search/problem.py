@@ -1,12 +1,20 @@
-"""The placement problem of a configuration of a search, built as :mod:`phaze.evaluate.flow` builds every problem."""
+"""The placement problem of a configuration of a search, built as :mod:`phaze.evaluate.flow` builds every problem.
+
+Its pipeline families are all that the blocks and the study allow. It stands at the first stage of ZeRO of the
+configuration; :func:`fastest` looks at all of them.
+"""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from phaze.evaluate.flow import PlacementJob, placed_layers, placement_problem
 from phaze.evaluate.layers import LayerCost
 from phaze.placement.bottleneck_solver import decides
+from phaze.placement.plan import Plan
+from phaze.placement.prices import Prices
 from phaze.placement.problem import Problem
-from phaze.placement.rules import ONE_F_ONE_B
+from phaze.placement.shortage import something_fits
+from phaze.placement.solve import fastest_at
 from phaze.search.rank_graph import RankGraph
 from phaze.search.task import Job, ModelTask, Way
 
@@ -22,12 +30,13 @@ def problem_of(
         training.batch,
         training.precision,
         training.optimizer,
-        training.zero,
+        way.zeros[0],
         way.recompute,
+        training.chunks,
         headroom=training.headroom,
     )
     placed = placed_layers(graph.model, costs)
-    return placement_problem(job, graph.microbatch, [placed], hbm_bytes, hbm_bytes_per_s, (ONE_F_ONE_B,))
+    return placement_problem(job, graph.microbatch, [placed], hbm_bytes, hbm_bytes_per_s)
 
 
 def unit_costs(graph: RankGraph) -> tuple[LayerCost, ...]:
@@ -36,11 +45,24 @@ def unit_costs(graph: RankGraph) -> tuple[LayerCost, ...]:
 
 
 def pattern_of(task: ModelTask, way: Way, hbm_bytes: float) -> Problem:
-    """The problem of a configuration on no chip."""
-    return problem_of(task, way, unit_costs(task.graphs[way.graph]), hbm_bytes, 1.0)
+    """The problem of a configuration on no chip, at the last of its stages of ZeRO: it needs the least memory, and of a
+    group that is searched together no other is faster."""
+    found = problem_of(task, way, unit_costs(task.graphs[way.graph]), hbm_bytes, 1.0)
+    return replace(found, zero=max(way.zeros))
 
 
 def table_decides(job: Job) -> bool:
     """Whether the pace and the first stage alone decide every plan of a job, so that the bottleneck table does."""
     problems = (pattern_of(task, way, job.hbm_bytes[-1]) for task in job.models for way in task.ways)
     return all(decides(problem, family) for problem in problems for family in problem.rules.families)
+
+
+def fastest(way: Way, problem: Problem, prices: Prices, below_s: float = float("inf")) -> tuple[Problem, Plan] | None:
+    """The fastest plan of a configuration over pipeline families and stages of ZeRO, below ``below_s``, and the problem
+    at its stage."""
+    return fastest_at(problem, way.zeros, prices, below_s)
+
+
+def has_plan(task: ModelTask, way: Way, hbm_bytes: float) -> bool:
+    """Whether a configuration fits into a memory, whatever its layers take."""
+    return something_fits(pattern_of(task, way, hbm_bytes))

@@ -4,7 +4,7 @@ What a search found is checked against it, a baseline chip is priced by it, and 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,17 +20,16 @@ from phaze.placement.check import objections
 from phaze.placement.plan import Plan
 from phaze.placement.problem import Problem
 from phaze.placement.shortage import Shortage, shortage_of
-from phaze.placement.solve import fastest_plan
 from phaze.schedule.solve import Scheduler
 from phaze.search.energy import COMPONENTS, LayerJoules, layer_joules, plan_joules
 from phaze.search.evaluation import BARELY, ExactLayers, Known, exact_layers
 from phaze.search.objective import Objective, Rates
-from phaze.search.problem import pattern_of, problem_of
+from phaze.search.problem import fastest, has_plan, pattern_of, problem_of
 from phaze.search.rates import chip_rates
 from phaze.search.task import ModelTask, Way
 
 Floats = NDArray[np.float64]
-Choose = Callable[[Problem, LevelPrices, float], Plan | None]
+Choose = Callable[[Problem, LevelPrices], Plan | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,8 @@ class ReferenceLayers:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """One configuration of a model on a chip: the problem, the plan, and joules of a batch by component."""
+    """One configuration of a model on a chip: the problem at the plan's stage of ZeRO, the plan, and joules of a batch
+    by component."""
 
     problem: Problem
     plan: Plan | None
@@ -99,18 +99,28 @@ def placed_on(
     hbm_bytes: float,
     table: EnergyModel | None,
     below_s: float = np.inf,
-    choose: Choose = fastest_plan,
+    choose: Choose | None = None,
 ) -> Placed:
-    """The plan that is chosen for one configuration, the fastest if nothing else is said; without one where nothing
-    fits or nothing takes less than ``below_s``."""
+    """The plan that is chosen for one configuration at each stage of ZeRO, the fastest of any kind if nothing else is
+    said; without one where nothing fits or nothing takes less than ``below_s``."""
     times = layers.exact.times
     costs, rate = times.costs(task.graphs[way.graph]), float(times.hbm_bytes_per_s[0])
     problem = problem_of(task, way, costs, hbm_bytes, rate)
-    plan = choose(problem, prices_of(task), below_s)
+    found = fastest(way, problem, prices_of(task), below_s) if choose is None else _chosen(task, way, problem, choose)
     joules = np.zeros(len(COMPONENTS))
-    if plan is not None and table is not None:
-        joules = plan_joules(task, way, problem, plan, layers.joules, table)
-    return Placed(problem, plan, joules)
+    if found is None:
+        return Placed(problem, None, joules)
+    if table is not None:
+        joules = plan_joules(task, way, *found, layers.joules, table)
+    return Placed(*found, joules)
+
+
+def _chosen(task: ModelTask, way: Way, problem: Problem, choose: Choose) -> tuple[Problem, Plan] | None:
+    """The fastest of the plans that are chosen at each stage of ZeRO, of equals at the least."""
+    at_zeros = [replace(problem, zero=zero) for zero in way.zeros]
+    plans = [(own, choose(own, prices_of(task))) for own in at_zeros]
+    found = [(own, plan) for own, plan in plans if plan is not None]
+    return min(found, key=lambda one: one[1].batch_s, default=None)
 
 
 def value_of(
@@ -145,10 +155,11 @@ def value_on(task: ModelTask, chip: Chip, objective: Objective) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A plan of a model on a chip, the way that it runs, and its value under the objective."""
+    """A plan of a model on a chip, the way that it runs, its stage of ZeRO, and its value under the objective."""
 
     way: Way
     plan: Plan
+    zero: int
     value: float
 
 
@@ -157,30 +168,32 @@ def best_offer(
     chip: Chip,
     objective: Objective,
     layers: Sequence[ReferenceLayers],
-    choice: Callable[[Way], Choose | None],
+    choice: Callable[[Way], Choose | bool],
 ) -> Offer | None:
-    """The plan of a model with the least value on a chip with its own memory; ``choice`` says how a configuration is
-    placed, if at all."""
+    """The plan of a model with the least value on a chip with its own memory; ``choice`` says whether a configuration
+    is placed, and how if not by the fastest plan."""
     rates = chip_rates(objective, chip, task.training.devices)
     table, found = energy_table(chip) if objective.needs_energy else None, list[Offer]()
     for way in task.ways:
-        choose = choice(way)
-        if choose is not None:
+        chosen = choice(way)
+        if chosen is not False:
+            choose = None if chosen is True else chosen
             placed = placed_on(task, way, layers[way.graph], chip.hbm.size_bytes, table, choose=choose)
             if placed.plan is not None:
                 value = float(rates.value(np.asarray(placed.batch_s), placed.dynamic_j))
-                found.append(Offer(way, placed.plan, value))
+                found.append(Offer(way, placed.plan, placed.problem.zero, value))
     return min(found, key=lambda offer: offer.value, default=None)
 
 
 def plan_objections(
-    task: ModelTask, way: Way, chip: Chip, plan: Mapping[str, object], scheduler: Scheduler = "exact"
+    task: ModelTask, way: Way, chip: Chip, plan: Mapping[str, object], zero: int, scheduler: Scheduler = "exact"
 ) -> list[str]:
-    """What the placement's checker finds wrong with a plan that a result states."""
+    """What the placement's checker finds wrong with a plan that a result states, at its stage of ZeRO."""
     layers = layers_on(task, way.graph, chip, None, scheduler=scheduler)
     times, prices = layers.exact.times, prices_of(task)
     costs, rate = times.costs(task.graphs[way.graph]), float(times.hbm_bytes_per_s[0])
-    return objections(problem_of(task, way, costs, chip.hbm.size_bytes, rate), plan, prices)
+    problem = problem_of(task, way, costs, chip.hbm.size_bytes, rate)
+    return objections(replace(problem, zero=zero), plan, prices)
 
 
 def way_of(task: ModelTask, said: Mapping[str, object]) -> Way | None:
@@ -188,7 +201,7 @@ def way_of(task: ModelTask, said: Mapping[str, object]) -> Way | None:
     wanted = (said["microbatch"], said["tensor"], said["recompute"])
     for way in task.ways:
         graph = task.graphs[way.graph]
-        if (graph.microbatch, graph.width, way.recompute) != wanted:
+        if (graph.microbatch, graph.width, way.recompute) != wanted or said["zero"] not in way.zeros:
             continue
         spread, attention = graph.model.sequence_parallel, graph.attention
         if spread == said.get("sequence_parallel", spread) and attention == said.get("attention", attention):
@@ -200,10 +213,9 @@ def least_shortage(task: ModelTask, hbm_bytes: float) -> tuple[float, Shortage] 
     """What the most frugal configuration of a model lacks in a memory; None if one fits."""
     found: list[tuple[float, Shortage]] = []
     for way in task.ways:
-        problem = pattern_of(task, way, hbm_bytes)
-        if fastest_plan(problem, prices_of(task)) is not None:
+        if has_plan(task, way, hbm_bytes):
             return None
-        shortage = shortage_of(problem, prices_of(task))
+        shortage = shortage_of(pattern_of(task, way, hbm_bytes), prices_of(task))
         stage = shortage.tightest
         found.append((float("inf") if stage is None else stage.memory.total_bytes, shortage))
     return min(found, key=lambda one: one[0])

@@ -152,6 +152,7 @@ def model_document(
         "sequence_parallel": graph.model.sequence_parallel,
         "attention": graph.attention,
         "recompute": way.recompute,
+        "zero": found.problem.zero,
         "batch_s": found.batch_s,
         "throughput_per_s": training.batch / found.batch_s,
         "energy_j": energy_j,

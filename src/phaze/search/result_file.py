@@ -43,6 +43,7 @@ class ModelTable(FiguresTable):
     tensor: Count
     attention: str
     recompute: str
+    zero: Annotated[int, Field(ge=0, le=3)]
     batch_s: Positive
     throughput_per_s: Positive
     energy_j: NonNegative

@@ -9,7 +9,9 @@ from phaze.search.task import Job, tasks_for
 
 
 def setting_document(job: Job, opened: OpenedSpace, chip: Chip) -> dict[str, Any]:
-    """What a reader must know to compare the answer with another one; the attention stands with each model."""
+    """What a reader must know to compare the answer with another one; the attention stands with each model.
+
+    ``zero`` and ``chunks`` are what the study states, "best" where they are chosen, as each model says."""
     task = tasks_for(job, chip)[0]
     training = task.training
     (candidate,) = plain_candidates(job, [chip])
@@ -29,7 +31,8 @@ def setting_document(job: Job, opened: OpenedSpace, chip: Chip) -> dict[str, Any
         },
         "stack": training.machine.stack.name,
         "precision": training.precision,
-        "zero": training.zero,
+        "zero": training.zeros[0] if len(training.zeros) == 1 else "best",
+        "chunks": "best" if training.chunks is None else list(training.chunks),
     }
     if chip.clusters is not None:
         found["constants"]["software_share"] = training.constants.software_share

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from phaze.search.deadline import NEVER, Deadline
 from phaze.search.rank_graph import GraphTimes
-from phaze.search.shape_kernels import cut_floors, shape_floors
+from phaze.search.shape_kernels import cut_floors, depth_floors, shape_floors
 from phaze.search.shape_tables import Tables
 
 Floats = NDArray[np.float64]
@@ -51,10 +51,14 @@ def cut_bounds(tables: Tables, times: GraphTimes, cut_s: float) -> Floats:
     layer_s = np.ascontiguousarray(times.forward_s + times.backward_s)
     mode_s = np.stack([np.zeros_like(layer_s), times.selective_s, times.full_s])
     below = np.full(layer_s.shape[1], cut_s)
-    found = cut_floors(
-        tables.shapes, tables.stages, tables.numbers, layer_s, mode_s, 1.0 / times.hbm_bytes_per_s, below
-    )
-    return np.asarray(found * (1 - SLACK))
+    whole_s, rate = tables.numbers @ layer_s, 1.0 / times.hbm_bytes_per_s
+    near = [(family, shapes, depth_floors(shapes, whole_s, rate, below)) for family, shapes in tables.families()]
+    # The most promising first: what they prove leaves little of the others to look at.
+    order = [(own[s], at, s) for at, (_, _, own) in enumerate(near) for s in range(1, len(own)) if own[s] < 1]
+    for _, at, depth in sorted(order):
+        family, shapes, _ = near[at]
+        below = cut_floors(shapes, tables.stages(family, depth), depth, layer_s, whole_s, mode_s, rate, below)
+    return np.asarray(below * (1 - SLACK))
 
 
 def shape_bounds(

@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numba import njit
 
-from phaze.placement.bottleneck_kernels import NO_MODE, held_bytes, highest, mode_of
-from phaze.placement.stage_kernels import Room, StageTable
-
 if TYPE_CHECKING:
     from phaze.placement.charts import Floats, Ints
 
@@ -18,73 +15,43 @@ if TYPE_CHECKING:
 class Shapes(NamedTuple):
     """The shapes of each depth S, at ``start[S]`` .. ``start[S + 1]``, none of which another one dominates.
 
-    ``laps`` are microbatches of a copy less one, ``moves_s`` the least of all transfers of a microbatch, ``move_s`` of
-    one, ``waits_s`` what is not hidden of ZeRO's collectives, ``rank`` the cheapest level that it crosses, by price
-    ascending. By class of the largest stage [rows, classes]: ``ends_s``
-    synchronisation and tied parameters, ``step_bytes`` the optimizer's traffic. ``again`` are the fewest layers that
-    are computed again at each depth.
+    ``laps`` is how many times the longest stage counts, ``sums`` how many times all stages together: alpha and beta of
+    the family. ``moves_s`` is the least of all transfers of a microbatch, ``move_s`` of one, ``waits_s`` what is not
+    hidden of ZeRO's collectives, ``again`` the fewest layers that are computed again, ``pattern`` which levels its
+    boundaries cross, of the stages' list of that depth. By class of the largest stage [rows, classes]: ``ends_s``
+    synchronisation and tied parameters, ``step_bytes`` the optimizer's traffic.
     """
 
     start: "Ints"
     laps: "Floats"
+    sums: "Floats"
     moves_s: "Floats"
     move_s: "Floats"
     waits_s: "Floats"
-    rank: "Ints"
+    again: "Floats"
+    pattern: "Ints"
     ends_s: "Floats"
     step_bytes: "Floats"
-    again: "Ints"
 
 
 class Stages(NamedTuple):
-    """Every stage of every closed set: what is left, layers of each kind, whether such a kind is recomputed, and up to
-    which number it fits in each mode; ``deep`` says at which depths all microbatches may be in flight that 1F1B wants,
-    ``move_s`` is the least transfer into each closed set across levels of a rank or above [ranks, sets]. A stage has
-    ``size_bytes`` of parameters, and the largest stage of a class at most ``most_bytes``."""
+    """Every stage of every closed set in a pipeline of one depth: what is left, layers of each kind, whether a kind is
+    recomputed, and up to which number it fits in each mode. ``crossed`` is the level that the stage of a number, from
+    the end, is entered by [patterns, numbers], ``move_s`` the transfer into each closed set [levels, sets], ``least_s``
+    the least of any level, ``end_s`` what chunks add at each end of the pipeline [patterns]. A stage has ``size_bytes``
+    of parameters, and the largest stage of a class at most ``most_bytes``."""
 
     start: "Ints"
     rest: "Ints"
     counts: "Floats"
     repeated: "Floats"
-    few: "Ints"
-    many: "Ints"
-    deep: "Ints"
+    highest: "Ints"
+    crossed: "Ints"
     move_s: "Floats"
+    least_s: "Floats"
+    end_s: "Floats"
     size_bytes: "Floats"
     most_bytes: "Floats"
-
-
-@njit(cache=True, nogil=True)
-def fewest_again(pairs: StageTable, room: Room, flying: "Floats") -> "Ints":
-    """For every depth S: the least sum over stages of what a mode recomputes; -1 where no cut fits."""
-    sets, depth = pairs.start.shape[0] - 1, flying.shape[0] - 1
-    least, found = np.full((depth + 1, sets), np.inf), np.full(depth + 1, -1, np.int64)
-    least[0, 0] = 0.0
-    for s in range(1, depth + 1):
-        for top in range(1, sets):
-            for pair in range(pairs.start[top], pairs.start[top + 1]):
-                below = least[s - 1, pairs.rest[pair]]
-                if below < least[s, top]:
-                    mode = mode_of(pairs, room, pair, flying[s])
-                    if mode < NO_MODE:
-                        least[s, top] = min(least[s, top], below + pairs.backward_s[pair, mode])
-        if least[s, sets - 1] < np.inf:
-            found[s] = int(least[s, sets - 1])
-    return found
-
-
-@njit(cache=True, nogil=True)
-def highest_numbers(table: StageTable, room: Room, flying: "Floats") -> "Ints":
-    """The greatest number from the end at which every stage fits in each mode, 0 if at none; ``flying`` by number."""
-    found, depth = np.zeros((table.rest.shape[0], 3), np.int64), flying.shape[0] - 1
-    for stage in range(table.rest.shape[0]):
-        held = held_bytes(table, room, stage)
-        allowed = room.last if table.rest[stage] == 0 else room.allowed
-        for mode in range(3):
-            if allowed[mode]:
-                need = held + table.live_bytes[stage, mode]
-                found[stage, mode] = highest(need, table.kept_bytes[stage, mode], room.hbm_bytes, flying, depth)
-    return found
 
 
 @njit(cache=True, nogil=True)
@@ -96,7 +63,7 @@ def _ended(
     whole = sum_s + shapes.moves_s[j] + shapes.waits_s[j]
     longest = max(pace_s, whole / stages)
     end = shapes.ends_s[j, size] + shapes.step_bytes[j, size] * second_per_byte
-    return float(shapes.laps[j] * longest + max(whole, longest) + end)
+    return float(shapes.laps[j] * longest + shapes.sums[j] * max(whole, longest) + end)
 
 
 @njit(cache=True, nogil=True)
@@ -128,8 +95,9 @@ def shape_floors(
             stages = recent if turn == 0 else turn
             if turn == recent:
                 continue
-            whole, after = total + shapes.again[stages] * again_s[chip], best
+            after = best
             for j in range(shapes.start[stages], shapes.start[stages + 1]):
+                whole = total + shapes.again[j] * again_s[chip]
                 if _ended(shapes, (j, 0), stages, 0.0, whole, second_per_byte[chip]) < after:
                     pace = _counted(numbers, own, stages, shapes.move_s[j])
                     after = min(after, _ended(shapes, (j, 0), stages, pace, whole, second_per_byte[chip]))
@@ -140,128 +108,119 @@ def shape_floors(
 
 
 @njit(cache=True, nogil=True)
-def _sums(stages: Stages, flying: "Ints", times: "Floats", total: "Floats") -> None:
-    """Least sum of stage times, transfers left out, by (closed set, depth); ``times`` are [stage, mode]."""
-    sets, depth = total.shape[0], total.shape[1] - 1
+def depth_floors(shapes: Shapes, whole_s: "Floats", second_per_byte: "Floats", below: "Floats") -> "Floats":
+    """For each depth how near a plan of it comes to ``below`` on the chip where it comes nearest, if all its stages
+    were alike: 1 or more where none is below."""
+    depth, chips = shapes.start.shape[0] - 2, whole_s.shape[0]
+    found = np.full(depth + 1, np.inf)
+    for stages in range(1, depth + 1):
+        for j in range(shapes.start[stages], shapes.start[stages + 1]):
+            for chip in range(chips):
+                own = _ended(shapes, (j, 0), stages, 0.0, whole_s[chip], second_per_byte[chip])
+                found[stages] = min(found[stages], own / below[chip] if below[chip] < np.inf else 0.0)
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _sums(stages: Stages, times: "Floats", limit: float, total: "Floats") -> None:
+    """Least sum of stage times, transfers left out, by (closed set, depth), no stage taking longer than ``limit`` with
+    its transfers; ``times`` are [stage, mode]."""
+    sets, depth, end = total.shape[0], total.shape[1] - 1, stages.end_s.min()
     total[:] = np.inf
     total[0, 0] = 0.0
     for top in range(1, sets):
+        entry = end if top == sets - 1 else stages.least_s[top]
         for pair in range(stages.start[top], stages.start[top + 1]):
             rest, covered, slowest = stages.rest[pair], 0, 0.0
-            for mode in range(3):
-                own, up_to = times[pair, mode], min(depth, flying[pair, mode])
-                if up_to > 0:
-                    for s in range(covered + 1 if own >= slowest else 1, up_to + 1):
-                        total[top, s] = min(total[top, s], own + total[rest, s - 1])
-                    covered, slowest = max(covered, up_to), max(slowest, own)
-
-
-@njit(cache=True, nogil=True)
-def _paces(stages: Stages, flying: "Ints", times: "Floats", most_bytes: float, rank: int, pace: "Floats") -> None:
-    """Least greatest stage time, transfers across a rank with it, by (closed set, depth), no stage having more
-    parameters."""
-    sets, depth = pace.shape[0], pace.shape[1] - 1
-    pace[:] = np.inf
-    pace[0, 0] = 0.0
-    for top in range(1, sets):
-        entry = 0.0 if top == sets - 1 else stages.move_s[rank, top]
-        for pair in range(stages.start[top], stages.start[top + 1]):
-            if stages.size_bytes[pair] > most_bytes:
+            moved = entry + (end if rest == 0 else stages.least_s[rest])
+            if times[pair, 0] + moved > limit:
                 continue
-            rest, covered, slowest = stages.rest[pair], 0, 0.0
-            moved = entry + (0.0 if rest == 0 else stages.move_s[rank, rest])
             for mode in range(3):
-                own, up_to = times[pair, mode] + moved, min(depth, flying[pair, mode])
-                if up_to > 0:
-                    for s in range(covered + 1 if own >= slowest else 1, up_to + 1):
-                        pace[top, s] = min(pace[top, s], max(own, pace[rest, s - 1]))
-                    covered, slowest = max(covered, up_to), max(slowest, own)
-
-
-@njit(cache=True, nogil=True)
-def _sum_within(stages: Stages, flying: "Ints", times: "Floats", depth: int, limit: float) -> float:
-    """Least sum of the times of so many stages, none of which takes longer than ``limit`` with its transfers."""
-    sets = stages.start.shape[0] - 1
-    total = np.full((sets, depth + 1), np.inf)
-    total[0, 0] = 0.0
-    for top in range(1, sets):
-        entry = 0.0 if top == sets - 1 else stages.move_s[0, top]
-        for pair in range(stages.start[top], stages.start[top + 1]):
-            rest, covered, slowest = stages.rest[pair], 0, 0.0
-            moved = entry + (0.0 if rest == 0 else stages.move_s[0, rest])
-            for mode in range(3):
-                own, up_to = times[pair, mode], min(depth, flying[pair, mode])
+                own, up_to = times[pair, mode], min(depth, stages.highest[pair, mode])
                 if up_to > 0 and own + moved <= limit:
                     for s in range(covered + 1 if own >= slowest else 1, up_to + 1):
                         total[top, s] = min(total[top, s], own + total[rest, s - 1])
                     covered, slowest = max(covered, up_to), max(slowest, own)
-    return float(total[sets - 1, depth])
 
 
 @njit(cache=True, nogil=True)
-def _longest(shapes: Shapes, s: int, free: "Floats", sum_s: float, rate: float, best: float) -> float:
-    """The longest that a stage of a plan of so many stages may take that beats ``best``; 0 if none does."""
+def _paces(stages: Stages, times: "Floats", limits: tuple[float, float], pattern: int, pace: "Floats") -> None:
+    """Least greatest stage time, transfers with it, by (closed set, number), no stage having more parameters or taking
+    longer than ``limits``."""
+    most_bytes, limit = limits
+    sets, depth, end = pace.shape[0], pace.shape[1] - 1, stages.end_s[pattern]
+    pace[:] = np.inf
+    pace[0, 0] = 0.0
+    for top in range(1, sets):
+        for pair in range(stages.start[top], stages.start[top + 1]):
+            if stages.size_bytes[pair] > most_bytes or times[pair, 0] > limit:
+                continue
+            rest, covered, slowest = stages.rest[pair], 0, 0.0
+            for mode in range(3):
+                own, up_to = times[pair, mode], min(depth, stages.highest[pair, mode])
+                if up_to > 0:
+                    for s in range(covered + 1 if own >= slowest else 1, up_to + 1):
+                        moved = end if s == depth else stages.move_s[stages.crossed[pattern, s], top]
+                        moved += end if s == 1 else stages.move_s[stages.crossed[pattern, s - 1], rest]
+                        pace[top, s] = min(pace[top, s], max(own + moved, pace[rest, s - 1]))
+                    covered, slowest = max(covered, up_to), max(slowest, own)
+
+
+@njit(cache=True, nogil=True)
+def _longest(shapes: Shapes, depth: int, free: "Floats", sum_s: float, rate: float, best: float) -> float:
+    """The longest that a stage of a plan of so many stages may take that beats ``best``; 0 if none does. ``free`` is
+    known of the longest, by pattern, nothing if it is empty."""
     found = 0.0
-    for j in range(shapes.start[s], shapes.start[s + 1]):
-        if _ended(shapes, (j, 0), s, free[shapes.rank[j], s], sum_s, rate) < best:
+    for j in range(shapes.start[depth], shapes.start[depth + 1]):
+        pace = free[shapes.pattern[j]] if free.shape[0] > 0 else 0.0
+        if _ended(shapes, (j, 0), depth, pace, sum_s, rate) < best:
             whole = sum_s + shapes.moves_s[j] + shapes.waits_s[j]
-            room = best - whole - shapes.ends_s[j, 0] - shapes.step_bytes[j, 0] * rate
+            room = best - shapes.sums[j] * whole - shapes.ends_s[j, 0] - shapes.step_bytes[j, 0] * rate
             found = max(found, room / shapes.laps[j] * (1 + 1e-9) if shapes.laps[j] > 0 else np.inf)
     return found
 
 
 @njit(cache=True, nogil=True)
-def _of_class(shapes: Shapes, deep: "Ints", at: tuple[int, int], pace: "Floats", total: "Floats", rate: float) -> float:
-    """The least of a class and rank over the depths that ``deep`` marks, from the longest stage and the sum of each."""
-    best, (size, rank) = np.inf, at
-    for s in range(1, pace.shape[0]):
-        if deep[s] and pace[s] < np.inf:
-            for j in range(shapes.start[s], shapes.start[s + 1]):
-                if shapes.rank[j] == rank:
-                    best = min(best, _ended(shapes, (j, size), s, pace[s], total[s], rate))
+def _of_class(shapes: Shapes, depth: int, at: tuple[int, int], pace: float, sum_s: float, rate: float) -> float:
+    """The least of a class and pattern, from the longest stage and the sum of all."""
+    best, (size, pattern) = np.inf, at
+    for j in range(shapes.start[depth], shapes.start[depth + 1]):
+        if shapes.pattern[j] == pattern:
+            best = min(best, _ended(shapes, (j, size), depth, pace, sum_s, rate))
     return best
 
 
 @njit(cache=True, nogil=True)
-def _deepest(shapes: Shapes, whole_s: float, rate: float, best: float) -> int:
-    """The greatest depth that could beat ``best`` if all its stages were alike."""
-    for s in range(shapes.start.shape[0] - 2, 0, -1):
-        for j in range(shapes.start[s], shapes.start[s + 1]):
-            if _ended(shapes, (j, 0), s, 0.0, whole_s, rate) < best:
-                return s
-    return 0
-
-
-@njit(cache=True, nogil=True)
 def _cut_floor(
-    shapes: Shapes, stages: Stages, times: "Floats", whole_s: float, many: bool, rate: float, best: float
+    shapes: Shapes, stages: Stages, depth: int, times: "Floats", limit: float, rate: float, best: float
 ) -> float:
-    """The least of ``best`` and of the depths at which so many microbatches are in flight.
+    """The least of ``best`` and of a depth, no stage of which may take longer than ``limit``.
 
     The longest stage of any class is no shorter than without a limit on its size, so most classes need no cut.
     """
-    sets, depth = stages.start.shape[0] - 1, _deepest(shapes, whole_s, rate, best)
-    if depth == 0:
+    sets, patterns = stages.start.shape[0] - 1, stages.end_s.shape[0]
+    table, free = np.empty((sets, depth + 1)), np.full(patterns, np.inf)
+    _sums(stages, times, limit, table)
+    sum_s = table[sets - 1, depth]
+    if sum_s == np.inf:
         return best
-    flying = stages.many if many else stages.few
-    deep = stages.deep if many else 1 - stages.deep
-    total, pace = np.empty((sets, depth + 1)), np.empty((sets, depth + 1))
-    _sums(stages, flying, times, total)
-    sums, free = total[sets - 1].copy(), np.full((stages.move_s.shape[0], depth + 1), np.inf)
-    for rank in range(stages.move_s.shape[0]):
-        if (shapes.rank == rank).any():
-            _paces(stages, flying, times, np.inf, rank, pace)
-            free[rank] = pace[sets - 1]
-    for s in range(1, depth + 1):
-        if deep[s]:
-            limit = _longest(shapes, s, free, sums[s], rate, best)
-            if 0.0 < limit < np.inf:
-                sums[s] = max(sums[s], _sum_within(stages, flying, times, s, limit))
-    for rank in range(stages.move_s.shape[0]):
+    for pattern in range(patterns):
+        if _of_class(shapes, depth, (0, pattern), 0.0, sum_s, rate) < best:
+            _paces(stages, times, (np.inf, limit), pattern, table)
+            free[pattern] = table[sets - 1, depth]
+    limit = _longest(shapes, depth, free, sum_s, rate, best)
+    if limit == 0.0:
+        return best
+    if limit < np.inf:
+        _sums(stages, times, limit, table)
+        sum_s = max(sum_s, table[sets - 1, depth])
+    for pattern in range(patterns):
         for size in range(stages.most_bytes.shape[0]):
-            if _of_class(shapes, deep, (size, rank), free[rank], sums, rate) < best:
-                _paces(stages, flying, times, stages.most_bytes[size], rank, pace)
-                best = min(best, _of_class(shapes, deep, (size, rank), pace[sets - 1], sums, rate))
+            if free[pattern] < np.inf and _of_class(shapes, depth, (size, pattern), free[pattern], sum_s, rate) < best:
+                _paces(stages, times, (stages.most_bytes[size], limit), pattern, table)
+                pace = table[sets - 1, depth]
+                if pace < np.inf:
+                    best = min(best, _of_class(shapes, depth, (size, pattern), pace, sum_s, rate))
     return best
 
 
@@ -269,20 +228,26 @@ def _cut_floor(
 def cut_floors(
     shapes: Shapes,
     stages: Stages,
-    numbers: "Ints",
+    depth: int,
     layer_s: "Floats",
+    whole_s: "Floats",
     mode_s: "Floats",
     second_per_byte: "Floats",
     below: "Floats",
 ) -> "Floats":
-    """The lesser of ``below`` and what no plan undercuts by the best cuts of every depth and class, for each chip.
+    """The lesser of ``below`` and what no plan of a depth undercuts by its best cuts of every class, for each chip.
 
-    ``layer_s`` are [kinds, chips] without anything computed again, which takes ``mode_s`` [modes, kinds, chips].
+    ``layer_s`` are [kinds, chips] without anything computed again, which takes ``mode_s`` [modes, kinds, chips];
+    ``whole_s`` all layers together.
     """
     kinds, chips = layer_s.shape
     pairs = stages.rest.shape[0]
-    found, times = np.empty(chips), np.empty((pairs, 3))
+    found, times, nothing = below.copy(), np.empty((pairs, 3)), np.empty(0)
     for chip in range(chips):
+        rate = second_per_byte[chip]
+        limit = _longest(shapes, depth, nothing, whole_s[chip], rate, below[chip])
+        if limit == 0.0:
+            continue
         for pair in range(pairs):
             own = 0.0
             for kind in range(kinds):
@@ -292,11 +257,5 @@ def cut_floors(
                 for kind in range(kinds):
                     again = stages.counts[pair, kind] * stages.repeated[kind]
                     times[pair, mode] += again * mode_s[mode, kind, chip]
-        whole, rate = 0.0, second_per_byte[chip]
-        for kind in range(kinds):
-            whole += numbers[kind] * layer_s[kind, chip]
-        best = _cut_floor(shapes, stages, times, whole, True, rate, below[chip])
-        if not stages.deep[1:].all():
-            best = _cut_floor(shapes, stages, times, whole, False, rate, best)
-        found[chip] = best
+        found[chip] = _cut_floor(shapes, stages, depth, times, limit, rate, below[chip])
     return found

@@ -1,107 +1,226 @@
 r"""The shapes of a model on a cluster, on no chip: what fits, and what every plan of a shape takes at the least.
 
-A shape is a width t, a depth S, d copies and an order. What depends on no chip is tabled once for a graph, a recompute
-choice and a memory, with w_S = max(W / S, largest layer, ceil(n_k / S) w_k) a size that some stage reaches (W all
-parameters, n_k layers of kind k, w_k the bytes of one; one of S stages holds ceil(n_k / S) of them):
+A shape is a width t, a depth S, d copies and an order, under a stage of ZeRO z and a pipeline family. What depends on
+no chip is tabled once for a graph, a recompute choice and a memory (:mod:`phaze.search.shape_rows` has the degrees),
+with w_S = max(W / S, largest layer, ceil(n_k / S) w_k) a size that some stage reaches (W all parameters, n_k layers of
+kind k, w_k the bytes of one; one of S stages holds ceil(n_k / S) of them):
 
-    laps       m - 1 = ceil(M / d) - 1
-    moves      2 sum over boundaries of the transfer of the smallest cut, at the level that the boundary crosses
-    waits      (1 - h) sum over layers of ZeRO's collectives of a microbatch                                  z = 2, 3
-    ends       (1 - h) sync_d(w_S), and Y where tied layers lie at both ends of a chain
-    step       optimizer bytes of w_S, shared by the copies under ZeRO
-    again      fewest layers computed again over all cuts into S stages that fit                (:func:`fewest_again`)
+    laps, sums   alpha and beta of the family: m - 1/v and 1/v, under icml24 m + S - 1 and 0
+    ends         (1 - h) sync_d(w_S), and Y where tied layers lie at both ends of a chain; where E is that of the first
+                 stage, of the least that one has
+    step         optimizer bytes of w_S, shared by the copies under ZeRO
+    again        fewest layers computed again over all cuts into S stages that fit at z         (:func:`fewest_again`)
 
-Plans are told apart by their largest stage: class i has one above g_(i-1) and at most g_i bytes of parameters, so ends
-and step count its least such size, and its cuts hold no larger stage. Copies with equal laps and order count with the
-least of each. More copies never need more memory, nor do fewer
-microbatches in flight, so what fits at depth S is tried with the most copies that it can have.
+There are two kinds of tables:
+
+    all families   the shape with the most chunks v that S stages can have where S divides m, at the prices of one
+                   chunk: as all stages together take no less than the longest, more chunks count less
+    one family     its own terms; and for one depth S the stages whose blocks v divides, up to the number at which
+                   they fit with the most copies of S stages, and with the microbatches that are then in flight
+
+Plans of a family are told apart by their largest stage: class i has one above g_(i-1) and at most g_i bytes of
+parameters, so ends and step count its least such size, and its cuts hold no larger stage. Copies with equal laps and
+order count with the least of each. More copies never need more memory, nor do fewer microbatches in flight, so what
+fits at depth S is tried with the most copies that it can have.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.placement.batch_end import least_synchronisation_s as synchronisation_s
 from phaze.placement.charts import is_chain
-from phaze.placement.layout import Shape, boundary_levels, replicas_by_level
-from phaze.placement.prepared_width import Width, flying_of, prepared, room_of, stages_of
+from phaze.placement.prepared_width import Width, flying_of, prepared, room_of, stages_of, whole_blocks
 from phaze.placement.problem import Problem
-from phaze.placement.rules import ORDERS
+from phaze.placement.rules import Family
 from phaze.placement.shapes import inside
-from phaze.placement.stage_kernels import StageTable, cut_bytes
+from phaze.placement.stage_kernels import StageTable
+from phaze.search.fitting_kernels import fewest_again, highest_numbers, undominated
 from phaze.search.problem import pattern_of
 from phaze.search.rank_graph import RankGraph
-from phaze.search.shape_kernels import Shapes, Stages, fewest_again, highest_numbers
-from phaze.search.task import ModelTask, Way
+from phaze.search.shape_kernels import Shapes, Stages
+from phaze.search.shape_rows import ShapeRows, chunk_seconds, most_copies, rows_of
+from phaze.search.task import ModelTask, Way, zero_groups
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-# Finer classes bound the end of a batch better, and each costs a look: a tenth in size leaves little of it open.
-CLASSES = 40
-# Columns of a shape beside those by class: laps, moves, move, waits, rank.
-PLAIN = 5
+# Finer classes bound the end of a batch better, and each costs a look. The largest stage of a good plan is hardly
+# larger than it must be, so half of the classes hold one size each.
+CLASSES = 24
+# Prices are asked for so many sizes of a largest stage at the most; of more the next smaller one counts.
+MOST_SIZES = 1024
+# Columns of a shape beside those by class: laps, sums, moves, move, waits, again, pattern.
+PLAIN = 7
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """What a graph takes on no chip: its shapes, its stages, how many layers of each kind it has, which repeat."""
+    """What a graph takes on no chip: its shapes over all families, how many layers of each kind it has, which repeat;
+    and those of one family, made when they are asked for, as are the stages of a depth."""
 
     shapes: Shapes
-    stages: Stages
     numbers: Integers
     repeated: Floats
+    known: "Known"
+    made: dict[int, Shapes] = field(default_factory=dict, compare=False)
+    cut: dict[tuple[int, int], Stages] = field(default_factory=dict, compare=False)
+
+    def families(self) -> Iterator[tuple[Family, Shapes]]:
+        """The shapes of every family."""
+        for family in self.known.families:
+            if family.chunks not in self.made:
+                self.made[family.chunks] = self.known.shapes_of(family)
+            yield family, self.made[family.chunks]
+
+    def stages(self, family: Family, depth: int) -> Stages:
+        """The stages of a family and depth."""
+        key = (family.chunks, depth)
+        if key not in self.cut:
+            self.cut[key] = self.known.stages_of(family, depth)
+        return self.cut[key]
 
 
-def _most_copies(problem: Problem, width: Width, stages: int) -> int:
-    taken = int(width.fewest_devices(np.array([stages]))[0])
-    return max(1, min(problem.microbatches, problem.devices // taken))
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the tables of a configuration and a memory have in common.
+
+    ``reached`` is w_S by depth, ``first`` what a first stage has at the least where its end counts alone, ``again`` by
+    depth, -1 where nothing fits; ``tied_s`` is Y.
+    """
+
+    task: ModelTask
+    graph: RankGraph
+    problem: Problem
+    width: Width
+    table: StageTable
+    rows: ShapeRows
+    reached: Floats
+    first: float | None
+    again: Integers
+    tied_s: float
+    counted: bool
+
+    @property
+    def families(self) -> tuple[Family, ...]:
+        """The pipeline families that the blocks allow."""
+        blocks = self.width.blocks
+        return tuple(f for f in self.problem.rules.families if f.chunks == 1 or (blocks and blocks % f.chunks == 0))
+
+    def chunks(self, stages: int) -> int:
+        """The most chunks of a pipeline of so many stages, each of which has as many blocks at the least."""
+        return max(f.chunks for f in self.families if f.chunks == 1 or f.chunks * stages <= self.width.blocks)
+
+    def classes(self, sizes: Floats, stages: int) -> tuple[Floats, Floats]:
+        """The greatest and the least size of a largest stage of each class of a depth, ascending, of the sizes of its
+        stages; the last are empty if there are few."""
+        sizes = sizes[sizes >= self.reached[stages] * (1 - 1e-12)]
+        half = CLASSES // 2
+        ends = np.arange(1, len(sizes) + 1)
+        if len(sizes) > CLASSES:
+            ends = np.unique(np.append(ends[:half], np.geomspace(half, len(sizes), half + 1).astype(np.int64)))
+        least = sizes[np.append(0, ends[:-1])] if len(ends) else ends
+        empty = np.zeros(CLASSES - len(ends))
+        return np.append(sizes[ends - 1], empty), np.append(least, empty + self.rows.sizes_bytes[-1])
+
+    def terms(self, stages: int, chunks: Integers, sizes: Floats) -> Floats:
+        """The rows of a depth and of numbers of chunks by degree, 0 where there is none, by size of a largest stage."""
+        own, ends, classes = self.rows.at(stages), self.rows.ends[self.problem.zero], len(sizes)
+        if self.first is not None:
+            sizes = np.full(classes, self.first)
+        at = np.searchsorted(self.rows.sizes_bytes, sizes * (1 + 1e-12), side="right") - 1
+        traffic = sizes / self.problem.sent_bytes * self.problem.optimizer_traffic_bytes
+        share = own.copies if self.problem.zero else np.ones_like(own.copies)
+        some = np.flatnonzero(chunks)
+        rows = np.empty((len(some), PLAIN + 2 * classes))
+        sums = 1.0 / chunks[some]
+        rows[:, 0], rows[:, 1] = own.rounds[some] - sums, sums
+        if self.problem.rules.families[0].pace_stages:
+            rows[:, 0], rows[:, 1] = own.rounds[some] + stages - 1, 0
+        rows[:, 2], rows[:, 3], rows[:, 6] = own.moves_s[some], own.move_s[some], own.pattern[some]
+        rows[:, 4], rows[:, 5] = ends.waits_s[own.members[some]], self.again[stages] if self.counted else 0
+        rows[:, PLAIN : PLAIN + classes] = ends.ends_s[own.members[some][:, None], at] + self.tied_s * (stages > 1)
+        rows[:, PLAIN + classes :] = traffic / share[some, None]
+        # Copies of equal laps whose boundaries cross the same levels count as one.
+        marks = np.stack([own.rounds[some], own.pattern[some]])
+        turns = np.flatnonzero((np.diff(marks, prepend=-1) != 0).any(axis=0))
+        return np.minimum.reduceat(rows, turns, axis=0) if len(some) else rows
+
+    def overall(self, stages: int) -> Floats:
+        """The rows of a depth over all families."""
+        own, most = self.rows.at(stages), self.chunks(stages)
+        chunks = np.where(own.rounds % stages == 0, most, 1)
+        found = self.terms(stages, chunks if self.again[stages] >= 0 else np.zeros_like(chunks), self.reached[[stages]])
+        found[:, PLAIN - 1] = 0  # which levels boundaries cross is in the transfers, and counts no further
+        return found
+
+    def shapes_of(self, family: Family) -> Shapes:
+        """The shapes of one family."""
+        rows, more = list[Floats](), family.chunks
+        sizes = np.unique(whole_blocks(self.table, more).parameter_bytes)
+        for stages in range(1, self.width.depth + 1):
+            own = self.rows.at(stages)
+            if self.again[stages] < 0 or (more > 1 and not 1 < stages <= self.width.blocks // more):
+                rows.append(np.empty((0, PLAIN + 2 * CLASSES)))
+                continue
+            allowed = np.where((own.rounds % stages == 0) | (more == 1), more, 0)
+            found = self.terms(stages, allowed, self.classes(sizes, stages)[1])
+            boundary_s, ends_s = chunk_seconds(self.problem, self.width, family, own.levels)
+            at_ends = ends_s[found[:, PLAIN - 1].astype(np.int64)]
+            found[:, 2] = more * found[:, 2] + 2 * ((stages - 1) * boundary_s + at_ends)
+            found[:, 3] = more * found[:, 3] + boundary_s
+            rows.append(found)
+        return _shapes(rows, CLASSES)
+
+    def stages_of(self, family: Family, depth: int) -> Stages:
+        """The stages of one family and depth."""
+        width, graph, pairs = self.width, self.graph, whole_blocks(self.table, family.chunks)
+        kinds = np.array([graph.calls[layer.id] for layer in width.graph.layers])
+        top = np.repeat(np.arange(len(pairs.start) - 1), np.diff(pairs.start))
+        held = [inside(width.chart, (kinds == kind).astype(np.float64)) for kind in range(len(graph.layers))]
+        counts = np.stack([own[top] - own[pairs.rest] for own in held], axis=1)
+        copies = most_copies(self.problem, width, depth)
+        rounds = self.problem.rounds(copies)
+        if family.chunks > 1:  # a multiple of the stages
+            rounds = -(-rounds // depth) * depth
+        fits = highest_numbers(pairs, room_of(self.problem, copies), flying_of(family, rounds, depth, depth))
+        levels = self.rows.at(depth).levels
+        boundary_s, ends_s = chunk_seconds(self.problem, width, family, levels)
+        moves_s = family.chunks * width.moves_s[:-1] + boundary_s
+        # By number from the end: the boundary that a stage is entered by.
+        crossed = np.pad(levels[:, ::-1], ((0, 0), (1, 1)))
+        sizes = (pairs.parameter_bytes, self.classes(np.unique(pairs.parameter_bytes), depth)[0])
+        moved = (np.ascontiguousarray(crossed), moves_s, moves_s.min(axis=0), ends_s)
+        return Stages(pairs.start, pairs.rest, counts, _repeated(graph, self.problem), fits, *moved, *sizes)
 
 
-def _fewest(problem: Problem, width: Width, table: StageTable, depth: int) -> Integers:
-    """Fewest layers recomputed at every depth, -1 where nothing fits."""
-    found, known = np.full(depth + 1, -1, np.int64), dict[tuple[int, int], Integers]()
-    (family,) = problem.rules.families
+def _shapes(rows: Sequence[Floats], classes: int) -> Shapes:
+    """Rows by depth, from 1 on, as far as none of the same depth and pattern beats them."""
+    kept = [np.empty((0, PLAIN + 2 * classes))]
+    for own in rows:
+        ordered = np.ascontiguousarray(own[np.lexsort((own.sum(axis=1), own[:, 0]))])
+        told = np.column_stack([ordered, -ordered[:, PLAIN - 1]])
+        kept.append(ordered[undominated(told)] if len(ordered) else ordered)
+    start, terms = np.cumsum([0, *(len(own) for own in kept)]).astype(np.int64), np.concatenate(kept)
+    laps, sums, moves_s, move_s, waits_s, again, pattern = np.ascontiguousarray(terms[:, :PLAIN].T)
+    by_class = (terms[:, PLAIN : PLAIN + classes].copy(), terms[:, PLAIN + classes :].copy())
+    return Shapes(start, laps, sums, moves_s, move_s, waits_s, again, pattern.astype(np.int64), *by_class)
+
+
+def _fewest(problem: Problem, width: Width, table: StageTable) -> Integers:
+    """Fewest layers recomputed at every depth, -1 where nothing fits; with one chunk, which needs the least memory."""
+    depth, known = width.depth, dict[tuple[int, int], Integers]()
+    found, family = np.full(depth + 1, -1, np.int64), problem.rules.families[0]
     for stages in range(1, depth + 1):
-        copies = _most_copies(problem, width, stages)
+        copies = most_copies(problem, width, stages)
         rounds = problem.rounds(copies)
-        key = (depth if rounds >= stages else rounds, copies if problem.zero else 1)
+        # More copies never need more memory, so a power of two above them serves many depths at once.
+        shared = 1 << (copies - 1).bit_length() if problem.zero else 1
+        key = (depth if rounds >= stages else rounds, shared)
         if key not in known:
-            known[key] = fewest_again(table, room_of(problem, copies), flying_of(family, key[0], None, depth))
+            known[key] = fewest_again(table, room_of(problem, shared), flying_of(family, key[0], None, depth))
         found[stages] = known[key][stages]
     return found
-
-
-def _moves(problem: Problem, shape: Shape, prices_s: Floats) -> tuple[float, float, int]:
-    """All transfers of a microbatch, the least of one, and the rank of the cheapest level; ``prices_s`` by level."""
-    if shape.stages == 1:
-        return 0.0, 0.0, len(prices_s) - 1
-    if len(prices_s) == 1:
-        return 2 * (shape.stages - 1) * float(prices_s[0]), float(prices_s[0]), 0
-    levels = boundary_levels(problem.cluster, shape)
-    crossed, ranks = prices_s[levels], _ranks(prices_s)
-    return 2 * float(crossed.sum()), float(crossed.min()), int(ranks[levels].min())
-
-
-def _ranks(prices_s: Floats) -> Integers:
-    """The place of every level when they are put in the order of their prices."""
-    return np.argsort(np.argsort(prices_s, kind="stable"), kind="stable")
-
-
-def _least_prices(task: ModelTask, problem: Problem, width: Width) -> Floats:
-    """By level, the transfer of the smallest cut; nothing where edges arrive inside stages."""
-    if problem.rules.stage != "layers":
-        return np.zeros(len(problem.cluster.levels))
-    cuts, lanes = cut_bytes(width.chart)[1:-1], width.graph.width if problem.scatter_gather else 1
-    carried = np.array([cuts.min() / lanes if len(cuts) else 0.0])
-    return np.array([float(task.prices.transfer_s(at, carried)[0]) for at in range(len(problem.cluster.levels))])
-
-
-def _waits(task: ModelTask, problem: Problem, width: Width, members: tuple[int, ...]) -> float:
-    if problem.zero < 2:
-        return 0.0
-    once_s = float(task.prices.gather_s(members, width.chart.parameter_bytes).sum())
-    return (1 - problem.rules.hidden) * sum(problem.gathers) * once_s
 
 
 def _tied(task: ModelTask, problem: Problem, width: Width) -> float:
@@ -131,73 +250,11 @@ def _first(width: Width) -> float:
     return min(layer.parameter_bytes for at, layer in enumerate(width.graph.layers) if at not in heads)
 
 
-def _classes(width: Width, table: StageTable) -> tuple[Floats, Floats]:
-    """The greatest and the least size of a largest stage of each class, ascending."""
-    sizes, largest = np.unique(table.parameter_bytes), float(width.chart.parameter_bytes.max())
-    sizes = sizes[sizes >= largest]
-    if not len(sizes):
-        sizes = np.array([largest])
-    wanted = np.geomspace(max(sizes[0], 1.0), max(sizes[-1], 1.0), CLASSES)
-    ends = np.unique(np.searchsorted(sizes, wanted * (1 + 1e-9), side="right"))
-    ends = np.unique(np.append(ends[ends > 0], len(sizes)))
-    return sizes[ends - 1], sizes[np.concatenate([[0], ends[:-1]])]
-
-
-def _rows(task: ModelTask, graph: RankGraph, problem: Problem, width: Width, stages: int, least: Floats) -> Floats:
-    """laps, moves, move, waits, rank, and by class ends and step bytes of the shapes of a depth, those of equal laps
-    and order as one."""
-    most = _most_copies(problem, width, stages)
-    copies = np.arange(1, most + 1)
-    laps = -(-problem.microbatches // copies) - 1
-    reached = np.maximum(_reached(graph, problem, width, stages), least)
-    if problem.rules.end == "first":
-        reached = np.full_like(least, _first(width))
-    prices_s = _least_prices(task, problem, width)
-    tied_s = _tied(task, problem, width) if stages > 1 else 0.0
-    traffic = reached / problem.sent_bytes * problem.optimizer_traffic_bytes
-    found = []
-    several = stages > 1 and len(problem.cluster.levels) > 1
-    for order in ORDERS if several else ORDERS[:1]:
-        rows = np.empty((most, PLAIN + 2 * len(least)))
-        for at, data in enumerate(copies.tolist()):
-            shape = Shape(graph.width, stages, data, order)
-            members = replicas_by_level(problem.cluster, shape)
-            moves_s, move_s, rank = _moves(problem, shape, prices_s)
-            rows[at, :PLAIN] = laps[at], moves_s, move_s, _waits(task, problem, width, members), rank
-            rows[at, PLAIN : PLAIN + len(least)] = synchronisation_s(problem, shape, task.prices, reached) + tied_s
-            rows[at, PLAIN + len(least) :] = traffic / (data if problem.zero else 1)
-        starts = np.flatnonzero(np.diff(laps, prepend=-1))
-        found.append(np.minimum.reduceat(rows, starts, axis=0))
-    return _undominated(np.concatenate(found))
-
-
-def _undominated(rows: Floats) -> Floats:
-    """Rows that no other is at most as great as in every column; of equals the first."""
-    kept: list[Floats] = []
-    for row in rows[np.lexsort(rows.T[::-1])]:
-        if not any((other <= row).all() for other in kept):
-            kept.append(row)
-    return np.array(kept)
-
-
-def _stages(
-    task: ModelTask, graph: RankGraph, problem: Problem, width: Width, pairs: StageTable, depth: int, most_bytes: Floats
-) -> Stages:
-    chart = width.chart
-    kinds = np.array([graph.calls[layer.id] for layer in width.graph.layers])
-    top = np.repeat(np.arange(len(pairs.start) - 1), np.diff(pairs.start))
-    held = [inside(chart, (kinds == kind).astype(np.float64)) for kind in range(len(graph.layers))]
-    counts = np.stack([own[top] - own[pairs.rest] for own in held], axis=1)
-    copies = _most_copies(problem, width, 1)
-    room, rounds = room_of(problem, copies), problem.rounds(copies)
-    (family,) = problem.rules.families
-    many, few = (highest_numbers(pairs, room, flying_of(family, m, None, depth)) for m in (depth, rounds))
-    most = [problem.rounds(_most_copies(problem, width, s)) >= s for s in range(1, depth + 1)]
-    deep = np.array([True, *most], np.int64)
-    ranks = _ranks(_least_prices(task, problem, width))
-    move_s = np.stack([width.moves_s[:-1][ranks >= rank].min(axis=0) for rank in range(len(ranks))])
-    sizes = (pairs.parameter_bytes, most_bytes)
-    return Stages(pairs.start, pairs.rest, counts, _repeated(graph, problem), few, many, deep, move_s, *sizes)
+def _sizes(table: StageTable, reached: Floats) -> Floats:
+    """The sizes of a largest stage that prices are asked for, ascending."""
+    sizes = np.unique(np.append(reached, table.parameter_bytes))
+    sizes = sizes[sizes >= reached.min(initial=np.inf)]
+    return np.asarray(sizes[:: max(1, -(-len(sizes) // MOST_SIZES))])
 
 
 def _repeated(graph: RankGraph, problem: Problem) -> Floats:
@@ -208,21 +265,23 @@ def _repeated(graph: RankGraph, problem: Problem) -> Floats:
 
 def tables_of(task: ModelTask, way: Way, hbm_bytes: float) -> Tables:
     """The tables of a configuration and a memory."""
+    zeros = tuple(max(group) for group in zero_groups(task.training.zeros))
     graph, problem = task.graphs[way.graph], pattern_of(task, way, hbm_bytes)
     width = prepared(problem, problem.graphs[0], problem.extras[0], task.prices)
-    table = stages_of(problem, width)
-    depth = width.depth
-    again, (most_bytes, least) = _fewest(problem, width, table, depth), _classes(width, table)
-    nothing = np.empty((0, PLAIN + 2 * len(least)))
-    rows = [nothing]
-    for stages in range(1, depth + 1):
-        rows.append(_rows(task, graph, problem, width, stages, least) if again[stages] >= 0 else nothing)
-    start, terms = np.cumsum([0, *(len(own) for own in rows)]).astype(np.int64), np.concatenate(rows)
-    (laps, moves_s, move_s, waits_s, ranks), ends = np.ascontiguousarray(terms[:, :PLAIN].T), PLAIN + len(least)
-    counted = again if way.recompute == "best" else np.zeros_like(again)
-    by_class = (terms[:, PLAIN:ends].copy(), terms[:, ends:].copy())
-    shapes = Shapes(start, laps, moves_s, move_s, waits_s, ranks.astype(np.int64), *by_class, counted)
+    stages = stages_of(problem, width)
+    again = _fewest(problem, width, stages)
+    # The last stage of ZeRO leaves the most room: its sizes serve all.
+    roomy = stages_of(replace(problem, zero=max(zeros)), width)
+    reached = np.array([0.0, *(_reached(graph, problem, width, s) for s in range(1, width.depth + 1))])
+    first = _first(width) if problem.rules.end == "first" else None
+    sizes = _sizes(roomy, reached[1:] if first is None else np.append(reached[1:], first))
+    rows = task.shelf.take(
+        ("shape rows", way.graph, sizes.tobytes()), lambda: rows_of(task, problem, width, zeros, sizes)
+    )
+    tied_s, counted = _tied(task, problem, width), way.recompute == "best"
+    known = Known(task, graph, problem, width, stages, rows, reached, first, again, tied_s, counted)
+    shapes = _shapes([known.overall(s) for s in range(1, width.depth + 1)], 1)
     numbers = np.array([graph.calls.count(kind) for kind in range(len(graph.layers))], np.int64)
     # Where the last stage never recomputes, no layer is sure to be computed again.
     repeated = _repeated(graph, problem) if problem.rules.last_stage_recomputes else np.zeros(len(graph.layers))
-    return Tables(shapes, _stages(task, graph, problem, width, table, depth, most_bytes), numbers, repeated)
+    return Tables(shapes, numbers, repeated, known)

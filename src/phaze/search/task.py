@@ -30,7 +30,11 @@ SettingName = Literal["icml24", "cluster"]
 @dataclass(frozen=True, slots=True)
 class Training:
     """The job around a model: devices, sequences of a batch, network, software; ``constants`` are those of the space's
-    chips, ``headroom`` is the share of memory that a plan leaves free."""
+    chips, ``headroom`` is the share of memory that a plan leaves free.
+
+    ``zeros`` are the stages of ZeRO that plans are chosen from, ``chunks`` what interleaving may use beside 1 (None:
+    all that divide the blocks).
+    """
 
     devices: int
     batch: int
@@ -38,7 +42,8 @@ class Training:
     machine: Machine
     constants: Constants
     precision: Precision = "bf16"
-    zero: int = 0
+    zeros: tuple[int, ...] = (0,)
+    chunks: tuple[int, ...] | None = None
     headroom: float = 0.0
 
     @property
@@ -66,10 +71,12 @@ class Training:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A configuration of a model on a chip: which of its graphs (width, microbatch), and whether it recomputes."""
+    """A configuration of a model on a chip: which of its graphs (width, microbatch), whether it recomputes, and the
+    stages of ZeRO that its plan may run at (:func:`zero_groups`)."""
 
     graph: int
     recompute: Recompute
+    zeros: tuple[int, ...] = (0,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +95,26 @@ class ModelTask:
     shelf: Shelf = field(default_factory=Shelf, compare=False, repr=False)
 
 
-def ways_of(graphs: tuple[RankGraph, ...], recompute: tuple[Recompute, ...]) -> tuple[Way, ...]:
-    """Every graph with every recompute choice, in a fixed order."""
-    return tuple(Way(at, choice) for at in range(len(graphs)) for choice in recompute)
+def zero_groups(zeros: Sequence[int]) -> list[tuple[int, ...]]:
+    """Stages of ZeRO that are searched together: stage 1 is never slower than 0, so 0 only counts where it ties."""
+    together = (0, 1) if {0, 1} <= set(zeros) else ()
+    return [*([together] if together else []), *((zero,) for zero in sorted(zeros) if zero not in together)]
+
+
+def ways_of(graphs: tuple[RankGraph, ...], recompute: tuple[Recompute, ...], zeros: tuple[int, ...]) -> tuple[Way, ...]:
+    """Every graph with every recompute choice and stage of ZeRO, in a fixed order."""
+    every = ((at, choice, own) for at in range(len(graphs)) for choice in recompute for own in zero_groups(zeros))
+    return tuple(Way(*one) for one in every)
 
 
 def task_of(
     name: str, weight: float, training: Training, graphs: Sequence[RankGraph], recompute: Sequence[Recompute]
 ) -> ModelTask:
-    """A model with every graph and recompute choice."""
+    """A model with every graph, recompute choice and stage of ZeRO."""
     own = tuple(graphs)
-    return ModelTask(name, weight, training, own, ways_of(own, tuple(recompute)), _prices(training.machine))
+    return ModelTask(
+        name, weight, training, own, ways_of(own, tuple(recompute), training.zeros), _prices(training.machine)
+    )
 
 
 def _prices(machine: Machine) -> KnownPrices:

@@ -25,8 +25,6 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.figures import making_of
 from phaze.hardware.ownership import load_terms
 from phaze.hardware.silicon.design import EnergyModel
-from phaze.placement.shortage import something_fits
-from phaze.placement.solve import fastest_plan
 from phaze.schedule.bounds import lower_bound
 from phaze.schedule.order import contract, series
 from phaze.schedule.part import part_of
@@ -35,7 +33,7 @@ from phaze.search.evaluation import Evaluated
 from phaze.search.journal import Closed
 from phaze.search.objective import Rates, Scale
 from phaze.search.opened import OpenedSpace
-from phaze.search.problem import pattern_of, problem_of, table_decides
+from phaze.search.problem import fastest, has_plan, problem_of, table_decides
 from phaze.search.rank_graph import GraphTimes, RankGraph, graph_times
 from phaze.search.rates import chip_rates
 from phaze.search.reference import layers_on, prices_of, value_of
@@ -114,12 +112,12 @@ class Plain:
         """The least batch time of a configuration by the placement solver; where it is above ``cut_s``, that."""
         costs, rate = times.costs(task.graphs[way.graph]), float(times.hbm_bytes_per_s[0])
         cut_s *= 1 + NEAR
-        plan = fastest_plan(problem_of(task, way, costs, hbm_bytes, rate), prices_of(task), cut_s)
-        return cut_s if plan is None else plan.batch_s
+        found = fastest(way, problem_of(task, way, costs, hbm_bytes, rate), prices_of(task), cut_s)
+        return cut_s if found is None else found[1].batch_s
 
     def fits(self, task: ModelTask, way: Way, hbm_bytes: int) -> bool:
         """Whether a configuration of a model fits into a memory, whatever its layers take."""
-        return something_fits(pattern_of(task, way, hbm_bytes))
+        return has_plan(task, way, hbm_bytes)
 
     @property
     def memories(self) -> list[int]:

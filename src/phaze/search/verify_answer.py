@@ -53,7 +53,9 @@ def check_text(text: str, said: Mapping[str, Any], true: Mapping[str, Any], name
 def _check_plan(task: ModelTask, way: Way, model: Mapping[str, Any], chip: Chip, scheduler: Scheduler) -> list[str]:
     """A model's plan by the checker of placements, which shares nothing with the solver."""
     where = f"models[{task.name}].plan"
-    return [f"{where}: {sentence}" for sentence in plan_objections(task, way, chip, model["plan"], scheduler)]
+    return [
+        f"{where}: {sentence}" for sentence in plan_objections(task, way, chip, model["plan"], model["zero"], scheduler)
+    ]
 
 
 def _chosen(plain: Plain, result: Mapping[str, Any]) -> tuple[int, int, list[Way]] | str:

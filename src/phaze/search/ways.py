@@ -18,9 +18,10 @@ from phaze.search.task import ModelTask, Way
 
 @dataclass(frozen=True, slots=True)
 class WayPlan:
-    """The fastest plan of a configuration, and its joules of a batch beyond static ones."""
+    """The fastest plan of a configuration, its stage of ZeRO, and its joules of a batch beyond static ones."""
 
     plan: Plan
+    zero: int
     dynamic_j: float
 
 
@@ -41,7 +42,7 @@ class WaysOnChip:
             known = None if self.known is None else (self.known[0], b"%s %d" % (self.known[1], way.graph))
             self.layers[way.graph] = layers_on(self.task, way.graph, self.chip, self.table, known)
         found = placed_on(self.task, way, self.layers[way.graph], hbm_bytes, self.table)
-        return None if found.plan is None else WayPlan(found.plan, found.dynamic_j)
+        return None if found.plan is None else WayPlan(found.plan, found.problem.zero, found.dynamic_j)
 
 
 def way_names(task: ModelTask, way: Way) -> dict[str, Any]:

@@ -106,10 +106,11 @@ class BudgetTable(Document):
 class TrainingTable(Document):
     """The job around each model; ``sequence`` holds for every model that does not state its own.
 
-    What is None is as the rules have it: under icml24 the stack icml24, recompute off and on, and all of the memory;
-    under cluster the stack of the cluster, recompute chosen stage by stage, and 6 % of the memory left free. Optimizer,
-    precision and attention are then those of the stack. ``tokens`` to train on give days, device hours, USD, kWh and kg
-    CO2e of each model, on ``terms``.
+    What is None is as the rules have it: under icml24 the stack icml24, recompute off and on, no ZeRO, and all of the
+    memory; under cluster the stack of the cluster, recompute chosen stage by stage, the best stage of ZeRO, and 6 % of
+    the memory left free. Optimizer, precision and attention are then those of the stack, and ``chunks`` all that divide
+    the blocks (if given those beside 1). ``tokens`` to train on give days, device hours, USD, kWh and kg CO2e of each
+    model, on ``terms``.
     """
 
     devices: Count | None = None
@@ -121,7 +122,8 @@ class TrainingTable(Document):
     stack: Place | None = None
     precision: Precision | None = None
     optimizer: Optimizer | None = None
-    zero: Annotated[int, Field(ge=0, le=3)] = 0
+    zero: Annotated[int, Field(ge=0, le=3)] | Literal["best"] | None = None
+    chunks: Annotated[list[Count], Field(min_length=1)] | None = None
     microbatches: Annotated[list[Count], Field(min_length=1, default_factory=lambda: [1, 2, 4, 8])]
     recompute: Annotated[list[bool | Literal["best"]], Field(min_length=1)] | None = None
     attention: Literal["eager", "fused", "best"] | None = None

@@ -24,6 +24,7 @@ from phaze.hardware.cluster import Cluster, grown
 from phaze.hardware.library import load_cluster, require_links
 from phaze.hardware.stack import Stack, require_priced
 from phaze.placement.problem import Choice as Recompute
+from phaze.placement.rules import ZEROS
 from phaze.placement.settings import require_levels
 from phaze.schedule.rules import RULE
 from phaze.search.opened import AnySpace
@@ -43,12 +44,13 @@ class Defaults:
     basis: Basis
     headroom: float
     recompute: tuple[Recompute, ...]
+    zeros: tuple[int, ...]
 
 
 SETTINGS: Mapping[SettingName, Defaults] = MappingProxyType(
     {
-        "icml24": Defaults("icml24", "ideal", 0.0, ("none", "full")),
-        "cluster": Defaults(None, "calibrated", USUAL_HEADROOM, ("best",)),
+        "icml24": Defaults("icml24", "ideal", 0.0, ("none", "full"), (0,)),
+        "cluster": Defaults(None, "calibrated", USUAL_HEADROOM, ("best",), ZEROS),
     }
 )
 
@@ -83,6 +85,23 @@ def stack_of(study: StudyFile, cluster: Cluster, reader: Reader) -> Stack:
     return changed_stack(name, study.stack, reader)
 
 
+def _chunks(table: TrainingTable, stack: Stack) -> tuple[int, ...] | None:
+    """The chunks that a study allows beside 1, None for all; a stack that does not interleave has none."""
+    interleaves = stack.interleaves and stack.pipeline == "1f1b"
+    if table.chunks is not None and max(table.chunks) > 1 and not interleaves:
+        seen = f"{table.chunks} are stated and the stack {stack.name} does not interleave"
+        raise InputError("training.chunks", seen, "leave them out, or name a stack that does")
+    stated = None if table.chunks is None else tuple(sorted(set(table.chunks)))
+    return stated if interleaves else (1,)
+
+
+def _zeros(table: TrainingTable, usual: tuple[int, ...]) -> tuple[int, ...]:
+    """The stages of ZeRO that a study allows, or those of its setting."""
+    if table.zero is None:
+        return usual
+    return ZEROS if table.zero == "best" else (table.zero,)
+
+
 def training_of(study: StudyFile, space: AnySpace, reader: Reader) -> Training:
     """The job that all models of a study have in common: what it says, and else what its setting has."""
     table, usual, cluster = study.training, SETTINGS[study.rules], _cluster(study, space, reader)
@@ -102,7 +121,8 @@ def training_of(study: StudyFile, space: AnySpace, reader: Reader) -> Training:
             table.precision or stack.precision,
             "training.precision" if said else f"the stack {stack.name}: precision",
         ),
-        zero=table.zero,
+        zeros=_zeros(table, usual.zeros),
+        chunks=_chunks(table, stack),
         headroom=usual.headroom if table.headroom is None else table.headroom,
     )
 

@@ -68,7 +68,6 @@ class Region:
 
 
 def _best(value: float, shown: str, document: Mapping[str, Any]) -> Best:
-    zero = document["setting"].get("zero", 0)
     models = tuple(
         Model(
             one["name"],
@@ -78,7 +77,7 @@ def _best(value: float, shown: str, document: Mapping[str, Any]) -> Best:
             one["plan"]["tensor"],
             one["microbatch"],
             one["recompute"],
-            plan_words(one, one["plan"], zero),
+            plan_words(one, one["plan"]),
         )
         for one in document["models"]
     )

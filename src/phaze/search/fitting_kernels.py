@@ -1,0 +1,68 @@
+"""Compiled: which cuts and stages fit on no chip, and which rows of a table none beats; for
+:mod:`phaze.search.shape_tables`."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from phaze.placement.bottleneck_kernels import NO_MODE, held_bytes, highest, mode_of
+from phaze.placement.stage_kernels import Room, StageTable
+
+if TYPE_CHECKING:
+    from phaze.placement.charts import Floats, Ints
+
+
+@njit(cache=True, nogil=True)
+def fewest_again(pairs: StageTable, room: Room, flying: "Floats") -> "Ints":
+    """For every depth S: the least sum over stages of what a mode recomputes; -1 where no cut fits."""
+    sets, depth = pairs.start.shape[0] - 1, flying.shape[0] - 1
+    least, found = np.full((depth + 1, sets), np.inf), np.full(depth + 1, -1, np.int64)
+    least[0, 0] = 0.0
+    for s in range(1, depth + 1):
+        for top in range(1, sets):
+            for pair in range(pairs.start[top], pairs.start[top + 1]):
+                below = least[s - 1, pairs.rest[pair]]
+                if below < least[s, top]:
+                    mode = mode_of(pairs, room, pair, flying[s])
+                    if mode < NO_MODE:
+                        least[s, top] = min(least[s, top], below + pairs.backward_s[pair, mode])
+        if least[s, sets - 1] < np.inf:
+            found[s] = int(least[s, sets - 1])
+    return found
+
+
+@njit(cache=True, nogil=True)
+def undominated(rows: "Floats") -> "Ints":
+    """Which rows no other is at most as great as in every column; of equals the first. They ascend by their first
+    column, then by their sum, so that none comes before a row that beats it."""
+    count, columns = rows.shape
+    kept, many = np.empty(count, np.int64), 0
+    for row in range(count):
+        beaten = False
+        for place in range(many - 1, -1, -1):
+            beaten = True
+            for column in range(columns):
+                if rows[kept[place], column] > rows[row, column]:
+                    beaten = False
+                    break
+            if beaten:
+                break
+        if not beaten:
+            kept[many] = row
+            many += 1
+    return kept[:many]
+
+
+@njit(cache=True, nogil=True)
+def highest_numbers(table: StageTable, room: Room, flying: "Floats") -> "Ints":
+    """The greatest number from the end at which every stage fits in each mode, 0 if at none; ``flying`` by number."""
+    found, depth = np.zeros((table.rest.shape[0], 3), np.int64), flying.shape[0] - 1
+    for stage in range(table.rest.shape[0]):
+        held = held_bytes(table, room, stage)
+        allowed = room.last if table.rest[stage] == 0 else room.allowed
+        for mode in range(3):
+            if allowed[mode]:
+                need = held + table.live_bytes[stage, mode]
+                found[stage, mode] = highest(need, table.kept_bytes[stage, mode], room.hbm_bytes, flying, depth)
+    return found

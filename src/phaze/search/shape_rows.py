@@ -1,0 +1,130 @@
+r"""The degrees of the shapes of a graph, on no chip and in no memory: what each takes at the least beside its layers.
+
+A shape is a depth S, d copies and an order, under a stage of ZeRO and a pipeline family. Tabled once for a graph, for
+sizes w of a largest stage:
+
+    rounds     m = ceil(M / d)
+    moves      2 sum over boundaries of the transfer of the smallest cut, at the level that the boundary crosses
+    waits      (1 - h) sum over layers of ZeRO's collectives of a microbatch                                  z = 2, 3
+    ends       what is exposed of sync_d(w), by which no chip gets less
+
+A family of v chunks counts each transfer v times, and v - 1 times the start of a chunk and the way around.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.placement.batch_end import least_synchronisation_s as synchronisation_s
+from phaze.placement.layout import Shape, boundary_levels_of, replicas_by_level
+from phaze.placement.prepared_width import Width
+from phaze.placement.problem import Problem
+from phaze.placement.rules import ORDERS, Family
+from phaze.placement.stage_kernels import cut_bytes
+from phaze.search.task import ModelTask
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+# Copies by level, each once: their place in a list, and a shape that has them.
+Met = dict[tuple[int, ...], tuple[int, Shape]]
+
+
+def most_copies(problem: Problem, width: Width, stages: int) -> int:
+    """The most copies of a pipeline of so many stages, as many unsplit as there can be."""
+    taken = int(width.fewest_devices(np.array([stages]))[0])
+    return max(1, min(problem.microbatches, problem.devices // taken))
+
+
+def least_prices(task: ModelTask, problem: Problem, width: Width) -> Floats:
+    """By level, the transfer of the smallest cut; nothing where edges arrive inside stages."""
+    if problem.rules.stage != "layers":
+        return np.zeros(len(problem.cluster.levels))
+    cuts, lanes = cut_bytes(width.chart)[1:-1], width.graph.width if problem.scatter_gather else 1
+    carried = np.array([cuts.min() / lanes if len(cuts) else 0.0])
+    return np.array([float(task.prices.transfer_s(at, carried)[0]) for at in range(len(problem.cluster.levels))])
+
+
+@dataclass(frozen=True, slots=True)
+class Degrees:
+    """The degrees of one depth, those of an order after those of the other: copies, rounds, transfers, which of
+    ``levels`` [patterns, boundaries] their boundaries cross, and the copies by level (a place in a list of these)."""
+
+    copies: Integers
+    rounds: Integers
+    moves_s: Floats
+    move_s: Floats
+    pattern: Integers
+    members: Integers
+    levels: Integers
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """What copies by level take under one stage of ZeRO: [members, sizes] at the end, [members] a microbatch."""
+
+    ends_s: Floats
+    waits_s: Floats
+
+
+def _degrees(problem: Problem, width: Width, stages: int, prices_s: Floats, met: Met) -> Degrees:
+    tensor, found = width.graph.width, []
+    most = most_copies(problem, width, stages)
+    several = stages > 1 and len(problem.cluster.levels) > 1
+    copies = np.arange(1, most + 1)
+    for order in ORDERS if several else ORDERS[:1]:
+        shape = Shape(tensor, stages, most, order)
+        members = np.empty(most, np.int64)
+        for at, data in enumerate(copies.tolist()):
+            own = shape._replace(data=data)
+            members[at] = met.setdefault(replicas_by_level(problem.cluster, own), (len(met), own))[0]
+        levels = np.zeros((most, stages - 1), np.int64)
+        if several:
+            levels = boundary_levels_of(problem.cluster, shape)
+        taken_s = prices_s[levels]
+        moves_s, move_s = 2 * taken_s.sum(axis=1), taken_s.min(axis=1) if stages > 1 else np.zeros(most)
+        found.append((copies, -(-problem.microbatches // copies), moves_s, move_s, members, levels))
+    many, rounds, moves, move, met_at, crossed = (np.concatenate(column) for column in zip(*found, strict=True))
+    patterns, which = np.unique(crossed, axis=0, return_inverse=True)
+    return Degrees(many, rounds, moves, move, which.reshape(-1).astype(np.int64), met_at, patterns)
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeRows:
+    """All degrees of a graph by depth, from 1 on, and what their copies take by stage of ZeRO, for ``sizes_bytes``."""
+
+    degrees: tuple[Degrees, ...]
+    sizes_bytes: Floats
+    ends: dict[int, Ends]
+
+    def at(self, stages: int) -> Degrees:
+        """Those of a depth."""
+        return self.degrees[stages - 1]
+
+
+def _ends(task: ModelTask, problem: Problem, width: Width, met: Met, sizes_bytes: Floats) -> Ends:
+    kinds, counts = np.unique(width.chart.parameter_bytes, return_counts=True)
+    ends_s, waits_s = np.zeros((len(met), len(sizes_bytes))), np.zeros(len(met))
+    for members, (at, shape) in met.items():
+        ends_s[at] = synchronisation_s(problem, shape, task.prices, sizes_bytes)
+        if problem.zero >= 2:
+            once_s = float((task.prices.gather_s(members, kinds) * counts).sum())
+            waits_s[at] = (1 - problem.rules.hidden) * sum(problem.gathers) * once_s
+    return Ends(ends_s, waits_s)
+
+
+def rows_of(task: ModelTask, problem: Problem, width: Width, zeros: Sequence[int], sizes_bytes: Floats) -> ShapeRows:
+    """The rows of a graph, for sizes of the largest stage."""
+    met, prices_s = Met(), least_prices(task, problem, width)
+    degrees = tuple(_degrees(problem, width, stages, prices_s, met) for stages in range(1, width.depth + 1))
+    at_zeros = {zero: _ends(task, replace(problem, zero=zero), width, met, sizes_bytes) for zero in zeros}
+    return ShapeRows(degrees, sizes_bytes, at_zeros)
+
+
+def chunk_seconds(problem: Problem, width: Width, family: Family, levels: Integers) -> tuple[float, Floats]:
+    """What the chunks of a family add at a boundary, a pass, and at each end of a pipeline whose boundaries cross these
+    ``levels`` [patterns, boundaries]."""
+    more = family.chunks - 1
+    start_s = more * problem.rules.piece_start_s
+    return start_s, start_s + more * width.around_s[levels.max(axis=1, initial=0)]
