@@ -128,6 +128,12 @@ def named_and_placed(folder: Path) -> dict[str, Any]:
     return found | {"rules": "cluster", "training": found["training"] | {"cluster": "selene"}}
 
 
+def piped(folder: Path) -> dict[str, Any]:
+    """The named model in so little memory that it takes a pipeline."""
+    found = named_and_placed(folder)
+    return found | {"hbm": ["3 GiB"], "training": found["training"] | {"zero": 0, "headroom": 0.0}}
+
+
 def priced(folder: Path) -> dict[str, Any]:
     """One of them, trained on so many tokens."""
     found, _ = study(folder), terms_of(folder)
@@ -174,6 +180,7 @@ STUDY = Base(
             ("training.stack", "nanotron"),
             ("training.precision", "fp8"),
             ("training.zero", 1),
+            ("training.chunks", [2]),
             ("cost.residency", False),
             ("cost.basis", "datasheet"),
             ("cluster.link_bytes_per_s", 1e8),
@@ -277,8 +284,9 @@ NAMED_PLACED = Base(
         ("training.attention", "best"),
     ),
 )
+PIPED = Base(piped, answers.of_study, same(("training.chunks", [1]), ("training.zero", "best")))
 
 JOBS: dict[str, list[Base]] = {
     "phaze.run/1": [RUN, LLAMA_RUN, PRICED_RUN, NAMED_RUN, GRAPH_RUN],
-    "phaze.study/1": [STUDY, TIGHT, PLACED, STACKED, SHARED, NAMED, NAMED_PLACED, PRICED],
+    "phaze.study/1": [STUDY, TIGHT, PLACED, STACKED, SHARED, NAMED, NAMED_PLACED, PIPED, PRICED],
 }

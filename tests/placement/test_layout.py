@@ -3,13 +3,15 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.library import load_cluster
 from phaze.placement.answer import document_of
 from phaze.placement.check import objections
-from phaze.placement.layout import Shape, boundary_levels, replicas_by_level
+from phaze.placement.layout import Shape, boundary_levels, boundary_levels_of, replicas_by_level
 from phaze.placement.prices import RingPrices
+from phaze.placement.rules import Order
 from phaze.placement.solve import fastest_plan
 from tests.placement.placement_cases import interleaving_problem
 
@@ -24,6 +26,16 @@ def test_a_boundary_crosses_the_level_that_holds_both_sides_in_every_replica() -
     assert boundary_levels(TWO, Shape(1, 4, 2, "data")).tolist() == [0, 0, 0]
     assert boundary_levels(TWO, Shape(2, 2, 4, "data")).tolist() == [1]
     assert boundary_levels(TWO, Shape(1, 1, 8, "data")).tolist() == []
+
+
+@pytest.mark.parametrize("order", ["pipeline", "data"])
+@pytest.mark.parametrize("stages", [1, 2, 3, 5, 8])
+def test_all_numbers_of_replicas_at_once_cross_what_each_crosses(stages: int, order: Order) -> None:
+    for tensor in (1, 2, 4):
+        most = 32 // (tensor * stages)
+        every = boundary_levels_of(TWO, Shape(tensor, stages, most, order)) if most else ()
+        for data, levels in enumerate(every, 1):
+            assert levels.tolist() == boundary_levels(TWO, Shape(tensor, stages, data, order)).tolist()
 
 
 def test_replicas_meet_where_they_lie() -> None:

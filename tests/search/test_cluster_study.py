@@ -86,12 +86,22 @@ def test_a_run_is_exported(run: Path, phaze: Callable[..., Ran]) -> None:
         ('models=[{name="bert-large", part="block"}]', ""),
         ("training.stack=megatrn", "did you mean"),
         ("training.zero=4", "training.zero"),
+        ("training.zero=best", ""),
+        ("training.chunks=[2, 4]", ""),
+        ("training.chunks=[0]", "training.chunks"),
         ("training.cluster=tpu-v4-pod", ""),
     ],
 )
 def test_what_the_rules_do_not_know_is_refused(run: Path, phaze: Callable[..., Ran], setting: str, said: str) -> None:
     ran = phaze("study", "check", run.parent / "study.toml", "--set", setting)
     assert (ran.code == 2 and said in ran.err) if said else ran.code == 0, ran.err
+
+
+def test_chunks_beside_a_stack_that_does_not_interleave_are_refused(run: Path, phaze: Callable[..., Ran]) -> None:
+    given = ("study", "check", run.parent / "study.toml", "--set", "training.stack=nanotron", "--set")
+    ran = phaze(*given, "training.chunks=[2]")
+    assert ran.code == 2 and "training.chunks: [2] are stated and the stack nanotron does not interleave" in ran.err
+    assert phaze(*given, "training.chunks=[1]").code == 0
 
 
 def test_links_as_an_axis_are_the_innermost_level(run: Path, phaze: Callable[..., Ran]) -> None:

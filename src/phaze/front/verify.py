@@ -60,7 +60,7 @@ def _design(front: PlainFront, measures: Measures, point: Mapping[str, Any]) -> 
     for own, said in zip(front.ways(number), point["models"], strict=True):
         way = way_of(own.task, said)
         if way is None:
-            return f"models[{own.task.name}]: the study knows no such microbatch, width and recompute"
+            return f"models[{own.task.name}]: the study knows no such microbatch, width, recompute and ZeRO"
         plan = own.plan(way, size)
         if plan is None:
             return f"models[{own.task.name}]: the plan does not fit"

@@ -34,7 +34,7 @@ def shown_on(progress: Progress) -> Callable[[Standing], None]:
 
 
 def _again(model: Mapping[str, Any]) -> str:
-    return recompute_words(model["plan"], model["recompute"])
+    return recompute_words(model["plan"], model["recompute"]) + (f", ZeRO {model['zero']}" if model["zero"] else "")
 
 
 def _stages(plan: Mapping[str, Any]) -> str:

@@ -3,16 +3,19 @@ r"""Lower bounds on batch time where the sum of stage times counts, for all chip
 With c_k = f_k + b_k the seconds of a layer of kind k on a chip, n_k of them, and the chip-free terms of a shape
 (:mod:`phaze.search.shape_tables`), every plan of S stages takes at least
 
-    laps max( P + move, V / S ) + max(V, the same) + ends + step / HBM bandwidth,         V = Q + moves + waits
+    laps max( P + move, V / S ) + sums max(V, the same) + ends + step / HBM bandwidth,         V = Q + moves + waits
 
-where P is no longer than its longest stage and Q no longer than all its stages together, transfers left out:
+where P is no longer than its longest stage and Q no longer than all its stages together, transfers left out; laps and
+sums are alpha and beta of its pipeline family:
 
     cheap   P = max over k of ceil(n_k / S) c_k            one of S stages holds so many layers of kind k
             Q = sum over k of n_k c_k + (fewest layers computed again) x (least that one takes)
+            for all families at once
     cut     P = least greatest stage, Q = least sum, each over all cuts into S stages that fit, every stage in its
-            fastest mode that fits: a table over closed sets and depths for every chip              (:func:`cut_floors`)
-            P has the transfers of the cheapest level that the shape crosses; Q only counts stages no longer than
-            (best - V - ends) / laps, as a plan with a longer one beats nothing
+            fastest mode that fits: a table over closed sets and numbers for every chip, family and depth that may
+            still be the best, the most promising first                                         (:func:`cut_floors`)
+            P has the transfers of the levels that its boundaries cross; Q only counts stages no longer than
+            (best - sums V - ends) / laps, as a plan with a longer one beats nothing
 
 With a recompute choice "full" every repeated layer is computed again, and c_k holds it. Layer times are exact, so the
 bound of a chip is below its batch time only by what P, Q and the ends are not reached by one and the same cut. Bounds

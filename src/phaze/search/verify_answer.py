@@ -71,7 +71,7 @@ def _chosen(plain: Plain, result: Mapping[str, Any]) -> tuple[int, int, list[Way
     for task, model in zip(tasks, result["models"], strict=True):
         way = way_of(task, model)
         if way is None:
-            return f"models[{task.name}]: the study knows no such microbatch, width and recompute"
+            return f"models[{task.name}]: the study knows no such microbatch, width, recompute and ZeRO"
         ways.append(way)
     return number, job.hbm_bytes.index(hbm_bytes), ways
 

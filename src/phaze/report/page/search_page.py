@@ -62,11 +62,12 @@ def answer_sentence(result: Mapping[str, Any], devices: int) -> str:
     return f"On {devices:,} devices the chip {chip['name']} {what}, and none of {space} {better_words(proof['gap'])}."
 
 
-def plan_words(plan: Mapping[str, Any], microbatch: int) -> str:
-    """A split in a few words."""
+def plan_words(plan: Mapping[str, Any], microbatch: int, zero: int = 0) -> str:
+    """A split in a few words; of a plan that states its stage of ZeRO apart, without it."""
     replicas, chunks = counted(plan["data"], "replica", "replicas"), int(plan.get("chunks", 1))
     stages = counted(plan["pipeline"], "stage") + (f" of {chunks} chunks" if chunks > 1 else "")
-    return f"{stages} x {replicas}, tensor width {plan['tensor']}, microbatch {microbatch}"
+    shared = f", ZeRO {zero}" if zero else ""
+    return f"{stages} x {replicas}, tensor width {plan['tensor']}, microbatch {microbatch}{shared}"
 
 
 def shared_parts(story: Story, key: str, label: str) -> list[tuple[str, str, str]]:
@@ -155,7 +156,7 @@ def _head(run: Run, chip: Chip, stories: Sequence[Story]) -> str:
             ("tokens", rate_text(model)),
             ("MFU, HFU", mfu_text(model)),
             ("batch", f"{batch_text(model)} in {show(model['batch_s'], 's')}"),
-            ("plan", plan_words(model["plan"], model["microbatch"])),
+            ("plan", plan_words(model["plan"], model["microbatch"], model["zero"])),
             ("recompute", recompute_words(model["plan"], model["recompute"])),
             ("energy", f"{show(model['energy_j'] / story.batch, 'J')} a sequence"),
             ("power in use", f"{show(model['power_w'], 'W')} a chip"),
