@@ -112,7 +112,7 @@ def study(folder: Path) -> dict[str, Any]:
 def placed(folder: Path) -> dict[str, Any]:
     """One of them under rules cluster."""
     found = study(folder)
-    training = found["training"] | {"cluster": "selene", "headroom": 0.0}
+    training = found["training"] | {"cluster": "selene", "headroom": 0.0, "zero": 0}
     return found | {"rules": "cluster", "models": found["models"][:1], "hbm": ["1027 MiB"], "training": training}
 
 
