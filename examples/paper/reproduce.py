@@ -7,8 +7,8 @@ For each of the paper's eight models, throughput of
     own chip          the best chip and placement for the model
     common chip       the best chip for the geometric mean of all eight, with the searched placement
 
-then the same against the real TPU v4 on its own torus, under rules cluster, and what each part of the space
-contributes to the gain.
+then the same against the real TPU v4 on its own torus, under rules cluster, what each part of the space contributes to
+the gain, and the way from the paper's setting to today's hardware, one rule at a time.
 Every search has its own folder under --out and is resumed from there; --only NAME does one table.
 """
 
@@ -21,11 +21,13 @@ from pathlib import Path
 
 from examples.paper.cases import MODELS, Found, one_block, one_model, rows, searched
 from examples.paper.sheets import Ablation, Line, ablation_table, chip_table, put, ratio_table
+from examples.paper.steps import STEP_MODELS, step_table, steps
 from phaze.hardware.chip import Chip
 from phaze.hardware.library import load_chip
 from phaze.search.compare import Row
 
 GIB = 2**30
+TABLES = ("paper", "real", "ablation", "arithmetic", "steps")
 PAGE = Path(__file__).parents[2] / "docs" / "paper.md"
 # The real chip's job: its torus, and the software that it usually runs.
 REAL = (
@@ -134,14 +136,23 @@ def _means(out: Path, base: Chip) -> str:
     )
 
 
+def _steps(out: Path, model: str) -> str:
+    """A model under the paper's setting and every rule of today's hardware, one after another."""
+    found = []
+    for at, (name, settings) in enumerate(steps()):
+        with _said(f"steps: {model}: {name}"):
+            found.append((name, searched(out / "steps" / model / str(at), "model.toml", [one_model(model), *settings])))
+    return step_table(found)
+
+
 def main() -> None:
     """Run what is asked for and rewrite its tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("runs") / "paper")
     parser.add_argument("--page", type=Path, default=PAGE)
-    parser.add_argument("--only", choices=("paper", "real", "ablation", "arithmetic"))
+    parser.add_argument("--only", choices=TABLES)
     said = parser.parse_args()
-    wanted = [said.only] if said.only else ["paper", "real", "ablation", "arithmetic"]
+    wanted = [said.only] if said.only else list(TABLES)
     base, blocks = load_chip("tpu-v4-paper"), _blocks(said.out) if {"paper", "real"} & set(wanted) else {}
     if "paper" in wanted:
         put(said.page, _main_tables(said.out, "paper", base, blocks, ()))
@@ -151,6 +162,8 @@ def main() -> None:
         put(said.page, {"ablation": _ablations(said.out, base)})
     if "arithmetic" in wanted:
         put(said.page, {"arithmetic": _means(said.out, base)})
+    if "steps" in wanted:
+        put(said.page, {f"steps-{model}": _steps(said.out, model) for model in STEP_MODELS})
 
 
 if __name__ == "__main__":

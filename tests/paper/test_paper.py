@@ -1,15 +1,23 @@
 """The paper's experiment: the searched placement and the found chip never lose, and the page says what is measured."""
 
 import re
+from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from examples.paper.cases import EXPERTS, MODELS, Found, one_model, rows, searched
+from examples.paper.cases import EXPERTS, MODELS, Found, _job, one_model, rows, searched
 from examples.paper.reproduce import ABLATIONS, PAGE, REAL
 from examples.paper.sheets import Ablation, Line, ablation_table, chip_table, put, ratio_table
+from examples.paper.steps import STEPS, steps
 
 from phaze.errors import InputError
 from phaze.hardware.library import load_chip
+from phaze.search.answer import best_of
+from phaze.search.baseline import scale_for
+from phaze.search.run import search
+from tests.conftest import Ran
+from tests.search.test_study import SPACE
 
 STAND_IN = load_chip("tpu-v4-paper")
 SMALL = ["search.gap=0.01", "training.microbatches=[1]", 'hbm=["32 GiB"]', "training.recompute=[false]"]
@@ -96,3 +104,42 @@ def test_a_page_takes_its_tables_and_refuses_unknown_ones(tmp_path: Path) -> Non
     assert said == "a\n<!-- paper: x -->\n| 2 \\1 |\n<!-- end -->\n<!-- paper: y -->\n<!-- end -->\n"
     with pytest.raises(InputError, match="table z has 0 markers"):
         put(page, {"z": ""})
+
+
+def _key(setting: str) -> str:
+    return setting.partition("=")[0]
+
+
+def test_every_step_to_today_s_hardware_changes_one_rule_of_the_one_before(phaze: Callable[..., Ran]) -> None:
+    first, *rest = [settings for _, settings in steps()]
+    assert first == ()
+    keys = [_key(setting) for _, own in STEPS for setting in own]
+    assert len(set(keys)) == len(keys)
+    assert [len(own) for _, own in STEPS].count(1) == len(STEPS) - 1
+    # Network levels alone are refused: the stages of the paper lie on one flat link.
+    levels, stages = STEPS[0][1]
+    study = Path(PAGE.parent.parent / "examples" / "paper" / "model.toml")
+    assert phaze("study", "check", study, "--set", levels).code == 2
+    assert phaze("study", "check", study, "--set", stages).code == 0
+    assert phaze("study", "check", study, "--set", levels, "--set", stages).code == 0
+    assert rest[-1] == tuple(setting for _, own in STEPS for setting in own)
+
+
+SEEN = ["search.gap=0.1", "training.devices=16", "training.batch=64", "training.microbatches=[1]", 'hbm=["32 GiB"]']
+
+
+def test_a_search_runs_under_every_step(tmp_path: Path) -> None:
+    """Each changes what the block of a model takes, or is of what a single device has none of."""
+    (tmp_path / "space.toml").write_text(SPACE)
+    block = 'models=[{name="bert-large", part="block", widths=[2], sequence=128}]'
+    rates = []
+    for _, settings in steps():
+        job, _ = _job("model.toml", [block, f'space="{tmp_path / "space.toml"}"', *SEEN, *settings])
+        best = best_of(search(job, scale_for(job)))
+        assert best is not None and job.rules == "icml24"
+        rates.append(1 / best.ran[0].batch_s)
+    pairs = dict(zip([name for name, _ in STEPS], pairwise(rates), strict=True))
+    assert pairs["network levels"][1] > pairs["network levels"][0]
+    for name in ("its step through HBM", "host time", "80 % of every peak"):
+        assert pairs[name][1] < pairs[name][0]
+    assert pairs["fused attention"][1] > pairs["fused attention"][0]

@@ -1,12 +1,14 @@
 """Studies: defaults, settings, graph files, refusals with their path, and the command end to end on a small space."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import phaze as phaze_package
 from phaze.errors import InputError
 from phaze.graph import store
 from phaze.graph.zoo import load_model
@@ -182,3 +184,11 @@ def test_without_residency_a_large_buffer_is_worth_nothing(study: Path, phaze: C
     assert kept["models"][0]["throughput_per_s"] > sent["models"][0]["throughput_per_s"]
     refused = phaze("study", "check", study, "--set", "cost.residency=maybe")
     assert refused.code == 2 and "cost.residency" in refused.err
+
+
+def test_nothing_asks_for_the_name_of_a_setting_but_the_reader_of_profiles() -> None:
+    """``rules`` names defaults; what the paper did is values of a stack and of a placement problem."""
+    asked = re.compile(r"""\brules(["']\]|["']\))? *(==|!=|in) *["'(]""")
+    source = Path(phaze_package.__file__).parent
+    named = {str(path.relative_to(source)) for path in source.rglob("*.py") if asked.search(path.read_text("utf-8"))}
+    assert named == {"placement/profile.py"}
