@@ -257,6 +257,7 @@ STACKED = Base(
         ("stack.accumulation_bytes", 800.0),
         ("stack.stages", "icml24"),
         ("stack.pipeline", "icml24"),
+        ("stack.interleaves", False),
     ),
 )
 SHARED = Base(shared, answers.of_study, same(("stack.gradient_bytes", 14.0)))

@@ -40,6 +40,7 @@ class StackTable(Document):
     trims_recompute: bool | None = None
     gradient_bytes: NonNegative | None = None
     synchronisation: Synchronisation | None = None
+    interleaves: bool | None = None
     accumulation_bytes: NonNegative | None = None
     stages: StageRule | None = None
     pipeline: Pipeline | None = None
