@@ -84,6 +84,18 @@ def test_no_plan_undercuts_a_bound_on_any_chip(task: ModelTask, hbm_bytes: int, 
     _check_bounds(task, hbm_bytes, seed)
 
 
+def test_where_nothing_fits_at_any_stage_of_zero_no_bound_is_finite() -> None:
+    """Copies share state out, and bounds round their number up: that must not make a plan of what is none."""
+    for devices in (16, 13):
+        _check_bounds(
+            cluster_task(
+                "deep", stack="megatron-2021", widths=(1,), microbatches=(1,), zeros=(3,), devices=devices, batch=16
+            ),
+            MIB // 4,
+            0,
+        )
+
+
 @pytest.mark.slow
 @settings(max_examples=600, deadline=None)
 @given(DRAWN_TASKS, MEMORIES, st.integers(0, 2**32))

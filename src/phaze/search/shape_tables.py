@@ -35,6 +35,7 @@ from phaze.placement.prepared_width import Width, flying_of, prepared, room_of, 
 from phaze.placement.problem import Problem
 from phaze.placement.rules import Family
 from phaze.placement.shapes import inside
+from phaze.placement.shortage import something_fits
 from phaze.placement.stage_kernels import StageTable
 from phaze.search.fitting_kernels import fewest_again, highest_numbers, undominated
 from phaze.search.problem import pattern_of
@@ -269,7 +270,8 @@ def tables_of(task: ModelTask, way: Way, hbm_bytes: float) -> Tables:
     graph, problem = task.graphs[way.graph], pattern_of(task, way, hbm_bytes)
     width = prepared(problem, problem.graphs[0], problem.extras[0], task.prices)
     stages = stages_of(problem, width)
-    again = _fewest(problem, width, stages)
+    # Rounded copies may let a depth through at which nothing fits; where nothing fits at all no bound is finite.
+    again = _fewest(problem, width, stages) if something_fits(problem) else np.full(width.depth + 1, -1, np.int64)
     # The last stage of ZeRO leaves the most room: its sizes serve all.
     roomy = stages_of(replace(problem, zero=max(zeros)), width)
     reached = np.array([0.0, *(_reached(graph, problem, width, s) for s in range(1, width.depth + 1))])
