@@ -36,7 +36,9 @@ REAL = (
     'training.optimizer="adam"',
     'training.recompute=["best"]',
     'training.sequence_parallel="best"',
-    # as in the paper's own setting: eager attention, and all of the memory
+    # as in the paper's own setting: eager attention, all of the memory, no ZeRO and no interleaving
+    "training.zero=0",
+    "training.chunks=[1]",
     'training.attention="eager"',
     "training.headroom=0",
     'objective.baseline="tpu-v4"',
