@@ -15,7 +15,19 @@ from phaze.errors import InputError, PhazeError
 
 ADD_A_ROW = "add a row with its kind to NAMES in phaze/graph/opset.py"
 # What a fault that another size of the inputs may cause speaks of; a remedy for sizes helps with no other.
-SIZE_WORDS = ("shape", "size", "dimension", "batch", "match", "divi", "expand", "broadcast", "range")
+SIZE_WORDS = (
+    "shape",
+    "size",
+    "dimension",
+    "batch",
+    "match",
+    "divi",
+    "expand",
+    "broadcast",
+    "range",
+    "stride",
+    "multiple",
+)
 NO_DEVICE = "build it on the CPU or on the meta device: a trace needs no GPU and no memory"
 # Where a fault arose, as those say who do not know what the model is called.
 THE_MODEL = "the model"
