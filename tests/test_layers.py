@@ -102,7 +102,7 @@ SEARCHERS = tuple(
     for room, modules in {
         "search": (
             *("bound", "floors", "layouts", "kernels", "shape_bound", "shape_tables", "shape_kernels"),
-            *("run", "engine", "engines", "engine_ray", "slip", "shared"),
+            *("run", "engine", "engines", "engine_ray", "item", "shared"),
         ),
         "front": ("run", "state"),
     }.items()

@@ -14,9 +14,9 @@ from phaze.hardware.write import toml_text
 from phaze.search.candidates import plain_candidates
 from phaze.search.compare import Row, compare
 from phaze.search.folder import RESULT, run_in
-from phaze.search.opened import open_space
-from phaze.search.papers import Papers
+from phaze.search.question_files import Papers
 from phaze.search.result import code_digest
+from phaze.search.spaces import open_space
 from phaze.search.task import Job
 from phaze.study.load import question_of, read_study, study_of, with_settings
 

@@ -15,7 +15,7 @@ from phaze.graph.fuse import fuse
 from phaze.graph.zoo import load_model
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.library import load_chip
-from phaze.search.keep import chips_of
+from phaze.search.feasibility import chips_of
 from tests.search.made import core_space
 
 

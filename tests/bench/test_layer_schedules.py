@@ -30,7 +30,7 @@ from phaze.schedule.part import part_of
 from phaze.schedule.problem import Core, Operator, Problem
 from phaze.schedule.rules import RULE, Rules
 from phaze.schedule.solve import solve
-from phaze.search.keep import chips_of
+from phaze.search.feasibility import chips_of
 from tests.bench.test_cost import paper_chips
 from tests.search.made import core_space
 

@@ -21,7 +21,7 @@ PROGRAM = """
 import json, resource, sys, time
 from pathlib import Path
 from phaze.search.folder import run_in
-from phaze.search.papers import Papers
+from phaze.search.question_files import Papers
 from phaze.study.load import default_study, job_of, study_of, with_settings
 models, settings, folder = json.loads(sys.argv[1])
 start = time.perf_counter()

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phaze.cost.accuracy import measured_operators
-from phaze.cost.cluster_gemm import best, best_by_front, cluster_options, splits
-from phaze.cost.cluster_mapping import ClusterPart, cluster_part
-from phaze.cost.cluster_products import front_on_clusters, map_on_clusters, part_rows, sweep_on_clusters
+from phaze.cost.clustered.gemm import best, best_by_front, cluster_options, splits
+from phaze.cost.clustered.mapping import ClusterPart, cluster_part
+from phaze.cost.clustered.products import front_on_clusters, map_on_clusters, part_rows, sweep_on_clusters
 from phaze.cost.mapping import NEVER, Product, product
 from phaze.cost.sustained import SustainedChip, sustain
 from phaze.errors import InputError

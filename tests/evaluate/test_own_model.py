@@ -7,6 +7,7 @@ import pytest
 
 from phaze.study.places import name_of
 from tests.cli.test_commands import Phaze
+from tests.few_chips import few_chips
 from tests.graph.supply.test_supply import MODEL
 
 
@@ -51,23 +52,7 @@ def test_an_own_model_is_planned_and_its_plan_shown_without_running_it(
     assert not Path("ran").exists(), "somebody's plan ran somebody's code"
 
 
-SPACE = """schema = "phaze.space/1"
-name = "few"
-title = "a few chips"
-base = "tpu-v4-paper"
-[axes]
-tensor_cores = [8, 32]
-rows = [64]
-columns = [64]
-vector_cores = [8]
-lanes = [64]
-global_buffer = ["16 MiB"]
-[core_buffers]
-least = "1 KiB"
-bytes_per_unit = 16
-[keep]
-area_of = "tpu-v4-paper"
-"""
+SPACE = few_chips()
 
 
 @pytest.mark.slow

@@ -17,8 +17,8 @@ import pytest
 from phaze.export.frame import csv_text
 from phaze.export.parquet import parquet_bytes
 from phaze.export.perfetto import trace
-from phaze.report.story import searched
-from phaze.search.opened import open_space
+from phaze.report.view_model import searched
+from phaze.search.spaces import open_space
 from tests.report.runs import PLAN, made_run, named, small_run
 from tests.search.made import traced_task
 

@@ -17,12 +17,12 @@ from phaze.front.answer import bounds_of, front_view
 from phaze.front.folder import front_frame
 from phaze.front.measures import listed_from, measures_of
 from phaze.front.metrics import asked_of
-from phaze.front.plain import PlainFront
+from phaze.front.reference import PlainFront
 from phaze.front.run import job_for, memories_of, scales_for
 from phaze.front.verify import _designs
 from phaze.search.journal import Closed, read_closed, read_evaluated
-from phaze.search.opened import open_space
 from phaze.search.result import code_digest, written
+from phaze.search.spaces import open_space
 from phaze.search.verify import plain_of
 from phaze.search.verify_answer import check_text
 from phaze.study.load import question_in

@@ -20,10 +20,10 @@ from phaze.hardware.ownership import load_terms
 from phaze.search.baseline import scale_for
 from phaze.search.engine import workers
 from phaze.search.objective import Objective
-from phaze.search.opened import open_space
 from phaze.search.rates import chip_rates
 from phaze.search.reference import layers_on, placed_on
 from phaze.search.run import search
+from phaze.search.spaces import open_space
 from phaze.search.task import Job
 from tests.search.made import exact_score, made_job, made_task
 

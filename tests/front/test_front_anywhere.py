@@ -23,10 +23,10 @@ from phaze.hardware.figures import figures_of, making_of
 from phaze.hardware.ownership import load_terms
 from phaze.search.engine import workers
 from phaze.search.objective import Mean, Objective
-from phaze.search.opened import open_space
-from phaze.search.papers import Papers
+from phaze.search.question_files import Papers
 from phaze.search.rates import chip_rates
 from phaze.search.reference import layers_on, placed_on
+from phaze.search.spaces import open_space
 from phaze.search.task import Job
 from tests.conftest import Ran
 from tests.front.test_front import FRONTS, rounded

@@ -11,7 +11,7 @@ from phaze.cli.answer import exit_code_of
 from phaze.cli.main import app
 from phaze.search.answer import best_of
 from phaze.search.baseline import scale_for
-from phaze.search.keep import chips_of
+from phaze.search.feasibility import chips_of
 from phaze.search.result import answer_of
 from phaze.search.run import search
 from phaze.search.shortage import nothing_found

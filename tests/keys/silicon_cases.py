@@ -6,8 +6,8 @@ from typing import Any
 from phaze.evaluate.layers import Setting
 from phaze.hardware.library import load_built_stack, load_cluster
 from phaze.hardware.silicon.design import load_cluster_chip
-from phaze.search.cluster_chips import ClusterChips
-from phaze.search.opened import load_space, open_space
+from phaze.search.clustered_chips import ClusterChips
+from phaze.search.spaces import load_space, open_space
 from tests.keys.cases import Base, same
 from tests.keys.small import preset, written
 from tests.search.made_silicon import SMALL

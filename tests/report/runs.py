@@ -7,7 +7,7 @@ from phaze.cli.main import app
 from phaze.report.page.search_page import Run
 from phaze.search.folder import JOURNAL, run_in
 from phaze.search.journal import read_closed, read_evaluated
-from phaze.search.papers import Papers
+from phaze.search.question_files import Papers
 from phaze.search.task import Job, ModelTask
 from tests.search.made import made_job, traced_task
 

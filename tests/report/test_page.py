@@ -17,7 +17,7 @@ from phaze.report.page.floors import floors
 from phaze.report.page.search_page import search_page
 from phaze.report.run_sheet import lever_rows
 from phaze.search.bound import CHEAP, layer_bounds, model_bounds
-from phaze.search.opened import open_space
+from phaze.search.spaces import open_space
 from phaze.units import show
 from tests.report.runs import HOSTILE, PLAN, made_run, named, small_run
 from tests.search.made import made_job, made_task, traced_task

@@ -12,25 +12,10 @@ from phaze.study.complete import complete_text
 from phaze.study.load import study_of
 from tests.cli.fuzz_own import CODE, traced_here
 from tests.conftest import Ran
+from tests.few_chips import few_chips
 
 PRESETS = Path(__file__).parents[2] / "src" / "phaze" / "hardware" / "presets"
-SPACE = """schema = "phaze.space/1"
-name = "few"
-title = "a few chips, '''quoted'''"
-base = "base.toml"
-[axes]
-tensor_cores = [8, 32]
-rows = [64]
-columns = [64]
-vector_cores = [8]
-lanes = [64]
-global_buffer = ["16 MiB"]
-[core_buffers]
-least = "1 KiB"
-bytes_per_unit = 16
-[keep]
-area_of = "tpu-v4-paper"
-"""
+SPACE = few_chips("base.toml", "a few chips, '''quoted'''")
 HEAD = """schema = "phaze.study/1"
 name = "copied"
 space = "own/space.toml"

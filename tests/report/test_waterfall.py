@@ -12,9 +12,9 @@ from phaze.evaluate.layers import Setting
 from phaze.graph.zoo import load_family
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.library import load_chip, load_cluster, load_stack, preset_names
-from phaze.report.story import searched
+from phaze.report.view_model import searched
 from phaze.report.waterfall import CAUSES, Products, plan_parts
-from phaze.search.opened import open_space
+from phaze.search.spaces import open_space
 from tests.report.runs import made_run
 from tests.search.made import traced_task
 
@@ -31,7 +31,7 @@ def test_steps_of_a_search_sum_to_the_batch(seed: int, tmp_path: Path) -> None:
     for step in story.steps:
         if step.name == "cores side by side":
             assert step.seconds <= 0
-        elif step.name != "unlike stages":
+        elif step.name != "stage imbalance":
             assert step.seconds >= -1e-12 * story.plan["batch_s"], step
 
 

@@ -11,8 +11,8 @@ from phaze.search.certificate import certificate_of
 from phaze.search.evaluation import Evaluated, Ran
 from phaze.search.folder import JOURNAL, RESULT
 from phaze.search.journal import Closed, read_closed, read_evaluated
-from phaze.search.opened import open_space
 from phaze.search.result import answer_view, code_digest, result_view, written
+from phaze.search.spaces import open_space
 from phaze.search.task import Way
 from phaze.search.verify import Plain, plain_of
 from phaze.study.load import question_in

@@ -27,13 +27,13 @@ from phaze.placement.solve import fastest_plan
 from phaze.schedule.rules import ICML24
 from phaze.search.evaluation import Evaluated
 from phaze.search.objective import Kind, Objective, Scale
-from phaze.search.opened import OpenedSpace, load_space
 from phaze.search.problem import problem_of
 from phaze.search.rank_graph import RankGraph, rank_graph
 from phaze.search.rank_graph import graph_of as rank_graph_of
 from phaze.search.rates import chip_rates
 from phaze.search.reference import layers_on, value_on
 from phaze.search.space import Space, SpaceFile, space_from
+from phaze.search.spaces import OpenedSpace, load_space
 from phaze.search.state import State
 from phaze.search.task import Job, ModelTask, Training, Way, networks_of, task_of, with_links
 

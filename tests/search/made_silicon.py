@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from phaze.hardware.silicon.space_file import ClusterSpaceFile
-from phaze.search.cluster_space import SpaceOfClusters, cluster_space
+from phaze.search.clustered_space import SpaceOfClusters, cluster_space
 from phaze.search.objective import Kind, Objective
 from phaze.search.task import Job, ModelTask
 

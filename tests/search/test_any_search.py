@@ -14,8 +14,8 @@ from phaze.errors import InfeasibleError
 from phaze.hardware.stack import ScheduleRule
 from phaze.search.bound import CHEAP, DUAL, layer_bounds
 from phaze.search.objective import KINDS, Mean, Objective
-from phaze.search.opened import open_space
 from phaze.search.reference import layers_on
+from phaze.search.spaces import open_space
 from phaze.search.task import Job, ModelTask, on_cluster
 from tests.search.made import GIB, MIB, small_space, traced_task
 from tests.search.made_cluster import cluster_task

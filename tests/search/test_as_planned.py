@@ -7,10 +7,10 @@ import pytest
 from phaze.evaluate.plan import Candidate, Request, best_first, candidates
 from phaze.graph.ir import Attention, Model
 from phaze.search.answer import best_of
+from phaze.search.configurations import WayPlan, plan_found
 from phaze.search.objective import Objective, scale_of
 from phaze.search.run import search
 from phaze.search.task import Job, ModelTask
-from phaze.search.ways import WayPlan, plan_found
 from tests.search.made import MIB, small_space
 from tests.search.made_cluster import cluster_task
 

@@ -12,10 +12,10 @@ from phaze.placement.problem import Choice as Recompute
 from phaze.placement.solve import fastest_plan
 from phaze.search.bound import CHEAP, DUAL, batch_bounds, layer_bounds
 from phaze.search.layouts import chain_of
-from phaze.search.opened import open_space
 from phaze.search.problem import problem_of
 from phaze.search.rank_graph import GraphTimes, RankGraph
 from phaze.search.reference import layers_on
+from phaze.search.spaces import open_space
 from phaze.search.task import ModelTask, Training, task_of
 from tests.search.made import MIB, chained, made_model, made_training, small_space
 

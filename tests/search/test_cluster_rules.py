@@ -17,12 +17,12 @@ from phaze.search.bound import CHEAP, layer_bounds
 from phaze.search.folder import JOURNAL, RESULT, run_in
 from phaze.search.journal import read_closed
 from phaze.search.objective import KINDS, Objective
-from phaze.search.opened import open_space
-from phaze.search.papers import Papers
 from phaze.search.problem import fastest, problem_of
+from phaze.search.question_files import Papers
 from phaze.search.rank_graph import GraphTimes
 from phaze.search.shape_bound import cheap_floors, cut_bounds
 from phaze.search.shape_tables import tables_of
+from phaze.search.spaces import open_space
 from phaze.search.task import Job, ModelTask
 from tests.search.made import MIB, stopping_after_one
 from tests.search.made_cluster import cluster_job, cluster_task

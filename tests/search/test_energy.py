@@ -11,9 +11,9 @@ from phaze.placement.pipeline import Cut, price
 from phaze.placement.prices import RingPrices
 from phaze.search.bound import CHEAP, layer_bounds
 from phaze.search.energy import COMPONENTS, LINKS, LayerJoules, dynamic_floors, plan_joules
-from phaze.search.opened import open_space
 from phaze.search.problem import pattern_of
 from phaze.search.reference import layers_on, placed_on
+from phaze.search.spaces import open_space
 from phaze.search.task import task_of
 from tests.search.made import GIB, made_model, made_training, small_space
 

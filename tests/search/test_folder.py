@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from phaze.errors import InfeasibleError, InputError, PhazeError
-from phaze.search import run, slip
+from phaze.search import run, work_item
 from phaze.search.engine import workers
 from phaze.search.evaluation import Evaluated
 from phaze.search.folder import JOURNAL, RESULT, run_in
 from phaze.search.journal import SqliteJournal, read_closed
 from phaze.search.objective import scale_of
-from phaze.search.papers import Papers, differences
+from phaze.search.question_files import Papers, differences
 from phaze.search.result import code_digest
 from phaze.search.run import evaluate_one, search
 from phaze.search.state import State
@@ -139,7 +139,7 @@ def test_when_every_chip_fails_the_fault_is_said(tmp_path: Path, monkeypatch: py
     def failing(*anything: object) -> Evaluated:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(slip, "evaluate", failing)
+    monkeypatch.setattr(work_item, "evaluate", failing)
     with pytest.raises(PhazeError, match="broken"):
         run_in(tmp_path, Papers(""), _job())
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from phaze.documents import digest
-from phaze.search import certificate, closed, run
+from phaze.search import certificate, pruned, run
 from phaze.search.baseline import scale_for
 from phaze.search.certificate import certificate_of, closed_chips, digest_of
-from phaze.search.closed import ClosedChips
 from phaze.search.journal import Closed
 from phaze.search.objective import Kind
-from phaze.search.opened import open_space
+from phaze.search.pruned import ClosedChips
 from phaze.search.run import search
+from phaze.search.spaces import open_space
 from tests.search.made import made_job, made_task, small_space
 
 
@@ -35,7 +35,7 @@ def test_chunks_change_nothing(kind: Kind, axes: dict[str, Any], monkeypatch: py
 
 def test_the_digest_of_the_list_is_that_of_one_document(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(certificate, "BATCH", 5)
-    monkeypatch.setattr(closed, "BATCH", 4)
+    monkeypatch.setattr(pruned, "BATCH", 4)
     job = made_job((made_task(82),), gap=1e-4)
     state = search(job, scale_for(job))
     chips, evaluated = closed_chips(state), list(state.evaluated.values())

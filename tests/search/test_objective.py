@@ -7,8 +7,8 @@ import pytest
 
 from phaze.hardware.ownership import load_terms, ownership_of
 from phaze.search.objective import Kind, Mean, Objective, Rates, scale_of
-from phaze.search.opened import open_space
 from phaze.search.rates import chip_rates, rates_of
+from phaze.search.spaces import open_space
 from tests.search.made import GIB, small_space
 
 

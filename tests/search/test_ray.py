@@ -21,11 +21,11 @@ from phaze.errors import InputError
 from phaze.search.engine_ray import RayEngine, session_of
 from phaze.search.folder import JOURNAL, RESULT, run_in
 from phaze.search.objective import scale_of
-from phaze.search.papers import Papers
+from phaze.search.question_files import Papers
 from phaze.search.run import in_process, search
-from phaze.search.slip import Slip
 from phaze.search.state import State
 from phaze.search.task import Job
+from phaze.search.work_item import WorkItem
 from tests.conftest import Ran
 from tests.search.deadly import Deadly
 from tests.search.made import made_job, made_task
@@ -201,17 +201,17 @@ def test_ten_killed_workers_lose_nothing(engine: RayEngine) -> None:
 @needs_ray
 @pytest.mark.slow
 def test_a_chip_whose_workers_die_three_times_has_failed_and_keeps_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    state, plain = _state(), State.slip
+    state, plain = _state(), State.item
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
 
-    def deadly(self: State, chip: int) -> Slip:
-        slip = plain(self, chip)
-        return replace(slip, floors=(Deadly(),)) if chip == 1 else slip  # type: ignore[arg-type]
+    def deadly(self: State, chip: int) -> WorkItem:
+        item = plain(self, chip)
+        return replace(item, floors=(Deadly(),)) if chip == 1 else item  # type: ignore[arg-type]
 
     with RayEngine("local", 2) as engine:
         expected = in_process(state, [0, 1, 2], float("inf"))
         assert engine(state, [0, 1, 2], float("inf")) == expected
-        monkeypatch.setattr(State, "slip", deadly)
+        monkeypatch.setattr(State, "item", deadly)
         found = engine(state, [0, 1, 2], float("inf"))
     assert [found[0], found[2]] == [expected[0], expected[2]]
     assert found[1].error == "its worker died" and found[1].lower == state.scored()[1] <= expected[1].score

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from phaze import documents
 from phaze.search.answer import best_of
 from phaze.search.objective import KINDS, Kind, Objective, Scale, scale_of
-from phaze.search.opened import open_space
 from phaze.search.run import search
 from phaze.search.space import SpaceFile, space_from
+from phaze.search.spaces import open_space
 from phaze.search.state import TIE, State
 from phaze.search.task import Job
 from tests.search.made import GIB, MIB, exact_score, made_job, made_task
@@ -96,20 +96,20 @@ def test_a_wider_gap_opens_no_more_chips_and_keeps_its_word() -> None:
 
 
 def test_a_chip_that_fails_keeps_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    from phaze.search import slip
+    from phaze.search import work_item
 
     job = made_job((made_task(51),))
     whole = search(job, _scale(job))
     winner = best_of(whole)
     assert winner is not None
-    plain = vars(slip)["evaluate"]
+    plain = vars(work_item)["evaluate"]
 
     def failing(opened, *rest):  # type: ignore[no-untyped-def]
         if opened.chip == winner.chip:
             raise RuntimeError("broken")
         return plain(opened, *rest)
 
-    monkeypatch.setattr(slip, "evaluate", failing)
+    monkeypatch.setattr(work_item, "evaluate", failing)
     state = search(job, _scale(job))
     found = best_of(state)
     assert found is not None and found.chip != winner.chip

@@ -16,7 +16,7 @@ from phaze.hardware.figures import figures_of, making_of
 from phaze.hardware.ownership import load_terms
 from phaze.report.answer_words import near_words
 from phaze.search.objective import KINDS, Kind
-from phaze.search.opened import open_space
+from phaze.search.spaces import open_space
 from tests.conftest import Ran
 from tests.search.made_cluster import cluster_task
 from tests.search.made_silicon import SMALL, silicon_job, silicon_space

@@ -14,7 +14,7 @@ from phaze.hardware.library import load_chip
 from phaze.hardware.technology import chip_areas
 from phaze.hardware.technology_files import load_technology
 from phaze.search.axes import RangeTable
-from phaze.search.keep import chips_of
+from phaze.search.feasibility import chips_of
 from phaze.search.space import Space, SpaceFile, space_from
 from tests.search.made import core_space
 
@@ -132,8 +132,8 @@ def test_any_field_is_an_axis_and_a_chip_is_its_row(name: str) -> None:
     from dataclasses import fields
 
     from phaze.cost.parts import chip_arrays
-    from phaze.search.opened import open_space
     from phaze.search.space import combinations_of
+    from phaze.search.spaces import open_space
 
     axes = _small().axes.model_dump(by_alias=True, exclude_none=True)
     given_ones = ALL_AXES if name == "all" else {name: ALL_AXES[name]}
@@ -167,9 +167,9 @@ def test_vector_cores_may_be_tied_to_tensor_cores() -> None:
 def test_power_and_price_are_constraints_and_every_combination_is_counted() -> None:
     from phaze.hardware.ownership import load_terms, ownership_of
     from phaze.hardware.power import full_rate_power
-    from phaze.search.keep import kept_of
-    from phaze.search.opened import open_space
+    from phaze.search.feasibility import kept_of
     from phaze.search.space import combinations_of
+    from phaze.search.spaces import open_space
 
     technology, loose = load_technology("paper-22nm"), _small(keep={"most_area": "1000 mm2"})
     opened = open_space(loose)
@@ -208,9 +208,9 @@ def test_rates_are_axes_too_and_a_chip_is_its_row() -> None:
 
     from phaze.cost.parts import chip_arrays
     from phaze.hardware.power import full_rate_power
-    from phaze.search.opened import open_space
-    from phaze.search.owned import design_watts
+    from phaze.search.ownership_cost import design_watts
     from phaze.search.space import combinations_of
+    from phaze.search.spaces import open_space
 
     axes = _small().axes.model_dump(by_alias=True, exclude_none=True)
     rates = {"hbm_bandwidth": ["600 GB/s", "1200 GB/s"], "clock": [7e8, 1.05e9], "global_bandwidth": [2e12, 4e12]}

@@ -18,7 +18,7 @@ from phaze.search.evaluation import Evaluated
 from phaze.search.folder import JOURNAL, RESULT, run_in
 from phaze.search.journal import SqliteJournal
 from phaze.search.objective import Kind, scale_of
-from phaze.search.papers import Papers
+from phaze.search.question_files import Papers
 from phaze.search.result import code_digest
 from phaze.search.run import evaluate_one, in_process, search
 from phaze.search.state import State

@@ -177,7 +177,7 @@ def test_a_list_made_to_fit_is_seen_by_computing_bounds_anew(run: Path, copy: Pa
     """The winner struck from the list and the second best made the answer: digests right, the proof wrong."""
     from phaze.search.certificate import certificate_of
     from phaze.search.journal import read_closed, read_evaluated
-    from phaze.search.opened import load_space, open_space
+    from phaze.search.spaces import load_space, open_space
 
     good = json.loads((copy / "result.json").read_text())
     raised = good["objective"]["score"] * 1.5

@@ -11,24 +11,9 @@ from phaze.study.load import read_study, study_of
 from phaze.study.own import with_own_models, with_tables
 from tests.cli.fuzz_own import CODE, traced_here
 from tests.cli.test_commands import Phaze
+from tests.few_chips import few_chips
 
-SPACE = """schema = "phaze.space/1"
-name = "few"
-title = "a few chips"
-base = "base.toml"
-[axes]
-tensor_cores = [8, 32]
-rows = [64]
-columns = [64]
-vector_cores = [8]
-lanes = [64]
-global_buffer = ["16 MiB"]
-[core_buffers]
-least = "1 KiB"
-bytes_per_unit = 16
-[keep]
-area_of = "tpu-v4-paper"
-"""
+SPACE = few_chips("base.toml")
 STUDY = """schema = "phaze.study/1"
 name = "both"
 space = "space.toml"

@@ -15,10 +15,10 @@ from phaze.errors import InfeasibleError, InputError
 from phaze.report.sweep_page import sweep_page
 from phaze.search.baseline import scale_for
 from phaze.search.folder import RESULT, run_in
-from phaze.search.opened import open_space
-from phaze.search.papers import Papers
+from phaze.search.question_files import Papers
 from phaze.search.run import begin, layer_times_on
 from phaze.search.shared import Shared
+from phaze.search.spaces import open_space
 from phaze.study.load import default_study, job_of, study_of, with_settings
 from phaze.study.places import Origin
 from phaze.sweep.over import over_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from phaze.evaluate.shelf import Shelf
+from phaze.evaluate.memo import Memo
 from phaze.validate.best import beside, best_document, jobs_of
 from phaze.validate.rows import MeasuredRun, read_rows
 from tests.validate.test_rows import HEADER, changed
@@ -26,7 +26,7 @@ def test_a_job_is_its_fastest_run() -> None:
 def test_no_run_of_the_searched_space_beats_the_best_plan(mode: str) -> None:
     header, line = changed(**{**TINY, "recompute": mode}).splitlines()
     (row,) = read_rows(f"{header},chunks\n{line},1", "mine.csv")
-    found = beside(row, "calibrated", Shelf())
+    found = beside(row, "calibrated", Memo())
     assert found.gain is not None
     assert found.gain >= -1e-12
     (said,) = best_document([found])
@@ -38,12 +38,12 @@ def test_the_microbatch_of_the_run_is_searched_too() -> None:
     cells = {"batch": "24", "tensor": "1", "pipeline": "1", "data": "8", "microbatch": "3", "recompute": "none"}
     header, line = changed(**{**TINY, **cells}).splitlines()
     (row,) = read_rows(f"{header},chunks\n{line},1", "mine.csv")
-    found = beside(row, "calibrated", Shelf())
+    found = beside(row, "calibrated", Memo())
     assert found.gain is not None and found.gain >= -1e-12
     assert found.best is not None and found.best.microbatch == 3
 
 
 def test_a_job_that_fits_nowhere_has_no_best_plan() -> None:
     (row,) = read_rows(changed(hidden="16384", layers="64", devices="1", tensor="1", pipeline="1", data="1"), "m.csv")
-    found = beside(row, "calibrated", Shelf())
+    found = beside(row, "calibrated", Memo())
     assert (found.best, found.best_s, found.gain) == (None, None, None)

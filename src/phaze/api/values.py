@@ -31,7 +31,7 @@ from phaze.report.run_sheet import training_rows
 from phaze.report.search_sheet import show_result
 from phaze.report.sweep_page import sweep_page
 from phaze.report.sweep_sheet import show_sweep
-from phaze.search.opened import open_space
+from phaze.search.spaces import open_space
 from phaze.units import show
 
 Show = Callable[[Console], None]

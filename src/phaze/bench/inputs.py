@@ -20,7 +20,7 @@ from phaze.hardware.library import load_chip, load_cluster, load_stack
 from phaze.placement.problem import Choice as Recompute
 from phaze.placement.problem import Problem as PlacementProblem
 from phaze.schedule.problem import Problem as ScheduleProblem
-from phaze.search.opened import load_space, open_space
+from phaze.search.spaces import load_space, open_space
 
 CHIP = "tpu-v4-paper"
 DEVICES = 1024

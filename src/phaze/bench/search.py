@@ -15,7 +15,7 @@ from phaze.hardware.calibration import IDEAL
 from phaze.search.baseline import scale_for
 from phaze.search.folder import Finished, run_in
 from phaze.search.kernels import warm
-from phaze.search.papers import Papers
+from phaze.search.question_files import Papers
 from phaze.search.state import TIE
 from phaze.search.task import Job
 from phaze.search.verify import plain_of

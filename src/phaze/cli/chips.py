@@ -36,7 +36,7 @@ def chips(name: Name = None, space: Space = None, count: CountOnly = False, term
 
 
 def _count(space: str) -> Answer:
-    from phaze.search.opened import load_space, open_space
+    from phaze.search.spaces import load_space, open_space
 
     opened = load_space(space)
     found, sources = open_space(opened), opened.file.sources

@@ -39,7 +39,7 @@ def compare(
     Example: phaze compare --run runs/bert-large --chip tpu-v4
     """
     from phaze.report.compare_sheet import show_comparison
-    from phaze.search.papers import STUDY
+    from phaze.search.question_files import STUDY
     from phaze.study.compared import compared
 
     if study is None and not model and run:

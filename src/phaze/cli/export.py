@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from phaze.export.frame import Frame
     from phaze.export.source import Split
-    from phaze.report.story import Story
+    from phaze.report.view_model import Story
     from phaze.schedule.solve import Scheduler
 
 TARGETS = ("megatron", "torchtitan", "perfetto", "csv", "parquet")
@@ -60,8 +60,8 @@ def _stories(run: str, model: str | None) -> "list[Story]":
     from phaze.evaluate.job_file import reopened
     from phaze.export.opened import read_plan, run_of
     from phaze.report.page.search_page import tasks_on
-    from phaze.report.story import planned, searched
-    from phaze.search.opened import open_space
+    from phaze.report.view_model import planned, searched
+    from phaze.search.spaces import open_space
 
     if _is_plan(run):
         document, where = read_plan(run)
@@ -80,7 +80,7 @@ def _stories(run: str, model: str | None) -> "list[Story]":
 def _frame(run: str) -> "Frame":
     from phaze.export.frame import chips_frame, stages_frame
     from phaze.export.opened import read_plan, run_of
-    from phaze.search.opened import open_space
+    from phaze.search.spaces import open_space
 
     if _is_plan(run):
         return stages_frame(read_plan(run)[0])

@@ -23,8 +23,8 @@ def check(file: File, settings: Settings = None, fresh: Fresh = False, *, progre
 
     Example: phaze study check examples/quickstart.toml --set objective.kind=energy_delay
     """
-    from phaze.search.opened import open_space
     from phaze.search.shortage import no_chip
+    from phaze.search.spaces import open_space
     from phaze.study.load import job_of, study_of
 
     raw, origin = settled(file, None, settings or [], fresh, progress)

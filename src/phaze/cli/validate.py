@@ -83,14 +83,14 @@ def _sets(path: Path | None, only: list[str]) -> "Sets":
 
 
 def _runs(sets: "Sets", basis: "Basis", every: bool, progress: "Progress") -> Answer:
-    from phaze.evaluate.shelf import Shelf
+    from phaze.evaluate.memo import Memo
     from phaze.validate.compare import compare, document_of
 
-    shelf = Shelf()
+    memo = Memo()
     compared = []
     for done, (name, title, rows) in enumerate(sets):
         progress.count(done, len(sets), f"pricing the {len(rows)} runs of {name}, sets done")
-        compared.append(compare(name, title, rows, basis, shelf))
+        compared.append(compare(name, title, rows, basis, memo))
 
     def show(console: "Console") -> None:
         from phaze.report.validation_sheet import show_rows, show_scores
@@ -103,16 +103,16 @@ def _runs(sets: "Sets", basis: "Basis", every: bool, progress: "Progress") -> An
 
 
 def _best(sets: "Sets", basis: "Basis", progress: "Progress") -> Answer:
-    from phaze.evaluate.shelf import Shelf
+    from phaze.evaluate.memo import Memo
     from phaze.validate.best import beside, best_document, priced_jobs
 
-    shelf = Shelf()
+    memo = Memo()
     priced = {name: priced_jobs(rows) for name, _, rows in sets}
     jobs = [(name, row) for name, (rows, _) in priced.items() for row in rows]
     found = []
     for done, (name, row) in enumerate(jobs):
         progress.count(done, len(jobs), "planning jobs")
-        found.append((name, beside(row, basis, shelf)))
+        found.append((name, beside(row, basis, memo)))
     titles = {name: title for name, title, _ in sets}
     by_set = {name: [one for own, one in found if own == name] for name in titles}
     document = {

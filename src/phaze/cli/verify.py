@@ -51,9 +51,9 @@ def _verified(
     from phaze.search.certificate import certificate_of
     from phaze.search.folder import JOURNAL
     from phaze.search.journal import read_closed, read_evaluated
-    from phaze.search.opened import open_space
-    from phaze.search.papers import STUDY, unlike
+    from phaze.search.question_files import STUDY, unlike
     from phaze.search.result import code_digest
+    from phaze.search.spaces import open_space
     from phaze.search.verify import plain_of
     from phaze.search.verify_answer import check_result, regenerated
     from phaze.search.verify_rows import check_rows, prove_rows
@@ -99,14 +99,14 @@ def _verified_front(folder: Path, result: dict[str, Any], text: str, sample: tup
     from phaze.front.folder import TABLE, front_frame
     from phaze.front.measures import measures_of
     from phaze.front.metrics import asked_of
-    from phaze.front.plain import PlainFront
+    from phaze.front.reference import PlainFront
     from phaze.front.run import job_for, memories_of, scales_for
     from phaze.front.verify import Claim, verified
     from phaze.search.folder import JOURNAL
     from phaze.search.journal import read_closed, read_evaluated
-    from phaze.search.opened import open_space
-    from phaze.search.papers import STUDY, unlike
+    from phaze.search.question_files import STUDY, unlike
     from phaze.search.result import code_digest
+    from phaze.search.spaces import open_space
     from phaze.search.verify import plain_of
     from phaze.study.load import question_in
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.cluster_table import cost_works_on_clusters
+from phaze.cost.clustered.table import cost_works_on_clusters
 from phaze.cost.parts import ChipArrays, chip_arrays
 from phaze.cost.table import Column, CostTable, cost_table, cost_works
 from phaze.cost.work import Work

@@ -306,7 +306,7 @@ def sweep(
 
 def warm() -> None:
     """Compile and cache every kernel; one product alone calls them from Python, with other types than a sweep."""
-    from phaze.cost import cluster_kernels
+    from phaze.cost.clustered import kernels as cluster_kernels
     from phaze.cost.mapping import TensorPart, product
     from phaze.cost.products import map_product
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from phaze.cost.chip_set import ChipSet, ClusterSet
-from phaze.cost.cluster_energy import cluster_energies
+from phaze.cost.clustered.energy import cluster_energies
 from phaze.cost.energy import Energies, energies
 from phaze.cost.table import Column
 from phaze.hardware.silicon.design import EnergyModel, NodeEnergy

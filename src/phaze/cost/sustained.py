@@ -2,13 +2,13 @@
 
     rate = 2 m n k / (cycles / held clock + start-up)
 
-with cycles of the best mapping (:mod:`phaze.cost.cluster_gemm`), which knows no clock but HBM's bytes a cycle.
+with cycles of the best mapping (:mod:`phaze.cost.clustered.gemm`), which knows no clock but HBM's bytes a cycle.
 """
 
 from dataclasses import dataclass
 
-from phaze.cost.cluster_gemm import best_by_front
-from phaze.cost.cluster_mapping import cluster_part
+from phaze.cost.clustered.gemm import best_by_front
+from phaze.cost.clustered.mapping import cluster_part
 from phaze.cost.mapping import Product, product
 from phaze.hardware.silicon.area import SiliconAreas, silicon_areas
 from phaze.hardware.silicon.chip import Accelerator

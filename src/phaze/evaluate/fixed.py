@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from phaze.errors import InputError
 from phaze.evaluate.flow import SENT_BYTES, PlacementJob, block_calls, placed_layers, rank_problem
 from phaze.evaluate.layers import LayerCost, Setting, layer_costs
+from phaze.evaluate.memo import Memo
 from phaze.evaluate.prices import LevelPrices
 from phaze.evaluate.run_file import Job
-from phaze.evaluate.shelf import Shelf
 from phaze.graph.ir import Model
 from phaze.hardware.calibration import Basis
 from phaze.placement.layout import Shape
@@ -60,12 +60,12 @@ def _require_pieces(model: Model, cuts: Sequence[Cut], chunks: int) -> None:
         raise InputError("plan.chunks", f"{chunks} chunks and a stage of {fewest} layers", "use at most as many chunks")
 
 
-def fixed_plan(job: Job, basis: Basis = "calibrated", shelf: Shelf | None = None) -> tuple[Problem, Plan]:
-    """The plan of a job with its times and memory; ``shelf`` keeps what jobs share."""
+def fixed_plan(job: Job, basis: Basis = "calibrated", memo: Memo | None = None) -> tuple[Problem, Plan]:
+    """The plan of a job with its times and memory; ``memo`` keeps what jobs share."""
     plan = job.plan
     setting = Setting(job.chip, job.cluster, job.stack, basis)
     where = (job.chip, job.cluster, job.stack, basis)
-    costs = (shelf or Shelf()).take(("costs", job.traced, where), lambda: layer_costs(job.model, setting))
+    costs = (memo or Memo()).take(("costs", job.traced, where), lambda: layer_costs(job.model, setting))
     asked = PlacementJob(
         setting.machine, job.devices, job.batch, job.precision, job.optimizer, plan.zero, plan.recompute
     )

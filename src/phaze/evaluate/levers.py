@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 
 from phaze.errors import InfeasibleError, InputError
 from phaze.evaluate.fixed import fixed_plan
+from phaze.evaluate.memo import Memo
 from phaze.evaluate.plan import Candidate, Request, choices, problem_at
 from phaze.evaluate.run_file import job_of
-from phaze.evaluate.shelf import Shelf
 from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import grown
 from phaze.placement.problem import Problem
@@ -35,13 +35,13 @@ def _first(values: Iterable[T], helps: Callable[[T], bool]) -> T | None:
 
 def fixed_levers(raw: Mapping[str, Any], needed_bytes: float, basis: Basis) -> dict[str, Any]:
     """The levers of a run (``phaze.run/1``) that does not fit, as plain values; None where none helps alone."""
-    shelf, plan = Shelf(), dict(raw["plan"])
+    memo, plan = Memo(), dict(raw["plan"])
     tensor, pipeline, data = plan["tensor"], plan["pipeline"], plan["data"]
 
     def helps(devices: int, **change: Any) -> bool:
         try:
-            job = job_of({**raw, "devices": devices, "plan": {**plan, **change}}, "run", shelf)
-            problem, priced = fixed_plan(job, basis, shelf)
+            job = job_of({**raw, "devices": devices, "plan": {**plan, **change}}, "run", memo)
+            problem, priced = fixed_plan(job, basis, memo)
         except (InputError, InfeasibleError):
             return False
         return all(problem.fits(stage.memory.total_bytes) for stage in priced.stages)

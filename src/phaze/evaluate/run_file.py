@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from phaze.documents import BatchSize, Count, Document, Format, Length, TokenCount, check, notation_of, parse
 from phaze.errors import InputError
-from phaze.evaluate.shelf import Shelf
+from phaze.evaluate.memo import Memo
 from phaze.evaluate.training_run import Budget
 from phaze.files import STANDARD_INPUT, beside, read_text
 from phaze.graph.ir import Attention, Model
@@ -243,9 +243,9 @@ def _budget(run: RunFile, where: str) -> Budget | None:
     return Budget(run.tokens, _at(f"{where}: terms", lambda: load_run_terms(run.terms or "default")))
 
 
-def job_of(raw: dict[str, Any], where: str, shelf: Shelf | None = None) -> Job:
-    """The job that a document describes, or an InputError with the path; ``shelf`` keeps what jobs share."""
-    run, kept = check(RunFile, with_tensor_plan(raw), where), shelf or Shelf()
+def job_of(raw: dict[str, Any], where: str, memo: Memo | None = None) -> Job:
+    """The job that a document describes, or an InputError with the path; ``memo`` keeps what jobs share."""
+    run, kept = check(RunFile, with_tensor_plan(raw), where), memo or Memo()
 
     def preset(kind: str, name: str, load: Callable[[str], T]) -> T:
         return kept.take((kind, name), lambda: _at(f"{where}: {kind}", lambda: load(name)))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from phaze.errors import InputError
 from phaze.explain.question import Question, best_with, gain, score_on, with_budget
 from phaze.hardware.silicon.design import changed_chip
-from phaze.search.changed import levels_of, with_bandwidths, with_devices
+from phaze.search.changed_network import levels_of, with_bandwidths, with_devices
 
 GIB, GB = 2**30, 1e9
 

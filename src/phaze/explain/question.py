@@ -15,18 +15,18 @@ from phaze.hardware.chip import Chip
 from phaze.placement.answer import document_of
 from phaze.search.answer import Best, best_of
 from phaze.search.baseline import scale_for
+from phaze.search.configurations import plan_found, way_names
 from phaze.search.engine import workers
 from phaze.search.folder import RESULT
 from phaze.search.objective import Scale
-from phaze.search.opened import OpenedSpace, open_space
 from phaze.search.plan_words import plan_words
 from phaze.search.reference import value_on
 from phaze.search.result_file import read_result, require_of_job
 from phaze.search.run import search
 from phaze.search.shared import Shared
+from phaze.search.spaces import OpenedSpace, open_space
 from phaze.search.state import State
 from phaze.search.task import Job, tasks_for
-from phaze.search.ways import plan_found, way_names
 from phaze.study.load import question_in
 
 

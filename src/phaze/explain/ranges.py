@@ -17,9 +17,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from phaze.explain.question import Found, Question, best_with, gain, score_on
-from phaze.search.changed import levels_of, with_bandwidths
-from phaze.search.opened import OpenedSpace
+from phaze.search.changed_network import levels_of, with_bandwidths
 from phaze.search.shared import Shared
+from phaze.search.spaces import OpenedSpace
 from phaze.search.task import Job
 
 OF_CHIPS = ("clock", "HBM bandwidth", "buffer bandwidth")

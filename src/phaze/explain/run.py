@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from phaze.explain.instead import asked_instead, instead
+from phaze.explain.alternatives import asked_instead, instead
 from phaze.explain.marginal import marginals
 from phaze.explain.neighbours import neighbours
 from phaze.explain.question import Question

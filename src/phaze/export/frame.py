@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from phaze.search.evaluation import Evaluated
 from phaze.search.journal import Closed
-from phaze.search.opened import OpenedSpace
+from phaze.search.spaces import OpenedSpace
 
 Frame = dict[str, NDArray[Any]]
 

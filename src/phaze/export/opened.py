@@ -11,9 +11,9 @@ from phaze.report.page.search_page import Run
 from phaze.search.folder import JOURNAL, RESULT
 from phaze.search.journal import read_closed, read_evaluated
 from phaze.search.journal_rows import require_closed, require_evaluated
-from phaze.search.opened import open_space
-from phaze.search.papers import STUDY
+from phaze.search.question_files import STUDY
 from phaze.search.result_file import read_result, require_of_job
+from phaze.search.spaces import open_space
 from phaze.study.complete import complete_text
 from phaze.study.load import question_in
 

@@ -7,7 +7,7 @@ The Chrome trace event format: one process for each picture, one thread for each
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from phaze.report.story import Gantt, Pipeline, Story
+from phaze.report.view_model import Gantt, Pipeline, Story
 
 MICRO = 1e6
 MOST = 40_000

@@ -18,16 +18,16 @@ from phaze.front.metrics import METRICS, Asked, Metric, known_values
 from phaze.front.state import FrontState
 from phaze.hardware.cluster import cluster_document
 from phaze.search.answer import Best, lean
+from phaze.search.configurations import WayPlan, plan_found, way_names
 from phaze.search.evaluation import Evaluated, Ran
 from phaze.search.journal import Closed
-from phaze.search.opened import OpenedSpace
 from phaze.search.plausibility import plausibility_of
 from phaze.search.result import chip_document
 from phaze.search.setting import setting_document
 from phaze.search.shortage import nothing_found
+from phaze.search.spaces import OpenedSpace
 from phaze.search.state import TIE
 from phaze.search.task import Job, ModelTask, Way
-from phaze.search.ways import WayPlan, plan_found, way_names
 
 SCHEMA = "phaze.front/1"
 # What is stated was found by this program or read from a journal; only the latter can differ.

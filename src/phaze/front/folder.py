@@ -18,7 +18,7 @@ from phaze.search.engine import workers
 from phaze.search.folder import JOURNAL, write_papers
 from phaze.search.journal import SqliteJournal
 from phaze.search.journal_rows import require_evaluated
-from phaze.search.papers import Papers, refuse_another
+from phaze.search.question_files import Papers, refuse_another
 from phaze.search.result import code_digest, written
 from phaze.search.task import Job
 

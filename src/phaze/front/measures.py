@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from phaze.front.metrics import Asked, Metric, known_values
 from phaze.search.objective import Objective, Rates, Scale
-from phaze.search.opened import OpenedSpace
 from phaze.search.rates import rates_of
+from phaze.search.spaces import OpenedSpace
 from phaze.search.state import TIE
 from phaze.search.task import Job
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from phaze.errors import InputError, unknown_name
 from phaze.search.objective import Kind
-from phaze.search.opened import OpenedSpace
+from phaze.search.spaces import OpenedSpace
 
 Floats = NDArray[np.float64]
 MOST = 3

@@ -19,8 +19,8 @@ from phaze.search.baseline import scale_for
 from phaze.search.bound import DUAL
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, after, nothing_in_time
 from phaze.search.objective import Objective, Scale
-from phaze.search.opened import open_space
 from phaze.search.run import Evaluate, Journal, begin, bounds_on, in_process, layer_times_on, open_round
+from phaze.search.spaces import open_space
 from phaze.search.task import Job
 
 Integers = NDArray[np.int64]

@@ -25,8 +25,8 @@ from phaze.schedule.problem import ROUNDING
 from phaze.search.evaluation import Evaluated, Ran, evaluate
 from phaze.search.objective import Objective, Rates, Scale
 from phaze.search.rates import rates_of
-from phaze.search.slip import failed
 from phaze.search.state import TIE, State
+from phaze.search.work_item import failed
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -20,17 +20,17 @@ from numpy.typing import NDArray
 from phaze.front.answer import Stated, bounds_of, design_order, front_view, model_table
 from phaze.front.measures import Listed, Measures, listed_from
 from phaze.front.order import steps, undominated
-from phaze.front.plain import PlainFront
-from phaze.search.closed import STEPS
+from phaze.front.reference import PlainFront
+from phaze.search.configurations import WayPlan
 from phaze.search.evaluation import Evaluated
 from phaze.search.journal import Closed
 from phaze.search.objective import Rates
+from phaze.search.pruned import STEPS
 from phaze.search.reference import way_of
 from phaze.search.state import TIE
 from phaze.search.verify import NEAR, ways_below
 from phaze.search.verify_answer import check_text
 from phaze.search.verify_rows import BATCH, Proved, batch_estimates, fitting_with, pick
-from phaze.search.ways import WayPlan
 
 Floats = NDArray[np.float64]
 

@@ -19,7 +19,7 @@ from numba import njit
 from phaze.placement.stage_kernels import Room, StageTable
 
 if TYPE_CHECKING:
-    from phaze.placement.charts import Chart, Floats, Ints
+    from phaze.placement.cut_sets import Chart, Floats, Ints
 
 NO_MODE = 3
 

@@ -9,7 +9,7 @@ from phaze.placement.bottleneck_kernels import NO_MODE, mode_of
 from phaze.placement.stage_kernels import Room, StageTable
 
 if TYPE_CHECKING:
-    from phaze.placement.charts import Chart, Floats, Ints
+    from phaze.placement.cut_sets import Chart, Floats, Ints
 
 
 @njit(cache=True, nogil=True)

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 if TYPE_CHECKING:
-    from phaze.placement.charts import Floats, Ints
+    from phaze.placement.cut_sets import Floats, Ints
 
 
 @njit(cache=True, nogil=True)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from phaze.errors import InputError
 from phaze.placement import stage_kernels
-from phaze.placement.charts import Chart, chart_of
+from phaze.placement.cut_sets import Chart, chart_of
 from phaze.placement.layers import LayerGraph
 from phaze.placement.prices import Prices
 from phaze.placement.problem import ROUNDING, Extra, Problem

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from phaze.placement import bottleneck_kernels, depth_kernels
 from phaze.placement.batch_end import step_s, synchronisation_s
-from phaze.placement.charts import Chart
+from phaze.placement.cut_sets import Chart
 from phaze.placement.layout import Shape, replicas_by_level
 from phaze.placement.prepared_width import Width, flying_of, room_of, stages_of, transfers_of, whole_blocks
 from phaze.placement.prices import Prices

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 if TYPE_CHECKING:
-    from phaze.placement.charts import Chart, Flags, Floats, Ints
+    from phaze.placement.cut_sets import Chart, Flags, Floats, Ints
 
 
 class Saved(NamedTuple):

@@ -19,7 +19,7 @@ peak_i the batch on K devices is (:func:`account`)
     M W / K                     at the peak of all devices
     + m W / D - M W / K         devices left over, microbatches rounded up
     + m A(x)                    for each x of the above but the first, and for recomputing
-    + m (C_j - A(C))            stages that are unlike
+    + m (C_j - A(C))            stage imbalance
     + transfer + bubble + synchronisation + optimizer + tied            as the plan's breakdown has them
     = batch time
 """
@@ -200,7 +200,9 @@ def account(plan: Mapping[str, Any], parts: Sequence[LayerParts], calls: Sequenc
     means = split.rounds * (mean @ causes)
     steps += [Step(name, float(means[at]), CAUSES[name]) for at, name in enumerate(CAUSES) if at]
     steps.append(Step("recomputing", float(split.rounds * (mean @ again)), "forward passes run a second time"))
-    unlike = float(split.rounds * (times[slowest] - mean @ times))
-    steps.append(Step("unlike stages", unlike, "devices that wait for the slowest stage, microbatch by microbatch"))
+    imbalance = float(split.rounds * (times[slowest] - mean @ times))
+    steps.append(
+        Step("stage imbalance", imbalance, "devices that wait for the slowest stage, microbatch by microbatch")
+    )
     steps += [Step(name, plan["breakdown"].get(key, 0.0), meaning) for key, (name, meaning) in ENDS.items()]
     return [step for step in steps if abs(step.seconds) > ROUNDING * plan["batch_s"]]

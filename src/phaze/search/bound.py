@@ -6,7 +6,7 @@ r"""Lower bounds on batch time for all chips at once, from arrays, in tightening
 
 Step 2 depends on what a family counts. Where only the pace and the first stage count, the structures of a chain of
 equal blocks give it exactly (:mod:`phaze.search.layouts`, :mod:`phaze.search.kernels`); other graphs first get a looser
-bound, by what their first stage takes, and then the bottleneck table (:mod:`phaze.search.floors`). Where sums count, it
+bound, by what their first stage takes, then the bottleneck (:mod:`phaze.search.graph_bounds`). Where sums count, it
 is bounded by counting and by the best cuts (:mod:`phaze.search.shape_bound`). Bounds are lowered by 1e-9 for the
 rounding of sums. Where energy counts, the least joules of every layer come with the times.
 """
@@ -24,7 +24,7 @@ from phaze.placement.bottleneck_solver import decides
 from phaze.schedule.bounds import Bound
 from phaze.search.deadline import NEVER, Deadline
 from phaze.search.energy import dynamic_floors, layer_floors
-from phaze.search.floors import any_floors, solved
+from phaze.search.graph_bounds import any_floors, solved
 from phaze.search.kernels import least_batches
 from phaze.search.layouts import chain_of, layout_of
 from phaze.search.problem import pattern_of
@@ -84,9 +84,9 @@ def batch_bounds(
     ``finer``: by the general solver or the best cuts, where the cheap bound is below ``cut_s``.
     """
     deadline.check()
-    problem = task.shelf.take(("pattern", way, hbm_bytes), lambda: pattern_of(task, way, hbm_bytes))
+    problem = task.memo.take(("pattern", way, hbm_bytes), lambda: pattern_of(task, way, hbm_bytes))
     if not all(decides(problem, family) for family in problem.rules.families):
-        tables = task.shelf.take(("tables", way, hbm_bytes), lambda: tables_of(task, way, hbm_bytes))
+        tables = task.memo.take(("tables", way, hbm_bytes), lambda: tables_of(task, way, hbm_bytes))
         return shape_bounds(tables, times, way.recompute, cut_s, finer, deadline)
     graph, training = task.graphs[way.graph], task.training
     chain = chain_of(graph)

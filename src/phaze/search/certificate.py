@@ -25,10 +25,10 @@ from typing import Any
 import numpy as np
 
 from phaze.documents import compact
-from phaze.search.closed import BATCH, REASONS, STEPS, ClosedChips
 from phaze.search.evaluation import Evaluated
 from phaze.search.journal import Closed
 from phaze.search.problem import table_decides
+from phaze.search.pruned import BATCH, REASONS, STEPS, ClosedChips
 from phaze.search.state import State
 
 # How near to the best a chip is called as good.

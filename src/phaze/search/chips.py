@@ -21,8 +21,8 @@ from phaze.hardware.chip import (
 )
 from phaze.hardware.ownership import load_terms
 from phaze.hardware.technology import EnergyTable, Technology
-from phaze.search.keep import Kept, Need, area_budget, combinations_at, nearest_chip, refusals
-from phaze.search.owned import design_watts, making_kgco2e, making_usd
+from phaze.search.feasibility import Kept, Need, area_budget, combinations_at, nearest_chip, refusals
+from phaze.search.ownership_cost import design_watts, making_kgco2e, making_usd
 from phaze.search.space import FIELDS, Chips, Space
 from phaze.units import Unit
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from phaze.search.evaluation import Evaluated, evaluated_from
 from phaze.search.run import Evaluate, evaluate_one, in_process
-from phaze.search.slip import failed
 from phaze.search.state import State
+from phaze.search.work_item import failed
 
 TRIES = 3
 

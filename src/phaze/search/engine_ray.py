@@ -5,7 +5,7 @@ nothing that happens to Ray (a lost cluster aborts the process that is joined to
 not reach the terminal, and when the search ends in any way, SIGKILL too, the pipe closes and the bridge takes its
 workers down. The bridge starts while the search works out its bounds.
 
-A worker is an actor with compiled kernels loaded. What travels: :class:`Common` once for each machine, a :class:`Slip`
+A worker is an actor with loaded kernels. What travels: :class:`Common` once for each machine, a :class:`WorkItem`
 and the cut-off for each chip, the chip's document and its fresh schedules back, and at the start of a round the
 schedules that others have found. A worker that dies is replaced and its chip given out again, three times at most.
 """
@@ -30,8 +30,8 @@ from phaze.search.deadline import NEVER, Deadline, OutOfTime, after
 from phaze.search.engine import TRIES
 from phaze.search.evaluation import Evaluated, evaluated_from
 from phaze.search.ray_worker import Answered, Worker
-from phaze.search.slip import Common, Slip, failed
 from phaze.search.state import State
+from phaze.search.work_item import Common, WorkItem, failed
 
 WHERE = "--engine ray"
 START_S, PATIENCE_S, END_S = 90.0, 120.0, 20.0
@@ -67,7 +67,7 @@ class _Crew:
         """Another search: nobody knows anything of it."""
         self.common, self.news, self.told = self.ray.put(common), [], {}
 
-    def give(self, slip: Slip, cut: float) -> None:
+    def give(self, item: WorkItem, cut: float) -> None:
         worker = self.idle.pop()
         told = self.told.get(worker)
         if told is None:
@@ -75,7 +75,7 @@ class _Crew:
         if self.news[told or 0 :]:
             worker.learn.remote(*self.news[told or 0 :])
         self.told[worker] = len(self.news)
-        self.busy[worker.open.remote(slip, cut)] = (worker, slip.chip)
+        self.busy[worker.open.remote(item, cut)] = (worker, item.chip)
 
     def _arrived(self, ref: Any) -> None:
         worker, errors = self.arriving.pop(ref), self.ray.exceptions
@@ -110,11 +110,11 @@ class _Crew:
         self.idle.append(worker)
         return chip, found
 
-    def round(self, slips: list[Slip], cut: float, deadline: Deadline = NEVER) -> dict[int, Answered | None]:
+    def round(self, items: list[WorkItem], cut: float, deadline: Deadline = NEVER) -> dict[int, Answered | None]:
         """Every chip opened, or those done before the deadline; None for one whose workers all died."""
-        waiting, by_chip, quiet_s = slips[::-1], {slip.chip: slip for slip in slips}, 0.0
+        waiting, by_chip, quiet_s = items[::-1], {item.chip: item for item in items}, 0.0
         tries, found = dict[int, int](), dict[int, Answered | None]()
-        while len(found) < len(slips) and deadline.left_s != 0.0:
+        while len(found) < len(items) and deadline.left_s != 0.0:
             while waiting and self.idle:
                 self.give(waiting.pop(), cut)
             pause_s = min(0.5, deadline.left_s or 0.5)
@@ -172,10 +172,10 @@ def bridge() -> None:
             raise InputError("--address", seen, remedy) from None
         pipe.send(None)
         while (asked := pipe.recv()) is not None:
-            common, slips, cut, limit_s = asked
+            common, items, cut, limit_s = asked
             if common is not None:
                 crew.begin(common)
-            pipe.send(crew.round(slips, cut, after(limit_s)))
+            pipe.send(crew.round(items, cut, after(limit_s)))
     except (EOFError, BrokenPipeError):
         pass
     except InputError as fault:
@@ -261,7 +261,7 @@ class RayEngine:
             if not self.joined:
                 self._join(state.deadline)
             limit_s = state.deadline.left_s
-            self.pipe.send((common, [state.slip(chip) for chip in chips], cut, limit_s))
+            self.pipe.send((common, [state.item(chip) for chip in chips], cut, limit_s))
             if limit_s is not None and not self.pipe.poll(limit_s + LATE_S):
                 raise OutOfTime
             answers: dict[int, Answered | None] = self._received()

@@ -18,8 +18,8 @@ from phaze.search.bound import CHEAP, batch_bounds, layer_bounds
 from phaze.search.energy import dynamic_floors
 from phaze.search.evaluation import Evaluated, Known, Opened, Ran
 from phaze.search.shape_bound import SLACK
-from phaze.search.slip import opened
 from phaze.search.state import State
+from phaze.search.work_item import opened
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -59,7 +59,7 @@ def first_bounds(state: State, index: Integers) -> None:
 
 def listed(state: State, chip: int) -> Opened:
     """A chip to be priced by list schedules, which are kept for nothing else."""
-    return opened(state.common(), state.slip(chip), Known(scheduler="list"))
+    return opened(state.common(), state.item(chip), Known(scheduler="list"))
 
 
 def _on(state: State, chip: int) -> Evaluated | None:

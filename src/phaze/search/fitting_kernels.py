@@ -10,7 +10,7 @@ from phaze.placement.bottleneck_kernels import NO_MODE, held_bytes, highest, mod
 from phaze.placement.stage_kernels import Room, StageTable
 
 if TYPE_CHECKING:
-    from phaze.placement.charts import Floats, Ints
+    from phaze.placement.cut_sets import Floats, Ints
 
 
 @njit(cache=True, nogil=True)

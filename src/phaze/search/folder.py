@@ -14,7 +14,7 @@ from phaze.search.engine import workers
 from phaze.search.first_design import relisted
 from phaze.search.journal import SqliteJournal
 from phaze.search.journal_rows import require_evaluated
-from phaze.search.papers import FILES, Papers, refuse_another, texts_of
+from phaze.search.question_files import FILES, Papers, refuse_another, texts_of
 from phaze.search.result import SCHEMA, DisagreementError, answer_of, code_digest, result_view, written
 from phaze.search.run import Evaluate, Watch, search
 from phaze.search.shared import Shared

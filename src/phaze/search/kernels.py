@@ -218,7 +218,7 @@ def first_floors(
     again: bool,
     cut_s: float,
 ) -> "Floats":
-    """For each chip the lesser of ``cut_s`` and the floor of :mod:`phaze.search.floors`; seconds are [layers, chips].
+    """By chip the lesser of ``cut_s`` and the bound of :mod:`phaze.search.graph_bounds`; seconds are [layers, chips].
 
     ``counts`` [first stages, layers]; ``copies`` by number of stages, 0 where there is no room for one.
     """

@@ -12,7 +12,7 @@ from typing import Any
 from phaze.hardware.chip import Chip
 from phaze.hardware.figures import figures_of
 from phaze.hardware.shipped import Shipped, ShippedChip, shipped_beside
-from phaze.search.opened import OpenedSpace
+from phaze.search.spaces import OpenedSpace
 
 # Figures of shipped chips are rounded; a chip that is alike is no warning.
 ALIKE = 1.02

@@ -10,7 +10,7 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.figures import figures_of, making_of
 from phaze.hardware.ownership import HOURS_PER_YEAR, Terms, load_terms
 from phaze.search.objective import Objective, Rates
-from phaze.search.opened import OpenedSpace
+from phaze.search.spaces import OpenedSpace
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

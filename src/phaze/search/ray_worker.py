@@ -5,7 +5,7 @@ import socket
 from typing import Any
 
 from phaze.search.evaluation import Found, Known
-from phaze.search.slip import Common, Slip, open_slip
+from phaze.search.work_item import Common, WorkItem, evaluate_item
 
 Answered = tuple[dict[str, Any], list[tuple[bytes, Found]], int, int]
 
@@ -41,12 +41,12 @@ class Worker:
         for some in news:
             self.known.schedules.update(some)
 
-    def open(self, slip: Slip, cut: float) -> Answered:
+    def open(self, item: WorkItem, cut: float) -> Answered:
         """One chip: its document, its fresh schedules, and counts of the work."""
         if self.common is None:
             raise AssertionError("a search begins first")
         known = self.known
         before, asked, placements = len(known.schedules), known.asked, known.placements
-        found = open_slip(self.common, slip, cut, known)
+        found = evaluate_item(self.common, item, cut, known)
         fresh = list(known.schedules.items())[before:]
         return found.document(), fresh, known.asked - asked, known.placements - placements

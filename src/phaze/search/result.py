@@ -28,12 +28,12 @@ from phaze.search.energy import COMPONENTS
 from phaze.search.evaluation import ExactLayers, Known, Ran
 from phaze.search.figures import with_figures
 from phaze.search.objective import UNITS, Scale
-from phaze.search.opened import OpenedSpace
 from phaze.search.plausibility import axis_ends, plausibility_of
 from phaze.search.rank_graph import RankGraph
 from phaze.search.rates import chip_rates
 from phaze.search.reference import layers_on, placed_on
 from phaze.search.setting import setting_document
+from phaze.search.spaces import OpenedSpace
 from phaze.search.state import State
 from phaze.search.task import Job, ModelTask, Way
 

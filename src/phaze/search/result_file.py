@@ -11,8 +11,8 @@ from phaze.evaluate.plan_file import FiguresTable, LeftTable, Loose, Number, Pla
 from phaze.files import read_text
 from phaze.search.evaluation import LEAST, MOST
 from phaze.search.folder import RESULT
-from phaze.search.opened import OpenedSpace
 from phaze.search.result import SCHEMA
+from phaze.search.spaces import OpenedSpace
 from phaze.search.task import Job
 
 

@@ -26,10 +26,10 @@ from phaze.search.deadline import NEVER, Deadline, OutOfTime, after
 from phaze.search.evaluation import Evaluated, Known
 from phaze.search.first_design import better_design, first_bounds, first_design, stop
 from phaze.search.objective import Scale
-from phaze.search.opened import OpenedSpace, open_space
 from phaze.search.rank_graph import CHUNK, GraphTimes, empty_times
 from phaze.search.rates import alike, rates_of
 from phaze.search.shared import Shared
+from phaze.search.spaces import OpenedSpace, open_space
 from phaze.search.state import Standing, State
 from phaze.search.task import Job, Networks, networks_of
 

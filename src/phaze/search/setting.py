@@ -4,7 +4,7 @@ from typing import Any
 
 from phaze.hardware.chip import Chip
 from phaze.search.candidates import plain_candidates
-from phaze.search.opened import OpenedSpace
+from phaze.search.spaces import OpenedSpace
 from phaze.search.task import Job, tasks_for
 
 

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.placement.charts import is_chain
+from phaze.placement.cut_sets import is_chain
 from phaze.placement.prepared_width import Width, flying_of, prepared, room_of, stages_of, whole_blocks
 from phaze.placement.problem import Problem
 from phaze.placement.rules import Family
@@ -277,7 +277,7 @@ def tables_of(task: ModelTask, way: Way, hbm_bytes: float) -> Tables:
     reached = np.array([0.0, *(_reached(graph, problem, width, s) for s in range(1, width.depth + 1))])
     first = _first(width) if problem.rules.end == "first" else None
     sizes = _sizes(roomy, reached[1:] if first is None else np.append(reached[1:], first))
-    rows = task.shelf.take(
+    rows = task.memo.take(
         ("shape rows", way.graph, sizes.tobytes()), lambda: rows_of(task, problem, width, zeros, sizes)
     )
     tied_s, counted = _tied(task, problem, width), way.recompute == "best"

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.search.evaluation import Known
-from phaze.search.opened import OpenedSpace
 from phaze.search.rank_graph import GraphTimes
+from phaze.search.spaces import OpenedSpace
 from phaze.search.task import Job
 
 Integers = NDArray[np.int64]

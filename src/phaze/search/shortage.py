@@ -4,9 +4,9 @@ import numpy as np
 
 from phaze.errors import InfeasibleError, PhazeError
 from phaze.placement.shortage import Shortage
-from phaze.search.opened import OpenedSpace
 from phaze.search.reference import least_shortage
 from phaze.search.result import SCHEMA
+from phaze.search.spaces import OpenedSpace
 from phaze.search.state import State
 from phaze.search.task import Job
 

@@ -6,7 +6,7 @@ hbm_bandwidth, links and clock. A core with u units (rows * columns, or lanes) w
 max(least, bytes_per_unit * u); any other field that is no axis is the base chip's. Kept is a chip with
 
     area <= budget  and  (area >= least_share * budget  or  a single core of either kind, if so asked)
-    design power <= most_w    and    the price of making it <= most_usd    (:mod:`phaze.search.keep`)
+    design power <= most_w    and    manufacturing cost <= most_usd         (:mod:`phaze.search.feasibility`)
 
 Chips stand in the order of the axes, the last axis running fastest. Combinations are looked at in chunks, so memory
 grows with the chips that are kept, not with the combinations.

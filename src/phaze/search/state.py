@@ -10,10 +10,10 @@ from phaze.hardware.silicon.design import EnergyModel
 from phaze.search.deadline import NEVER, Deadline
 from phaze.search.evaluation import Evaluated, Known, Opened
 from phaze.search.objective import Rates, Scale
-from phaze.search.opened import OpenedSpace
 from phaze.search.rank_graph import CHUNK, GraphTimes
-from phaze.search.slip import Common, Slip, open_slip, opened
+from phaze.search.spaces import OpenedSpace
 from phaze.search.task import Job, Networks
+from phaze.search.work_item import Common, WorkItem, evaluate_item, opened
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -111,22 +111,22 @@ class State:
         """What opening any chip needs."""
         return Common(self.job, self.scale, self.networks.tasks, tuple(self.memories), self.energy)
 
-    def slip(self, chip: int) -> Slip:
+    def item(self, chip: int) -> WorkItem:
         """What opening one chip needs beside that."""
         index = np.array([chip])
         rates = Rates(self.rates.rate[:, index], self.rates.weight, self.rates.delays)
         bounds = tuple(self.values(model, index)[:, :, 0] for model in range(len(self.bounds)))
         floors = tuple(floor[:, chip] for floor in self.floors)
         own = (self.arrays.taken(index), rates, bounds, floors)
-        return Slip(chip, int(self.networks.of[chip]), *own, float(self.scored()[chip]))
+        return WorkItem(chip, int(self.networks.of[chip]), *own, float(self.scored()[chip]))
 
     def open(self, chip: int) -> Opened:
         """One chip, to be evaluated."""
-        return opened(self.common(), self.slip(chip), self.known)
+        return opened(self.common(), self.item(chip), self.known)
 
     def evaluate(self, chip: int, cut: float) -> Evaluated:
         """A chip opened, against a cut-off."""
-        return open_slip(self.common(), self.slip(chip), cut, self.known)
+        return evaluate_item(self.common(), self.item(chip), cut, self.known)
 
     @property
     def best(self) -> float:

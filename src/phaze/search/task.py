@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from phaze.errors import InputError
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.machine import Machine
+from phaze.evaluate.memo import Memo
 from phaze.evaluate.prices import KnownPrices, LevelPrices
-from phaze.evaluate.shelf import Shelf
 from phaze.evaluate.training_run import Budget
 from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
@@ -21,8 +21,8 @@ from phaze.placement.problem import Choice as Recompute
 from phaze.placement.rules import Rules
 from phaze.placement.settings import stack_rules
 from phaze.search.objective import Objective
-from phaze.search.opened import AnySpace
 from phaze.search.rank_graph import RankGraph, graph_on
+from phaze.search.spaces import AnySpace
 
 SettingName = Literal["icml24", "cluster"]
 
@@ -83,7 +83,7 @@ class Way:
 class ModelTask:
     """One model: its graphs at every width and microbatch, its job, and how much it counts beside other models.
 
-    ``prices`` remember what collectives and transfers take, ``shelf`` what depends on no chip.
+    ``prices`` remember what collectives and transfers take, ``memo`` what depends on no chip.
     """
 
     name: str
@@ -92,7 +92,7 @@ class ModelTask:
     graphs: tuple[RankGraph, ...]
     ways: tuple[Way, ...]
     prices: KnownPrices = field(compare=False, repr=False)
-    shelf: Shelf = field(default_factory=Shelf, compare=False, repr=False)
+    memo: Memo = field(default_factory=Memo, compare=False, repr=False)
 
 
 def zero_groups(zeros: Sequence[int]) -> list[tuple[int, ...]]:
@@ -164,7 +164,7 @@ def on_cluster(task: ModelTask, cluster: Cluster, devices: int | None = None) ->
     machine = replace(task.training.machine, cluster=cluster)
     graphs = tuple(graph_on(graph, machine) for graph in task.graphs)
     training = replace(task.training, machine=machine, devices=devices or task.training.devices)
-    return replace(task, training=training, graphs=graphs, prices=_prices(machine), shelf=Shelf())
+    return replace(task, training=training, graphs=graphs, prices=_prices(machine), memo=Memo())
 
 
 def at_link(task: ModelTask, link_bytes_per_s: float) -> ModelTask:

@@ -32,11 +32,11 @@ from phaze.search.energy import dynamic_floors, layer_floors
 from phaze.search.evaluation import Evaluated
 from phaze.search.journal import Closed
 from phaze.search.objective import Rates, Scale
-from phaze.search.opened import OpenedSpace
 from phaze.search.problem import fastest, has_plan, problem_of, table_decides
 from phaze.search.rank_graph import GraphTimes, RankGraph, graph_times
 from phaze.search.rates import chip_rates
 from phaze.search.reference import layers_on, prices_of, value_of
+from phaze.search.spaces import OpenedSpace
 from phaze.search.state import TIE
 from phaze.search.task import Job, ModelTask, Networks, Way, networks_of
 

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
-from phaze.search.closed import STEPS
 from phaze.search.evaluation import Evaluated
 from phaze.search.journal import Closed
 from phaze.search.objective import Rates
+from phaze.search.pruned import STEPS
 from phaze.search.rank_graph import graph_times
 from phaze.search.rates import rates_of
 from phaze.search.state import TIE

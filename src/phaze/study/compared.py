@@ -11,8 +11,8 @@ from phaze.hardware.library import require_links
 from phaze.search.candidates import Known, candidates_of, require_basis
 from phaze.search.compare import compare, compare_document
 from phaze.search.folder import RESULT
-from phaze.search.opened import open_space
 from phaze.search.result_file import read_result
+from phaze.search.spaces import open_space
 from phaze.search.task import Job
 from phaze.study.load import question_in, question_of, study_of, with_settings
 from phaze.study.places import Origin

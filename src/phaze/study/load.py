@@ -14,8 +14,8 @@ from phaze.files import read_text
 from phaze.hardware.library import is_path, require_links
 from phaze.hardware.ownership import load_run_terms
 from phaze.search.objective import Objective
-from phaze.search.opened import AnySpace, load_space
-from phaze.search.papers import STUDY, Papers, Recorder, reader_of
+from phaze.search.question_files import STUDY, Papers, Recorder, reader_of
+from phaze.search.spaces import AnySpace, load_space
 from phaze.search.task import Job
 from phaze.study.network import states_links
 from phaze.study.places import Origin, origin_of, with_texts

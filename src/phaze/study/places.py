@@ -13,7 +13,7 @@ from pathlib import Path
 from phaze.documents import Reader
 from phaze.files import STANDARD_INPUT, beside, read_text
 from phaze.graph.tensor_plan import place_and_plan
-from phaze.search.papers import PROBLEM, STUDY, reader_of
+from phaze.search.question_files import PROBLEM, STUDY, reader_of
 
 
 def plain_name(text: str) -> str:

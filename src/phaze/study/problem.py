@@ -17,14 +17,14 @@ from phaze.documents import digest, dumps
 from phaze.graph import store
 from phaze.graph.ir import Model
 from phaze.hardware.ownership import load_terms
-from phaze.search.opened import AnySpace
+from phaze.search.spaces import AnySpace
 from phaze.search.task import Job, ModelTask
 from phaze.study.schema import StudyFile
 
 SCHEMA, GRAPHS = "phaze.problem/1", "phaze.graphs/1"
 # What of a job and a model is not stated field by field: stated otherwise, derived, or no part of the question.
 JOB_APART = ("models", "space", "digest", "limit_s")
-TASK_APART = ("graphs", "prices", "shelf")
+TASK_APART = ("graphs", "prices", "memo")
 
 
 def _plain(value: Any) -> Any:

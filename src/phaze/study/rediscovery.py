@@ -24,7 +24,7 @@ from phaze.hardware.silicon.space import ClusterSpace, load_cluster_space
 from phaze.hardware.silicon.space_file import ClusterSpaceFile
 from phaze.search.answer import best_of
 from phaze.search.baseline import scale_for
-from phaze.search.cluster_space import SpaceOfClusters
+from phaze.search.clustered_space import SpaceOfClusters
 from phaze.search.reference import value_on
 from phaze.search.run import search
 from phaze.search.task import Job, tasks_for

@@ -27,8 +27,8 @@ from phaze.placement.problem import Choice as Recompute
 from phaze.placement.rules import ZEROS
 from phaze.placement.settings import require_levels
 from phaze.schedule.rules import RULE
-from phaze.search.opened import AnySpace
 from phaze.search.rank_graph import block_model, rank_graph
+from phaze.search.spaces import AnySpace
 from phaze.search.task import ModelTask, SettingName, Training, task_of
 from phaze.study.network import changed_cluster, states_links
 from phaze.study.schema import ModelTable, StudyFile, TrainingTable

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from phaze.evaluate.memo import Memo
 from phaze.evaluate.plan import Candidate, best_first, candidates
 from phaze.evaluate.request import Asked, request_of, usual_microbatches
-from phaze.evaluate.shelf import Shelf
 from phaze.hardware.calibration import Basis
 from phaze.hardware.stack import PRICED_PRECISION
 from phaze.validate.predict import Prediction, predict
@@ -80,11 +80,11 @@ def priced_jobs(rows: Iterable[MeasuredRun]) -> tuple[tuple[MeasuredRun, ...], i
     return priced, len(jobs) - len(priced)
 
 
-def beside(row: MeasuredRun, basis: Basis, shelf: Shelf) -> Beside:
+def beside(row: MeasuredRun, basis: Basis, memo: Memo) -> Beside:
     """A job's run and its best plan."""
     request = request_of(_asked(row, basis))
     found = best_first(request, list(candidates(request)))
-    return Beside(predict(row, basis, shelf), found[0] if found[0].plan is not None else None)
+    return Beside(predict(row, basis, memo), found[0] if found[0].plan is not None else None)
 
 
 def best_document(found: Sequence[Beside]) -> list[dict[str, Any]]:

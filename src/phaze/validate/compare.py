@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from phaze.evaluate.shelf import Shelf
+from phaze.evaluate.memo import Memo
 from phaze.hardware.calibration import Basis
 from phaze.hardware.stack import NotPricedError
 from phaze.validate.predict import Prediction, predict
@@ -49,13 +49,13 @@ def scores_of(found: Sequence[Prediction]) -> dict[tuple[Quantity, bool], Score]
     return scores
 
 
-def compare(name: str, title: str, rows: Sequence[MeasuredRun], basis: Basis, shelf: Shelf) -> Compared:
+def compare(name: str, title: str, rows: Sequence[MeasuredRun], basis: Basis, memo: Memo) -> Compared:
     """Every row of a set predicted, and the set scored."""
     found: list[Prediction] = []
     left_out: list[tuple[MeasuredRun, str]] = []
     for row in rows:
         try:
-            found.append(predict(row, basis, shelf))
+            found.append(predict(row, basis, memo))
         except NotPricedError as fault:
             left_out.append((row, fault.problem))
     return Compared(name, title, tuple(found), scores_of(found), tuple(left_out))

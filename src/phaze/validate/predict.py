@@ -17,8 +17,8 @@ from itertools import product
 from typing import Any
 
 from phaze.evaluate.fixed import fixed_plan
+from phaze.evaluate.memo import Memo
 from phaze.evaluate.run_file import job_of
-from phaze.evaluate.shelf import Shelf
 from phaze.hardware.calibration import Basis
 from phaze.placement.pipeline import fits
 from phaze.placement.rules import MODES
@@ -66,16 +66,16 @@ def free_choices(row: MeasuredRun) -> Iterator[dict[str, Any]]:
             yield plan | {"microbatch": size, "recompute": mode, "chunks": chunks}
 
 
-def _priced(row: MeasuredRun, plan: Mapping[str, Any], basis: Basis, shelf: Shelf) -> Prediction:
-    job = job_of({**row.run, "plan": dict(plan)}, row.where, shelf)
-    problem, found = fixed_plan(job, basis, shelf)
+def _priced(row: MeasuredRun, plan: Mapping[str, Any], basis: Basis, memo: Memo) -> Prediction:
+    job = job_of({**row.run, "plan": dict(plan)}, row.where, memo)
+    problem, found = fixed_plan(job, basis, memo)
     need = max(stage.memory.total_bytes for stage in found.stages)
     chosen = {key: plan[key] for key in row.free}
     return Prediction(row, chosen, found.batch_s, need, fits(problem, found))
 
 
-def predict(row: MeasuredRun, basis: Basis, shelf: Shelf) -> Prediction:
+def predict(row: MeasuredRun, basis: Basis, memo: Memo) -> Prediction:
     """The run of a row, its free choices taken well."""
-    found = [_priced(row, plan, basis, shelf) for plan in free_choices(row)]
+    found = [_priced(row, plan, basis, memo) for plan in free_choices(row)]
     fitting = [one for one in found if one.fits]
     return min(fitting, key=lambda one: one.seconds) if fitting else min(found, key=lambda one: one.memory_bytes)

@@ -6,8 +6,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from phaze.graph.torch.custody import Custody
 from phaze.graph.torch.record import tensors_in
+from phaze.graph.torch.tensor_owner import TensorOwner
 
 QUESTIONS = frozenset(
     [
@@ -29,28 +29,28 @@ QUESTIONS = frozenset(
 class Cut(TorchFunctionMode):
     """Replaces tensors that another region made by what the running one sees of them."""
 
-    def __init__(self, custody: Custody) -> None:
+    def __init__(self, owner: TensorOwner) -> None:
         super().__init__()
-        self.custody = custody
+        self.owner = owner
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         named = kwargs or {}
         name = getattr(func, "__name__", "")
-        if self.custody.paused or name in QUESTIONS:
+        if self.owner.paused or name in QUESTIONS:
             result = func(*args, **named)
-            if name == "__get__" and isinstance(result, torch.Tensor) and not self.custody.paused:
-                with self.custody.aside():
-                    self.custody.inherit(result, args[0])  # a view by attribute, as .T
+            if name == "__get__" and isinstance(result, torch.Tensor) and not self.owner.paused:
+                with self.owner.aside():
+                    self.owner.inherit(result, args[0])  # a view by attribute, as .T
             return result
-        if any(self.custody.foreign(tensor) for tensor in tensors_in((args, named))):
+        if any(self.owner.foreign(tensor) for tensor in tensors_in((args, named))):
             values, shape = tree_flatten((args, named))
-            with self.custody.aside():
-                local = [self.custody.local(v) if isinstance(v, torch.Tensor) else v for v in values]
+            with self.owner.aside():
+                local = [self.owner.local(v) if isinstance(v, torch.Tensor) else v for v in values]
             args, named = tree_unflatten(local, shape)
         result = func(*args, **named)
-        with self.custody.aside():
+        with self.owner.aside():
             for tensor in tensors_in((result, args, named)):  # what is changed in place is an argument
-                self.custody.own(tensor)
+                self.owner.own(tensor)
         return result

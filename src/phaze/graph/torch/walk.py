@@ -26,16 +26,16 @@ from torch import nn
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from phaze.errors import InputError
-from phaze.graph.torch.custody import Custody
 from phaze.graph.torch.cut import Cut
 from phaze.graph.torch.entry import hand_back
 from phaze.graph.torch.follow import Sizes
 from phaze.graph.torch.record import FROM_DATA, FROM_PARAMETERS, Recorder, hooks, tensors_in
 from phaze.graph.torch.regions import Argument, Borders, Region, Value, same_view
 from phaze.graph.torch.sums import accumulate
+from phaze.graph.torch.tensor_owner import TensorOwner
 
 
-class Walk(Custody):
+class Walk(TensorOwner):
     """Drives one pass; afterwards ``regions`` and ``recorder.log`` hold it."""
 
     def __init__(

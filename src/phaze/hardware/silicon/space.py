@@ -11,7 +11,7 @@ and a chip of the space is one with
 
     least_share most_area <= area,  die <= most_area <= a reticle,   die = max(area, the edge that its stacks need)
     watts at the clock held <= most_w_per_mm2 area                 accepted under sustained_power (power.refusal)
-    price of making it <= most_usd                                 (price.making_columns)
+    manufacturing cost <= most_usd                                 (price.making_columns)
 
 Chips stand in the order of the axes, the last running fastest; combinations are looked at in chunks.
 """

@@ -5,7 +5,7 @@ from html import escape
 from types import MappingProxyType
 
 from phaze.report.page.frame import legend, said, table
-from phaze.report.story import Gantt, Story
+from phaze.report.view_model import Gantt, Story
 from phaze.units import show
 
 WIDE = 1000.0

@@ -23,7 +23,7 @@ from phaze.report.run_sheet import (
     rate_text,
     training_rows,
 )
-from phaze.report.story import Story, planned
+from phaze.report.view_model import Story, planned
 from phaze.units import show
 
 

@@ -24,11 +24,11 @@ from phaze.report.page.stages import memory
 from phaze.report.page.survey import cloud_of
 from phaze.report.page.times import pipeline, waterfall
 from phaze.report.run_sheet import batch_text, flops_text, mfu_text, rate_text, training_rows
-from phaze.report.story import Story, searched
+from phaze.report.view_model import Story, searched
 from phaze.search.evaluation import Evaluated
 from phaze.search.journal import Closed
-from phaze.search.opened import OpenedSpace, open_space
 from phaze.search.plan_words import recompute_words
+from phaze.search.spaces import OpenedSpace, open_space
 from phaze.search.task import Job, ModelTask, networks_of
 from phaze.units import show
 

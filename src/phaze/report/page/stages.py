@@ -5,7 +5,7 @@ from html import escape
 from typing import Any
 
 from phaze.report.page.frame import bar, counted, legend, said
-from phaze.report.story import Story
+from phaze.report.view_model import Story
 from phaze.units import show
 
 TERMS = (

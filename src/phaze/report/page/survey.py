@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from phaze.report.page.cloud import Cloud, Field, Scale
 from phaze.report.page.floors import floors
 from phaze.search.bound import CHEAP, layer_bounds
-from phaze.search.closed import REASONS
 from phaze.search.evaluation import LEAST, MOST, Evaluated
 from phaze.search.journal import Closed
-from phaze.search.opened import OpenedSpace
 from phaze.search.problem import table_decides
+from phaze.search.pruned import REASONS
+from phaze.search.spaces import OpenedSpace
 from phaze.search.task import Job
 from phaze.units import Unit, show
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from phaze.report.page.frame import bar, counted, legend, said
-from phaze.report.story import Pipeline, Story
+from phaze.report.view_model import Pipeline, Story
 from phaze.report.waterfall import Step
 from phaze.units import show
 
@@ -24,7 +24,7 @@ COLOURS: Mapping[str, str] = MappingProxyType(
         "synchronisation": "sync",
         "tied parameters": "sync",
         "bubble": "links",
-        "unlike stages": "links",
+        "stage imbalance": "links",
         "left over": "links",
         "recomputing": "buffer",
     }

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from phaze.cost.accuracy import block_works
-from phaze.cost.cluster_table import cost_works_on_clusters
+from phaze.cost.clustered.table import cost_works_on_clusters
 from phaze.cost.collective import collective
 from phaze.cost.mapping import product
 from phaze.cost.sustained import SustainedChip, sustain

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.placement.bottleneck_solver import fastest
-from phaze.placement.charts import Chart, chart_of
+from phaze.placement.cut_sets import Chart, chart_of
 from phaze.placement.prepared_width import prepared, retimed
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import ROUNDING, Problem

@@ -17,7 +17,7 @@ Integers = NDArray[np.int64]
 
 
 def product_rows(chips: ChipColumns, held_hz: Floats, hbm_share: float = 1.0) -> Floats:
-    """One row a chip, the columns those of :class:`phaze.cost.cluster_mapping.ClusterPart`."""
+    """One row a chip, the columns those of :class:`phaze.cost.clustered.mapping.ClusterPart`."""
     columns = (
         chips.clusters,
         chips.arrays,

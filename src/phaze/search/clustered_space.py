@@ -1,4 +1,4 @@
-"""A space of chips of clusters (``phaze.space/2``) as a search sees it; its chips are in ``cluster_chips``.
+"""A space of chips of clusters (``phaze.space/2``) as a search sees it; its chips are in ``clustered_chips``.
 
 Each chip has its own memory, stacks times the size of the generation, so the memories of a job are all that occur, and
 a chip is allowed one of them. Its links are the innermost level of the cluster. What its rules leave out for area

@@ -11,10 +11,10 @@ from phaze.front.combine import combined
 from phaze.front.metrics import Asked, Metric
 from phaze.hardware.figures import figures_of, making_of
 from phaze.hardware.ownership import load_terms
+from phaze.search.configurations import WaysOnChip
 from phaze.search.objective import Objective, Scale
 from phaze.search.rates import chip_rates
 from phaze.search.verify import NEAR, Plain
-from phaze.search.ways import WaysOnChip
 
 Floats = NDArray[np.float64]
 

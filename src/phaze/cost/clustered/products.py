@@ -10,8 +10,9 @@ from dataclasses import astuple, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost import cluster_gemm, cluster_kernels
-from phaze.cost.cluster_mapping import ClusterCost, ClusterOption, ClusterPart
+from phaze.cost.clustered import gemm as cluster_gemm
+from phaze.cost.clustered import kernels as cluster_kernels
+from phaze.cost.clustered.mapping import ClusterCost, ClusterOption, ClusterPart
 from phaze.cost.kernels import CAPACITY, CHIP_CHOICES, CHIP_COSTS, global_front, pick
 from phaze.cost.mapping import FLOWS, ORDERS, GlobalOption, Product
 from phaze.cost.products import distinct_rows, product_columns, product_sizes
@@ -38,7 +39,7 @@ class ClusterCosts:
 
 
 def part_rows(parts: Sequence[ClusterPart]) -> Floats:
-    """Parts as rows, one column a field of :class:`phaze.cost.cluster_mapping.ClusterPart`."""
+    """Parts as rows, one column a field of :class:`phaze.cost.clustered.mapping.ClusterPart`."""
     return np.array([astuple(part) for part in parts], dtype=np.float64).reshape(-1, 11)
 
 
@@ -87,7 +88,7 @@ def front_on_clusters(p: Product, part: ClusterPart) -> tuple[Floats, Integers]:
 
 
 def map_on_clusters(p: Product, part: ClusterPart) -> ClusterCost:
-    """The best mapping of one product, by the kernels: equal to :func:`phaze.cost.cluster_gemm.best`, and fast."""
+    """The best mapping of one product, by the kernels: equal to :func:`phaze.cost.clustered.gemm.best`, and fast."""
     core, core_choices = front_on_clusters(p, part)
     sizes, held = product_columns([p])
     chip, chip_choices = np.empty((CAPACITY, CHIP_COSTS)), np.empty((CAPACITY, CHIP_CHOICES), dtype=np.int64)

@@ -13,7 +13,7 @@ U bytes and S bytes of registers for sums; one read of the global buffer reaches
                    makes what it makes
     gm x gn        clusters that share what is read, gm gn <= min(F, N), powers of two: the pair with the least traffic
 
-and costs, with L = 1000 cycles of latency and s = 0.95 (:mod:`phaze.cost.cluster_mapping`):
+and costs, with L = 1000 cycles of latency and s = 0.95 (:mod:`phaze.cost.clustered.mapping`):
 
     written    = bm bn own e, or 8 bm bn own where k is split;      asked = e kt (bm + bn) own
     drain      = L + 2R + C - 2 + written / p
@@ -32,7 +32,7 @@ c, R, C: more arrays need larger tiles. Ties as in gemm.py: HBM bytes, global by
 
 from collections.abc import Iterable, Iterator
 
-from phaze.cost.cluster_mapping import LATENCY_CYCLES, SUSTAINED_SHARE, ClusterCost, ClusterOption, ClusterPart
+from phaze.cost.clustered.mapping import LATENCY_CYCLES, SUSTAINED_SHARE, ClusterCost, ClusterOption, ClusterPart
 from phaze.cost.gemm import array_cycles, core_bytes, global_options, ladder
 from phaze.cost.mapping import ENOUGH, FLOWS, NEVER, SPLITS, SUM_BYTES, Flow, GlobalOption, Product, TensorPart
 from phaze.errors import InputError

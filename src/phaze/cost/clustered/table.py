@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.cluster_parts import product_rows, vector_sides
-from phaze.cost.cluster_products import sweep_on_clusters
+from phaze.cost.clustered.parts import product_rows, vector_sides
+from phaze.cost.clustered.products import sweep_on_clusters
 from phaze.cost.mapping import Product
 from phaze.cost.products import ProductCosts, distinct_rows
 from phaze.cost.table import Column

@@ -1,7 +1,7 @@
 """Energy of a product on clusters, by part: the terms that set the clock, with the product's own bytes.
 
 With V the voltage at the clock f, joules at the reference voltage (:mod:`phaze.hardware.silicon.power`), and bytes of
-the mapping (:class:`phaze.cost.cluster_mapping.ClusterCost`):
+the mapping (:class:`phaze.cost.clustered.mapping.ClusterCost`):
 
     arrays   = V^2 M mac                                            M multiply-accumulates
     edges    = V^2 share edge bytes (buffer(U) + e_edge + wire sqrt(cluster area) / 2)
@@ -22,7 +22,7 @@ from math import sqrt
 import numpy as np
 
 from phaze.cost.chip_set import ClusterSet
-from phaze.cost.cluster_mapping import ClusterCost
+from phaze.cost.clustered.mapping import ClusterCost
 from phaze.cost.energy import Energies
 from phaze.cost.mapping import Product
 from phaze.cost.table import Column

@@ -1,6 +1,6 @@
 """What it takes to open a chip, and nothing else: so it can be done anywhere, in this process or on another machine.
 
-:class:`Common` is the same for all chips of a search and travels once; a :class:`Slip` is one chip's own numbers: its
+:class:`Common` is the same for all chips of a search and sent once; a :class:`WorkItem` is one chip's own numbers: its
 fields, its rates, its bounds by model [ways, memories] and its floors on joules by model [graphs].
 """
 
@@ -30,7 +30,7 @@ class Common:
 
 
 @dataclass(frozen=True, slots=True)
-class Slip:
+class WorkItem:
     """One chip: ``arrays`` of length one, ``rates`` [memories of the job, 1], and ``bound``, the bound on its score."""
 
     chip: int
@@ -47,17 +47,17 @@ def failed(chip: int, memory: int, bound: float, why: str) -> Evaluated:
     return Evaluated(chip, memory, float("inf"), bound, (), why)
 
 
-def opened(common: Common, slip: Slip, known: Known) -> Opened:
+def opened(common: Common, item: WorkItem, known: Known) -> Opened:
     """The chip, to be evaluated."""
-    tasks = common.networks[slip.network]
-    own = (slip.rates, slip.chip, slip.arrays, tasks, slip.network)
+    tasks = common.networks[item.network]
+    own = (item.rates, item.chip, item.arrays, tasks, item.network)
     return Opened(common.job, common.scale, *own, known, common.energy)
 
 
-def open_slip(common: Common, slip: Slip, cut: float, known: Known) -> Evaluated:
+def evaluate_item(common: Common, item: WorkItem, cut: float, known: Known) -> Evaluated:
     """One chip against a cut-off; a failure is an answer that keeps the chip's bound."""
     try:
-        chip = opened(common, slip, known)
-        return evaluate(chip, list(slip.bounds), list(slip.floors), list(common.memories), cut)
+        chip = opened(common, item, known)
+        return evaluate(chip, list(item.bounds), list(item.floors), list(common.memories), cut)
     except Exception as fault:
-        return failed(slip.chip, common.memories[-1], slip.bound, f"{type(fault).__name__}: {fault}")
+        return failed(item.chip, common.memories[-1], item.bound, f"{type(fault).__name__}: {fault}")

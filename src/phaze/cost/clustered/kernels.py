@@ -1,4 +1,4 @@
-"""The mapping space of :mod:`phaze.cost.cluster_gemm`, compiled: fronts of clusters in cycles, for many products.
+"""The mapping space of :mod:`phaze.cost.clustered.gemm`, compiled: fronts of clusters in cycles, for many products.
 
 As in :mod:`phaze.cost.kernels` the space is a product of two sides that know nothing of each other. A cluster side is
 ``clusters arrays rows columns fan_out`` and ``operand bytes, sum bytes, port``; its front over (busy cycles, global
@@ -216,8 +216,8 @@ def cluster_sweep(
 
 def warm() -> None:
     """Compile and cache every kernel; one product alone calls them from Python, with other types than a sweep."""
-    from phaze.cost.cluster_mapping import ClusterPart
-    from phaze.cost.cluster_products import map_on_clusters, part_rows, sweep_on_clusters
+    from phaze.cost.clustered.mapping import ClusterPart
+    from phaze.cost.clustered.products import map_on_clusters, part_rows, sweep_on_clusters
     from phaze.cost.mapping import product
 
     part = ClusterPart(2, 2, 2, 2, 4096.0, 4096.0, 8.0, 2, 2.0**20, 64.0, 8.0)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ClusterSet
-from phaze.cost.cluster_parts import cluster_sides, product_rows, vector_sides
+from phaze.cost.clustered.parts import cluster_sides, product_rows, vector_sides
 from phaze.hardware.chip import Chip
 from phaze.hardware.ownership import GB, load_terms
 from phaze.hardware.silicon.columns import area_columns, power_columns
@@ -20,9 +20,9 @@ from phaze.hardware.silicon.design import NodeEnergy, changed_chip, designed
 from phaze.hardware.silicon.node import Node
 from phaze.hardware.silicon.price import making_columns
 from phaze.hardware.silicon.space import SpaceColumns, columns_at, refusals_of, space_chip, space_columns
-from phaze.search.cluster_space import SpaceOfClusters
-from phaze.search.keep import Need
-from phaze.search.owned import die_kgco2e
+from phaze.search.clustered_space import SpaceOfClusters
+from phaze.search.feasibility import Need
+from phaze.search.ownership_cost import die_kgco2e
 from phaze.units import Unit
 
 Floats = NDArray[np.float64]

@@ -1,6 +1,6 @@
 """The values of a product's cost on clusters: the part it runs on, the choices of a mapping, what it takes in cycles.
 
-:mod:`phaze.cost.cluster_gemm` says which choices there are and what each costs.
+:mod:`phaze.cost.clustered.gemm` says which choices there are and what each costs.
 """
 
 from dataclasses import dataclass

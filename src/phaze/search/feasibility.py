@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from phaze.hardware.ownership import load_terms
 from phaze.hardware.technology import Parts, Technology, chip_areas, component_areas
-from phaze.search.owned import design_watts, making_usd
+from phaze.search.ownership_cost import design_watts, making_usd
 from phaze.search.space import CHUNK, FIELDS, Chips, Grid, Space, grid_of
 
 Floats = NDArray[np.float64]

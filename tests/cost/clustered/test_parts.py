@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from phaze.cost.chip_set import ClusterSet, chip_set, column_of, table_of
-from phaze.cost.cluster_energy import cluster_energies, product_energy
-from phaze.cost.cluster_gemm import best_by_front
-from phaze.cost.cluster_mapping import cluster_part
-from phaze.cost.cluster_parts import cluster_sides, product_rows, vector_sides
-from phaze.cost.cluster_products import map_on_clusters, part_rows, sweep_on_clusters
+from phaze.cost.clustered.energy import cluster_energies, product_energy
+from phaze.cost.clustered.gemm import best_by_front
+from phaze.cost.clustered.mapping import cluster_part
+from phaze.cost.clustered.parts import cluster_sides, product_rows, vector_sides
+from phaze.cost.clustered.products import map_on_clusters, part_rows, sweep_on_clusters
 from phaze.cost.mapping import product
 from phaze.cost.sustained import SustainedChip, sustain
 from phaze.cost.vector import optimizer_update, sweep_vector

@@ -8,8 +8,8 @@ import pytest
 from phaze.hardware.ownership import GB, load_terms, ownership_of
 from phaze.hardware.power import full_rate_power
 from phaze.search.chips import SpaceChips
-from phaze.search.opened import open_space
-from phaze.search.owned import design_watts, making_kgco2e, making_usd
+from phaze.search.ownership_cost import design_watts, making_kgco2e, making_usd
+from phaze.search.spaces import open_space
 from tests.search.made import small_space
 
 HBM_BYTES = 48 * 10**9

@@ -14,9 +14,9 @@ from phaze.hardware.library import is_path
 from phaze.hardware.silicon.space import KIND, cluster_space_names
 from phaze.hardware.silicon.space_file import SCHEMA, ClusterSpaceFile
 from phaze.search.chips import SpaceChips
-from phaze.search.cluster_chips import ClusterChips, open_clusters
-from phaze.search.cluster_space import SpaceOfClusters, cluster_space
-from phaze.search.keep import kept_of
+from phaze.search.clustered_chips import ClusterChips, open_clusters
+from phaze.search.clustered_space import SpaceOfClusters, cluster_space
+from phaze.search.feasibility import kept_of
 from phaze.search.space import Space, SpaceFile, space_from
 
 AnySpace = Space | SpaceOfClusters

@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class Memo:
     """Values by key. A key must say everything that its value depends on."""
 
     kept: dict[Hashable, Any] = field(default_factory=dict)

@@ -15,7 +15,7 @@ from phaze.graph.torch.record import Recorder
 from phaze.graph.torch.regions import Borders, Region
 
 
-class Custody:
+class TensorOwner:
     """The regions of a pass so far, the last of them running, and whose each tensor is."""
 
     def __init__(self, recorder: Recorder, borders: Borders | None, sizes: Sizes | None = None) -> None:
