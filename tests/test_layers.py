@@ -12,7 +12,7 @@ NAMES = [str(path.relative_to(SOURCE)) for path in FILES]
 
 # A room may import rooms of a lower rank, and itself.
 RANKS = {
-    "askable": 0,
+    "callable_module": 0,
     "errors": 0,
     "units": 0,
     "document_faults": 0,

@@ -18,6 +18,6 @@ class Askable(ModuleType):
         return getattr(import_module("phaze.api"), verb)(*arguments, **options)
 
 
-def make_askable(name: str) -> None:
+def make_callable(name: str) -> None:
     """Let the module of that name be called."""
     sys.modules[name].__class__ = Askable

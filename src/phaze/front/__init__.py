@@ -1,5 +1,5 @@
 """Fronts: every design of a study that no other one beats in all of two or three metrics, with a certificate."""
 
-from phaze.callable_module import make_askable
+from phaze.callable_module import make_callable
 
-make_askable(__name__)
+make_callable(__name__)

@@ -1,5 +1,5 @@
 """Models as layers of operators: what one training step computes, reads, writes, keeps and communicates."""
 
-from phaze.callable_module import make_askable
+from phaze.callable_module import make_callable
 
-make_askable(__name__)
+make_callable(__name__)

@@ -1,5 +1,5 @@
 """The best order of a layer's operators on one chip, with a proof: problems, bounds, exact schedules, a checker."""
 
-from phaze.callable_module import make_askable
+from phaze.callable_module import make_callable
 
-make_askable(__name__)
+make_callable(__name__)

@@ -1,5 +1,5 @@
 """Sweeps: the certified best along a range of one value of a study."""
 
-from phaze.callable_module import make_askable
+from phaze.callable_module import make_callable
 
-make_askable(__name__)
+make_callable(__name__)
