@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 
 from phaze.errors import InfeasibleError
+from phaze.front.answer import front_document
+from phaze.front.certificate import closed_units
+from phaze.front.ending import Ending
 from phaze.front.folder import FRONT, front_in
 from phaze.front.metrics import asked_of
+from phaze.front.run import front, job_for, scales_for
 from phaze.search import baseline, engine
 from phaze.search.baseline import scale_for
 from phaze.search.certificate import certificate_of, closed_chips
@@ -43,6 +47,9 @@ class Counted(Deadline):
         object.__setattr__(self, "left", n)
 
     left: int
+
+    def earlier(self, seconds: float) -> "Counted":
+        return self
 
     def check(self) -> None:
         object.__setattr__(self, "left", self.left - 1)
@@ -155,6 +162,22 @@ def test_a_search_stopped_at_any_moment_claims_no_more_than_it_proved(kind: Kind
             assert found == truth.evaluated[chip]
     assert checks > 10
     assert state.best == truth.best
+
+
+def test_a_front_under_a_limit_states_designs_as_they_come_and_keeps_what_its_end_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked, moment = asked_of("throughput,area"), iter(range(1_000_000))
+    job, limit = job_for(replace(small_job(3), round_size=1), asked), after(3600.0)
+    monkeypatch.setattr("phaze.front.ending.monotonic", lambda: float(next(moment)))  # each look takes a second
+    ending = Ending()
+    state = front(job, asked, scales_for(job, asked), in_process, deadline=limit, ending=ending)
+    assert (ending.designs_s, ending.document_s) == (1.0, 1.0)
+    assert state.deadline.at == limit.at - 3.0, "a round's designs and twice the document"
+    truth = front_document(state, closed_units(state), "")
+    monkeypatch.setattr("phaze.front.answer._stated", None)  # what would be solved again at the end
+    assert front_document(state, closed_units(state), "", ending.stated) == truth
+    assert set(state.archive.numbers.tolist()) <= set(ending.stated)
 
 
 @pytest.mark.parametrize("of", [pytest.param("throughput,area", marks=pytest.mark.slow), "throughput,energy"])

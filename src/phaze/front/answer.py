@@ -77,14 +77,11 @@ def _as_with_more(state: FrontState, chip: int, model: int, ran: Ran, hbm: int) 
     return all(abs(own - other) <= TIE * other for own, other in pairs)
 
 
-def designs_of(state: FrontState) -> list[Design]:
-    """The designs of the front in the order of the metrics that are known, then of the others."""
-    found = []
-    for at in design_order(state.asked, state.archive.numbers.tolist(), state.archive.values):
-        unit, place = divmod(int(state.archive.numbers[at]), state.span)
-        hbm, ran = _leanest(state, unit, place)
-        found.append(Design(state.place(unit)[0], hbm, ran, state.archive.values[:, at]))
-    return found
+def design_of(state: FrontState, position: int) -> Design:
+    """A design of the archive with the least memory that keeps it."""
+    unit, place = divmod(int(state.archive.numbers[position]), state.span)
+    hbm, ran = _leanest(state, unit, place)
+    return Design(state.place(unit)[0], hbm, ran, state.archive.values[:, position])
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,10 +231,23 @@ def bounds_of(closed: Sequence[Closed]) -> Floats:
     return np.array([np.inf if one.bound is None else one.bound for one in closed])
 
 
-def front_document(state: FrontState, closed: Sequence[Closed], code: str) -> dict[str, Any]:
-    """The whole front of a search that has ended."""
+def state_designs(state: FrontState, measures: Measures, stated: dict[int, Stated]) -> None:
+    """Every design of the archive that is not among ``stated``, by number, with its plans."""
+    for position, number in enumerate(state.archive.numbers.tolist()):
+        if number not in stated:
+            stated[number] = _stated(state, design_of(state, position), measures)
+
+
+def front_document(
+    state: FrontState, closed: Sequence[Closed], code: str, stated: dict[int, Stated] | None = None
+) -> dict[str, Any]:
+    """The whole front of a search that has ended, designs in the order of the metrics that are known, then of the
+    others; ``stated`` are designs whose plans are there already, by number, and gets all others."""
     measures = measures_of(state.job, state.asked, state.front_scales, state.opened, state.memories)
-    designs = [_stated(state, design, measures) for design in designs_of(state)]
+    stated = {} if stated is None else stated
+    state_designs(state, measures, stated)
+    numbers = state.archive.numbers.tolist()
+    designs = [stated[numbers[at]] for at in design_order(state.asked, numbers, state.archive.values)]
     values = np.stack([one.values for one in designs], axis=1)
     listed = None if state.several else listed_from(measures, bounds_of(closed), values)
     return front_view(measures, state.opened, designs, listed, (closed, list(state.evaluated.values()), code))

@@ -11,6 +11,7 @@ from phaze.export.frame import Frame, csv_text
 from phaze.files import folder_for, write_whole
 from phaze.front.answer import SCHEMA, front_document, nothing_within
 from phaze.front.certificate import closed_units
+from phaze.front.ending import Ending
 from phaze.front.metrics import Asked
 from phaze.front.run import Watch, front, job_for, scales_for
 from phaze.search.deadline import after, nothing_in_time
@@ -61,12 +62,13 @@ def front_in(
     with SqliteJournal(folder / JOURNAL, job.digest, code) as journal:
         require_evaluated(journal.path, journal.known().values(), own, several=len(asked.runs) > 1)
         write_papers(folder, papers)
-        state = front(own, asked, scales_for(own, asked, crew, deadline), crew, journal, watch, deadline)
+        ending = Ending()
+        state = front(own, asked, scales_for(own, asked, crew, deadline), crew, journal, watch, deadline, ending)
         if not len(state.archive.numbers):
             raise nothing_in_time(SCHEMA) if state.stopped else nothing_within(state)
         closed = closed_units(state)
         journal.finish(closed)
-        document = front_document(state, closed, code)
+        document = front_document(state, closed, code, ending.stated)
         write_whole(folder / FRONT, written(document))
         write_whole(folder / TABLE, csv_text(front_frame(document)))
     return Fronted(document, len(state.evaluated), state.known.sentence)

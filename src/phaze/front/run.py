@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.front.answer import SCHEMA
+from phaze.front.ending import Ending
 from phaze.front.metrics import Asked
 from phaze.front.state import FrontState, front_state
 from phaze.search.baseline import scale_for
@@ -108,9 +109,10 @@ def front(
     journal: Journal | None = None,
     watch: Watch | None = None,
     deadline: Deadline | None = None,
+    ending: Ending | None = None,
 ) -> FrontState:
     """Find a front to the job's gap, or to its time limit; ``job`` is that of :func:`job_for`, ``scales`` of
-    :func:`scales_for`."""
+    :func:`scales_for`. Where there is a limit, ``ending`` does after every round what it can of the front's end."""
     deadline = after(job.limit_s) if deadline is None else deadline
     try:
         start = begin(job, open_space(job.space), scales[0], memories_of(job, asked), deadline=deadline)
@@ -122,8 +124,10 @@ def front(
     state = front_state(start, asked, scales)
     try:
         while units := _next(state):
-            deadline.check()
+            state.deadline.check()
             _open(state, units, engine, journal)
+            if ending is not None and deadline.is_set:
+                ending.prepare(state, deadline)
             if watch is not None:
                 left = int(state.alive.any(axis=0).sum())
                 watch(Progress(len(state.evaluated), left, len(state.archive.numbers)))

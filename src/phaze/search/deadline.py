@@ -36,6 +36,10 @@ class Deadline:
         """Seconds that are left, none where there is no deadline: what a wait may take."""
         return max(0.0, self.at - time.monotonic()) if self.is_set else None
 
+    def earlier(self, seconds: float) -> "Deadline":
+        """A deadline so many seconds before this one."""
+        return Deadline(self.at - seconds)
+
     def check(self) -> None:
         """Raise where it has passed."""
         if self.is_set and time.monotonic() >= self.at:
