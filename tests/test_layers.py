@@ -95,14 +95,14 @@ CHECKERS = {
 VERIFIERS = tuple(
     name
     for name in NAMES
-    if name.startswith(("search/verify", "front/verify", "search/reference", "search/ways", "front/plain"))
+    if name.startswith(("search/verify", "front/verify", "search/reference", "search/configurations", "front/reference"))
 )
 SEARCHERS = tuple(
     f"phaze.{room}.{module}."
     for room, modules in {
         "search": (
-            *("bound", "floors", "layouts", "kernels", "shape_bound", "shape_tables", "shape_kernels"),
-            *("run", "engine", "engines", "engine_ray", "item", "shared"),
+            *("bound", "graph_bounds", "layouts", "kernels", "shape_bound", "shape_tables", "shape_kernels"),
+            *("run", "engine", "engines", "engine_ray", "work_item", "shared"),
         ),
         "front": ("run", "state"),
     }.items()
