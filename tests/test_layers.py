@@ -95,7 +95,9 @@ CHECKERS = {
 VERIFIERS = tuple(
     name
     for name in NAMES
-    if name.startswith(("search/verify", "front/verify", "search/reference", "search/configurations", "front/reference"))
+    if name.startswith(
+        ("search/verify", "front/verify", "search/reference", "search/configurations", "front/reference")
+    )
 )
 SEARCHERS = tuple(
     f"phaze.{room}.{module}."
