@@ -37,7 +37,7 @@ def test_no_way_beats_the_bytes_over_the_fastest_link(cluster: Cluster, kind: Ki
 
 @given(
     clusters,
-    st.sampled_from(("all_reduce", "all_gather", "reduce_scatter")),
+    kinds,
     st.lists(st.floats(0, 2**36), min_size=1, max_size=6),
     st.integers(1, 5000),
 )

@@ -39,6 +39,8 @@ from phaze.hardware.cluster import Cluster, Level
 
 Kind = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "point_to_point"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+# Every rank sends each of its bytes once, to the rank that needs it: no rings, no levels one after another.
+DIRECT: tuple[Kind, ...] = ("all_to_all", "point_to_point")
 Floats = NDArray[np.float64]
 
 
@@ -135,22 +137,33 @@ def _used(cluster: Cluster, ranks: int, basis: Basis) -> list[Stretch]:
     return [_stretch(level, n, basis) for level, n in zip(cluster.levels, counts, strict=True) if n > 1]
 
 
-def _exchange(cluster: Cluster, ranks: int, size: float, basis: Basis) -> CollectiveCost:
-    """All to all: each device's own bytes over each level that they cross, the slowest level counts."""
-    latency, slowest, below = 0.0, 0.0, 1
-    for s in _used(cluster, ranks, basis):
-        inside = below * s.ranks
-        crossing, load, steps = size * (min(inside, ranks) - below) / ranks, 1.0, 1.0
+def crossings(cluster: Cluster, ranks: int, basis: Basis) -> list[tuple[float, float]]:
+    """For each level, innermost first: seconds that an exchange among ``ranks`` takes to start there, and seconds for
+    each byte that a device sends through it; nothing where none meet."""
+    found = []
+    for level, count in zip(cluster.levels, members(cluster, ranks), strict=True):
+        if count == 1:
+            found.append((0.0, 0.0))
+            continue
+        s, load, steps = _stretch(level, count, basis), 1.0, 1.0
         if s.kind != "switch":
             steps = sum(extent / 2 for extent in s.extents)
             load = max(1.0, sum(extent / 4 for extent in s.extents) / max(1, len(s.extents)))
-        latency = max(latency, 0.5 * s.constants.start_s + steps * s.step_s)
-        slowest, below = max(slowest, load * crossing / s.bytes_per_s), inside
-    sent = size * (ranks - 1) / ranks
-    return CollectiveCost(latency + slowest, "direct", latency, sent)
+        found.append((0.5 * s.constants.start_s + steps * s.step_s, load / s.bytes_per_s))
+    return found
 
 
-def _transfer(cluster: Cluster, ranks: int, size: float, basis: Basis) -> CollectiveCost:
+def _exchange(cluster: Cluster, ranks: int, size: Any, basis: Basis) -> CollectiveCost:
+    """All to all: each device's own bytes over each level that they cross, the slowest level counts."""
+    latency, slowest, below = 0.0, 0.0, 1
+    for count, (start_s, s_per_byte) in zip(members(cluster, ranks), crossings(cluster, ranks, basis), strict=True):
+        inside = min(below * count, ranks)
+        latency, slowest = max(latency, start_s), max(slowest, s_per_byte * (inside - below) / ranks)
+        below = inside
+    return CollectiveCost(latency + slowest * size, "direct", latency, size * (ranks - 1) / ranks)
+
+
+def _transfer(cluster: Cluster, ranks: int, size: Any, basis: Basis) -> CollectiveCost:
     """One device to another that only the outermost level of ``ranks`` devices joins it with."""
     outer = _used(cluster, ranks, basis)[-1]
     latency = 0.5 * outer.constants.start_s + outer.step_s
@@ -159,7 +172,7 @@ def _transfer(cluster: Cluster, ranks: int, size: float, basis: Basis) -> Collec
 
 def _single_ways(kind: Kind, s: Stretch, size: Any) -> Iterator[CollectiveCost]:
     n = s.ranks
-    if kind not in ("all_to_all", "point_to_point"):
+    if kind not in DIRECT:
         if s.kind == "torus":
             yield _ring_like(kind, s, size, sum(extent - 1 for extent in s.extents), "torus")
         else:
@@ -182,7 +195,7 @@ def _steps(kind: Kind, outermost: bool) -> tuple[Kind, ...]:
 
 def _hierarchical(kind: Kind, cluster: Cluster, ranks: int, size: float, basis: Basis) -> CollectiveCost | None:
     used = _used(cluster, ranks, basis)
-    if len(used) < 2 or kind in ("all_to_all", "point_to_point"):
+    if len(used) < 2 or kind in DIRECT:
         return None
     total, names, latency, sent, left = 0.0, [], 0.0, 0.0, size
     for index, stretch in enumerate(used):
@@ -226,8 +239,11 @@ def collective_seconds(
     if ranks == 1:
         return np.zeros_like(sizes_bytes)
     ways_s: list[Any] = [way.time_s for way in _single_ways(kind, flat(cluster, ranks, basis), sizes_bytes)]
+    if kind in DIRECT:
+        direct = _exchange if kind == "all_to_all" else _transfer
+        ways_s.append(direct(cluster, ranks, sizes_bytes, basis).time_s)
     used, left = _used(cluster, ranks, basis), sizes_bytes
-    if len(used) > 1:
+    if len(used) > 1 and kind not in DIRECT:
         total_s = np.zeros_like(sizes_bytes)
         for index, stretch in enumerate(used):
             for step in _steps(kind, index == len(used) - 1):

@@ -1,13 +1,14 @@
 """Prices of collectives and transfers for the placement, from the cost room: the best way over the levels in use."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.collective import Kind, collective_seconds
+from phaze.cost.exchange import seen_by
 from phaze.hardware.calibration import Basis, link_constants_of
 from phaze.hardware.cluster import Cluster
 
@@ -21,14 +22,6 @@ class LevelPrices:
     cluster: Cluster
     basis: Basis
 
-    def _seen_by(self, members: tuple[int, ...]) -> Cluster:
-        """The cluster as such a group sees it: its own members at each level, on that level's links."""
-        levels = tuple(
-            replace(level, size=count, shape=(count,) if level.kind == "torus" else ())
-            for level, count in zip(self.cluster.levels, members, strict=True)
-        )
-        return replace(self.cluster, devices=prod(members), levels=levels)
-
     def all_reduce_s(self, members: tuple[int, ...], sizes_bytes: Floats) -> Floats:
         """An all-reduce of each size."""
         return self._collective_s("all_reduce", members, sizes_bytes)
@@ -41,7 +34,7 @@ class LevelPrices:
         ranks = prod(members)
         if ranks == 1:
             return np.zeros_like(sizes_bytes)
-        return collective_seconds(kind, sizes_bytes, ranks, self._seen_by(members), self.basis)
+        return collective_seconds(kind, sizes_bytes, ranks, seen_by(self.cluster, members), self.basis)
 
     def transfer_s(self, level: int, sizes_bytes: Floats) -> Floats:
         """A message of each size from one device to another across a level: start / 2 + latency + size / B."""
