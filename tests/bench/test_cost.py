@@ -80,7 +80,7 @@ def test_all_works_of_a_model_over_all_chips() -> None:
 
 
 def test_one_product_on_one_chip() -> None:
-    from phaze.cost.estimate import part_of
+    from phaze.cost.mapped import part_of
 
     part = part_of(load_chip("tpu-v4"), IDEAL)
     seconds, _ = best_of(5, lambda: map_product(product(1, 4096, 12288, 4096), part))

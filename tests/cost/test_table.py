@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phaze.cost.accuracy import block_works
-from phaze.cost.energy import energies, layer_power
+from phaze.cost.energy import energies
 from phaze.cost.mapping import NEVER, product
 from phaze.cost.memory import activation_bytes, held_bytes, state_of
 from phaze.cost.parts import ChipArrays, chip_arrays, varied
 from phaze.cost.residency import needs_of
+from phaze.cost.set_energy import layer_power
 from phaze.cost.table import cost_table, cost_works, serial_s
 from phaze.cost.vector import Moved, VectorWork
 from phaze.cost.work import Work, works_of
@@ -195,9 +196,9 @@ def test_a_layer_draws_between_static_and_design_power() -> None:
     area = np.array([float(chip_areas(technology, chip).total())])
     works, _ = block_works(SIZES | {"hidden": 4096, "heads": 32, "sequence": 2048})
     column = cost_works(works, chip_arrays([chip]), DATASHEET)
-    power = layer_power(column, range(len(works)), chip_arrays([chip]), technology.energy, area)
-    static = technology.energy.static_w_per_mm2 * area[0]
-    assert static < power.average_w[0] <= power.peak_w[0] < 400
+    static_w = technology.energy.static_w_per_mm2 * area
+    power = layer_power(column, range(len(works)), chip_arrays([chip]), technology.energy, static_w)
+    assert static_w[0] < power.average_w[0] <= power.peak_w[0] < 400
     assert power.energy_j[0] == pytest.approx(power.average_w[0] * column.times_s().sum())
 
 
@@ -213,7 +214,7 @@ def test_the_energy_of_a_vector_operator_follows_its_formula() -> None:
     assert spent.links == pytest.approx(5e6 * table.link_j_per_byte)
     assert spent.tensor_arrays == pytest.approx(0.0)
     assert spent.tensor_buffers == pytest.approx(0.0)
-    power = layer_power(column, [0, 0], chips, table, area)
+    power = layer_power(column, [0, 0], chips, table, table.static_w_per_mm2 * area)
     watts = energies(column, 0, chips, table, area).total() / column.time_s(0)
     assert power.average_w == pytest.approx(watts)
     assert power.peak_w == pytest.approx(watts)
@@ -222,7 +223,7 @@ def test_the_energy_of_a_vector_operator_follows_its_formula() -> None:
 def test_a_layer_of_nothing_draws_no_power() -> None:
     chips, technology = chip_arrays([load_chip("a100-80gb")]), load_technology("n7")
     column = cost_works([Work("vector", (), VectorWork(0, 0, 1.0, 1, (), ()))], chips, IDEAL)
-    power = layer_power(column, [0], chips, technology.energy, np.array([800.0]))
+    power = layer_power(column, [0], chips, technology.energy, np.array([80.0]))
     assert column.time_s(0).tolist() == [0.0]
     assert (power.average_w.tolist(), power.peak_w.tolist()) == ([0.0], [0.0])
 

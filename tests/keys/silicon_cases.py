@@ -1,5 +1,6 @@
 """What each key of a file of chips of clusters does: cases for :mod:`tests.keys.test_every_key`."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from phaze.hardware.library import load_built_stack, load_cluster
 from phaze.hardware.silicon.design import load_cluster_chip
 from phaze.search.clustered_chips import ClusterChips
 from phaze.search.spaces import load_space, open_space
+from tests.keys import answers
 from tests.keys.cases import Base, same
 from tests.keys.small import preset, written
 from tests.search.made_silicon import SMALL
@@ -48,7 +50,178 @@ SPACE = Base(
         ("keep.most_usd", 600.0),
     ),
 )
-SILICON: dict[str, list[Base]] = {"phaze.space/2": [SPACE]}
+
+
+def of_accelerator(chip: dict[str, Any], folder: Path) -> Iterator[Any]:
+    """What :func:`tests.keys.answers.of_chip` asks of any chip, and a product that every cluster has a part of."""
+    yield from answers.of_chip(chip, folder)
+    yield answers.told("estimate", "--gemm", "1x8192x8192x8192", "--chip", written(folder, "chip.json", chip))
+
+
+MEASURED = {
+    "rate": "700 TFLOP/s", "shape": [4096, 4096, 4096], "clock": "1.6 GHz", "hbm_share": 0.7, "vector_hbm_share": 0.7,
+    "start_up": "4 us", "vector_start_up": "3 us", "kept_row": "64 KiB",
+}  # fmt: skip
+
+
+def accelerator(folder: Path) -> dict[str, Any]:
+    """An H100 of which everything was measured."""
+    return preset("silicon/chips", "h100") | {"name": "mine", "measured": dict(MEASURED)}
+
+
+def unmeasured(folder: Path) -> dict[str, Any]:
+    """The same at the clock that it holds."""
+    return {key: value for key, value in accelerator(folder).items() if key != "measured"}
+
+
+CHIP = Base(
+    unmeasured,
+    of_accelerator,
+    same(
+        ("clock", "1.5 GHz"),
+        ("technology", "n7"),
+        ("clusters.count", 66),
+        ("clusters.arrays", 2),
+        ("clusters.rows", 8),
+        ("clusters.columns", 16),
+        ("clusters.lanes", 64),
+        ("clusters.operand_buffer", "64 KiB"),
+        ("clusters.registers", "16 KiB"),
+        ("clusters.port", 8),
+        ("clusters.broadcast", False),
+        ("global_buffer.size", "2 MiB"),
+        ("global_buffer.width", 512),
+        ("global_buffer.fan_out", 1),
+        ("global_buffer.kind", "scratchpad"),
+        ("hbm.stacks", 4),
+        ("hbm.generation", "hbm2e"),
+        ("hbm.bandwidth", "300 GB/s"),
+        ("hbm.size", "1 GiB"),
+        ("links.bandwidth", "45 GB/s"),
+        ("links.lane", "25 Gb/s"),
+        ("silicon.clusters", [200, 132]),
+        ("silicon.global_buffer", [2, 1]),
+        ("silicon.hbm", [2, 1]),
+        ("silicon.dies", 2),
+        ("silicon.interfaces", "aldebaran"),
+        ("silicon.die_links", "900 GB/s"),
+        ("power.sustained", "600 W"),
+    ),
+)
+MEASURED_CHIP = Base(
+    accelerator,
+    of_accelerator,
+    same(
+        ("measured.rate", "600 TFLOP/s"),
+        ("measured.shape", [512, 512, 512]),
+        ("measured.clock", "1.2 GHz"),
+        ("measured.hbm_share", 0.1),
+        ("measured.vector_hbm_share", 0.1),
+        ("measured.start_up", "40 us"),
+        ("measured.vector_start_up", "40 us"),
+        ("measured.kept_row", "1 KiB"),
+    ),
+)
+STACKED = Base(
+    lambda folder: preset("silicon/chips", "mi300x") | {"name": "mine", "cluster": "dgx-h100"},
+    lambda chip, folder: [answers.told("chips", written(folder, "chip.json", chip))["ownership"]],
+    same(("silicon.base_dies", 2), ("silicon.base_technology", "n5"), ("silicon.second_cache", "64 MiB")),
+)
+USUAL = Base(accelerator, answers.of_usual_cluster, same(("cluster", "nvl72")))
+
+
+def of_node(node: dict[str, Any], folder: Path) -> Iterator[Any]:
+    """Chips made in the node: one of either maker's interfaces, one fast without a power limit, one held by it."""
+    written(folder, "node.json", node)
+    fast = preset("silicon/chips", "a100-80gb") | {"clock": "1.8 GHz", "links": {"bandwidth": "300 GB/s"}}
+    for chip, left_out in ((fast, ("measured", "power")), (preset("silicon/chips", "mi100"), ("measured",))):
+        made = {key: value for key, value in chip.items() if key not in left_out}
+        yield from of_accelerator(made | {"technology": "node.json", "cluster": "selene"}, folder)
+
+
+def full_node(folder: Path) -> dict[str, Any]:
+    return preset("silicon/technologies", "n7")
+
+
+def scaled_node(folder: Path) -> dict[str, Any]:
+    return preset("silicon/technologies", "n5")
+
+
+def _curve(key: str) -> list[tuple[str, str, Any]]:
+    place, curve = key.replace(".", "/"), preset("silicon/technologies", "n7")
+    for step in key.split("."):
+        curve = curve[step]
+    return [
+        (f"{key}.values", f"{place}/values", [value * (2 + at) for at, value in enumerate(curve["values"])]),
+        (f"{key}.sizes", f"{place}/sizes", [*(1 + at for at in range(len(curve["sizes"]) - 1)), 2**50]),
+        (f"{key}.reference.size", f"{place}/reference", {"size": "1 MiB", "area": "77 mm2"}),
+        (f"{key}.reference.area", f"{place}/reference", {"size": "1 MiB", "area": "7 mm2"}),
+    ]
+
+
+NODE = Base(
+    full_node,
+    of_node,
+    (
+        *_curve("area.sram"),
+        *_curve("area.cache"),
+        *_curve("energy.buffer"),
+        *same(
+            ("area.mac_um2", 999.0),
+            ("area.support_um2", 999.0),
+            ("area.lane_um2", 9999.0),
+            ("area.control_lane_um2", 9999.0),
+            ("area.control_cluster_um2", 99999.0),
+            ("area.control_array_um2", 99999.0),
+            ("area.network_um2", 99.0),
+            ("area.uncore_mm2", 9.0),
+            ("area.ga100.stack_mm2", 9.0),
+            ("area.ga100.lane_mm2", 0.9),
+            ("area.ga100.link_mm2_per_gb_per_s", 0.9),
+            ("area.aldebaran.stack_mm2", 9.0),
+            ("area.aldebaran.lane_mm2", 0.9),
+            ("area.aldebaran.link_mm2_per_gb_per_s", 0.9),
+            ("area.host_lanes", 99),
+            ("energy.mac_pj", 0.4),
+            ("energy.edge_pj_per_byte", 2.0),
+            ("energy.lane_pj", 9.0),
+            ("energy.core_bank", "1 KiB"),
+            ("energy.hbm_pj_per_byte", 9.0),
+            ("energy.link_pj_per_byte", 9.0),
+            ("energy.leakage_w_per_mm2", 0.1),
+            ("energy.stack_w", 9.0),
+            ("energy.hbm_activity", 0.9),
+            ("wire_pj_per_byte_mm", 0.9),
+            ("lane", "25 Gb/s"),
+            ("voltage.reference", "1.2 GHz"),
+            ("voltage.slope", 0.9),
+            ("voltage.least", 0.99),
+            ("voltage.most", 1.0),
+            ("fab.wafer_usd", 999.0),
+            ("fab.wafer_diameter_mm", 200.0),
+            ("fab.defects_per_cm2", 0.9),
+            ("fab.energy_kwh_per_cm2", 9.0),
+            ("fab.gas_kgco2e_per_cm2", 9.0),
+            ("fab.materials_kgco2e_per_cm2", 9.0),
+        ),
+    ),
+)
+SCALED_NODE = Base(
+    scaled_node,
+    of_node,
+    same(
+        ("base", "n5"),
+        ("factors.logic", 0.5),
+        ("factors.sram", 0.5),
+        ("factors.analog", 0.5),
+        ("factors.energy", 0.5),
+    ),
+)
+SILICON: dict[str, list[Base]] = {
+    "phaze.space/2": [SPACE],
+    "phaze.chip/2": [CHIP, MEASURED_CHIP, STACKED, USUAL],
+    "phaze.technology/2": [NODE, SCALED_NODE],
+}
 
 
 def of_stack(stack: dict[str, Any], folder: Path) -> list[Any]:

@@ -50,8 +50,6 @@ OTHERS = {"phaze.tensor-plan/1": [TENSOR_PLAN], "phaze.stack/1": [*HARDWARE["pha
 BASES: dict[str, list[Base]] = HARDWARE | SILICON | JOBS | PROBLEMS | OTHERS
 # What a printed plan says of itself: whose it is, how it was found, what it leaves whole. Given back, it is not read.
 SAID = {"phaze.tensor-plan/1": {"model", "basis", "whole.module", "whole.why"}}
-# Formats of chips of clusters, whose presets their spaces and ``phaze validate --silicon`` read: commands refuse files.
-REFUSED = ("phaze.chip/2", "phaze.technology/2")
 NAMES = {"name": "label-k7", "title": "a label k7"}
 FREE = {"notes": "a label k7", "sources": {"clock": "a label k7"}}
 # What nothing is computed from: the value, and the command that shows it. A name or a title says what a thing is,
@@ -72,6 +70,21 @@ LABELS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
             "published.process": "a label k7",
         },
     ),
+    "phaze.chip/2": (
+        ("chips", "FILE", "--json"),
+        NAMES
+        | FREE
+        | {
+            "clock_basis": "recalled",
+            "measured.power": 777.77,
+            "published.peak": 7.7777e12,
+            "published.die": 777.77,
+            "published.die_is_upper_bound": True,
+            "published.tdp": 777.77,
+            "published.process": "a label k7",
+        },
+    ),
+    "phaze.technology/2": (("technologies", "FILE", "--json"), NAMES | FREE),
     "phaze.cluster/1": (("clusters", "FILE", "--json"), NAMES | FREE | {"levels/0/name": "label-k7"}),
     "phaze.stack/1": (("stacks", "FILE", "--json"), NAMES | FREE),
     "phaze.technology/1": (("technologies", "FILE", "--json"), NAMES | FREE),
@@ -109,27 +122,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("name", [name for name in formats() if name not in (*ANSWERS, *REFUSED, "phaze.die/1")])
+@pytest.mark.parametrize("name", [name for name in formats() if name not in (*ANSWERS, "phaze.die/1")])
 def test_every_key_of_a_format_has_a_case_or_is_a_label(name: str) -> None:
     cased = {key for base in BASES[name] for key, _, _ in base.cases}
     known = set(keys_of(formats()[name].model))
     assert known - cased - _names(name) == set()
     assert (cased | _names(name)) - known == set()
-
-
-@pytest.mark.parametrize(
-    ("command", "path"),
-    [
-        (("chips", "FILE"), "chips/h100"),
-        (("plan", "--model", "llama3-8b", "--devices", 8, "--batch", 8, "--chip", "FILE"), "chips/h100"),
-        (("technologies", "FILE"), "technologies/n5"),
-    ],
-)
-def test_no_command_takes_a_file_of_chips_of_clusters(command: tuple[object, ...], path: str, folder: Path) -> None:
-    kind, name = path.split("/")
-    place = written(folder, "second.json", preset(f"silicon/{kind}", name))
-    with pytest.raises(Refused, match=r"second\.json"):
-        phaze(*(str(word).replace("FILE", place) for word in command))
 
 
 def unnoticed(base: Base, folder: Path) -> list[str]:

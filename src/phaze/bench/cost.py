@@ -10,9 +10,9 @@ from phaze.bench.line import Line, Section, Took, same, took
 from phaze.bench.loops import nest_of
 from phaze.bench.peer import PeerError, ask
 from phaze.bench.published import MAPPER, SOURCE
-from phaze.cost.estimate import part_of
 from phaze.cost.gemm import array_cycles
 from phaze.cost.kernels import warm
+from phaze.cost.mapped import part_of
 from phaze.cost.mapping import Flow, TensorPart
 from phaze.cost.products import map_product, sweep_products
 from phaze.hardware.calibration import IDEAL

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from phaze.cost.fitting import Measured
-    from phaze.hardware.calibration import Calibration
     from phaze.report.progress import Progress
 
 Measurements = Annotated[str, typer.Argument(help="CSV: operator,batch,m,n,k,elements,rows,seconds (- for stdin).")]
@@ -36,29 +36,34 @@ def calibrate(measurements: Measurements, chip: ChipName, out: Out = None, *, pr
     from phaze.cost.fitting import fit_chip
     from phaze.files import read_text
     from phaze.hardware.files import ChipFile
-    from phaze.hardware.library import read
+    from phaze.hardware.silicon.design import chip_in
+    from phaze.hardware.silicon.files import read_chip
 
     text, where = read_text(measurements)
     rows = _rows(text, where)
-    file = read(ChipFile, "chips", chip)
+    file = read_chip(chip)
     progress.step(f"fitting constants to {len(rows):,} measurements")
-    found = fit_chip(rows, file.value())
+    cores = isinstance(file, ChipFile)
+    found = fit_chip(rows, file.value() if isinstance(file, ChipFile) else chip_in(file))
+    constants = {name: value for name, value in asdict(found.calibration).items() if value is not None}
+    if found.clock_hz is not None:
+        constants["clock_hz"] = found.clock_hz
     target = out or f"{file.name}-calibrated.toml"
-    _write(file.model_dump(by_alias=True), found.calibration, f"fitted: {len(rows)} rows of {where}", target)
+    table, source = "calibration" if cores else "measured", f"fitted: {len(rows)} rows of {where}"
+    _write(file.model_dump(by_alias=True), table, constants, source, target)
     document = {
         "chip": file.name,
         "rows": found.rows,
         "median_error": {"before": found.before, "fitted": found.fitted, "cross_validated": found.validated},
-        "calibration": asdict(found.calibration),
+        "calibration": asdict(found.calibration) | ({} if cores else {"clock_hz": found.clock_hz}),
         "file": target,
     }
 
     def show(console: "Console") -> None:
         from phaze.report.terminal import facts
 
-        constants = [(name, f"{value:.4g}") for name, value in asdict(found.calibration).items() if value is not None]
         console.print(f"[bold]{file.name}[/bold]  {found.rows} rows\n")
-        console.print(facts(constants))
+        console.print(facts([(name, f"{value:.4g}") for name, value in constants.items()]))
         console.print(
             f"\nmedian error {found.before:.1%} before, {found.fitted:.1%} after; "
             f"{found.validated:.1%} on rows that were held back\nwritten: {target}"
@@ -105,21 +110,19 @@ def _row(row: dict[str, str | None], where: str) -> "Measured":
     return measured_vector(kind, whole("elements", 1), whole("rows", 0) if (row["rows"] or "").strip() else 0, seconds)
 
 
-def _write(raw: dict[str, Any], found: "Calibration", source: str, target: str) -> None:
-    """The chip's file with the constants in place of those it had, each with its source."""
-    from dataclasses import asdict
-
+def _write(raw: dict[str, Any], name: str, found: Mapping[str, float], source: str, target: str) -> None:
+    """The chip's file with the constants in its table ``name`` in place of those it had, each with its source."""
     from phaze.files import write_whole
     from phaze.hardware.write import toml_text
 
-    names = {"start_up_s": "start_up", "vector_start_up_s": "vector_start_up", "kept_row_bytes": "kept_row"}
-    before = raw.get("calibration") or {}
-    table = {names.get(name, name): value for name, value in asdict(found).items() if value is not None}
+    before = {key: value for key, value in (raw.get(name) or {}).items() if value is not None}
+    # The key of a constant is its field's name without the unit.
+    table = {key.removesuffix("_s").removesuffix("_hz").removesuffix("_bytes"): value for key, value in found.items()}
     if "kept_row" in table:
         table["kept_row"] = int(table["kept_row"])
     sources = dict(raw["sources"])
-    for name, value in table.items():
-        if before.get(name) != value or f"calibration.{name}" not in sources:
-            sources[f"calibration.{name}"] = source[:400]
-    text = toml_text({**raw, "calibration": table, "sources": sources})
+    for key, value in table.items():
+        if before.get(key) != value or f"{name}.{key}" not in sources:
+            sources[f"{name}.{key}"] = source[:400]
+    text = toml_text({**raw, name: {**before, **table}, "sources": sources})
     write_whole(Path(target), text)

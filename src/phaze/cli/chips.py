@@ -57,11 +57,13 @@ def _count(space: str) -> Answer:
 
 
 def _all(terms: str) -> Answer:
-    from phaze.hardware.library import load_chip, preset_names
+    from phaze.hardware.library import load_chip
     from phaze.hardware.ownership import load_terms
     from phaze.hardware.sheet import sheet_of
+    from phaze.hardware.silicon.files import chip_names
 
-    sheets = [sheet_of(load_chip(name), load_terms(terms)) for name in preset_names("chips")]
+    prices = load_terms(terms)
+    sheets = [sheet_of(load_chip(name), prices) for name in chip_names()]
 
     def show(console: "Console") -> None:
         from phaze.report.terminal import table
@@ -102,13 +104,13 @@ def _row(sheet: "Sheet") -> tuple[str, ...]:
 
 
 def _one(name: str, terms: str) -> Answer:
-    from phaze.hardware.files import ChipFile
-    from phaze.hardware.library import read
+    from phaze.hardware.library import chip_of_file, read
     from phaze.hardware.ownership import TermsFile, load_terms
     from phaze.hardware.sheet import sheet_document, sheet_of
+    from phaze.hardware.silicon.files import read_chip
 
-    file = read(ChipFile, "chips", name)
-    sheet, prices = sheet_of(file.value(), load_terms(terms)), read(TermsFile, "ownership", terms)
+    file = read_chip(name)
+    sheet, prices = sheet_of(chip_of_file(file), load_terms(terms)), read(TermsFile, "ownership", terms)
     about = {"name": prices.name, "title": prices.title, "notes": prices.notes, "sources": dict(prices.sources)}
     unread = ("assumed:", "recalled:", "derived:")
     doubtful = {path: source for path, source in file.sources.items() if source.startswith(unread)}

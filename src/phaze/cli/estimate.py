@@ -204,7 +204,7 @@ def _collective(text: str, cluster: "Cluster", basis: "Basis") -> Answer:
 def _graph(loaded: "Model", on: "tuple[Chip, Cluster | None]", basis: "Basis", fusion: str, residency: bool) -> Answer:
     from phaze.cost.layer import estimate_layers, layers_document
     from phaze.graph.fuse import LEVELS, fuse
-    from phaze.hardware.calibration import trust_of
+    from phaze.hardware.trust import chip_trust
 
     chip, cluster = on
     depths = [level for level in LEVELS if level == fusion]
@@ -212,7 +212,7 @@ def _graph(loaded: "Model", on: "tuple[Chip, Cluster | None]", basis: "Basis", f
         raise unknown_name("--fusion", "level of fusion", fusion, LEVELS)
     model = fuse(loaded, depths[0])
     layers = estimate_layers(model, chip, cluster, basis, residency)
-    used = trust_of(chip.calibration, basis).basis
+    used = chip_trust(chip, basis).basis
     asked = {"graph": model.name, "chip": chip.name, "cluster": cluster.name if cluster else None, "basis": used}
 
     def show(console: "Console") -> None:

@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
+from phaze.cost.chip_set import chip_set, column_of
 from phaze.cost.collective import collective
 from phaze.cost.fitting import Measured, measured_product, measured_vector, predicted_s
 from phaze.cost.mapping import product
-from phaze.cost.parts import chip_arrays
-from phaze.cost.table import cost_works
+from phaze.cost.measured_clock import chip_constants
 from phaze.cost.vector import Moved, VectorWork
 from phaze.cost.work import Work, works_of
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.zoo import load_family
-from phaze.hardware.calibration import Basis, constants_of
+from phaze.hardware.calibration import Basis
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster
 from phaze.hardware.library import load_chip, load_cluster
@@ -74,8 +74,7 @@ def operator_rows() -> list[Row]:
     """Products and softmaxes."""
     chip, raw = load_chip(CHIP), _data()["operators"]
     rows = [_measured(row) for row in raw]
-    chips = chip_arrays([chip])
-    ours = [predicted_s(rows, chips, constants_of(chip.calibration, basis)) for basis in BASES]
+    ours = [predicted_s(rows, chip_set([chip]), chip_constants(chip, basis)) for basis in BASES]
     return [
         Row(said["operator"], row.label.split()[1], row.seconds, a, b, said["source"])
         for said, row, a, b in zip(raw, rows, *ours, strict=True)
@@ -87,8 +86,7 @@ def rate_rows() -> list[Row]:
     found = []
     for row in _data()["rates"]:
         chip, asked = load_chip(row["chip"]), [measured_product(product(*row["sizes"]), row["seconds"])]
-        chips = chip_arrays([chip])
-        a, b = (predicted_s(asked, chips, constants_of(chip.calibration, basis))[0] for basis in BASES)
+        a, b = (predicted_s(asked, chip_set([chip]), chip_constants(chip, basis))[0] for basis in BASES)
         label = f"{chip.name} {asked[0].label.split()[1]}"
         found.append(Row("greatest product rate", label, row["seconds"], a, b, row["source"]))
     return found
@@ -132,7 +130,7 @@ def block_works(sizes: dict[str, int]) -> tuple[tuple[Work, ...], tuple[Work, ..
 def pass_s(works: Sequence[Work], chip: Chip, cluster: Cluster, basis: Basis, hidden: bool) -> float:
     """Seconds of kernels and collectives one after the other; ``hidden``: an all-reduce runs beside the last product
     before it, the weight gradient of the layer whose input gradient it sums."""
-    times = cost_works(works, chip_arrays([chip]), constants_of(chip.calibration, basis, "training")).times_s()[:, 0]
+    times = column_of(works, chip_set([chip]), chip_constants(chip, basis, "training")).times_s()[:, 0]
     total = float(times.sum())
     for i, work in enumerate(works):
         if work.collective is not None:

@@ -55,6 +55,10 @@ class ClusterSet:
         """Clusters, whose lanes work together."""
         return self.columns.clusters
 
+    def running_hz(self, constants: Constants) -> Floats:
+        """The clock of every chip: the one measured where there is one, else the one it holds."""
+        return self.held_hz if constants.clock_hz is None else np.full(len(self), constants.clock_hz)
+
 
 ChipSet = ChipArrays | ClusterSet
 
@@ -78,7 +82,7 @@ def column_of(works: Sequence[Work], chips: ChipSet, constants: Constants) -> Co
     """Every work on every chip, spread over all of it."""
     if isinstance(chips, ChipArrays):
         return cost_works(works, chips, constants)
-    return cost_works_on_clusters(works, chips.columns, chips.held_hz, constants)
+    return cost_works_on_clusters(works, chips.columns, chips.running_hz(constants), constants)
 
 
 def table_of(operators: Sequence[Work], chips: ChipSet, constants: Constants) -> CostTable:

@@ -1,4 +1,4 @@
-"""Energy of works by component, and the power of a layer.
+"""Energy of works by component on chips of cores; :mod:`phaze.cost.set_energy` has the power of a layer.
 
 For a work with M multiply-accumulates and O lane operations, and its bytes at each level (:class:`Column`):
 
@@ -11,12 +11,9 @@ For a work with M multiply-accumulates and O lane operations, and its bytes at e
     links          = sent_bytes link
     static         = static_w_per_mm2 area time
 
-so energy is never below M mac + compulsory bytes x hbm. Over the operators of a layer run one after the other
-
-    average power = sum of energies / sum of times,     peak power = greatest energy / time of one operator.
+so energy is never below M mac + compulsory bytes x hbm.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -75,27 +72,3 @@ def energies(
         links=sent_bytes * table.link_j_per_byte * each,
         static=table.static_w_per_mm2 * area_mm2 * column.time_s(work),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class LayerPower:
-    """Watts while a layer runs, and its joules: one value for each chip."""
-
-    energy_j: Floats
-    average_w: Floats
-    peak_w: Floats
-
-
-def layer_power(
-    column: Column, rows: Sequence[int], chips: ChipArrays, table: EnergyTable, area_mm2: Floats
-) -> LayerPower:
-    """Power of operators run one after the other; ``rows`` names the work of each."""
-    total, spent, peak = (np.zeros(len(chips)) for _ in range(3))
-    for row in rows:
-        time_s = column.time_s(row)
-        energy_j = energies(column, row, chips, table, area_mm2).total()
-        total, spent = total + energy_j, spent + time_s
-        with np.errstate(divide="ignore", invalid="ignore"):
-            peak = np.maximum(peak, np.where(time_s > 0, energy_j / time_s, 0.0))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return LayerPower(total, np.where(spent > 0, total / spent, 0.0), peak)

@@ -11,20 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from phaze.cost.energy import energies
+from phaze.cost.chip_set import ChipSet, chip_set, column_of
 from phaze.cost.gemm import no_tile
-from phaze.cost.mapping import Product, ProductCost, TensorPart
-from phaze.cost.parts import ChipArrays, chip_arrays, tensor_parts
-from phaze.cost.products import map_product
-from phaze.cost.table import Column, cost_works
+from phaze.cost.mapped import mapped, part_of
+from phaze.cost.mapping import Product, ProductCost
+from phaze.cost.measured_clock import chip_constants
+from phaze.cost.set_energy import dynamic_energies
+from phaze.cost.table import Column
 from phaze.cost.vector import PASSES, Moved, VectorWork, whole_bursts
 from phaze.cost.work import Work
 from phaze.errors import InputError, unknown_name
 from phaze.graph.opset import KINDS
-from phaze.hardware.calibration import BANDS, Basis, Constants, Load, Trusted, constants_of, trust_of
+from phaze.hardware.calibration import BANDS, Basis, Load, Trusted
 from phaze.hardware.chip import Chip
-from phaze.hardware.technology import chip_areas
-from phaze.hardware.technology_files import technology_of
+from phaze.hardware.figures import figures_of
+from phaze.hardware.trust import chip_trust
 
 TWO_OPERANDS = frozenset({"add", "multiply", "divide", "compare"})
 VECTOR_RULES = ("map", "reduce", "normalize", "move")
@@ -47,13 +48,6 @@ class Estimate:
     energy_j: dict[str, float] | None
     average_w: float | None
     mapping: ProductCost | None
-
-
-def part_of(chip: Chip, constants: Constants) -> TensorPart:
-    """The tensor part of one chip, all cores."""
-    parts, _ = tensor_parts(chip_arrays([chip]), constants, "all_cores")
-    rows = parts.stacked()[0]
-    return TensorPart(int(rows[0]), int(rows[1]), int(rows[2]), *(float(x) for x in rows[3:]))
 
 
 def vector_work(kind: str, elements: int, rows: int = 0) -> VectorWork:
@@ -93,24 +87,24 @@ def _bound(column: Column, work: Work, mapping: ProductCost | None) -> str:
     return max(terms, key=lambda name: terms[name]) if terms and max(terms.values()) > 0 else "nothing"
 
 
-def _energy(column: Column, chips: ChipArrays, chip: Chip) -> dict[str, float] | None:
-    technology = technology_of(chip)
-    if technology is None:
+def _energy(column: Column, chips: ChipSet, chip: Chip) -> dict[str, float] | None:
+    figures = figures_of(chip)
+    if figures is None:
         return None
-    area = np.array([float(chip_areas(technology, chip).total())])
-    return energies(column, 0, chips, technology.energy, area).by_component()
+    found = dynamic_energies(column, 0, chips, figures.energy).by_component()
+    return found | {"static": figures.static_w * float(column.time_s(0)[0])}
 
 
 def estimate_work(work: Work, chip: Chip, basis: Basis = "calibrated", load: Load = "alone") -> Estimate:
-    """One work on one chip, spread over all its cores."""
-    constants = constants_of(chip.calibration, basis, load)
-    trust = trust_of(chip.calibration, basis)
-    chips = chip_arrays([chip])
-    column = cost_works([work], chips, constants)
+    """One work on one chip, spread over all its cores or clusters."""
+    constants = chip_constants(chip, basis, load)
+    trust = chip_trust(chip, basis)
+    chips = chip_set([chip])
+    column = column_of([work], chips, constants)
     time_s = float(column.time_s(0)[0])
     mapping = None
     if len(work.products) == 1 and not work.products[0].empty:
-        mapping = map_product(work.products[0], part_of(chip, constants))
+        mapping = mapped(work.products[0], chip, constants)
     if not np.isfinite(time_s):
         raise no_tile(part_of(chip, constants))
     vector = work.vector

@@ -5,7 +5,8 @@ Measurements are products and vector operators with seconds. The constants x min
     loss(x) = mean over rows of | ln(predicted(x) / measured) |
 
 by descent over one constant after the other on a grid that is halved around the best value (:func:`descend`). Products
-fit ``matrix_share``, ``hbm_share``, ``start_up_s``, ``block_cycles``; vector operators ``vector_hbm_share``,
+fit ``matrix_share``, ``hbm_share``, ``start_up_s``, ``block_cycles``, on a chip of clusters, whose arrays have no share
+and no block cycles of their own, ``clock_hz``, ``hbm_share``, ``start_up_s``; vector operators ``vector_hbm_share``,
 ``vector_start_up_s``, ``kept_row_bytes``. Cross-validation: row i belongs to fold i mod 5; every fold is predicted with
 constants fitted on the other four, so no row helps to predict itself.
 """
@@ -17,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from phaze.cost.chip_set import ChipSet, chip_set, column_of
 from phaze.cost.estimate import vector_work
 from phaze.cost.mapping import Product
-from phaze.cost.parts import ChipArrays, chip_arrays
-from phaze.cost.table import cost_works
+from phaze.cost.measured_clock import chip_constants
 from phaze.cost.vector import VectorWork
 from phaze.cost.work import Work
 from phaze.errors import InputError
@@ -36,6 +37,9 @@ PRODUCT_BOUNDS: tuple[tuple[str, Bounds], ...] = (
     ("start_up_s", (0.0, 1e-4)),
     ("block_cycles", (0.0, 400.0)),
 )
+CLUSTER_BOUNDS = tuple(pair for pair in PRODUCT_BOUNDS if pair[0] in ("hbm_share", "start_up_s"))
+LEAST_CLOCK = 0.3
+"""Of its rated clock that a chip of clusters is thought to hold."""
 VECTOR_BOUNDS: tuple[tuple[str, Bounds], ...] = (
     ("vector_hbm_share", (0.05, 1.0)),
     ("vector_start_up_s", (0.0, 1e-4)),
@@ -64,27 +68,30 @@ def measured_vector(kind: str, elements: int, rows: int, seconds: float) -> Meas
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Fitted constants, and median absolute errors: with the constants before, with these, and cross-validated."""
+    """Fitted constants, and median absolute errors: with the constants before, with these, and cross-validated.
+
+    ``clock_hz``: of a chip of clusters whose products were measured."""
 
     calibration: Calibration
+    clock_hz: float | None
     rows: int
     before: float
     fitted: float
     validated: float
 
 
-def predicted_s(rows: Sequence[Measured], chips: ChipArrays, constants: Constants) -> list[float]:
+def predicted_s(rows: Sequence[Measured], chips: ChipSet, constants: Constants) -> list[float]:
     """Seconds of every row on the one chip of ``chips``."""
-    return [float(x) for x in cost_works([row.work for row in rows], chips, constants).times_s()[:, 0]]
+    return [float(x) for x in column_of([row.work for row in rows], chips, constants).times_s()[:, 0]]
 
 
 def errors_of(rows: Sequence[Measured], chip: Chip, constants: Constants) -> list[float]:
     """Predicted over measured, less 1, for every row."""
-    seconds = predicted_s(rows, chip_arrays([chip]), constants)
+    seconds = predicted_s(rows, chip_set([chip]), constants)
     return [p / row.seconds - 1 for p, row in zip(seconds, rows, strict=True)]
 
 
-def _loss(rows: Sequence[Measured], chips: ChipArrays, constants: Constants) -> float:
+def _loss(rows: Sequence[Measured], chips: ChipSet, constants: Constants) -> float:
     seconds = np.array(predicted_s(rows, chips, constants))
     return float(np.mean(np.abs(np.log(seconds / [row.seconds for row in rows]))))
 
@@ -112,13 +119,17 @@ def descend(
 
 
 def _fit_products(rows: Sequence[Measured], chip: Chip, start: Constants) -> Constants:
-    chips = chip_arrays([chip])
+    chips, rated_hz = chip_set([chip]), chip.rated_hz or chip.clock_hz
     begun = replace(start, matrix_share=0.9, hbm_share=0.9, start_up_s=2e-5, block_cycles=60.0)
-    return descend(lambda c: _loss(rows, chips, c), begun, PRODUCT_BOUNDS)
+    bounds = PRODUCT_BOUNDS
+    if chip.clusters is not None:
+        begun = replace(begun, clock_hz=0.9 * rated_hz)
+        bounds = (("clock_hz", (LEAST_CLOCK * rated_hz, rated_hz)), *CLUSTER_BOUNDS)
+    return descend(lambda c: _loss(rows, chips, c), begun, bounds)
 
 
 def _fit_vectors(rows: Sequence[Measured], chip: Chip, start: Constants) -> Constants:
-    chips = chip_arrays([chip])
+    chips = chip_set([chip])
     half = 0.5 * chip.vector_core.buffer.size_bytes
     kept = [float(2**power) for power in range(10, 31, 2) if 2**power <= half] or [half]
     found = []
@@ -144,16 +155,13 @@ def _rounded(value: float, digits: int = 3) -> float:
     return float(f"{value:.{digits}g}")
 
 
-def _calibration(found: Constants, rows: Sequence[Measured], said: Calibration | None) -> Calibration:
-    old = said or Calibration()
+def _calibration(found: Constants, rows: Sequence[Measured], chip: Chip) -> Calibration:
+    old = chip.calibration or Calibration()
     if sum(bool(row.work.products) for row in rows) >= LEAST_ROWS:
-        old = replace(
-            old,
-            matrix_share=_rounded(found.matrix_share),
-            hbm_share=_rounded(found.hbm_share),
-            start_up_s=_rounded(found.start_up_s),
-            block_cycles=_rounded(found.block_cycles),
-        )
+        old = replace(old, hbm_share=_rounded(found.hbm_share), start_up_s=_rounded(found.start_up_s))
+        if chip.clusters is None:
+            share, cycles = _rounded(found.matrix_share), _rounded(found.block_cycles)
+            old = replace(old, matrix_share=share, block_cycles=cycles)
     if sum(not row.work.products for row in rows) >= LEAST_ROWS:
         kept = found.kept_row_bytes
         old = replace(
@@ -172,12 +180,14 @@ def fit_chip(rows: Sequence[Measured], chip: Chip) -> Fit:
         raise InputError(
             "measurements", f"{kinds[0]} products and {kinds[1]} vector operators", f"give {LEAST_ROWS} rows of a kind"
         )
-    before = [abs(e) for e in errors_of(rows, chip, constants_of(chip.calibration))]
-    calibration = _calibration(_fit_all(rows, chip, DATASHEET), rows, chip.calibration)
-    fitted = [abs(e) for e in errors_of(rows, chip, constants_of(calibration))]
+    before = [abs(e) for e in errors_of(rows, chip, chip_constants(chip))]
+    best = _fit_all(rows, chip, DATASHEET)
+    calibration = _calibration(best, rows, chip)
+    clock_hz = None if best.clock_hz is None else _rounded(best.clock_hz, 4)
+    fitted = [abs(e) for e in errors_of(rows, chip, replace(constants_of(calibration), clock_hz=clock_hz))]
     unseen: list[float] = []
     for fold in range(min(FOLDS, len(rows))):
         held = [row for i, row in enumerate(rows) if i % FOLDS == fold]
         rest = [row for i, row in enumerate(rows) if i % FOLDS != fold]
         unseen += [abs(e) for e in errors_of(held, chip, _fit_all(rest, chip, DATASHEET))]
-    return Fit(calibration, len(rows), median(before), median(fitted), median(unseen))
+    return Fit(calibration, clock_hz, len(rows), median(before), median(fitted), median(unseen))

@@ -9,17 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from phaze.cost.chip_set import chip_set, column_of
 from phaze.cost.collective import collective, kind_named
-from phaze.cost.energy import layer_power
-from phaze.cost.parts import chip_arrays
-from phaze.cost.table import cost_table
+from phaze.cost.measured_clock import chip_constants
+from phaze.cost.set_energy import layer_power
 from phaze.cost.work import Work, works_of
 from phaze.graph.ir import Model
-from phaze.hardware.calibration import Basis, Constants, constants_of
+from phaze.hardware.calibration import Basis, Constants
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster
-from phaze.hardware.technology import chip_areas
-from phaze.hardware.technology_files import technology_of
+from phaze.hardware.figures import figures_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +57,17 @@ def network(works: Sequence[Work], cluster: Cluster | None, basis: Basis) -> tup
 
 def estimate_pass(works: Sequence[Work], chip: Chip, constants: Constants, cluster: Cluster | None) -> PassEstimate:
     """A sequence of works on one chip."""
-    chips = chip_arrays([chip])
-    table = cost_table(works, chips, constants)
-    times = table.all_cores.times_s()[:, 0][list(table.rows)] if works else np.zeros(0)
+    chips = chip_set([chip])
+    column = column_of(works, chips, constants)
+    times = column.times_s()[:, 0] if works else np.zeros(0)
     tensor = np.array([work.core in ("tensor", "both") for work in works], dtype=bool)
     waited, sent = network(works, cluster, constants.basis)
     total = float(times.sum()) + waited
     energy = average = peak = None
-    technology = technology_of(chip)
-    if technology is not None and works:
-        area = np.array([float(chip_areas(technology, chip).total())])
-        power = layer_power(table.all_cores, table.rows, chips, technology.energy, area)
-        static_w = technology.energy.static_w_per_mm2 * float(area[0])
-        energy = float(power.energy_j[0]) + sent * technology.energy.link_j_per_byte + static_w * waited
+    figures = figures_of(chip)
+    if figures is not None and works:
+        power = layer_power(column, range(len(works)), chips, figures.energy, np.array([figures.static_w]))
+        energy = float(power.energy_j[0]) + sent * figures.energy.link_j_per_byte + figures.static_w * waited
         average, peak = energy / total if total else 0.0, float(power.peak_w[0])
     flops = sum(work.flops for work in works)
     return PassEstimate(
@@ -90,7 +87,7 @@ def estimate_layers(
     model: Model, chip: Chip, cluster: Cluster | None = None, basis: Basis = "calibrated", residency: bool = True
 ) -> tuple[LayerEstimate, ...]:
     """Every distinct layer of a model, as operators queued in training."""
-    constants = constants_of(chip.calibration, basis, "training")
+    constants = chip_constants(chip, basis, "training")
     return tuple(
         LayerEstimate(
             layer.name,

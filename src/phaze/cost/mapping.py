@@ -116,7 +116,8 @@ class GlobalOption:
 
 @dataclass(frozen=True, slots=True)
 class ProductCost:
-    """The best mapping and its cost; ``time_s`` has no start-up."""
+    """The best mapping and its cost; ``time_s`` has no start-up. ``workers``: the clusters, or arrays of clusters, that
+    make a tile each; None: as many as there are cores."""
 
     core: CoreOption
     chip: GlobalOption
@@ -125,6 +126,7 @@ class ProductCost:
     hbm_s: float
     hbm_bytes: float
     global_bytes: float
+    workers: int | None = None
 
     @property
     def bound(self) -> Bound:

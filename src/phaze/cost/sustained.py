@@ -54,7 +54,8 @@ class SustainedChip:
     def time_s(self, p: Product, clock_hz: float | None = None) -> float:
         """Seconds of one product alone at the clock held, or at another; with what was measured of HBM and start-up."""
         clock, said = clock_hz or self.held_hz, self.chip.measured
-        return best_by_front(p, cluster_part(self.chip, clock, said.hbm_share)).cycles / clock + said.start_up_s
+        share, start_up_s = said.hbm_share or 1.0, said.start_up_s or 0.0
+        return best_by_front(p, cluster_part(self.chip, clock, share)).cycles / clock + start_up_s
 
     def rate_flops(self, m: int, n: int, k: int) -> float:
         """FLOP/s of a product at the clock held, without start-up."""

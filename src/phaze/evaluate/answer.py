@@ -19,9 +19,10 @@ from phaze.evaluate.training_run import Budget, Pace, training_run
 from phaze.evaluate.utilisation import Ran, model_flops, utilisation_of
 from phaze.graph.experts import notes_of
 from phaze.graph.ir import Model
-from phaze.hardware.calibration import Basis, trust_of
+from phaze.hardware.calibration import Basis
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import cluster_document
+from phaze.hardware.trust import chip_trust
 from phaze.placement.answer import document_of, require_true
 from phaze.placement.plan import Breakdown, Plan
 from phaze.placement.problem import Problem
@@ -63,7 +64,7 @@ def _document(facts: Facts, problem: Problem, plan: Plan) -> dict[str, Any]:
     model, chip = facts.model, facts.chip
     used = plan.tensor * len(plan.stages) * plan.data
     tokens = facts.batch * model.sequence
-    trusted = trust_of(chip.calibration, facts.basis)
+    trusted = chip_trust(chip, facts.basis)
     document = document_of(plan)
     ran = Ran(plan.tensor, problem.microbatches, tokens, plan.batch_s, used, chip.peak_flops)
     calls = [call.layer for call in model.calls]

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import chip_set
+from phaze.cost.measured_clock import chip_constants
 from phaze.evaluate.layer_times import LayerTimes, RuledLayer, rule_of, ruled_layer, several_layer_times
 from phaze.evaluate.machine import Machine
 from phaze.evaluate.ruled_pass import RuledPass, Times, ruled_pass, work_times
 from phaze.graph.ir import Model, OperatorGraph
-from phaze.hardware.calibration import Basis, Constants, constants_of
+from phaze.hardware.calibration import Basis, Constants
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster
 from phaze.hardware.stack import Stack
@@ -39,7 +40,7 @@ class Setting:
 
     @property
     def constants(self) -> Constants:
-        found, design = constants_of(self.chip.calibration, self.basis, "training"), self.chip.clusters
+        found, design = chip_constants(self.chip, self.basis, "training"), self.chip.clusters
         if design is None or self.basis == "ideal":
             return found
         return replace(found, software_share=self.stack.share_on(design.software_of or self.chip.technology))

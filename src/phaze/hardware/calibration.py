@@ -77,8 +77,9 @@ class Calibration:
 class Constants:
     """What costs are computed with. ``kept_row_bytes`` None: half of a vector core's buffer.
 
-    ``software_share``: what a stack leaves of the rate that a chip of clusters holds; ``matrix_share`` and
-    ``block_cycles`` are of chips of cores.
+    ``software_share``: what a stack leaves of the rate that a chip of clusters holds, ``clock_hz``: the clock that was
+    measured on it (None: the one it holds by its power limit); ``matrix_share`` and ``block_cycles`` are of chips of
+    cores.
     """
 
     basis: Basis
@@ -90,6 +91,7 @@ class Constants:
     block_cycles: float
     kept_row_bytes: float | None
     software_share: float = 1.0
+    clock_hz: float | None = None
 
 
 IDEAL = Constants("ideal", 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, None)

@@ -1,7 +1,7 @@
 """A chip as the template sees it: arrays of tensor cores and vector cores around a global buffer and HBM.
 
-    peak FLOP/s     = 2 * tensor_cores * rows * columns * clock            (a multiply and an add)
-    vector rate /s  = vector_cores * lanes * clock                          (one operation a lane and cycle)
+    peak FLOP/s     = 2 * tensor_cores * rows * columns * rated clock      (a multiply and an add)
+    vector rate /s  = vector_cores * lanes * rated clock                    (one operation a lane and cycle)
 
 Every bandwidth is in one direction, for the whole device, in bytes per second.
 """
@@ -111,7 +111,8 @@ class Published:
 class Chip:
     """One accelerator device; ``technology`` names its process, ``process`` is what a file read with it says of it.
 
-    ``clusters``: what a chip of clusters is priced by (:mod:`phaze.hardware.silicon.design`); its clock is that held.
+    ``clusters``: what a chip of clusters is priced by (:mod:`phaze.hardware.silicon.design`); its clock is that held,
+    and ``rated_hz`` that of its data sheet, which its peak is stated at; None: the same.
     """
 
     name: str
@@ -132,6 +133,7 @@ class Chip:
     calibration: Calibration | None = None
     process: "Technology | None" = None
     clusters: "ClusterDesign | None" = None
+    rated_hz: float | None = None
 
     def __post_init__(self) -> None:
         require_positive(
@@ -145,8 +147,8 @@ class Chip:
 
     @property
     def peak_flops(self) -> float:
-        """FLOP/s of all tensor cores: ``2 * tensor_cores * rows * columns * clock``."""
-        return 2.0 * self.macs * self.clock_hz
+        """FLOP/s of all tensor cores: ``2 * tensor_cores * rows * columns * rated clock``."""
+        return 2.0 * self.macs * (self.rated_hz or self.clock_hz)
 
     @property
     def lanes(self) -> int:
@@ -156,7 +158,7 @@ class Chip:
     @property
     def vector_flops(self) -> float:
         """Operations per second of all lanes, one a cycle each."""
-        return self.lanes * self.clock_hz
+        return self.lanes * (self.rated_hz or self.clock_hz)
 
 
 def array_feed_bytes_per_cycle(rows: int, columns: int) -> int:

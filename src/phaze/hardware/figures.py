@@ -8,11 +8,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from phaze.hardware.chip import Chip
-from phaze.hardware.ownership import GB, Terms, die_yield, ownership_of
+from phaze.hardware.ownership import (
+    GB,
+    Ownership,
+    Terms,
+    die_yield,
+    dies_per_wafer,
+    fab_kgco2e_per_cm2,
+    lifetime_kwh,
+    ownership_of,
+)
 from phaze.hardware.power import full_rate_power
 from phaze.hardware.silicon.design import ClusterDesign, EnergyModel, NodeEnergy
 from phaze.hardware.silicon.price import making_cost
-from phaze.hardware.technology import Fab, chip_areas
+from phaze.hardware.technology import chip_areas
 from phaze.hardware.technology_files import technology_of
 
 
@@ -61,28 +70,39 @@ def _of_clusters(design: ClusterDesign) -> ChipFigures | None:
     )  # fmt: skip
 
 
+def owned_by(chip: Chip, terms: Terms) -> Ownership | None:
+    """Cost and carbon of a chip over its life at its design power; None where it names no process. Raises where no die
+    fits a wafer."""
+    if chip.clusters is not None:
+        return _clusters_owned(chip, chip.clusters, terms)
+    technology = technology_of(chip)
+    return None if technology is None else ownership_of(chip, technology, terms)
+
+
 def making_of(chip: Chip, terms: Terms) -> Making | None:
     """What making a chip takes; None where it names no process. Raises where no die fits a wafer."""
-    design, technology = chip.clusters, technology_of(chip)
-    if design is None:
-        if technology is None:
-            return None
-        owned = ownership_of(chip, technology, terms)
-        return Making(owned.making_usd, owned.embodied_kgco2e)
-    areas, die_mm2 = design.areas, design.die_mm2
-    if design.node is None or areas is None or die_mm2 is None:
+    owned = owned_by(chip, terms)
+    return None if owned is None else Making(owned.making_usd, owned.embodied_kgco2e)
+
+
+def _clusters_owned(chip: Chip, design: ClusterDesign, terms: Terms) -> Ownership | None:
+    areas, die_mm2, held_w, node = design.areas, design.die_mm2, design.held_w, design.node
+    if node is None or areas is None or die_mm2 is None or held_w is None:
         return None
-    cost = making_cost(design.accelerator, areas, terms, design.node, design.base_node, die_mm2)
-    dies = design.accelerator.built.dies
-    return Making(cost.total_usd, dies * _die_kgco2e(die_mm2 / dies, design.node.fab, terms) + _rest(chip, terms))
-
-
-def _die_kgco2e(die_mm2: float, fab: Fab, terms: Terms) -> float:
-    per_cm2 = terms.fab_grid_kgco2e_per_kwh * fab.energy_kwh_per_cm2
-    per_cm2 += fab.gas_kgco2e_per_cm2 + fab.materials_kgco2e_per_cm2
-    return die_mm2 / 100 * per_cm2 / die_yield(die_mm2, fab.defects_per_cm2, terms.yield_clustering)
-
-
-def _rest(chip: Chip, terms: Terms) -> float:
-    """HBM and package."""
-    return chip.hbm.size_bytes / GB * terms.hbm_kgco2e_per_gb + terms.package_kgco2e
+    cost = making_cost(design.accelerator, areas, terms, node, design.base_node, die_mm2)
+    dies, energy_kwh = design.accelerator.built.dies, lifetime_kwh(held_w, terms)
+    each_mm2, hbm_gb = die_mm2 / dies, chip.hbm.size_bytes / GB
+    good = die_yield(each_mm2, node.fab.defects_per_cm2, terms.yield_clustering)
+    dies_kgco2e = dies * (each_mm2 / 100 * fab_kgco2e_per_cm2(node.fab, terms) / good)
+    return Ownership(
+        dies_per_wafer=dies_per_wafer(each_mm2, node.fab.wafer_diameter_mm),
+        yield_share=good,
+        die_usd=cost.dies_usd,
+        hbm_usd=cost.hbm_usd,
+        package_usd=cost.package_usd,
+        energy_usd=energy_kwh * terms.electricity_usd_per_kwh,
+        energy_kwh=energy_kwh,
+        embodied_kgco2e=dies_kgco2e + (hbm_gb * terms.hbm_kgco2e_per_gb + terms.package_kgco2e),
+        operational_kgco2e=energy_kwh * terms.grid_kgco2e_per_kwh,
+        links_usd=cost.links_usd,
+    )

@@ -6,7 +6,7 @@ the name of a preset, with the nearest right one in the error.
 
 from dataclasses import replace
 from importlib.resources import files
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from phaze import documents
 from phaze.documents import Reader
@@ -16,6 +16,9 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, links_words, same_links
 from phaze.hardware.files import ChipFile, ClusterFile, StackFile
 from phaze.hardware.stack import Stack, require_built
+
+if TYPE_CHECKING:
+    from phaze.hardware.silicon.files import AcceleratorFile
 
 M = TypeVar("M", bound=documents.Document)
 
@@ -36,10 +39,6 @@ def read(model: type[M], kind: str, text: str, reader: Reader = read_text) -> M:
     if is_path(text):
         raw, where = reader(text)
         found = documents.parse(raw, documents.notation_of(text, raw), where)
-        if kind == "chips" and found.get("schema") == "phaze.chip/2":
-            # Named by its version, not by the first key that version 1 does not have.
-            seen = "phaze.chip/2 describes clusters, which no command takes from a file yet"
-            raise InputError(f"{where}: schema", seen, "give a file of phaze.chip/1")
         return documents.check(model, found, where)
     if text not in preset_names(kind):
         raise unknown_name("", kind.removesuffix("s"), text, preset_names(kind))
@@ -49,11 +48,31 @@ def read(model: type[M], kind: str, text: str, reader: Reader = read_text) -> M:
 
 
 def load_chip(text: str, reader: Reader = read_text) -> Chip:
-    """A chip by preset name or path, with the technology that it names."""
-    # The technology's file format is built on this module.
+    """A chip of either version by preset name or path, with the technology that it names."""
+    return _chip(text, reader, False)
+
+
+def load_core_chip(text: str, reader: Reader = read_text) -> Chip:
+    """A chip by preset name or path, as one of cores where a preset of that name is bundled as such too."""
+    return _chip(text, reader, True)
+
+
+def _chip(text: str, reader: Reader, cores_first: bool) -> Chip:
+    # The format of chips of clusters is built on this module.
+    from phaze.hardware.silicon.files import CORES_FIRST, USUAL, read_chip
+
+    return chip_of_file(read_chip(text, reader, CORES_FIRST if cores_first else USUAL), reader)
+
+
+def chip_of_file(file: "ChipFile | AcceleratorFile", reader: Reader = read_text) -> Chip:
+    """The chip of a checked file of either version, with the technology that it names."""
+    # The formats of technologies and of chips of clusters are built on this module.
+    from phaze.hardware.silicon.design import chip_in
     from phaze.hardware.technology_files import load_technology
 
-    chip = read(ChipFile, "chips", text, reader).value()
+    if not isinstance(file, ChipFile):
+        return chip_in(file, reader)
+    chip = file.value()
     return chip if chip.technology is None else replace(chip, process=load_technology(chip.technology, reader))
 
 

@@ -104,11 +104,12 @@ class Ownership:
     energy_kwh: float
     embodied_kgco2e: float
     operational_kgco2e: float
+    links_usd: float = 0.0
 
     @property
     def making_usd(self) -> float:
-        """Dies, HBM and package."""
-        return self.die_usd + self.hbm_usd + self.package_usd
+        """Dies, HBM, package, and of a chip of clusters what joins its links to others."""
+        return self.die_usd + self.hbm_usd + self.package_usd + self.links_usd
 
     @property
     def total_usd(self) -> float:
@@ -154,18 +155,27 @@ def _good_dies(area_mm2: float, fab: Fab, terms: Terms) -> tuple[int, float]:
     return count, die_yield(area_mm2, fab.defects_per_cm2, terms.yield_clustering)
 
 
+def lifetime_kwh(power_w: float, terms: Terms) -> float:
+    """Energy of a device over its life, with what cooling and conversion take."""
+    hours = terms.lifetime_years * HOURS_PER_YEAR
+    return power_w / 1e3 * terms.utilisation * terms.power_usage_effectiveness * hours
+
+
+def fab_kgco2e_per_cm2(fab: Fab, terms: Terms) -> float:
+    """Carbon of making a cm2 of die, good or not."""
+    per_cm2 = terms.fab_grid_kgco2e_per_kwh * fab.energy_kwh_per_cm2
+    return per_cm2 + fab.gas_kgco2e_per_cm2 + fab.materials_kgco2e_per_cm2
+
+
 def ownership_of(chip: Chip, technology: Technology, terms: Terms, average_w: float | None = None) -> Ownership:
     """Cost and carbon of ``chip``; power is ``average_w``, or else the design power estimate."""
     fab, dies = technology.fab, chip.silicon.dies
     die_mm2 = float(chip_areas(technology, chip).total()) / dies
     count, good = _good_dies(die_mm2, fab, terms)
     power_w = full_rate_power(technology, chip).design_w if average_w is None else average_w
-    hours = terms.lifetime_years * HOURS_PER_YEAR
-    energy_kwh = power_w / 1e3 * terms.utilisation * terms.power_usage_effectiveness * hours
+    energy_kwh = lifetime_kwh(power_w, terms)
     hbm_gb = chip.hbm.size_bytes / GB
-    carbon_per_cm2 = (
-        terms.fab_grid_kgco2e_per_kwh * fab.energy_kwh_per_cm2 + fab.gas_kgco2e_per_cm2 + fab.materials_kgco2e_per_cm2
-    )
+    carbon_per_cm2 = fab_kgco2e_per_cm2(fab, terms)
     return Ownership(
         dies_per_wafer=count,
         yield_share=good,

@@ -1,45 +1,51 @@
-"""A chip's data sheet: what it is, and what our models say of its area, power and cost."""
+"""A chip's data sheet, of cores or of clusters: what it is, and what our models say of its area, power and cost."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from phaze.errors import InfeasibleError
 from phaze.hardware.chip import Chip
-from phaze.hardware.ownership import Ownership, Terms, ownership_of
-from phaze.hardware.power import Power, full_rate_power
-from phaze.hardware.technology import Areas, chip_areas
+from phaze.hardware.figures import figures_of, owned_by
+from phaze.hardware.ownership import Ownership, Terms
+from phaze.hardware.power import full_rate_power
+from phaze.hardware.silicon.design import ClusterDesign, clusters_document
 from phaze.hardware.technology_files import technology_of
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A chip with its estimates; None where the chip names no technology, and no ownership where it cannot be made."""
+    """A chip with its estimates; None where the chip names no technology, and no ownership where it cannot be made.
+
+    ``power_parts_w``: of a chip of cores every component at its full rate, of clusters a large product at the clock
+    held."""
 
     chip: Chip
-    areas: Areas | None = None
-    power: Power | None = None
+    area_mm2: float | None = None
+    parts_mm2: Mapping[str, float] | None = None
+    power_w: float | None = None
+    power_parts_w: Mapping[str, float] | None = None
     ownership: Ownership | None = None
     obstacle: str | None = None
-
-    @property
-    def area_mm2(self) -> float | None:
-        return None if self.areas is None else float(self.areas.total())
-
-    @property
-    def power_w(self) -> float | None:
-        return None if self.power is None else self.power.design_w
 
 
 def sheet_of(chip: Chip, terms: Terms) -> Sheet:
     """The sheet of ``chip`` in the technology that it names."""
-    technology = technology_of(chip)
-    if technology is None:
+    figures = figures_of(chip)
+    if figures is None:
         return Sheet(chip)
-    areas, power = chip_areas(technology, chip), full_rate_power(technology, chip)
+    known = (chip, figures.area_mm2, figures.parts_mm2, figures.design_w, _power_parts_w(chip))
     try:
-        return Sheet(chip, areas, power, ownership_of(chip, technology, terms))
+        return Sheet(*known, ownership=owned_by(chip, terms))
     except InfeasibleError as fault:
-        return Sheet(chip, areas, power, obstacle=str(fault))
+        return Sheet(*known, obstacle=str(fault))
+
+
+def _power_parts_w(chip: Chip) -> Mapping[str, float]:
+    technology, design = technology_of(chip), chip.clusters
+    if technology is not None:
+        return full_rate_power(technology, chip).by_component()
+    return {} if design is None else design.held_parts_w
 
 
 def sheet_document(sheet: Sheet) -> dict[str, Any]:
@@ -47,14 +53,24 @@ def sheet_document(sheet: Sheet) -> dict[str, Any]:
     chip, owned = sheet.chip, sheet.ownership
     money = ("dies_per_wafer", "yield_share", "die_usd", "hbm_usd", "package_usd", "making_usd", "energy_usd")
     carbon = ("total_usd", "energy_kwh", "embodied_kgco2e", "operational_kgco2e", "total_kgco2e")
+    of_clusters = () if chip.clusters is None else ("links_usd",)
+    plain = {name: value for name, value in asdict(chip).items() if name not in ("clusters", "rated_hz")}
     return {
-        **asdict(chip),
+        **plain,
+        **({} if chip.clusters is None else _of_clusters(chip.clusters)),
         "peak_flops": chip.peak_flops,
         "vector_flops": chip.vector_flops,
         "area_mm2": sheet.area_mm2,
-        "area_by_component_mm2": None if sheet.areas is None else sheet.areas.by_component(),
+        "area_by_component_mm2": sheet.parts_mm2,
         "design_power_w": sheet.power_w,
-        "full_rate_power_by_component_w": None if sheet.power is None else sheet.power.by_component(),
+        "full_rate_power_by_component_w": sheet.power_parts_w,
         "obstacle": sheet.obstacle,
-        "ownership": None if owned is None else {name: getattr(owned, name) for name in (*money, *carbon)},
+        "ownership": None
+        if owned is None
+        else {name: getattr(owned, name) for name in (*money, *of_clusters, *carbon)},
     }
+
+
+def _of_clusters(design: ClusterDesign) -> dict[str, Any]:
+    """What a chip of clusters has beside the fields of a chip of cores, and what was measured of it."""
+    return {"clusters": clusters_document(design), "measured": asdict(design.accelerator.measured)}

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from rich.console import Console
 from rich.markup import escape
 
+from phaze.hardware.chip import Chip
 from phaze.hardware.sheet import Sheet
 from phaze.report.terminal import facts, paragraph, shares, signed
 from phaze.units import show
@@ -12,24 +13,52 @@ from phaze.units import show
 
 def _parts(sheet: Sheet) -> list[tuple[str, str]]:
     chip = sheet.chip
-    tensor, vector = chip.tensor_core, chip.vector_core
     kind = "cache" if chip.global_buffer.cache else "scratchpad"
+    rated = show(chip.rated_hz or chip.clock_hz, "Hz")
     return [
-        ("peak", f"{show(chip.peak_flops, 'FLOP/s')} at {show(chip.clock_hz, 'Hz')} ({chip.clock_basis} clock)"),
-        (
-            "tensor cores",
-            f"{chip.tensor_cores} of {tensor.rows} x {tensor.columns}, {show(tensor.buffer.size_bytes, 'B')} each",
-        ),
-        ("vector cores", f"{chip.vector_cores} of {vector.lanes} lanes, {show(vector.buffer.size_bytes, 'B')} each"),
+        ("peak", f"{show(chip.peak_flops, 'FLOP/s')} at {rated} ({chip.clock_basis} clock)"),
+        *_units(chip),
         (
             "global buffer",
             f"{_memory(chip.global_buffer.size_bytes, chip.global_buffer.bandwidth_bytes_per_s)}, {kind}",
         ),
-        ("HBM", _memory(chip.hbm.size_bytes, chip.hbm.bandwidth_bytes_per_s)),
-        ("links", f"{chip.links.count}, together {show(chip.links.bandwidth_bytes_per_s, 'B/s')} one way"),
+        ("HBM", _stacks(chip) + _memory(chip.hbm.size_bytes, chip.hbm.bandwidth_bytes_per_s)),
+        ("links", _links(chip)),
         ("technology", chip.technology or "none named: no area, power or cost"),
         ("usual cluster", chip.cluster or "none named"),
     ]
+
+
+def _units(chip: Chip) -> list[tuple[str, str]]:
+    """Cores, or clusters and the clock that they hold."""
+    tensor, vector, design = chip.tensor_core, chip.vector_core, chip.clusters
+    if design is None:
+        cores = f"{chip.tensor_cores} of {tensor.rows} x {tensor.columns}, {show(tensor.buffer.size_bytes, 'B')} each"
+        lanes = f"{chip.vector_cores} of {vector.lanes} lanes, {show(vector.buffer.size_bytes, 'B')} each"
+        return [("tensor cores", cores), ("vector cores", lanes)]
+    own, built = design.accelerator, design.accelerator.clusters
+    arrays = f"{built.count} of {built.arrays} arrays of {built.rows} x {built.columns} and {built.lanes} lanes"
+    memory = f"operands {show(built.operand_bytes, 'B')}, registers {show(built.register_bytes, 'B')}"
+    shared = f"port {built.port_bytes_per_cycle:g} bytes a cycle, one read reaches {own.global_buffer.fan_out}"
+    limit = "no power limit is known" if own.sustained_w is None else f"at most {own.sustained_w:g} W"
+    drawn = "" if design.held_w is None else f", {design.held_w:.0f} W"
+    return [
+        ("clusters", arrays),
+        ("of a cluster", f"{memory}, {shared}"),
+        ("clock held", f"{show(design.held_hz, 'Hz')}{drawn} ({limit})"),
+    ]
+
+
+def _stacks(chip: Chip) -> str:
+    design = chip.clusters
+    if design is None or not design.accelerator.hbm.stacks:
+        return ""
+    return f"{design.accelerator.hbm.stacks} stacks of {design.accelerator.hbm.generation}, "
+
+
+def _links(chip: Chip) -> str:
+    rate = f"{show(chip.links.bandwidth_bytes_per_s, 'B/s')} one way"
+    return f"{chip.links.count}, together {rate}" if chip.clusters is None else rate
 
 
 def _memory(size_bytes: int, bandwidth_bytes_per_s: float) -> str:
@@ -50,7 +79,7 @@ def show_sheet(console: Console, sheet: Sheet, notes: str | None, doubtful: Mapp
     if sheet.area_mm2 is not None and sheet.power_w is not None:
         rows += [
             ("area, estimate", _against(sheet.area_mm2, said.die_mm2, "mm2", said.die_is_upper_bound)),
-            ("design power, est.", _against(sheet.power_w, said.tdp_w, "W")),
+            ("power, estimate" if chip.clusters else "design power, est.", _against(sheet.power_w, said.tdp_w, "W")),
         ]
     if sheet.obstacle is not None:
         rows.append(("making", sheet.obstacle))
@@ -61,8 +90,8 @@ def show_sheet(console: Console, sheet: Sheet, notes: str | None, doubtful: Mapp
             ("running", f"{owned.energy_usd:,.0f} USD, {owned.operational_kgco2e:,.0f} kgCO2e over its life"),
         ]
     console.print(facts(rows))
-    if sheet.areas is not None:
-        shares(console, "Area", sheet.areas.by_component(), "mm2")
+    if sheet.parts_mm2 is not None:
+        shares(console, "Area", sheet.parts_mm2, "mm2")
     if notes:
         console.print()
         paragraph(console, notes)

@@ -27,6 +27,7 @@ BASES: Mapping[str, str] = MappingProxyType(
         "calibrated": "measured constants of this chip",
         "fitted": "one share measured, the rest data sheet",
         "datasheet": "data-sheet defaults, nothing measured on this chip",
+        "held": "the clock that its power limit allows, nothing measured on this chip",
         "ideal": "peaks as they stand, no start-up",
     }
 )
@@ -56,6 +57,20 @@ def _stays(p: Product, found: ProductCost) -> str:
     return kept + ("; operands of the operator before are still here" if chip.resident else "")
 
 
+def _workers(found: ProductCost, chip: Chip) -> int:
+    """Cores, clusters or arrays of clusters that make a tile each."""
+    return found.workers or chip.tensor_cores
+
+
+def _named(found: ProductCost, chip: Chip) -> tuple[str, str]:
+    """What makes a tile, one and several."""
+    design = chip.clusters
+    if design is None:
+        return "core", "cores"
+    alone = found.workers == design.accelerator.clusters.count
+    return ("cluster", "clusters") if alone else ("array", "arrays of the clusters")
+
+
 def _tiles(p: Product, found: ProductCost, chip: Chip) -> list[str]:
     """The output C as tiles, a letter for each core of the first wave; a dot for what later waves make."""
     core = found.core
@@ -66,27 +81,35 @@ def _tiles(p: Product, found: ProductCost, chip: Chip) -> list[str]:
         for column in range(min(across, MOST_DRAWN)):
             group = (row // core.gm) * -(-across // core.gn) + column // core.gn
             number = group * core.gm * core.gn + (row % core.gm) * core.gn + column % core.gn
-            cells.append(chr(ord("A") + number % 26) if number < chip.tensor_cores else "·")
+            cells.append(chr(ord("A") + number % 26) if number < _workers(found, chip) else "·")
         lines.append(" ".join(cells) + (" …" if across > MOST_DRAWN else ""))
     return [*lines, *(["…"] if down > MOST_DRAWN // 2 else [])]
 
 
 def _mapping(console: Console, p: Product, found: ProductCost, chip: Chip) -> None:
-    core = found.core
+    core, workers, (one, several) = found.core, _workers(found, chip), _named(found, chip)
     items = p.batch * -(-p.m // core.mt) * -(-p.n // core.nt) * core.ks
-    waves = -(-items // chip.tensor_cores)
+    waves = -(-items // workers)
     split = f", k in {core.ks} parts that are summed after" if core.ks > 1 else ""
     array = f"{chip.tensor_core.rows} x {chip.tensor_core.columns}"
     rows = [
         ("global buffer", _stays(p, found)),
-        ("cores", f"{items:,} tiles of {core.mt} x {core.nt}{split}: {waves:,} waves over {chip.tensor_cores} cores"),
-        ("", f"{core.gm} x {core.gn} cores share what is read"),
-        ("core buffer", f"sums of {core.mt} x {core.nt}; A and B in slices of {core.kc}, two of each"),
+        (
+            several.split()[0],
+            f"{items:,} tiles of {core.mt} x {core.nt}{split}: {waves:,} waves over {workers} {several}",
+        ),
+        ("", f"{core.gm} x {core.gn} {'cores' if chip.clusters is None else 'clusters'} share what is read"),
+        (
+            "core buffer" if chip.clusters is None else "operand buffer",
+            f"sums of {core.mt} x {core.nt}; A and B in slices of {core.kc}, two of each"
+            if chip.clusters is None
+            else f"A and B in slices of {core.kc}, two of each; sums of {core.mt} x {core.nt} in registers",
+        ),
         ("array", f"{array}: {FLOWS[core.flow]}"),
     ]
     console.print("\n[bold]Mapping[/bold]")
     console.print(facts(rows))
-    console.print("\nC, one letter for each core of the first wave:", style="dim")
+    console.print(f"\nC, one letter for each {one} of the first wave:", style="dim")
     for line in _tiles(p, found, chip):
         console.print("  " + line, markup=False)
 

@@ -4,7 +4,7 @@ One pass of a layer on its device is taken apart by asking again with one hindra
 
     peak        FLOP / peak FLOP/s
     edges       products on arrays of this shape, memories infinitely fast, minus the above
-    sustained   the same at the share of its peak that the chip was measured to hold, minus the above
+    sustained   the same at the share of its peak that chip and software hold, measured or by its power limit, minus it
     memory      the same with the memories it has, minus the above
     starting    start-up of every operator, where it was measured
     vector      what vector cores do that products do not cover: all operators, each on all cores, minus the above
@@ -25,23 +25,21 @@ peak_i the batch on K devices is (:func:`account`)
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import inf
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.estimate import part_of
-from phaze.cost.mapping import Product, TensorPart
-from phaze.cost.products import map_product
+from phaze.cost.mapped import arrays_alone_s, arrays_at_peak_s, hbm_bytes_per_s, mapped
+from phaze.cost.mapping import Product
 from phaze.cost.work import Work, works_of
 from phaze.evaluate.flow import placed_layers
 from phaze.evaluate.layers import EXACT, Effort, LayerCost, Setting, layer_costs, pass_cost
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model, OperatorGraph
-from phaze.hardware.calibration import IDEAL, Constants
+from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
 from phaze.placement.settings import stack_rules
 
@@ -51,7 +49,7 @@ CAUSES: Mapping[str, str] = MappingProxyType(
     {
         "peak": "matrix products at the peak of every device",
         "array edges": "tiles that do not fill the arrays, filling and draining them",
-        "sustained rate": "the share of its peak that the chip was measured to hold",
+        "sustained rate": "the share of its peak that chip and software hold",
         "memory": "products that wait for HBM, the global buffer or a core's buffer",
         "starting operators": "the measured start-up time of every operator",
         "vector work": "softmax, norms and other work that no product covers",
@@ -100,10 +98,6 @@ class Split:
     rounds: int
 
 
-def _fast(part: TensorPart) -> TensorPart:
-    return replace(part, buffer_bytes_per_s=inf, global_bytes_per_s=inf, hbm_bytes_per_s=inf)
-
-
 @dataclass(slots=True)
 class Products:
     """Products of one chip taken apart, each distinct one once."""
@@ -115,15 +109,14 @@ class Products:
     def parts(self, product: Product) -> Floats:
         """peak, edges, sustained, memory; they sum to the product's time on all cores."""
         if product not in self.known:
-            held = part_of(self.chip, self.constants)
-            peak_s = 2 * product.macs / self.chip.peak_flops
+            chip, constants = self.chip, self.constants
+            peak_s = 2 * product.macs / chip.peak_flops
             if product.empty:
                 written = product.c_bytes if product.batch * product.m * product.n else 0.0
-                times = [0.0, 0.0, 0.0, written / held.hbm_bytes_per_s]
+                times = [0.0, 0.0, 0.0, written / hbm_bytes_per_s(chip, constants)]
             else:
-                ideal_s = map_product(product, _fast(part_of(self.chip, IDEAL))).time_s
-                array_s = map_product(product, _fast(held)).time_s
-                times = [peak_s, ideal_s, array_s, map_product(product, held).time_s]
+                alone_s, whole_s = arrays_alone_s(product, chip, constants), mapped(product, chip, constants).time_s
+                times = [peak_s, arrays_at_peak_s(product, chip), alone_s, whole_s]
             self.known[product] = np.diff(times, prepend=0.0)
         return self.known[product]
 

@@ -19,6 +19,8 @@ from typing import Literal, get_args
 from phaze.errors import InputError, unknown_name
 from phaze.hardware.calibration import BANDS, Trust, trust_of
 from phaze.hardware.chip import Chip
+from phaze.hardware.silicon.design import without_measurements
+from phaze.hardware.trust import chip_trust
 from phaze.search.task import Job
 
 Common = Literal["space", "baseline", "own", "datasheet", "ideal"]
@@ -55,9 +57,11 @@ def require_basis(job: Job, basis: str) -> Common:
 
 
 def with_constants(chip: Chip, owner: Chip) -> Chip:
-    """The chip with another one's measured constants, and what software leaves of its rate as on that one."""
-    design = chip.clusters and replace(chip.clusters, software_of=owner.technology)
-    return replace(chip, calibration=owner.calibration, clusters=design)
+    """The chip with another one's measured constants, and what software leaves of its rate as on that one; a clock that
+    was measured is of its own chip alone."""
+    plain = without_measurements(chip)
+    design = plain.clusters and replace(plain.clusters, software_of=owner.technology)
+    return replace(plain, calibration=owner.calibration, clusters=design)
 
 
 def candidates_of(job: Job, chips: Sequence[Known], basis: Common = "space") -> list[Candidate]:
@@ -68,12 +72,11 @@ def candidates_of(job: Job, chips: Sequence[Known], basis: Common = "space") -> 
     base, found = job.space.base, []
     for one in chips:
         owner = {"space": base, "baseline": chips[0].chip}.get(basis, one.chip)
-        trust = trust_of(owner.calibration, task.training.machine.basis)
-        if one.chip.clusters is not None:
-            trust = Trust("held", BANDS["held"])
+        chip = one.chip if owner is one.chip and basis == "own" else with_constants(one.chip, owner)
+        trust = chip_trust(chip, task.training.machine.basis)
         if owner.name != one.chip.name and trust.basis in ("calibrated", "fitted"):
             trust = replace(trust, band=max(trust.band, BANDS["datasheet"]))
-        found.append(Candidate(with_constants(one.chip, owner), trust, owner.name, one.own_links))
+        found.append(Candidate(chip, trust, owner.name, one.own_links))
     return found
 
 

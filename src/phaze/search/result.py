@@ -19,7 +19,7 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import cluster_document as network_document
 from phaze.hardware.figures import figures_of, making_of
 from phaze.hardware.ownership import load_terms
-from phaze.hardware.silicon.design import ClusterDesign
+from phaze.hardware.silicon.design import clusters_document
 from phaze.placement.answer import document_of
 from phaze.schedule.solve import Scheduler
 from phaze.search.answer import Best
@@ -88,24 +88,6 @@ def chip_document(opened: OpenedSpace, best: Best, hbm_bytes: Sequence[int]) -> 
         "making_kgco2e": made.kgco2e,
         "peak_flops": chip.peak_flops,
         **({} if chip.clusters is None else {"clusters": clusters_document(chip.clusters)}),
-    }
-
-
-def clusters_document(design: ClusterDesign) -> dict[str, Any]:
-    """What a chip of clusters has beside the fields of a chip of cores; ``clock_hz`` is the most that it may run."""
-    chip, own = design.accelerator, design.accelerator.clusters
-    return {
-        "count": own.count,
-        "arrays": own.arrays,
-        "operand_bytes": own.operand_bytes,
-        "register_bytes": own.register_bytes,
-        "port_bytes_per_cycle": own.port_bytes_per_cycle,
-        "global_bytes_per_cycle": chip.global_buffer.bytes_per_cycle,
-        "hbm_stacks": chip.hbm.stacks,
-        "built": chip.built.clusters,
-        "die_mm2": design.die_mm2,
-        "clock_hz": chip.clock_hz,
-        "sustained_w": chip.sustained_w,
     }
 
 

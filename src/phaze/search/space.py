@@ -26,7 +26,7 @@ from phaze.errors import InputError
 from phaze.files import read_text
 from phaze.hardware.chip import Chip
 from phaze.hardware.files import Name, Sources, Text
-from phaze.hardware.library import load_chip
+from phaze.hardware.library import load_core_chip
 from phaze.hardware.technology import Technology
 from phaze.hardware.technology_files import technology_of
 from phaze.search.axes import AxesTable, real_points, whole_points
@@ -154,7 +154,7 @@ class Space:
 
     def chip_named(self, text: str, reader: Reader = read_text) -> Chip:
         """Another chip by name or path, priced as this space's chips are."""
-        return load_chip(text, reader)
+        return load_core_chip(text, reader)
 
     def axis_points(self) -> dict[str, NDArray[Any]]:
         """The values of each axis, in order."""
@@ -180,8 +180,15 @@ class Space:
 
 def space_from(file: SpaceFile, reader: Reader = read_text) -> Space:
     """The space of a checked file, the chips that it names read."""
-    area_of = file.keep.area_of
-    return Space(file, load_chip(file.base, reader), None if area_of is None else load_chip(area_of, reader))
+    names = {"base": file.base, "keep.area_of": file.keep.area_of}
+    chips = {key: None if name is None else load_core_chip(name, reader) for key, name in names.items()}
+    for key, chip in chips.items():
+        if chip is not None and chip.clusters is not None:
+            seen = f"'{chip.name}' is a chip of clusters, whose spaces are phaze.space/2"
+            raise InputError(f"{file.name}: {key}", seen, "name a chip of cores (phaze.chip/1)")
+    base = chips["base"]
+    assert base is not None
+    return Space(file, base, chips["keep.area_of"])
 
 
 SPACE = Format("phaze.space/1", SpaceFile, "the chips that a search may choose from")

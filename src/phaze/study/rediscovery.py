@@ -18,7 +18,7 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.figures import figures_of
 from phaze.hardware.shipped import shipped_beside
 from phaze.hardware.silicon.chip import Accelerator
-from phaze.hardware.silicon.design import ClusterDesign, designed, load_cluster_chip
+from phaze.hardware.silicon.design import ClusterDesign, designed, load_cluster_chip, without_measurements
 from phaze.hardware.silicon.power import refusal
 from phaze.hardware.silicon.space import ClusterSpace, load_cluster_space
 from phaze.hardware.silicon.space_file import ClusterSpaceFile
@@ -122,7 +122,7 @@ def _process(chip: Chip) -> str:
 
 def rediscovered(name: str, model: str) -> Rediscovered:
     """One row: a certified search within the chip's budget."""
-    chip = load_cluster_chip(name)
+    chip = without_measurements(load_cluster_chip(name))
     design = _design(chip)
     space = space_within(chip)
     job = _job(chip, model, space)

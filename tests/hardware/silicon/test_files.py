@@ -125,10 +125,28 @@ def test_a_fault_is_named_by_its_path(tmp_path: Path, before: str, after: str, s
         load_accelerator(faulty(tmp_path, before, after))
 
 
-def test_a_command_that_reads_version_1_names_the_version_of_a_newer_file(tmp_path: Path) -> None:
+def test_a_chip_of_either_version_loads_by_its_path_as_by_its_name(tmp_path: Path) -> None:
     path = tmp_path / "new.toml"
-    path.write_text(accelerator_toml(load_accelerator("h100")), encoding="utf-8")
-    with pytest.raises(InputError, match=r"new.toml: schema: phaze.chip/2 describes clusters"):
+    path.write_text(accelerator_toml(load_accelerator("gh200")), encoding="utf-8")
+    found = load_chip(str(path))
+    assert found == load_chip("gh200")
+    assert found.clusters is not None
+    assert found.rated_hz == 1.83e9 > found.clock_hz
+    assert found.peak_flops == pytest.approx(989.4e12, rel=1e-3)
+
+
+def test_a_chip_whose_limit_holds_no_half_of_its_clock_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "new.toml"
+    for watts, said in ((300.0, "below half"), (60.0, "leakage, HBM and links alone draw")):
+        path.write_text(accelerator_toml(replace(load_accelerator("h100"), sustained_w=watts)), encoding="utf-8")
+        with pytest.raises(InputError, match=f"h100: power.sustained: .*{said}"):
+            load_chip(str(path))
+
+
+def test_a_technology_that_no_node_has_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "new.toml"
+    path.write_text(accelerator_toml(replace(load_accelerator("h100"), technology="n6")), encoding="utf-8")
+    with pytest.raises(InputError, match="n6"):
         load_chip(str(path))
 
 

@@ -82,7 +82,7 @@ def product_energy(
 def cluster_energies(column: Column, work: int, chips: ClusterSet, node: Node) -> Energies:
     """Energy of one work on every chip, idle power left out; the formulas stand in the module's docstring."""
     done, own, energy, each = column.works[work], chips.columns, node.energy, np.ones(len(chips))
-    square = volts_over(node, chips.held_hz) ** 2
+    square = volts_over(node, chips.running_hz(column.constants)) ** 2
     held_j = buffer_over(node, own.operand_bytes)
     inside_j = held_j + energy.edge_j + energy.wire_j * np.sqrt(chips.cluster_mm2) / 2.0
     across_j = held_j + energy.wire_j * np.sqrt(chips.area_mm2) / 2.0

@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from phaze.errors import InputError
+from phaze.hardware.calibration import Calibration
 from phaze.hardware.chip import (
     Chip,
     ClockBasis,
@@ -134,16 +135,32 @@ class Built:
 class ChipMeasurements:
     """What was measured of a chip, used to plan for it and to judge the model, never by a search.
 
-    ``rate_flops``: of the product ``rate_shape`` (m, n, k). ``clock_hz``: held by single products. ``power_w``: the
-    mean of a load that keeps the arrays busy. Start-up times and HBM shares as in :mod:`phaze.hardware.calibration`.
+    ``rate_flops``: of the product ``rate_shape`` (m, n, k), run for long. ``clock_hz``: held by single products, and
+    in training where no rate is stated. ``power_w``: the mean of a load that keeps the arrays busy. Start-up times,
+    HBM shares and the row that lanes keep as in :mod:`phaze.hardware.calibration`.
     """
 
     rate_flops: float | None = None
     rate_shape: tuple[int, int, int] | None = None
     power_w: float | None = None
     clock_hz: float | None = None
-    start_up_s: float = 0.0
-    hbm_share: float = 1.0
+    start_up_s: float | None = None
+    vector_start_up_s: float | None = None
+    hbm_share: float | None = None
+    vector_hbm_share: float | None = None
+    kept_row_bytes: float | None = None
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """Its shares and start-ups, None where none was measured: arrays have no share of their own here."""
+        found = Calibration(
+            hbm_share=self.hbm_share,
+            vector_hbm_share=self.vector_hbm_share,
+            start_up_s=self.start_up_s,
+            vector_start_up_s=self.vector_start_up_s,
+            kept_row_bytes=self.kept_row_bytes,
+        )
+        return None if found == Calibration() else found
 
 
 UNPUBLISHED, UNMEASURED = Published(), ChipMeasurements()

@@ -5,18 +5,20 @@ clock that its power limit lets it hold, so what asks for a peak, a memory or a 
 price come from the design: the accelerator and the nodes of its dies.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from phaze.documents import Reader
+from phaze.errors import InputError
 from phaze.files import read_text
 from phaze.hardware.chip import Chip
-from phaze.hardware.library import is_path, load_chip, preset_names
+from phaze.hardware.library import is_path
 from phaze.hardware.silicon.area import SiliconAreas, edge_mm2, interface_dies, silicon_areas
-from phaze.hardware.silicon.chip import Accelerator, accelerator_of, chip_of
-from phaze.hardware.silicon.files import load_accelerator
+from phaze.hardware.silicon.chip import UNMEASURED, Accelerator, accelerator_of, chip_of
+from phaze.hardware.silicon.files import CLUSTERS_FIRST, AcceleratorFile, read_chip
 from phaze.hardware.silicon.node import Node
 from phaze.hardware.silicon.node_files import load_node, node_names
-from phaze.hardware.silicon.power import SiliconPower, held_clock_hz, power_at, silicon_power
+from phaze.hardware.silicon.power import SiliconPower, held_clock_hz, power_at, product_j, refusal, silicon_power
 from phaze.hardware.technology import EnergyTable
 
 
@@ -56,6 +58,17 @@ class ClusterDesign:
         """Watts at the clock held, the greater of a large product and a vector operator."""
         power = self.power
         return None if self.node is None or power is None else power_at(power, self.node, self.held_hz)
+
+    @property
+    def held_parts_w(self) -> dict[str, float]:
+        """Watts of a large product at the clock held, by part; none where there is no node."""
+        areas, power, clock = self.areas, self.power, self.held_hz
+        if self.node is None or areas is None or power is None:
+            return {}
+        cycle, volts = product_j(self.accelerator, self.node, areas), self.node.voltage.at(clock)
+        scale = clock * volts * volts
+        parts = {field.name: scale * getattr(cycle, field.name) for field in fields(cycle)}
+        return {**parts, "hbm": power.product_fixed_w - power.idle_w, "idle": power.idle_w}
 
     @property
     def die_mm2(self) -> float | None:
@@ -124,6 +137,24 @@ def changed_chip(
     )
 
 
+def clusters_document(design: ClusterDesign) -> dict[str, Any]:
+    """What a chip of clusters has beside the fields of a chip of cores; ``clock_hz`` is the most that it may run."""
+    chip, own = design.accelerator, design.accelerator.clusters
+    return {
+        "count": own.count,
+        "arrays": own.arrays,
+        "operand_bytes": own.operand_bytes,
+        "register_bytes": own.register_bytes,
+        "port_bytes_per_cycle": own.port_bytes_per_cycle,
+        "global_bytes_per_cycle": chip.global_buffer.bytes_per_cycle,
+        "hbm_stacks": chip.hbm.stacks,
+        "built": chip.built.clusters,
+        "die_mm2": design.die_mm2,
+        "clock_hz": chip.clock_hz,
+        "sustained_w": chip.sustained_w,
+    }
+
+
 def _node(name: str | None, reader: Reader) -> Node | None:
     """The node that a chip names, where there is one of this model."""
     return load_node(name, reader) if name is not None and (is_path(name) or name in node_names()) else None
@@ -131,6 +162,29 @@ def _node(name: str | None, reader: Reader) -> Node | None:
 
 def load_cluster_chip(text: str, reader: Reader = read_text) -> Chip:
     """A chip by preset name or path as a chip of clusters; one of version 1 becomes clusters."""
-    known = is_path(text) or any(text in preset_names(f"silicon/{folder}") for folder in ("chips", "bases"))
-    found = load_accelerator(text, reader) if known else accelerator_of(load_chip(text, reader))
-    return designed(found, _node(found.technology, reader), _node(found.built.base_technology, reader))
+    file = read_chip(text, reader, CLUSTERS_FIRST)
+    if isinstance(file, AcceleratorFile):
+        return chip_in(file, reader)
+    found = accelerator_of(file.value())
+    return replace(designed(found, _node(found.technology, reader)), rated_hz=found.clock_hz)
+
+
+def without_measurements(chip: Chip) -> Chip:
+    """The chip as a search prices it: nothing that was measured of it counts."""
+    design = chip.clusters
+    if design is not None:
+        design = replace(design, accelerator=replace(design.accelerator, measured=UNMEASURED))
+    return replace(chip, calibration=None, clusters=design)
+
+
+def chip_in(file: AcceleratorFile, reader: Reader = read_text) -> Chip:
+    """The chip of a checked file, with what was measured of it."""
+    own, names = file.value(), (file.technology, file.silicon.base_technology)
+    node, base_node = (None if name is None else load_node(name, reader) for name in names)
+    design = ClusterDesign(own, node, base_node)
+    held_hz, power = design.held_hz, design.power
+    refused = None if power is None else refusal(power, own, held_hz)
+    if refused is not None:
+        raise InputError(f"{own.name}: power.sustained", refused, "allow more power or make it smaller")
+    chip = replace(chip_of(own, held_hz), technology=own.technology, clusters=design, rated_hz=own.clock_hz)
+    return replace(chip, calibration=own.measured.calibration)

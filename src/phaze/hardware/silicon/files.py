@@ -5,6 +5,7 @@ more than the generation's, and with no stacks (DDR, GDDR, LPDDR beside the pack
 here). ``[silicon]`` has pairs [on the die, in use]. ``[measured]`` is what was measured.
 """
 
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import Annotated, Literal
 
@@ -134,14 +135,18 @@ class PowerTable(Document):
 
 
 class MeasurementsTable(Document):
-    """What was measured: the greatest rate of a product and its m, n, k; power, clock, start-up, share of HBM."""
+    """What was measured, used by plans and never by a search: the rate of a long run of one product and its m, n, k,
+    else the clock, of which single products are priced at any rate; power; start-ups, shares of HBM, rows kept."""
 
     rate: FlopPerSecond | None = None
     shape: Annotated[tuple[Units, Units, Units], Field(strict=False)] | None = None
     power: Watts | None = None
     clock: Hertz | None = None
-    start_up: Seconds = 0.0
-    hbm_share: Share = 1.0
+    start_up: Seconds | None = None
+    vector_start_up: Seconds | None = None
+    hbm_share: Share | None = None
+    vector_hbm_share: Share | None = None
+    kept_row: Bytes | None = None
 
     @model_validator(mode="after")
     def _of_a_product(self) -> "MeasurementsTable":
@@ -150,7 +155,10 @@ class MeasurementsTable(Document):
         return self
 
     def value(self) -> ChipMeasurements:
-        return ChipMeasurements(self.rate, self.shape, self.power, self.clock, self.start_up, self.hbm_share)
+        return ChipMeasurements(
+            self.rate, self.shape, self.power, self.clock, self.start_up, self.vector_start_up, self.hbm_share,
+            self.vector_hbm_share, self.kept_row,
+        )  # fmt: skip
 
 
 class AcceleratorFile(Document):
@@ -227,29 +235,37 @@ def accelerator_names() -> tuple[str, ...]:
     return preset_names("silicon/chips")
 
 
-def _folder(name: str) -> str:
-    """Where a bundled chip lies: those that exist, and the plain ones that spaces vary."""
-    for folder in ("chips", "bases"):
-        if name in preset_names(f"silicon/{folder}"):
-            return folder
-    raise unknown_name("", "chip", name, accelerator_names())
+CORES_FIRST = ("chips", "silicon/chips", "silicon/bases")
+"""Where bundled chips lie: those of cores, those of clusters, and the plain ones that spaces vary."""
+CLUSTERS_FIRST = ("silicon/chips", "silicon/bases", "chips")
+USUAL = CORES_FIRST
+"""The order in which every command but a search looks for a name."""
 
 
-def read_accelerator(text: str, reader: Reader = read_text) -> AcceleratorFile | ChipFile:
-    """The checked file of a chip, of version 2 or 1, by preset name or path."""
+def chip_names() -> tuple[str, ...]:
+    """The bundled chips of both formats, but for those that only spaces vary."""
+    return tuple(sorted({*preset_names("chips"), *accelerator_names()}))
+
+
+def read_chip(text: str, reader: Reader = read_text, folders: Sequence[str] = USUAL) -> AcceleratorFile | ChipFile:
+    """The checked file of a chip, of either version, by preset name or path; of a name the first that ``folders``
+    have."""
     if is_path(text):
         raw, where = reader(text)
         found = documents.parse(raw, documents.notation_of(text, raw), where)
     else:
-        where = f"presets/silicon/{_folder(text)}/{text}.toml"
+        folder = next((folder for folder in folders if text in preset_names(folder)), None)
+        if folder is None:
+            raise unknown_name("", "chip", text, chip_names())
+        where = f"presets/{folder}/{text}.toml"
         source = files("phaze.hardware") / where
         found = documents.parse(source.read_text(encoding="utf-8"), "toml", where)
-    if found.get("schema") == "phaze.chip/1":
-        return documents.check(ChipFile, found, where)
-    return documents.check(AcceleratorFile, found, where)
+    if found.get("schema") == SCHEMA:
+        return documents.check(AcceleratorFile, found, where)
+    return documents.check(ChipFile, found, where)
 
 
 def load_accelerator(text: str, reader: Reader = read_text) -> Accelerator:
     """A chip by preset name or path; one of version 1 as clusters."""
-    file = read_accelerator(text, reader)
+    file = read_chip(text, reader, CLUSTERS_FIRST)
     return accelerator_of(file.value()) if isinstance(file, ChipFile) else file.value()

@@ -177,7 +177,11 @@ def node_names() -> tuple[str, ...]:
 
 def load_node(text: str, reader: Reader = read_text) -> Node:
     """A node by preset name or path; its base is a bundled node in full."""
-    file = read(NodeFile, KIND, text, reader)
+    return node_in(read(NodeFile, KIND, text, reader))
+
+
+def node_in(file: NodeFile) -> Node:
+    """The node of a checked file."""
     if file.base is None:
         return file.value()
     base = read(NodeFile, KIND, file.base)

@@ -30,7 +30,7 @@ from phaze.errors import InputError
 from phaze.files import read_text
 from phaze.hardware.library import preset_names, read
 from phaze.hardware.ownership import load_terms
-from phaze.hardware.silicon.chip import Accelerator, Built, Clusters, Hbm, SerialLinks, port_of
+from phaze.hardware.silicon.chip import UNMEASURED, Accelerator, Built, Clusters, Hbm, SerialLinks, port_of
 from phaze.hardware.silicon.columns import (
     ChipColumns,
     Flags,
@@ -119,7 +119,8 @@ def load_cluster_space(text: str, reader: Reader = read_text) -> ClusterSpace:
 
 def cluster_space_of(file: ClusterSpaceFile, reader: Reader = read_text) -> ClusterSpace:
     """The space of a checked file, its base and node read."""
-    base = load_accelerator(file.base, reader)
+    # What was measured of a base is not of the chips that vary it.
+    base = replace(load_accelerator(file.base, reader), measured=UNMEASURED)
     if base.technology is None:
         seen = f"the chip '{file.base}' names no technology"
         raise InputError(f"{file.name}: base", seen, "choose one that does")

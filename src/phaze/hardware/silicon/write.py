@@ -85,5 +85,8 @@ def _measured_document(said: ChipMeasurements) -> dict[str, Any]:
         "power": said.power_w,
         "clock": said.clock_hz,
         "start_up": said.start_up_s,
+        "vector_start_up": said.vector_start_up_s,
         "hbm_share": said.hbm_share,
+        "vector_hbm_share": said.vector_hbm_share,
+        "kept_row": said.kept_row_bytes,
     }

@@ -1,0 +1,45 @@
+"""The constants of one chip, of cores or of clusters, with the clock that was measured on a chip of clusters.
+
+    clock = rate x cycles(m, n, k) / (2 m n k), at most the rated clock
+
+for a measured rate of a product m x n x k, with its cycles on arrays, ports and global buffer and HBM infinitely fast
+(:mod:`phaze.cost.clustered.gemm`): the least clock at which the arrays reach that rate. A product alone is priced at
+the measured ``clock`` where the file has one, work queued in training at that of the rate; each takes the other's
+where it has none, and without both the clock is the one that the power limit allows. A search asks for none of this
+(:func:`without_measurements`).
+"""
+
+from dataclasses import replace
+from math import inf
+
+from phaze.cost.clustered.mapping import cluster_part
+from phaze.cost.clustered.products import map_on_clusters
+from phaze.cost.mapping import product
+from phaze.hardware.calibration import Basis, Constants, Load, constants_of
+from phaze.hardware.chip import Chip
+from phaze.hardware.silicon.chip import Accelerator
+
+
+def rate_clock_hz(chip: Accelerator) -> float | None:
+    """The clock at which the chip reaches its measured rate, None where none was measured."""
+    said = chip.measured
+    if said.rate_flops is None or said.rate_shape is None:
+        return None
+    p = product(1, *said.rate_shape)
+    cycles = map_on_clusters(p, replace(cluster_part(chip, chip.clock_hz), hbm_bytes_per_cycle=inf)).cycles
+    return min(chip.clock_hz, said.rate_flops * cycles / (2.0 * p.macs))
+
+
+def measured_clock_hz(chip: Accelerator, load: Load) -> float | None:
+    """The clock that was measured of operators alone or in training, None where nothing was."""
+    if load == "alone" and chip.measured.clock_hz is not None:
+        return chip.measured.clock_hz
+    return rate_clock_hz(chip) or chip.measured.clock_hz
+
+
+def chip_constants(chip: Chip, basis: Basis = "calibrated", load: Load = "alone") -> Constants:
+    """The constants of a chip: measured ones where there are any and the basis asks for them."""
+    found, design = constants_of(chip.calibration, basis, load), chip.clusters
+    if design is None or basis != "calibrated":
+        return found
+    return replace(found, clock_hz=measured_clock_hz(design.accelerator, load))

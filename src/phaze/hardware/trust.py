@@ -1,0 +1,22 @@
+"""What the times of a chip rest on, and by how much they may be off: chips of cores and of clusters alike.
+
+A chip of clusters is ``calibrated`` where arrays (a clock or rate), memory and start-up were measured, ``fitted`` where
+only one of them was, and else ``held``: at the clock that its power limit allows.
+"""
+
+from phaze.hardware.calibration import BANDS, Basis, Trust, Trusted, trust_of
+from phaze.hardware.chip import Chip
+
+
+def chip_trust(chip: Chip, basis: Basis = "calibrated") -> Trust:
+    """The trust in a chip's times on a basis."""
+    design = chip.clusters
+    if design is None or basis == "ideal":
+        return trust_of(chip.calibration, basis)
+    said = design.accelerator.measured
+    arrays = said.rate_flops is not None or said.clock_hz is not None
+    if basis == "datasheet" or (chip.calibration is None and not arrays):
+        return Trust("held", BANDS["held"])
+    rest = (said.hbm_share, said.vector_hbm_share, said.start_up_s)
+    found: Trusted = "calibrated" if arrays and all(value is not None for value in rest) else "fitted"
+    return Trust(found, BANDS[found])
