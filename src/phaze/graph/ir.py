@@ -54,7 +54,8 @@ class Operator:
     """One kernel. ``kind`` is a row of :mod:`phaze.graph.opset`; ``sizes`` are named, in the order of that row:
 
     product: batch, m, n, k · attention: batch, queries, keys, width, value_width · vector kinds: elements,
-    and rows where rows are reduced or normalised · collectives: bytes (of the whole tensor), group.
+    and rows where rows are reduced or normalised · collectives: bytes (of the whole tensor), group · exchanges:
+    bytes (of this rank's part), group, stride (between its ranks), copies (ranks that get the same row).
     ``parts`` are the members of a fused operator, in order; ``module`` is the path within the layer.
     """
 
@@ -97,7 +98,8 @@ class OperatorGraph:
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """A weight of a layer on one rank; ``name`` is its path within the layer. ``split`` marks a shard of a larger
-    weight, so that the others are what every rank of a tensor-parallel group holds alike."""
+    weight, so that the others are what every rank of a tensor-parallel group holds alike. ``experts``: how many of a
+    mixture's experts it holds, 0 for all other weights."""
 
     name: str
     tensor: int
@@ -105,6 +107,7 @@ class Parameter:
     element_bytes: int
     trained: bool
     split: bool
+    experts: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ not there yet needs a row in ``KINDS``. The rule says which sizes the operator g
     reduce        elements (read), rows (results): ``operations`` for each element
     normalize     elements, rows: ``operations`` for each element, in several passes over a row
     move          elements (written): bytes through memory, no arithmetic
-    collective    bytes (of the whole tensor), group: over the network
+    collective    bytes (of the whole tensor), group: over the network, among neighbours
+    exchange      bytes (of the rank's part), group, stride, copies: over the network, among every ``stride``-th rank
     free          nothing runs: allocation, metadata
 """
 
@@ -21,7 +22,9 @@ from typing import Literal
 
 from phaze.graph.ir import Core, Operator
 
-Rule = Literal["product", "convolution", "attention", "map", "reduce", "normalize", "move", "collective", "free"]
+Rule = Literal[
+    "product", "convolution", "attention", "map", "reduce", "normalize", "move", "collective", "exchange", "free"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,7 @@ class Kind:
 _PRODUCT = Kind("tensor", "product")
 _MOVE = Kind("vector", "move")
 _NETWORK = Kind("network", "collective")
+_EXCHANGE = Kind("network", "exchange")
 
 KINDS: Mapping[str, Kind] = MappingProxyType(
     {
@@ -86,6 +90,10 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "all_reduce": _NETWORK,
         "all_gather": _NETWORK,
         "reduce_scatter": _NETWORK,
+        "all_to_all": _EXCHANGE,
+        "ring": _EXCHANGE,
+        "context_gather": _EXCHANGE,
+        "context_scatter": _EXCHANGE,
         "free": Kind("none", "free"),
     }
 )
@@ -183,6 +191,7 @@ NAMES: Mapping[str, str] = MappingProxyType(
             *_rows("all_reduce", "phaze.all_reduce phaze.all_reduce_max"),
             *_rows("all_gather", "phaze.all_gather"),
             *_rows("reduce_scatter", "phaze.reduce_scatter"),
+            *_rows("all_to_all", "phaze.dispatch phaze.combine"),
             *_rows("copy", "phaze.shard"),
             *_rows("free", "empty empty_like empty_strided new_empty new_empty_strided lift_fresh_copy resize_"),
             *_rows("free", "_local_scalar_dense lift_fresh"),

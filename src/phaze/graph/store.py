@@ -4,7 +4,8 @@
                 layers, calls: [[layer, module]], edges: [[source, target, bytes, gradient_bytes]],
                 ties: [[name, calls, elements, element_bytes]], approximations}
     layer    = {name, tensors: [[id, elements, element_bytes, role]], forward, backward,
-                parameters: [[name, tensor, elements, element_bytes, trained, split]], none, selective, full,
+                parameters: [[name, tensor, elements, element_bytes, trained, split, experts if any]],
+                none, selective, full,
                 shared_bytes, input_bytes, output_bytes, sharded}
     graph    = {operators, outputs}
     operator = [id, kind, core, sizes, reads: [[tensor, bytes]], writes: [[tensor, bytes]], module, parts]
@@ -90,6 +91,11 @@ def _recompute_out(value: Recompute, layer: Layer, tensors: Mapping[int, Tensor]
     return {"saved": list(value.saved), "saved_bytes": value.saved_bytes, "rerun": rerun}
 
 
+def _parameter_out(p: Parameter) -> list[Any]:
+    row = [p.name, p.tensor, p.elements, p.element_bytes, p.trained, p.split]
+    return [*row, p.experts] if p.experts else row
+
+
 def _layer_out(layer: Layer) -> dict[str, Any]:
     tensors = _tensors(layer)
     return {
@@ -97,7 +103,7 @@ def _layer_out(layer: Layer) -> dict[str, Any]:
         "tensors": [[t.id, t.elements, t.element_bytes, t.role] for _, t in sorted(tensors.items())],
         "forward": _graph_out(layer.forward, tensors),
         "backward": _graph_out(layer.backward, tensors),
-        "parameters": [[p.name, p.tensor, p.elements, p.element_bytes, p.trained, p.split] for p in layer.parameters],
+        "parameters": [_parameter_out(p) for p in layer.parameters],
         "none": _recompute_out(layer.none, layer, tensors),
         "selective": _recompute_out(layer.selective, layer, tensors),
         "full": _recompute_out(layer.full, layer, tensors),

@@ -26,7 +26,11 @@ Part = Annotated[
 ]
 OperatorRow = Annotated[tuple[Whole, Name, Core, dict[Name, Whole], Operands, Operands, Name, list[Part]], Fixed]
 TensorRow = Annotated[tuple[Whole, Whole, Whole, Role], Fixed]
-ParameterRow = Annotated[tuple[Name, Annotated[int, Field(ge=-1, le=2**62)], Whole, Whole, bool, bool], Fixed]
+_Owner = Annotated[int, Field(ge=-1, le=2**62)]
+ParameterRow = (
+    Annotated[tuple[Name, _Owner, Whole, Whole, bool, bool], Fixed]
+    | Annotated[tuple[Name, _Owner, Whole, Whole, bool, bool, Whole], Fixed]
+)
 CallRow = Annotated[tuple[Whole, Name], Fixed]
 EdgeRow = Annotated[tuple[Whole, Whole, Whole, Whole], Fixed]
 TieRow = Annotated[tuple[Name, list[Whole], Whole, Whole], Fixed]

@@ -26,6 +26,7 @@ SIZES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "normalize": ("elements", "rows"),
         "move": ("elements",),
         "collective": ("bytes", "group"),
+        "exchange": ("bytes", "group", "stride", "copies"),
         "free": (),
     }
 )

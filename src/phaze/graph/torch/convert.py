@@ -98,6 +98,14 @@ def _collective_sizes(step: Step) -> Sizes:
     return ("bytes", math.prod(whole.shape) * whole.element_bytes), ("group", group)
 
 
+def _exchange_sizes(step: Step) -> Sizes:
+    """Bytes of the rank's own part; the ranks of a trace are neighbours."""
+    group, copies = [value for value in step.settings[0] if isinstance(value, int)][-2:]
+    own = step.writes[0]
+    size = math.prod(own.shape) * own.element_bytes
+    return ("bytes", size), ("group", group), ("stride", 1), ("copies", copies)
+
+
 RULES: Mapping[str, Callable[[Step], Sizes]] = MappingProxyType(
     {
         "product": _matrix_sizes,
@@ -107,6 +115,7 @@ RULES: Mapping[str, Callable[[Step], Sizes]] = MappingProxyType(
         "normalize": _normalize_sizes,
         "move": _move_sizes,
         "collective": _collective_sizes,
+        "exchange": _exchange_sizes,
     }
 )
 

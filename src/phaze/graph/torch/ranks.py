@@ -35,7 +35,7 @@ class Exchange(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self, board: Board, rank: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.board, self.rank = board, rank
-        self.counts = {"all_gather": 0, "sum": 0, "max": 0}
+        self.counts = {"all_gather": 0, "sum": 0, "max": 0, "exchange": 0}
 
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -46,6 +46,8 @@ class Exchange(TorchDispatchMode):  # type: ignore[no-untyped-call]
         kind = name.split(".")[1]
         if kind == "shard":
             return args[0].chunk(self.board.width, args[1])[self.rank].clone()
+        if kind in ("dispatch", "combine"):
+            return self._exchange(kind, args[0], args[1])
         sent = self._swap(args[0])
         group = kind if kind == "all_gather" else "max" if kind == "all_reduce_max" else "sum"
         if (group, self.counts[group]) == self.board.lost:
@@ -62,7 +64,26 @@ class Exchange(TorchDispatchMode):  # type: ignore[no-untyped-call]
         total = torch.stack(sent).sum(0)
         return total if kind == "all_reduce" else total.chunk(self.board.width, args[1])[self.rank].clone()
 
-    def _swap(self, x: Tensor) -> list[Tensor]:
+    def _exchange(self, kind: str, rows: Tensor, counts: Tensor) -> Tensor:
+        """Rows to the ranks of their experts, or back; a lost exchange brings nothing."""
+        sent: list[tuple[Tensor, list[int]]] = self._swap((rows, [int(n) for n in counts]))
+        width, number = self.board.width, self.counts["exchange"]
+        owned = len(sent[0][1]) // width
+        self.counts["exchange"] += 1
+        if kind == "dispatch":
+            whole = [list(torch.split(given, sizes)) for given, sizes in sent]
+            mine = range(self.rank * owned, (self.rank + 1) * owned)
+            found = torch.cat([pieces[expert] for expert in mine for pieces in whole])
+        else:
+            parts = []
+            for owner, (given, _) in enumerate(sent):
+                mine = range(owner * owned, (owner + 1) * owned)
+                pieces = iter(torch.split(given, [sizes[expert] for expert in mine for _, sizes in sent]))
+                parts += [[next(pieces) for _ in sent][self.rank] for _ in mine]
+            found = torch.cat(parts)
+        return torch.zeros_like(found) if ("exchange", number) == self.board.lost else found
+
+    def _swap(self, x: Any) -> list[Any]:
         self.board.slots[self.rank] = x
         self.board.barrier.wait()
         sent = list(self.board.slots)

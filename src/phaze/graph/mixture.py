@@ -1,0 +1,93 @@
+"""The mixture of experts of a layer, as its trace shows it.
+
+Experts are *grouped products*: one product for all of them, with an offset into its rows for each. The *experts' part*
+of a pass are the grouped products, what reads experts' weights or makes their gradients, what lies between these, and
+what reads two of its tensors. A router, the sorting of rows and their weighted sum are no part of it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from phaze.errors import InputError
+from phaze.graph.ir import Layer, Operator, OperatorGraph, Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """What the graph of a layer says of its experts: how many, rows of all of them, the tensors of their weights, and
+    the operators of the experts' part in any of its graphs."""
+
+    experts: int
+    rows: int
+    weights: frozenset[int]
+    inside: frozenset[int]
+
+
+def is_grouped(operator: Operator, elements: Mapping[int, int]) -> bool:
+    """Whether a product is one of many experts: it has an offset for each."""
+    if operator.kind != "product" or operator.size("batch") < 2 or len(operator.reads) < 3:
+        return False
+    return any(elements[access.tensor] == operator.size("batch") for access in operator.reads)
+
+
+def all_tensors(layer: Layer) -> dict[int, Tensor]:
+    """Every tensor of a layer by number."""
+    graphs = (layer.forward, layer.backward, layer.none.rerun, layer.selective.rerun, layer.full.rerun)
+    return {tensor.id: tensor for graph in graphs for tensor in graph.tensors}
+
+
+def _between(graph: OperatorGraph, seeds: set[int]) -> set[int]:
+    """The seeds, and every operator that follows from one and leads to one."""
+    after, before = set(seeds), set(seeds)
+    edges = list(graph.edges())
+    for tail, head in edges:
+        if tail in after:
+            after.add(head)
+    for tail, head in reversed(edges):
+        if head in before:
+            before.add(tail)
+    return after & before
+
+
+def _part(graph: OperatorGraph, seeds: set[int]) -> set[int]:
+    """The experts' part of a pass."""
+    found = _between(graph, seeds)
+    made = {access.tensor for op in graph.operators if op.id in found for access in op.writes}
+    for op in graph.operators:
+        if op.id not in found and len(made & {access.tensor for access in op.reads}) > 1:
+            found.add(op.id)
+            made.update(access.tensor for access in op.writes)
+    return found
+
+
+def mixture_of(layer: Layer) -> Mixture | None:
+    """The mixture of experts of a layer; None where it has none."""
+    tensors = all_tensors(layer)
+    elements = {number: tensor.elements for number, tensor in tensors.items()}
+    grouped = [op for graph in (layer.forward, layer.backward) for op in graph.operators if is_grouped(op, elements)]
+    owned = {p.tensor: p for p in layer.parameters if p.tensor >= 0}
+    forward = [op for op in grouped if any(access.tensor in owned for access in op.reads)]
+    if not forward:
+        return None
+    counts = {op.size("batch") for op in forward}
+    if len(counts) > 1:
+        raise InputError(layer.name, f"its grouped products have {sorted(counts)} experts", "use expert 1")
+    experts, rows = counts.pop(), max(op.size("batch") * op.size("m") for op in forward)
+    paths = {op.module for op in forward}
+    weights = {
+        number for number, p in owned.items() if p.elements % experts == 0 and p.name.rpartition(".")[0] in paths
+    } | {access.tensor for op in forward for access in op.reads if access.tensor in owned}
+    sizes = {elements[number] for number in weights}
+    others = {p.elements for number, p in owned.items() if number not in weights}
+    inside: set[int] = set()
+    for graph in (layer.forward, layer.backward):
+        gradients = {t for t in graph.outputs if elements[t] in sizes - others} if graph is layer.backward else set()
+        seeds = {
+            op.id
+            for op in graph.operators
+            if op in grouped
+            or weights & {access.tensor for access in op.reads}
+            or gradients & {access.tensor for access in op.writes}
+        }
+        inside |= _part(graph, seeds)
+    return Mixture(experts, rows, frozenset(weights), frozenset(inside))
