@@ -61,6 +61,7 @@ RUN = Base(
         ("plan.recompute", "full"),
         ("plan.sequence_parallel", True),
         ("plan.zero", 1),
+        ("plan.blocks", [1, 3]),
         ("precision", "fp32"),
         ("optimizer", "sgd"),
         ("attention", "fused"),

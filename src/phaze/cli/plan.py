@@ -23,6 +23,14 @@ if TYPE_CHECKING:
 Fixed = Annotated[
     str | None, typer.Option("--fixed", help="A run (phaze.run/1) whose plan is priced; - for standard input.")
 ]
+Against = Annotated[
+    str | None,
+    typer.Option(
+        "--against",
+        help="Your plan, to stand beside the best: a run (phaze.run/1), a shell file with Megatron-LM's flags, or a "
+        "torchtitan job (TOML).",
+    ),
+]
 ModelName = Annotated[str | None, typer.Option("--model", help=SOURCES)]
 Gpt = Annotated[str | None, typer.Option(help="A gpt by sizes: hidden=4096,layers=36,heads=32,vocabulary=51200,...")]
 Llama = Annotated[str | None, typer.Option(help="A llama by sizes: hidden=4096,layers=32,heads=32,mlp=11008,...")]
@@ -99,6 +107,7 @@ def plan(
     datasheet: Datasheet = False,
     fresh: Fresh = False,
     fixed: Fixed = None,
+    against: Against = None,
     html: Html = None,
     perfetto: Perfetto = None,
     tp_plan: TpPlan = None,
@@ -108,20 +117,33 @@ def plan(
     """Split a training job over devices: stages, replicas, tensor width, microbatch, recompute. Will it fit?
 
     Examples: phaze plan --model llama2-7b --chip a100-80gb --devices 64 --batch 4M-tokens --tokens 2T ·
-    phaze plan --model my_model.py:build --chip h100 --devices 64 --batch 512 · phaze plan --fixed run.json
+    phaze plan --model my_model.py:build --chip h100 --devices 64 --batch 512 · phaze plan --fixed run.json ·
+    phaze plan --against launch.sh --model llama3-8b --chip h100 --devices 64
     """
     basis: Basis = "datasheet" if datasheet else "calibrated"
     budget = budget_of(tokens, terms)
     if fixed is not None:
         return _paged(_fixed(fixed, basis, perfetto, budget), html, progress)
-    if chip is None or devices is None or batch is None:
-        raise InputError("plan", "a job needs a chip, devices and a batch", "add --chip, --devices and --batch")
     from phaze.evaluate.headroom import parse_headroom
     from phaze.evaluate.request import Asked
     from phaze.units import parse_batch, parse_length
 
     length = None if sequence is None else told("--sequence", sequence, parse_length)
-    name, sizes = _model(model, gpt, llama, length)
+    launched = None
+    if against is not None:
+        from phaze.cli.against import launched_job
+
+        named = {"model": model} if model is not None else _family(gpt, llama, length)
+        told_batch = None if batch is None else told("--batch", batch, parse_batch)
+        launched = launched_job(against, named, chip, cluster, stack, devices, told_batch, length)
+        chip, cluster, stack = launched.run["chip"], launched.run["cluster"], launched.run.get("stack")
+        devices, batch = launched.run["devices"], str(launched.run["batch"])
+        name, sizes = _named(launched.run)
+        length = launched.run.get("sequence")
+    if chip is None or devices is None or batch is None:
+        raise InputError("plan", "a job needs a chip, devices and a batch", "add --chip, --devices and --batch")
+    if launched is None:
+        name, sizes = _model(model, gpt, llama, length)
     asked = Asked(
         model=with_plan(name, tp_plan),
         sizes=sizes,
@@ -142,7 +164,28 @@ def plan(
         budget=budget,
         fresh=fresh,
     )
-    return _paged(_planned(asked, perfetto, progress), html, progress)
+    answer = _planned(asked, perfetto, progress)
+    if launched is not None:
+        from phaze.cli.against import with_given
+
+        answer = with_given(answer, launched, basis, progress)
+    return _paged(answer, html, progress)
+
+
+def _family(gpt: str | None, llama: str | None, sequence: int | None) -> dict[str, Any]:
+    """A family by its sizes as a run states it; nothing if none was given."""
+    if gpt is None and llama is None:
+        return {}
+    family, sizes = _model(None, gpt, llama, sequence)
+    return {family: sizes}
+
+
+def _named(run: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
+    """The model of a run, and its sizes if it is of a family."""
+    for family in ("gpt", "llama"):
+        if family in run:
+            return family, dict(run[family])
+    return str(run.get("model") or run.get("graph")), None
 
 
 def budget_of(tokens: str | None, terms: str | None) -> "Budget | None":

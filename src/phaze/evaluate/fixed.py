@@ -1,7 +1,8 @@
 """What a given plan takes (``phaze plan --fixed``): its batch time and the memory of every stage, fitting or not.
 
 The blocks of the model are cut evenly over the stages in their order; what lies before them joins the first stage, what
-lies after them the last (:func:`even_cuts`); a stack that balances its stages cuts by time (:func:`balanced_cuts`).
+lies after them the last (:func:`even_cuts`); a stack that balances its stages cuts by time (:func:`balanced_cuts`); a
+plan that states the blocks of its stages is cut so (:func:`stated_cuts`).
 The price is that of 1F1B, interleaved or not, in the better order of stages and replicas.
 """
 
@@ -21,7 +22,7 @@ from phaze.placement.plan import Plan
 from phaze.placement.problem import Problem
 from phaze.placement.rules import ORDERS, Mode, interleaved
 
-__all__ = ["SENT_BYTES", "balanced_cuts", "block_calls", "even_cuts", "fixed_plan", "placed_layers"]
+__all__ = ["SENT_BYTES", "balanced_cuts", "block_calls", "even_cuts", "fixed_plan", "placed_layers", "stated_cuts"]
 
 
 def even_cuts(model: Model, stages: int, mode: Mode) -> tuple[Cut, ...]:
@@ -30,10 +31,31 @@ def even_cuts(model: Model, stages: int, mode: Mode) -> tuple[Cut, ...]:
     if stages > len(blocks):
         raise InputError("plan.pipeline", f"{stages} stages and {len(blocks)} blocks", "use at most as many stages")
     share, more = divmod(len(blocks), stages)
-    ends = [(i + 1) * share + min(i + 1, more) for i in range(stages)]
-    last = [*(blocks[end] - 1 for end in ends[:-1]), len(model.calls) - 1]
-    first = [0, *(end + 1 for end in last[:-1])]
-    return tuple(Cut(tuple(range(a, b + 1)), mode) for a, b in zip(first, last, strict=True))
+    return _cut_after(model, [share + (i < more) for i in range(stages)], mode)
+
+
+def stated_cuts(model: Model, counts: Sequence[int], mode: Mode) -> tuple[Cut, ...]:
+    """Stages of so many blocks, first to last; what lies before the blocks in the first stage, after them in the last.
+
+    A first or last stage may have none if something lies before or after the blocks.
+    """
+    blocks = len(block_calls(model))
+    if sum(counts) != blocks:
+        raise InputError("plan.blocks", f"{sum(counts)} blocks in all and the model has {blocks}", f"give {blocks}")
+    cuts = _cut_after(model, counts, mode)
+    for number, cut in enumerate(cuts):
+        if not cut.layers:
+            raise InputError("plan.blocks", f"stage {number} is empty", "give every stage a block")
+    return cuts
+
+
+def _cut_after(model: Model, counts: Sequence[int], mode: Mode) -> tuple[Cut, ...]:
+    """Stages of ``counts`` blocks each; a stage ends before the first block of the next one that has any."""
+    blocks = block_calls(model)
+    ends = [sum(counts[: number + 1]) for number in range(len(counts))]
+    last = [blocks[end] - 1 if end < len(blocks) else blocks[-1] for end in ends[:-1]]
+    first = [0, *(end + 1 for end in last)]
+    return tuple(Cut(tuple(range(a, b + 1)), mode) for a, b in zip(first, [*last, len(model.calls) - 1], strict=True))
 
 
 def balanced_cuts(model: Model, costs: Sequence[LayerCost], stages: int, mode: Mode) -> tuple[Cut, ...]:
@@ -73,6 +95,8 @@ def fixed_plan(job: Job, basis: Basis = "calibrated", memo: Memo | None = None) 
     cuts = even_cuts(job.model, plan.pipeline, plan.recompute)
     if job.stack.balances_stages:
         cuts = balanced_cuts(job.model, costs, plan.pipeline, plan.recompute)
+    if plan.blocks is not None:
+        cuts = stated_cuts(job.model, plan.blocks, plan.recompute)
     _require_pieces(job.model, cuts, plan.chunks)
     shapes = [Shape(plan.tensor, plan.pipeline, plan.data, order, plan.chunks) for order in ORDERS]
     prices = LevelPrices(job.cluster, basis)

@@ -62,7 +62,7 @@ class LlamaTable(Document):
 
 
 class PlanTable(Document):
-    """How the job was split."""
+    """How the job was split; ``blocks`` of each stage, first to last, where they are not even."""
 
     tensor: Count
     pipeline: Count
@@ -72,6 +72,13 @@ class PlanTable(Document):
     recompute: RecomputeName = "none"
     sequence_parallel: bool = False
     zero: Annotated[int, Field(ge=0, le=3)] = 0
+    blocks: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] | None = None
+
+    @model_validator(mode="after")
+    def _cut(self) -> "PlanTable":
+        if self.blocks is not None and len(self.blocks) != self.pipeline:
+            raise ValueError(f"give blocks for each of the {self.pipeline} stages, not for {len(self.blocks)}")
+        return self
 
 
 class RunFile(Document):

@@ -1,0 +1,60 @@
+"""``phaze plan --against``: a plan that runs today beside the best one."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from phaze.cli.answer import Answer
+from phaze.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from phaze.export.launch.read import Launched
+    from phaze.hardware.calibration import Basis
+    from phaze.report.progress import Progress
+
+
+def launched_job(
+    path: str,
+    model: Mapping[str, Any],
+    chip: str | None,
+    cluster: str | None,
+    stack: str | None,
+    devices: int | None,
+    batch: Any,
+    sequence: int | None,
+) -> "Launched":
+    """The run of a launch file with what the command line says beside it; its optimizer and precision are checked."""
+    from phaze.export.launch.read import Told, read_launch
+    from phaze.hardware.library import load_built_stack, load_chip, load_cluster
+
+    usual = None if chip is None else load_chip(chip).cluster
+    launched = read_launch(path, Told(model, chip, cluster, stack, devices, batch, sequence), usual)
+    run = launched.run
+    named = run.get("stack") or load_cluster(str(run["cluster"]), chip=load_chip(str(run["chip"]))).stack
+    software = load_built_stack(str(named))
+    for key in ("precision", "optimizer"):
+        seen, usual_value = run.get(key), getattr(software, key)
+        if seen is not None and seen != usual_value:
+            what = f"{seen} and plans of the stack {software.name} are sought with {usual_value}"
+            raise InputError(f"{launched.where}: {key}", what, "name a stack with it (--stack), or change the file")
+    return launched
+
+
+def with_given(answer: Answer, launched: "Launched", basis: "Basis", progress: "Progress") -> Answer:
+    """The answer with the given plan beside it; where no plan fits there is nothing to compare with."""
+    document = answer.documents[0]
+    if "batch_s" not in document:
+        return answer
+    from phaze.export.against import against_document
+
+    progress.step("pricing your plan and each difference")
+    whole = {**document, "against": against_document(launched, document, basis)}
+
+    def show(console: "Console") -> None:
+        from phaze.report.against_sheet import show_against
+
+        answer.show(console)
+        show_against(console, whole)
+
+    return Answer((whole,), show, answer.exit_code)

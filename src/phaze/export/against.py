@@ -1,0 +1,192 @@
+"""A plan that runs today against the best one: what differs, what each difference is worth, and the flags to change.
+
+Differences are taken one after another, in the order of :data:`PARTS`, from the given plan to the best one; a step that
+cannot stand alone (chunks without a pipeline) is taken together with the next. Step k is worth s(k-1) - s(k), s(k)
+being the batch time with the first k differences in place, so that all of them sum to the whole gain:
+
+    given = s(0),   s(n) = best,   sum over k of (s(k-1) - s(k)) = given - best
+
+``alone_s`` is the batch time of the given plan with that one difference and no other. The last step, *stages*, is
+whatever a run cannot state: cuts, recompute stage by stage, the order of stages and replicas.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from phaze.errors import InputError
+from phaze.evaluate.answer import fixed_document
+from phaze.evaluate.fixed import fixed_plan
+from phaze.evaluate.job_file import reopened, run_job
+from phaze.evaluate.memo import Memo
+from phaze.evaluate.run_file import job_of
+from phaze.export.flags import Choice
+from phaze.export.launch.read import Launched
+from phaze.export.megatron import choices
+from phaze.export.source import Split, planned_split
+from phaze.export.torchtitan import tables
+from phaze.hardware.calibration import Basis
+
+# Parts of a plan in the order in which they are changed, with the keys of a run's plan that belong to each.
+PARTS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("attention", ("attention",)),
+    ("split", ("tensor", "pipeline", "data")),
+    ("sequence parallelism", ("sequence_parallel",)),
+    ("microbatch", ("microbatch",)),
+    ("chunks", ("chunks",)),
+    ("ZeRO stage", ("zero",)),
+    ("recompute", ("recompute",)),
+)
+SHARED = ("tensor", "pipeline", "data", "microbatch", "chunks", "zero", "sequence_parallel")
+
+
+def given_document(launched: Launched, basis: Basis, memo: Memo | None = None) -> dict[str, Any]:
+    """The plan of a launch file, priced (``phaze.plan/1``), fitting or not."""
+    job = job_of(launched.run, launched.where, memo)
+    problem, plan = fixed_plan(job, basis, memo)
+    document = fixed_document(job, problem, plan, basis)
+    return {**document, "job": run_job(launched.run, job, basis)}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One difference: its words on both sides, the batch time with it alone, what it is worth on the way, and whether
+    the plan with it and all before it fits."""
+
+    what: str
+    given: str
+    best: str
+    alone_s: float | None
+    alone_fits: bool | None
+    worth_s: float
+    fits: bool
+
+    def document(self) -> dict[str, Any]:
+        """As plain values."""
+        return {
+            "what": self.what,
+            "given": self.given,
+            "best": self.best,
+            "alone_s": self.alone_s,
+            "alone_fits": self.alone_fits,
+            "worth_s": self.worth_s,
+            "fits": self.fits,
+        }
+
+
+def _values(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts of a plan's document; recompute is that of all its stages, or ``by stage``."""
+    modes = sorted({str(stage["recompute"]) for stage in document["stages"]})
+    recompute = modes[0] if len(modes) == 1 else "by stage"
+    return {key: document[key] for key in SHARED} | {"recompute": recompute, "attention": document["attention"]}
+
+
+def _words(part: str, values: Mapping[str, Any]) -> str:
+    if part == "split":
+        return f"tensor {values['tensor']}, pipeline {values['pipeline']}, data {values['data']}"
+    (key,) = next(keys for name, keys in PARTS if name == part)
+    value = values[key]
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+
+
+def _priced(launched: Launched, changes: Mapping[str, Any], basis: Basis, memo: Memo) -> tuple[float, bool] | None:
+    """Batch time of the given run with some parts changed and whether it fits; None if there is no such run."""
+    plan = {**launched.run["plan"], **{key: value for key, value in changes.items() if key != "attention"}}
+    if changes:
+        plan.pop("blocks", None)
+    if plan["recompute"] == "by stage":
+        return None
+    run = {**launched.run, "plan": plan} | {key: value for key, value in changes.items() if key == "attention"}
+    try:
+        document = given_document(Launched(run, launched.framework, launched.where), basis, memo)
+    except InputError:
+        return None
+    return float(document["batch_s"]), bool(document["feasible"])
+
+
+def steps_between(launched: Launched, given: Mapping[str, Any], best: Mapping[str, Any], basis: Basis) -> list[Step]:
+    """The differences in order, with what each is worth."""
+    memo, mine, theirs = Memo(), _values(given), _values(best)
+    steps, now_s, waiting = [], float(given["batch_s"]), list[str]()
+    changes: dict[str, Any] = {}
+    for part, keys in PARTS:
+        if all(mine[key] == theirs[key] for key in keys):
+            continue
+        own = {key: theirs[key] for key in keys}
+        changes |= own
+        waiting.append(part)
+        priced = _priced(launched, changes, basis, memo)
+        if priced is None:
+            continue
+        alone = _priced(launched, own, basis, memo)
+        steps.append(_step(waiting, mine, theirs, alone, (now_s - priced[0], priced[1])))
+        now_s, waiting = priced[0], []
+    left_s = now_s - float(best["batch_s"])
+    if waiting or abs(left_s) > 1e-12 * now_s:
+        steps.append(_step([*waiting, "stages"], mine, theirs, None, (left_s, True)))
+    return steps
+
+
+def _step(
+    parts: list[str],
+    mine: Mapping[str, Any],
+    theirs: Mapping[str, Any],
+    alone: tuple[float, bool] | None,
+    worth: tuple[float, bool],
+) -> Step:
+    def words(values: Mapping[str, Any], stages: str) -> str:
+        return ", ".join(stages if part == "stages" else _words(part, values) for part in parts)
+
+    fits = None if alone is None else alone[1]
+    sides = words(mine, "as given"), words(theirs, "cuts and recompute of each stage, order")
+    return Step(", ".join(parts), *sides, None if alone is None else alone[0], fits, *worth)
+
+
+def _lines(split: Split, framework: str) -> list[Choice]:
+    if framework == "torchtitan":
+        return [
+            Choice(f"{name}.{row.name}", row.value, row.why) for name, rows in tables(split).items() for row in rows
+        ]
+    return choices(split)
+
+
+def _flags(document: Mapping[str, Any], framework: str, where: str) -> dict[str, Choice]:
+    split = planned_split(document, reopened(document, where))
+    return {row.name: row for row in _lines(split, framework)}
+
+
+def flag_changes(given: Mapping[str, Any], best: Mapping[str, Any], framework: str) -> dict[str, Any]:
+    """Flags that the best plan has otherwise, by name; or why the framework cannot launch one of them.
+
+    ``given`` or ``best`` is None where that side has no such flag, an empty text where it is a switch.
+    """
+    asked = "megatron" if framework == "run" else framework
+    sides = []
+    for name, document in (("given", given), ("best", best)):
+        try:
+            sides.append(_flags(document, asked, "plan"))
+        except InputError as fault:
+            return {"framework": asked, "refused": name, "reason": str(fault), "changes": []}
+    mine, theirs = sides
+    rows = []
+    for name in [*mine, *(name for name in theirs if name not in mine)]:
+        before, after = (None if name not in side else side[name].value or "" for side in (mine, theirs))
+        if before != after:
+            why = (theirs.get(name) or mine[name]).why
+            rows.append({"name": name, "given": before, "best": after, "why": why})
+    return {"framework": asked, "refused": None, "reason": None, "changes": rows}
+
+
+def against_document(launched: Launched, best: Mapping[str, Any], basis: Basis) -> dict[str, Any]:
+    """The key ``against`` of a plan's document: the given plan beside the best one."""
+    given = given_document(launched, basis)
+    return {
+        "source": launched.where,
+        "framework": launched.framework,
+        "plan": given,
+        "gain": float(given["batch_s"]) / float(best["batch_s"]) - 1,
+        "differences": [step.document() for step in steps_between(launched, given, best, basis)],
+        "flags": flag_changes(given, best, launched.framework),
+        "not_read": list(launched.not_read),
+        "assumed": list(launched.assumed),
+    }

@@ -1,0 +1,124 @@
+"""Any launch file as the run that it starts (``phaze.run/1``): a run itself, Megatron-LM's flags, a torchtitan job.
+
+What the file does not say comes from the command line; what both say must agree.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from phaze.documents import notation_of, parse
+from phaze.errors import InputError
+from phaze.evaluate.run_file import read_run
+from phaze.export.launch.megatron import megatron_launch
+from phaze.export.launch.torchtitan import torchtitan_launch
+from phaze.export.launch.values import Launch
+from phaze.files import read_text
+from phaze.graph.zoo import ZOO
+
+MODELS = ("model", "gpt", "llama", "graph")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the command line says of the job; None or empty where it says nothing. ``model`` as in ``phaze.run/1``."""
+
+    model: Mapping[str, Any]
+    chip: str | None = None
+    cluster: str | None = None
+    stack: str | None = None
+    devices: int | None = None
+    batch: Any = None
+    sequence: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """The run of a launch file, and what reading it left out or took for granted."""
+
+    run: dict[str, Any]
+    framework: str
+    where: str
+    not_read: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+
+
+def read_launch(path: str, told: Told, usual_cluster: str | None) -> Launched:
+    """The run that a launch file starts; ``usual_cluster`` is the chip's, where neither says one."""
+    text, where = read_text(path)
+    head = text.lstrip()
+    if head.startswith("{") or (notation_of(path, text) == "toml" and "phaze.run/1" in text):
+        run, where = read_run(path)
+        return Launched(_agreed(run, told, where), "run", where)
+    if path.endswith(".toml"):
+        launch = torchtitan_launch(parse(text, "toml", where), where, told.devices)
+    else:
+        launch = megatron_launch(text, where)
+    return _launched(launch, told, usual_cluster, where)
+
+
+def _agreed(run: dict[str, Any], told: Told, where: str) -> dict[str, Any]:
+    """A run, with nothing on the command line that contradicts it."""
+    for key in ("chip", "cluster", "stack", "devices", "batch", "sequence"):
+        value = getattr(told, key)
+        if value is not None and key in run and run[key] != value:
+            raise InputError(f"--{key}", f"{value} and the run says {run[key]}", "leave the option out")
+    if told.model and any(key in run and run[key] != told.model.get(key) for key in MODELS):
+        raise InputError("--model", f"{where} names its own model", "leave the option out")
+    more = {key: value for key in ("stack", "sequence") if (value := getattr(told, key)) is not None}
+    return {**run, **more}
+
+
+def _one(name: str, told: Any, stated: Any, where: str) -> Any:
+    """What both or either of the command line and the file say."""
+    if told is not None and stated is not None and told != stated:
+        raise InputError(f"--{name}", f"{told} and {where} says {stated}", "leave the option out, or give that")
+    value = stated if told is None else told
+    if value is None:
+        raise InputError(f"--{name}", f"{where} does not say it", f"add --{name}")
+    return value
+
+
+def _launched(launch: Launch, told: Told, usual_cluster: str | None, where: str) -> Launched:
+    if told.chip is None:
+        raise InputError("--chip", f"{where} does not say it", "add --chip, such as --chip h100")
+    model = dict(told.model) or dict(launch.model)
+    if not model:
+        seen = f"{where} does not say all sizes of its model"
+        raise InputError("--model", seen, "add --model llama3-8b, or --vocab-size and the sizes to the file")
+    _require_sizes(str(model.get("model", "")), launch.sizes, where)
+    devices = int(_one("devices", told.devices, launch.devices, where))
+    if devices < launch.group or devices % launch.group:
+        tensor, stages = launch.plan["tensor"], launch.plan["pipeline"]
+        seen = f"{devices} are no multiple of {tensor} x {stages}, a replica of {where}"
+        raise InputError("--devices", seen, f"give a multiple of {launch.group}")
+    run: dict[str, Any] = {
+        "schema": "phaze.run/1",
+        **model,
+        "chip": told.chip,
+        "cluster": told.cluster or usual_cluster,
+        "stack": told.stack or launch.stack,
+        "devices": devices,
+        "batch": _one("batch", told.batch, launch.batch, where),
+        "plan": {**launch.plan, "data": devices // launch.group},
+    }
+    length = told.sequence if launch.sequence is None else _one("sequence", told.sequence, launch.sequence, where)
+    if length is not None and "model" in model:
+        run["sequence"] = length
+    for key in ("precision", "optimizer", "attention"):
+        if (value := getattr(launch, key)) is not None:
+            run[key] = value
+    if run["cluster"] is None:
+        raise InputError("--cluster", f"the chip '{told.chip}' names no usual cluster", "name one: phaze clusters")
+    return Launched(run, launch.framework, where, launch.not_read, launch.assumed)
+
+
+def _require_sizes(name: str, sizes: Mapping[str, int], where: str) -> None:
+    """Refuse a named model whose sizes are not those that a file states."""
+    if name not in ZOO:
+        return
+    entry = ZOO[name]
+    for key, known in (("layers", entry.layers), ("hidden", entry.hidden), ("heads", entry.heads)):
+        if sizes.get(key, known) != known:
+            seen = f"{name} has {known} {key} and {where} says {sizes[key]}"
+            raise InputError("--model", seen, "name the model that the file trains")

@@ -1,0 +1,162 @@
+"""A job file of torchtitan (0.2.2, TOML) as a launch: the inverse of :mod:`phaze.export.torchtitan`.
+
+FSDP that keeps weights gathered through the step (``fsdp_reshard_after_forward = "never"``) shares state and gradients,
+ZeRO 2; one that gathers them again, ZeRO 3. ``default`` gathers again unless there is a pipeline.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from phaze.errors import InputError, unknown_name
+from phaze.export.launch.values import Launch, stages_of
+from phaze.export.torchtitan import FLAVOURS
+
+# What a file without a key means, by the release's own defaults.
+DEFAULTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "training": {"local_batch_size": 8, "global_batch_size": -1, "seq_len": 2048},
+        "parallelism": {
+            "tensor_parallel_degree": 1,
+            "pipeline_parallel_degree": 1,
+            "data_parallel_replicate_degree": 1,
+            "data_parallel_shard_degree": -1,
+            "context_parallel_degree": 1,
+            "expert_parallel_degree": 1,
+            "expert_tensor_parallel_degree": 1,
+            "fsdp_reshard_after_forward": "default",
+            "pipeline_parallel_schedule": "1F1B",
+            "pipeline_parallel_microbatch_size": 1,
+            "module_fqns_per_model_part": None,
+        },
+        "activation_checkpoint": {"mode": "selective", "selective_ac_option": "2"},
+        "model": {"name": "llama3", "flavor": "debugmodel"},
+        "optimizer": {"name": "AdamW"},
+    }
+)
+NOT_PRICED = ("context_parallel_degree", "expert_parallel_degree", "expert_tensor_parallel_degree")
+SCHEDULES = ("1F1B", "Interleaved1F1B")
+RESHARDS = ("default", "always", "never")
+
+
+class Job:
+    """A job file's values, with the release's defaults for what it does not say."""
+
+    def __init__(self, raw: Mapping[str, Any], where: str) -> None:
+        self.raw, self.where = raw, where
+
+    def value(self, table: str, key: str, kind: type) -> Any:
+        """A value of the kind that it must have."""
+        own = self.raw.get(table, {})
+        if not isinstance(own, Mapping):
+            raise InputError(f"{self.where}: {table}", "it is no table", f"write [{table}]")
+        value = own.get(key, DEFAULTS[table][key])
+        if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+            raise InputError(f"{self.where}: {table}.{key}", f"{value!r} is no {kind.__name__}", "see torchtitan 0.2.2")
+        return value
+
+    def count(self, table: str, key: str) -> int:
+        """A whole number above 0; -1, which leaves it to the framework, is 0."""
+        value = self.value(table, key, int)
+        if value == -1:
+            return 0
+        if not 1 <= value < 2**40:
+            raise InputError(f"{self.where}: {table}.{key}", f"{value} is out of range", "give a number above 0")
+        return int(value)
+
+    def degree(self, key: str) -> int:
+        """A degree of parallelism."""
+        return self.count("parallelism", f"{key}_degree")
+
+    def not_read(self) -> tuple[str, ...]:
+        """Keys of the file that are not read."""
+        return tuple(
+            sorted(
+                f"{table}.{key}"
+                for table, own in self.raw.items()
+                if isinstance(own, Mapping)
+                for key in own
+                if key not in DEFAULTS.get(table, {}) and f"{table}.{key}" != "training.mixed_precision_param"
+            )
+        )
+
+
+def _stages(job: Job, pipeline: int) -> dict[str, Any]:
+    kind = job.value("parallelism", "pipeline_parallel_schedule", str)
+    if pipeline > 1 and kind not in SCHEDULES:
+        raise unknown_name(f"{job.where}: parallelism.pipeline_parallel_schedule", "priced schedule", kind, SCHEDULES)
+    parts = job.value("parallelism", "module_fqns_per_model_part", list)
+    if parts is None or pipeline == 1:
+        chunks = 2 if pipeline > 1 and kind == "Interleaved1F1B" else 1
+        return {"chunks": chunks}
+    where = f"{job.where}: parallelism.module_fqns_per_model_part"
+    if not all(isinstance(part, Sequence) and not isinstance(part, str) for part in parts):
+        raise InputError(where, "a part is no list of modules", 'write [["tok_embeddings", "layers.0"], ...]')
+    counts = [sum(str(name).startswith("layers.") for name in part) for part in parts]
+    blocks, chunks = stages_of(counts, pipeline, where)
+    return {"chunks": chunks, "blocks": blocks}
+
+
+def _recompute(job: Job) -> str:
+    mode = job.value("activation_checkpoint", "mode", str)
+    if mode not in ("none", "selective", "full"):
+        raise unknown_name(f"{job.where}: activation_checkpoint.mode", "mode", mode, ("none", "selective", "full"))
+    if mode == "selective" and job.value("activation_checkpoint", "selective_ac_option", str) != "op":
+        where = f"{job.where}: activation_checkpoint.selective_ac_option"
+        raise InputError(where, "whole blocks in turn are not priced", 'phaze prices "op" as selective recompute')
+    return str(mode)
+
+
+def _zero(job: Job, shard: int, pipeline: int) -> int:
+    kind = job.value("parallelism", "fsdp_reshard_after_forward", str)
+    if kind not in RESHARDS:
+        raise unknown_name(f"{job.where}: parallelism.fsdp_reshard_after_forward", "policy", kind, RESHARDS)
+    if shard == 1:
+        return 0
+    again = kind == "always" or (kind == "default" and pipeline == 1)
+    return 3 if again else 2
+
+
+def torchtitan_launch(raw: Mapping[str, Any], where: str, devices: int | None) -> Launch:
+    """The launch that a job file describes; ``devices`` fill in a sharding degree of -1."""
+    job = Job(raw, where)
+    for key in NOT_PRICED:
+        if job.count("parallelism", key) > 1:
+            raise InputError(f"{where}: parallelism.{key}", "it is not priced by a run", "leave it at 1")
+    tensor, pipeline = job.degree("tensor_parallel"), job.degree("pipeline_parallel")
+    replicate, shard = job.degree("data_parallel_replicate"), job.degree("data_parallel_shard")
+    if shard == 0:
+        if devices is None or devices % (tensor * pipeline * replicate):
+            seen = "the sharding degree is left to the number of processes"
+            raise InputError(f"{where}: parallelism.data_parallel_shard_degree", seen, "add --devices, a multiple")
+        shard = devices // (tensor * pipeline * replicate)
+    if shard > 1 and replicate > 1:
+        seen = f"{replicate} replicas of {shard} shards"
+        raise InputError(f"{where}: parallelism", f"{seen} are not priced by a run", "shard or replicate, not both")
+    data, local = shard * replicate, job.count("training", "local_batch_size")
+    microbatch = job.count("parallelism", "pipeline_parallel_microbatch_size") if pipeline > 1 else local
+    flavour = job.value("model", "flavor", str)
+    names = {value: key for key, value in FLAVOURS.items()} if job.value("model", "name", str) == "llama3" else {}
+    optimizer = job.value("optimizer", "name", str)
+    kind = raw.get("training", {}).get("mixed_precision_param", "bfloat16")
+    return Launch(
+        framework="torchtitan",
+        plan={
+            "tensor": tensor,
+            "pipeline": pipeline,
+            "microbatch": microbatch,
+            "sequence_parallel": tensor > 1,
+            "recompute": _recompute(job),
+            "zero": _zero(job, shard, pipeline),
+            **_stages(job, pipeline),
+        },
+        stack="torchtitan",
+        batch=job.count("training", "global_batch_size") or local * data,
+        sequence=job.count("training", "seq_len"),
+        devices=tensor * pipeline * data,
+        model={"model": names[flavour]} if flavour in names else {},
+        precision="fp32" if kind == "float32" else "bf16",
+        optimizer="adam" if optimizer in ("Adam", "AdamW") else optimizer.lower(),
+        attention="fused",
+        not_read=job.not_read(),
+    )

@@ -1,0 +1,52 @@
+"""What a launch file says of its job, whichever framework it is for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from phaze.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A launch file: ``plan`` as in ``phaze.run/1`` but for ``data``, which follows from the devices.
+
+    ``model`` is one of the keys ``model``, ``gpt``, ``llama`` of a run, or empty if the file does not say; ``sizes``
+    are those that it states, to be held against a model that is named otherwise. ``not_read`` lists flags that price
+    nothing here, ``assumed`` what was taken for granted, in words.
+    """
+
+    framework: str
+    plan: Mapping[str, Any]
+    stack: str
+    batch: int | None = None
+    sequence: int | None = None
+    devices: int | None = None
+    model: Mapping[str, Any] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    precision: str | None = None
+    optimizer: str | None = None
+    attention: str | None = None
+    not_read: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+
+    @property
+    def group(self) -> int:
+        """Devices of one replica."""
+        return int(self.plan["tensor"]) * int(self.plan["pipeline"])
+
+
+def stages_of(parts: list[int], pipeline: int, where: str) -> tuple[list[int], int]:
+    """Blocks of every stage and its chunks, from those of every virtual stage, the first of every rank first.
+
+    Every chunk of a stage must have as many blocks as its others: what phaze prices as interleaving.
+    """
+    if not parts or len(parts) % pipeline:
+        raise InputError(where, f"{len(parts)} parts for a pipeline of {pipeline}", "give each rank as many parts")
+    chunks = len(parts) // pipeline
+    for rank in range(pipeline):
+        own = parts[rank::pipeline]
+        if len(set(own)) > 1:
+            seen = f"the {chunks} chunks of rank {rank} have {', '.join(map(str, own))} blocks"
+            raise InputError(where, seen, "phaze prices chunks of equal size; even them out")
+    return [sum(parts[rank::pipeline]) for rank in range(pipeline)], chunks

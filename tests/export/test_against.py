@@ -1,0 +1,194 @@
+"""Launch files read back, and a given plan beside the best one."""
+
+import contextlib
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from phaze.errors import InputError
+from phaze.export.against import against_document
+from phaze.export.launch.megatron import layout_parts, megatron_launch
+from phaze.export.launch.read import Launched, Told, read_launch
+from phaze.export.launch.shell import flags_of, words_of
+from phaze.export.launch.torchtitan import torchtitan_launch
+from phaze.export.launch.values import Launch
+from phaze.export.megatron import layout, megatron
+from phaze.export.source import Split
+from phaze.export.torchtitan import torchtitan
+from tests.cli.test_commands import Phaze
+from tests.export.splits import MEGATRON, TORCHTITAN, split
+
+GPT = {"hidden": 512, "layers": 8, "heads": 8, "vocabulary": 8192, "sequence": 512}
+
+
+def stages_of(wanted: Split) -> list[int]:
+    return [blocks for blocks, _, _ in wanted.stages]
+
+
+def same(launch: Launch, wanted: Split) -> None:
+    plan = launch.plan
+    for key in ("tensor", "pipeline", "microbatch", "chunks"):
+        assert plan[key] == getattr(wanted, key), key
+    assert plan["recompute"] == wanted.recompute[0]
+    assert plan["sequence_parallel"] == (wanted.sequence_parallel and wanted.tensor > 1)
+    assert plan.get("blocks", stages_of(wanted)) == stages_of(wanted)
+    assert (launch.batch, launch.sequence) == (wanted.batch, wanted.sequence)
+    assert (launch.precision, launch.optimizer) == (wanted.precision, wanted.optimizer)
+
+
+@pytest.mark.parametrize("name", MEGATRON)
+def test_flags_of_megatron_give_the_plan_that_they_came_from(name: str) -> None:
+    wanted = MEGATRON[name]
+    launch = megatron_launch(megatron(wanted), "launch.sh")
+    same(launch, wanted)
+    assert launch.plan["zero"] == wanted.zero
+    assert launch.attention == wanted.attention
+    assert launch.sizes["layers"] == wanted.sizes["layers"]
+
+
+@pytest.mark.parametrize("name", TORCHTITAN)
+def test_a_torchtitan_job_gives_the_plan_that_it_came_from(name: str) -> None:
+    wanted = TORCHTITAN[name]
+    devices = wanted.tensor * wanted.pipeline * wanted.data
+    launch = torchtitan_launch(tomllib.loads(torchtitan(wanted)), "train.toml", None)
+    same(launch, wanted)
+    # FSDP shares gradients with the state: there is no ZeRO 1 in it; one replica shares nothing.
+    assert launch.plan["zero"] == (0 if wanted.data == 1 else 2 if wanted.zero == 1 else wanted.zero)
+    assert launch.devices == devices
+
+
+@given(st.lists(st.integers(1, 9), min_size=2, max_size=6), st.integers(1, 3))
+def test_a_layout_gives_its_stages(blocks: list[int], chunks: int) -> None:
+    stages = tuple((chunks * n, at == 0, at == len(blocks) - 1) for at, n in enumerate(blocks))
+    text = layout(split(pipeline=len(blocks), stages=stages, chunks=chunks))
+    assert layout_parts(text, "layout") == blocks * chunks
+
+
+def test_a_shell_file_is_read_and_never_run(tmp_path: Path) -> None:
+    touched = tmp_path / "touched"
+    text = f"""
+    N=8; TP=4   # a comment with 'a quote
+    ARGS="--micro-batch-size 2 --global-batch-size ${{GBS:-64}}"
+    X=$(touch {touched}) `touch {touched}`
+    torchrun --nproc_per_node $N --nnodes=2 train.py $ARGS --tensor-model-parallel-size ${{TP}} --lr $LR
+    """.replace("; ", "\n")
+    launch = megatron_launch(text.replace("'a quote", "a quote"), "launch.sh")
+    assert not touched.exists()
+    assert (launch.devices, launch.batch) == (16, 64)
+    assert (launch.plan["tensor"], launch.plan["microbatch"]) == (4, 2)
+    assert "--lr" in launch.not_read
+
+
+@pytest.mark.parametrize(
+    ("flags", "seen"),
+    [
+        ("--micro-batch-size $MBS", "set outside this file"),
+        ("--micro-batch-size two", "out of range"),
+        ("--micro-batch-size", "no value"),
+        ("--micro-batch-size 1 --context-parallel-size 2", "not priced"),
+        ("--micro-batch-size 1 --recompute-granularity some", "granularity"),
+        ("--micro-batch-size 1 --recompute-granularity full --recompute-method block", "block"),
+        ("--micro-batch-size 1 --pipeline-model-parallel-size 2 --pipeline-model-parallel-layout 'Et|mL'", "layout"),
+        ("--micro-batch-size 1 --pipeline-model-parallel-size 2 --pipeline-model-parallel-layout 'Et|t|tL'", "parts"),
+        ("--lr 1", "neither"),
+        ("--micro-batch-size '1", "shell file"),
+    ],
+)
+def test_what_cannot_be_read_is_said(flags: str, seen: str) -> None:
+    with pytest.raises(InputError, match=seen):
+        megatron_launch(flags, "launch.sh")
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_flags_or_a_sentence(text: str) -> None:
+    with contextlib.suppress(InputError):
+        dict(flags_of(words_of(text, "launch.sh")))
+        megatron_launch(f"--micro-batch-size 1 {text}", "launch.sh")
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["training", "parallelism", "model", "activation_checkpoint"]),
+        st.dictionaries(
+            st.sampled_from(["seq_len", "tensor_parallel_degree", "mode", "flavor", "pipeline_parallel_degree"]),
+            st.one_of(st.integers(-3, 9), st.text(max_size=4), st.booleans(), st.lists(st.integers(), max_size=2)),
+        )
+        | st.integers(),
+    )
+)
+def test_any_toml_is_a_job_or_a_sentence(raw: Mapping[str, Any]) -> None:
+    with contextlib.suppress(InputError):
+        torchtitan_launch(raw, "train.toml", 8)
+
+
+def run(**plan: Any) -> dict[str, Any]:
+    split = {"tensor": 4, "pipeline": 2, "data": 1, "microbatch": 1, "recompute": "full"}
+    return {
+        "schema": "phaze.run/1", "gpt": GPT, "chip": "a100-80gb", "cluster": "selene", "stack": "megatron-core",
+        "devices": 8, "batch": 64, "plan": {**split, **plan},
+    }  # fmt: skip
+
+
+def answer(phaze: Phaze, *options: Any) -> dict[str, Any]:
+    ran = phaze("plan", *options, "--json")
+    assert ran.code == 0, ran.err
+    found: dict[str, Any] = json.loads(ran.out)
+    return found
+
+
+def test_differences_sum_to_the_gain_and_the_flags_lead_to_the_best(phaze: Phaze, tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(run()))
+    document = answer(phaze, "--against", path)
+    against = document["against"]
+    given_s, best_s = against["plan"]["batch_s"], document["batch_s"]
+    assert given_s > best_s
+    assert sum(step["worth_s"] for step in against["differences"]) == pytest.approx(given_s - best_s, rel=1e-9)
+    assert against["gain"] == pytest.approx(given_s / best_s - 1)
+    fixed = answer(phaze, "--fixed", path)
+    assert fixed["batch_s"] == given_s
+    names = {row["name"] for row in against["flags"]["changes"]}
+    assert "--recompute-granularity" in names
+
+
+def test_the_best_plan_against_itself_differs_in_nothing(phaze: Phaze, tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(run()))
+    best = answer(phaze, "--against", path, "--chunks", "1")
+    keys = ("tensor", "pipeline", "data", "microbatch", "zero", "sequence_parallel", "chunks")
+    own = {key: best[key] for key in keys} | {"recompute": best["stages"][0]["recompute"]}
+    assert {stage["recompute"] for stage in best["stages"]} == {own["recompute"]}
+    again = against_document(Launched(run() | {"plan": own}, "run", "mine"), best, "calibrated")
+    assert again["differences"] == []
+    assert again["flags"]["changes"] == []
+
+
+def test_a_file_and_the_command_line_must_agree(tmp_path: Path) -> None:
+    path = tmp_path / "launch.sh"
+    path.write_text("--micro-batch-size 1 --global-batch-size 64 --num-layers 12")
+    told: dict[str, Any] = {"model": {"model": "llama3-8b"}, "chip": "h100", "devices": 8}
+    with pytest.raises(InputError, match="32 layers"):
+        read_launch(str(path), Told(**told), "dgx-h100")
+    path.write_text("--micro-batch-size 1 --global-batch-size 64 --tensor-model-parallel-size 3")
+    with pytest.raises(InputError, match="multiple"):
+        read_launch(str(path), Told(**told), "dgx-h100")
+    path.write_text("--micro-batch-size 1 --global-batch-size 64")
+    with pytest.raises(InputError, match="64"):
+        read_launch(str(path), Told(**told, batch=32), "dgx-h100")
+    launched = read_launch(str(path), Told(**told), "dgx-h100")
+    assert launched.run["plan"]["data"] == 8
+
+
+def test_a_contradicted_run_is_refused(phaze: Phaze, tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(run()))
+    assert phaze("plan", "--against", str(path), "--devices", "16").code == 2
+    assert phaze("plan", "--against", str(path), "--model", "llama3-8b").code == 2
+    path.write_text(json.dumps(run() | {"optimizer": "sgd"}))
+    assert phaze("plan", "--against", str(path)).code == 2
