@@ -1,12 +1,34 @@
 """``phaze plan``: how to split a training job over devices, or what a given split takes."""
 
-from typing import TYPE_CHECKING, Annotated, Any, cast
-
-import typer
+from typing import TYPE_CHECKING, Any, cast
 
 from phaze.cli.answer import Answer, answering, told
-from phaze.cli.graph import SOURCES
 from phaze.cli.place import Perfetto, write_trace
+from phaze.cli.plan_options import (
+    Against,
+    Attention,
+    Batch,
+    ChipName,
+    Chunks,
+    ClusterName,
+    Datasheet,
+    Devices,
+    Fixed,
+    Fresh,
+    Gpt,
+    Headroom,
+    Html,
+    Llama,
+    Microbatch,
+    ModelName,
+    Recompute,
+    Sequence,
+    StackName,
+    Tensor,
+    Terms,
+    Tokens,
+    Zero,
+)
 from phaze.cli.tensor_plan import TpPlan, announce, with_plan
 from phaze.errors import InputError
 
@@ -19,69 +41,6 @@ if TYPE_CHECKING:
     from phaze.hardware.calibration import Basis
     from phaze.placement.problem import Choice
     from phaze.report.progress import Progress
-
-Fixed = Annotated[
-    str | None, typer.Option("--fixed", help="A run (phaze.run/1) whose plan is priced; - for standard input.")
-]
-Against = Annotated[
-    str | None,
-    typer.Option(
-        "--against",
-        help="Your plan, to stand beside the best: a run (phaze.run/1), a shell file with Megatron-LM's flags, or a "
-        "torchtitan job (TOML).",
-    ),
-]
-ModelName = Annotated[str | None, typer.Option("--model", help=SOURCES)]
-Gpt = Annotated[str | None, typer.Option(help="A gpt by sizes: hidden=4096,layers=36,heads=32,vocabulary=51200,...")]
-Llama = Annotated[str | None, typer.Option(help="A llama by sizes: hidden=4096,layers=32,heads=32,mlp=11008,...")]
-ChipName = Annotated[str | None, typer.Option("--chip", help="A chip: a preset or a file.")]
-ClusterName = Annotated[str | None, typer.Option("--cluster", help="A cluster; without it the chip's usual one.")]
-StackName = Annotated[str | None, typer.Option("--stack", help="A software stack; without it the cluster's usual one.")]
-Devices = Annotated[int | None, typer.Option(help="How many devices there are.")]
-Batch = Annotated[
-    str | None,
-    typer.Option(
-        help="Sequences in a batch, 1024, or tokens, 4M-tokens (M = 10^6; 4Mi-tokens: 2^20), within 5 % of it as a "
-        "round number of sequences."
-    ),
-]
-Sequence = Annotated[
-    str | None,
-    typer.Option(help="Positions of a sequence, such as 4096 or 32k (k = 1024); without it the model's own."),
-]
-Tokens = Annotated[
-    str | None,
-    typer.Option(help="Tokens to train on, 15T (T = 10^12): days, device hours, USD, kWh and kg CO2e of the run."),
-]
-Terms = Annotated[
-    str | None, typer.Option(help="With --tokens: prices, PUE and carbon (phaze.ownership/1); without it bundled ones.")
-]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Trace the model again, whatever the cache holds.")]
-Microbatch = Annotated[str | None, typer.Option(help="Microbatches to try, such as 1,2,4; without it 1,2,4,8,16.")]
-Tensor = Annotated[str | None, typer.Option(help="Tensor widths to try, such as 1,8; without it those that divide.")]
-Zero = Annotated[
-    int | None,
-    typer.Option(
-        help="ZeRO stage: 1 shares the optimizer state over the replicas, 2 also gradients, 3 also weights; without "
-        "it the fastest."
-    ),
-]
-Chunks = Annotated[
-    str | None,
-    typer.Option(help="Chunks a stage to try beside 1, such as 2,4; without it all that divide the blocks; 1: none."),
-]
-Recompute = Annotated[
-    str, typer.Option(help="none, selective or full on every stage; best chooses stage by stage.", show_default=True)
-]
-Attention = Annotated[
-    str | None,
-    typer.Option(help="eager, fused (scores never leave the chip), or best of both; without it as the stack runs it."),
-]
-Headroom = Annotated[
-    str, typer.Option(help="Share of memory to leave free, such as 6% or 0.06; a fixed plan may fill all of it.")
-]
-Html = Annotated[str | None, typer.Option("--html", help="Write the plan's page to this file as well.")]
-Datasheet = Annotated[bool, typer.Option("--datasheet", help="Use no measured constants, only the data sheet's.")]
 
 
 @answering
