@@ -1,0 +1,244 @@
+r"""One rank of context parallelism, from the trace at s / c positions: attention sees all keys, the rest its own part.
+
+Ranks hold s / c positions each, in two chunks i and 2c - 1 - i, so that causal attention is equal work on all. All
+operators but attention work on single positions, so they are those of the trace at s / c; attention has queries s / c
+and keys s. V are the bytes of keys and values of a rank, before heads of a group are expanded: what the copy that
+expands them reads.
+
+    way          before attention                            in the backward pass
+    ring         c - 1 steps of V, each behind a block       c - 1 steps of 2 V: keys and values again, their gradients
+    all_gather   a gather of c V                             the gather again; after it a scatter of c V
+    ulysses      an exchange of queries, keys and values,    the same exchanges, the other way round
+                 after it one of the results: attention has
+                 1 / c of the heads, queries s and keys s
+
+A layer whose other operators mix positions (convolutions, scans, products of activations outside attention) cannot be
+split so and is refused with the operator's name.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal, get_args
+
+from phaze.errors import InputError, unknown_name
+from phaze.graph.ir import Access, Layer, Model, Operator, OperatorGraph, Recompute, Tensor
+from phaze.graph.mixture import all_tensors, is_grouped
+from phaze.graph.recompute import score_path
+from phaze.graph.store import graph_from
+
+Way = Literal["ring", "all_gather", "ulysses"]
+WAYS: tuple[Way, ...] = get_args(Way)
+
+
+def way_named(text: str) -> Way:
+    """``text`` as a way of context parallelism."""
+    for way in WAYS:
+        if way == text:
+            return way
+    raise unknown_name("context", "way of context parallelism", text, WAYS)
+
+
+def require_pointwise(layer: Layer, tokens: int) -> None:
+    """Refuse a layer that mixes positions elsewhere than in fused attention."""
+    if score_path(layer.forward):
+        raise InputError(
+            layer.name,
+            "its attention writes all scores, and context parallelism runs on blocks of them",
+            "use fused attention",
+        )
+    tensors = {tensor.id: tensor for tensor in layer.forward.tensors}
+    elements = {number: tensor.elements for number, tensor in tensors.items()}
+    for op in layer.forward.operators:
+        roles = {tensors[access.tensor].role for access in op.reads}
+        activations = op.kind == "product" and not roles & {"parameter", "constant"} and not is_grouped(op, elements)
+        scans = op.kind == "scan" and op.size("elements") >= 2 * tokens
+        if op.kind in ("convolution", "pool") or scans or activations:
+            raise InputError(
+                layer.name,
+                f"its operator {op.kind} in {op.module or 'the block'} mixes positions that context parallelism keeps "
+                "on different ranks",
+                "use context 1",
+            )
+
+
+class _Rewrite:
+    """One layer's rewriting; new tensors and operators are numbered after the old ones."""
+
+    def __init__(self, layer: Layer, ranks: int, stride: int, way: Way) -> None:
+        self.layer, self.ranks, self.stride, self.way = layer, ranks, stride, way
+        self.tensors = all_tensors(layer)
+        self.writer = {access.tensor: op for op in layer.forward.operators for access in op.writes}
+        graphs = (layer.forward, layer.backward)
+        self.next_tensor = max(self.tensors, default=0) + 1
+        self.next_operator = max((op.id for g in graphs for op in g.operators), default=0) + 1
+        self.moved: dict[int, int] = {}
+
+    def _new(self, elements: int, element_bytes: int) -> int:
+        number, self.next_tensor = self.next_tensor, self.next_tensor + 1
+        self.tensors[number] = Tensor(number, elements, element_bytes, "intermediate")
+        return number
+
+    def _network(self, kind: str, size: int, reads: Sequence[int], writes: Sequence[int], module: str) -> Operator:
+        number, self.next_operator = self.next_operator, self.next_operator + 1
+        sizes = (("bytes", size), ("group", self.ranks), ("stride", self.stride), ("copies", 1))
+        return Operator(number, kind, "network", sizes, self._accesses(reads), self._accesses(writes), module)
+
+    def unexpanded_bytes(self, tensor: int) -> int:
+        """Bytes of keys or values before their heads are expanded for the queries of a group."""
+        writer = self.writer.get(tensor)
+        if writer is not None and writer.kind == "copy" and len(writer.reads) == 1:
+            return min(self.tensors[tensor].bytes, writer.reads[0].bytes)
+        return self.tensors[tensor].bytes
+
+    def _wider(self, op: Operator) -> tuple[tuple[str, int], ...]:
+        sizes = dict(op.sizes)
+        sizes["keys"] *= self.ranks
+        if self.way == "ulysses":
+            if sizes["batch"] % self.ranks:
+                raise InputError(
+                    self.layer.name,
+                    f"{sizes['batch']} heads of a rank do not divide by {self.ranks}",
+                    "use the ring, or another degree",
+                )
+            sizes["batch"] //= self.ranks
+            sizes["queries"] *= self.ranks
+        return tuple(sizes.items())
+
+    def _whole(self, reads: Sequence[int], factor: int) -> int:
+        """A tensor that holds what all ranks have of some."""
+        return self._new(
+            factor * sum(self.tensors[n].elements for n in reads), max(self.tensors[n].element_bytes for n in reads)
+        )
+
+    def _accesses(self, numbers: Sequence[int]) -> tuple[Access, ...]:
+        return tuple(Access(number, self.tensors[number].bytes) for number in numbers)
+
+    def _rotated(self, op: Operator, keys: tuple[int, int], rest: Sequence[int], backward: bool) -> list[Operator]:
+        """Keys and values come round in a ring or are gathered; their gradients go back with them, or scattered."""
+        own = sum(self.unexpanded_bytes(number) for number in keys)
+        every = self._whole(keys, self.ranks)
+        if self.way == "ring":
+            fetch = self._network("ring", own * (2 if backward else 1), keys, [every], op.module)
+        else:
+            fetch = self._network("context_gather", own, keys, [every], op.module)
+        reads = self._accesses([*rest, every])
+        writes = [access.tensor for access in op.writes]
+        if self.way == "ring" or not backward:
+            return [fetch, replace(op, sizes=self._wider(op), reads=reads)]
+        gradients = writes[1:3]
+        whole = self._whole(gradients, self.ranks)
+        work = replace(op, sizes=self._wider(op), reads=reads, writes=self._accesses([writes[0], whole, *writes[3:]]))
+        return [fetch, work, self._network("context_scatter", own, [whole], gradients, op.module)]
+
+    def _exchanged(self, numbers: Sequence[int], size: int, module: str) -> tuple[list[int], Operator]:
+        """Tensors on the ranks that have their heads, and the exchange that brings them there."""
+        there = [self._new(self.tensors[n].elements, self.tensors[n].element_bytes) for n in numbers]
+        return there, self._network("all_to_all", size, numbers, there, module)
+
+    def _by_heads(self, op: Operator, keys: tuple[int, int], backward: bool) -> list[Operator]:
+        """Attention on 1 / c of the heads and all positions."""
+        own = sum(max(self.unexpanded_bytes(n), 0) for n in keys)
+        if not backward:
+            query, out = op.reads[0].tensor, op.writes[0].tensor
+            there, enter = self._exchanged([query, *keys], self.tensors[query].bytes + own, op.module)
+            self.moved.update(zip([query, *keys], there, strict=True))
+            result = self._new(self.tensors[out].elements, self.tensors[out].element_bytes)
+            self.moved[out] = result
+            rest = [access.tensor for access in op.reads[3:]]
+            written = [result, *(access.tensor for access in op.writes[1:])]
+            work = replace(
+                op, sizes=self._wider(op), reads=self._accesses([*there, *rest]), writes=self._accesses(written)
+            )
+            return [enter, work, self._network("all_to_all", self.tensors[out].bytes, [result], [out], op.module)]
+        gradient, *others = [access.tensor for access in op.reads]
+        there, enter = self._exchanged([gradient], self.tensors[gradient].bytes, op.module)
+        results = [access.tensor for access in op.writes]
+        made = [self._new(self.tensors[n].elements, self.tensors[n].element_bytes) for n in results[:3]]
+        work = replace(
+            op,
+            sizes=self._wider(op),
+            reads=self._accesses([*there, *(self.moved.get(n, n) for n in others)]),
+            writes=self._accesses([*made, *results[3:]]),
+        )
+        back = self._network("all_to_all", self.tensors[results[0]].bytes + own, made, results[:3], op.module)
+        return [enter, work, back]
+
+    def operators(self, graph: OperatorGraph) -> list[Operator]:
+        """The operators of a pass, its attention on all keys."""
+        found: list[Operator] = []
+        for op in graph.operators:
+            if op.kind not in ("attention", "attention_backward"):
+                found.append(op)
+                continue
+            backward = op.kind == "attention_backward"
+            numbers = [access.tensor for access in op.reads]
+            first = 2 if backward else 1
+            keys = (numbers[first], numbers[first + 1])
+            if self.way == "ulysses":
+                found += self._by_heads(op, keys, backward)
+            else:
+                found += self._rotated(op, keys, [*numbers[:first], *numbers[first + 2 :]], backward)
+        return found
+
+
+def _kept(saved: Sequence[int], moved: Mapping[int, int], later: set[int]) -> list[int]:
+    found: list[int] = []
+    for number in saved:
+        sides = [number] if number in later or moved.get(number) not in later else []
+        other = moved.get(number)
+        if other is not None and other in later:
+            sides.append(other)
+        found += sides
+    return found
+
+
+def _has_attention(layer: Layer) -> bool:
+    return any(op.kind == "attention" for op in layer.forward.operators)
+
+
+def context_split(layer: Layer, ranks: int, *, tokens: int, stride: int = 1, way: Way = "ring") -> Layer:
+    """One of ``ranks`` of a layer that was traced at their share of the sequence, ``tokens`` of a microbatch; every
+    ``stride``-th rank is one of them."""
+    require_pointwise(layer, tokens)
+    if ranks == 1 or not _has_attention(layer):
+        return layer
+    rewrite = _Rewrite(layer, ranks, stride, way)
+    forward_operators, backward_operators = (rewrite.operators(g) for g in (layer.forward, layer.backward))
+    later = {access.tensor for op in backward_operators for access in op.reads}
+    outputs = _kept(layer.forward.outputs, rewrite.moved, later | set(_ends(layer)))
+    forward = graph_from(forward_operators, outputs, rewrite.tensors)
+    backward = graph_from(backward_operators, layer.backward.outputs, rewrite.tensors)
+
+    def recompute(value: Recompute) -> Recompute:
+        saved = _kept(value.saved, rewrite.moved, later)
+        more = sum(rewrite.tensors[n].bytes for n in saved) - sum(rewrite.tensors[n].bytes for n in value.saved)
+        if value.rerun is layer.forward or value.rerun == layer.forward:
+            return Recompute(value.saved, value.saved_bytes, forward)
+        again = graph_from(rewrite.operators(value.rerun), value.rerun.outputs, rewrite.tensors)
+        return Recompute(tuple(saved), value.saved_bytes + more, again)
+
+    return replace(
+        layer,
+        forward=forward,
+        backward=backward,
+        none=recompute(layer.none),
+        selective=recompute(layer.selective),
+        full=recompute(layer.full),
+    )
+
+
+def _ends(layer: Layer) -> tuple[int, ...]:
+    """Outputs of the forward pass that the backward pass does not read: the layer's results."""
+    read = {access.tensor for op in layer.backward.operators for access in op.reads}
+    return tuple(number for number in layer.forward.outputs if number not in read)
+
+
+def context_parallel(model: Model, ranks: int, way: Way = "ring") -> Model:
+    """One rank of a model that was loaded at its share of the sequence; the model then says the whole sequence."""
+    if ranks == 1:
+        return model
+    if not any(_has_attention(layer) for layer in model.layers):
+        raise InputError("context", f"{model.name} has no fused attention to share out", "use fused attention, or 1")
+    tokens = model.microbatch * model.sequence
+    layers = tuple(context_split(layer, ranks, tokens=tokens, stride=model.tensor, way=way) for layer in model.layers)
+    return replace(model, layers=layers, sequence=model.sequence * ranks)
