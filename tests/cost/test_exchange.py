@@ -15,6 +15,7 @@ from phaze.cost.exchange import (
     Members,
     Routed,
     deduplicated_bytes,
+    exchange_cost,
     exchange_s,
     expert_exchange,
     expert_tensor_s,
@@ -146,3 +147,26 @@ def test_gathering_back_takes_a_gather_and_a_scatter() -> None:
     forward, backward = gathered_s(cluster, members, 2**20, "calibrated")
     assert backward == pytest.approx(2 * forward)
     assert forward == pytest.approx(collective("all_gather", 8 * 2**20, 8, seen_by(cluster, members)).time_s)
+
+
+def test_exchanges_of_a_graph_are_priced_by_their_sizes() -> None:
+    cluster = load_cluster("dgx-h100")
+    inside = (4, *([1] * (len(cluster.levels) - 1)))
+    routed = expert_exchange(cluster, inside, Routed(1.0, 8, 2**17), "calibrated").time_s
+    assert exchange_cost("all_to_all", (2**20, 4, 2, 8), cluster, "calibrated").time_s == routed
+    assert exchange_cost("ring", (2**20, 4, 2, 1), cluster, "calibrated").time_s == pytest.approx(
+        3 * ring_step_s(cluster, inside, 2**20, "calibrated")
+    )
+    gather, both = gathered_s(cluster, inside, 2**20, "calibrated")
+    assert exchange_cost("context_gather", (2**20, 4, 2, 1), cluster, "calibrated").time_s == gather
+    assert exchange_cost("context_scatter", (2**20, 4, 2, 1), cluster, "calibrated").time_s == both - gather
+    for kind in ("all_to_all", "ring", "context_gather", "context_scatter"):
+        assert exchange_cost(kind, (2**20, 1, 1, 1), cluster, "calibrated").time_s == 0
+
+
+def test_deduplicating_pays_between_nodes_and_not_inside_one() -> None:
+    cluster = load_cluster("dgx-h100")
+    across = [exchange_cost("all_to_all", (2**26, 64, 1, 8), cluster, "calibrated", d).time_s for d in (False, True)]
+    inside = [exchange_cost("all_to_all", (2**26, 8, 1, 8), cluster, "calibrated", d).time_s for d in (False, True)]
+    assert across[1] < across[0]
+    assert inside[1] == pytest.approx(inside[0])

@@ -14,9 +14,11 @@ from phaze.evaluate.layer_times import input_gradients, layer_time_bounds, layer
 from phaze.evaluate.layers import Setting, layer_costs
 from phaze.evaluate.machine import Machine
 from phaze.evaluate.overlap import companions, needed_again
-from phaze.evaluate.ruled_pass import in_pieces, work_times
+from phaze.evaluate.pass_units import in_pieces, in_ring
+from phaze.evaluate.ruled_pass import ruled_pass, work_times
 from phaze.graph.fuse import fuse_graph, fuse_layer
 from phaze.graph.ir import Layer, Model, OperatorGraph
+from phaze.graph.split_context import context_parallel
 from phaze.graph.zoo import load_model
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.library import load_chip, load_cluster, load_stack, preset_names
@@ -140,6 +142,22 @@ def test_no_bound_is_above_an_exact_layer_time(rule: Rule) -> None:
 @pytest.mark.parametrize(("width", "spread"), [(1, False), (4, False), (4, True)])
 def test_no_bound_is_above_an_exact_layer_time_on_many_chips(rule: Rule, model: str, width: int, spread: bool) -> None:
     _assert_bounded(load_model(model, tensor=width, sequence_parallel=spread), rule, 40, width)
+
+
+def test_a_ring_is_seen_only_where_its_steps_are_longer_than_a_block_of_attention() -> None:
+    attention = np.array([8.0, 8.0, 8.0])
+    assert in_ring(np.array([0.0, 6.0, 9.0]), attention, 4).tolist() == [8.0, 8.0, 11.0]
+    assert in_ring(np.array([5.0]), np.zeros(1), 2).tolist() == [5.0]
+
+
+def test_a_ring_and_its_attention_are_one_unit_on_every_rule() -> None:
+    own = load_model("llama3-8b", 1, 1, 2048, attention="fused")
+    for ranks in (2, 16):
+        block = context_parallel(own, ranks).layers[1]
+        one = ruled_pass(block.forward, _machine(), SERIAL)
+        joined = [unit for unit in one.units if len(unit.places) == 2]
+        assert [unit.cut[0].ring for unit in joined] == [True]
+        assert sum(len(unit.places) for unit in one.units) == len(block.forward.operators)
 
 
 def test_a_collective_in_pieces_shows_one_piece_of_the_shorter() -> None:

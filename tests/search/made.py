@@ -14,7 +14,8 @@ from phaze.cost.vector import Moved, VectorWork
 from phaze.cost.work import CollectiveWork, Work
 from phaze.evaluate.layer_times import RuledLayer
 from phaze.evaluate.machine import Machine
-from phaze.evaluate.ruled_pass import RuledPass, Unit
+from phaze.evaluate.pass_units import Unit
+from phaze.evaluate.ruled_pass import RuledPass
 from phaze.graph.ir import Call, Edge, Model, OperatorGraph
 from phaze.graph.zoo import load_family
 from phaze.hardware.calibration import IDEAL

@@ -32,7 +32,8 @@ from math import prod
 
 import numpy as np
 
-from phaze.cost.collective import Kind, collective_seconds, crossings
+from phaze.cost.collective import CollectiveCost, Kind, collective_seconds, crossings
+from phaze.cost.ranks import members_by_level
 from phaze.hardware.calibration import Basis, link_constants_of
 from phaze.hardware.cluster import Cluster
 
@@ -162,3 +163,23 @@ def ulysses_s(cluster: Cluster, members: Members, entering_bytes: float, leaving
         sent = plain_bytes(members, Routed(1.0, 1, size))
         total_s += exchange_s(cluster, members, sent, basis).time_s
     return total_s
+
+
+def exchange_cost(
+    kind: str, sizes: tuple[int, int, int, int], cluster: Cluster, basis: Basis, deduplicated: bool = False
+) -> CollectiveCost:
+    """An exchange of a graph with its sizes (bytes, group, stride, copies); a ring is that of all its steps."""
+    own, group, stride, copies = sizes
+    members = members_by_level(cluster, ((stride, group),))
+    if group == 1 or own == 0:
+        return CollectiveCost(0.0, "nothing", 0.0, 0.0)
+    if kind == "all_to_all":
+        found = expert_exchange(cluster, members, Routed(1.0, copies, own / copies), basis, deduplicated)
+        way = "deduplicated" if deduplicated else "direct"
+        return CollectiveCost(found.time_s, way, found.latency_s, sum(found.level_bytes))
+    sent = (group - 1) * float(own)
+    if kind == "ring":
+        step_s = ring_step_s(cluster, members, own, basis)
+        return CollectiveCost((group - 1) * step_s, "ring", 0.0, sent)
+    same: Kind = "all_gather" if kind == "context_gather" else "reduce_scatter"
+    return CollectiveCost(_collective_s(same, cluster, members, float(own) * group, basis), kind, 0.0, sent)

@@ -22,11 +22,14 @@ from phaze.graph.opset import KINDS
 
 @dataclass(frozen=True, slots=True)
 class CollectiveWork:
-    """A collective of ``bytes`` (of the whole tensor) over ``group`` ranks."""
+    """A collective of ``bytes`` (of the whole tensor; of an exchange, this rank's part) over ``group`` ranks, every
+    ``stride``-th; ``copies``: how many ranks get the same bytes."""
 
     kind: str
     bytes: int
     group: int
+    stride: int = 1
+    copies: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ def works_of(graph: OperatorGraph, residency: bool = True) -> tuple[Work, ...]:
 
 def _work(op: Operator, needs: Needs, tensors: dict[int, Tensor]) -> Work:
     if op.core == "network":
-        return Work("network", collective=CollectiveWork(op.kind, op.size("bytes"), op.size("group")))
+        return Work("network", collective=CollectiveWork(op.kind, *(size for _, size in op.sizes)))
     if op.core == "none":
         return Work("none")
     reads = [Moved(a.bytes, n) for a, n in zip(op.reads, needs.reads, strict=True)]

@@ -7,6 +7,7 @@ A (fused) graph becomes operators, each one of
     c in n pieces      a stack that cuts gathers and scatters runs c with the products next to it as one operator that
                        holds cores and network:  max(c, p) + min(c, p) / n + b,  p the products' time, b that of what
                        lies between them and c (a sum before a scatter, a norm after a gather)
+    a ring             of keys and values runs behind the attention that reads them: in_ring
 
 Then, with d_i the operators' times in their shortest way (:mod:`phaze.schedule.rules` has the rules):
 
@@ -17,7 +18,7 @@ Then, with d_i the operators' times in their shortest way (:mod:`phaze.schedule.
     pass = (device^3 + host^3)^(1/3),  host = operators x host time: the host runs ahead, but not far
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -26,37 +27,21 @@ from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet, column_of, table_of
 from phaze.cost.collective import CollectiveCost, collective, kind_named
-from phaze.cost.work import Work, works_of
+from phaze.cost.exchange import exchange_cost
+from phaze.cost.work import CollectiveWork, Work, works_of
 from phaze.evaluate.machine import SOFTNESS, Machine
 from phaze.evaluate.overlap import companions
+from phaze.evaluate.pass_units import Pieces, Unit, in_pieces, in_ring, named_beside, rings_of, units_of
 from phaze.graph.ir import OperatorGraph
+from phaze.graph.opset import KINDS
 from phaze.hardware.calibration import Constants
 from phaze.schedule.bounds import BOUNDS, Bound, chip_bounds
-from phaze.schedule.order import Order, contract, series, strong_components
-from phaze.schedule.problem import Core, Operator, Problem, Schedule
-from phaze.schedule.rules import Rule, groups_in_turn
+from phaze.schedule.order import Order, contract, series
+from phaze.schedule.problem import Operator, Problem, Schedule
+from phaze.schedule.rules import Rule
 from phaze.schedule.solve import Known, Limits, Scheduler, solve
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Pieces:
-    """A collective cut into ``count`` pieces, and the products that work on one piece while the next is on its way."""
-
-    collective: int
-    count: int
-    products: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """One operator of the schedule: its places in the graph, and which of them run in pieces beside each other."""
-
-    places: tuple[int, ...]
-    core: Core
-    network: bool
-    cut: tuple[Pieces, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +140,8 @@ class RuledPass:
             seconds = np.zeros(shape[1])
             for cut in unit.cut:
                 products = sum((spread[place] for place in cut.products), np.zeros(shape[1]))
-                seconds = seconds + in_pieces(np.full(shape[1], self.waits_s[cut.collective]), products, cut.count)
+                waits = np.full(shape[1], self.waits_s[cut.collective])
+                seconds = seconds + (in_ring if cut.ring else in_pieces)(waits, products, cut.count)
             for place in unit.places:
                 if place not in inside:
                     seconds = seconds + spread[place] + self.waits_s[place]
@@ -248,11 +234,6 @@ class RuledPass:
         return np.asarray((device_s**SOFTNESS + self.host_s**SOFTNESS) ** (1 / SOFTNESS))
 
 
-def in_pieces(collective_s: Floats, products_s: Floats, pieces: int) -> Floats:
-    """A collective cut into pieces beside products: ``max(c, p) + min(c, p) / n``; of the shorter one piece is seen."""
-    return np.asarray(np.maximum(collective_s, products_s) + np.minimum(collective_s, products_s) / pieces)
-
-
 def _cores(chips: ChipSet) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return chips.tensor_cores.astype(np.int64), chips.vector_cores.astype(np.int64)
 
@@ -269,9 +250,10 @@ def ruled_pass(graph: OperatorGraph, machine: Machine, rule: Rule, backward: boo
         for at, others in beside.items()
         if cut and others and (rule.named_only or graph.operators[at].kind != "all_reduce")
     ]
-    units, of = _units(works, edges, joined)
+    joined += rings_of(graph)
+    units, of = units_of(works, edges, joined)
     merged = tuple(sorted({(of[i], of[j]) for i, j in edges if of[i] != of[j]}))
-    named = _named(len(units), merged, {of[at]: [of[i] for i in others] for at, others in beside.items()})
+    named = named_beside(len(units), merged, {of[at]: [of[i] for i in others] for at, others in beside.items()})
     host_s = sum(operator.core != "none" for operator in graph.operators) * machine.stack.host_s
     return RuledPass(
         rule, works, _collectives(works, machine), units, merged, named if hides and not cut else (), host_s
@@ -280,41 +262,11 @@ def ruled_pass(graph: OperatorGraph, machine: Machine, rule: Rule, backward: boo
 
 def _collectives(works: Sequence[Work], machine: Machine) -> tuple[CollectiveCost | None, ...]:
     """What the collectives of a pass take, None for other works."""
-    where, own = (machine.cluster, machine.basis), [work.collective for work in works]
-    return tuple(None if c is None else collective(kind_named(c.kind), c.bytes, c.group, *where) for c in own)
+    return tuple(None if work.collective is None else _network_cost(work.collective, machine) for work in works)
 
 
-def _named(
-    count: int, edges: Sequence[tuple[int, int]], beside: Mapping[int, Sequence[int]]
-) -> tuple[tuple[int, int], ...]:
-    """The pairs of all collectives that can stand beside what they name with the groups one after another."""
-    found: tuple[tuple[int, int], ...] = ()
-    for at, others in beside.items():
-        more = (*found, *((at, other) for other in others))
-        if groups_in_turn(count, edges, more) is not None:
-            found = more
-    return found
-
-
-def _units(
-    works: Sequence[Work], edges: Sequence[tuple[int, int]], joined: Sequence[Pieces]
-) -> tuple[tuple[Unit, ...], list[int]]:
-    """The units in the order of their first places, and the unit of each place.
-
-    What runs in pieces is one unit, with all that lies between its members: the strong components of the graph in which
-    members of a group lead to each other.
-    """
-    back = [(a, b) for cut in joined for i in cut.products for a, b in ((cut.collective, i), (i, cut.collective))]
-    of = strong_components(len(works), [*edges, *back])
-    places: dict[int, list[int]] = {}
-    for place, number in enumerate(of):
-        places.setdefault(number, []).append(place)
-    units = []
-    for own in places.values():
-        cuts = tuple(cut for cut in joined if cut.collective in own)
-        cores: set[Core] = {"none" if (c := works[place].core) == "network" else c for place in own}
-        some = sorted(cores - {"none"})
-        core: Core = "none" if not some else "both" if len(some) > 1 else some[0]
-        units.append(Unit(tuple(own), core, any(works[place].core == "network" for place in own), cuts))
-    order = {number: at for at, number in enumerate(places)}
-    return tuple(units), [order[number] for number in of]
+def _network_cost(work: CollectiveWork, machine: Machine) -> CollectiveCost:
+    where = machine.cluster, machine.basis
+    if KINDS[work.kind].rule == "exchange":
+        return exchange_cost(work.kind, (work.bytes, work.group, work.stride, work.copies), *where)
+    return collective(kind_named(work.kind), work.bytes, work.group, *where)

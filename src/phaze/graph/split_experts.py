@@ -261,6 +261,7 @@ def expert_parallel(model: Model, ep: int, etp: int = 1, imbalance: float = 1.0)
     """One rank of a model whose experts are shared out; refused where it has none."""
     if all(mixture_of(layer) is None for layer in model.layers):
         raise InputError("expert", f"{model.name} has no experts to share out over {ep * etp} ranks", "use 1")
-    tokens = model.microbatch * model.sequence
+    # At width t > 1 the model is folded: each rank of the tensor group routes its own part of the sequence.
+    tokens = model.microbatch * model.sequence // model.tensor
     layers = tuple(expert_split(layer, ep, etp, tokens=tokens, imbalance=imbalance) for layer in model.layers)
     return replace(model, layers=layers)

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from phaze.errors import InputError
 from phaze.evaluate.layers import EXACT, Effort, Setting, pass_schedule
 from phaze.evaluate.pass_schedule import name_of
-from phaze.evaluate.ruled_pass import RuledPass, Unit
+from phaze.evaluate.pass_units import Unit
+from phaze.evaluate.ruled_pass import RuledPass
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model, OperatorGraph
 from phaze.hardware.chip import Chip
