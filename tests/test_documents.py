@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from phaze import documents
 from phaze.errors import InputError
 from phaze.hardware.dies import DieFile
-from phaze.hardware.files import ChipFile, ClusterFile, StackFile
+from phaze.hardware.files import ChipFile, ClusterFile
 from phaze.hardware.ownership import TermsFile
+from phaze.hardware.stack_file import StackFile
 from phaze.hardware.technology_files import TechnologyFile
 from phaze.search.space import SpaceFile
 

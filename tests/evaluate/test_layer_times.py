@@ -10,7 +10,14 @@ from phaze.cost.collective import collective, kind_named
 from phaze.cost.parts import ChipArrays, chip_arrays
 from phaze.cost.table import cost_table, cost_works
 from phaze.cost.work import works_of
-from phaze.evaluate.layer_times import input_gradients, layer_time_bounds, layer_times, ruled_layer, split_backward
+from phaze.evaluate.layer_times import (
+    input_gradients,
+    keeping_of,
+    layer_time_bounds,
+    layer_times,
+    ruled_layer,
+    split_backward,
+)
 from phaze.evaluate.layers import Setting, layer_costs
 from phaze.evaluate.machine import Machine
 from phaze.evaluate.overlap import companions, needed_again
@@ -18,6 +25,7 @@ from phaze.evaluate.pass_units import in_pieces, in_ring
 from phaze.evaluate.ruled_pass import ruled_pass, work_times
 from phaze.graph.fuse import fuse_graph, fuse_layer
 from phaze.graph.ir import Layer, Model, OperatorGraph
+from phaze.graph.saved.modes import Modes
 from phaze.graph.split_context import context_parallel
 from phaze.graph.zoo import load_model
 from phaze.hardware.calibration import IDEAL
@@ -72,7 +80,8 @@ def _assert_as_by_formula(model: Model, setting: Setting) -> None:
         adding = 8 * layer.parameter_elements / setting.hbm_bytes_per_s
         assert cost.forward_s == pytest.approx(forward, rel=1e-9)
         assert cost.backward_s == pytest.approx(_plain_s(fused.backward, setting, True) + adding, rel=1e-9)
-        again = min(forward, _plain_s(fused.selective.rerun, setting, False))
+        rerun = Modes(layer, keeping_of(setting.stack)).selective().rerun
+        again = min(forward, _plain_s(fuse_graph(rerun, setting.stack.fusion), setting, False))
         assert cost.selective_s == pytest.approx(again, rel=1e-9)
         if setting.stack.trims_recompute:
             trimmed = _plain_s(fuse_graph(needed_again(layer), setting.stack.fusion), setting, False)

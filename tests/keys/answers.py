@@ -82,7 +82,12 @@ def of_stack(stack: dict[str, Any], folder: Path) -> Iterator[Any]:
     plan = run()["plan"] | {"recompute": "full", "sequence_parallel": True, "zero": 2}
     whole = plan | {"sequence_parallel": False, "zero": 0}
     gpt = {"hidden": 64, "layers": 4, "heads": 4, "vocabulary": 4096, "sequence": 32}
-    runs = (run(stack=path, plan=plan, gpt=gpt), run(stack=path, plan=whole, gpt=gpt, optimizer="adam"))
+    some = whole | {"recompute": "selective"}
+    runs = (
+        run(stack=path, plan=plan, gpt=gpt),
+        run(stack=path, plan=whole, gpt=gpt, optimizer="adam"),
+        run(stack=path, plan=some, gpt=gpt),
+    )
     for one in runs:
         yield told("plan", "--fixed", written(folder, "run.json", one))
 

@@ -150,6 +150,10 @@ STACK = Base(
         ("accumulation_bytes", 800.0),
         ("stages", "icml24"),
         ("pipeline", "icml24"),
+        ("saves", "mincut"),
+        ("logit_bytes", 20.0),
+        ("selective", "operators"),
+        ("gradient_buffer_bytes", 2.0),
     ),
 )
 

@@ -259,6 +259,10 @@ STACKED = Base(
         ("stack.stages", "icml24"),
         ("stack.pipeline", "icml24"),
         ("stack.interleaves", False),
+        ("stack.saves", "mincut"),
+        ("stack.logit_bytes", 6000.0),
+        ("stack.selective", "operators"),
+        ("stack.gradient_buffer_bytes", 8000.0),
     ),
 )
 SHARED = Base(shared, answers.of_study, same(("stack.gradient_bytes", 14.0)))

@@ -112,6 +112,9 @@ def _extra(rng: random.Random, layer: Layer, tied: str | None, tied_bytes: float
         full_s=layer.forward_s * rng.uniform(0, 1) if rng.random() < 0.5 else None,
         tied=tied,
         tied_bytes=tied_bytes,
+        live_bytes=rng.choice([0.0, layer.activation_bytes * rng.uniform(0, 0.5)]),
+        buffer_bytes=(0.0, 0.7, 1.3)[kind := rng.randrange(3)],
+        kind=kind if kind or rng.random() < 0.5 else -1,
     )
 
 

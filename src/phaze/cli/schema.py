@@ -21,11 +21,12 @@ def formats() -> "dict[str, Format]":
     from phaze.graph.store_check import FORMAT as GRAPH
     from phaze.graph.tensor_plan import FORMAT as TENSOR_PLAN
     from phaze.hardware.dies import DIE
-    from phaze.hardware.files import CHIP, CLUSTER, STACK
+    from phaze.hardware.files import CHIP, CLUSTER
     from phaze.hardware.ownership import OWNERSHIP
     from phaze.hardware.silicon.files import ACCELERATOR
     from phaze.hardware.silicon.node_files import NODE
     from phaze.hardware.silicon.space_file import CLUSTER_SPACE
+    from phaze.hardware.stack_file import STACK
     from phaze.hardware.technology_files import TECHNOLOGY
     from phaze.placement.profile import PROFILE
     from phaze.schedule.files import OPERATORS

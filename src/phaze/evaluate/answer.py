@@ -10,6 +10,7 @@ from typing import Any
 
 from phaze.evaluate.fixed import block_calls
 from phaze.evaluate.headroom import memory_left
+from phaze.evaluate.layer_times import keeping_of
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.plan import Candidate, Request
 from phaze.evaluate.prices import LevelPrices
@@ -19,6 +20,7 @@ from phaze.evaluate.training_run import Budget, Pace, training_run
 from phaze.evaluate.utilisation import Ran, model_flops, utilisation_of
 from phaze.graph.experts import notes_of
 from phaze.graph.ir import Model
+from phaze.graph.saved.modes import AS_TRACED, Keeping
 from phaze.hardware.calibration import Basis
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import cluster_document
@@ -44,6 +46,7 @@ class Facts:
     devices: int = 0
     budget: Budget | None = None
     requested: Batch | None = None
+    keeping: Keeping = AS_TRACED
 
 
 def memory_shortage(problem: Problem, plan: Plan) -> dict[str, Any] | None:
@@ -68,7 +71,8 @@ def _document(facts: Facts, problem: Problem, plan: Plan) -> dict[str, Any]:
     document = document_of(plan)
     ran = Ran(plan.tensor, problem.microbatches, tokens, plan.batch_s, used, chip.peak_flops)
     calls = [call.layer for call in model.calls]
-    reached = utilisation_of(model_flops(model), calls, document["stages"], frozenset(block_calls(model)), ran)
+    flops = model_flops(model, facts.keeping)
+    reached = utilisation_of(flops, calls, document["stages"], frozenset(block_calls(model)), ran)
     budget, asked, pace = facts.budget, facts.requested, Pace(tokens, plan.batch_s, facts.devices)
     return {
         **document,
@@ -96,7 +100,8 @@ def _document(facts: Facts, problem: Problem, plan: Plan) -> dict[str, Any]:
 
 def fixed_document(job: Job, problem: Problem, plan: Plan, basis: Basis) -> dict[str, Any]:
     """The document of a given plan: always its time; when it does not fit also the shortage. Its checker agrees."""
-    facts = Facts(job.model, job.chip, job.batch, basis, 0.0, job.devices, job.budget, job.requested)
+    keeping = keeping_of(job.stack)
+    facts = Facts(job.model, job.chip, job.batch, basis, 0.0, job.devices, job.budget, job.requested, keeping)
     document = _document(facts, problem, plan)
     shortage = memory_shortage(problem, plan)
     document["feasible"] = shortage is None
@@ -152,8 +157,17 @@ def planned_document(
     best = found[0]
     assert best.plan is not None
     setting = request.setting
-    more = (None, None) if asked is None else (asked.budget, asked.batch)
-    facts = Facts(best.model, setting.chip, request.batch, setting.basis, request.headroom, request.devices, *more)
+    facts = Facts(
+        best.model,
+        setting.chip,
+        request.batch,
+        setting.basis,
+        request.headroom,
+        request.devices,
+        None if asked is None else asked.budget,
+        None if asked is None else asked.batch,
+        keeping_of(setting.stack),
+    )
     fitting = [candidate for candidate in found if candidate.plan is not None]
     require_true(best.problem, document_of(best.plan), request.prices)
     return {

@@ -69,12 +69,15 @@ def placed_layers(model: Model, costs: Sequence[LayerCost]) -> tuple[LayerGraph,
         )
         extras.append(
             Extra(
-                selective_bytes=min(cost.selective_bytes, cost.saved_bytes),
+                selective_bytes=min(cost.selective_bytes, cost.saved_bytes) if again else cost.saved_bytes,
                 selective_s=cost.selective_s if again else 0.0,
                 full_s=cost.full_s if again else 0.0,
                 tied=None if tie is None else tie.name,
                 tied_bytes=0.0 if tie is None else SENT_BYTES * tie.elements,
                 block=equal and again,
+                live_bytes=float(cost.logit_bytes),
+                buffer_bytes=cost.buffer_bytes,
+                kind=call.layer,
             )
         )
     edges = [(edge.source, edge.target, float(edge.bytes)) for edge in model.edges]

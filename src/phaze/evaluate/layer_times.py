@@ -22,9 +22,11 @@ from phaze.cost.chip_set import ChipSet
 from phaze.evaluate.machine import Machine
 from phaze.evaluate.overlap import closure, needed_again
 from phaze.evaluate.ruled_pass import RuledPass, Times, WorkTimes, ruled_pass, work_times
-from phaze.graph.fuse import fuse_graph, fuse_layer
+from phaze.graph.fuse import fuse_graph
 from phaze.graph.ir import Layer, Operator, OperatorGraph
 from phaze.graph.recompute import part_of
+from phaze.graph.saved.buffers import gradient_elements
+from phaze.graph.saved.modes import Keeping, Modes
 from phaze.hardware.calibration import Constants
 from phaze.hardware.stack import Stack
 from phaze.schedule.bounds import BOUNDS, Bound
@@ -53,6 +55,8 @@ class RuledLayer:
     sharded: bool
     halves: tuple[RuledPass, RuledPass] | None = None
     accumulation_bytes: float = 8.0
+    logit_bytes: int = 0
+    buffer_bytes: float = 0.0
 
     @property
     def rule(self) -> Rule:
@@ -65,9 +69,11 @@ class RuledLayer:
         return 2.0 * self.parameters
 
     @property
-    def sizes(self) -> tuple[int, int, int, int, bool]:
-        """Parameters, bytes saved without recomputing, selectively and fully, and whether it is sharded."""
-        return self.parameters, self.saved_bytes, self.selective_bytes, self.kept_bytes, self.sharded
+    def sizes(self) -> tuple[int, int, int, int, bool, int, float]:
+        """Parameters, bytes saved without recomputing, selectively and fully, whether it is sharded, bytes of its
+        logits and of its gradient buffers."""
+        saved = self.saved_bytes, self.selective_bytes, self.kept_bytes
+        return self.parameters, *saved, self.sharded, self.logit_bytes, self.buffer_bytes
 
     @property
     def passes(self) -> tuple[RuledPass, ...]:
@@ -92,6 +98,11 @@ def rule_of(stack: Stack) -> Rule:
     """The schedule rule of a stack; older files say ``serial`` and that tensor collectives are hidden."""
     rule = RULE[stack.schedule]
     return COMPANIONS if rule.one_queue and stack.hides_tensor_collectives else rule
+
+
+def keeping_of(stack: Stack) -> Keeping:
+    """How a stack keeps activations."""
+    return Keeping(stack.saves, stack.logit_bytes, stack.selective)
 
 
 def input_gradients(layer: Layer) -> tuple[int, ...]:
@@ -134,7 +145,8 @@ def ruled_layer(layer: Layer, machine: Machine, rule: Rule | None = None, apart:
     """A traced layer as a stack runs it, under its rule or another; ``apart``: also the halves of its backward pass."""
     stack = machine.stack
     rule = rule or rule_of(stack)
-    fused = fuse_layer(layer, stack.fusion)
+    modes = Modes(layer, keeping_of(stack))
+    none, selective, whole = modes.none(), modes.selective(), modes.full()
     full, halves = None, None
     if stack.trims_recompute:
         full = ruled_pass(fuse_graph(needed_again(layer), stack.fusion), machine, rule)
@@ -143,17 +155,19 @@ def ruled_layer(layer: Layer, machine: Machine, rule: Rule | None = None, apart:
         halves = ruled_pass(first, machine, rule, backward=True), ruled_pass(rest, machine, rule, backward=True)
     return RuledLayer(
         name=layer.name,
-        forward=ruled_pass(fused.forward, machine, rule),
-        backward=ruled_pass(fused.backward, machine, rule, backward=True),
-        selective=ruled_pass(fused.selective.rerun, machine, rule),
+        forward=ruled_pass(fuse_graph(layer.forward, stack.fusion), machine, rule),
+        backward=ruled_pass(fuse_graph(layer.backward, stack.fusion), machine, rule, backward=True),
+        selective=ruled_pass(fuse_graph(selective.rerun, stack.fusion), machine, rule),
         full=full,
         parameters=layer.parameter_elements,
-        saved_bytes=layer.none.saved_bytes,
-        selective_bytes=layer.selective.saved_bytes,
-        kept_bytes=layer.full.saved_bytes,
+        saved_bytes=none.saved_bytes,
+        selective_bytes=selective.saved_bytes,
+        kept_bytes=whole.saved_bytes,
         sharded=layer.sharded,
         halves=halves,
         accumulation_bytes=stack.accumulation_bytes,
+        logit_bytes=modes.logit_bytes,
+        buffer_bytes=stack.gradient_buffer_bytes * gradient_elements(layer) if stack.gradient_buffer_bytes else 0.0,
     )
 
 

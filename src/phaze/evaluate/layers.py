@@ -76,6 +76,8 @@ class LayerCost:
     selective_bytes: int
     kept_bytes: int
     sharded: bool
+    logit_bytes: int = 0
+    buffer_bytes: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

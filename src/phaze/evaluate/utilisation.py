@@ -14,6 +14,7 @@ from typing import Any
 
 from phaze.graph.ir import Layer, Model, Operator, OperatorGraph
 from phaze.graph.opset import flops
+from phaze.graph.saved.modes import Keeping, Modes
 
 WORDS = (
     "MFU counts {model} a token: the matrix products of forward and backward, attention over all s x s pairs "
@@ -67,16 +68,16 @@ def _flops(graph: OperatorGraph) -> float:
     return float(sum(flops(operator) for operator in graph.operators))
 
 
-def layer_flops(layer: Layer) -> LayerFlops:
-    """The FLOP of a layer."""
+def layer_flops(layer: Layer, keeping: Keeping) -> LayerFlops:
+    """The FLOP of a layer; ``keeping`` says what selective recompute reruns."""
     scores = sum(_scores(operator) for operator in layer.backward.operators)
     both = _flops(layer.forward) + _flops(layer.backward)
-    return LayerFlops(both - scores, scores, _flops(layer.selective.rerun), _flops(layer.forward))
+    return LayerFlops(both - scores, scores, _flops(Modes(layer, keeping).selective().rerun), _flops(layer.forward))
 
 
-def model_flops(model: Model) -> tuple[LayerFlops, ...]:
+def model_flops(model: Model, keeping: Keeping) -> tuple[LayerFlops, ...]:
     """The FLOP of every distinct layer."""
-    return tuple(layer_flops(layer) for layer in model.layers)
+    return tuple(layer_flops(layer, keeping) for layer in model.layers)
 
 
 @dataclass(frozen=True, slots=True)

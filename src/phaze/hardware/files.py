@@ -1,13 +1,13 @@
-"""Hardware files (``phaze.chip/1``, ``phaze.cluster/1``, ``phaze.stack/1``) as they stand in TOML or JSON.
+"""Hardware files (``phaze.chip/1``, ``phaze.cluster/1``) as they stand in TOML or JSON (stacks: ``stack_file``).
 
 Each model here says which keys a file may have; ``value()`` turns the checked file into the frozen domain value.
 A file's ``sources`` table names, for the path of a number, where the number comes from; a source that begins with
 ``assumed:``, ``recalled:`` or ``derived:`` says that it is not a published reading.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from phaze.documents import (
     Bytes,
@@ -24,7 +24,6 @@ from phaze.documents import (
     Watts,
 )
 from phaze.errors import InputError
-from phaze.hardware import stack as software
 from phaze.hardware.calibration import Calibration, LinkCalibration
 from phaze.hardware.chip import (
     Chip,
@@ -39,7 +38,6 @@ from phaze.hardware.chip import (
     lane_feed_bytes_per_cycle,
 )
 from phaze.hardware.cluster import Cluster, Level, LevelKind
-from phaze.hardware.stack import Fusion, Kernel, Optimizer, Precision, ScheduleRule, Stack, Synchronisation
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=64)]
 Text = Annotated[str, Field(min_length=1, max_length=400)]
@@ -257,63 +255,5 @@ class ClusterFile(Document):
         return Cluster(self.name, self.title, self.devices, levels, self.chip, self.stack)
 
 
-def _less_with_base(schema: dict[str, Any]) -> None:
-    """In the JSON schema of a stack: a file with ``base`` may leave out every key that one without must have."""
-    needed = schema["required"]
-    schema["required"] = ["schema"]
-    schema["anyOf"] = [{"required": ["base"], "properties": {"base": {"type": "string"}}}, {"required": needed}]
-
-
-class StackFile(Document):
-    """A software stack (``phaze.stack/1``)."""
-
-    model_config = ConfigDict(json_schema_extra=_less_with_base)
-
-    schema_: Annotated[Literal["phaze.stack/1"], Field(alias="schema")]
-    base: Annotated[Name | None, Field(description="a bundled stack, whose keys hold where this file has none")] = None
-    name: Name
-    title: Text
-    fusion: Fusion
-    host_time: Seconds
-    hides_tensor_collectives: bool
-    hidden_synchronisation: Share
-    scatter_gather: bool
-    optimizer_traffic_bytes: NonNegative
-    state_bytes: NonNegative
-    reserve: Annotated[NonNegative, Field(description="bytes the framework keeps")]
-    schedule: ScheduleRule = "serial"
-    precision: Precision = "bf16"
-    optimizer: Optimizer = "adam"
-    piecewise_collectives: bool = False
-    trims_recompute: bool = False
-    balances_stages: bool = False
-    gradient_bytes: NonNegative = 0.0
-    attention: Kernel = "fused"
-    synchronisation: Synchronisation = "share"
-    interleaves: bool = True
-    software_share: Annotated[
-        dict[Name, Share], Field(description="of the rate that products hold on chips of clusters, by process or any")
-    ] = Field(default_factory=dict)
-    accumulation_bytes: NonNegative = 8.0
-    stages: software.StageRule = "layers"
-    pipeline: software.Pipeline = "1f1b"
-    notes: Text | None = None
-    sources: Sources = Field(default_factory=dict)
-
-    @model_validator(mode="after")
-    def _consistent(self) -> "StackFile":
-        if self.optimizer_traffic_bytes and not self.state_bytes:
-            raise ValueError("an optimizer that moves bytes must hold state_bytes")
-        return self
-
-    def value(self) -> Stack:
-        """The stack; keys are called as its fields but for two, whose fields name their unit."""
-        apart = {"schema_", "base", "notes", "sources", "host_time", "reserve", "software_share"}
-        shares = tuple(sorted(self.software_share.items()))
-        same = self.model_dump(exclude=apart)
-        return Stack(host_s=self.host_time, reserve_bytes=self.reserve, software_share=shares, **same)
-
-
 CHIP = Format("phaze.chip/1", ChipFile, "an accelerator device")
 CLUSTER = Format("phaze.cluster/1", ClusterFile, "devices and the network that joins them")
-STACK = Format("phaze.stack/1", StackFile, "a training framework's constants")

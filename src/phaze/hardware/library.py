@@ -14,8 +14,9 @@ from phaze.errors import InputError, unknown_name
 from phaze.files import read_text
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, links_words, same_links
-from phaze.hardware.files import ChipFile, ClusterFile, StackFile
+from phaze.hardware.files import ChipFile, ClusterFile
 from phaze.hardware.stack import Stack, require_built
+from phaze.hardware.stack_file import StackFile
 
 if TYPE_CHECKING:
     from phaze.hardware.silicon.files import AcceleratorFile

@@ -13,6 +13,8 @@ Kernel = Literal["eager", "fused"]
 Synchronisation = Literal["share", "layers", "first"]
 StageRule = Literal["layers", "icml24"]
 Pipeline = Literal["1f1b", "icml24"]
+Saves = Literal["trace", "kernels", "mincut"]
+Selective = Literal["scores", "operators"]
 # Traces, operator times and collectives are those of 16-bit values.
 PRICED_PRECISION: Precision = "bf16"
 
@@ -42,6 +44,12 @@ class Stack:
     ``software_share``: what training with it leaves of the rate that products hold on chips of clusters, by the process
     of a generation of chips, or ``any`` (:meth:`share_on`).
     ``attention``: eager (scores go through memory) or fused (they never leave the chip), as the framework runs it.
+    ``saves``: what it keeps between the passes of a layer: as eager PyTorch does (trace), the inputs of every kernel,
+    or the least that a compiler finds (:mod:`phaze.graph.saved.rules`). ``logit_bytes``: bytes that are alive for each
+    logit of one microbatch; None: as ``saves`` says, and kept. ``selective``: what selective recompute reruns, the
+    scores of eager attention or all but every second product (:mod:`phaze.graph.saved.modes`).
+    ``gradient_buffer_bytes``: bytes for each element of one weight gradient of every distinct shape, as where gradients
+    are added inside the product.
     """
 
     name: str
@@ -69,6 +77,10 @@ class Stack:
     stages: StageRule = "layers"
     pipeline: Pipeline = "1f1b"
     software_share: tuple[tuple[str, float], ...] = ()
+    saves: Saves = "trace"
+    logit_bytes: float | None = None
+    selective: Selective = "scores"
+    gradient_buffer_bytes: float = 0.0
 
     def share_on(self, process: str | None) -> float:
         """The software share on a generation of chips; 1 where nothing is known of it."""

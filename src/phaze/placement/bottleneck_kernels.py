@@ -21,7 +21,7 @@ from phaze.placement.stage_kernels import Room, StageTable
 if TYPE_CHECKING:
     from phaze.placement.cut_sets import Chart, Floats, Ints
 
-NO_MODE = 3
+NO_MODE = -1
 
 
 class Degrees(NamedTuple):
@@ -36,16 +36,17 @@ class Degrees(NamedTuple):
 
 @njit(cache=True, nogil=True, inline="always")
 def held_bytes(table: StageTable, room: Room, pair: int) -> float:
-    """Bytes of weights, gradients and optimizer state of a stage."""
-    return float(room.state * table.parameter_bytes[pair] + room.working * table.largest_bytes[pair])
+    """Bytes of weights, gradients, their buffers and optimizer state of a stage."""
+    state = room.state * table.parameter_bytes[pair] + room.working * table.largest_bytes[pair]
+    return float(state + table.buffer_bytes[pair])
 
 
 @njit(cache=True, nogil=True, inline="always")
 def mode_of(table: StageTable, room: Room, pair: int, flying: float) -> int:
-    """The fastest mode in which a stage fits with so many microbatches in flight, of equals the first; 3 if none."""
+    """The fastest mode in which a stage fits with so many microbatches in flight, of equals the first; or NO_MODE."""
     held, chosen = held_bytes(table, room, pair), NO_MODE
     allowed = room.last if table.rest[pair] == 0 else room.allowed
-    for mode in range(3):
+    for mode in range(table.kept_bytes.shape[1]):
         if allowed[mode]:
             need = held + table.live_bytes[pair, mode] + flying * table.kept_bytes[pair, mode]
             faster = chosen == NO_MODE or table.backward_s[pair, mode] < table.backward_s[pair, chosen]
@@ -98,14 +99,8 @@ def bottleneck(
     size, unsplit, g = chart.size, chart.unsplit, np.full((sets, kinds, most + 1), np.inf)
     g[0, 0, 0] = 0.0
     start, rests, forward_s, backward_s = table.start, table.rest, table.forward_s, table.backward_s
-    weights, largest, kept, live, whole_stage = (
-        table.parameter_bytes,
-        table.largest_bytes,
-        table.kept_bytes,
-        table.live_bytes,
-        table.unsplit,
-    )
-    hbm, state, working, inner, last = room.hbm_bytes, room.state, room.working, room.allowed, room.last
+    kept, live, whole_stage = table.kept_bytes, table.live_bytes, table.unsplit
+    hbm, inner, last = room.hbm_bytes, room.allowed, room.last
     for top in range(1, sets):
         later = 0 if top == sets - 1 else 1
         entry_s = move_s[top] if later else 0.0
@@ -114,8 +109,8 @@ def bottleneck(
             shift = whole_stage[pair] if kinds > 1 else 0
             begin, end = (1, 1) if rest == 0 else (2, min(most, size[rest] + 1))
             base_s = forward_s[pair] + entry_s + (0.0 if rest == 0 else move_s[rest])
-            held, covered, slowest_s = state * weights[pair] + working * largest[pair], 0, 0.0
-            for mode in range(3):
+            held, covered, slowest_s = held_bytes(table, room, pair), 0, 0.0
+            for mode in range(kept.shape[1]):
                 own_s = base_s + backward_s[pair, mode]
                 if not (last[mode] if rest == 0 else inner[mode]) or (covered >= end and own_s >= slowest_s):
                     continue

@@ -47,6 +47,9 @@ def _stage_sums(stated: Stated, stage: Mapping[str, Any]) -> dict[str, float]:
         elif mode == "selective" and extra.selective_bytes is not None:
             kept[k], again[k] = extra.selective_bytes, extra.selective_s
     live = [layer.activation_bytes - k for layer, k in zip(layers, kept, strict=True)]
+    lasting = [extra.live_bytes for extra in extras]
+    beside = max(max(0.0, own) + more for own, more in zip(live, lasting, strict=True))
+    buffers = {(x.kind, -1 if x.kind >= 0 else i): x.buffer_bytes for i, x in zip(order, extras, strict=True)}
     names = {extra.tied: extra.tied_bytes for extra in extras if extra.tied is not None}
     twice = fsum(extra.tied_bytes for extra in extras if extra.tied is not None) - fsum(names.values())
     forward, backward = [layer.forward_s for layer in layers], [layer.backward_s for layer in reversed(layers)]
@@ -60,7 +63,8 @@ def _stage_sums(stated: Stated, stage: Mapping[str, Any]) -> dict[str, float]:
         "parameters": fsum(layer.parameter_bytes for layer in layers) - twice,
         "largest": max(layer.parameter_bytes for layer in layers),
         "kept": fsum(kept),
-        "live": fsum(live) if inside else max(0.0, *live),
+        "live": fsum(live) + max(lasting) if inside else beside,
+        "buffers": fsum(buffers.values()),
         "devices": graph.width if not rules.unsplit_stages or any(layer.sharded for layer in layers) else 1,
     }
     if inside and rules.link_bytes_per_s is not None:
@@ -169,7 +173,7 @@ def _stage(stated: Stated, said: Mapping[str, Any], true: Mapping[str, float], f
 
     terms = {
         "parameters": shared(problem.state.weight, data if problem.zero > 2 else 1),
-        "gradients": shared(problem.state.gradient, data if problem.zero > 1 else 1),
+        "gradients": shared(problem.state.gradient, data if problem.zero > 1 else 1) + true["buffers"],
         "optimizer": count * problem.state.optimizer / (data if problem.zero else 1),
         "activations": true["kept"] + true["live"],
         "in_flight": (flying - 1) * true["kept"],

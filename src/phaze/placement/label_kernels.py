@@ -105,7 +105,7 @@ def completions(table: StageTable, costs: ShapeCosts, limit_s: float) -> "Floats
             rest, size, covered, slowest_s = table.rest[pair], float(costs.size_of[pair]), 0, 0.0
             low, high = _numbers(table, costs, pair, top)
             allowed, held = costs.room.last if rest == 0 else costs.room.allowed, held_bytes(table, costs.room, pair)
-            for mode in range(3):
+            for mode in range(table.kept_bytes.shape[1]):
                 a, b = stage_seconds(table, costs, pair, top, mode)
                 a, b = a + move_s[top], b + move_s[rest]
                 both_s = a + b

@@ -16,7 +16,7 @@ from phaze.placement import batch_end
 from phaze.placement.layers import LayerGraph
 from phaze.placement.layout import Shape, boundary_levels, replicas_by_level
 from phaze.placement.plan import Breakdown, Memory, Plan, Stage
-from phaze.placement.prepared_width import around_bytes
+from phaze.placement.prepared_width import around_bytes, kind_of
 from phaze.placement.prices import Prices
 from phaze.placement.problem import ROUNDING, Extra, Problem
 from phaze.placement.rules import Family, Mode
@@ -43,6 +43,7 @@ class _Sums:
     parameter_bytes: float
     kept_bytes: float
     live_bytes: float
+    buffer_bytes: float
     layer_bytes: tuple[float, ...]
 
 
@@ -143,13 +144,15 @@ def _sums(
             saved = extra.selective_bytes
             again_s += extra.selective_s
         kept += saved
-        live = max(live, layer.activation_bytes - saved)
+        live = max(live, max(0.0, layer.activation_bytes - saved) + extra.live_bytes)
     waiting_s = (0.0, 0.0)
     if inside:
         live = sum(graph.layers[position].activation_bytes for position in positions) - kept
+        live += max(extras[position].live_bytes for position in positions)
         waiting_s = _waiting(graph, positions, edges, again_s)
     sizes = tuple(graph.layers[position].parameter_bytes for position in positions)
-    return _Sums(forward_s, backward_s, again_s, waiting_s, parameters, kept, live, sizes)
+    buffers = sum({kind_of(extras, position): extras[position].buffer_bytes for position in positions}.values())
+    return _Sums(forward_s, backward_s, again_s, waiting_s, parameters, kept, live, buffers, sizes)
 
 
 def _memory(problem: Problem, sums: _Sums, states: tuple[State, State], in_flight: float) -> Memory:
@@ -157,7 +160,7 @@ def _memory(problem: Problem, sums: _Sums, states: tuple[State, State], in_fligh
     held, working = states
     return Memory(
         parameters=parameters * held.weight + largest * working.weight,
-        gradients=parameters * held.gradient + largest * working.gradient,
+        gradients=parameters * held.gradient + largest * working.gradient + sums.buffer_bytes,
         optimizer=parameters * held.optimizer,
         activations=sums.kept_bytes + sums.live_bytes,
         in_flight=(in_flight - 1) * sums.kept_bytes,

@@ -1,5 +1,6 @@
 """One width of a problem made ready for the kernels: its stage table, transfers, limits and sums."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -17,6 +18,8 @@ from phaze.placement.stage_kernels import Room, Saved, StageTable
 
 # A table of so many stages takes about half a GB.
 MOST_STAGES = 4_000_000
+# Kinds of layers with buffers are bits of one number; further ones count as the last.
+MOST_KINDS = 61
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -75,7 +78,17 @@ def _saved(problem: Problem, graph: LayerGraph, extras: tuple[Extra, ...], chart
             g = group[i] = names.index(extra.tied)
             sizes[g], members[g], last[g] = extra.tied_bytes, members[g] + 1, i
     link = problem.rules.link_bytes_per_s if problem.rules.stage == "icml24" else None
-    return Saved(kept, again, group, sizes, members, last, block, float(link or 0.0))
+    live, buffers = np.array([extra.live_bytes for extra in extras]), np.array([extra.buffer_bytes for extra in extras])
+    kinds = [kind_of(extras, position) for position in range(len(extras))]
+    buffered = dict.fromkeys(own for own, size in zip(kinds, buffers, strict=True) if size > 0)
+    numbers = {own: number for number, own in enumerate(buffered)}
+    kind = np.array([min(numbers.get(own, 0), MOST_KINDS) for own in kinds], np.int64)
+    return Saved(kept, again, group, sizes, members, last, block, float(link or 0.0), live, buffers, kind)
+
+
+def kind_of(extras: Sequence[Extra], position: int) -> int:
+    """The kind of a layer whose buffers are shared; one of its own below 0 if none is said."""
+    return extras[position].kind if extras[position].kind >= 0 else -1 - position
 
 
 def around_bytes(graph: LayerGraph, extras: tuple[Extra, ...]) -> float:

@@ -12,8 +12,9 @@ stages of a replica (order ``pipeline``) or the replicas of a stage (order ``dat
 
 **Recompute.** In modes none, selective and full layer l keeps k_l = A_l, its ``selective_bytes``, or the bytes of its
 entering edges, and recomputes for g_l = 0, its ``selective_s``, or its ``full_s`` (f_l if it has none) seconds. A
-stage keeps k(X) = sum of k_l and holds L(X) = max(0, A_l - k_l) beside it; under stage rule ``icml24`` mode full keeps
-the bytes that enter the *stage*, and L = A(X) - k(X).
+stage keeps k(X) = sum of k_l and holds L(X) = max over l of max(0, A_l - k_l) + e_l beside it, e_l being the
+``live_bytes`` of a layer in any mode (logits); under stage rule ``icml24`` mode full keeps the bytes that enter the
+*stage*, and L = A(X) - k(X) + max e_l.
 
 **Stage seconds.** With v and u the collectives of ZeRO of a pass and h the share of them that is overlapped,
 
@@ -32,8 +33,9 @@ crosses; each chunk but one adds ``piece_start_s`` to F and to R.
 bytes of weight, gradient and optimizer a parameter,
 
     N (weight/d3 + gradient/d2 + optimizer/d1) + n (weight (1 - 1/d3) + gradient (1 - 1/d2))
-      + reserve + q k(X) + L(X)  <=  H (1 - headroom)                q microbatches in flight  (rules.Family.in_flight)
+      + reserve + B(X) + q k(X) + L(X)  <=  H (1 - headroom)         q microbatches in flight  (rules.Family.in_flight)
 
+B(X) are the ``buffer_bytes`` of the distinct kinds of layers in X, each once (one weight gradient of every shape).
 ZeRO z shares state out over replicas: d1, d2, d3 are d where z is at least 1, 2, 3, else 1.
 
     z = 0, 1   v = 0                     u = 0                           sync = reduce_d(w(X))
@@ -58,7 +60,7 @@ from typing import Literal
 from phaze.cost.memory import State
 from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster
-from phaze.placement.layers import LayerGraph, require_same_layers
+from phaze.placement.layers import LARGEST, LayerGraph, require_same_layers
 from phaze.placement.rules import Family, Mode, Rules
 
 Choice = Literal["none", "selective", "full", "best"]
@@ -73,7 +75,9 @@ SLOWEST_BYTES_PER_S = 1e-6
 class Extra:
     """What is known of a layer beyond its times and sizes.
 
-    ``tied`` names parameters it shares; ``block`` marks one of the equal blocks that chunks are made of.
+    ``tied`` names parameters it shares; ``block`` marks one of the equal blocks that chunks are made of. ``live_bytes``
+    are held in every mode while it runs; ``buffer_bytes`` by a stage once for all its layers of one ``kind``, a number
+    (-1: a kind of its own).
     """
 
     selective_bytes: float | None = None
@@ -82,6 +86,9 @@ class Extra:
     tied: str | None = None
     tied_bytes: float = 0.0
     block: bool = False
+    live_bytes: float = 0.0
+    buffer_bytes: float = 0.0
+    kind: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,12 +210,18 @@ class Problem:
 
 def _require_extras(graph: LayerGraph, extras: Sequence[Extra]) -> None:
     tied: dict[str, float] = {}
+    buffers: dict[int, float] = {}
     for layer, extra in zip(graph.layers, extras, strict=True):
         where = f"widths.{graph.width}: layer {layer.id}"
         if extra.selective_bytes is not None and not 0 <= extra.selective_bytes <= layer.activation_bytes:
             raise InputError(
                 where, f"selective_bytes {extra.selective_bytes!r} is out of range", "keep no more than all"
             )
+        for name, size in (("live_bytes", extra.live_bytes), ("buffer_bytes", extra.buffer_bytes)):
+            if not 0 <= size < LARGEST:
+                raise InputError(where, f"{name} {size!r} is out of range", "it must be at least 0")
+        if extra.kind >= 0 and buffers.setdefault(extra.kind, extra.buffer_bytes) != extra.buffer_bytes:
+            raise InputError(where, f"kind {extra.kind} has other buffer_bytes elsewhere", "give the same everywhere")
         for name, value in (("selective_s", extra.selective_s), ("full_s", extra.full_s)):
             if value is not None and not 0 <= value <= layer.forward_s:
                 raise InputError(where, f"{name} {value!r} is out of range", "it is a part of forward_s")

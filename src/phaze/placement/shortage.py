@@ -13,7 +13,7 @@ from phaze.placement.layers import LayerGraph
 from phaze.placement.plan import Plan, Stage
 from phaze.placement.prepared_width import prepared
 from phaze.placement.prices import Prices, RingPrices
-from phaze.placement.problem import ROUNDING, Problem
+from phaze.placement.problem import ROUNDING, Extra, Problem
 from phaze.placement.shapes import cases_of, fits
 from phaze.placement.solve import fastest_plan
 from phaze.units import show
@@ -172,14 +172,14 @@ def _fewest_devices(problem: Problem) -> int | None:
     return enough
 
 
+def _less(extra: Extra, divisor: int) -> Extra:
+    """A layer's bytes of a microbatch so many times smaller."""
+    own = None if extra.selective_bytes is None else extra.selective_bytes / divisor
+    return replace(extra, selective_bytes=own, live_bytes=extra.live_bytes / divisor)
+
+
 def _divided(problem: Problem, divisor: int) -> Problem:
-    extras = tuple(
-        tuple(
-            extra if extra.selective_bytes is None else replace(extra, selective_bytes=extra.selective_bytes / divisor)
-            for extra in row
-        )
-        for row in problem.extras
-    )
+    extras = tuple(tuple(_less(extra, divisor) for extra in row) for row in problem.extras)
     smaller = tuple(smaller_microbatch(graph, divisor) for graph in problem.graphs)
     return replace(problem, graphs=smaller, extras=extras)
 
@@ -192,11 +192,7 @@ def _widened(problem: Problem, factor: int) -> bool:
     if len(ties) > len({name for name, _ in ties}):  # a layer that is split and one that is not would share no size
         return False
     extras = tuple(
-        replace(
-            extra,
-            selective_bytes=None if extra.selective_bytes is None else extra.selective_bytes / factor,
-            tied_bytes=extra.tied_bytes / factor,
-        )
+        replace(_less(extra, factor), tied_bytes=extra.tied_bytes / factor, buffer_bytes=extra.buffer_bytes / factor)
         if layer.sharded
         else extra
         for layer, extra in zip(graph.layers, row, strict=True)

@@ -14,11 +14,16 @@ if TYPE_CHECKING:
     from phaze.placement.cut_sets import Chart, Flags, Floats, Ints
 
 
+# The first column of the sums by mode.
+AGAIN = 7
+
+
 class Saved(NamedTuple):
-    """By layer: bytes kept and seconds recomputed in modes none, selective and full, shared parameters, and blocks.
+    """By layer: bytes kept and seconds recomputed in every mode, the first being none, shared parameters, and blocks.
 
     ``group`` is the number of the layer's tied group or -1; ``group_bytes``, ``group_size`` and ``group_last`` (the
     last member in topological order) are by group. ``link_bytes_per_s`` is 0 unless edges arrive inside a stage.
+    ``live_bytes`` are held in every mode while the layer runs, ``buffer_bytes`` once for a ``kind`` of layers.
     """
 
     kept_bytes: "Floats"
@@ -29,6 +34,9 @@ class Saved(NamedTuple):
     group_last: "Ints"
     block: "Ints"
     link_bytes_per_s: float
+    live_bytes: "Floats"
+    buffer_bytes: "Floats"
+    kind: "Ints"
 
 
 class Room(NamedTuple):
@@ -45,9 +53,9 @@ class Room(NamedTuple):
 class StageTable(NamedTuple):
     """Every stage of every closed set u, at ``start[u]`` .. ``start[u + 1]``: what is left of u, and its sums by mode.
 
-    ``backward_s`` includes recomputing; ``largest_bytes`` are the parameters of the largest layer; ``tied`` marks
-    groups that lie in this stage and in others, at the stage of their last member; ``unsplit`` is 1 without a sharded
-    layer.
+    ``backward_s`` includes recomputing; ``largest_bytes`` are the parameters of the largest layer; ``buffer_bytes``
+    those of its kinds of layers, each once; ``tied`` marks groups that lie in this stage and in others, at the stage of
+    their last member; ``unsplit`` is 1 without a sharded layer.
     """
 
     start: "Ints"
@@ -56,6 +64,7 @@ class StageTable(NamedTuple):
     backward_s: "Floats"
     parameter_bytes: "Floats"
     largest_bytes: "Floats"
+    buffer_bytes: "Floats"
     kept_bytes: "Floats"
     live_bytes: "Floats"
     tied: "Floats"
@@ -64,17 +73,18 @@ class StageTable(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def new_table(sets: int, room: int, groups: int) -> StageTable:
+def new_table(sets: int, room: int, groups: int, modes: int) -> StageTable:
     """Room for that many stages."""
     return StageTable(
         np.zeros(sets + 1, np.int64),
         np.empty(room, np.int64),
         np.empty(room),
-        np.empty((room, 3)),
+        np.empty((room, modes)),
         np.empty(room),
         np.empty(room),
-        np.empty((room, 3)),
-        np.empty((room, 3)),
+        np.empty(room),
+        np.empty((room, modes)),
+        np.empty((room, modes)),
         np.zeros((room, groups)),
         np.empty(room, np.int64),
         np.empty(room, np.int64),
@@ -93,29 +103,32 @@ def _slowest(begin: int, end: int, others: "Ints", sizes: "Floats", inside: "Fla
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _saves(
-    sums: "Floats",
-    at: tuple[int, int],
-    kept_bytes: "Floats",
-    again_s: "Floats",
-    used: "Ints",
-    bytes_: float,
-    inside: bool,
-) -> float:
+def _saves(saved: Saved, sums: "Floats", at: tuple[int, int], used: "Ints", bytes_: float, inside: bool) -> float:
     """Add what a layer of so many activations keeps and recomputes, by mode; the least kept and live of any mode.
 
     ``at`` are the depth of the walk and the layer.
     """
     depth, layer = at
-    least = np.inf
-    for mode in range(3):
-        own = kept_bytes[layer, mode]
-        sums[depth + 1, 6 + mode] = sums[depth, 6 + mode] + again_s[layer, mode]
-        kept = sums[depth + 1, 9 + mode] = sums[depth, 9 + mode] + own
-        live = sums[depth + 1, 12 + mode] = max(sums[depth, 12 + mode], bytes_ - own)
+    kept_bytes, again_s, always = saved.kept_bytes, saved.again_s, saved.live_bytes[layer]
+    least, modes, below = np.inf, kept_bytes.shape[1], sums[depth + 1]
+    most = below[5] = max(sums[depth, 5], always)
+    for mode in range(modes):
+        own, again, kept, live = kept_bytes[layer, mode], AGAIN + mode, AGAIN + modes + mode, AGAIN + 2 * modes + mode
+        below[again] = sums[depth, again] + again_s[layer, mode]
+        below[kept] = sums[depth, kept] + own
+        below[live] = max(sums[depth, live], max(0.0, bytes_ - own) + always)
         if used[mode] > 0:
-            least = min(least, sums[depth + 1, 9] if inside else kept + live)
+            least = min(least, below[AGAIN + modes] + most if inside else below[kept] + below[live])
     return least
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _buffered(saved: Saved, sums: "Floats", counts: "Ints", depth: int, layer: int) -> float:
+    """The buffers of a stage with one more layer: those of its kind, if no layer of it was there."""
+    bit = np.int64(1) << saved.kind[layer] if saved.buffer_bytes[layer] > 0 else np.int64(0)
+    new = 0.0 if counts[depth, 2] & bit else saved.buffer_bytes[layer]
+    counts[depth + 1, 2], sums[depth + 1, 6] = counts[depth, 2] | bit, sums[depth, 6] + new
+    return float(sums[depth + 1, 6])
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -156,11 +169,12 @@ def _write(
     ``at`` are the number of the stage and the depth of the walk.
     """
     count, depth = at
-    for mode in range(3):
-        back_s[count, mode] = max(sums[depth, 2] + sums[depth, 6 + mode], latest_s)
-        kept[count, mode], live[count, mode] = sums[depth, 9 + mode], sums[depth, 12 + mode]
+    modes = kept.shape[1]
+    for mode in range(modes):
+        back_s[count, mode] = max(sums[depth, 2] + sums[depth, AGAIN + mode], latest_s)
+        kept[count, mode], live[count, mode] = sums[depth, AGAIN + modes + mode], sums[depth, AGAIN + 2 * modes + mode]
         if inside:
-            live[count, mode] = sums[depth, 9] - sums[depth, 9 + mode]
+            live[count, mode] = sums[depth, AGAIN + modes] - kept[count, mode] + sums[depth, 5]
 
 
 @njit(cache=True, nogil=True)
@@ -182,17 +196,19 @@ def _tie(saved: Saved, tied: "Floats", seen: "Ints", where: tuple[int, int, int]
 def stage_table(chart: "Chart", saved: Saved, device: Room, limit_s: "Floats", room: int) -> tuple[int, StageTable]:
     """All stages within the limits; how many there are, which may be more than there is ``room`` for."""
     n, sets, groups = chart.forward_s.shape[0], chart.size.shape[0], saved.group_size.shape[0]
-    table, link, count, used = new_table(sets, room, groups), saved.link_bytes_per_s, 0, device.allowed + device.last
-    start, rests, ahead_s, back_s, weights, largest, kepts, lives, _, unsplit, blocks = table
+    modes, link, count = saved.kept_bytes.shape[1], saved.link_bytes_per_s, 0
+    # The column of what the last mode keeps, full: where edges arrive inside a stage, those from outside it.
+    table, used, full = new_table(sets, room, groups, modes), device.allowed + device.last, AGAIN + 2 * modes - 1
+    start, rests, ahead_s, back_s, weights, largest, buffers, kepts, lives, _, unsplit, blocks = table
     _, _, parameter_bytes, activation_bytes, sharded, in_start, in_tail, in_bytes, _, _, _, _, _, _, _, _ = chart
     step_start, step_layer, step_set = chart.step_start, chart.step_layer, chart.step_set
-    kept_bytes, again_s, group_of, _, _, _, block, _ = saved
     forward_s, backward_s, state, hbm = chart.forward_s, chart.backward_s, device.state, device.hbm_bytes
-    # By depth of the walk: the layer taken, what is left, the next step, tied groups, unsplit, blocks, and sums:
-    # parameters, forward, backward without recomputing, largest layer, end of the forward walk, nothing,
-    # recomputed seconds by mode (6 .. 8), kept (9 .. 11), live (12 .. 14).
+    # By depth of the walk: the layer taken, what is left, the next step, tied groups, unsplit, blocks, kinds with
+    # buffers as bits, and sums: parameters, forward, backward without recomputing, largest layer, end of the forward
+    # walk, most live in every mode, buffers, and by mode recomputed seconds (from AGAIN on), kept and live.
     taken, place, step = np.full(n + 1, -1), np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
-    seen, counts, sums = np.zeros((n + 1, groups), np.int64), np.zeros((n + 1, 2), np.int64), np.zeros((n + 1, 15))
+    seen, counts = np.zeros((n + 1, groups), np.int64), np.zeros((n + 1, 3), np.int64)
+    sums = np.zeros((n + 1, AGAIN + 3 * modes))
     inside, leavers, counts[0, 0] = np.zeros(n, np.bool_), np.zeros(n + 1, np.int64), 1
     leaving, edges = np.empty((n + 1, n + 1), np.int64), (chart.out_start, chart.out_head, chart.out_bytes)
     for top in range(sets):
@@ -204,32 +220,35 @@ def stage_table(chart: "Chart", saved: Saved, device: Room, limit_s: "Floats", r
                 continue
             layer, rest = step_layer[step[depth]], step_set[step[depth]]
             step[depth] += 1
-            group, parameters = group_of[layer], sums[depth, 0] + parameter_bytes[layer]
+            group, parameters = saved.group[layer], sums[depth, 0] + parameter_bytes[layer]
             if group >= 0 and seen[depth, group] > 0:
                 parameters -= saved.group_bytes[group]
             ahead, back = sums[depth, 1] + forward_s[layer], sums[depth, 2] + backward_s[layer]
             if layer < taken[depth] or ahead + back > limit_s[top]:
                 continue
-            least = _saves(sums, (depth, layer), kept_bytes, again_s, used, activation_bytes[layer], link > 0)
-            if state * parameters + least > hbm:
+            least = _saves(saved, sums, (depth, layer), used, activation_bytes[layer], link > 0)
+            if state * parameters + _buffered(saved, sums, counts, depth, layer) + least > hbm:
                 continue
             depth, latest_s = depth + 1, 0.0
             taken[depth], place[depth], step[depth] = layer, rest, step_start[rest]
             sums[depth, 0], sums[depth, 1], sums[depth, 2], sums[depth, 4] = parameters, ahead, back, ahead
             sums[depth, 3] = max(sums[depth - 1, 3], parameter_bytes[layer])
-            plain = 0 if sharded[layer] else counts[depth - 1, 0]
-            counts[depth, 0], counts[depth, 1] = plain, counts[depth - 1, 1] + block[layer]
+            counts[depth, 0], counts[depth, 1] = (
+                counts[depth - 1, 0] * (not sharded[layer]),
+                counts[depth - 1, 1] + saved.block[layer],
+            )
             if link > 0:
                 inside[layer] = True
                 most, came = _slowest(in_start[layer], in_start[layer + 1], in_tail, in_bytes, inside)
-                sums[depth, 11] = sums[depth - 1, 11] + came
+                sums[depth, full] = sums[depth - 1, full] + came
                 sums[depth, 4] = max(sums[depth - 1, 4], most / link) + forward_s[layer]
                 latest_s = _latest(depth, taken, sums, leaving, leavers, edges, inside, link)
             if groups > 0:
                 _tie(saved, table.tied, seen, (depth, layer, count))
             if count < room:
                 rests[count], largest[count], ahead_s[count] = rest, sums[depth, 3], sums[depth, 4]
-                weights[count], unsplit[count], blocks[count] = parameters, counts[depth, 0], counts[depth, 1]
+                weights[count], buffers[count] = parameters, sums[depth, 6]
+                unsplit[count], blocks[count] = counts[depth, 0], counts[depth, 1]
                 _write(back_s, kepts, lives, sums, (count, depth), latest_s, link > 0)
             count += 1
     start[sets] = count

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from phaze.evaluate.flow import block_calls
+from phaze.evaluate.layer_times import keeping_of
 from phaze.evaluate.training_run import Budget, Pace, training_run
 from phaze.evaluate.utilisation import LayerFlops, Ran, model_flops, utilisation_of
 from phaze.hardware.chip import Chip
@@ -25,7 +26,9 @@ def with_figures(
     rounds = training.microbatches(graph.microbatch)
     ran = Ran(graph.width, rounds, tokens, model["batch_s"], used, chip.peak_flops)
     # Layers that were given by their times alone have no FLOP.
-    flops = model_flops(graph.model) or (LayerFlops(0.0, 0.0, 0.0, 0.0),) * len(graph.layers)
+    flops = model_flops(graph.model, keeping_of(training.machine.stack)) or (LayerFlops(0.0, 0.0, 0.0, 0.0),) * len(
+        graph.layers
+    )
     reached = utilisation_of(flops, graph.calls, plan["stages"], frozenset(recomputed), ran)
     found = {
         **model,

@@ -25,7 +25,7 @@ def fewest_again(pairs: StageTable, room: Room, flying: "Floats") -> "Ints":
                 below = least[s - 1, pairs.rest[pair]]
                 if below < least[s, top]:
                     mode = mode_of(pairs, room, pair, flying[s])
-                    if mode < NO_MODE:
+                    if mode != NO_MODE:
                         least[s, top] = min(least[s, top], below + pairs.backward_s[pair, mode])
         if least[s, sets - 1] < np.inf:
             found[s] = int(least[s, sets - 1])
@@ -57,11 +57,11 @@ def undominated(rows: "Floats") -> "Ints":
 @njit(cache=True, nogil=True)
 def highest_numbers(table: StageTable, room: Room, flying: "Floats") -> "Ints":
     """The greatest number from the end at which every stage fits in each mode, 0 if at none; ``flying`` by number."""
-    found, depth = np.zeros((table.rest.shape[0], 3), np.int64), flying.shape[0] - 1
+    found, depth = np.zeros((table.rest.shape[0], table.kept_bytes.shape[1]), np.int64), flying.shape[0] - 1
     for stage in range(table.rest.shape[0]):
         held = held_bytes(table, room, stage)
         allowed = room.last if table.rest[stage] == 0 else room.allowed
-        for mode in range(3):
+        for mode in range(table.kept_bytes.shape[1]):
             if allowed[mode]:
                 need = held + table.live_bytes[stage, mode]
                 found[stage, mode] = highest(need, table.kept_bytes[stage, mode], room.hbm_bytes, flying, depth)

@@ -11,17 +11,19 @@ from dataclasses import replace
 from typing import Any
 
 from phaze.documents import Document, NonNegative, Reader, Seconds, Share, check
-from phaze.hardware.files import StackFile
 from phaze.hardware.library import is_path, read_stack
 from phaze.hardware.stack import (
     Fusion,
     Pipeline,
+    Saves,
     ScheduleRule,
+    Selective,
     Stack,
     StageRule,
     Synchronisation,
     require_built,
 )
+from phaze.hardware.stack_file import StackFile
 
 
 class StackTable(Document):
@@ -44,6 +46,10 @@ class StackTable(Document):
     accumulation_bytes: NonNegative | None = None
     stages: StageRule | None = None
     pipeline: Pipeline | None = None
+    saves: Saves | None = None
+    logit_bytes: NonNegative | None = None
+    selective: Selective | None = None
+    gradient_buffer_bytes: NonNegative | None = None
 
     def changes(self) -> Mapping[str, Any]:
         """The keys that are given."""

@@ -23,8 +23,9 @@ SETS: tuple[RunSet, ...] = (
     RunSet("mosaic-mpt", "MosaicML llm-foundry, MPT 125M to 70B, fully sharded: 8 to 128 A100"),
     RunSet("mt-nlg", "MT-NLG 530B: 2240 A100, Selene"),
     RunSet("megatron-core-h100", "Megatron-Core, 48 to 6144 H100"),
+    RunSet("megatron-b200", "Megatron-Core, 12 blocks of Llama-3 70B: 8 B200"),
     RunSet("nanotron-h100", "nanotron, 8 to 128 H100"),
-    RunSet("torchtitan", "torchtitan, 8 and 256 H100 capped at 500 W"),
+    RunSet("torchtitan", "torchtitan, 8 to 256 H100 capped at 500 W"),
     RunSet("maxtext-v5e", "MaxText, 256 to 8192 TPU v5e"),
     RunSet("maxtext-v5p", "MaxText, 64 to 1024 TPU v5p"),
 )

@@ -1,0 +1,210 @@
+r"""The ways in which a stack holds the activations of a layer: what each keeps, what it runs again.
+
+A mode recomputes a region D of the forward pass (:mod:`phaze.graph.saved.regions`). What D wrote is no source any more
+but for what others read of it (they keep their own operand), unless D's results are dropped; then
+
+    kept(D)  = least bytes that backward's operands can be made from           (:func:`phaze.graph.saved.rules.least`)
+    rerun(D) = the operators of D on the way from what is kept to what backward reads
+    live     = kept(none) - kept(D) + logits: what the layer holds beside its kept bytes while its backward runs
+
+so a mode that keeps less never takes more: q kept + live falls with kept for q >= 1 microbatches in flight. Further
+
+    selective   as the stack means it: ``scores`` reruns the score paths of eager attention; ``operators`` keeps the
+                layer's inputs and the results of every second product, of attention and of exchanges (reduce-scatter,
+                all-to-all), and reruns the rest
+    full        keeps the inputs and reruns the forward pass
+    alternate   full in every second block: half of its bytes and seconds, on average over the blocks of a stage
+
+Unions of modules are offered along their efficiency, bytes saved for each second rerun (:func:`unions`), which is the
+convex hull of all of them; none is offered that keeps no less than a cheaper one.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from phaze.graph import opset
+from phaze.graph.ir import Layer, Operator, OperatorGraph
+from phaze.graph.recompute import empty_graph, part_of
+from phaze.graph.saved.regions import Region, regions_of
+from phaze.graph.saved.rules import Flow, Saves, flow_of, least, logits, sources_of, wanted_of
+
+Selective = Literal["scores", "operators"]
+SELECTIVES: tuple[Selective, ...] = ("scores", "operators")
+ALTERNATE = "alternate"
+JOIN = "+"
+# Exchanges whose results an operator-level policy keeps.
+EXCHANGES = frozenset({"reduce_scatter", "all_to_all"})
+# FLOP that take as long as a byte of memory traffic on accelerators of today; it only orders the unions on offer.
+FLOP_PER_BYTE = 300.0
+MOST_MODES = 8
+# A module that saves less than this share is not offered in unions: it costs time for nothing (fused attention).
+WORTH = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """One way: bytes that every microbatch in flight keeps, bytes beside them while the layer's backward runs, and what
+    runs again (the share ``part`` of it on average)."""
+
+    name: str
+    saved_bytes: int
+    live_bytes: int
+    rerun: OperatorGraph
+    part: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """How a stack keeps activations: its rule, bytes of a logit (None: as the rule says), what selective means to it,
+    and the modules that it can recompute."""
+
+    saves: Saves = "trace"
+    logit_bytes: float | None = None
+    selective: Selective = "scores"
+    modules: tuple[str, ...] = ()
+
+
+AS_TRACED = Keeping()
+
+
+class Modes:
+    """The modes of one layer, each made when it is asked for."""
+
+    def __init__(self, layer: Layer, keeping: Keeping) -> None:
+        self.layer, self.keeping = layer, keeping
+        self.flow: Flow = flow_of(layer)
+        self.wanted = wanted_of(layer, self.flow, keeping.saves, keeping.logit_bytes is not None)
+        self.sources = sources_of(layer, self.flow, keeping.saves)
+        self.none_bytes = self._bytes(self._kept(frozenset(), frozenset()))
+        last = logits(layer) if keeping.logit_bytes is not None else None
+        self.logit_bytes = 0 if last is None else round((keeping.logit_bytes or 0.0) * self.flow.tensors[last].elements)
+        self._regions: dict[str, Region] | None = None
+
+    @property
+    def regions(self) -> dict[str, Region]:
+        """The parts of the layer that the stack can recompute."""
+        if self._regions is None:
+            found = regions_of(self.layer, self.flow)
+            self._regions = {name: region for name, region in found.items() if name in self.keeping.modules}
+        return self._regions
+
+    def _bytes(self, tensors: Iterable[int]) -> int:
+        return sum(self.flow.size(tensor) for tensor in tensors)
+
+    def _kept(self, operators: frozenset[int], dropped: frozenset[int]) -> frozenset[int]:
+        if not operators and self.keeping.saves == "trace":
+            return self.wanted
+        gone = set()
+        for tensor, op in self.flow.writer.items():
+            if op.id in operators:
+                outside = any(reader.id not in operators for reader in self.flow.readers.get(tensor, ()))
+                if op.id in dropped or not (outside or tensor in self.flow.outputs):
+                    gone.add(tensor)
+        return least(self.flow, self.wanted, self.sources - gone)
+
+    def _rerun(self, kept: frozenset[int], among: frozenset[int] | None) -> OperatorGraph:
+        """The operators that lead from what is kept to what backward reads."""
+        needed: set[int] = set()
+        stack, seen = [tensor for tensor in self.wanted if tensor not in kept], set(self.wanted)
+        while stack:
+            op = self.flow.writer.get(stack.pop())
+            if op is None:
+                continue
+            if among is None or op.id in among:
+                needed.add(op.id)
+            fresh = {a.tensor for a in op.reads} - self.flow.free - kept - seen
+            seen |= fresh
+            stack.extend(fresh)
+        chosen: list[Operator] = [op for op in self.layer.forward.operators if op.id in needed]
+        return part_of(self.layer.forward, chosen, self.wanted) if chosen else empty_graph()
+
+    def _mode(self, name: str, kept: frozenset[int], rerun: OperatorGraph) -> Mode:
+        own = min(self._bytes(kept), self.none_bytes)
+        return Mode(name, own, self.none_bytes - own + self.logit_bytes, rerun)
+
+    def _of_regions(self, name: str, regions: Sequence[Region]) -> Mode:
+        operators = frozenset().union(*(region.operators for region in regions))
+        dropped = frozenset().union(*(region.operators for region in regions if region.drops))
+        kept = self._kept(operators, dropped)
+        return self._mode(name, kept, self._rerun(kept, operators))
+
+    def none(self) -> Mode:
+        """Nothing is recomputed."""
+        return Mode("none", self.none_bytes, self.logit_bytes, empty_graph())
+
+    def full(self) -> Mode:
+        """The layer's inputs are kept."""
+        kept = min(self.layer.full.saved_bytes, self.none_bytes)
+        return Mode("full", kept, self.none_bytes - kept + self.logit_bytes, self.layer.full.rerun)
+
+    def selective(self) -> Mode:
+        """What the stack calls so."""
+        if self.keeping.selective == "operators":
+            return self._operators()
+        rerun = self.layer.selective.rerun
+        made = {access.tensor for op in rerun.operators for access in op.writes}
+        if not made:
+            return self._mode("selective", self._kept(frozenset(), frozenset()), rerun)
+        return self._mode("selective", least(self.flow, self.wanted - made, self.sources), rerun)
+
+    def _operators(self) -> Mode:
+        kept, products = set(self.layer.full.saved), 0
+        parameters = {t.id for t in self.layer.forward.tensors if t.role == "parameter"}
+        for op in self.layer.forward.operators:
+            weighted = op.kind == "product" and any(a.tensor in parameters for a in op.reads)
+            products += weighted
+            if op.kind in EXCHANGES or op.kind == "attention" or (weighted and products % 2):
+                kept.update(a.tensor for a in op.writes)
+        found = frozenset(kept)
+        return self._mode("selective", found, self._rerun(found, None))
+
+    def alternate(self) -> Mode:
+        """Full in every second block."""
+        full = self.full()
+        own = (full.saved_bytes + self.none_bytes) // 2
+        live = self.none_bytes - full.saved_bytes + self.logit_bytes
+        return Mode(ALTERNATE, own, live, full.rerun, 0.5)
+
+    def of(self, name: str) -> Mode:
+        """The mode of a name: none, selective, full, alternate, or modules joined by +; a module that the layer has not
+        changes nothing."""
+        known = {"none": self.none, "selective": self.selective, "full": self.full, ALTERNATE: self.alternate}
+        if name in known:
+            return known[name]()
+        chosen = [self.regions[part] for part in name.split(JOIN) if part in self.regions]
+        if not chosen:
+            return Mode(name, self.none_bytes, self.logit_bytes, empty_graph())
+        return self._of_regions(name, chosen)
+
+
+def work_of(graph: OperatorGraph) -> float:
+    """Bytes that a graph moves and FLOP that it runs, as bytes."""
+    return sum(op.bytes + opset.flops(op) / FLOP_PER_BYTE for op in graph.operators)
+
+
+def _largest(regions: Mapping[str, Region], names: Sequence[str]) -> list[str]:
+    """The names whose region lies in no other."""
+    return [a for a in names if not any(regions[a].operators < regions[b].operators for b in names)]
+
+
+def unions(modes: Modes) -> tuple[str, ...]:
+    """Names of the modes on offer between none and full, cheapest first: modules one after another by efficiency."""
+    single = {name: modes.of(name) for name in modes.regions}
+    most = (1 - WORTH) * modes.none_bytes
+    saving = {name: mode for name, mode in single.items() if mode.saved_bytes < most}
+    order = sorted(
+        saving,
+        key=lambda name: (work_of(saving[name].rerun) / (modes.none_bytes - saving[name].saved_bytes), name),
+    )
+    found: list[str] = []
+    least_bytes = modes.none_bytes
+    for count in range(1, len(order) + 1):
+        name = JOIN.join(sorted(_largest(modes.regions, order[:count])))
+        own = modes.of(name).saved_bytes
+        if own < least_bytes:
+            found.append(name)
+            least_bytes = own
+    if ALTERNATE in modes.keeping.modules:
+        found.append(ALTERNATE)
+    return tuple(found[: MOST_MODES - 3])

@@ -1,0 +1,199 @@
+"""The parts of a layer that a stack can recompute, found in the traced graph by what they do.
+
+    core_attn        the fused attention, or the score paths and the products that end them
+    layernorm        what makes the operand of products with a norm: its result is dropped and made again
+    mlp              the products around an activation, and the activation; in a layer of experts that is the shared
+                     expert, and the part is called ``shared_experts``
+    moe_act          the activation between grouped products: its result is dropped and made again
+    moe              the module that holds the grouped products: router, exchange, products
+    mla_up_proj      products that read a normalised result of a product (the latent), to the operands of attention:
+                     dropped and made again
+
+A part that is *rerun* keeps what others read of it (the next product keeps its own operand); of a part whose result is
+*dropped* nothing is kept.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from phaze.graph.ir import Layer, Operator
+from phaze.graph.recompute import score_path
+from phaze.graph.saved.rules import Flow, is_kernel
+
+MODULES = ("core_attn", "layernorm", "mlp", "shared_experts", "moe_act", "moe", "mla_up_proj")
+"""Names of the parts, as Megatron's --recompute-modules has them."""
+NORMS = frozenset({"layer_norm", "batch_norm", "root"})
+ACTIVATIONS = frozenset({"silu", "gelu", "relu", "sigmoid", "tanh"})
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Numbers of the operators of a part, and whether its results are dropped."""
+
+    operators: frozenset[int]
+    drops: bool = False
+
+
+def _kernel_of(flow: Flow, tensor: int) -> tuple[frozenset[int], frozenset[int]]:
+    """The vector operators that make a tensor from what other kernels wrote, and those tensors."""
+    found: set[int] = set()
+    entering: set[int] = set()
+    stack = [tensor]
+    while stack:
+        made = flow.writer.get(stack[-1])
+        last = stack.pop()
+        if made is None or is_kernel(made):
+            entering.add(last)
+        elif made.id not in found:
+            found.add(made.id)
+            stack.extend(flow.made_from(last))
+    return frozenset(found), frozenset(entering)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A layer as the search for parts reads it."""
+
+    layer: Layer
+    flow: Flow
+    by_id: Mapping[int, Operator]
+    roles: Mapping[int, str]
+
+    def weighted(self, op: Operator) -> bool:
+        """Whether an operator is a product with a parameter."""
+        return op.kind == "product" and any(self.roles[a.tensor] == "parameter" for a in op.reads)
+
+    def grouped(self, op: Operator) -> bool:
+        return self.weighted(op) and op.size("batch") > 1
+
+    def operands(self) -> Iterable[tuple[Operator, int]]:
+        """Every product with a parameter, and the activation that it reads, before it is gathered over the network."""
+        for op in self.layer.forward.operators:
+            if self.weighted(op):
+                for tensor in sorted({a.tensor for a in op.reads} - self.flow.free):
+                    made = self.flow.writer.get(tensor)
+                    gathered = made is not None and made.kind == "all_gather"
+                    yield op, made.reads[0].tensor if made is not None and gathered else tensor
+
+    def kinds(self, operators: Collection[int]) -> frozenset[str]:
+        return frozenset(self.by_id[number].kind for number in operators)
+
+
+def _own_norm(read: _Reading, tensor: int) -> tuple[frozenset[int], frozenset[int]] | None:
+    """The operators of the norm that makes a tensor, and what it reads; None if none does.
+
+    A norm is one operator, or a chain with a root; it starts at its rows' own tensor, not at what was added before."""
+    made = read.flow.writer.get(tensor)
+    if made is None:
+        return None
+    if made.kind in NORMS:
+        return frozenset({made.id}), frozenset(read.flow.made_from(tensor))
+    if is_kernel(made):
+        return None
+    found, entering = _kernel_of(read.flow, tensor)
+    if "root" not in read.kinds(found):
+        return None
+    written = {a.tensor for number in found for a in read.by_id[number].writes}
+    # What others read of the kernel as well (the residual) is where the norm starts.
+    waits = {t for t in written if t != tensor and any(op.id not in found for op in read.flow.readers.get(t, ()))}
+    inside: set[int] = set()
+    stack = [tensor]
+    while stack:
+        last = stack.pop()
+        made = read.flow.writer.get(last)
+        if made is not None and made.id in found and made.id not in inside and last not in waits:
+            inside.add(made.id)
+            stack.extend(read.flow.made_from(last))
+    return frozenset(inside), frozenset(waits or entering)
+
+
+def _core_attention(read: _Reading) -> frozenset[int]:
+    fused = {op.id for op in read.layer.forward.operators if op.kind == "attention"}
+    path = score_path(read.layer.forward)
+    written = {a.tensor for number in path for a in read.by_id[number].writes}
+    ends = {
+        op.id
+        for op in read.layer.forward.operators
+        if op.kind == "product" and op.id not in path and any(a.tensor in written for a in op.reads)
+    }
+    return frozenset(fused | path | ends)
+
+
+def _around(read: _Reading) -> tuple[frozenset[int], frozenset[int]]:
+    """Operators of dense products around activations, and the activations between grouped products."""
+    dense: set[int] = set()
+    between: set[int] = set()
+    for op, tensor in read.operands():
+        own, entering = _kernel_of(read.flow, tensor)
+        if not own or not read.kinds(own) & ACTIVATIONS:
+            continue
+        before = {read.flow.writer[t].id for t in entering if t in read.flow.writer}
+        before = {number for number in before if read.weighted(read.by_id[number])}
+        if not before:
+            continue
+        if read.grouped(op):
+            between |= own
+            continue
+        gathers = {
+            read.flow.writer[a.tensor].id
+            for number in before
+            for a in read.by_id[number].reads
+            if a.tensor in read.flow.writer and read.flow.writer[a.tensor].kind == "all_gather"
+        }
+        dense |= own | before | gathers | {op.id}
+    return frozenset(dense), frozenset(between)
+
+
+def _experts(read: _Reading) -> frozenset[int]:
+    """All operators of the module that holds the grouped products."""
+    modules = {op.module for op in read.layer.forward.operators if read.grouped(op) and op.module}
+    above = {module.rpartition(".")[0] or module for module in modules}
+    return frozenset(
+        op.id
+        for op in read.layer.forward.operators
+        if any(op.module == path or op.module.startswith(f"{path}.") for path in above)
+    )
+
+
+def _latent(read: _Reading) -> frozenset[int]:
+    """Products of normalised results of products, and the vector work between them and attention."""
+    found: set[int] = set()
+    for op, tensor in read.operands():
+        norm = _own_norm(read, tensor)
+        if norm is None or not norm[1]:
+            continue
+        sources = [read.flow.writer.get(t) for t in norm[1]]
+        if all(made is not None and read.weighted(made) for made in sources):
+            found.add(op.id)
+    if not found:
+        return frozenset()
+    made = {a.tensor for number in found for a in read.by_id[number].writes}
+    for op in read.layer.forward.operators:
+        if op.core == "vector" and not is_kernel(op) and any(a.tensor in made for a in op.reads):
+            found.add(op.id)
+            made.update(a.tensor for a in op.writes)
+    return frozenset(found)
+
+
+def regions_of(layer: Layer, flow: Flow) -> dict[str, Region]:
+    """The parts that a layer has, by name, in the order of :data:`MODULES`."""
+    by_id = {op.id: op for op in layer.forward.operators}
+    read = _Reading(layer, flow, by_id, {t.id: t.role for t in layer.forward.tensors})
+    latent = _latent(read)
+    norms: set[int] = set()
+    for _, tensor in read.operands():
+        norm = _own_norm(read, tensor)
+        # A latent is normalised apart; the norm of the residual is what Megatron means.
+        if norm is not None and not any((made := flow.writer.get(t)) and read.weighted(made) for t in norm[1]):
+            norms |= norm[0]
+    dense, between = _around(read)
+    experts = _experts(read)
+    found = {
+        "core_attn": Region(_core_attention(read)),
+        "layernorm": Region(frozenset(norms), drops=True),
+        "shared_experts" if experts else "mlp": Region(dense),
+        "moe_act": Region(between, drops=True),
+        "moe": Region(experts),
+        "mla_up_proj": Region(latent, drops=True),
+    }
+    return {name: found[name] for name in MODULES if name in found and found[name].operators}

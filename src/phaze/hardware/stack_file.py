@@ -1,0 +1,89 @@
+"""Files of software stacks (``phaze.stack/1``): which keys they may have, and the value that they stand for."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, model_validator
+
+from phaze.documents import Document, Format, NonNegative, Seconds, Share
+from phaze.hardware.files import Name, Sources, Text
+from phaze.hardware.stack import (
+    Fusion,
+    Kernel,
+    Optimizer,
+    Pipeline,
+    Precision,
+    Saves,
+    ScheduleRule,
+    Selective,
+    Stack,
+    StageRule,
+    Synchronisation,
+)
+
+
+def _less_with_base(schema: dict[str, Any]) -> None:
+    """In the JSON schema of a stack: a file with ``base`` may leave out every key that one without must have."""
+    needed = schema["required"]
+    schema["required"] = ["schema"]
+    schema["anyOf"] = [{"required": ["base"], "properties": {"base": {"type": "string"}}}, {"required": needed}]
+
+
+class StackFile(Document):
+    """A software stack (``phaze.stack/1``)."""
+
+    model_config = ConfigDict(json_schema_extra=_less_with_base)
+
+    schema_: Annotated[Literal["phaze.stack/1"], Field(alias="schema")]
+    base: Annotated[Name | None, Field(description="a bundled stack, whose keys hold where this file has none")] = None
+    name: Name
+    title: Text
+    fusion: Fusion
+    host_time: Seconds
+    hides_tensor_collectives: bool
+    hidden_synchronisation: Share
+    scatter_gather: bool
+    optimizer_traffic_bytes: NonNegative
+    state_bytes: NonNegative
+    reserve: Annotated[NonNegative, Field(description="bytes the framework keeps")]
+    schedule: ScheduleRule = "serial"
+    precision: Precision = "bf16"
+    optimizer: Optimizer = "adam"
+    piecewise_collectives: bool = False
+    trims_recompute: bool = False
+    balances_stages: bool = False
+    gradient_bytes: NonNegative = 0.0
+    attention: Kernel = "fused"
+    synchronisation: Synchronisation = "share"
+    interleaves: bool = True
+    software_share: Annotated[
+        dict[Name, Share], Field(description="of the rate that products hold on chips of clusters, by process or any")
+    ] = Field(default_factory=dict)
+    accumulation_bytes: NonNegative = 8.0
+    stages: StageRule = "layers"
+    pipeline: Pipeline = "1f1b"
+    saves: Annotated[Saves, Field(description="what it keeps between the passes: trace, kernels or mincut")] = "trace"
+    logit_bytes: Annotated[
+        NonNegative | None, Field(description="bytes alive for each logit of one microbatch; none: as saves says")
+    ] = None
+    selective: Annotated[Selective, Field(description="what selective recompute reruns")] = "scores"
+    gradient_buffer_bytes: Annotated[
+        NonNegative, Field(description="bytes for each element of one weight gradient of every distinct shape")
+    ] = 0.0
+    notes: Text | None = None
+    sources: Sources = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "StackFile":
+        if self.optimizer_traffic_bytes and not self.state_bytes:
+            raise ValueError("an optimizer that moves bytes must hold state_bytes")
+        return self
+
+    def value(self) -> Stack:
+        """The stack; keys are called as its fields but for two, whose fields name their unit."""
+        apart = {"schema_", "base", "notes", "sources", "host_time", "reserve", "software_share"}
+        shares = tuple(sorted(self.software_share.items()))
+        same = self.model_dump(exclude=apart)
+        return Stack(host_s=self.host_time, reserve_bytes=self.reserve, software_share=shares, **same)
+
+
+STACK = Format("phaze.stack/1", StackFile, "a training framework's constants")
