@@ -3,11 +3,11 @@
 import pytest
 
 from phaze.graph import sources
-from phaze.graph.ir import Layer, Model
+from phaze.graph.ir import Attention, Layer, Model
 from phaze.graph.saved.buffers import gradient_elements, weight_shapes
 from phaze.graph.saved.modes import AS_TRACED, Keeping, Modes, unions, work_of
 from phaze.graph.saved.regions import MODULES
-from phaze.graph.saved.rules import SAVES, flow_of, kept_tensors, logits
+from phaze.graph.saved.rules import SAVES, Saves, flow_of, kept_tensors, logits
 
 NAMES = ("llama2-7b", "llama3-8b", "llama3-70b", "mixtral-8x7b", "gpt3-175b", "bert-large", "t5-large", "vit-large")
 # Bytes a token and unit of width. A Llama-3 8B block by count: 2 + 2 (norm and its result), 2 + 1
@@ -21,13 +21,13 @@ COUNTED = {
 HIDDEN = {"llama2-7b": 4096, "llama3-8b": 4096, "llama3-70b": 8192, "mixtral-8x7b": 4096, "gpt3-175b": 12288}
 
 
-def model(name: str, tensor: int = 1, attention: str = "fused", sequence: int | None = None) -> Model:
+def model(name: str, tensor: int = 1, attention: Attention = "fused", sequence: int | None = None) -> Model:
     asked = sources.Request(
         model=name,
         tensor=tensor,
         attention=attention,
         sequence=sequence,
-        sequence_parallel=tensor > 1,  # type: ignore[arg-type]
+        sequence_parallel=tensor > 1,
     )
     return sources.load(asked)
 
@@ -52,23 +52,23 @@ def test_a_gpt_block_keeps_34_h_with_fused_attention() -> None:
     """Korthikanti et al. 2022: 34 s b h without the scores, masks of dropout with it."""
     layer = block(model("gpt3-175b", sequence=2048))
     for rule in ("trace", "kernels"):
-        assert size(layer, kept_tensors(layer, rule)) / 12288 / 2048 == pytest.approx(34.0, abs=0.05)  # type: ignore[arg-type]
+        assert size(layer, kept_tensors(layer, rule)) / 12288 / 2048 == pytest.approx(34.0, abs=0.05)
 
 
 @pytest.mark.parametrize("attention", ["eager", "fused"])
 @pytest.mark.parametrize("tensor", [1, 2])
 @pytest.mark.parametrize("name", NAMES)
-def test_no_rule_keeps_more_than_eager_pytorch_saves(name: str, tensor: int, attention: str) -> None:
+def test_no_rule_keeps_more_than_eager_pytorch_saves(name: str, tensor: int, attention: Attention) -> None:
     for layer in model(name, tensor, attention).layers:
         assert size(layer, kept_tensors(layer, "trace")) == layer.none.saved_bytes
         for rule in ("kernels", "mincut"):
-            assert size(layer, kept_tensors(layer, rule)) <= layer.none.saved_bytes  # type: ignore[arg-type]
+            assert size(layer, kept_tensors(layer, rule)) <= layer.none.saved_bytes
 
 
 @pytest.mark.parametrize("rule", SAVES)
 @pytest.mark.parametrize("name", NAMES)
-def test_a_mode_that_keeps_less_holds_no_more_with_one_microbatch_in_flight(name: str, rule: str) -> None:
-    keeping = Keeping(rule, 6.0, "scores", MODULES)  # type: ignore[arg-type]
+def test_a_mode_that_keeps_less_holds_no_more_with_one_microbatch_in_flight(name: str, rule: Saves) -> None:
+    keeping = Keeping(rule, 6.0, "scores", MODULES)
     for layer in model(name, 2, "eager").layers:
         modes = Modes(layer, keeping)
         none = modes.none()
@@ -81,8 +81,8 @@ def test_a_mode_that_keeps_less_holds_no_more_with_one_microbatch_in_flight(name
 
 @pytest.mark.parametrize("name", NAMES)
 def test_selective_is_what_the_trace_says_under_the_rule_trace(name: str) -> None:
-    for attention in ("eager", "fused"):
-        for layer in model(name, 1, attention).layers:
+    for own in (model(name, 1, "eager"), model(name, 1, "fused")):
+        for layer in own.layers:
             mode = Modes(layer, AS_TRACED).selective()
             assert mode.saved_bytes == layer.selective.saved_bytes
             assert mode.rerun == layer.selective.rerun
