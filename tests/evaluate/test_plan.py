@@ -42,7 +42,9 @@ def test_no_even_split_beats_the_plan() -> None:
 def test_the_rule_of_thumb_is_a_plan_that_fits() -> None:
     job = request()
     found = list(candidates(job))
-    thumb, _ = usual_plans(job, found)
+    usual, _ = usual_plans(job, found)
+    assert usual is not None
+    thumb = usual.plan
     assert thumb is not None
     assert thumb.tensor == 2
     assert thumb.batch_s >= min(c.plan.batch_s for c in found if c.plan is not None) * (1 - 1e-9)
@@ -201,7 +203,9 @@ def test_devices_that_would_do_count_widths_beyond_those_there_are() -> None:
 def test_the_experts_split_is_cut_evenly_and_never_beats_the_plan() -> None:
     job = request_of(Asked("bert-large", None, "a100-80gb", devices=64, batch=64, microbatches=(1,), widths=(1,)))
     found = list(candidates(job))
-    _, plan = usual_plans(job, found)
+    _, experts = usual_plans(job, found)
+    assert experts is not None
+    plan = experts.plan
     assert plan is not None
     assert (len(plan.stages), plan.data, plan.tensor) == (8, 8, 1)
     assert sum(len(stage.layers) for stage in plan.stages) == len(found[0].model.calls)

@@ -26,6 +26,7 @@ from phaze.evaluate.request import Asked, AskedAttention, request_of
 from phaze.evaluate.run_file import job_of as run_job_of
 from phaze.evaluate.run_file import read_run, with_tensor_plan
 from phaze.evaluate.training_run import Budget
+from phaze.export.launch import with_launches
 from phaze.export.opened import read_plan
 from phaze.files import read_text
 from phaze.hardware.calibration import Basis
@@ -117,7 +118,7 @@ def plan(
         **planned_document(request, found, *usual_plans(request, found), asked),
         "job": asked_job(asked, request, found[0]),
     }
-    return _planned(document, request.setting.chip.hbm.size_bytes)
+    return _planned(with_launches(document), request.setting.chip.hbm.size_bytes)
 
 
 def _told(name: str, value: int | str, parse: Callable[[str], T]) -> int | T:

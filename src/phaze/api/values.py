@@ -14,6 +14,7 @@ from phaze.api.notebook import columns, facts, table
 from phaze.errors import unknown_name
 from phaze.evaluate.job_file import reopened
 from phaze.export.frame import Frame, chips_frame, csv_text, stages_frame
+from phaze.export.launch import launch_texts
 from phaze.export.megatron import megatron
 from phaze.export.opened import run_of
 from phaze.export.source import planned_split
@@ -145,7 +146,7 @@ class Planned(Placed):
 
     def page(self, path: str | Path) -> Path:
         """Write the plan's page; its path."""
-        write_whole(Path(path), plan_page(self.document, "plan"))
+        write_whole(Path(path), plan_page(self.document, "plan", launch_texts(self.document, "plan")))
         return Path(path)
 
     def export(self, to: str) -> str:

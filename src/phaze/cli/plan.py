@@ -168,11 +168,12 @@ def _paged(answer: Answer, html: str | None, progress: "Progress") -> Answer:
     elif html is not None:
         from pathlib import Path
 
+        from phaze.export.launch import launch_texts
         from phaze.files import write_whole
         from phaze.report.page.plan_page import plan_page
 
         progress.step("writing the page")
-        write_whole(Path(html), plan_page(document, "plan"))
+        write_whole(Path(html), plan_page(document, "plan", launch_texts(document, "plan")))
     return answer
 
 
@@ -237,6 +238,7 @@ def _planned(asked: "Asked", perfetto: str | None, progress: "Progress") -> Answ
     from phaze.evaluate.levers import sought_levers
     from phaze.evaluate.plan import usual_plans
     from phaze.evaluate.request import request_of
+    from phaze.export.launch import with_launches
     from phaze.graph.supply.tracing import OPENING
 
     progress.step(OPENING)
@@ -260,10 +262,12 @@ def _planned(asked: "Asked", perfetto: str | None, progress: "Progress") -> Answ
     best = found[0]
     if perfetto is not None and best.plan is not None:
         write_trace(perfetto, [(asked.model, best.problem, best.plan)])
-    document = {
-        **planned_document(request, found, *usual_plans(request, found), asked),
-        "job": asked_job(asked, request, best),
-    }
+    document = with_launches(
+        {
+            **planned_document(request, found, *usual_plans(request, found), asked),
+            "job": asked_job(asked, request, best),
+        }
+    )
 
     def show(console: "Console") -> None:
         from phaze.report.run_sheet import show_alternatives, show_run

@@ -56,13 +56,14 @@ def write_sweep_page(folder: Path, out: Path | None) -> Path:
 
 def write_plan_page(path: str, out: Path | None) -> Path:
     """Write the page of a plan's document; the path of the page."""
+    from phaze.export.launch import launch_texts
     from phaze.export.opened import read_plan
     from phaze.files import write_whole
     from phaze.report.page.plan_page import plan_page
 
     document, where = read_plan(path)
     page = out or (Path("plan.html") if path == "-" else Path(path).with_suffix(".html"))
-    write_whole(page, plan_page(document, where))
+    write_whole(page, plan_page(document, where, launch_texts(document, where)))
     return page
 
 

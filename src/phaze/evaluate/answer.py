@@ -5,7 +5,7 @@ MFU and HFU     as :mod:`phaze.evaluate.utilisation` defines them, over the devi
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from phaze.evaluate.fixed import block_calls
@@ -32,6 +32,8 @@ from phaze.placement.shortage import Shortage
 from phaze.units import Batch, TokenBatch
 
 SHOWN = 5
+# Of a document, what is said once for all of its plans.
+COMMON = ("schema", "rules", "feasible", "constants", "cluster", "approximations", "requested_batch_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,15 @@ def _loss(plan: Plan, best: Breakdown) -> str:
     return worst.removesuffix("_s").replace("_", " ")
 
 
-def _brief(candidate: Candidate, best: Plan) -> dict[str, Any]:
+def _full(facts: Facts, candidate: Candidate) -> dict[str, Any]:
+    """The whole plan of a candidate, without what the document says once for all of them."""
+    assert candidate.plan is not None
+    own = _document(replace(facts, model=candidate.model), candidate.problem, candidate.plan)
+    return {key: value for key, value in own.items() if key not in COMMON}
+
+
+def _brief(candidate: Candidate, best: Plan, facts: Facts) -> dict[str, Any]:
+    """An alternative in short, with its whole plan; the best one's is the document itself."""
     plan = candidate.plan
     assert plan is not None
     return {
@@ -132,22 +142,25 @@ def _brief(candidate: Candidate, best: Plan) -> dict[str, Any]:
         "batch_s": plan.batch_s,
         "slower": plan.batch_s / best.batch_s - 1,
         "loses_by": "" if plan is best else _loss(plan, best.breakdown),
+        "plan": None if plan is best else _full(facts, candidate),
     }
 
 
-def _baseline(plan: Plan | None, best: Plan) -> dict[str, Any] | None:
-    """A split that people choose, beside the best one."""
-    if plan is None:
+def _baseline(candidate: Candidate | None, best: Plan, facts: Facts) -> dict[str, Any] | None:
+    """A split that people choose, beside the best one, with its whole plan."""
+    if candidate is None or candidate.plan is None:
         return None
+    plan = candidate.plan
     split = {"tensor": plan.tensor, "pipeline": len(plan.stages), "data": plan.data}
-    return {**split, "batch_s": plan.batch_s, "slower": plan.batch_s / best.batch_s - 1}
+    slower = plan.batch_s / best.batch_s - 1
+    return {**split, "batch_s": plan.batch_s, "slower": slower, "plan": _full(facts, candidate)}
 
 
 def planned_document(
     request: Request,
     found: Sequence[Candidate],
-    thumb: Plan | None,
-    experts: Plan | None = None,
+    thumb: Candidate | None,
+    experts: Candidate | None = None,
     asked: Asked | None = None,
 ) -> dict[str, Any]:
     """The document of the best plan, with the five best different ones and the rule of thumb beside it.
@@ -173,10 +186,10 @@ def planned_document(
     return {
         **_document(facts, best.problem, best.plan),
         "proved": True,
-        "alternatives": [_brief(candidate, best.plan) for candidate in fitting[:SHOWN]],
+        "alternatives": [_brief(candidate, best.plan, facts) for candidate in fitting[:SHOWN]],
         "choices": {"tried": len(found), "fitting": len(fitting)},
-        "rule_of_thumb": _baseline(thumb, best.plan),
-        "experts": _baseline(experts, best.plan),
+        "rule_of_thumb": _baseline(thumb, best.plan, facts),
+        "experts": _baseline(experts, best.plan, facts),
     }
 
 

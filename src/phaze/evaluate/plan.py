@@ -140,15 +140,16 @@ def best_first(request: Request, found: Sequence[Candidate]) -> list[Candidate]:
     return sorted(ranked, key=lambda candidate: candidate.rank)
 
 
-def usual_plans(request: Request, found: Sequence[Candidate]) -> tuple[Plan | None, Plan | None]:
+def usual_plans(request: Request, found: Sequence[Candidate]) -> tuple[Candidate | None, Candidate | None]:
     """The rule of thumb and the experts' split, each at the best candidate that it allows; None if none fits."""
     width, prices = usual_width(request.widths, request.setting.cluster), request.prices
     usual = [c for c in found if c.model.tensor == width]
-    by_thumb = [rule_of_thumb(c.problem, c.model, prices) for c in usual]
+    by_thumb = [replace(c, plan=rule_of_thumb(c.problem, c.model, prices)) for c in usual]
     split = request.experts
-    experts = [] if split is None else [experts_plan(c.problem, c.model, split, prices) for c in found]
+    experts = [] if split is None else [replace(c, plan=experts_plan(c.problem, c.model, split, prices)) for c in found]
     return _fastest(by_thumb), _fastest(experts)
 
 
-def _fastest(plans: Sequence[Plan | None]) -> Plan | None:
-    return min((plan for plan in plans if plan is not None), key=lambda plan: plan.batch_s, default=None)
+def _fastest(plans: Sequence[Candidate]) -> Candidate | None:
+    fitting = [candidate for candidate in plans if candidate.plan is not None]
+    return min(fitting, key=lambda candidate: candidate.rank[0], default=None)

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, model_validator
 
 from phaze.documents import Count, Document, NonNegative, Positive, check
+from phaze.graph.ir import Attention
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 # What a shortage of memory is made of.
@@ -65,52 +66,12 @@ class ConstantsTable(Loose):
     band: NonNegative | None
 
 
-class SplitTable(Loose):
-    """A split of the rule of thumb or of experts, and what it takes."""
-
-    tensor: Count
-    pipeline: Count
-    data: Count
-    batch_s: Positive
-    slower: Number = 0.0
-
-
-class AlternativeTable(SplitTable):
-    """One of the best different plans."""
-
-    slower: Number
-    microbatch: Count
-    chunks: Count = 1
-    zero: Annotated[int, Field(ge=0, le=3)] = 0
-    sequence_parallel: bool
-    recompute: list[Literal["none", "selective", "full"]]
-    loses_by: str
-
-
 class RunTermsTable(Loose):
     """The terms that a run was priced with."""
 
     name: str
     power_usage_effectiveness: NonNegative
     grid_kgco2e_per_kwh: NonNegative
-
-
-class ShortageTable(Loose):
-    """What the fullest stage lacks, and what would make it fit."""
-
-    stage: Annotated[int, Field(ge=0)]
-    missing_bytes: NonNegative
-    needed_bytes: NonNegative
-    available_bytes: NonNegative
-    terms: dict[str, NonNegative]
-    levers: dict[str, float | str | None] | None = None
-
-    @model_validator(mode="after")
-    def _numbers(self) -> "ShortageTable":
-        for name in ("hbm_bytes", "devices", "tensor", "zero"):
-            if isinstance((self.levers or {}).get(name), str):
-                raise ValueError(f"the lever {name} is no number")
-        return self
 
 
 class TrainingRunTable(Loose):
@@ -144,6 +105,64 @@ class FiguresTable(Loose):
     training_run: TrainingRunTable | None = None
 
 
+class OtherPlanTable(PlanTable, FiguresTable):
+    """The whole plan of an alternative: what a document says of its best one, without what holds for all."""
+
+    microbatch: Count
+    sequence_parallel: bool
+    zero: Annotated[int, Field(ge=0, le=3)]
+    attention: Attention
+
+
+class LaunchTable(Loose):
+    """Whether a framework can launch a plan: the reason if not, and in what it will differ from the plan."""
+
+    refused: str | None
+    deviations: list[str]
+
+
+class SplitTable(Loose):
+    """A split of the rule of thumb or of experts, and what it takes."""
+
+    tensor: Count
+    pipeline: Count
+    data: Count
+    batch_s: Positive
+    slower: Number = 0.0
+    plan: OtherPlanTable | None = None
+    launch: dict[str, LaunchTable] | None = None
+
+
+class AlternativeTable(SplitTable):
+    """One of the best different plans."""
+
+    slower: Number
+    microbatch: Count
+    chunks: Count = 1
+    zero: Annotated[int, Field(ge=0, le=3)] = 0
+    sequence_parallel: bool
+    recompute: list[Literal["none", "selective", "full"]]
+    loses_by: str
+
+
+class ShortageTable(Loose):
+    """What the fullest stage lacks, and what would make it fit."""
+
+    stage: Annotated[int, Field(ge=0)]
+    missing_bytes: NonNegative
+    needed_bytes: NonNegative
+    available_bytes: NonNegative
+    terms: dict[str, NonNegative]
+    levers: dict[str, float | str | None] | None = None
+
+    @model_validator(mode="after")
+    def _numbers(self) -> "ShortageTable":
+        for name in ("hbm_bytes", "devices", "tensor", "zero"):
+            if isinstance((self.levers or {}).get(name), str):
+                raise ValueError(f"the lever {name} is no number")
+        return self
+
+
 class JobPlanTable(PlanTable, FiguresTable):
     """A plan of a job on hardware that exists."""
 
@@ -156,6 +175,7 @@ class JobPlanTable(PlanTable, FiguresTable):
     rule_of_thumb: SplitTable | None = None
     experts: SplitTable | None = None
     shortage: ShortageTable | None = None
+    launch: dict[str, LaunchTable] | None = None
     job: dict[str, Any]
 
 

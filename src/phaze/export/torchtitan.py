@@ -64,7 +64,7 @@ def _require_interleaved(split: Split) -> None:
         )
 
 
-def _differences(split: Split) -> list[str]:
+def differences(split: Split) -> list[str]:
     """What torchtitan will do otherwise than planned, though it can run the plan."""
     found = []
     if split.attention == "eager":
@@ -178,7 +178,7 @@ def torchtitan(split: Split) -> str:
         f"# Start {used} processes: torchrun ... -m torchtitan.train --job.config_file THIS_FILE.\n"
         "# Release 0.3.0 reads no TOML: give [training] and [parallelism] as --table.key value; the rest in Python.\n"
     )
-    text += "".join(f"# Not as planned: {one}.\n" for one in _differences(split))
+    text += "".join(f"# Not as planned: {one}.\n" for one in differences(split))
     for name, rows in tables(split).items():
         lines = [(f"{row.name} = {row.value}", row.why) for row in rows]
         short = [line for line in lines if "\n" not in line[0]]

@@ -48,23 +48,29 @@ Floats = NDArray[np.float64]
 CAUSES: Mapping[str, str] = MappingProxyType(
     {
         "peak": "matrix products at the peak of every device",
-        "array edges": "tiles that do not fill the arrays, filling and draining them",
-        "sustained rate": "the share of its peak that chip and software hold",
-        "memory": "products that wait for HBM, the global buffer or a core's buffer",
-        "starting operators": "the measured start-up time of every operator",
-        "vector work": "softmax, norms and other work that no product covers",
-        "tensor communication": "collectives inside a layer that nothing hides",
-        "cores side by side": "what tensor and vector cores gain by working at once",
-        "host": "operators that the host cannot launch fast enough",
-        "adding up gradients": "gradients of a microbatch added to those before it",
+        "tile quantisation": "tiles that do not fill the arrays, filling and draining them",
+        "sustained GEMM rate": "the share of its peak that chip and software hold",
+        "memory-bound GEMMs": "products that wait for HBM, the global buffer or a core's buffer",
+        "kernel start-up": "the measured start-up time of every operator",
+        "non-matmul ops": "softmax, norms and other work that no product covers",
+        "exposed TP communication": "collectives inside a layer that no computation overlaps",
+        "tensor-vector overlap": "what tensor and vector cores gain by working at once",
+        "CPU launch overhead": "operators that the host cannot launch fast enough",
+        "gradient accumulation": "gradients of a microbatch added to those before it",
     }
 )
 ENDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        "transfer_s": ("handing on", "the slowest stage waits for its neighbours' activations and gradients"),
-        "bubble_s": ("bubble", "stages that wait while the pipeline fills and drains"),
-        "synchronisation_s": ("synchronisation", "gradients summed over the replicas, as far as nothing hides it"),
-        "optimizer_s": ("optimizer", "the step that updates the parameters"),
+        "transfer_s": (
+            "exposed pipeline send/recv",
+            "the slowest stage waits for its neighbours' activations and gradients",
+        ),
+        "bubble_s": ("pipeline bubble", "stages that wait while the pipeline fills and drains"),
+        "synchronisation_s": (
+            "exposed DP communication",
+            "gradients summed over the replicas, as far as nothing overlaps it",
+        ),
+        "optimizer_s": ("optimizer step", "the step that updates the parameters"),
         "tied_s": ("tied parameters", "gradients of parameters that several stages share"),
     }
 )
@@ -143,11 +149,11 @@ def _pass_parts(graph: OperatorGraph, setting: Setting, products: Products, back
     work_s = float(cost.times_s.sum())
     starts = {"tensor": constants.start_up_s, "both": constants.start_up_s, "vector": constants.vector_start_up_s}
     found = product_parts(works, products)
-    found[_cause("starting operators")] = sum(starts.get(work.core, 0.0) for work in works)
-    found[_cause("tensor communication")] = cost.open_s
-    found[_cause("vector work")] = work_s - found[: _cause("vector work")].sum()
-    found[_cause("cores side by side")] = min(0.0, cost.device_s - work_s - cost.open_s)
-    found[_cause("host")] = cost.pass_s - found.sum()
+    found[_cause("kernel start-up")] = sum(starts.get(work.core, 0.0) for work in works)
+    found[_cause("exposed TP communication")] = cost.open_s
+    found[_cause("non-matmul ops")] = work_s - found[: _cause("non-matmul ops")].sum()
+    found[_cause("tensor-vector overlap")] = min(0.0, cost.device_s - work_s - cost.open_s)
+    found[_cause("CPU launch overhead")] = cost.pass_s - found.sum()
     return found
 
 
@@ -164,7 +170,7 @@ def plan_parts(
         fused = fuse_layer(layer, setting.stack.fusion)
         causes = _pass_parts(fused.forward, setting, products, False, effort)
         causes = causes + _pass_parts(fused.backward, setting, products, True, effort)
-        causes[_cause("adding up gradients")] = cost.forward_s + cost.backward_s - causes.sum()
+        causes[_cause("gradient accumulation")] = cost.forward_s + cost.backward_s - causes.sum()
         full_s = None if every else own[kind].full_s
         found.append(LayerParts(causes, cost.forward_s if full_s is None else full_s, own[kind].selective_s))
     return found, costs
@@ -187,12 +193,18 @@ def account(plan: Mapping[str, Any], parts: Sequence[LayerParts], calls: Sequenc
     work = float(devices @ causes[:, 0])
     at_peak, used = split.microbatches * work / split.devices, split.rounds * work / float(devices.sum())
     steps = [
-        Step("at peak", at_peak, CAUSES["peak"]),
-        Step("left over", used - at_peak, "devices without work, microbatches rounded up"),
+        Step("GEMM FLOPs at peak", at_peak, CAUSES["peak"]),
+        Step("idle devices", used - at_peak, "devices without work, microbatches rounded up"),
     ]
     means = split.rounds * (mean @ causes)
     steps += [Step(name, float(means[at]), CAUSES[name]) for at, name in enumerate(CAUSES) if at]
-    steps.append(Step("recomputing", float(split.rounds * (mean @ again)), "forward passes run a second time"))
+    steps.append(
+        Step(
+            "activation recomputation",
+            float(split.rounds * (mean @ again)),
+            "forward passes run a second time in the backward pass",
+        )
+    )
     imbalance = float(split.rounds * (times[slowest] - mean @ times))
     steps.append(
         Step("stage imbalance", imbalance, "devices that wait for the slowest stage, microbatch by microbatch")

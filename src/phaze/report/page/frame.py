@@ -12,7 +12,7 @@ from phaze.documents import dumps
 # The colours of page.css that marks and drawings take by class: f-NAME fills, b-NAME is a background.
 COLOURS = (
     *("tensor", "vector", "buffer", "network", "hbm", "links", "other", "good", "bad"),
-    *("forward", "backward", "sync", "ink", "soft", "paper", "band"),
+    *("forward", "backward", "sync", "ink", "soft", "paper", "band", "peak", "room", "over", "groove", "front"),
 )
 
 

@@ -1,87 +1,202 @@
-"""The page of a plan on hardware that exists: the same parts as a search's, without a space and its proof."""
+"""The page of a plan on hardware that exists: can I launch this tonight?
 
-from collections.abc import Mapping
-from html import escape
+First whether it fits, how fast it is, what it costs and what it gains; then the launch flags, since they are what the
+reader came to take away; then time, memory, timeline, the alternatives that switch the whole page, and how far to
+trust all of it. A chip that one cannot change has no floor plan here.
+"""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from phaze import __version__
-from phaze.documents import dumps
-from phaze.evaluate.headroom import memory_left
+from markupsafe import Markup
+
 from phaze.evaluate.job_file import Reopened, reopened
-from phaze.hardware.chip import Chip
+from phaze.evaluate.plan_set import NamedPlan, plans_in
 from phaze.hardware.cluster import cluster_document
-from phaze.report.page.die import die
-from phaze.report.page.frame import copyable, facts, framed, section, table
-from phaze.report.page.search_page import plan_words, shared_parts
-from phaze.report.run_sheet import (
-    PROOF,
-    batch_text,
-    flops_text,
-    left_text,
-    lever_rows,
-    mfu_text,
-    rate_text,
-    training_rows,
+from phaze.report.launch_text import LaunchText
+from phaze.report.page.memory_view import MemoryView, memory_view
+from phaze.report.page.operators import operators
+from phaze.report.page.plan_view import (
+    LOSSES,
+    Cost,
+    Fit,
+    Gain,
+    Speed,
+    badges,
+    cost_of,
+    digits,
+    fit_of,
+    gain_of,
+    gib,
+    short_words,
+    speed_of,
 )
+from phaze.report.page.render import rendered
+from phaze.report.page.time_view import (
+    TimelineView,
+    TimeView,
+    tail_of,
+    time_view,
+    timeline_numbers,
+    timeline_view,
+)
+from phaze.report.run_sheet import PROOF, batch_text, flops_text, lever_rows
 from phaze.report.view_model import Story, planned
 from phaze.units import show
 
 
-def sentence(document: Mapping[str, Any], opened: Reopened) -> str:
-    """The plan in one sentence, with what is proved of it."""
-    job, found = opened.job, show(document["batch_s"], "s")
-    what = f"{opened.model.name} on {job.devices:,} {opened.setting.chip.name}"
-    rate = f"{document['tokens_per_s']:,.0f} tokens a second, {document['mfu']:.1%} MFU"
+@dataclass(frozen=True, slots=True)
+class ShortageView:
+    """What the fullest stage holds, and what would make it fit."""
+
+    stage: int
+    holds: tuple[tuple[str, str], ...]
+    levers: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanView:
+    """One plan, whole."""
+
+    key: str
+    name: str
+    title: str
+    short: str
+    badges: tuple[str, ...]
+    fit: Fit
+    speed: Speed
+    cost: Cost
+    gain: Gain
+    launches: tuple[LaunchText, ...]
+    first: str
+    time: TimeView
+    memory: MemoryView
+    timeline: TimelineView
+    shortage: ShortageView | None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A plan of the document with its job opened and its times taken apart."""
+
+    plan: NamedPlan
+    opened: Reopened
+    story: Story
+
+
+def _told(plan: NamedPlan, where: str) -> Told:
+    opened = reopened(plan.document, where)
+    job = opened.job
+    return Told(plan, opened, planned(opened.model, opened.setting, plan.document, job.devices, job.batch, where))
+
+
+def _headroom(document: Mapping[str, Any]) -> float:
+    left = document.get("memory_left")
+    share = left.get("headroom", 0.0) if isinstance(left, Mapping) else 0.0
+    return float(share) if isinstance(share, int | float) and 0 <= share < 1 else 0.0
+
+
+def _title(fit: Fit, gain: Gain, document: Mapping[str, Any]) -> str:
+    """The answer in one sentence."""
+    split = short_words(document)
     if document.get("shortage") is not None:
-        lacking = show(document["shortage"]["missing_bytes"], "B")
-        return f"{what}: this plan does not fit; stage {document['shortage']['stage']} lacks {lacking}."
-    said = f"{what}: a batch of {job.batch:,} in {found}, {rate}."
-    return f"{said} No split of the job is faster." if document.get("proved") is True else said
+        short = document["shortage"]
+        return f"Does not fit: stage {short['stage']} lacks {gib(short['missing_bytes'])}. {split}."
+    verdict = "Fits" if fit.verdict == "Fits" else "Fits, but tightly,"
+    faster = f"; {gain.headline} {gain.against}" if gain.headline.endswith("%") else ""
+    return f"{verdict} with {fit.left} to spare{faster}: {split}."
 
 
-def _alternatives(document: Mapping[str, Any]) -> str:
-    rows = [
-        (
-            f"tensor {row['tensor']}, pipeline {row['pipeline']}, data {row['data']}, microbatch {row['microbatch']}"
-            + (f", {row['chunks']} chunks" if row.get("chunks", 1) > 1 else "")
-            + (f", ZeRO {row['zero']}" if row.get("zero") else "")
-            + (", sequence parallel" if row["sequence_parallel"] else ""),
-            ", ".join(row["recompute"]),
-            row["loses_by"] or "the best",
-            show(row["batch_s"], "s"),
-            f"{row['slower']:+.1%}",
-        )
-        for row in document["alternatives"]
-    ]
-    usual = document.get("rule_of_thumb")
-    if usual:
-        split = f"rule of thumb: tensor {usual['tensor']}, pipeline {usual['pipeline']}, data {usual['data']}"
-        slower = f"{usual['batch_s'] / document['batch_s'] - 1:+.1%}"
-        rows.append((split, "", "", show(usual["batch_s"], "s"), slower))
-    cells = [[escape(cell) for cell in row] for row in rows]
-    return table(("plan", "recompute", "loses by", "batch", "slower"), cells, left=3)
+def _shortage(document: Mapping[str, Any]) -> ShortageView | None:
+    short = document.get("shortage")
+    if short is None:
+        return None
+    holds = [(key.replace("_", " "), show(value, "B")) for key, value in short["terms"].items() if value]
+    holds += [("in all", show(short["needed_bytes"], "B")), ("there is", show(short["available_bytes"], "B"))]
+    return ShortageView(int(short["stage"]), tuple(holds), tuple(lever_rows(short.get("levers") or {})))
 
 
-def _chip_rows(chip: Chip) -> dict[str, str]:
-    return {
-        "tensor cores": f"{chip.tensor_cores} of {chip.tensor_core.rows} x {chip.tensor_core.columns}",
-        "vector cores": f"{chip.vector_cores} of {chip.vector_core.lanes} lanes",
-        "global buffer": show(chip.global_buffer.size_bytes, "B"),
-        "HBM": f"{show(chip.hbm.size_bytes, 'B')} at {show(chip.hbm.bandwidth_bytes_per_s, 'B/s')}",
-        "peak": show(chip.peak_flops, "FLOP/s"),
-        "technology": chip.technology or "none named: no area",
-    }
+def _view(told: Told, all_told: Sequence[Told], texts: Mapping[str, tuple[LaunchText, ...]]) -> PlanView:
+    plan, document, setting = told.plan, told.plan.document, told.opened.setting
+    first = all_told[0].plan.document
+    hbm, headroom = float(setting.chip.hbm.size_bytes), _headroom(first)
+    fit = fit_of(document, hbm, headroom)
+    steps = [(one.plan.key, one.plan.name, float(one.plan.document["batch_s"])) for one in all_told]
+    run = document.get("training_run")
+    bound = float(first["lower_bound_s"]) if first.get("proved") is True else float(document["batch_s"])
+    days = None if run is None else float(run["days"])
+    gain = gain_of(plan.key, steps, bound, first.get("proved") is True, days)
+    found = texts.get(plan.key, ())
+    chosen = next((one.key for one in found if not one.refused), found[0].key if found else "")
+    return PlanView(
+        key=plan.key,
+        name=plan.name,
+        title=_title(fit, gain, document),
+        short=f"{short_words(document)}, {show(document['batch_s'], 's')}",
+        badges=badges(document),
+        fit=fit,
+        speed=speed_of(document, first["constants"]["band"]),
+        cost=cost_of(document, setting.chip, told.opened.job.devices),
+        gain=gain,
+        launches=found,
+        first=chosen,
+        time=time_view(told.story),
+        memory=memory_view(document, hbm, headroom),
+        timeline=timeline_view(told.story),
+        shortage=_shortage(document),
+    )
 
 
-def _notes(document: Mapping[str, Any], story: Story) -> str:
-    trust = document["constants"]
-    band = f"within about {trust['band']:.0%}" if trust["band"] else "as they stand"
-    notes = [f"Times are from {trust['basis']} constants, {band}.", flops_text(document), *document["approximations"]]
-    if document.get("chunks", 1) > 1:
-        notes.append(f"Each stage has {document['chunks']} chunks: interleaved 1F1B.")
-    if document.get("proved") is True:
-        notes.append(PROOF)
-    return "".join(f'<p class="soft">{escape(_sentence(note))}</p>' for note in notes)
+def _launch_words(found: tuple[LaunchText, ...]) -> str:
+    if not found:
+        return "not tried"
+    able = [one.name + (" (deviates)" if one.deviations else "") for one in found if not one.refused]
+    return ", ".join(able) or f"none: {found[0].refused}"
+
+
+def _groups(all_told: Sequence[Told], views: Sequence[PlanView]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """The rows of all plans, those that some framework can launch first."""
+    rows: list[tuple[bool, dict[str, Any]]] = []
+    best_s = float(all_told[0].plan.document["batch_s"])
+    order = sorted(range(len(views)), key=lambda at: float(all_told[at].plan.document["batch_s"]))
+    for at in order:
+        document, view = all_told[at].plan.document, views[at]
+        slower = float(document["batch_s"]) / best_s - 1
+        loss = str(all_told[at].plan.row.get("loses_by") or "")
+        row = {
+            "key": view.key,
+            "name": view.name,
+            "badges": view.badges,
+            "step": show(document["batch_s"], "s"),
+            "slower": "best" if view.key == "best" else f"{100 * slower:+.1f} %",
+            "rate": view.speed.rate,
+            "mfu": f"{100 * document['mfu']:.1f} %",
+            "left": view.fit.left,
+            "loses": LOSSES.get(loss, loss) or "-",
+            "launch": _launch_words(view.launches),
+        }
+        rows.append((not view.launches or any(not one.refused for one in view.launches), row))
+    refused = [row for able, row in rows if not able]
+    return [("", [row for able, row in rows if able]), ("No framework here can launch these", refused)]
+
+
+def _command(opened: Reopened, document: Mapping[str, Any]) -> str:
+    """The command that asks for this plan."""
+    job = opened.job
+    words = ["phaze", "plan"]
+    if job.family is not None and job.sizes is not None:
+        words += [f"--{job.family}", ",".join(f"{key}={value}" for key, value in job.sizes.items())]
+    else:
+        words += ["--model", str(job.model or job.graph)]
+    words += ["--chip", job.chip, "--devices", str(job.devices), "--batch", str(job.batch)]
+    words += ["--cluster", job.cluster, "--stack", job.stack]
+    words += ["--sequence", str(job.sequence)] if job.sequence is not None and job.family is None else []
+    words += ["--datasheet"] if job.basis == "datasheet" else []
+    run = document.get("training_run")
+    words += ["--tokens", str(int(run["tokens"]))] if run is not None else []
+    return " ".join(shlex.quote(word) for word in [*words, "--html", "plan.html"])
 
 
 def _sentence(note: str) -> str:
@@ -89,50 +204,89 @@ def _sentence(note: str) -> str:
     return f"{note[:1].upper()}{note[1:]}{'' if note.endswith('.') else '.'}"
 
 
-def _shortage(document: Mapping[str, Any]) -> str:
-    """What the fullest stage holds, and what would make it fit."""
-    short = document["shortage"]
-    holds = [(escape(k.replace("_", " ")), show(v, "B")) for k, v in short["terms"].items() if v]
-    holds.append(("<b>in all</b>", f"<b>{show(short['needed_bytes'], 'B')}</b>"))
-    holds.append(("there is", show(short["available_bytes"], "B")))
-    levers = [(escape(name), escape(text)) for name, text in lever_rows(short.get("levers") or {})]
-    found = f"<p>Stage {int(short['stage'])} is the fullest.</p>{table(('it holds', 'bytes'), holds)}"
-    return found + (
-        f"<h3>What would make it fit, each alone</h3>{table(('change', 'to'), levers, 2)}" if levers else ""
-    )
+def _accuracy(document: Mapping[str, Any]) -> list[str]:
+    trust = document["constants"]
+    band = f"within about {trust['band']:.0%} of measured steps" if trust["band"] else "as they stand, without a band"
+    found = [f"Times rest on {trust['basis']} constants, {band}."]
+    left = document.get("memory_left")
+    if left:
+        off = left["band"]
+        found.append(
+            f"Memory is off by {off['median']:.1%} in the median and {off['ninetieth']:.0%} in the 90th percentile "
+            f"({off.get('rows', 'measured runs')})."
+        )
+    if document.get("proved") is True:
+        tried = document.get("choices") or {"tried": 0, "fitting": 0}
+        found.append(_sentence(PROOF))
+        found.append(
+            f"{tried['tried']:,} choices of TP, microbatch and sequence parallelism tried, {tried['fitting']:,} fit."
+        )
+    return found
 
 
-def plan_page(document: Mapping[str, Any], where: str) -> str:
-    """The page of a document ``phaze.plan/1`` that carries its job."""
-    opened = reopened(document, where)
-    job, chip = opened.job, opened.setting.chip
-    story = planned(opened.model, opened.setting, document, job.devices, job.batch, where)
-    tiles = facts(
-        [
-            ("batch", f"{batch_text(document)} in {show(document['batch_s'], 's')}"),
-            ("tokens", rate_text(document)),
-            ("MFU, HFU", mfu_text(document)),
-            ("plan", plan_words(document, document["microbatch"])),
-            ("cluster, stack", f"{opened.setting.cluster.label}; {opened.setting.stack.name}"),
-            ("precision, state", f"{job.precision}, {job.optimizer}{f', ZeRO {job.zero}' if job.zero else ''}"),
-            ("attention", opened.model.attention),
-            ("memory left", left_text(memory_left(document["stages"], chip.hbm.size_bytes, 0.0))),
-            *training_rows(document.get("training_run")),
+def _what_if(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The groups of what-if rows, if they were planned."""
+    groups = []
+    for group in document.get("what_if") or ():
+        rates = [row["tokens_per_s_per_device"] for row in group["rows"] if row.get("reason") is None]
+        most = max(rates, default=1.0)
+        rows = [
+            {"label": row["label"], "on": row["same"], "reason": f"does not work: {row['reason']}"}
+            if row.get("reason") is not None
+            else {
+                "label": row["label"],
+                "on": row["same"],
+                "reason": "",
+                "width": row["tokens_per_s_per_device"] / most,
+                "rate": digits(row["tokens_per_s_per_device"]),
+                "mfu": f"{100 * row['mfu']:.0f} %",
+                "plan": row["plan"],
+            }
+            for row in group["rows"]
         ]
-    )
-    links = cluster_document(opened.setting.cluster, chip)["links"]
-    noted = f'<p class="soft">{escape(_sentence(links))}</p>' if links else ""
-    head = f"<h1>{escape(sentence(document, opened))}</h1>{tiles}{_notes(document, story)}{noted}"
-    known = _chip_rows(chip) if chip.technology is None else {"peak": show(chip.peak_flops, "FLOP/s")}
-    title = "The chip, to scale" if chip.technology else "The chip"
-    sections = [("chip", "chip", section("chip", title, die(chip, known), escape(chip.title)))]
-    if document.get("shortage") is not None:
-        sections.insert(0, ("shortage", "shortage", section("shortage", "What is short", _shortage(document))))
-    sections += shared_parts(story, "", "")
-    if document.get("alternatives"):
-        others = section("plans", "The best different plans", _alternatives(document))
-        sections.append(("plans", "other plans", others))
-    asked = dumps({key: value for key, value in document["job"].items() if value is not None}, pretty=True)
-    sections.append(("study", "job", section("study", "The job, to copy", copyable("study-text", asked))))
-    foot = f"phaze {escape(__version__)}. Times under rules cluster; area, power and cost are estimates."
-    return framed(f"phaze: {opened.model.name} on {chip.name}", head, sections, foot)
+        groups.append({"title": group["title"], "axis": group["axis"], "rows": rows})
+    return groups
+
+
+def plan_page(
+    document: Mapping[str, Any], where: str, texts: Mapping[str, tuple[LaunchText, ...]] | None = None
+) -> str:
+    """The page of a document ``phaze.plan/1`` that carries its job; ``texts`` are the launch files of its plans."""
+    told = [_told(plan, where) for plan in plans_in(document)]
+    opened, story = told[0].opened, told[0].story
+    job, setting, chip = opened.job, opened.setting, opened.setting.chip
+    views = [_view(one, told, texts or {}) for one in told]
+    links = cluster_document(setting.cluster, chip)["links"]
+    groups = _groups(told, views) if len(views) > 1 else []
+    menu = [("plans", "Alternatives")] if groups else []
+    menu += [("whatif", "What if"), ("trust", "Accuracy")]
+    view = {
+        "model": opened.model.name,
+        "batch": f"global batch {batch_text(document)}",
+        "where": f"{job.devices:,} × {chip.name}",
+        "network": setting.cluster.label,
+        "software": f"{setting.stack.name}, {job.precision}, {job.optimizer}, {opened.model.attention} attention",
+        "plans": views,
+        "inputs": views[0].cost.inputs,
+        "menu": menu,
+        "groups": groups,
+        "what_if": _what_if(document),
+        "accuracy": _accuracy(document),
+        "assumed": [
+            _sentence(one) for one in (flops_text(document), *document["approximations"], *([links] if links else []))
+        ],
+        "command": _command(opened, document),
+        "operators": Markup(operators(story)),
+    }
+    numbers = {
+        "plans": {
+            one.plan.key: {"tokens_per_s": one.plan.document["tokens_per_s"], "devices": job.devices} for one in told
+        },
+        "timelines": {
+            one.plan.key: timeline_numbers(one.story.pipeline, tail_of(one.story))
+            for one in told
+            if one.story.pipeline is not None
+        },
+    }
+    title = f"phaze: {opened.model.name} on {job.devices:,} {chip.name}"
+    return rendered("plan.html", {"view": view, "title": title}, ("timeline.js", "plan.js"), numbers)

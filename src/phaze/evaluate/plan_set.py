@@ -1,0 +1,55 @@
+"""All plans of one document ``phaze.plan/1``: the best, its alternatives, the rule of thumb, the experts' split.
+
+Each is a document of its own: what holds for all plans (job, cluster, constants) is taken from the one they stand in,
+with the stage of ZeRO and the attention of the plan.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+# What is said of the best plan alone.
+OF_THE_BEST = ("alternatives", "rule_of_thumb", "experts", "choices", "proved", "launch", "what_if", "against")
+USUAL = (("thumb", "rule_of_thumb", "Rule of thumb"), ("experts", "experts", "Experts' split"))
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPlan:
+    """A plan of a document: a short key, a name to show, where its row stands, and the plan as a document."""
+
+    key: str
+    name: str
+    row: Mapping[str, Any]
+    document: Mapping[str, Any]
+
+
+def plan_document(document: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Any]:
+    """A plan that stands in a document, as a document of its own."""
+    common = {key: value for key, value in document.items() if key not in OF_THE_BEST}
+    if "shortage" not in plan:
+        common.pop("shortage", None)
+    job = {**document["job"], "zero": plan["zero"], "attention": plan["attention"]}
+    return {**common, **plan, "job": job}
+
+
+def _traced(document: Mapping[str, Any], plan: Mapping[str, Any] | None) -> bool:
+    """Whether a plan is there, with the trace it rests on: a graph that was given holds a single one."""
+    point = ("tensor", "microbatch", "sequence_parallel", "attention")
+    one = bool(document["job"].get("graph"))
+    return bool(plan) and not (one and any(plan[key] != document.get(key) for key in point))  # type: ignore[index]
+
+
+def plans_in(document: Mapping[str, Any]) -> list[NamedPlan]:
+    """The plan itself first, then every other one that is there in full."""
+    first = "Best plan" if document.get("proved") is True else "This plan"
+    found = [NamedPlan("best", first, document, document)]
+    others = [row for row in document.get("alternatives") or () if _traced(document, row.get("plan"))]
+    found += [
+        NamedPlan(f"a{at}", f"Alternative {at}", row, plan_document(document, row["plan"]))
+        for at, row in enumerate(others, 2)
+    ]
+    for key, place, name in USUAL:
+        row = document.get(place)
+        if row and _traced(document, row.get("plan")):
+            found.append(NamedPlan(key, name, row, plan_document(document, row["plan"])))
+    return found

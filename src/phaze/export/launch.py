@@ -1,0 +1,83 @@
+"""The launch files of a plan, one a framework: the text or why there is none, and what it does otherwise."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from phaze.errors import InputError
+from phaze.evaluate.job_file import reopened
+from phaze.evaluate.plan_set import plans_in
+from phaze.export.megatron import megatron
+from phaze.export.source import Split, planned_split
+from phaze.export.torchtitan import differences, torchtitan
+from phaze.report.launch_text import LaunchText
+
+
+@dataclass(frozen=True, slots=True)
+class Framework:
+    """A framework: its key, its name, the file to save under, how to write it, and what it does otherwise."""
+
+    key: str
+    name: str
+    file: str
+    write: Callable[[Split], str]
+    differs: Callable[[Split], list[str]]
+
+
+def _as_planned(split: Split) -> list[str]:
+    """Megatron-LM runs a plan as it is or not at all."""
+    return []
+
+
+FRAMEWORKS = (
+    Framework("megatron", "Megatron-LM", "megatron.sh", megatron, _as_planned),
+    Framework("torchtitan", "torchtitan", "torchtitan.toml", torchtitan, differences),
+)
+
+
+def launches(document: Mapping[str, Any], where: str) -> tuple[LaunchText, ...]:
+    """What every framework makes of a plan that carries its job; one that does not fit is launched by none."""
+    if document.get("shortage") is not None:
+        reason = "the plan does not fit into the memory of a device"
+        return tuple(LaunchText(one.key, one.name, one.file, "", reason, ()) for one in FRAMEWORKS)
+    try:
+        split = planned_split(document, reopened(document, where))
+    except InputError as fault:
+        return tuple(LaunchText(one.key, one.name, one.file, "", _reason(fault), ()) for one in FRAMEWORKS)
+    return tuple(_launch(framework, split) for framework in FRAMEWORKS)
+
+
+def _launch(framework: Framework, split: Split) -> LaunchText:
+    named = (framework.key, framework.name, framework.file)
+    try:
+        return LaunchText(*named, framework.write(split), "", tuple(framework.differs(split)))
+    except InputError as fault:
+        return LaunchText(*named, "", _reason(fault), ())
+
+
+def _reason(fault: InputError) -> str:
+    return f"{fault.problem}; {fault.remedy}" if fault.remedy else fault.problem
+
+
+def launch_texts(document: Mapping[str, Any], where: str) -> dict[str, tuple[LaunchText, ...]]:
+    """The launch files of every plan in a document, by its key."""
+    return {plan.key: launches(plan.document, where) for plan in plans_in(document)}
+
+
+def with_launches(document: dict[str, Any]) -> dict[str, Any]:
+    """The document with what launching means for each of its plans: by framework, the refusal and the deviations."""
+    said = {
+        id(plan.row): {
+            one.key: {"refused": one.refused or None, "deviations": list(one.deviations)}
+            for one in launches(plan.document, "plan")
+        }
+        for plan in plans_in(document)
+    }
+    best = said[id(document)]
+
+    def told(row: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        return None if row is None else {**row, "launch": said.get(id(row), best if row.get("plan") is None else None)}
+
+    rows = [told(row) for row in document["alternatives"]]
+    usual = {place: told(document[place]) for place in ("rule_of_thumb", "experts")}
+    return {**document, "launch": best, "alternatives": rows, **usual}

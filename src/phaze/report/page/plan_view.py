@@ -1,0 +1,228 @@
+"""A plan as its page tells it first: does it fit, how fast, what does it cost, is it worth changing."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from phaze.evaluate.headroom import memory_left
+from phaze.evaluate.training_run import Budget, Pace, training_run
+from phaze.hardware.chip import Chip
+from phaze.hardware.ownership import load_run_terms
+from phaze.report.page.memory_view import Piece
+from phaze.units import show, show_count
+
+GIB = 2**30
+# What a run is priced for where no tokens were given.
+USUAL_TOKENS = 10**12
+LOSSES: Mapping[str, str] = MappingProxyType(
+    {
+        "forward": "slower kernels (forward)",
+        "backward": "slower kernels (backward)",
+        "recompute": "activation recomputation",
+        "transfer": "exposed pipeline send/recv",
+        "bubble": "pipeline bubble",
+        "synchronisation": "exposed DP communication",
+        "optimizer": "optimizer step",
+        "tied": "tied parameters",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Whether a plan fits, and with how much room."""
+
+    verdict: str
+    kind: str
+    used: str
+    capacity: str
+    pieces: tuple[Piece, ...]
+    label: str
+    facts: tuple[tuple[str, str], ...]
+    note: str
+    left: str
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """Tokens a second of a device, with its band."""
+
+    rate: str
+    band: str
+    pieces: tuple[Piece, ...]
+    label: str
+    low: str
+    high: str
+    facts: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What training on so many tokens takes; figures are texts, and what the page's calculator starts from."""
+
+    days: str
+    hours: str
+    usd: str
+    mwh: str
+    basis: str
+    inputs: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GainRow:
+    """A plan beside this one."""
+
+    name: str
+    width: float
+    value: str
+    slower: str
+    on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """What this plan gains over what people run."""
+
+    headline: str
+    against: str
+    rows: tuple[GainRow, ...]
+    note: str
+
+
+def digits(value: float) -> str:
+    """A number with three digits."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def rate_words(value: float) -> str:
+    """A count with three digits and its prefix."""
+    return f"{digits(value / 1e3)}k" if 1e4 <= value < 1e6 else show_count(float(f"{value:.3g}"))
+
+
+def gib(value: float) -> str:
+    """Bytes in GiB, three digits."""
+    return f"{digits(value / GIB)} GiB"
+
+
+def percent(share: float) -> str:
+    """A share with as many digits as it is worth."""
+    return f"{100 * share:.0f} %" if abs(share) >= 0.1 else f"{100 * share:.2g} %"
+
+
+def badges(plan: Mapping[str, Any]) -> tuple[str, ...]:
+    """A split in the field's letters."""
+    modes = sorted({stage["recompute"] for stage in plan["stages"]})
+    chunks = int(plan.get("chunks", 1))
+    found = [f"TP {plan['tensor']}", f"PP {plan['pipeline']}", f"DP {plan['data']}"]
+    found += [f"VPP {chunks}"] if chunks > 1 else []
+    found += [f"microbatch {plan['microbatch']}"]
+    found += [f"ZeRO-{plan['zero']}"] if plan.get("zero") else []
+    found += ["sequence parallel"] if plan.get("sequence_parallel") else []
+    return (*found, f"recompute {', '.join(modes)}")
+
+
+def short_words(plan: Mapping[str, Any]) -> str:
+    """A split in one line."""
+    return " × ".join(word for word in badges(plan)[:3] if not word.endswith(" 1")) or "one device"
+
+
+def fit_of(plan: Mapping[str, Any], hbm_bytes: float, headroom: float) -> Fit:
+    """The fullest stage against the memory of a device, with the error of such estimates."""
+    left = memory_left(plan["stages"], hbm_bytes, headroom)
+    band = left["band"]
+    used = hbm_bytes - left["left_bytes"]
+    usual, worst = used * (1 + band["median"]), used * (1 + band["ninetieth"])
+    verdict, kind = ("Fits", "good") if usual <= hbm_bytes else ("Tight", "warn")
+    if used > hbm_bytes * (1 + 1e-9):
+        verdict, kind = "Does not fit", "bad"
+    most = max(hbm_bytes, usual) * 1.02
+    pieces: list[Piece] = [(hbm_bytes / most, max(0.0, 1 - hbm_bytes / most), "over", "")]
+    if headroom:
+        pieces.append((hbm_bytes * (1 - headroom) / most, hbm_bytes * headroom / most, "room", ""))
+    pieces += [(0.0, used / most, "tensor", ""), (used / most, (usual - used) / most, "other", "")]
+    pieces.append((hbm_bytes / most, 0.006, "ink", ""))
+    room = gib(left["left_bytes"]) if left["left_bytes"] >= 0 else f"{gib(-left['left_bytes'])} short"
+    facts = [("left", f"{room}, {percent(left['left_share'])}")]
+    facts += [("kept free", percent(headroom))] if headroom else []
+    over = "more than a device has" if worst > hbm_bytes else "still within a device"
+    note = (
+        f"Memory estimates are off by {percent(band['median'])} in the median (grey) and {percent(band['ninetieth'])} "
+        f"in the 90th percentile of {band['rows']}: then it needs {gib(worst)}, {over}."
+    )
+    label = f"{gib(used)} of {gib(hbm_bytes)} used; {gib(usual)} with the median error"
+    return Fit(verdict, kind, gib(used), gib(hbm_bytes), tuple(pieces), label, tuple(facts), note, room)
+
+
+def speed_of(plan: Mapping[str, Any], band: float | None) -> Speed:
+    """Throughput with the band of its time."""
+    rate, off = float(plan["tokens_per_s_per_device"]), band or 0.0
+    low, high = rate / (1 + off), rate / max(1 - off, 0.05)
+    most = high * 1.15
+    pieces: tuple[Piece, ...] = ((low / most, (high - low) / most, "other", ""), (rate / most, 0.008, "tensor", ""))
+    facts = (
+        ("MFU", f"{100 * plan['mfu']:.1f} %"),
+        ("HFU", f"{100 * plan['hfu']:.1f} %"),
+        ("step", show(plan["batch_s"], "s")),
+        ("cluster", f"{rate_words(plan['tokens_per_s'])} tokens/s"),
+    )
+    label = f"{digits(rate)} tokens a second and device, between {digits(low)} and {digits(high)}"
+    said = f"± {off:.0%}".replace("%", " %") if band else "no band"
+    return Speed(digits(rate), said, pieces, label, digits(low), digits(high), facts)
+
+
+def cost_of(plan: Mapping[str, Any], chip: Chip, devices: int) -> Cost:
+    """The training run that was priced, or one of a trillion tokens on the bundled terms."""
+    run = plan.get("training_run")
+    given = run is not None
+    if run is None:
+        pace = Pace(int(plan["batch"]) * int(plan["sequence"]), float(plan["batch_s"]), devices)
+        run = training_run(Budget(USUAL_TOKENS, load_run_terms("default")), pace, chip)
+    hours, terms = float(run["device_hours"]) or 1.0, run["terms"]
+    pue = float(terms["power_usage_effectiveness"]) or 1.0
+    usd = None if run["usd"] is None else float(run["usd"]) / hours
+    watts = None if run["kwh"] is None else float(run["kwh"]) * 1e3 / hours / pue
+    tokens = show_count(run["tokens"])
+    said = f"{tokens} tokens. {run['usd_basis']}; {run['power_basis']}; PUE {pue:g}. Change any of them."
+    return Cost(
+        days=digits(run["days"]),
+        hours=digits(run["device_hours"]),
+        usd="unknown" if run["usd"] is None else digits(run["usd"]),
+        mwh="unknown" if run["kwh"] is None else digits(run["kwh"] / 1e3),
+        basis=said if given else f"For example {said}",
+        inputs=(
+            ("tokens", "Tokens", tokens),
+            ("usd", "USD a device hour", "" if usd is None else f"{usd:.3g}"),
+            ("watts", "W a device", "" if watts is None else f"{watts:.0f}"),
+            ("pue", "PUE", f"{pue:g}"),
+        ),
+    )
+
+
+def gain_of(
+    key: str, plans: Sequence[tuple[str, str, float]], bound_s: float, proved: bool, days: float | None
+) -> Gain:
+    """A plan among all others, each (key, name, step); ``days`` is what a run takes with this one."""
+    steps = {one: step for one, _, step in plans}
+    own = steps[key]
+    rival = next((name for name in ("against", "thumb", "experts", "best") if name in steps and name != key), None)
+    shown = [row for row in plans if row[0] in ("against", "thumb", "experts", "best", key)]
+    most = max(step for _, _, step in shown)
+    rows = [
+        GainRow(
+            name, step / most, show(step, "s"), "" if one == key else f"{100 * (step / own - 1):+.1f} %", one == key
+        )
+        for one, name, step in sorted(shown, key=lambda row: -row[2])
+    ]
+    if bound_s < own * (1 - 1e-6):
+        rows.append(
+            GainRow("Lower bound", bound_s / most, show(bound_s, "s"), f"{100 * (bound_s / own - 1):+.1f} %", False)
+        )
+    proof = "No split is faster by phaze's cost model: proved. " if proved and key == "best" else ""
+    if rival is None:
+        return Gain("no rival", "nothing that people usually run fits", tuple(rows), proof)
+    names = {one: name for one, name, _ in plans}
+    faster = steps[rival] / own - 1
+    words = "throughput over " + {"against": "your plan", "thumb": "the rule of thumb"}.get(rival, names[rival].lower())
+    saved = "" if days is None or faster <= 0 else f"It saves {digits(days * faster)} days. "
+    return Gain(f"{100 * faster:+.1f} %", words, tuple(rows), f"{saved}{proof}")
