@@ -41,14 +41,15 @@ lint: $(call stamp,$(TEST_EXTRAS))
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict src tests examples docs/tables.py
 
-# Debian's chromium for the tests of the page; where it cannot be installed those tests say that they were not run.
-browser:
+# Debian's chromium and axe-core (npm registry) for the tests of the page; where they cannot be installed those tests say that they were not run.
+browser: $(call stamp,$(TEST_EXTRAS))
 	@command -v chromium > /dev/null 2>&1 || command -v chromium-browser > /dev/null 2>&1 \
 	  || { command -v apt-get > /dev/null 2>&1 && echo "installing chromium for the tests of the page" \
 	  && { DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium > /dev/null 2>&1 \
 	  || { apt-get update -qq > /dev/null 2>&1 \
 	  && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium > /dev/null 2>&1; }; }; } \
 	  || echo "no chromium here: the tests of the page in a browser are NOT RUN"
+	@$(BIN)/python -m tests.browser.axe
 
 test: lint browser
 	$(BIN)/pytest

@@ -62,7 +62,7 @@ def test_the_files_of_a_front(folder: Path, phaze: Callable[..., Ran]) -> None:
     assert [float(row["throughput"]) for row in rows] == [point["metrics"]["throughput"] for point in points]
     page = (folder / "one" / "front.html").read_text(encoding="utf-8")
     assert page == front_page(document)
-    assert page.count("<circle") == len(points)
+    assert page.count('<tr data-at="') == len(points)
     shown = phaze("front", folder / "study.toml", "--of", "throughput,area", "--out", folder / "one")
     assert shown.code == 0
     assert "Nothing in the space is at least as good in all and better in one." in " ".join(shown.out.split())

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from phaze.hardware.library import load_chip
-from phaze.report.page.cloud import MOST, Cloud, Field, Scale, cloud_part, front, kept, numbers
+from phaze.report.page.cloud import MOST, Cloud, Field, Scale, cloud_view, front, kept, numbers
 from phaze.report.page.die import Box, cells, parts_of, treemap
 from phaze.report.page.floors import floors
 from phaze.report.page.search_page import search_page
@@ -76,14 +76,14 @@ def test_names_stay_text(tmp_path: Path) -> None:
     text, usual = search_page(run), search_page(plain)
     assert HOSTILE not in text
     assert Structure(text).scripts == Structure(usual).scripts
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#x27;&amp;" in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;&#34;&#39;&amp;" in text
 
 
 def test_every_model_of_a_run_has_its_parts(tmp_path: Path) -> None:
     run = made_run(tmp_path, (named(5, "first"), named(6, "second")))
     found = Structure(search_page(run))
     for part in ("time", "pipeline", "memory", "operators"):
-        assert {f"{part}-0", f"{part}-1"} <= found.ids
+        assert {part, f"{part}-m1"} <= found.ids
 
 
 def test_the_command_makes_the_page_again(phaze: Callable[..., Any], tmp_path: Path) -> None:
@@ -185,14 +185,14 @@ def made_cloud(count: int) -> Cloud:
 
 def test_the_numbers_of_30_000_chips_stay_small() -> None:
     cloud = made_cloud(30_000)
-    assert len(json.dumps(numbers(cloud))) + len(cloud_part(cloud)) < 1_000_000
+    assert len(json.dumps(numbers(cloud))) + len(str(cloud_view(cloud))) < 1_000_000
 
 
 def test_more_chips_are_drawn_as_fewer_and_nothing_that_matters_is_lost() -> None:
     cloud = made_cloud(200_000)
     index, stands = kept(cloud)
     assert len(index) <= MOST
-    assert stands.sum() >= 200_000
+    assert stands.sum() == 200_000
     shown = set(index.tolist())
     assert set(np.flatnonzero(cloud.exact).tolist()) <= shown
     for axis in cloud.axes:
@@ -295,14 +295,14 @@ def test_a_timeline_of_many_events_keeps_both_ends_and_says_what_it_skips(
 def test_every_plan_of_a_document_is_whole_on_its_page(phaze: Callable[..., Any], tmp_path: Path) -> None:
     ran = phaze(*PLAN.split(), "--json", "--html", tmp_path / "plan.html")
     plan, text = json.loads(ran.out), (tmp_path / "plan.html").read_text()
-    numbers = page_numbers(text)
+    numbers, shown = page_numbers(text), text.split("<script", maxsplit=1)[0]
     assert set(numbers["timelines"]) == set(numbers["plans"]) > {"best", "a2", "thumb"}
     for row in plan["alternatives"][1:]:
         own = row["plan"]
         assert own["batch_s"] == row["batch_s"]
         assert sum(own["breakdown"].values()) == pytest.approx(own["batch_s"], rel=1e-9)
         assert set(row["launch"]) == {"megatron", "torchtitan"}
-    sums = [sum(map(float, re.findall(r'data-s="([^"]*)"', fall))) for fall in text.split("data-fall=")[1:]]
+    sums = [sum(map(float, re.findall(r'data-s="([^"]*)"', fall))) for fall in shown.split("data-fall=")[1:]]
     steps = [plan["batch_s"], *(row["batch_s"] for row in plan["alternatives"][1:]), plan["rule_of_thumb"]["batch_s"]]
     assert sums == pytest.approx([2 * step for step in steps], rel=1e-9), (
         "rows sum to the step, the last row is the sum"

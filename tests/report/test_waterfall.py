@@ -29,7 +29,7 @@ def test_steps_of_a_search_sum_to_the_batch(seed: int, tmp_path: Path) -> None:
     story = searched(run.job.models[0], run.result["models"][0], chip, "made")
     assert sum(step.seconds for step in story.steps) == pytest.approx(story.plan["batch_s"], rel=1e-12)
     for step in story.steps:
-        if step.name == "cores side by side":
+        if step.name == "tensor-vector overlap":
             assert step.seconds <= 0
         elif step.name != "stage imbalance":
             assert step.seconds >= -1e-12 * story.plan["batch_s"], step
@@ -65,7 +65,7 @@ def test_infinitely_fast_memory_leaves_no_memory_step() -> None:
 def test_a_perfect_host_adds_nothing_and_a_slow_one_does() -> None:
     model = load_family("gpt", GPT, tensor=2, microbatch=2)
     setting = Setting(load_chip("a100-80gb"), load_cluster("selene"), load_stack("ideal"))
-    host = NAMES.index("host")
+    host = NAMES.index("CPU launch overhead")
     parts, costs = plan_parts(model, setting)
     for one, cost in zip(parts, costs, strict=True):
         assert one.causes[host] == pytest.approx(0, abs=1e-12)
@@ -90,15 +90,15 @@ def test_cores_that_overlap_gain_side_by_side_and_hide_collectives() -> None:
     parts, costs = plan_parts(model, setting)
     for one, cost in zip(parts, costs, strict=True):
         assert one.causes.sum() == pytest.approx(cost.forward_s + cost.backward_s, rel=1e-12)
-        others = [x for name, x in zip(NAMES, one.causes, strict=True) if name != "cores side by side"]
+        others = [x for name, x in zip(NAMES, one.causes, strict=True) if name != "tensor-vector overlap"]
         assert min(others) >= -1e-12
-    assert min(one.causes[NAMES.index("cores side by side")] for one in parts) < 0
+    assert min(one.causes[NAMES.index("tensor-vector overlap")] for one in parts) < 0
 
 
 def test_only_a_measured_chip_has_a_sustained_rate() -> None:
     model = load_family("gpt", GPT, tensor=1, microbatch=2)
     chip, cluster, stack = load_chip("a100-80gb"), load_cluster("selene"), load_stack("ideal")
-    sustained = NAMES.index("sustained rate")
+    sustained = NAMES.index("sustained GEMM rate")
     measured = plan_parts(model, Setting(chip, cluster, stack))[0]
     ideal = plan_parts(model, Setting(chip, cluster, stack, "ideal"))[0]
     assert sum(one.causes[sustained] for one in measured) > 0

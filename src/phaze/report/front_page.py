@@ -1,117 +1,122 @@
-"""The page of a front: its designs as a staircase of two metrics, the third as colour, and every design in a table.
+"""The page of a front: how many designs are worth a look, and where the knee is.
 
-One HTML file that needs nothing else. Axes are logarithmic. With two metrics the line is the border of what can be had:
-a design of the space lies on it or on its worse side.
+Plot and table are one: what a limit or an axis leaves in the plot is what the table pages through, and a pinned design
+is pinned in both. The knee of two metrics is the design farthest from the chord between the ends of their front, both
+axes scaled to 0..1. A design has its own address, ``#design=12``.
 """
 
-import math
 from collections.abc import Mapping, Sequence
-from html import escape
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from phaze.report.answer_words import front_facts, front_warning
-from phaze.report.page.frame import facts, framed, section, table
+from phaze.report.page.plan_view import digits
+from phaze.report.page.proof_view import proof_rows
+from phaze.report.page.render import rendered
+from phaze.report.page.search_view import gap_words
 from phaze.search.plan_words import split_words
 from phaze.units import show
 
-WIDTH, HEIGHT = 960, 460
-LEFT, RIGHT, TOP, BOTTOM = 84, 16, 20, 52
+# Figures of a chip beside the metrics: key, name, unit, what one unit is in the file's.
+FIGURES = (
+    ("area_mm2", "area", "mm²", 1.0),
+    ("design_power_w", "TDP", "W", 1.0),
+    ("making_usd", "manufacturing cost", "USD", 1.0),
+    ("peak_flops", "peak", "TFLOP/s", 1e12),
+    ("hbm_bytes", "HBM", "GiB", 2.0**30),
+)
+# Metrics that are a chip's own figures, so that no column stands twice.
+SAME = {"area": "area_mm2", "power": "design_power_w", "price": "making_usd"}.items()
+WORDS = {"power": "TDP", "price": "manufacturing cost", "embodied": "embodied carbon"}.items()
+PER_PAGE = 12
 
 
-class _Axis:
-    """A logarithmic axis onto pixels, a twentieth wider than its values on both sides."""
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A figure of every design."""
 
-    def __init__(self, values: Sequence[float], start: float, end: float) -> None:
-        low, high = math.log(min(values)), math.log(max(values))
-        room = max((high - low) / 20, 0.01)
-        self.low, self.high, self.start, self.end = low - room, high + room, start, end
+    name: str
+    unit: str
+    more: bool
+    values: tuple[float, ...]
 
-    def __call__(self, value: float) -> float:
-        share = (math.log(value) - self.low) / (self.high - self.low)
-        return self.start + share * (self.end - self.start)
-
-    def ticks(self) -> list[float]:
-        """1, 2 and 5 times powers of ten inside, or fewer where there are many."""
-        low, high = math.exp(self.low), math.exp(self.high)
-        for steps in ((1.0, 2.0, 5.0), (1.0,)):
-            powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-            found = [step * 10.0**power for power in powers for step in steps]
-            found = [value for value in found if low <= value <= high]
-            if len(found) <= 10:
-                return found if len(found) > 1 else [low * 1.02, high / 1.02]
-        return found[:: len(found) // 8]
+    def document(self) -> dict[str, Any]:
+        """What the script draws from."""
+        values = [float(f"{value:.6g}") for value in self.values]
+        return {"name": self.name, "unit": self.unit, "more": self.more, "bound": False, "values": values}
 
 
-def _number(value: float) -> str:
-    return f"{value:,.4g}" if not 1e3 <= value < 1e9 else f"{value:,.0f}"
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A design with a reason to look at it first."""
+
+    title: str
+    why: str
+    place: int
+    facts: tuple[tuple[str, str], ...]
 
 
-def _shade(share: float) -> str:
-    """From blue to red."""
-    low, high = (47, 111, 222), (179, 38, 30)
-    mixed = [round(a + share * (b - a)) for a, b in zip(low, high, strict=True)]
-    return f"rgb({mixed[0]},{mixed[1]},{mixed[2]})"
+def metric_words(name: str) -> str:
+    """A metric in the field's words."""
+    return dict(WORDS).get(name, name)
 
 
-def _staircase(spots: Sequence[tuple[float, float]], right_is_better: bool, up_is_better: bool) -> str:
-    """The border of what can be had: along one metric the best of the other so far."""
-    order = sorted(spots, key=lambda spot: spot[0], reverse=right_is_better)
-    parts: list[str] = []
-    best = None
-    for x, y in order:
-        if best is not None and (y >= best[1] if up_is_better else y <= best[1]):
-            continue
-        if best is not None:
-            parts.append(f"{x:.1f},{best[1]:.1f}")
-        parts.append(f"{x:.1f},{y:.1f}")
-        best = (x, y)
-    return f'<polyline points="{" ".join(parts)}" fill="none" stroke="currentColor" stroke-opacity=".45"/>'
-
-
-def _labels(across: _Axis, up: _Axis, names: Sequence[str], units: Mapping[str, str]) -> str:
-    drawn = []
-    for tick in across.ticks():
-        x = across(tick)
-        drawn.append(f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 20}" text-anchor="middle">{_number(tick)}</text>')
-    for tick in up.ticks():
-        y = up(tick)
-        drawn.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{_number(tick)}</text>')
-        drawn.append(
-            f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="currentColor" '
-            'stroke-opacity=".12"/>'
+def _columns(document: Mapping[str, Any]) -> list[Column]:
+    points, of = document["points"], list(document["of"])
+    first = sorted(of, key=lambda name: name != "throughput")
+    found = [
+        Column(
+            metric_words(name),
+            str(document["units"][name]),
+            name == "throughput",
+            tuple(float(point["metrics"][name]) for point in points),
         )
-    said = [escape(f"{name}, {units[name]}") for name in names]
-    drawn.append(f'<text x="{(LEFT + WIDTH) / 2}" y="{HEIGHT - 8}" text-anchor="middle">{said[0]}</text>')
-    drawn.append(f'<text x="{LEFT}" y="{TOP - 6}">{said[1]}</text>')
-    return "".join(drawn)
+        for name in first
+    ]
+    known = {key for name, key in SAME if name in of}
+    for key, name, unit, scale in FIGURES:
+        values = [point["chip"].get(key) for point in points]
+        if key not in known and all(isinstance(one, int | float) for one in values):
+            found.append(Column(name, unit, False, tuple(float(one) / scale for one in values)))
+    if "throughput" in of and len(of) > 1:
+        other = found[1]
+        per = tuple(a / b for a, b in zip(found[0].values, other.values, strict=True))
+        found.append(Column(f"throughput a {other.unit}", f"{found[0].unit} a {other.unit}", True, per))
+    return found
 
 
-def _plot(document: Mapping[str, Any]) -> str:
-    """Throughput upwards where it is a metric; the next metric across."""
-    of, points = list(document["of"]), document["points"]
-    height = "throughput" if "throughput" in of else of[0]
-    width, *rest = [name for name in of if name != height]
-    values = {name: [point["metrics"][name] for point in points] for name in of}
-    across, up = _Axis(values[width], LEFT, WIDTH - RIGHT), _Axis(values[height], HEIGHT - BOTTOM, TOP)
-    spots = [(across(a), up(b)) for a, b in zip(values[width], values[height], strict=True)]
-    parts = [_labels(across, up, (width, height), document["units"])]
-    if not rest:
-        parts.append(_staircase(spots, right_is_better=False, up_is_better=height == "throughput"))
-    third = _Axis(values[rest[0]], 0.0, 1.0) if rest else None
-    for at, ((x, y), point) in enumerate(zip(spots, points, strict=True)):
-        colour = "#2f6fde" if third is None else _shade(third(values[rest[0]][at]))
-        said = ", ".join(f"{name} {_number(point['metrics'][name])} {document['units'][name]}" for name in of)
-        title = escape(f"{point['chip']['name']}: {said}")
-        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{colour}"><title>{title}</title></circle>')
-    label = escape(f"the front of {', '.join(of)}")
-    note = ""
-    if rest:
-        low, high = min(values[rest[0]]), max(values[rest[0]])
-        unit = document["units"][rest[0]]
-        said = f"Colour: {rest[0]} from {_number(low)} (blue) to {_number(high)} {unit} (red)."
-        note = f'<p class="soft">{escape(said)}</p>'
-    box = f'viewBox="0 0 {WIDTH} {HEIGHT}" fill="currentColor" font-size="13"'
-    return f'<svg class="plot" {box} role="img" aria-label="{label}">{"".join(parts)}</svg>{note}'
+def knee_of(up: Column, across: Column) -> int:
+    """The design of the two-metric front farthest from the chord between its ends, axes scaled to 0..1."""
+    y = np.array(up.values) * (1 if up.more else -1)
+    x = np.array(across.values) * (-1 if across.more else 1)
+    order = np.lexsort((-y, x))
+    best = np.maximum.accumulate(y[order])
+    line = order[np.r_[True, best[1:] > best[:-1]]]
+    if len(line) < 3:
+        return int(line[-1])
+    sx, sy = (x[line] - x[line].min()) / (np.ptp(x[line]) or 1), (y[line] - y[line].min()) / (np.ptp(y[line]) or 1)
+    return int(line[np.argmax(sy - sx)])
+
+
+def _facts(columns: Sequence[Column], at: int) -> tuple[tuple[str, str], ...]:
+    return tuple((one.name, f"{digits(one.values[at])} {one.unit}") for one in columns[:4])
+
+
+def _named(columns: Sequence[Column]) -> list[Named]:
+    """Ends of every metric, the knee, and the most for its price."""
+    up, across = columns[0], columns[1]
+    best = int(np.argmax(up.values) if up.more else np.argmin(up.values))
+    knee = knee_of(up, across)
+    found = {best: ("Fastest" if up.more else f"Least {up.name}", f"The best {up.name} of all.")}
+    found.setdefault(knee, ("Knee", f"Beyond it more {across.name} buys less {up.name} than on the way to it."))
+    least = int(np.argmin(across.values))
+    found.setdefault(least, (f"Least {across.name}", f"The least {across.name} of all."))
+    if columns[-1].name.startswith("throughput a "):
+        most = int(np.argmax(columns[-1].values))
+        found.setdefault(most, (f"Most {columns[-1].name}", f"The best {columns[-1].name}."))
+    return [Named(title, why, at, _facts(columns, at)) for at, (title, why) in found.items()]
 
 
 def _gap(document: Mapping[str, Any], point: Mapping[str, Any]) -> float:
@@ -119,47 +124,81 @@ def _gap(document: Mapping[str, Any], point: Mapping[str, Any]) -> float:
     return float((point["certificate"] or document["certificate"])["gap"])
 
 
-def _rows(document: Mapping[str, Any]) -> str:
-    rows = []
-    for point in document["points"]:
-        chip = point["chip"]
-        plans = "; ".join(
-            f"{model['name']}: {split_words(model)}, microbatch {model['microbatch']}, recompute {model['recompute']}"
-            for model in point["models"]
-        )
-        numbers = [_number(point["metrics"][name]) for name in document["of"]]
-        cells = [chip["name"], plans, show(chip["hbm_bytes"], "B"), *numbers, f"{_gap(document, point):.1e}"]
-        rows.append([escape(cell) for cell in cells])
-    heads = ["chip", "pipeline x data x tensor", "HBM", *document["of"], "proved to"]
-    return table(heads, rows, left=3)
+def _plans(point: Mapping[str, Any]) -> str:
+    return "; ".join(
+        f"{model['name']}: {split_words(model)}, microbatch {model['microbatch']}, recompute {model['recompute']}"
+        for model in point["models"]
+    )
+
+
+def _title(document: Mapping[str, Any], columns: Sequence[Column]) -> str:
+    """How many designs are worth a look, and where the knee is."""
+    proof, count = document["certificate"], len(document["points"])
+    up, across = columns[0], columns[1]
+    knee = knee_of(up, across)
+    share = up.values[knee] / max(up.values) if up.more else min(up.values) / up.values[knee]
+    where = f"{digits(across.values[knee])} {across.unit}"
+    many = f"{count:,} of {proof['units']:,} designs are worth a look" if count > 1 else "One design beats all others"
+    return many if count < 3 else f"{many}; the knee is {where} with {100 * share:.0f} % of the best {up.name}."
 
 
 def front_page(document: Mapping[str, Any]) -> str:
     """The page of a ``phaze.front/1`` document."""
-    of, proof = ", ".join(document["of"]), document["certificate"]
-    title = f"{document['name']}: the front of {of}"
-    limits = ", ".join(f"{name} {value:g}" for name, value in document["within"].items())
-    closed = [(reason, f"{count:,}") for reason, count in proof["closed"].items() if count]
-    head = f"<h1>{escape(title)}</h1>" + facts(
-        [
-            ("designs", f"{len(document['points']):,}"),
-            ("chips and memories", f"{proof['units']:,}"),
-            ("gap", f"{proof['gap']:.2g}"),
-            *([("within", limits)] if limits else []),
-        ]
-    )
-    stated = " ".join(f"{name.capitalize()}: {words}." for name, words in front_facts(document))
-    note = (document["cluster"] or {}).get("links")
-    head += f'<p class="soft">{escape(stated)}{escape(f" Note: {note}.") if note else ""}</p>'
-    if front_warning(document):
-        head += f'<p class="warning">{escape(front_warning(document))}</p>'
-    what = (
-        "Every design that no other one of the space beats: nothing is at least as good in all of these metrics and "
-        "better in one" + (", to the gap." if proof["gap"] > 0 else ".")
-    )
-    sections = [
-        ("plot", "Front", section("plot", "Front", _plot(document), escape(what))),
-        ("designs", "Designs", section("designs", "Designs", _rows(document))),
-        ("proof", "Proof", section("proof", "How every chip was excluded", table(("excluded by", "chips"), closed))),
+    columns, points, proof = _columns(document), document["points"], document["certificate"]
+    named = _named(columns)
+    tags = {one.place: one.title for one in named}
+    rows = [
+        {
+            "at": at,
+            "name": str(point["chip"]["name"]),
+            "tag": tags.get(at, ""),
+            "figures": [(digits(one.values[at]), one.values[at]) for one in columns],
+            "plans": _plans(point),
+            "gap": gap_words(_gap(document, point)),
+        }
+        for at, point in enumerate(points)
     ]
-    return framed(title, head, sections, escape(f"phaze {document['version']}"))
+    limits = ", ".join(f"{metric_words(name)} {value:g}" for name, value in document["within"].items())
+    note = (document["cluster"] or {}).get("links")
+    better = "in all of these metrics and better in one"
+    proved = "proved" if proof["gap"] <= 0 else f"proved to {gap_words(proof['gap'])}"
+    if proof["closed"].get("open"):
+        proved = f"of what was looked at; {proof['closed']['open']:,} were not, the search was stopped"
+    view = {
+        "name": str(document["name"]),
+        "of": ", ".join(metric_words(name) for name in document["of"]),
+        "title": _title(document, columns),
+        "lead": f"No other design of the space is at least as good {better}: {proved}.",
+        "facts": [*front_facts(document), *([("limits", limits)] if limits else [])],
+        "note": str(note or ""),
+        "warning": front_warning(document),
+        "named": named,
+        "columns": [one.name for one in columns],
+        "heads": [f"{one.name}, {one.unit}" for one in columns],
+        "limits": [
+            (one.name, at, f"{one.name} {'at least' if one.more else 'at most'}, {one.unit}")
+            for at, one in enumerate(columns[: len(document["of"])])
+        ],
+        "rows": rows,
+        "per_page": PER_PAGE,
+        "closed": proof_rows(proof),
+        "gap": gap_words(proof["gap"]),
+        "version": str(document["version"]),
+        "hbm": [show(point["chip"]["hbm_bytes"], "B") for point in points],
+    }
+    scatter = {
+        "columns": [one.document() for one in columns],
+        "fields": [],
+        "exact": None,
+        "names": [row["name"] for row in rows],
+        "numbers": None,
+        "stands": None,
+        "closed": None,
+        "links": [f"#design={row['at']}" for row in rows],
+        "best": named[0].place,
+        "pins": [one.place for one in named[:2]],
+        "x": 1,
+        "y": 0,
+    }
+    context = {"view": view, "title": f"phaze: {view['name']}: the front of {view['of']}"}
+    return rendered("front.html", context, ("scatter.js", "sorted_table.js", "front.js"), {"scatter": scatter})

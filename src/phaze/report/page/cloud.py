@@ -1,6 +1,6 @@
-"""All chips as throughput against area, power and cost: numbers packed for the script, and a table of the nearest.
+"""All chips as throughput against area, TDP and cost: numbers packed for the script, and a table of the nearest.
 
-A chip that was opened to its end is exact; of every other one only a bound is known, "at most this". Figures are
+A chip that was evaluated is exact; of every other one only a bound is known, "at most this". Figures are
 rounded to 1/65535 of their range and packed little-endian. Beyond ``MOST`` chips those that lie in the same cell of a
 grid over all figures are drawn as one, which says for how many it stands; exact ones and fronts are always kept.
 """
@@ -8,17 +8,14 @@ grid over all figures are drawn as one, which says for how many it stands; exact
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.report.page.frame import table
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-MOST = 30_000
+MOST = 24_000
 LEVELS = 65535
 CELLS = 96
 NEAREST = 12
@@ -96,25 +93,32 @@ def kept(cloud: Cloud) -> tuple[Integers, Integers]:
         _, first, which, size = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
         index = np.union1d(first, np.flatnonzero(always))
         if len(index) <= MOST or cells <= 4:
-            stands = np.where(np.isin(index, first), size[which[index]], 1)
+            extra = ~np.isin(index, first)
+            stands = np.where(extra, 1, size[which[index]])
+            # What is drawn for itself is not counted by the one that stands for its cell too.
+            place = np.searchsorted(index, first[which[index[extra]]])
+            np.subtract.at(stands, place, 1)
             return index, stands
         cells = cells * 3 // 4
 
 
 def numbers(cloud: Cloud) -> dict[str, Any]:
-    """What the script draws from."""
+    """What the script draws from: figures as columns, parts as fields."""
     index, stands = kept(cloud)
 
-    def scale(one: Scale, floor: float | None = None) -> dict[str, Any]:
+    def column(one: Scale, more: bool, bound: bool) -> dict[str, Any]:
         values = one.values[index]
-        least, most = float(values.min()) if floor is None else floor, float(values.max())
-        span = {"name": one.name, "unit": one.unit, "least": least, "most": most}
-        return {**span, **packed(_steps(values, least, most), 2)}
+        least, most = float(values.min()), float(values.max())
+        known = {"name": one.name, "unit": one.unit, "more": more, "bound": bound, "least": least, "most": most}
+        return {**known, **packed(_steps(values, least, most), 2)}
 
     whole = len(index) == len(cloud.numbers) and bool((cloud.numbers == np.arange(len(cloud.numbers))).all())
     return {
-        "height": scale(cloud.height, 0.0),
-        "axes": [scale(axis) for axis in cloud.axes],
+        "columns": [
+            {**column(cloud.height, True, True), "floor": 0},
+            *(column(axis, False, False) for axis in cloud.axes),
+            *(column(one, True, True) for one in _densities(cloud)),
+        ],
         "fields": [
             {
                 "name": one.name,
@@ -129,47 +133,66 @@ def numbers(cloud: Cloud) -> dict[str, Any]:
         "best": int(np.searchsorted(index, cloud.best)),
         "numbers": None if whole else packed(cloud.numbers[index], 4),
         "stands": packed(stands, 4) if len(index) < len(cloud.numbers) else None,
+        "names": None,
+        "links": None,
+        "x": 1,
+        "y": 0,
     }
 
 
-def nearest(cloud: Cloud) -> str:
-    """The chips with the highest values, exact ones first, then those of which only a bound is known."""
+def _densities(cloud: Cloud) -> list[Scale]:
+    """Throughput a W and a USD, where the chips have both."""
+    height, found = cloud.height.values, []
+    for axis, unit in ((one, one.unit) for one in cloud.axes if one.unit in ("W", "USD")):
+        known = np.maximum(axis.values, 1e-9)
+        found.append(Scale(f"{cloud.height.name} a {unit}", f"{cloud.height.unit} a {unit}", height / known))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class NearRow:
+    """A chip of the table: its place among those that are drawn, and texts."""
+
+    place: int
+    name: str
+    known: str
+    value: str
+    share: str
+    figures: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CloudView:
+    """The cloud as a template tells it."""
+
+    count: int
+    left_out: int
+    columns: tuple[str, ...]
+    fields: tuple[tuple[str, tuple[str, ...]], ...]
+    heads: tuple[tuple[str, bool], ...]
+    rows: tuple[NearRow, ...]
+
+
+def cloud_view(cloud: Cloud) -> CloudView:
+    """Its axes, filters and the chips with the highest values, exact ones first, then bounds."""
     index, _ = kept(cloud)
     place = {int(chip): at for at, chip in enumerate(index)}
     order = [int(chip) for chip in np.lexsort((cloud.axes[0].values, -cloud.height.values, ~cloud.exact))]
-    chosen = [chip for chip in order if chip in place][:NEAREST]
     best = cloud.height.values[cloud.best]
-    columns = ("chip", "known", cloud.height.unit, "of the best", *(axis.unit for axis in cloud.axes))
     rows = []
-    for chip in chosen:
+    for chip in [chip for chip in order if chip in place][:NEAREST]:
         value = cloud.height.values[chip]
-        known = "exact" if cloud.exact[chip] else "at most"
-        figures = [f"{axis.values[chip]:,.4g}" for axis in cloud.axes]
-        rows.append((escape(cloud.name(chip)), known, f"{value:,.5g}", f"{value / best:.2%}", *figures))
-    text = table(columns, rows, left=2)
-    for chip in chosen:
-        text = text.replace("<tr><td>", f'<tr data-chip="{place[chip]}"><td>', 1)
-    return text
-
-
-def cloud_part(cloud: Cloud) -> str:
-    """Canvas, its buttons, what was picked, and the table."""
-    tabs = "".join(
-        f'<button type="button" data-axis="{at}" aria-pressed="{"true" if at == 0 else "false"}">'
-        f"{escape(axis.name)}</button>"
-        for at, axis in enumerate(cloud.axes)
+        known = "exact" if cloud.exact[chip] else "upper bound"
+        figures = tuple(f"{axis.values[chip]:,.0f}" for axis in cloud.axes)
+        rows.append(NearRow(place[chip], cloud.name(chip), known, f"{value:,.4g}", f"{value / best:.1%}", figures))
+    names = (cloud.height.name, *(axis.name for axis in cloud.axes), *(one.name for one in _densities(cloud)))
+    axes = tuple((f"{axis.name}, {axis.unit}", True) for axis in cloud.axes)
+    heads = (("Chip", False), ("Known", False), (cloud.height.unit, True), ("of the best", True), *axes)
+    return CloudView(
+        count=len(cloud.numbers),
+        left_out=cloud.left_out,
+        columns=names,
+        fields=tuple((one.name, one.values) for one in cloud.fields),
+        heads=heads,
+        rows=tuple(rows),
     )
-    lost = f" {cloud.left_out:,} chips on which nothing fits are not drawn." if cloud.left_out else ""
-    about = (
-        f"<p>{len(cloud.numbers):,} chips. A green disc is exact; a grey point is a bound: that chip reaches at most "
-        f"this. So no chip of the space lies above the line, the front of all of them. The answer is ringed.{lost}</p>"
-    )
-    drawn = (
-        '<canvas id="cloud" tabindex="0" role="img" aria-label="every chip: throughput against '
-        f'{escape(", ".join(axis.name for axis in cloud.axes))}">A script draws this.</canvas>'
-    )
-    hint = '<p class="soft">Hover or tap for a chip; arrow keys walk along the front.</p>'
-    picked = '<div class="picked" id="picked" aria-live="polite"></div>'
-    listed = f"<h3>The nearest</h3>{nearest(cloud)}"
-    frame = f'<div class="cloud"><div>{drawn}{hint}</div>{picked}</div>'
-    return f'{about}<div class="tabs" role="group" aria-label="against">{tabs}</div>{frame}{listed}'

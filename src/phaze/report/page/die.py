@@ -6,20 +6,20 @@ heights go by how many cores a row has, so that all cores have the same area (:f
 lie is not modelled, and the die is drawn as a square.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from math import sqrt
 
 from phaze.hardware.chip import Chip
 from phaze.hardware.silicon.design import ClusterDesign
 from phaze.hardware.technology import chip_areas
 from phaze.hardware.technology_files import technology_of
-from phaze.report.page.frame import said, swatch, table
 from phaze.units import show
 
 SIDE = 100.0
 MOST_CELLS = 600
+# An outline that is so many times larger or smaller says nothing beside the die.
+MOST_BESIDE = 6.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,41 +167,80 @@ def parts_of(chip: Chip) -> list[Part]:
     return sorted((part for part in found if part.area_mm2 > 0), key=lambda part: -part.area_mm2)
 
 
-def _rectangle(box: Box, colour: str, words: str) -> str:
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A rectangle of the drawing, its colour, and what it is."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    colour: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A square of another area, drawn to the same scale from the same corner."""
+
+    name: str
+    side: float
+    known: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DieRow:
+    """A component in the table."""
+
+    colour: str
+    name: str
+    about: str
+    area: str
+    share: str
+
+
+@dataclass(frozen=True, slots=True)
+class DieView:
+    """A chip to scale: everything in a square of SIDE, the die from its lower left corner."""
+
+    shapes: tuple[Shape, ...]
+    side: float
+    outlines: tuple[Outline, ...]
+    label: str
+    rows: tuple[DieRow, ...]
+    total: str
+
+
+def _shape(box: Box, part: Part, words: str, factor: float, moved: float) -> Shape:
     gap = min(0.25, box.width / 10, box.height / 10)
-    at = f'x="{box.x + gap / 2:.3f}" y="{box.y + gap / 2:.3f}"'
-    size = f'width="{box.width - gap:.3f}" height="{box.height - gap:.3f}"'
-    return f'<rect {at} {size} class="f-{colour}" data-say="{escape(words)}"/>'
+    at = ((box.x + gap / 2) * factor, (box.y + gap / 2) * factor + moved)
+    return Shape(*at, (box.width - gap) * factor, (box.height - gap) * factor, part.colour, words)
 
 
-def drawing(parts: Sequence[Part]) -> str:
-    """The SVG of the parts."""
+def die_view(chip: Chip, others: Sequence[tuple[str, float, bool]] = ()) -> DieView:
+    """A chip to scale beside the outlines of other areas: (name, mm2, whether it is a die that was built)."""
+    parts = parts_of(chip)
+    total = sum(part.area_mm2 for part in parts)
+    beside = [(name, area, known) for name, area, known in others if total / MOST_BESIDE <= area <= total * MOST_BESIDE]
+    most = max([total, *(area for _, area, _ in beside)])
+    factor = sqrt(total / most)
+    moved = SIDE * (1 - factor)
     shapes = []
     for part, box in zip(parts, treemap([p.area_mm2 for p in parts], Box(0, 0, SIDE, SIDE)), strict=True):
         count = part.count if part.count <= MOST_CELLS else 1
         each = f"{part.area_mm2 / count:.3g} mm² each, " if count > 1 else ""
         words = f"{part.name}: {each}{part.area_mm2:.4g} mm² in all; {part.about}"
-        shapes += [_rectangle(cell, part.colour, words) for cell in cells(box, count)]
-    label = escape(", ".join(f"{part.name} {part.area_mm2:.3g} mm²" for part in parts))
-    return f'<svg viewBox="0 0 {SIDE:g} {SIDE:g}" role="img" aria-label="{label}">{"".join(shapes)}</svg>'
-
-
-def die(chip: Chip, known: Mapping[str, str]) -> str:
-    """Drawing and table of a chip; ``known`` are more rows for the table. Without a technology only a table."""
-    if chip.technology is None:
-        return table(("part", ""), [(escape(name), escape(fact)) for name, fact in known.items()], left=2)
-    parts = parts_of(chip)
-    total = sum(part.area_mm2 for part in parts)
+        shapes += [_shape(cell, part, words, factor, moved) for cell in cells(box, count)]
     rows = [
-        (
-            f"{swatch(part.colour)}{f'{part.count} ' if part.count > 1 else ''}{escape(part.name)}",
-            escape(part.about),
-            f"{part.area_mm2:.4g}",
-            f"{part.area_mm2 / total:.1%}",
+        DieRow(
+            part.colour,
+            f"{f'{part.count} ' if part.count > 1 else ''}{part.name}",
+            part.about,
+            f"{part.area_mm2:.3g}",
+            f"{part.area_mm2 / total:.0%}",
         )
         for part in parts
     ]
-    rows.append(("<b>in all</b>", f"{sqrt(total):.3g} mm a side, were it square", f"<b>{total:.4g}</b>", ""))
-    rows += [(escape(name), escape(fact), "", "") for name, fact in known.items()]
-    listed = table(("component", "one of them", "mm²", "share"), rows, left=2)
-    return f'<div class="die"><div>{drawing(parts)}{said("Point at a part, or tap it.")}</div>{listed}</div>'
+    outlines = tuple(Outline(f"{name} {area:.0f} mm²", SIDE * sqrt(area / most), known) for name, area, known in beside)
+    label = ", ".join(f"{part.name} {part.area_mm2:.3g} mm²" for part in parts)
+    return DieView(tuple(shapes), SIDE * factor, outlines, label, tuple(rows), f"{total:.0f} mm²")

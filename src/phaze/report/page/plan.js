@@ -2,7 +2,8 @@
 const blocks = [...document.querySelectorAll("[data-plan]")], keys = [...new Set(blocks.map((block) => block.dataset.plan))];
 const chooser = document.getElementById("plan"), radios = [...document.querySelectorAll('input[name="plan"]')];
 const { shown } = window.phaze, facts = window.phaze.numbers.plans || {};
-let current = "best";
+const first = keys[0] || "best";
+let current = first;
 const counts = { k: 1e3, M: 1e6, B: 1e9, G: 1e9, T: 1e12 };
 const parsed = (text) => { const match = /^\s*([\d.]+)\s*([kMBGT]?)\s*$/.exec(text); return match ? Number(match[1]) * (counts[match[2]] || 1) : NaN; };
 const priced = () => {
@@ -28,13 +29,13 @@ const deltas = () => {
   }
 };
 const show = (key, keep) => {
-  if (!keys.includes(key)) key = "best";
+  if (!keys.includes(key)) key = first;
   current = key;
   for (const block of blocks) block.hidden = block.dataset.plan !== key;
   for (const radio of radios) { radio.checked = radio.value === key; radio.closest("tr").classList.toggle("on", radio.checked); }
   if (chooser) chooser.value = key;
-  for (const link of document.querySelectorAll("nav a[data-part]")) link.setAttribute("href", "#" + link.dataset.part + (key === "best" ? "" : "-" + key));
-  if (!keep) history.replaceState(null, "", key === "best" ? location.pathname + location.search : "#plan=" + key);
+  for (const link of document.querySelectorAll("nav a[data-part]")) link.setAttribute("href", "#" + link.dataset.part + (key === first ? "" : "-" + key));
+  if (!keep) history.replaceState(null, "", key === first ? location.pathname + location.search : "#plan=" + key);
   priced(); deltas();
   for (const draw of window.phaze.redraw) draw();
 };
@@ -51,4 +52,4 @@ for (const tab of document.querySelectorAll("[data-tab]")) tab.addEventListener(
     document.getElementById(other.dataset.tab).hidden = other !== tab;
   }
 });
-show(addressed() || "best", true);
+show(addressed() || first, true);

@@ -10,14 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from markupsafe import Markup
-
 from phaze.evaluate.job_file import Reopened, reopened
 from phaze.evaluate.plan_set import NamedPlan, plans_in
 from phaze.hardware.cluster import cluster_document
 from phaze.report.launch_text import LaunchText
 from phaze.report.page.memory_view import MemoryView, memory_view
-from phaze.report.page.operators import operators
+from phaze.report.page.operators import operators_view
 from phaze.report.page.plan_view import (
     LOSSES,
     Cost,
@@ -276,7 +274,7 @@ def plan_page(
             _sentence(one) for one in (flops_text(document), *document["approximations"], *([links] if links else []))
         ],
         "command": _command(opened, document),
-        "operators": Markup(operators(story)),
+        "operators": operators_view(story),
     }
     numbers = {
         "plans": {

@@ -16,8 +16,13 @@ from markupsafe import Markup
 
 from phaze import __version__
 from phaze.documents import dumps
-from phaze.report.page.frame import COLOURS
 from phaze.units import show, show_count
+
+# The colours of page.css that marks and drawings take by class: f-NAME fills, b-NAME is a background.
+COLOURS = (
+    *("tensor", "vector", "buffer", "network", "hbm", "links", "other", "good", "bad", "forward", "backward", "sync"),
+    *("ink", "soft", "paper", "band", "peak", "room", "over", "groove", "front"),
+)
 
 
 def _policy(style: str, script: str, *, served: bool) -> str:

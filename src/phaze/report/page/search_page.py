@@ -1,33 +1,42 @@
-"""The page of a search: answer, chip, time, pipeline, memory, operators, all chips, proof, study."""
+"""The page of a search: do I believe this chip?
+
+First the ratio to a named chip with its band, the chip in words and to scale, what limits it, how plausible it is, how
+flat the optimum and how far it is proved; then all chips, what more would buy, time, memory, models, and the study.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
+from pathlib import Path
 from typing import Any
 
 from phaze.hardware.chip import Chip
-from phaze.report.answer_words import (
-    basis_words,
-    density_words,
-    job_words,
-    near_words,
-    network_words,
-    shipped_words,
-    warning_words,
+from phaze.report.answer_words import PROVISIONAL, basis_words, job_words
+from phaze.report.explanation_file import ExplanationTable, explanation_in
+from phaze.report.page.cloud import cloud_view, numbers
+from phaze.report.page.die import die_view
+from phaze.report.page.memory_view import MemoryView, memory_view
+from phaze.report.page.operators import OperatorsView, operators_view
+from phaze.report.page.plan_view import badges, digits
+from phaze.report.page.proof_view import proof_rows
+from phaze.report.page.render import rendered
+from phaze.report.page.rival import Rival, rival_of
+from phaze.report.page.search_view import (
+    RETICLE_MM2,
+    BarRow,
+    chip_words,
+    flat_of,
+    physical_of,
+    plausible_of,
+    title_of,
+    top_of,
+    versus_of,
 )
-from phaze.report.page.certificate import better_words, certificate, proved_words
-from phaze.report.page.cloud import Cloud, cloud_part, numbers
-from phaze.report.page.die import die
-from phaze.report.page.frame import copyable, counted, facts, framed, section, table
-from phaze.report.page.operators import operators
-from phaze.report.page.stages import memory
 from phaze.report.page.survey import cloud_of
-from phaze.report.page.times import pipeline, waterfall
-from phaze.report.run_sheet import batch_text, flops_text, mfu_text, rate_text, training_rows
+from phaze.report.page.time_view import TimelineView, TimeView, tail_of, time_view, timeline_numbers, timeline_view
+from phaze.report.run_sheet import flops_text, training_rows
 from phaze.report.view_model import Story, searched
 from phaze.search.evaluation import Evaluated
 from phaze.search.journal import Closed
-from phaze.search.plan_words import recompute_words
 from phaze.search.spaces import OpenedSpace, open_space
 from phaze.search.task import Job, ModelTask, networks_of
 from phaze.units import show
@@ -45,164 +54,158 @@ class Run:
     where: str
 
 
+@dataclass(frozen=True, slots=True)
+class ModelView:
+    """One model on the chip."""
+
+    key: str
+    name: str
+    badges: tuple[str, ...]
+    time: TimeView
+    memory: MemoryView
+    timeline: TimelineView
+    operators: OperatorsView
+
+
 def tasks_on(job: Job, opened: OpenedSpace, number: int) -> tuple[ModelTask, ...]:
     """The models of a job on the links of one chip of its space."""
     return networks_of(job.models, job.space, opened.link_bytes_per_s).tasks_of(number)
 
 
-def answer_sentence(result: Mapping[str, Any], devices: int) -> str:
-    """The answer and its certificate in one sentence."""
-    chip, proof = result["chip"], result["certificate"]
-    models = result["models"]
-    if len(models) == 1:
-        what = f"trains {models[0]['name']} at {models[0]['throughput_per_s']:,.5g} sequences a second"
-    else:
-        what = f"serves {len(models)} models best together"
-    space = f"the {proof['chips']:,} chips of its space"
-    return f"On {devices:,} devices the chip {chip['name']} {what}, and none of {space} {better_words(proof['gap'])}."
+def _whole(model: Mapping[str, Any]) -> dict[str, Any]:
+    """The plan of a model's table, with what the table says of it."""
+    stated = {key: model[key] for key in ("microbatch", "zero", "sequence_parallel") if key in model}
+    return {**model["plan"], **stated}
 
 
-def plan_words(plan: Mapping[str, Any], microbatch: int, zero: int = 0) -> str:
-    """A split in a few words; of a plan that states its stage of ZeRO apart, without it."""
-    replicas, chunks = counted(plan["data"], "replica", "replicas"), int(plan.get("chunks", 1))
-    stages = counted(plan["pipeline"], "stage") + (f" of {chunks} chunks" if chunks > 1 else "")
-    shared = f", ZeRO {zero}" if zero else ""
-    return f"{stages} x {replicas}, tensor width {plan['tensor']}, microbatch {microbatch}{shared}"
+def _model_view(key: str, model: Mapping[str, Any], story: Story) -> ModelView:
+    headroom = float((model.get("memory_left") or {}).get("headroom", 0.0))
+    return ModelView(
+        key=key,
+        name=story.name,
+        badges=badges(_whole(model)),
+        time=time_view(story),
+        memory=memory_view(story.plan, story.hbm_bytes, headroom),
+        timeline=timeline_view(story),
+        operators=operators_view(story),
+    )
 
 
-def shared_parts(story: Story, key: str, label: str) -> list[tuple[str, str, str]]:
-    """The parts that a search and a plan have in common, for one model."""
-    plan, at_peak = story.plan, story.steps[0].seconds
-    reached = f"{at_peak / plan['batch_s']:.1%} of the peak of all {story.split.devices:,} devices is reached."
-    name = f": {story.name}" if label else ""
+def _model_rows(result: Mapping[str, Any], stories: Sequence[Story], rival: Rival | None) -> list[tuple[str, ...]]:
+    """Every model: throughput, ratio to the baseline, regret, plan, energy."""
+    regrets = result["objective"].get("regrets") or [None] * len(stories)
+    ratios = (None,) * len(stories) if rival is None else rival.ratios
     return [
         (
-            f"time{key}",
-            f"time{label}",
-            section(
-                f"time{key}",
-                f"Where the time goes{name}",
-                waterfall(story.steps, plan["batch_s"]),
-                f"From peak to what is reached, mean over a replica's devices; the steps sum to the batch. {reached}",
-            ),
-        ),
-        (
-            f"pipeline{key}",
-            f"pipeline{label}",
-            section(f"pipeline{key}", f"The pipeline{name}", pipeline(story)),
-        ),
-        (f"memory{key}", f"memory{label}", section(f"memory{key}", f"Memory of each stage{name}", memory(story))),
-        (
-            f"operators{key}",
-            f"operators{label}",
-            section(f"operators{key}", f"The operators of a layer on their cores{name}", operators(story)),
-        ),
-    ]
-
-
-def _models_table(models: Sequence[Mapping[str, Any]], batches: Sequence[int]) -> str:
-    """Several models side by side."""
-    heads = (
-        "model",
-        "sequences/s",
-        "batch",
-        "stages x replicas x width",
-        "microbatch",
-        "recompute",
-        "a sequence",
-        "a chip",
-    )
-    rows = []
-    for model, batch in zip(models, batches, strict=True):
-        plan = model["plan"]
-        cells = (
-            model["name"],
-            f"{model['throughput_per_s']:,.5g}",
+            model["name"] + ("" if model["weight"] == 1 else f", weight {model['weight']:g}"),
+            f"{digits(model['tokens_per_s_per_device'])}",
+            "-" if ratio is None else f"{ratio:.2f} ×",
+            "-" if regret is None else f"{100 * regret:.1f} %",
+            f"{100 * model['mfu']:.1f} %",
             show(model["batch_s"], "s"),
-            f"{plan['pipeline']} x {plan['data']} x {plan['tensor']}",
-            str(model["microbatch"]),
-            recompute_words(model["plan"], model["recompute"]),
-            show(model["energy_j"] / batch, "J"),
-            show(model["power_w"], "W"),
+            ", ".join(badges(_whole(model))),
+            f"{show(model['energy_j'] / story.batch, 'J')} a sequence",
+            f"{show(model['power_w'], 'W')}",
         )
-        rows.append([escape(cell) for cell in cells])
-    return table(heads, rows)
+        for model, story, ratio, regret in zip(result["models"], stories, ratios, regrets, strict=True)
+    ]
 
 
-def _holds(result: Mapping[str, Any]) -> str:
-    """Under what the answer holds, in sentences."""
-    return (
-        f"Process: {result['setting']['process']}. Density: {density_words(result)}; densest shipped: "
-        f"{shipped_words(result)}. Network: "
-        f"{network_words(result)}. Job: {job_words(result)}. Times: {basis_words(result)}."
-    )
+MODEL_HEADS = (
+    ("Model", False),
+    ("tokens/s a device", True),
+    ("vs baseline", True),
+    ("regret", True),
+    ("MFU", True),
+    ("step", True),
+    ("Plan", False),
+    ("energy", True),
+    ("power in use", True),
+)
 
 
-def _head(run: Run, chip: Chip, stories: Sequence[Story]) -> str:
+def _gain_bars(said: ExplanationTable) -> list[BarRow]:
+    """What more of each resource buys, as bars; those that buy nothing last."""
+    rows = sorted(said.marginals, key=lambda one: -one.gain)
+    most = max((abs(one.gain) for one in rows), default=1.0) or 1.0
+    return [
+        BarRow(
+            f"{one.resource}: {one.now:.4g} + {one.more:.3g} {one.unit}".strip(),
+            max(0.0, one.gain) / most,
+            "does not fit" if one.gain <= -1 else f"{100 * one.gain:+.1f} %",
+            "" if one.chip == said.chip else "another chip",
+            one is rows[0],
+        )
+        for one in rows
+    ]
+
+
+def _neighbour_rows(said: ExplanationTable) -> list[tuple[str, str, str, str]]:
+    return [
+        (
+            one.axis.replace("_", " "),
+            f"{one.value:.4g}",
+            "does not fit" if one.gain <= -1 else f"{100 * one.gain:+.1f} %",
+            one.refused or ("slower" if one.gain < 0 else ""),
+        )
+        for one in said.neighbours
+    ]
+
+
+def _assumed(run: Run) -> list[str]:
+    """What the answer holds under, in sentences."""
     result = run.result
-    tiles = [
-        ("chip area", show(result["chip"]["area_mm2"], "mm2")),
-        ("peak", show(chip.peak_flops, "FLOP/s")),
-        ("HBM", show(chip.hbm.size_bytes, "B")),
-        ("design power, estimate", show(result["chip"]["design_power_w"], "W")),
-        ("price of making, estimate", f"{result['chip']['making_usd']:,.0f} USD"),
-        ("carbon of making, estimate", f"{result['chip']['making_kgco2e']:,.0f} kgCO2e"),
-        ("proved", proved_words(result["certificate"]["gap"])),
-    ]
-    of_models = [
-        [
-            ("model", model["name"]),
-            ("throughput", f"{model['throughput_per_s']:,.5g} sequences/s"),
-            ("tokens", rate_text(model)),
-            ("MFU, HFU", mfu_text(model)),
-            ("batch", f"{batch_text(model)} in {show(model['batch_s'], 's')}"),
-            ("plan", plan_words(model["plan"], model["microbatch"], model["zero"])),
-            ("recompute", recompute_words(model["plan"], model["recompute"])),
-            ("energy", f"{show(model['energy_j'] / story.batch, 'J')} a sequence"),
-            ("power in use", f"{show(model['power_w'], 'W')} a chip"),
-            *training_rows(model.get("training_run")),
-        ]
-        for model, story in zip(result["models"], stories, strict=True)
-    ]
-    if len(of_models) == 1:
-        tiles_of = facts([*of_models[0], *tiles])
-    else:
-        tiles_of = facts(tiles) + _models_table(result["models"], [story.batch for story in stories])
-    name = escape(str(result["name"]))
-    objective = escape(str(result["objective"]["kind"]).replace("_", " "))
     links = (result.get("cluster") or {}).get("links")
-    warned = f'<p class="warning">{escape(warning_words(result))}</p>' if warning_words(result) else ""
-    counted_as = [f"{m['name']}: {flops_text(m)}" if len(of_models) > 1 else flops_text(m) for m in result["models"]]
-    said = [*counted_as, *([str(links)] if links else [])]
-    notes = [*said, *dict.fromkeys(n for m in run.job.models for n in m.graphs[0].notes)]
-    noted = "".join(f'<p class="soft">Note: {escape(note)}.</p>' for note in notes)
-    return (
-        f'<h1>{escape(answer_sentence(result, run.job.models[0].training.devices))}</h1><p class="soft">Study {name}, '
-        f"objective {objective}. {escape(near_words(result))}</p>{warned}{tiles_of}"
-        f'<p class="soft">{escape(_holds(result))}</p>{noted}'
-    )
-
-
-def _sections(run: Run, chip: Chip, stories: Sequence[Story], cloud: Cloud) -> list[tuple[str, str, str]]:
-    known = {
-        "clock": show(chip.clock_hz, "Hz"),
-        "technology": str(chip.technology),
-        "varied from": str(run.job.space.file.base),
-    }
-    found = [("chip", "chip", section("chip", "The chip, to scale", die(chip, known), escape(chip.name)))]
-    for at, story in enumerate(stories):
-        several = len(stories) > 1
-        parts = shared_parts(story, f"-{at}" if several else "", f" {story.name}" if several else "")
-        if several:  # one way in for each model
-            parts = [(key, "" if place else story.name, body) for place, (key, _, body) in enumerate(parts)]
-        found += parts
-    proof = certificate(run.result["certificate"], run.where)
-    found += [
-        ("space", "all chips", section("space", "All chips", cloud_part(cloud))),
-        ("certificate", "certificate", section("certificate", "How chips were excluded", proof)),
-        ("study", "study", section("study", "The study, to copy", copyable("study-text", run.study))),
+    several = len(result["models"]) > 1
+    counted = [f"{m['name']}: {flops_text(m)}" if several else flops_text(m) for m in result["models"]]
+    notes = [*counted, *([str(links)] if links else [])]
+    notes += dict.fromkeys(note for model in run.job.models for note in model.graphs[0].notes)
+    runs = [
+        f"{model['name']}: {name}: {text}"
+        for model in result["models"]
+        for name, text in training_rows(model.get("training_run"))
     ]
-    return found
+    return [f"Times: {basis_words(result)}", f"Job: {job_words(result)}", *runs, *notes]
+
+
+def _outlines(rival: Rival | None) -> list[tuple[str, float, bool]]:
+    found = [("reticle", RETICLE_MM2, False)]
+    return [*found, (rival.name, rival.die_mm2, True)] if rival is not None and rival.die_mm2 else found
+
+
+def _context(run: Run, chip: Chip, stories: Sequence[Story], rival: Rival | None) -> dict[str, Any]:
+    result = run.result
+    exact = [one.score for one in run.evaluated if not one.error]
+    said = explanation_in(Path(run.where), str(result["chip"]["name"]), float(result["objective"]["score"]))
+    binding, physical = physical_of(run.job, result)
+    return {
+        "name": str(result["name"]),
+        "top": top_of(run.job, result, chip),
+        "title": title_of(result, rival),
+        "chip": chip_words(result),
+        "chip_name": str(result["chip"]["name"]),
+        "die": die_view(chip, _outlines(rival)),
+        "versus": versus_of(result, rival),
+        "binding": binding,
+        "physical": physical,
+        "plausible": plausible_of(result),
+        "flat": flat_of(result, exact),
+        "provisional": PROVISIONAL if result.get("provisional") else "",
+        "models": [
+            _model_view(f"m{at}", model, story)
+            for at, (model, story) in enumerate(zip(result["models"], stories, strict=True))
+        ],
+        "heads": MODEL_HEADS,
+        "model_rows": _model_rows(result, stories, rival),
+        "marginals": [] if said is None else _gain_bars(said),
+        "neighbours": [] if said is None else _neighbour_rows(said),
+        "closed": proof_rows(result["certificate"]),
+        "where": run.where,
+        "assumed": _assumed(run),
+        "study": run.study,
+        "digests": (str(result["study_digest"])[:12], str(result["code_digest"])[:12]),
+        "rules": run.job.rules,
+    }
 
 
 def search_page(run: Run) -> str:
@@ -214,12 +217,14 @@ def search_page(run: Run) -> str:
         searched(task, found, chip, run.where, "list" if run.result.get("provisional") else "exact")
         for task, found in zip(tasks_on(run.job, opened, number), run.result["models"], strict=True)
     ]
+    rival = None if run.result.get("provisional") else rival_of(run.job, run.result)
     cloud = cloud_of(run.job, opened, run.result, run.closed, run.evaluated)
-    result = run.result
-    foot = (
-        f"phaze {escape(str(result['version']))}; study {escape(str(result['study_digest'])[:12])}, code "
-        f"{escape(str(result['code_digest'])[:12])}. Times under rules {run.job.rules}; area, power and cost are "
-        "estimates."
-    )
-    title = f"phaze: {result['name']}"
-    return framed(title, _head(run, chip, stories), _sections(run, chip, stories, cloud), foot, numbers(cloud))
+    lines = {
+        f"m{at}": timeline_numbers(story.pipeline, tail_of(story))
+        for at, story in enumerate(stories)
+        if story.pipeline is not None
+    }
+    view = {**_context(run, chip, stories, rival), "cloud": cloud_view(cloud)}
+    context = {"view": view, "title": f"phaze: {run.result['name']}"}
+    scripts = ("scatter.js", "timeline.js", "plan.js")
+    return rendered("search.html", context, scripts, {"scatter": numbers(cloud), "timelines": lines})

@@ -74,18 +74,16 @@ def cloud_of(
     scores[best], exact[best] = score, True
     there = np.flatnonzero((scores >= LEAST) & (scores <= MOST))
     if _plain(job):
-        heights = Scale(
-            "throughput, sequences/s (points: at most)", "sequences/s", job.models[0].training.batch / scores[there]
-        )
+        heights = Scale("throughput", "sequences/s", job.models[0].training.batch / scores[there])
     else:
         kind = job.objective.kind.replace("_", " ")
-        heights = Scale(f"{kind}, % of the answer (points: at most)", "% of the answer", 100 * score / scores[there])
+        heights = Scale(kind, "% of the answer", 100 * score / scores[there])
     hbm_bytes = int(result["chip"]["hbm_bytes"])
     watts, usd = opened.design_w(), opened.making_usd(hbm_bytes)
     axes = (
         Scale("area", "mm²", opened.area_mm2[there]),
-        Scale("design power", "W", watts[there]),
-        Scale("price of making", "USD", usd[there]),
+        Scale("TDP", "W", watts[there]),
+        Scale("manufacturing cost", "USD", usd[there]),
     )
     reasons = np.array([REASONS.index(one.reason) for one in closed])
     return Cloud(

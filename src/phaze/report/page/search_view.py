@@ -1,0 +1,230 @@
+"""The answer of a search as its page tells it first: better than what, could it be built, how flat, how sure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from phaze.hardware.chip import Chip
+from phaze.hardware.shipped import shipped_beside
+from phaze.report.answer_words import network_words
+from phaze.report.page.plan_view import digits, percent
+from phaze.report.page.rival import Rival
+from phaze.search.task import Job
+from phaze.units import show
+
+# The largest area that one exposure prints, 26 mm x 33 mm.
+RETICLE_MM2 = 858.0
+# The rounding that ties and proofs allow for: below it an answer is the best.
+EXACT = 1e-9
+# A figure so near to its limit is what the limit stops.
+BINDING = 0.99
+SHOWN_SHIPPED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class BarRow:
+    """A named bar; ``on`` is the answer's own."""
+
+    name: str
+    width: float
+    value: str
+    note: str
+    on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Versus:
+    """Throughput beside the baseline."""
+
+    headline: str
+    against: str
+    pill: str
+    note: str
+    rows: tuple[BarRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plausible:
+    """Densities beside shipped chips."""
+
+    verdict: str
+    kind: str
+    charts: tuple[tuple[str, tuple[BarRow, ...]], ...]
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Flat:
+    """How flat the optimum is, and the proof in one sentence."""
+
+    pill: str
+    rows: tuple[tuple[str, str], ...]
+    words: str
+    proof: str
+
+
+def gap_words(gap: float) -> str:
+    """A gap as a person reads it."""
+    return "0 %" if gap <= EXACT else f"{100 * gap:.2g} %" if gap < 0.1 else f"{100 * gap:.0f} %"
+
+
+def chip_words(result: Mapping[str, Any]) -> str:
+    """The chip in one sentence."""
+    chip, clusters = result["chip"], result["chip"].get("clusters")
+    lanes = f"{int(chip['lanes']):,} lanes"
+    shape = f"{chip['rows']} × {chip['columns']}"
+    if clusters:
+        cores = f"{clusters['count']} clusters of {clusters['arrays']} systolic arrays of {shape} and {lanes}"
+    else:
+        cores = f"{chip['tensor_cores']} systolic arrays of {shape} and {chip['vector_cores']} vector cores of {lanes}"
+    memory = f"{show(chip['hbm_bytes'], 'B')} of HBM at {show(chip['hbm_bytes_per_s'], 'B/s')}"
+    peak, buffer = f"{chip['peak_flops'] / 1e12:,.0f} TFLOP/s", show(chip["global_buffer_bytes"], "B")
+    return f"{cores} at {chip['clock_hz'] / 1e9:.3g} GHz ({peak}), {buffer} global buffer, {memory}."
+
+
+def title_of(result: Mapping[str, Any], rival: Rival | None) -> str:
+    """The answer in one sentence."""
+    chip, models, setting = result["chip"], result["models"], result["setting"]
+    size = f"{chip['area_mm2']:.0f} mm², {chip['design_power_w']:.0f} W chip in {setting['process']}"
+    what = models[0]["name"] if len(models) == 1 else f"these {len(models)} models"
+    if rival is None or rival.mean is None:
+        if len(models) > 1:
+            return f"A {size} serves {what} best together."
+        return f"A {size} trains {what} at {digits(models[0]['throughput_per_s'])} sequences a second."
+    return f"A {size} trains {what} {rival.mean:.2f} × as fast as {rival.name}."
+
+
+def versus_of(result: Mapping[str, Any], rival: Rival | None) -> Versus | None:
+    """The ratio to the baseline, with its band."""
+    if rival is None:
+        return None
+    rows = []
+    for model, base, ratio in zip(result["models"], rival.throughputs, rival.ratios, strict=True):
+        most = max(float(model["throughput_per_s"]), base or 0.0)
+        unit, name = "sequences/s", model["name"]
+        ours = f"{digits(model['throughput_per_s'])} {unit}"
+        theirs = "does not fit" if base is None else f"{digits(base)} {unit}"
+        said = "" if ratio is None else f"{ratio:.2f} ×"
+        name = f"{name}, " if len(result["models"]) > 1 else ""
+        rows.append(BarRow(f"{name}this chip", float(model["throughput_per_s"]) / most, ours, said, True))
+        rows.append(BarRow(f"{name}{rival.name}", (base or 0.0) / most, theirs, "", False))
+    if rival.mean is None:
+        headline, against = "no ratio", f"a model does not fit on {rival.name}"
+    else:
+        several = ", geometric mean" if len(rows) > 2 else ""
+        headline, against = f"{rival.mean:.2f} ×", f"{rival.title}{several}"
+    ends = rival.ends
+    if ends is None:
+        note = "Every peak reached on both: a comparison of designs, no forecast."
+    else:
+        note = (
+            f"Between {ends[0]:.2f} and {ends[1]:.2f} × were the errors of both independent; they share their "
+            "constants, so most of it is common. Same software, placement searched for each."
+        )
+    pill = f"± {rival.band:.0%} each".replace("%", " %") if rival.band else "ideal peaks"
+    return Versus(headline, against, pill, note, tuple(rows))
+
+
+def _binding(job: Job, result: Mapping[str, Any]) -> list[str]:
+    """The limits of the space that the chip stands at."""
+    chip = result["chip"]
+    die = float((chip.get("clusters") or {}).get("die_mm2") or chip["area_mm2"])
+    own = {
+        "area": ("area", die),
+        "power": ("TDP", float(chip["design_power_w"])),
+        "usd": ("manufacturing cost", float(chip["making_usd"])),
+    }
+    limits = job.space.limits
+    return [
+        name
+        for key, (name, value) in own.items()
+        if limits.get(key) is not None and value >= BINDING * float(limits[key] or 0.0)
+    ]
+
+
+def physical_of(job: Job, result: Mapping[str, Any]) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Which limit binds, and process, area, TDP, memory, links, network and cost."""
+    chip, limits = result["chip"], job.space.limits
+    most = {
+        key: "" if limits.get(key) is None else f" of {limits[key]:,.4g} allowed" for key in ("area", "power", "usd")
+    }
+    clusters = chip.get("clusters") or {}
+    die = f"{chip['area_mm2']:.0f} mm²" + (f", die {clusters['die_mm2']:.0f}" if clusters.get("die_mm2") else "")
+    spare = f"{clusters['built']} clusters built, {clusters['count']} used" if clusters else ""
+    rows = [
+        ("process", str(result["setting"]["process"])),
+        ("area", die + most["area"]),
+        ("TDP, estimate", f"{chip['design_power_w']:.0f} W{most['power']}"),
+        ("manufacturing cost, estimate", f"{chip['making_usd']:,.0f} USD{most['usd']}"),
+        ("HBM", f"{show(chip['hbm_bytes'], 'B')}, {show(chip['hbm_bytes_per_s'], 'B/s')}"),
+        ("links", f"{show(chip['link_bytes_per_s'], 'B/s')} one way"),
+        ("peak", f"{chip['peak_flops'] / 1e12:,.0f} TFLOP/s"),
+        ("network", network_words(result)),
+    ]
+    rows += [("yield", spare)] if spare else []
+    binding = _binding(job, result)
+    words = f"{' and '.join(binding)} {'bind' if len(binding) > 1 else 'binds'}" if binding else "no limit binds"
+    return words, tuple(rows)
+
+
+def _dense(
+    result: Mapping[str, Any], key: str, scale: float, unit: str, shipped: Sequence[tuple[str, float]]
+) -> tuple[str, tuple[BarRow, ...]]:
+    own = float(result["plausibility"][key]["value"])
+    near = sorted(shipped, key=lambda one: -one[1])[:SHOWN_SHIPPED]
+    rows = sorted([("this chip", own, True), *((name, value, False) for name, value in near)], key=lambda row: -row[1])
+    most = max(rows[0][1], 1e-30)
+    return unit, tuple(BarRow(name, value / most, f"{value / scale:.2f}", "", on) for name, value, on in rows)
+
+
+def plausible_of(result: Mapping[str, Any]) -> Plausible:
+    """Peak and TDP a mm2 beside the densest shipped chips."""
+    found = result["plausibility"]
+    near = shipped_beside(str(found["process"])).near
+    charts = (
+        _dense(result, "peak_flops_per_mm2", 1e12, "peak, TFLOP/s a mm²", [(c.title, c.flops_per_mm2) for c in near]),
+        _dense(result, "design_w_per_mm2", 1.0, "TDP, W a mm²", [(c.title, c.watts_per_mm2) for c in near]),
+    )
+    worst = max(float(found[key]["ratio"]) for key in ("peak_flops_per_mm2", "design_w_per_mm2"))
+    verdict, kind = ("Within what was shipped", "good")
+    if found["warnings"]:
+        verdict, kind = f"{worst:.1f} × the densest shipped", "warn" if worst < 1.5 else "bad"
+    said = f"{'; '.join(found['warnings'])}. " if found["warnings"] else ""
+    belief = "Trust the comparison of designs inside this space, not the chip's own figures: " if said else ""
+    return Plausible(verdict, kind, charts, f"{said}{belief}{found['reason'] if said else found['note']}")
+
+
+def flat_of(result: Mapping[str, Any], exact: Sequence[float]) -> Flat:
+    """How many chips are as good; ``exact`` are the scores of those that were evaluated."""
+    proof = result["certificate"]
+    near, best = proof["near"], float(result["objective"]["score"])
+    counts = [(share, sum(score <= best * (1 + share) for score in exact)) for share in (0.01, 0.02, 0.05)]
+    rows = [(f"within {percent(share)}, exact", f"{count:,}") for share, count in counts]
+    rows.append((f"within {percent(near['within'])}, at most", f"{near['at_most']:,}"))
+    ends = [f"{one['axis'].replace('_', ' ')} ({one['end']})" for one in result.get("at_ends", ())]
+    words = "Exact: evaluated chips alone; the last counts every chip that a lower bound does not rule out."
+    words += (
+        f" The answer stands at the end of the axes {', '.join(ends)}: a wider space may hold better." if ends else ""
+    )
+    closed = proof["closed"]
+    outside = sum(int(closed.get(key, 0)) for key in ("area", "power", "cost"))
+    better = (
+        "No chip is better" if proof["gap"] <= EXACT else f"No chip is better by more than {gap_words(proof['gap'])}"
+    )
+    said = [
+        f"{better}, of {proof['chips']:,}: {closed['evaluated']:,} evaluated exactly, {closed['bound']:,} ruled out by "
+        "a lower bound on step time"
+    ]
+    said += [f"{closed['memory']:,} by memory"] if closed.get("memory") else []
+    said += [f"{outside:,} more combinations exceed a limit of the space"] if outside else []
+    said += [f"{closed['open']:,} were not looked at: the search was stopped"] if closed.get("open") else []
+    pill = "Proved best" if proof["gap"] <= EXACT else f"Proved to {gap_words(proof['gap'])}"
+    return Flat(pill, tuple(rows), words, f"{'; '.join(said)}. By phaze's cost model, not of silicon.")
+
+
+def top_of(job: Job, result: Mapping[str, Any], chip: Chip) -> tuple[str, ...]:
+    """What was asked, in a line."""
+    models = ", ".join(f"{model['name']}, {model['sequence']:,} tokens" for model in result["models"])
+    kind = str(result["objective"]["kind"]).replace("_", " ")
+    batch = f"global batch {result['models'][0]['batch']:,}"
+    return (models, f"{result['setting']['devices']:,} devices", batch, f"objective {kind}", f"space {job.space.name}")
