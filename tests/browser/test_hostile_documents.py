@@ -129,7 +129,9 @@ def test_good_pages_obey_their_own_policy(folder: Path, open_page: OpenPage) -> 
 def test_the_policy_stops_a_script_that_got_in(folder: Path, open_page: OpenPage) -> None:
     good = (folder / "plan.html").read_text(encoding="utf-8")
     bad = folder / "injected.html"
-    bad.write_text(good.replace("<main>", f"<main>{MARKUP.replace('</script>', '', 1)}"), encoding="utf-8")
+    place = '<footer class="wrap end">'
+    assert place in good
+    bad.write_text(good.replace(place, f"{place}{MARKUP.replace('</script>', '', 1)}"), encoding="utf-8")
     found = open_page(bad)
     assert found.page.evaluate("window.ran") is None
     assert any("Content Security Policy" in fault for fault in found.faults)

@@ -107,7 +107,7 @@ def test_only_a_measured_chip_has_a_sustained_rate() -> None:
 
 def test_tensor_parallel_layers_communicate() -> None:
     setting = Setting(load_chip("a100-80gb"), load_cluster("selene"), load_stack("ideal"))
-    at = NAMES.index("tensor communication")
+    at = NAMES.index("exposed TP communication")
     alone, wide = (plan_parts(load_family("gpt", GPT, tensor=t, microbatch=2), setting)[0] for t in (1, 2))
     assert sum(one.causes[at] for one in alone) == 0
     assert sum(one.causes[at] for one in wide) > 0
