@@ -26,7 +26,7 @@ from phaze.evaluate.request import Asked, AskedAttention, request_of
 from phaze.evaluate.run_file import job_of as run_job_of
 from phaze.evaluate.run_file import read_run, with_tensor_plan
 from phaze.evaluate.training_run import Budget
-from phaze.export.launch import with_launches
+from phaze.export.launch_files import with_launches
 from phaze.export.opened import read_plan
 from phaze.files import read_text
 from phaze.hardware.calibration import Basis

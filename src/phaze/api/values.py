@@ -14,7 +14,7 @@ from phaze.api.notebook import columns, facts, table
 from phaze.errors import unknown_name
 from phaze.evaluate.job_file import reopened
 from phaze.export.frame import Frame, chips_frame, csv_text, stages_frame
-from phaze.export.launch import launch_texts
+from phaze.export.launch_files import launch_texts
 from phaze.export.megatron import megatron
 from phaze.export.opened import run_of
 from phaze.export.source import planned_split

@@ -168,7 +168,7 @@ def _paged(answer: Answer, html: str | None, progress: "Progress") -> Answer:
     elif html is not None:
         from pathlib import Path
 
-        from phaze.export.launch import launch_texts
+        from phaze.export.launch_files import launch_texts
         from phaze.files import write_whole
         from phaze.report.page.plan_page import plan_page
 
@@ -238,7 +238,7 @@ def _planned(asked: "Asked", perfetto: str | None, progress: "Progress") -> Answ
     from phaze.evaluate.levers import sought_levers
     from phaze.evaluate.plan import usual_plans
     from phaze.evaluate.request import request_of
-    from phaze.export.launch import with_launches
+    from phaze.export.launch_files import with_launches
     from phaze.graph.supply.tracing import OPENING
 
     progress.step(OPENING)

@@ -56,7 +56,7 @@ def write_sweep_page(folder: Path, out: Path | None) -> Path:
 
 def write_plan_page(path: str, out: Path | None) -> Path:
     """Write the page of a plan's document; the path of the page."""
-    from phaze.export.launch import launch_texts
+    from phaze.export.launch_files import launch_texts
     from phaze.export.opened import read_plan
     from phaze.files import write_whole
     from phaze.report.page.plan_page import plan_page

@@ -163,6 +163,23 @@ class ShortageTable(Loose):
         return self
 
 
+class DifferenceTable(Loose):
+    """A difference between the user's plan and the best one, and what it is worth."""
+
+    what: str
+    given: str
+    best: str
+    worth_s: Number
+
+
+class AgainstTable(Loose):
+    """The user's plan beside the best one; the plan is a document of its own, checked when it is opened."""
+
+    source: str
+    plan: dict[str, Any]
+    differences: list[DifferenceTable]
+
+
 class JobPlanTable(PlanTable, FiguresTable):
     """A plan of a job on hardware that exists."""
 
@@ -176,6 +193,7 @@ class JobPlanTable(PlanTable, FiguresTable):
     experts: SplitTable | None = None
     shortage: ShortageTable | None = None
     launch: dict[str, LaunchTable] | None = None
+    against: AgainstTable | None = None
     job: dict[str, Any]
 
 

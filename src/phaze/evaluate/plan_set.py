@@ -1,4 +1,4 @@
-"""All plans of one document ``phaze.plan/1``: the best, its alternatives, the rule of thumb, the experts' split.
+"""All plans of one document ``phaze.plan/1``: the best, its alternatives, the user's own, rule of thumb, experts'.
 
 Each is a document of its own: what holds for all plans (job, cluster, constants) is taken from the one they stand in,
 with the stage of ZeRO and the attention of the plan.
@@ -48,6 +48,9 @@ def plans_in(document: Mapping[str, Any]) -> list[NamedPlan]:
         NamedPlan(f"a{at}", f"Alternative {at}", row, plan_document(document, row["plan"]))
         for at, row in enumerate(others, 2)
     ]
+    against = document.get("against")
+    if isinstance(against, Mapping) and isinstance(against.get("plan"), Mapping):
+        found.append(NamedPlan("against", "Your plan", against, against["plan"]))
     for key, place, name in USUAL:
         row = document.get(place)
         if row and _traced(document, row.get("plan")):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from phaze.evaluate.job_file import Reopened, reopened
+from phaze.evaluate.plan_file import require_job_plan
 from phaze.evaluate.plan_set import NamedPlan, plans_in
 from phaze.hardware.cluster import cluster_document
 from phaze.report.launch_text import LaunchText
@@ -222,6 +223,12 @@ def _accuracy(document: Mapping[str, Any]) -> list[str]:
     return found
 
 
+def _differences(document: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
+    """What each difference between the user's plan and the best one is worth."""
+    found = (document.get("against") or {}).get("differences", ())
+    return [(one["what"], one["given"], one["best"], f"{one['worth_s']:+.3g} s") for one in found]
+
+
 def _what_if(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The groups of what-if rows, if they were planned."""
     groups = []
@@ -250,6 +257,7 @@ def plan_page(
     document: Mapping[str, Any], where: str, texts: Mapping[str, tuple[LaunchText, ...]] | None = None
 ) -> str:
     """The page of a document ``phaze.plan/1`` that carries its job; ``texts`` are the launch files of its plans."""
+    require_job_plan(document, where)
     told = [_told(plan, where) for plan in plans_in(document)]
     opened, story = told[0].opened, told[0].story
     job, setting, chip = opened.job, opened.setting, opened.setting.chip
@@ -269,6 +277,7 @@ def plan_page(
         "menu": menu,
         "groups": groups,
         "what_if": _what_if(document),
+        "differences": _differences(document),
         "accuracy": _accuracy(document),
         "assumed": [
             _sentence(one) for one in (flops_text(document), *document["approximations"], *([links] if links else []))

@@ -6,6 +6,7 @@ from typing import Any
 
 from phaze.errors import InputError
 from phaze.evaluate.job_file import reopened
+from phaze.evaluate.plan_file import require_job_plan
 from phaze.evaluate.plan_set import plans_in
 from phaze.export.megatron import megatron
 from phaze.export.source import Split, planned_split
@@ -61,6 +62,7 @@ def _reason(fault: InputError) -> str:
 
 def launch_texts(document: Mapping[str, Any], where: str) -> dict[str, tuple[LaunchText, ...]]:
     """The launch files of every plan in a document, by its key."""
+    require_job_plan(document, where)
     return {plan.key: launches(plan.document, where) for plan in plans_in(document)}
 
 
