@@ -84,7 +84,7 @@ def batch_bounds(
     ``finer``: by the general solver or the best cuts, where the cheap bound is below ``cut_s``.
     """
     deadline.check()
-    problem = task.memo.take(("pattern", way, hbm_bytes), lambda: pattern_of(task, way, hbm_bytes))
+    problem = pattern_of(task, way, hbm_bytes)
     if not all(decides(problem, family) for family in problem.rules.families):
         tables = task.memo.take(("tables", way, hbm_bytes), lambda: tables_of(task, way, hbm_bytes))
         return shape_bounds(tables, times, way.recompute, cut_s, finer, deadline)

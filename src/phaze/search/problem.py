@@ -10,9 +10,10 @@ from dataclasses import replace
 from phaze.evaluate.flow import PlacementJob, placed_layers, placement_problem
 from phaze.evaluate.layers import LayerCost
 from phaze.placement.bottleneck_solver import decides
+from phaze.placement.layers import LayerGraph
 from phaze.placement.plan import Plan
 from phaze.placement.prices import Prices
-from phaze.placement.problem import Problem
+from phaze.placement.problem import Extra, Problem
 from phaze.placement.shortage import something_fits
 from phaze.placement.solve import fastest_at
 from phaze.search.rank_graph import RankGraph
@@ -23,6 +24,12 @@ def problem_of(
     task: ModelTask, way: Way, costs: Sequence[LayerCost], hbm_bytes: float, hbm_bytes_per_s: float
 ) -> Problem:
     """The placement problem of a configuration whose layers' costs are known, on devices of so much memory."""
+    return _problem(task, way, placed_layers(task.graphs[way.graph].model, costs), hbm_bytes, hbm_bytes_per_s)
+
+
+def _problem(
+    task: ModelTask, way: Way, placed: tuple[LayerGraph, tuple[Extra, ...]], hbm_bytes: float, hbm_bytes_per_s: float
+) -> Problem:
     training, graph = task.training, task.graphs[way.graph]
     job = PlacementJob(
         training.machine,
@@ -35,7 +42,6 @@ def problem_of(
         training.chunks,
         headroom=training.headroom,
     )
-    placed = placed_layers(graph.model, costs)
     return placement_problem(job, graph.microbatch, [placed], hbm_bytes, hbm_bytes_per_s)
 
 
@@ -47,8 +53,13 @@ def unit_costs(graph: RankGraph) -> tuple[LayerCost, ...]:
 def pattern_of(task: ModelTask, way: Way, hbm_bytes: float) -> Problem:
     """The problem of a configuration on no chip, at the last of its stages of ZeRO: it needs the least memory, and of a
     group that is searched together no other is faster."""
-    found = problem_of(task, way, unit_costs(task.graphs[way.graph]), hbm_bytes, 1.0)
-    return replace(found, zero=max(way.zeros))
+
+    def made() -> Problem:
+        graph = task.graphs[way.graph]
+        placed = task.shared.take(("placed", way.graph), lambda: placed_layers(graph.model, unit_costs(graph)))
+        return replace(_problem(task, way, placed, hbm_bytes, 1.0), zero=max(way.zeros))
+
+    return task.memo.take(("pattern", way, hbm_bytes), made)
 
 
 def table_decides(job: Job) -> bool:

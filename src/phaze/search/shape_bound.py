@@ -36,8 +36,8 @@ SLACK = 1e-9
 CUTS = 1024
 
 
-def cheap_floors(tables: Tables, times: GraphTimes, choice: str) -> Floats:
-    """What no plan undercuts, by counting, for each chip; infinite where nothing fits."""
+def cheap_floors(tables: Tables, times: GraphTimes, choice: str, cut_s: float = np.inf) -> Floats:
+    """What no plan undercuts, by counting, for each chip, or ``cut_s`` if that is less; infinite where nothing fits."""
     layer_s, again_s = times.forward_s + times.backward_s, np.zeros(times.forward_s.shape[1])
     repeated = tables.repeated > 0
     if choice == "full":
@@ -45,7 +45,7 @@ def cheap_floors(tables: Tables, times: GraphTimes, choice: str) -> Floats:
     elif choice == "best" and repeated.any():
         again_s = np.minimum(times.selective_s, times.full_s)[repeated].min(axis=0)
     layer_s = np.ascontiguousarray(layer_s)
-    found = shape_floors(tables.shapes, tables.numbers, layer_s, again_s, 1.0 / times.hbm_bytes_per_s)
+    found = shape_floors(tables.shapes, tables.numbers, layer_s, again_s, 1.0 / times.hbm_bytes_per_s, cut_s)
     return np.asarray(found * (1 - SLACK))
 
 
@@ -72,8 +72,8 @@ def shape_bounds(
     ``cuts``: also by the best cuts, for what the cheap bound leaves below ``cut_s``.
     """
     deadline.check()
-    found = cheap_floors(tables, times, choice)
-    index = np.flatnonzero(found < cut_s) if cuts else np.empty(0, np.int64)
+    found = cheap_floors(tables, times, choice, cut_s)
+    index = np.flatnonzero(found < cut_s * (1 - SLACK)) if cuts else np.empty(0, np.int64)
     for some in np.split(index, range(CUTS, len(index), CUTS)) if len(index) else ():
         deadline.check()
         found[some] = np.maximum(found[some], cut_bounds(tables, times.taken(some), cut_s))

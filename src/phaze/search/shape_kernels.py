@@ -78,31 +78,58 @@ def _counted(numbers: "Ints", layer_s: "Floats", stages: int, move: float) -> fl
 
 
 @njit(cache=True, nogil=True)
+def _last_totals(shapes: Shapes, depths: "Ints", again_s: float, second_per_byte: float, cut_s: float) -> "Floats":
+    """For each shape the seconds of all layers from which on it takes ``cut_s`` at the least, whatever its stages are;
+    ``again_s`` and ``second_per_byte`` are the least of all chips.
+
+        (laps / S + sums) (total + again + moves + waits) + ends + step >= cut
+    """
+    found = np.empty(depths.shape[0])
+    for j in range(depths.shape[0]):
+        end = shapes.ends_s[j, 0] + shapes.step_bytes[j, 0] * second_per_byte
+        passes = shapes.laps[j] / depths[j] + shapes.sums[j]
+        found[j] = (cut_s - end) / passes - shapes.again[j] * again_s - shapes.moves_s[j] - shapes.waits_s[j]
+    return found
+
+
+@njit(cache=True, nogil=True)
 def shape_floors(
-    shapes: Shapes, numbers: "Ints", layer_s: "Floats", again_s: "Floats", second_per_byte: "Floats"
+    shapes: Shapes, numbers: "Ints", layer_s: "Floats", again_s: "Floats", second_per_byte: "Floats", cut_s: float
 ) -> "Floats":
-    """For each chip what no plan of the shapes undercuts, by counting; ``layer_s`` are [kinds, chips], ``numbers`` how
-    many layers of each kind there are, ``again_s`` the least that computing one again takes."""
+    """For each chip what no plan of the shapes undercuts, by counting, or ``cut_s`` if that is less; infinite where
+    there is no shape. ``layer_s`` are [kinds, chips], ``numbers`` how many layers of each kind there are, ``again_s``
+    the least that computing one again takes.
+
+    Shapes are looked at in the order of what they leave to the layers under the cut, and only as far as a chip's layers
+    take less.
+    """
     kinds, chips = layer_s.shape
-    found, own, depth, recent = np.empty(chips), np.empty(kinds), shapes.start.shape[0] - 2, 1
+    rows = shapes.laps.shape[0]
+    if rows == 0 or chips == 0:
+        return np.full(chips, np.inf)
+    depths = np.empty(rows, np.int64)
+    for stages in range(shapes.start.shape[0] - 1):
+        depths[shapes.start[stages] : shapes.start[stages + 1]] = stages
+    last = _last_totals(shapes, depths, again_s.min(), second_per_byte.min(), cut_s)
+    order = np.argsort(-last)
+    found, own, recent = np.full(chips, cut_s), np.empty(kinds), order[0]
     for chip in range(chips):
-        total = 0.0
+        total, rate, best = 0.0, second_per_byte[chip], cut_s
         for kind in range(kinds):
             own[kind] = layer_s[kind, chip]
             total += numbers[kind] * own[kind]
-        best = np.inf
-        for turn in range(depth + 1):
-            stages = recent if turn == 0 else turn
-            if turn == recent:
-                continue
-            after = best
-            for j in range(shapes.start[stages], shapes.start[stages + 1]):
-                whole = total + shapes.again[j] * again_s[chip]
-                if _ended(shapes, (j, 0), stages, 0.0, whole, second_per_byte[chip]) < after:
-                    pace = _counted(numbers, own, stages, shapes.move_s[j])
-                    after = min(after, _ended(shapes, (j, 0), stages, pace, whole, second_per_byte[chip]))
-            if after < best:
-                best, recent = after, stages
+        for turn in range(-1, rows):
+            j = recent if turn < 0 else order[turn]
+            if last[j] <= total:
+                if turn < 0:
+                    continue
+                break
+            whole = total + shapes.again[j] * again_s[chip]
+            if _ended(shapes, (j, 0), depths[j], 0.0, whole, rate) < best:
+                pace = _counted(numbers, own, depths[j], shapes.move_s[j])
+                after = _ended(shapes, (j, 0), depths[j], pace, whole, rate)
+                if after < best:
+                    best, recent = after, j
         found[chip] = best
     return found
 

@@ -1,6 +1,6 @@
 r"""The degrees of the shapes of a graph, on no chip and in no memory: what each takes at the least beside its layers.
 
-A shape is a depth S, d copies and an order, under a stage of ZeRO and a pipeline family. Tabled once for a graph, for
+A shape is a depth S, d replicas and an order, under a stage of ZeRO and a pipeline family. Tabled once for a graph, for
 sizes w of a largest stage:
 
     rounds     m = ceil(M / d)
@@ -27,12 +27,12 @@ from phaze.search.task import ModelTask
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-# Copies by level, each once: their place in a list, and a shape that has them.
+# Replicas by level, each once: their place in a list, and a shape that has them.
 Met = dict[tuple[int, ...], tuple[int, Shape]]
 
 
-def most_copies(problem: Problem, width: Width, stages: int) -> int:
-    """The most copies of a pipeline of so many stages, as many unsplit as there can be."""
+def most_replicas(problem: Problem, width: Width, stages: int) -> int:
+    """The most replicas of a pipeline of so many stages, as many unsplit as there can be."""
     taken = int(width.fewest_devices(np.array([stages]))[0])
     return max(1, min(problem.microbatches, problem.devices // taken))
 
@@ -48,53 +48,62 @@ def least_prices(task: ModelTask, problem: Problem, width: Width) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Degrees:
-    """The degrees of one depth, those of an order after those of the other: copies, rounds, transfers, which of
-    ``levels`` [patterns, boundaries] their boundaries cross, and the copies by level (a place in a list of these)."""
+    """The degrees of one depth, those of an order after those of the other: replicas, rounds, which of ``levels``
+    [patterns, boundaries] their boundaries cross, and the replicas by level (a place in a list of these)."""
 
-    copies: Integers
+    replicas: Integers
     rounds: Integers
-    moves_s: Floats
-    move_s: Floats
     pattern: Integers
     members: Integers
     levels: Integers
 
+    def transfers_s(self, prices_s: Floats) -> tuple[Floats, Floats]:
+        """All transfers of a microbatch and the least of one, by pattern, at these prices by level."""
+        taken_s = prices_s[self.levels]
+        return 2 * taken_s.sum(axis=1), taken_s.min(axis=1) if taken_s.shape[1] else np.zeros(len(taken_s))
+
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """What copies by level take under one stage of ZeRO: [members, sizes] at the end, [members] a microbatch."""
+    """What replicas by level take under one stage of ZeRO: [members, sizes] at the end, [members] a microbatch."""
 
     ends_s: Floats
     waits_s: Floats
 
 
-def _degrees(problem: Problem, width: Width, stages: int, prices_s: Floats, met: Met) -> Degrees:
+def _degrees(problem: Problem, width: Width, stages: int, met: Met) -> Degrees:
     tensor, found = width.graph.width, []
-    most = most_copies(problem, width, stages)
+    most = most_replicas(problem, width, stages)
     several = stages > 1 and len(problem.cluster.levels) > 1
-    copies = np.arange(1, most + 1)
+    replicas = np.arange(1, most + 1)
     for order in ORDERS if several else ORDERS[:1]:
         shape = Shape(tensor, stages, most, order)
         members = np.empty(most, np.int64)
-        for at, data in enumerate(copies.tolist()):
+        for at, data in enumerate(replicas.tolist()):
             own = shape._replace(data=data)
             members[at] = met.setdefault(replicas_by_level(problem.cluster, own), (len(met), own))[0]
         levels = np.zeros((most, stages - 1), np.int64)
         if several:
             levels = boundary_levels_of(problem.cluster, shape)
-        taken_s = prices_s[levels]
-        moves_s, move_s = 2 * taken_s.sum(axis=1), taken_s.min(axis=1) if stages > 1 else np.zeros(most)
-        found.append((copies, -(-problem.microbatches // copies), moves_s, move_s, members, levels))
-    many, rounds, moves, move, met_at, crossed = (np.concatenate(column) for column in zip(*found, strict=True))
+        found.append((replicas, -(-problem.microbatches // replicas), members, levels))
+    many, rounds, met_at, crossed = (np.concatenate(column) for column in zip(*found, strict=True))
     patterns, which = np.unique(crossed, axis=0, return_inverse=True)
-    return Degrees(many, rounds, moves, move, which.reshape(-1).astype(np.int64), met_at, patterns)
+    return Degrees(many, rounds, which.reshape(-1).astype(np.int64), met_at, patterns)
+
+
+def all_degrees(problem: Problem, width: Width) -> tuple[tuple[Degrees, ...], Met]:
+    """The degrees of every depth, from 1 on, and the replicas by level that they have; on any bandwidth."""
+    met = Met()
+    return tuple(_degrees(problem, width, stages, met) for stages in range(1, width.depth + 1)), met
 
 
 @dataclass(frozen=True, slots=True)
 class ShapeRows:
-    """All degrees of a graph by depth, from 1 on, and what their copies take by stage of ZeRO, for ``sizes_bytes``."""
+    """All degrees of a graph by depth, from 1 on; by pattern all transfers of a microbatch and the least of one; what
+    the replicas take by stage of ZeRO, for ``sizes_bytes``."""
 
     degrees: tuple[Degrees, ...]
+    transfers_s: tuple[tuple[Floats, Floats], ...]
     sizes_bytes: Floats
     ends: dict[int, Ends]
 
@@ -114,12 +123,18 @@ def _ends(task: ModelTask, problem: Problem, width: Width, met: Met, sizes_bytes
     return Ends(ends_s, waits_s)
 
 
-def rows_of(task: ModelTask, problem: Problem, width: Width, zeros: Sequence[int], sizes_bytes: Floats) -> ShapeRows:
-    """The rows of a graph, for sizes of the largest stage."""
-    met, prices_s = Met(), least_prices(task, problem, width)
-    degrees = tuple(_degrees(problem, width, stages, prices_s, met) for stages in range(1, width.depth + 1))
+def rows_of(
+    task: ModelTask,
+    problem: Problem,
+    width: Width,
+    known: tuple[tuple[Degrees, ...], Met],
+    zeros: Sequence[int],
+    sizes_bytes: Floats,
+) -> ShapeRows:
+    """The rows of a graph whose degrees are known, for sizes of the largest stage."""
+    (degrees, met), prices_s = known, least_prices(task, problem, width)
     at_zeros = {zero: _ends(task, replace(problem, zero=zero), width, met, sizes_bytes) for zero in zeros}
-    return ShapeRows(degrees, sizes_bytes, at_zeros)
+    return ShapeRows(degrees, tuple(own.transfers_s(prices_s) for own in degrees), sizes_bytes, at_zeros)
 
 
 def chunk_seconds(problem: Problem, width: Width, family: Family, levels: Integers) -> tuple[float, Floats]:

@@ -1,6 +1,6 @@
 r"""The shapes of a model on a cluster, on no chip: what fits, and what every plan of a shape takes at the least.
 
-A shape is a width t, a depth S, d copies and an order, under a stage of ZeRO z and a pipeline family. What depends on
+A shape is a width t, a depth S, d replicas and an order, under a stage of ZeRO z and a pipeline family. What depends on
 no chip is tabled once for a graph, a recompute choice and a memory (:mod:`phaze.search.shape_rows` has the degrees),
 with w_S = max(W / S, largest layer, ceil(n_k / S) w_k) a size that some stage reaches (W all parameters, n_k layers of
 kind k, w_k the bytes of one; one of S stages holds ceil(n_k / S) of them):
@@ -8,7 +8,7 @@ kind k, w_k the bytes of one; one of S stages holds ceil(n_k / S) of them):
     laps, sums   alpha and beta of the family: m - 1/v and 1/v, under icml24 m + S - 1 and 0
     ends         (1 - h) sync_d(w_S), and Y where tied layers lie at both ends of a chain; where E is that of the first
                  stage, of the least that one has
-    step         optimizer bytes of w_S, shared by the copies under ZeRO
+    step         optimizer bytes of w_S, shared by the replicas under ZeRO
     again        fewest layers computed again over all cuts into S stages that fit at z         (:func:`fewest_again`)
 
 There are two kinds of tables:
@@ -16,12 +16,12 @@ There are two kinds of tables:
     all families   the shape with the most chunks v that S stages can have where S divides m, at the prices of one
                    chunk: as all stages together take no less than the longest, more chunks count less
     one family     its own terms; and for one depth S the stages whose blocks v divides, up to the number at which
-                   they fit with the most copies of S stages, and with the microbatches that are then in flight
+                   they fit with the most replicas of S stages, and with the microbatches that are then in flight
 
 Plans of a family are told apart by their largest stage: class i has one above g_(i-1) and at most g_i bytes of
-parameters, so ends and step count its least such size, and its cuts hold no larger stage. Copies with equal laps and
-order count with the least of each. More copies never need more memory, nor do fewer microbatches in flight, so what
-fits at depth S is tried with the most copies that it can have.
+parameters, so ends and step count its least such size, and its cuts hold no larger stage. Replicas with equal laps and
+order count with the least of each. More replicas never need more memory, nor do fewer microbatches in flight, so what
+fits at depth S is tried with the most replicas that it can have.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ from phaze.search.fitting_kernels import fewest_again, highest_numbers, undomina
 from phaze.search.problem import pattern_of
 from phaze.search.rank_graph import RankGraph
 from phaze.search.shape_kernels import Shapes, Stages
-from phaze.search.shape_rows import ShapeRows, chunk_seconds, most_copies, rows_of
+from phaze.search.shape_rows import ShapeRows, all_degrees, chunk_seconds, most_replicas, rows_of
 from phaze.search.task import ModelTask, Way, zero_groups
 
 Floats = NDArray[np.float64]
@@ -52,7 +52,7 @@ CLASSES = 24
 # Prices are asked for so many sizes of a largest stage at the most; of more the next smaller one counts.
 MOST_SIZES = 1024
 # Columns of a shape beside those by class: laps, sums, moves, move, waits, again, pattern.
-PLAIN = 7
+PLAIN, AGAIN = 7, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,29 +131,37 @@ class Known:
             sizes = np.full(classes, self.first)
         at = np.searchsorted(self.rows.sizes_bytes, sizes * (1 + 1e-12), side="right") - 1
         traffic = sizes / self.problem.sent_bytes * self.problem.optimizer_traffic_bytes
-        share = own.copies if self.problem.zero else np.ones_like(own.copies)
+        share = own.replicas if self.problem.zero else np.ones_like(own.replicas)
         some = np.flatnonzero(chunks)
         rows = np.empty((len(some), PLAIN + 2 * classes))
         sums = 1.0 / chunks[some]
         rows[:, 0], rows[:, 1] = own.rounds[some] - sums, sums
         if self.problem.rules.families[0].pace_stages:
             rows[:, 0], rows[:, 1] = own.rounds[some] + stages - 1, 0
-        rows[:, 2], rows[:, 3], rows[:, 6] = own.moves_s[some], own.move_s[some], own.pattern[some]
-        rows[:, 4], rows[:, 5] = ends.waits_s[own.members[some]], self.again[stages] if self.counted else 0
+        (moves_s, move_s), pattern = self.rows.transfers_s[stages - 1], own.pattern[some]
+        rows[:, 2], rows[:, 3], rows[:, 6] = moves_s[pattern], move_s[pattern], pattern
+        rows[:, 4], rows[:, AGAIN] = ends.waits_s[own.members[some]], self.again[stages] if self.counted else 0
         rows[:, PLAIN : PLAIN + classes] = ends.ends_s[own.members[some][:, None], at] + self.tied_s * (stages > 1)
         rows[:, PLAIN + classes :] = traffic / share[some, None]
-        # Copies of equal laps whose boundaries cross the same levels count as one.
+        # Replicas of equal laps whose boundaries cross the same levels count as one.
         marks = np.stack([own.rounds[some], own.pattern[some]])
         turns = np.flatnonzero((np.diff(marks, prepend=-1) != 0).any(axis=0))
         return np.minimum.reduceat(rows, turns, axis=0) if len(some) else rows
 
     def overall(self, stages: int) -> Floats:
-        """The rows of a depth over all families."""
+        """The rows of a depth over all families that none beats, whatever fits: ``again`` is left to the memory."""
         own, most = self.rows.at(stages), self.chunks(stages)
-        chunks = np.where(own.rounds % stages == 0, most, 1)
-        found = self.terms(stages, chunks if self.again[stages] >= 0 else np.zeros_like(chunks), self.reached[[stages]])
+        found = self.terms(stages, np.where(own.rounds % stages == 0, most, 1), self.reached[[stages]])
+        found[:, AGAIN] = 0
         found[:, PLAIN - 1] = 0  # which levels boundaries cross is in the transfers, and counts no further
-        return found
+        return _unbeaten(found)
+
+    def overall_in_memory(self, rows: Sequence[Floats]) -> Shapes:
+        """Those of :meth:`overall` by depth, from 1 on, as far as a depth fits, with the layers computed again."""
+        found = [own.copy() if fewest >= 0 else own[:0] for own, fewest in zip(rows, self.again[1:], strict=True)]
+        for own, fewest in zip(found, self.again[1:].tolist(), strict=True):
+            own[:, AGAIN] = fewest if self.counted else 0
+        return _shapes(found, 1)
 
     def shapes_of(self, family: Family) -> Shapes:
         """The shapes of one family."""
@@ -170,7 +178,7 @@ class Known:
             at_ends = ends_s[found[:, PLAIN - 1].astype(np.int64)]
             found[:, 2] = more * found[:, 2] + 2 * ((stages - 1) * boundary_s + at_ends)
             found[:, 3] = more * found[:, 3] + boundary_s
-            rows.append(found)
+            rows.append(_unbeaten(found))
         return _shapes(rows, CLASSES)
 
     def stages_of(self, family: Family, depth: int) -> Stages:
@@ -180,11 +188,11 @@ class Known:
         top = np.repeat(np.arange(len(pairs.start) - 1), np.diff(pairs.start))
         held = [inside(width.chart, (kinds == kind).astype(np.float64)) for kind in range(len(graph.layers))]
         counts = np.stack([own[top] - own[pairs.rest] for own in held], axis=1)
-        copies = most_copies(self.problem, width, depth)
-        rounds = self.problem.rounds(copies)
+        replicas = most_replicas(self.problem, width, depth)
+        rounds = self.problem.rounds(replicas)
         if family.chunks > 1:  # a multiple of the stages
             rounds = -(-rounds // depth) * depth
-        fits = highest_numbers(pairs, room_of(self.problem, copies), flying_of(family, rounds, depth, depth))
+        fits = highest_numbers(pairs, room_of(self.problem, replicas), flying_of(family, rounds, depth, depth))
         levels = self.rows.at(depth).levels
         boundary_s, ends_s = chunk_seconds(self.problem, width, family, levels)
         moves_s = family.chunks * width.moves_s[:-1] + boundary_s
@@ -195,13 +203,17 @@ class Known:
         return Stages(pairs.start, pairs.rest, counts, _repeated(graph, self.problem), fits, *moved, *sizes)
 
 
+def _unbeaten(rows: Floats) -> Floats:
+    """The rows of a depth that no other one of the same pattern beats."""
+    if not len(rows):
+        return rows
+    ordered = np.ascontiguousarray(rows[np.lexsort((rows.sum(axis=1), rows[:, 0]))])
+    return np.asarray(ordered[undominated(np.column_stack([ordered, -ordered[:, PLAIN - 1]]))])
+
+
 def _shapes(rows: Sequence[Floats], classes: int) -> Shapes:
-    """Rows by depth, from 1 on, as far as none of the same depth and pattern beats them."""
-    kept = [np.empty((0, PLAIN + 2 * classes))]
-    for own in rows:
-        ordered = np.ascontiguousarray(own[np.lexsort((own.sum(axis=1), own[:, 0]))])
-        told = np.column_stack([ordered, -ordered[:, PLAIN - 1]])
-        kept.append(ordered[undominated(told)] if len(ordered) else ordered)
+    """Rows by depth, from 1 on, as columns."""
+    kept = [np.empty((0, PLAIN + 2 * classes)), *rows]
     start, terms = np.cumsum([0, *(len(own) for own in kept)]).astype(np.int64), np.concatenate(kept)
     laps, sums, moves_s, move_s, waits_s, again, pattern = np.ascontiguousarray(terms[:, :PLAIN].T)
     by_class = (terms[:, PLAIN : PLAIN + classes].copy(), terms[:, PLAIN + classes :].copy())
@@ -212,11 +224,13 @@ def _fewest(problem: Problem, width: Width, table: StageTable) -> Integers:
     """Fewest layers recomputed at every depth, -1 where nothing fits; with one chunk, which needs the least memory."""
     depth, known = width.depth, dict[tuple[int, int], Integers]()
     found, family = np.full(depth + 1, -1, np.int64), problem.rules.families[0]
+    if not something_fits(problem):  # rounded replicas may let a depth through at which nothing fits
+        return found
     for stages in range(1, depth + 1):
-        copies = most_copies(problem, width, stages)
-        rounds = problem.rounds(copies)
-        # More copies never need more memory, so a power of two above them serves many depths at once.
-        shared = 1 << (copies - 1).bit_length() if problem.zero else 1
+        replicas = most_replicas(problem, width, stages)
+        rounds = problem.rounds(replicas)
+        # More replicas never need more memory, so a power of two above them serves many depths at once.
+        shared = 1 << (replicas - 1).bit_length() if problem.zero else 1
         key = (depth if rounds >= stages else rounds, shared)
         if key not in known:
             known[key] = fewest_again(table, room_of(problem, shared), flying_of(family, key[0], None, depth))
@@ -236,13 +250,16 @@ def _tied(task: ModelTask, problem: Problem, width: Width) -> float:
     return min(float(task.prices.all_reduce_s(group, size)[0]) for group in groups)
 
 
-def _reached(graph: RankGraph, problem: Problem, width: Width, stages: int) -> float:
-    """w_S: parameter bytes that some stage has at the least."""
+def _reached(graph: RankGraph, problem: Problem, width: Width) -> Floats:
+    """w_S by depth S, 0 at 0: parameter bytes that some stage has at the least."""
     _, extras = problem.graph(width.graph.width)
     free = {graph.calls[layer.id] for layer in width.graph.layers}
     free -= {graph.calls[layer.id] for layer, e in zip(width.graph.layers, extras, strict=True) if e.tied is not None}
-    many = [-(-graph.calls.count(kind) // stages) * graph.layers[kind].parameter_bytes for kind in free]
-    return max(width.parameter_bytes / stages, float(width.chart.parameter_bytes.max()), *many, 0.0)
+    depths = np.arange(1, width.depth + 1)
+    found = np.maximum(width.parameter_bytes / depths, float(width.chart.parameter_bytes.max()))
+    for kind in free:
+        found = np.maximum(found, -(-graph.calls.count(kind) // depths) * graph.layers[kind].parameter_bytes)
+    return np.append(0.0, found)
 
 
 def _first(width: Width) -> float:
@@ -265,25 +282,29 @@ def _repeated(graph: RankGraph, problem: Problem) -> Floats:
 
 
 def tables_of(task: ModelTask, way: Way, hbm_bytes: float) -> Tables:
-    """The tables of a configuration and a memory."""
+    """The tables of a configuration and a memory; what does not depend on both is made once for all that share it."""
     zeros = tuple(max(group) for group in zero_groups(task.training.zeros))
-    graph, problem = task.graphs[way.graph], pattern_of(task, way, hbm_bytes)
-    width = prepared(problem, problem.graphs[0], problem.extras[0], task.prices)
+    graph, problem, at = task.graphs[way.graph], pattern_of(task, way, hbm_bytes), way.graph
+    width = task.memo.take(
+        ("width", at, way.recompute), lambda: prepared(problem, problem.graphs[0], problem.extras[0], task.prices)
+    )
     stages = stages_of(problem, width)
-    # Rounded copies may let a depth through at which nothing fits; where nothing fits at all no bound is finite.
-    again = _fewest(problem, width, stages) if something_fits(problem) else np.full(width.depth + 1, -1, np.int64)
+    again = task.shared.take(("fewest again", way, hbm_bytes), lambda: _fewest(problem, width, stages))
     # The last stage of ZeRO leaves the most room: its sizes serve all.
-    roomy = stages_of(replace(problem, zero=max(zeros)), width)
-    reached = np.array([0.0, *(_reached(graph, problem, width, s) for s in range(1, width.depth + 1))])
+    roomy = stages if problem.zero == max(zeros) else stages_of(replace(problem, zero=max(zeros)), width)
+    reached = task.shared.take(("reached", at), lambda: _reached(graph, problem, width))
     first = _first(width) if problem.rules.end == "first" else None
     sizes = _sizes(roomy, reached[1:] if first is None else np.append(reached[1:], first))
+    degrees = task.shared.take(("degrees", at), lambda: all_degrees(problem, width))
     rows = task.memo.take(
-        ("shape rows", way.graph, sizes.tobytes()), lambda: rows_of(task, problem, width, zeros, sizes)
+        ("shape rows", at, sizes.tobytes()), lambda: rows_of(task, problem, width, degrees, zeros, sizes)
     )
     tied_s, counted = _tied(task, problem, width), way.recompute == "best"
     known = Known(task, graph, problem, width, stages, rows, reached, first, again, tied_s, counted)
-    shapes = _shapes([known.overall(s) for s in range(1, width.depth + 1)], 1)
+    overall = task.memo.take(
+        ("overall", at, problem.zero, sizes.tobytes()), lambda: [known.overall(s) for s in range(1, width.depth + 1)]
+    )
     numbers = np.array([graph.calls.count(kind) for kind in range(len(graph.layers))], np.int64)
     # Where the last stage never recomputes, no layer is sure to be computed again.
     repeated = _repeated(graph, problem) if problem.rules.last_stage_recomputes else np.zeros(len(graph.layers))
-    return Tables(shapes, numbers, repeated, known)
+    return Tables(known.overall_in_memory(overall), numbers, repeated, known)

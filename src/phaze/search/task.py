@@ -83,7 +83,8 @@ class Way:
 class ModelTask:
     """One model: its graphs at every width and microbatch, its job, and how much it counts beside other models.
 
-    ``prices`` remember what collectives and transfers take, ``memo`` what depends on no chip.
+    ``prices`` remember what collectives and transfers take, ``memo`` what depends on no chip, ``shared`` what depends
+    on no bandwidth either, so that all networks of a space have it in common.
     """
 
     name: str
@@ -93,6 +94,7 @@ class ModelTask:
     ways: tuple[Way, ...]
     prices: KnownPrices = field(compare=False, repr=False)
     memo: Memo = field(default_factory=Memo, compare=False, repr=False)
+    shared: Memo = field(default_factory=Memo, compare=False, repr=False)
 
 
 def zero_groups(zeros: Sequence[int]) -> list[tuple[int, ...]]:
@@ -164,14 +166,14 @@ def on_cluster(task: ModelTask, cluster: Cluster, devices: int | None = None) ->
     machine = replace(task.training.machine, cluster=cluster)
     graphs = tuple(graph_on(graph, machine) for graph in task.graphs)
     training = replace(task.training, machine=machine, devices=devices or task.training.devices)
-    return replace(task, training=training, graphs=graphs, prices=_prices(machine), memo=Memo())
+    return replace(task, training=training, graphs=graphs, prices=_prices(machine), memo=Memo(), shared=Memo())
 
 
 def at_link(task: ModelTask, link_bytes_per_s: float) -> ModelTask:
     """The task with another innermost level of its network."""
     if task.training.link_bytes_per_s == link_bytes_per_s:
         return task
-    return on_cluster(task, with_links(task.training.machine.cluster, link_bytes_per_s))
+    return replace(on_cluster(task, with_links(task.training.machine.cluster, link_bytes_per_s)), shared=task.shared)
 
 
 def tasks_for(job: Job, chip: Chip, own_links: bool = False) -> tuple[ModelTask, ...]:

@@ -24,7 +24,7 @@ from phaze.study.schema import StudyFile
 SCHEMA, GRAPHS = "phaze.problem/1", "phaze.graphs/1"
 # What of a job and a model is not stated field by field: stated otherwise, derived, or no part of the question.
 JOB_APART = ("models", "space", "digest", "limit_s")
-TASK_APART = ("graphs", "prices", "memo")
+TASK_APART = ("graphs", "prices", "memo", "shared")
 
 
 def _plain(value: Any) -> Any:
