@@ -20,7 +20,7 @@ from phaze.search.objective import KINDS, Objective
 from phaze.search.problem import fastest, problem_of
 from phaze.search.question_files import Papers
 from phaze.search.rank_graph import GraphTimes
-from phaze.search.shape_bound import cheap_floors, cut_bounds
+from phaze.search.shape_bound import SLACK, cheap_floors, cut_bounds
 from phaze.search.shape_tables import tables_of
 from phaze.search.spaces import open_space
 from phaze.search.task import Job, ModelTask
@@ -60,6 +60,9 @@ def _check_bounds(task: ModelTask, hbm_bytes: int, seed: int) -> None:
         graph, times = task.graphs[way.graph], _random_times(task, way.graph, seed, 4)
         tables = tables_of(task, way, hbm_bytes)
         cheap, cut = cheap_floors(tables, times, way.recompute), cut_bounds(tables, times, np.inf)
+        middle = float(np.median(cheap))
+        clipped = cheap_floors(tables, times, way.recompute, middle / (1 - SLACK))
+        np.testing.assert_allclose(clipped, np.minimum(cheap, middle), rtol=1e-12)
         for chip in range(4):
             rate = float(times.hbm_bytes_per_s[chip])
             problem = problem_of(task, way, times.costs(graph, chip), hbm_bytes, rate)

@@ -15,7 +15,8 @@ sums are alpha and beta of its pipeline family:
             fastest mode that fits: a table over closed sets and numbers for every chip, family and depth that may
             still be the best, the most promising first                                         (:func:`cut_floors`)
             P has the transfers of the levels that its boundaries cross; Q only counts stages no longer than
-            (best - sums V - ends) / laps, as a plan with a longer one beats nothing
+            (best - sums V - ends) / laps, as a plan with a longer one beats nothing: that shortens the stages, shorter
+            stages have a greater V, and so on in turns
 
 With a recompute choice "full" every repeated layer is computed again, and c_k holds it. Layer times are exact, so the
 bound of a chip is below its batch time only by what P, Q and the ends are not reached by one and the same cut. Bounds
@@ -27,7 +28,8 @@ from numpy.typing import NDArray
 
 from phaze.search.deadline import NEVER, Deadline
 from phaze.search.rank_graph import GraphTimes
-from phaze.search.shape_kernels import cut_floors, depth_floors, shape_floors
+from phaze.search.shape_cut_kernels import cut_floors
+from phaze.search.shape_kernels import depth_floors, shape_floors
 from phaze.search.shape_tables import Tables
 
 Floats = NDArray[np.float64]

@@ -1,4 +1,4 @@
-r"""Compiled: what no plan undercuts where the sum of stage times counts, for every chip.
+r"""Compiled: what no plan undercuts where the sum of stage times counts, by counting, for every chip.
 
 The formulas stand in :mod:`phaze.search.shape_bound`, the tables in :mod:`phaze.search.shape_tables`.
 """
@@ -55,7 +55,7 @@ class Stages(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _ended(
+def ended(
     shapes: Shapes, at: tuple[int, int], stages: int, pace_s: float, sum_s: float, second_per_byte: float
 ) -> float:
     """What a shape and class take whose longest stage, transfers with it, and whose sum without them are so long."""
@@ -125,9 +125,9 @@ def shape_floors(
                     continue
                 break
             whole = total + shapes.again[j] * again_s[chip]
-            if _ended(shapes, (j, 0), depths[j], 0.0, whole, rate) < best:
+            if ended(shapes, (j, 0), depths[j], 0.0, whole, rate) < best:
                 pace = _counted(numbers, own, depths[j], shapes.move_s[j])
-                after = _ended(shapes, (j, 0), depths[j], pace, whole, rate)
+                after = ended(shapes, (j, 0), depths[j], pace, whole, rate)
                 if after < best:
                     best, recent = after, j
         found[chip] = best
@@ -143,146 +143,6 @@ def depth_floors(shapes: Shapes, whole_s: "Floats", second_per_byte: "Floats", b
     for stages in range(1, depth + 1):
         for j in range(shapes.start[stages], shapes.start[stages + 1]):
             for chip in range(chips):
-                own = _ended(shapes, (j, 0), stages, 0.0, whole_s[chip], second_per_byte[chip])
+                own = ended(shapes, (j, 0), stages, 0.0, whole_s[chip], second_per_byte[chip])
                 found[stages] = min(found[stages], own / below[chip] if below[chip] < np.inf else 0.0)
-    return found
-
-
-@njit(cache=True, nogil=True)
-def _sums(stages: Stages, times: "Floats", limit: float, total: "Floats") -> None:
-    """Least sum of stage times, transfers left out, by (closed set, depth), no stage taking longer than ``limit`` with
-    its transfers; ``times`` are [stage, mode]."""
-    sets, depth, end = total.shape[0], total.shape[1] - 1, stages.end_s.min()
-    total[:] = np.inf
-    total[0, 0] = 0.0
-    for top in range(1, sets):
-        entry = end if top == sets - 1 else stages.least_s[top]
-        for pair in range(stages.start[top], stages.start[top + 1]):
-            rest, covered, slowest = stages.rest[pair], 0, 0.0
-            moved = entry + (end if rest == 0 else stages.least_s[rest])
-            if times[pair, 0] + moved > limit:
-                continue
-            for mode in range(3):
-                own, up_to = times[pair, mode], min(depth, stages.highest[pair, mode])
-                if up_to > 0 and own + moved <= limit:
-                    for s in range(covered + 1 if own >= slowest else 1, up_to + 1):
-                        total[top, s] = min(total[top, s], own + total[rest, s - 1])
-                    covered, slowest = max(covered, up_to), max(slowest, own)
-
-
-@njit(cache=True, nogil=True)
-def _paces(stages: Stages, times: "Floats", limits: tuple[float, float], pattern: int, pace: "Floats") -> None:
-    """Least greatest stage time, transfers with it, by (closed set, number), no stage having more parameters or taking
-    longer than ``limits``."""
-    most_bytes, limit = limits
-    sets, depth, end = pace.shape[0], pace.shape[1] - 1, stages.end_s[pattern]
-    pace[:] = np.inf
-    pace[0, 0] = 0.0
-    for top in range(1, sets):
-        for pair in range(stages.start[top], stages.start[top + 1]):
-            if stages.size_bytes[pair] > most_bytes or times[pair, 0] > limit:
-                continue
-            rest, covered, slowest = stages.rest[pair], 0, 0.0
-            for mode in range(3):
-                own, up_to = times[pair, mode], min(depth, stages.highest[pair, mode])
-                if up_to > 0:
-                    for s in range(covered + 1 if own >= slowest else 1, up_to + 1):
-                        moved = end if s == depth else stages.move_s[stages.crossed[pattern, s], top]
-                        moved += end if s == 1 else stages.move_s[stages.crossed[pattern, s - 1], rest]
-                        pace[top, s] = min(pace[top, s], max(own + moved, pace[rest, s - 1]))
-                    covered, slowest = max(covered, up_to), max(slowest, own)
-
-
-@njit(cache=True, nogil=True)
-def _longest(shapes: Shapes, depth: int, free: "Floats", sum_s: float, rate: float, best: float) -> float:
-    """The longest that a stage of a plan of so many stages may take that beats ``best``; 0 if none does. ``free`` is
-    known of the longest, by pattern, nothing if it is empty."""
-    found = 0.0
-    for j in range(shapes.start[depth], shapes.start[depth + 1]):
-        pace = free[shapes.pattern[j]] if free.shape[0] > 0 else 0.0
-        if _ended(shapes, (j, 0), depth, pace, sum_s, rate) < best:
-            whole = sum_s + shapes.moves_s[j] + shapes.waits_s[j]
-            room = best - shapes.sums[j] * whole - shapes.ends_s[j, 0] - shapes.step_bytes[j, 0] * rate
-            found = max(found, room / shapes.laps[j] * (1 + 1e-9) if shapes.laps[j] > 0 else np.inf)
-    return found
-
-
-@njit(cache=True, nogil=True)
-def _of_class(shapes: Shapes, depth: int, at: tuple[int, int], pace: float, sum_s: float, rate: float) -> float:
-    """The least of a class and pattern, from the longest stage and the sum of all."""
-    best, (size, pattern) = np.inf, at
-    for j in range(shapes.start[depth], shapes.start[depth + 1]):
-        if shapes.pattern[j] == pattern:
-            best = min(best, _ended(shapes, (j, size), depth, pace, sum_s, rate))
-    return best
-
-
-@njit(cache=True, nogil=True)
-def _cut_floor(
-    shapes: Shapes, stages: Stages, depth: int, times: "Floats", limit: float, rate: float, best: float
-) -> float:
-    """The least of ``best`` and of a depth, no stage of which may take longer than ``limit``.
-
-    The longest stage of any class is no shorter than without a limit on its size, so most classes need no cut.
-    """
-    sets, patterns = stages.start.shape[0] - 1, stages.end_s.shape[0]
-    table, free = np.empty((sets, depth + 1)), np.full(patterns, np.inf)
-    _sums(stages, times, limit, table)
-    sum_s = table[sets - 1, depth]
-    if sum_s == np.inf:
-        return best
-    for pattern in range(patterns):
-        if _of_class(shapes, depth, (0, pattern), 0.0, sum_s, rate) < best:
-            _paces(stages, times, (np.inf, limit), pattern, table)
-            free[pattern] = table[sets - 1, depth]
-    limit = _longest(shapes, depth, free, sum_s, rate, best)
-    if limit == 0.0:
-        return best
-    if limit < np.inf:
-        _sums(stages, times, limit, table)
-        sum_s = max(sum_s, table[sets - 1, depth])
-    for pattern in range(patterns):
-        for size in range(stages.most_bytes.shape[0]):
-            if free[pattern] < np.inf and _of_class(shapes, depth, (size, pattern), free[pattern], sum_s, rate) < best:
-                _paces(stages, times, (stages.most_bytes[size], limit), pattern, table)
-                pace = table[sets - 1, depth]
-                if pace < np.inf:
-                    best = min(best, _of_class(shapes, depth, (size, pattern), pace, sum_s, rate))
-    return best
-
-
-@njit(cache=True, nogil=True)
-def cut_floors(
-    shapes: Shapes,
-    stages: Stages,
-    depth: int,
-    layer_s: "Floats",
-    whole_s: "Floats",
-    mode_s: "Floats",
-    second_per_byte: "Floats",
-    below: "Floats",
-) -> "Floats":
-    """The lesser of ``below`` and what no plan of a depth undercuts by its best cuts of every class, for each chip.
-
-    ``layer_s`` are [kinds, chips] without anything computed again, which takes ``mode_s`` [modes, kinds, chips];
-    ``whole_s`` all layers together.
-    """
-    kinds, chips = layer_s.shape
-    pairs = stages.rest.shape[0]
-    found, times, nothing = below.copy(), np.empty((pairs, 3)), np.empty(0)
-    for chip in range(chips):
-        rate = second_per_byte[chip]
-        limit = _longest(shapes, depth, nothing, whole_s[chip], rate, below[chip])
-        if limit == 0.0:
-            continue
-        for pair in range(pairs):
-            own = 0.0
-            for kind in range(kinds):
-                own += stages.counts[pair, kind] * layer_s[kind, chip]
-            for mode in range(3):
-                times[pair, mode] = own
-                for kind in range(kinds):
-                    again = stages.counts[pair, kind] * stages.repeated[kind]
-                    times[pair, mode] += again * mode_s[mode, kind, chip]
-        found[chip] = _cut_floor(shapes, stages, depth, times, limit, rate, below[chip])
     return found

@@ -87,7 +87,7 @@ class Known:
     """What the tables of a configuration and a memory have in common.
 
     ``reached`` is w_S by depth, ``first`` what a first stage has at the least where its end counts alone, ``again`` by
-    depth, -1 where nothing fits; ``tied_s`` is Y.
+    depth, -1 where nothing fits; ``tied_s`` is Y by level.
     """
 
     task: ModelTask
@@ -99,7 +99,7 @@ class Known:
     reached: Floats
     first: float | None
     again: Integers
-    tied_s: float
+    tied_s: Floats
     counted: bool
 
     @property
@@ -141,7 +141,8 @@ class Known:
         (moves_s, move_s), pattern = self.rows.transfers_s[stages - 1], own.pattern[some]
         rows[:, 2], rows[:, 3], rows[:, 6] = moves_s[pattern], move_s[pattern], pattern
         rows[:, 4], rows[:, AGAIN] = ends.waits_s[own.members[some]], self.again[stages] if self.counted else 0
-        rows[:, PLAIN : PLAIN + classes] = ends.ends_s[own.members[some][:, None], at] + self.tied_s * (stages > 1)
+        tied_s = self.tied_s[own.levels.max(axis=1)][pattern] if stages > 1 else np.zeros(len(some))
+        rows[:, PLAIN : PLAIN + classes] = ends.ends_s[own.members[some][:, None], at] + tied_s[:, None]
         rows[:, PLAIN + classes :] = traffic / share[some, None]
         # Replicas of equal laps whose boundaries cross the same levels count as one.
         marks = np.stack([own.rounds[some], own.pattern[some]])
@@ -238,16 +239,16 @@ def _fewest(problem: Problem, width: Width, table: StageTable) -> Integers:
     return found
 
 
-def _tied(task: ModelTask, problem: Problem, width: Width) -> float:
-    """Y of a chain whose tied layers lie at its two ends, on the level where it is least; else nothing."""
+def _tied(task: ModelTask, problem: Problem, width: Width) -> Floats:
+    """Y of a chain whose tied layers lie at its two ends, by the outermost level that its boundaries cross; else
+    nothing."""
     layers, extras = problem.graph(width.graph.width)
-    ends = (extras[0].tied, extras[-1].tied)
+    ends, levels = (extras[0].tied, extras[-1].tied), len(problem.cluster.levels)
     if not is_chain(layers) or ends[0] is None or ends[0] != ends[1]:
-        return 0.0
-    count, levels = sum(extra.tied == ends[0] for extra in extras), len(problem.cluster.levels)
-    size = np.array([extras[0].tied_bytes])
+        return np.zeros(levels)
+    count, size = sum(extra.tied == ends[0] for extra in extras), np.array([extras[0].tied_bytes])
     groups = [tuple(count if at == level else 1 for at in range(levels)) for level in range(levels)]
-    return min(float(task.prices.all_reduce_s(group, size)[0]) for group in groups)
+    return np.array([float(task.prices.all_reduce_s(group, size)[0]) for group in groups])
 
 
 def _reached(graph: RankGraph, problem: Problem, width: Width) -> Floats:
