@@ -34,7 +34,7 @@ $(call stamp,$(TEST_EXTRAS)): pyproject.toml constraints.txt | $(BIN)/python
 endif
 
 demo: setup
-	$(BIN)/phaze search --model bert-large --out runs/demo
+	$(BIN)/phaze search --model llama3-8b --out runs/demo
 
 lint: $(call stamp,$(TEST_EXTRAS))
 	$(BIN)/ruff check .

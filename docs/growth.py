@@ -36,7 +36,7 @@ from phaze.search.folder import run_in
 from phaze.search.question_files import Papers
 from phaze.study.load import default_study, job_of, study_of, with_settings
 start = time.perf_counter()
-raw = with_settings(default_study("bert-large") | {"models": ["bert-large"]}, sys.argv[2:])
+raw = with_settings(default_study("bert-large", "icml24") | {"models": ["bert-large"]}, sys.argv[2:])
 done = run_in(Path(sys.argv[1]), Papers(""), job_of(study_of(raw, "growth")))
 print(json.dumps({
     "chips": len(done.state.opened), "opened": len(done.state.evaluated), "dual": len(done.state.dual),

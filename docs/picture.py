@@ -1,4 +1,4 @@
-"""Make docs/images/page.png: the top of the page of ``phaze search --model bert-large``, as chromium shows it.
+"""Make docs/images/page.png: the top of the page of ``phaze search --model llama3-8b``, as chromium shows it.
 
 python docs/picture.py           needs chromium and playwright; ``make picture`` sees to both
 """
@@ -23,7 +23,7 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "run"
-        command = [sys.executable, "-m", "phaze", "search", "--model", "bert-large", "--out", str(run)]
+        command = [sys.executable, "-m", "phaze", "search", "--model", "llama3-8b", "--out", str(run)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         both = Image.new("RGB", (2 * WIDE + 40, HIGH), "#d8dde5")
         with sync_playwright() as driver:

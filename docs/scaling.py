@@ -51,7 +51,7 @@ def _timed(engine: Evaluate, state: State, chips: list[int], pids: list[int]) ->
 
 
 def _job(model: str) -> Job:
-    return job_of(study_of(default_study(model) | {"models": [model]}, "scaling"))
+    return job_of(study_of(default_study(model, "icml24") | {"models": [model]}, "scaling"))
 
 
 def share(model: str) -> None:

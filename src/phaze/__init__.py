@@ -1,7 +1,7 @@
 """phaze: the AI accelerator and the way training runs on many of them, searched together, with a proof.
 
     import phaze
-    run = phaze.search("bert-large")        the best chip and placement, as phaze search finds it
+    run = phaze.search("llama3-8b")         the best chip and placement, as phaze search finds it
     run                                     prints as the command does; a table in a notebook
     run.frame()                             every chip, as columns for pandas or polars
 

@@ -25,7 +25,7 @@ from phaze.search.question_files import Papers
 from phaze.study.load import default_study, job_of, study_of, with_settings
 models, settings, folder = json.loads(sys.argv[1])
 start = time.perf_counter()
-raw = with_settings(default_study("bench") | {"models": models}, settings)
+raw = with_settings(default_study("bench", "icml24") | {"models": models}, settings)
 done = run_in(Path(folder), Papers(""), job_of(study_of(raw, "bench")))
 known = done.state.known
 print(json.dumps({

@@ -152,14 +152,24 @@ def test_an_interrupt_after_the_answer_changes_nothing() -> None:
     assert (process.returncode, err) == (0, b"")
 
 
+GOES_ON = "stopped; the same command goes on from here"
 COMMANDS = {
     "plan": ("plan --model gpt3-175b --chip a100-80gb --devices 1024 --batch 1536 --microbatch 1,2,4,8", "stopped"),
-    "search": ("search --model t5-large --out run --workers 2", "stopped; the same command goes on from here"),
-    "search alone": ("search --model t5-large --out run --workers 1", "stopped; the same command goes on from here"),
-    "front": ("front --model bert-large --of throughput,area --out run", "stopped; the same command goes on from here"),
+    "search": (
+        "search --model t5-large --rules icml24 --out run --workers 2",
+        GOES_ON,
+    ),
+    "search alone": (
+        "search --model t5-large --rules icml24 --out run --workers 1",
+        GOES_ON,
+    ),
+    "front": (
+        "front --model bert-large --rules icml24 --of throughput,area --out run",
+        GOES_ON,
+    ),
     "sweep": (
-        "sweep --model bert-large --over training.batch=1024,2048 --out run",
-        "stopped; the same command goes on from here",
+        "sweep --model bert-large --rules icml24 --over training.batch=1024,2048 --out run",
+        GOES_ON,
     ),
     "verify": ("verify {finished} --all", "stopped"),
     "graph": ("graph --model bert-large --fresh", "stopped"),

@@ -69,14 +69,14 @@ def test_a_slow_step_is_seen_on_a_terminal_and_its_line_is_taken_away(tmp_path: 
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("search", "--model", "t5-large", "--set", "training.devices=256"),
+        ("search", "--model", "t5-large", "--rules", "icml24", "--set", "training.devices=256"),
         ("plan", "--model", "gpt3-175b", "--chip", "a100-80gb", "--devices", "1024", "--batch", "1536"),
         ("validate",),
         ("graph", "--model", "own.py:build"),
         ("estimate", "--model", "own.py:build", "--chip", "h100"),
         ("schedule", "--model", "own.py:build", "--chip", "h100"),
-        ("compare", "--model", "bert-large", "--chip", "a100-80gb", "--chip", "h100"),
-        ("sweep", "--model", "bert-large", "--over", "training.devices=64,128"),
+        ("compare", "--model", "bert-large", "--rules", "icml24", "--chip", "a100-80gb", "--chip", "h100"),
+        ("sweep", "--model", "bert-large", "--rules", "icml24", "--over", "training.devices=64,128"),
         ("plan", "--model", "own.py:build", "--chip", "h100", "--devices", "4", "--batch", "8", "--microbatch", "1"),
     ],
     ids=lambda arguments: arguments[0],

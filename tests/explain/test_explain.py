@@ -27,7 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from phaze.cli.main import app
 
     where = tmp_path_factory.mktemp("explained")
-    study = default_study("bert-large") | {
+    study = default_study("bert-large", "icml24") | {
         "space": str(SPACE),
         "training": {"microbatches": [1], "recompute": [False], "devices": 64, "batch": 256},
         "budget": {"area": "200 mm2", "power": "400 W"},

@@ -22,7 +22,7 @@ from tests.conftest import Ran
 from tests.explain.test_explain import SPACE
 from tests.search.made_cluster import cluster_job, cluster_task
 
-STUDY = default_study("bert-large") | {
+STUDY = default_study("bert-large", "icml24") | {
     "rules": "cluster",
     "space": str(SPACE),
     "hbm": ["4 GiB"],

@@ -105,6 +105,7 @@ def study(folder: Path) -> dict[str, Any]:
     ]
     return {
         "schema": "phaze.study/1", "name": "mine", "models": models, "space": written(folder, "space.json", few),
+        "rules": "icml24",
         "hbm": ["64 MiB", "8 GiB"], "training": {"devices": 16, "batch": 32},
         "search": {"gap": 0.0, "round_size": 1},
     }  # fmt: skip

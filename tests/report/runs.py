@@ -13,6 +13,7 @@ from tests.search.made import made_job, traced_task
 
 HOSTILE = "<script>alert(1)</script>\"'&"
 STUDY = """schema = "phaze.study/1"
+rules = "icml24"
 name = "small"
 models = ["bert-large"]
 space = "space.toml"

@@ -21,7 +21,8 @@ name = "copied"
 space = "own/space.toml"
 hbm = ["32 GiB"]
 """
-ICML24 = """models = ["bert-large"]
+ICML24 = """rules = "icml24"
+models = ["bert-large"]
 [training]
 devices = 8
 batch = 32

@@ -23,6 +23,8 @@ devices = 16
 batch = 32
 microbatches = [1, 2]
 sequence_parallel = "best"
+[search]
+gap = 0.0001
 """
 
 

@@ -10,7 +10,7 @@ from tests.conftest import Ran
 from tests.search.test_verify import run
 
 __all__ = ["run"]
-SMALL = ("--set", "training.microbatches=[8]")
+SMALL = ("--rules", "icml24", "--set", "training.microbatches=[8]")
 
 
 def test_the_searched_placement_is_never_slower_than_the_experts(phaze: Callable[..., Ran]) -> None:

@@ -73,6 +73,7 @@ def _searched(folder: Path, phaze: Callable[..., Ran], kind: dict[str, str]) -> 
             (folder / f"{name}-{width}.json").write_text(store.dumps(model))
     models = kind.get("models", OWN).replace("{folder}", str(folder)).replace("{{", "{").replace("}}", "}")
     top, training = kind.get("top", ""), kind.get("training", "")
+    top = top if "rules" in top else f'rules = "icml24"\n{top}'
     (folder / "study.toml").write_text(STUDY.format(folder=folder, models=models, top=top, training=training))
     ran = phaze("search", folder / "study.toml", "--out", folder / "run", "--workers", "1", "--json")
     assert ran.code == 0, ran.err

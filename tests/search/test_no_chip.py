@@ -10,6 +10,7 @@ from tests.conftest import Ran
 from tests.search.test_study import SPACE
 
 STUDY = """schema = "phaze.study/1"
+rules = "icml24"
 name = "none"
 space = "{folder}/space.toml"
 models = [{{name = "bert-large", sequence = 64, widths = [1]}}]

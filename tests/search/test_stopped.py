@@ -87,7 +87,18 @@ def test_a_model_given_where_a_study_belongs_is_told_its_option(
 @pytest.mark.slow
 @pytest.mark.parametrize("limit_s", [3, 20])
 def test_the_limit_of_a_search_that_takes_minutes_holds(limit_s: int, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "phaze", "search", "--model", "t5-large", "--time", str(limit_s)]
+    command = [
+        sys.executable,
+        "-m",
+        "phaze",
+        "search",
+        "--model",
+        "t5-large",
+        "--rules",
+        "icml24",
+        "--time",
+        str(limit_s),
+    ]
     began = time.monotonic()
     ran = subprocess.run([*command, "--out", str(tmp_path / "run")], capture_output=True, text=True, check=False)
     took = time.monotonic() - began

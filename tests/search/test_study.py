@@ -12,6 +12,7 @@ import phaze as phaze_package
 from phaze.errors import InputError
 from phaze.graph import store
 from phaze.graph.zoo import load_model
+from phaze.search.task import Job
 from phaze.study.load import default_study, job_of, study_of, with_settings
 from tests.conftest import Ran
 
@@ -41,6 +42,7 @@ def study(tmp_path: Path) -> Path:
     (tmp_path / "space.toml").write_text(SPACE)
     (tmp_path / "graph.json").write_text(store.dumps(load_model("bert-large", sequence=64)))
     raw = f"""schema = "phaze.study/1"
+rules = "icml24"
 name = "tiny"
 space = "{tmp_path}/space.toml"
 models = [{{name = "tiny", graphs = ["{tmp_path}/graph.json"]}}]
@@ -159,11 +161,31 @@ def test_a_search_of_many_models_has_a_short_name() -> None:
     assert settled(None, ["a", "b"], [])[0]["name"] == "a-b"
 
 
-def test_everything_has_a_default() -> None:
-    study = study_of(default_study("bert-large"), "")
-    assert study.training.microbatches == [1, 2, 4, 8]
-    assert study.hbm == [size * 2**30 for size in (32, 64, 80)]
-    assert (study.space, study.search.gap, study.training.batch) == ("paper", 1e-4, 4096)
+def test_the_default_question_is_a_reticle_of_today_and_icml24_what_the_paper_asked() -> None:
+    def asked(job: Job) -> tuple[Any, ...]:
+        task = job.models[0]
+        training, microbatches = task.training, {graph.microbatch for graph in task.graphs}
+        machine, recompute = training.machine, {way.recompute for way in task.ways}
+        assert microbatches == {1, 2, 4, 8} and job.baseline is not None
+        named = (job.space.name, machine.cluster.name, machine.stack.name, job.baseline.name, training.optimizer)
+        gibs = tuple(size >> 30 for size in job.hbm_bytes)
+        return *named, training.devices, training.batch, training.headroom, recompute, job.gap, gibs
+
+    today = job_of(study_of(default_study("bert-large"), ""))
+    assert today.space.own_links and today.rules == "cluster"
+    assert asked(today) == (
+        "n5-reticle", "dgx-h100", "megatron-core", "h100", "adam", 1024, 1024, 0.06, {"best"}, 1e-3, (64, 80, 96)
+    )  # fmt: skip
+    paper = job_of(study_of(default_study("bert-large", "icml24"), ""))
+    assert asked(paper) == (
+        "paper", "paper-flat", "icml24", "tpu-v4-paper", "sgd", 1024, 4096, 0.0, {"none", "full"}, 1e-4, (32, 64, 80)
+    )  # fmt: skip
+
+
+def test_a_cluster_that_a_study_names_has_its_own_devices() -> None:
+    study = default_study("bert-large") | {"training": {"cluster": "nvl72"}}
+    job = job_of(study_of(study, ""))
+    assert job.cluster is not None and job.models[0].training.devices == job.cluster.devices != 1024
 
 
 def test_an_unknown_model_is_refused(phaze: Callable[..., Ran]) -> None:

@@ -18,6 +18,7 @@ from tests.search.forge import Forger
 from tests.search.test_study import SPACE
 
 STUDY = """schema = "phaze.study/1"
+rules = "icml24"
 name = "tiny"
 space = "{folder}/space.toml"
 models = [{{name = "bert-large", sequence = 64}}]

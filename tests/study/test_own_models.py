@@ -15,6 +15,7 @@ from tests.few_chips import few_chips
 
 SPACE = few_chips("base.toml")
 STUDY = """schema = "phaze.study/1"
+rules = "icml24"
 name = "both"
 space = "space.toml"
 hbm = ["32 GiB"]

@@ -25,7 +25,7 @@ from phaze.sweep.over import over_of
 from phaze.sweep.run import regions, sweep
 from tests.conftest import Ran
 
-STUDY = default_study("bert-large") | {
+STUDY = default_study("bert-large", "icml24") | {
     "space": str(Path(__file__).parent / "small-space.toml"),
     "training": {"microbatches": [1, 2], "recompute": [False]},
 }

@@ -43,7 +43,7 @@ TOUR = """Search the AI accelerator and the way training runs on many of them, t
   phaze chips                     the built-in chips
   phaze chips tpu-v4              one of them: its parts, its area, its cost
   phaze chips my-chip.toml        your own
-  phaze chips --space paper --count
+  phaze chips --space n5-reticle --count
   phaze clusters dgx-h100         how devices are joined
   phaze stacks                    what training frameworks fuse, hide and spend
   phaze technologies n5           a process: area, energy, wafer
@@ -63,22 +63,22 @@ TOUR = """Search the AI accelerator and the way training runs on many of them, t
   phaze schedule layer.json       the least makespan of operators on one chip
   phaze place profile.json        the fastest split of layers over devices
   phaze plan --fixed run.json     what a given plan takes, and whether it fits
-  phaze search --model bert-large the best chip and placement together, proved
+  phaze search --model llama3-8b  the best chip and placement together, proved
   phaze study check study.toml    what a search would be asked
-  phaze compare --model bert-large --chip tpu-v4         chips side by side
-  phaze sweep --model bert-large --over training.devices=64..4096   along a range
-  phaze front --model bert-large --of throughput,area    what none beats
+  phaze compare --run runs/llama3-8b --chip h100         chips side by side
+  phaze sweep --model llama3-8b --over training.devices=64..4096    along a range
+  phaze front --model llama3-8b --of throughput,price    what none beats
 
 [bold]Take along[/bold]
 
-  phaze report runs/bert-large    the page of a run, one HTML file
-  phaze export runs/bert-large --to csv                  every chip as a row
+  phaze report runs/llama3-8b     the page of a run, one HTML file
+  phaze export runs/llama3-8b --to csv                   every chip as a row
   phaze export plan.json --to megatron                   launch flags of a plan
 
 [bold]Doubt[/bold]
 
-  phaze explain runs/bert-large   why this chip, and what more would buy
-  phaze verify runs/bert-large    a search, checked again by the plain path
+  phaze explain runs/llama3-8b    why this chip, and what more would buy
+  phaze verify runs/llama3-8b     a search, checked again by the plain path
   phaze validate --silicon        our area and power against published dies
   phaze validate --operators      our times against measured ones
   phaze calibrate measured.csv --chip a100-80gb          your own constants

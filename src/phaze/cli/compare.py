@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from phaze.cli.answer import Answer, answering
-from phaze.cli.search import Fresh, Model, Settings, Study, settled
+from phaze.cli.search import Fresh, Model, Rules, Settings, Study, ruled, settled
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,6 +27,7 @@ def compare(
     chip: Chips = None,
     run: Runs = None,
     basis: Basis = "space",
+    rules: Rules = None,
     settings: Settings = None,
     fresh: Fresh = False,
     *,
@@ -36,7 +37,7 @@ def compare(
 
     Without a study or --model the first --run's study counts. All chips have the same constants unless --basis is own.
 
-    Example: phaze compare --run runs/bert-large --chip tpu-v4
+    Example: phaze compare --run runs/llama3-8b --chip h100
     """
     from phaze.report.compare_sheet import show_comparison
     from phaze.search.question_files import STUDY
@@ -44,7 +45,7 @@ def compare(
 
     if study is None and not model and run:
         study = str(Path(run[0]) / STUDY)
-    raw, origin = settled(study, model, settings or [], fresh, progress)
+    raw, origin = settled(study, model, ruled(settings, rules), fresh, progress)
     progress.step("placing the models on each chip")
     document = compared(raw, origin, chip or [], run or [], basis)
 

@@ -113,7 +113,7 @@ def _text(run: str, to: str, model: str | None) -> str:
 def export(run: RunOrPlan, to: To, out: Out = None, model: ModelName = None) -> Answer:
     """Write launch flags (Megatron-LM, torchtitan), a trace (Perfetto), or all chips as a table (CSV, Parquet).
 
-    Examples: phaze export plan.json --to megatron · phaze export runs/bert-large --to parquet --out chips.parquet
+    Examples: phaze export plan.json --to megatron · phaze export runs/llama3-8b --to parquet --out chips.parquet
     """
     if to not in TARGETS:
         raise unknown_name("--to", "form", to, TARGETS)

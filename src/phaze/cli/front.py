@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from phaze.cli.answer import Answer, answering
-from phaze.cli.search import Fresh, Model, Settings, Study, Time, settled
+from phaze.cli.search import Fresh, Model, Rules, Settings, Study, Time, ruled, settled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +46,7 @@ def front(
     gap: Gap = 0.0,
     time: Time = None,
     workers: Workers = 0,
+    rules: Rules = None,
     settings: Settings = None,
     fresh: Fresh = False,
     *,
@@ -54,7 +55,7 @@ def front(
     """Find every design that no other one beats in all of two or three metrics, with a certificate for each.
 
     Metrics: throughput, area, power, price and embodied (making a chip), energy, cost and carbon (of a batch). A front
-    that was stopped goes on with the same command. Examples: phaze front --model bert-large --of throughput,area ·
+    that was stopped goes on with the same command. Examples: phaze front --model llama3-8b --of throughput,price ·
     phaze front study.toml --of throughput,carbon,price --within power=300
     """
     began = monotonic()
@@ -67,7 +68,7 @@ def front(
     from phaze.search.deadline import left_of
     from phaze.study.load import question_of, study_of
 
-    raw, origin = settled(study, model, [*(settings or []), f"search.gap={gap!r}"], fresh, progress)
+    raw, origin = settled(study, model, [*ruled(settings, rules), f"search.gap={gap!r}"], fresh, progress)
     progress.step("loading the models' graphs")
     checked = study_of(raw, origin.where)
     asked = asked_of(of, within or [])

@@ -27,7 +27,7 @@ Gap = Annotated[float | None, typer.Option("--gap", help="How near to the best t
 Time = Annotated[float | None, typer.Option("--time", help="Stop after so many seconds; the gap says how far it came.")]
 Workers = Annotated[int, typer.Option("--workers", help="Processes; 0 takes one for each core.")]
 Rules = Annotated[
-    str | None, typer.Option("--rules", help="The setting whose defaults hold: icml24 or cluster, as in the study.")
+    str | None, typer.Option("--rules", help="Whose defaults hold: cluster, today's hardware (default), or icml24.")
 ]
 Engine = Annotated[str, typer.Option("--engine", help="local: processes of this machine; ray: a Ray cluster.")]
 Address = Annotated[str | None, typer.Option("--address", help="With ray: auto (what runs here), local, or HOST:PORT.")]
@@ -57,6 +57,11 @@ Fresh = Annotated[bool, typer.Option("--fresh", help="Trace models of your own a
 Settings = Annotated[list[str] | None, typer.Option("--set", help="a.b=c: change a value of the study.")]
 
 
+def ruled(settings: list[str] | None, rules: str | None) -> list[str]:
+    """Changes of a study with the setting that ``--rules`` names."""
+    return [*(settings or []), *([] if rules is None else [f'rules="{rules}"'])]
+
+
 def _name(models: list[str]) -> str:
     """What a search of these models is called: their names, or how many there are."""
     from phaze.graph.tensor_plan import is_place
@@ -75,7 +80,7 @@ def asked_study(study: str | None, models: list[str] | None, settings: list[str]
     from phaze.study.places import Origin
 
     if (study is None) == (not models):
-        raise InputError("search", "give either a study or --model", "e.g. phaze search --model bert-large")
+        raise InputError("search", "give either a study or --model", "e.g. phaze search --model llama3-8b")
     if study is not None:
         if study in ZOO and not Path(study).exists():
             raise InputError(study, "a study is a file, and this is a model's name", f"give it as --model {study}")
@@ -144,8 +149,9 @@ def search(
 ) -> Answer:
     """Search the best chip and the best placement on it, together, to a proven gap.
 
-    A run that was stopped goes on with the same command. Examples: phaze search --model bert-large ·
-    phaze search study.toml --batch 4M-tokens --tokens 2T --out runs/priced · phaze search study.toml --engine ray
+    A run that was stopped goes on with the same command. Examples: phaze search --model llama3-8b ·
+    phaze search --model bert-large --rules icml24 · phaze search study.toml --engine ray ·
+    phaze search study.toml --batch 4M-tokens --tokens 2T --out runs/priced
     """
     began = monotonic()
     from phaze.cli.report import write_search_page

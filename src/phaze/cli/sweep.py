@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from phaze.cli.answer import Answer, answering
-from phaze.cli.search import Address, Engine, Fresh, Model, Settings, Study, asked_study, traced
+from phaze.cli.search import Address, Engine, Fresh, Model, Rules, Settings, Study, asked_study, ruled, traced
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,6 +30,7 @@ def sweep(
     workers: Workers = 0,
     engine: Engine = "local",
     address: Address = None,
+    rules: Rules = None,
     settings: Settings = None,
     fresh: Fresh = False,
     *,
@@ -37,9 +38,9 @@ def sweep(
 ) -> Answer:
     """Search along a range: the best chip and placement, certified, for each value of one key of a study.
 
-    A sweep that was stopped goes on with the same command. Examples: phaze sweep --model bert-large --over
-    cluster.link_bytes_per_s=1e9..1e12 · phaze sweep study.toml --over training.devices=64,256,1024 ·
-    phaze sweep study.toml --over "hbm=16 GiB..128 GiB" --points 4
+    A sweep that was stopped goes on with the same command. Examples: phaze sweep --model llama3-8b --over
+    budget.power=400..700 · phaze sweep study.toml --over training.devices=64,256,1024 ·
+    phaze sweep --model bert-large --rules icml24 --over cluster.link_bytes_per_s=1e9..1e12 --points 4
     """
     from phaze.files import write_whole
     from phaze.report.sweep_page import sweep_page
@@ -49,7 +50,7 @@ def sweep(
     from phaze.sweep.over import over_of
     from phaze.sweep.run import sweep as sweep_points
 
-    raw, origin = asked_study(study, model, settings or [])
+    raw, origin = asked_study(study, model, ruled(settings, rules))
     axis = over_of(over, raw, origin.where, points)
     traced(with_settings(raw, [axis.points[0].setting]), origin, fresh, progress)
     folder = Path(out) if out is not None else Path("runs") / f"{raw['name']}-sweep"

@@ -151,7 +151,7 @@ def _sentence(run: str, found: Verified, result: dict[str, Any], seed: int) -> s
 def verify(run: Run, every: All = False, sample: Sample = 200, seed: Seed = None, *, progress: "Progress") -> Answer:
     """Check a run again by the plain path: its answer fully, and the bounds of a sample of its chips or of all.
 
-    Exit code 0: nothing is wrong with what was checked; 1: something is. Example: phaze verify runs/bert-large --all
+    Exit code 0: nothing is wrong with what was checked; 1: something is. Example: phaze verify runs/llama3-8b --all
     """
     from phaze.errors import InputError
     from phaze.search.result import SCHEMA

@@ -21,12 +21,13 @@ from phaze.study.network import states_links
 from phaze.study.places import Origin, origin_of, with_texts
 from phaze.study.problem import graphs_text, problem_text, stated
 from phaze.study.schema import StudyFile
-from phaze.study.settings import memories_of, model_task, training_of
+from phaze.study.settings import baseline_name, gap_of, memories_of, model_task, space_name, training_of
 
 
-def default_study(model: str) -> dict[str, Any]:
-    """The study of one model with everything at its default."""
-    return {"schema": "phaze.study/1", "name": model, "models": [model]}
+def default_study(model: str, rules: str | None = None) -> dict[str, Any]:
+    """The study of one model with everything at its default, that of ``rules`` if they are named."""
+    study = {"schema": "phaze.study/1", "name": model, "models": [model]}
+    return study if rules is None else {**study, "rules": rules}
 
 
 def _value(text: str) -> Any:
@@ -74,7 +75,7 @@ def study_of(raw: Mapping[str, Any], where: str) -> StudyFile:
 
 def space_of(study: StudyFile, reader: Reader = read_text) -> AnySpace:
     """The space of a study, within its budget."""
-    space, budget = load_space(study.space, reader), study.budget
+    space, budget = load_space(space_name(study), reader), study.budget
     stated = {"area": budget.area, "power": budget.power, "usd": budget.usd}
     return space.within({name: most for name, most in stated.items() if most is not None})
 
@@ -116,17 +117,17 @@ def question_of(study: StudyFile, limit_s: float | None = None, reader: Reader =
             raise InputError(f"models[{at}].model", f"'{table.model}' is not traced yet", "run phaze search STUDY")
     tasks = [model_task(table, study, training, f"models[{at}]", kept) for at, table in tables]
     models, cluster = [[graph.model for graph in task.graphs] for task in tasks], training.machine.cluster
-    usual = space.usual_baseline if "baseline" not in goal.model_fields_set else None
-    baseline = space.chip_named(usual or goal.baseline, kept)
+    named = baseline_name(study, space)
+    baseline = space.chip_named(named, kept)
     if not space.own_links and not states_links(study.cluster, cluster):
-        require_links(baseline, goal.baseline, cluster, "objective.baseline")
+        require_links(baseline, named, cluster, "objective.baseline")
     job = Job(
         study.name,
         tuple(tasks),
         space,
         memories_of(study, space),
         Objective(goal.kind, goal.mean, baseline.name),
-        study.search.gap,
+        gap_of(study),
         "",
         study.search.round_size,
         limit_s,

@@ -13,15 +13,16 @@ from phaze.graph.supply.supply import GraphFile, Traced, supply_of
 from phaze.graph.supply.tracing import Watch, silent
 from phaze.graph.tensor_plan import is_place, place_and_plan, place_beside
 from phaze.hardware.library import load_cluster
-from phaze.study.load import study_of
+from phaze.study.load import space_of, study_of
 from phaze.study.places import Origin, name_of, plain_name, with_texts
 from phaze.study.schema import ModelTable, StudyFile
-from phaze.study.settings import stack_of
+from phaze.study.settings import cluster_name, stack_of
 
 
 def _attentions(study: StudyFile, origin: Origin) -> tuple[Attention, ...]:
     reader = with_texts(study.files, origin.reader)
-    stack = stack_of(study, load_cluster(study.training.cluster, reader), reader)
+    space = space_of(study, reader)
+    stack = stack_of(study, load_cluster(cluster_name(study, space), reader, space.base), reader)
     return attentions_of(study.training.attention, stack, "training.attention")
 
 

@@ -28,7 +28,6 @@ from phaze.search.objective import Kind, Mean
 from phaze.study.places import name_of
 from phaze.study.stack import StackTable
 
-GIB = 2**30
 Place = Annotated[str, Field(min_length=1, max_length=4096)]
 Width = Annotated[int, Field(ge=1, le=1024)]
 
@@ -106,19 +105,19 @@ class BudgetTable(Document):
 class TrainingTable(Document):
     """The job around each model; ``sequence`` holds for every model that does not state its own.
 
-    What is None is as the rules have it: under icml24 the stack icml24, recompute off and on, no ZeRO, and all of the
-    memory; under cluster the stack of the cluster, recompute chosen stage by stage, the best stage of ZeRO, and 6 % of
-    the memory left free. Optimizer, precision and attention are then those of the stack, and ``chunks`` all that divide
-    the blocks (if given those beside 1). ``tokens`` to train on give days, device hours, USD, kWh and kg CO2e of each
-    model, on ``terms``.
+    What is None is as the rules have it (``SETTINGS`` of :mod:`phaze.study.settings`): under cluster the network and
+    the stack of the space's chips, 1024 devices, a batch of 1024 sequences, recompute chosen stage by stage, the best
+    stage of ZeRO, and 6 % of the memory left free; under icml24 what the paper did. Optimizer, precision and attention
+    are then those of the stack, and ``chunks`` all that divide the blocks (if given those beside 1). ``tokens`` to
+    train on give days, device hours, USD, kWh and kg CO2e of each model, on ``terms``.
     """
 
     devices: Count | None = None
-    batch: BatchSize = 4096
+    batch: BatchSize | None = None
     sequence: Length | None = None
     tokens: TokenCount | None = None
     terms: Place | None = None
-    cluster: Place = "paper-flat"
+    cluster: Place | None = None
     stack: Place | None = None
     precision: Precision | None = None
     optimizer: Optimizer | None = None
@@ -144,27 +143,28 @@ class ObjectiveTable(Document):
 
     kind: Kind = "throughput"
     mean: Mean = "geometric"
-    baseline: Place = "tpu-v4-paper"
+    baseline: Place | None = None
 
 
 class SearchTable(Document):
-    """How far the proof must go, and how many chips a round opens."""
+    """How far the proof must go (None: 0.1 % under rules cluster, 0.01 % under icml24), and how many chips a round
+    evaluates."""
 
-    gap: Share = 1e-4
+    gap: Share | None = None
     round_size: Annotated[int, Field(ge=1, le=4096)] = 16
 
 
 class StudyFile(Document):
     """A study (``phaze.study/1``). ``files`` are texts of files that it names, by path: a study that holds them needs
-    nothing beside it."""
+    nothing beside it. What is None is as the rules have it."""
 
     schema_: Annotated[Literal["phaze.study/1"], Field(alias="schema")]
     name: Name
     title: Text | None = None
-    rules: Literal["icml24", "cluster"] = "icml24"
+    rules: Literal["icml24", "cluster"] = "cluster"
     models: Annotated[list[Name | ModelTable], Field(min_length=1)]
-    space: Place = "paper"
-    hbm: Annotated[list[Bytes], Field(min_length=1, default_factory=lambda: [32 * GIB, 64 * GIB, 80 * GIB])]
+    space: Place | None = None
+    hbm: Annotated[list[Bytes], Field(min_length=1)] | None = None
     training: Annotated[TrainingTable, Field(default_factory=lambda: TrainingTable.model_validate({}))]
     cost: CostsTable = CostsTable()
     cluster: ClusterTable = ClusterTable()

@@ -35,37 +35,75 @@ from phaze.study.schema import ModelTable, StudyFile, TrainingTable
 from phaze.study.stack import changed_stack
 from phaze.units import Batch
 
+GIB = 2**30
+
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What holds where a study says nothing; without a ``stack`` it is that of the cluster."""
+    """What holds where a study says nothing.
 
+    ``cluster``, ``baseline`` and ``hbm_bytes`` are those of chips whose space has none of its own; without a ``stack``
+    it is that of the cluster. ``devices`` hold where the study names no cluster: one that it names has its own.
+    """
+
+    space: str
+    devices: int
+    batch: int
+    gap: float
     stack: str | None
     basis: Basis
     headroom: float
     recompute: tuple[Recompute, ...]
     zeros: tuple[int, ...]
+    cluster: str = "paper-flat"
+    baseline: str = "tpu-v4-paper"
+    hbm_bytes: tuple[int, ...] = (32 * GIB, 64 * GIB, 80 * GIB)
 
 
 SETTINGS: Mapping[SettingName, Defaults] = MappingProxyType(
     {
-        "icml24": Defaults("icml24", "ideal", 0.0, ("none", "full"), (0,)),
-        "cluster": Defaults(None, "calibrated", USUAL_HEADROOM, ("best",), ZEROS),
+        "icml24": Defaults("paper", 1024, 4096, 1e-4, "icml24", "ideal", 0.0, ("none", "full"), (0,)),
+        "cluster": Defaults("n5-reticle", 1024, 1024, 1e-3, None, "calibrated", USUAL_HEADROOM, ("best",), ZEROS),
     }
 )
 
 
-def _cluster_name(study: StudyFile, space: AnySpace) -> str:
-    """The cluster that a study names, or the one that the space's chips are usually joined by."""
-    usual = space.usual_cluster if "cluster" not in study.training.model_fields_set else None
-    return usual or study.training.cluster
+def space_name(study: StudyFile) -> str:
+    """The space that a study names, or that of its setting."""
+    return study.space or SETTINGS[study.rules].space
+
+
+def cluster_name(study: StudyFile, space: AnySpace) -> str:
+    """The cluster that a study names, or the one that the space's chips are usually joined by, or its setting's."""
+    return study.training.cluster or space.usual_cluster or SETTINGS[study.rules].cluster
+
+
+def baseline_name(study: StudyFile, space: AnySpace) -> str:
+    """The chip that models are compared on, in the same order."""
+    return study.objective.baseline or space.usual_baseline or SETTINGS[study.rules].baseline
+
+
+def gap_of(study: StudyFile) -> float:
+    """How near to the best the proof must come."""
+    return SETTINGS[study.rules].gap if study.search.gap is None else study.search.gap
+
+
+def batch_of(study: StudyFile) -> Batch:
+    """The batch, in sequences or in tokens."""
+    return SETTINGS[study.rules].batch if study.training.batch is None else study.training.batch
+
+
+def _devices(study: StudyFile) -> int | None:
+    """How many devices there are; None: all of the cluster that the study names."""
+    table = study.training
+    return SETTINGS[study.rules].devices if table.devices is None and table.cluster is None else table.devices
 
 
 def memories_of(study: StudyFile, space: AnySpace) -> tuple[int, ...]:
     """The memories to choose from, ascending: those of the study, or those that the space's chips have."""
     if space.memories is None:
-        return tuple(sorted(set(study.hbm)))
-    if "hbm" in study.model_fields_set:
+        return tuple(sorted(set(study.hbm or SETTINGS[study.rules].hbm_bytes)))
+    if study.hbm is not None:
         seen = f"the chips of {space.name} have the memory of their HBM stacks, which are an axis"
         raise InputError("hbm", seen, "leave it out")
     return space.memories
@@ -73,10 +111,11 @@ def memories_of(study: StudyFile, space: AnySpace) -> tuple[int, ...]:
 
 def _cluster(study: StudyFile, space: AnySpace, reader: Reader) -> Cluster:
     """The cluster, as large as the job; where links are an axis, its innermost level is a chip's own."""
-    cluster = changed_cluster(load_cluster(_cluster_name(study, space), reader, space.base), study.cluster)
+    cluster = changed_cluster(load_cluster(cluster_name(study, space), reader, space.base), study.cluster)
     if not states_links(study.cluster, cluster) and not space.own_links:
         require_links(space.base, space.file.base, cluster, "space.base")
-    return cluster if study.training.devices is None else grown(cluster, study.training.devices, "training.devices")
+    devices = _devices(study)
+    return cluster if devices is None else grown(cluster, devices, "training.devices")
 
 
 def stack_of(study: StudyFile, cluster: Cluster, reader: Reader) -> Stack:
@@ -112,8 +151,8 @@ def training_of(study: StudyFile, space: AnySpace, reader: Reader) -> Training:
     machine = Machine(cluster, stack, study.cost.basis or usual.basis, study.cost.residency)
     said = table.precision is not None
     return Training(
-        cluster.devices if table.devices is None else table.devices,
-        stated_batch(table.batch),
+        _devices(study) or cluster.devices,
+        stated_batch(batch_of(study)),
         table.optimizer or stack.optimizer,
         machine,
         Setting(space.base, cluster, stack, machine.basis).constants,
@@ -182,7 +221,7 @@ def _models(table: ModelTable, study: StudyFile, stack: Stack, reader: Reader, w
 def model_task(table: ModelTable, study: StudyFile, job: Training, where: str, reader: Reader) -> ModelTask:
     """One model of a study."""
     found = _models(table, study, job.machine.stack, reader, where)
-    job = replace(job, batch=sequences_of(study.training.batch, found[0].sequence, "training.batch"))
+    job = replace(job, batch=sequences_of(batch_of(study), found[0].sequence, "training.batch"))
     models = [model for model in found if model.tensor <= job.devices and model.microbatch <= job.batch]
     if not models:
         raise InputError(where, "no width and microbatch fits the devices and the batch", "give smaller ones")
