@@ -150,6 +150,6 @@ def test_a_measured_chip_and_a_searched_one_have_the_same_constants(phaze: Calla
 
 
 def test_rules_icml24_know_ideal_constants_only(phaze: Callable[..., Ran]) -> None:
-    small = ("--set", "training.microbatches=[8]", "--set", "training.devices=8")
+    small = ("--rules", "icml24", "--set", "training.microbatches=[8]", "--set", "training.devices=8")
     ran = phaze("compare", "--model", "bert-large", *small, "--basis", "own")
     assert ran.code == 2 and "--basis" in ran.err

@@ -5,16 +5,20 @@ As in :mod:`phaze.cost.kernels` the space is a product of two sides that know no
 bytes) holds for every clock, width, global buffer and HBM. The global side and the pick of the best pair are those of
 kernels.py, with bytes a cycle for rates. The arithmetic stands in the order of the scalar file, to the last bit.
 
-A tile whose least possible cost is already dominated is left out before its flows are tried (:func:`_hopeless`):
+A tile whose least possible cost is already dominated is left out before its flows are tried (:func:`_hopeless`), with
 
-    busy >= batch am an / (own N) mt nt k / (R C) / s,      bytes >= reads + outputs once
+    each   >= mt nt kt / (R C) + (0 if two tiles of sums fit, else D),    D = latency + fill and drain + made e / port
+    busy   >= max((waves each + D) / s, items e k (bm + bn) / (N port))
+
+where k in one slice has whole waves and bytes of reads + outputs e, and in several items ks / (own N) waves at least
+and bytes of 16 more an output. Both must be dominated.
 """
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from phaze.cost.kernels import CAPACITY, CHIP_CHOICES, CHIP_COSTS, FOUND, STEPS, _tiles, _up, _work, global_front, pick
+from phaze.cost.kernels import CAPACITY, CHIP_CHOICES, CHIP_COSTS, FOUND, STEPS, _tiles, _up, global_front, pick
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -47,16 +51,17 @@ def _slices(
 
 @njit(cache=True, nogil=True, inline="always")
 def _shared(e: int, batch: int, m: int, n: int, k: int, am: int, an: int, most: int) -> tuple[float, int, int]:
-    best, best_m, best_n, gm = np.inf, 1, 1, 1
-    while gm <= most:
-        gn = 1
-        while gn * 2 * gm <= most:
-            gn *= 2
-        moved = float(e) * batch * k * (float(m) * _up(an, gn) + float(n) * _up(am, gm))
+    best, best_m, best_n, step, both = np.inf, 0, 0, 0, 0
+    while 2 << both <= most:
+        both += 1
+    each = float(e) * batch * k
+    while step <= both:  # groups of 2^step x 2^(both - step) clusters: quotients are shifts
+        across = both - step
+        moved = each * (float(m) * ((an + (1 << across) - 1) >> across) + float(n) * ((am + (1 << step) - 1) >> step))
         if moved < best:
-            best, best_m, best_n = moved, gm, gn
-        gm *= 2
-    return best, best_m, best_n
+            best, best_m, best_n = moved, step, across
+        step += 1
+    return best, 1 << best_m, 1 << best_n
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -98,6 +103,41 @@ def _fits(
     return bool(held and rates[0] / (2.0 * sizes[4] * own * (bm + bn)) >= 1)
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _above(a: float, b: float) -> float:
+    """The quotient of whole numbers below 2^53, rounded up: exact, and sooner there than by whole numbers."""
+    return float(np.ceil(a / b))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _folds(mt: int, nt: int, r: int, c: int) -> tuple[float, float, float, float]:
+    """Rows and columns of arrays that a tile spans: its m over r and over c, its n over c and over r."""
+    return _above(mt, r), _above(mt, c), _above(nt, c), _above(nt, r)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _worked(
+    flow: int, mt: int, nt: int, kt: int, kc: int, e: int, r: int, folds: tuple[float, float, float, float]
+) -> tuple[float, float]:
+    """:func:`phaze.cost.kernels._work` of a tile whose folds are known: cycles of an array and bytes at its edge."""
+    m_rows, m_columns, n_columns, n_rows = folds
+    sums = 4.0 * mt * nt
+    if flow == 2:
+        deep = _above(kt, r)
+        return deep * n_columns * max(mt, r), float(e) * kt * nt + float(e) * kt * mt * n_columns + sums * deep
+    if flow == 3:
+        deep = _above(kt, r)
+        return deep * m_columns * max(nt, r), float(e) * kt * mt + float(e) * kt * nt * m_columns + sums * deep
+    down, across = (m_rows, n_columns) if flow == 0 else (n_rows, m_columns)
+    rows, columns = (mt, nt) if flow == 0 else (nt, mt)
+    folded = down * across
+    visits, cycles = 1.0, float(max(kt, r))
+    if folded != 1:
+        visits = _above(kt, kc)
+        cycles = folded * ((visits - 1) * kc + max(kt - (visits - 1) * kc, float(r)))
+    return cycles, float(e) * kt * (float(rows) * across + float(columns) * down) + sums * visits
+
+
 @njit(cache=True, nogil=True)
 def _tile(
     sizes: Integers, shape: Integers, rates: Floats, split: tuple[int, int, int], mt: int, nt: int, count: int,
@@ -112,44 +152,61 @@ def _tile(
     made, outputs = float(bm) * bn * own, float(batch) * m * n
     am, an = _up(m, down * mt), _up(n, across * nt)
     reads, gm, gn = _shared(e, batch, m, n, k, am, an, min(shape[4], clusters))
-    least = float(batch) * am * an / (float(own) * clusters) * mt * nt / (float(r) * c) * k / SHARE
-    if _hopeless(count, costs, least * SLACK, reads + outputs * e):
-        return count
-    feed = 2.0 * r + 6.0 * c
-    for flow in range(4):
-        one = (flow == 0 and mt <= r and nt <= c) or (flow == 1 and mt <= c and nt <= r)
-        deep = _slices(one, bm, bn, own, k, e, r, operands, sums)
-        if deep == 0:
-            continue
-        ks = 1
-        while ks <= 64 and ks <= k and (ks == 1 or float(batch) * am * an * (ks // 2) < 8.0 * clusters * own):
-            kt = _up(k, ks)
-            kc = min(deep, kt)
-            items = float(batch) * am * an * ks
+    once = float(batch) * am * an
+    drained = LATENCY + 2 * r + c - 2 + made * e / port
+    apart = 0.0 if 8.0 * made <= sums else drained
+    work, fed = float(mt) * nt * k / (float(r) * c), once * (float(e) * k * (float(bm) + bn)) / (clusters * port)
+    even = once / (float(own) * clusters)
+    whole = max((np.ceil(even * SLACK) * (work + apart) + drained) / SHARE, fed) * SLACK
+    if _hopeless(count, costs, whole, reads + outputs * e):
+        sliced = max((even * (work + 2.0 * apart) + drained) / SHARE, fed) * SLACK
+        if once >= 8.0 * clusters * own or k == 1 or _hopeless(count, costs, sliced, reads + outputs * (e + 16.0)):
+            return count
+    feed, folds = 2.0 * r + 6.0 * c, _folds(mt, nt, r, c)
+    several = _slices(False, bm, bn, own, k, e, r, operands, sums)
+    ks, step = 1, 0
+    while ks <= 64 and ks <= k and (ks == 1 or once * (ks // 2) < 8.0 * clusters * own):
+        kt, items = (k + ks - 1) >> step, once * ks
+        if items < 4e15:
+            waves = _above(_above(items, own), clusters)
+        elif items > 4e18:
+            waves = np.ceil(items / own / clusters)
+        else:
             waves = float(_up(_up(batch * am * an * ks, own), clusters))
-            if items > 4e18:
-                waves = np.ceil(items / own / clusters)
-            cycles, moved = _work(flow, mt, nt, kt, kc, e, r, c)
-            written = made * (float(e) if ks == 1 else 8.0)
-            asked = float(e) * kt * (float(bm) + bn) * own
-            drain = LATENCY + 2 * r + c - 2 + written / port
-            each = cycles + (0.0 if 8.0 * made <= sums else drain)
-            array = (waves * each + drain) / SHARE
-            core = max(waves * moved / feed, waves * max(asked, written) / port)
-            writes = outputs * e + (0.0 if ks == 1 else 8.0 * ks * outputs)
-            busy = max(array, core)
-            at = _place(count, busy, reads + writes, costs, choices)
-            if at >= costs.shape[0]:
-                return -1
-            if at >= 0:
-                costs[at, 0], costs[at, 1], costs[at, 2] = busy, reads + writes, items * (down * across) * moved
-                costs[at, 3], costs[at, 4] = array, core
-                costs[at, 5] = items * (float(e) * kt * (float(bm) + bn))
-                choices[at, 0], choices[at, 1], choices[at, 2], choices[at, 3] = flow, down, across, own
-                choices[at, 4], choices[at, 5], choices[at, 6], choices[at, 7] = mt, nt, kc, ks
-                choices[at, 8], choices[at, 9] = gm, gn
-                count = at + 1
-            ks *= 2
+        written = made * (float(e) if ks == 1 else 8.0)
+        asked = float(e) * kt * (float(bm) + bn) * own
+        drain = LATENCY + 2 * r + c - 2 + written / port
+        apart = 0.0 if 8.0 * made <= sums else drain
+        through = waves * max(asked, written) / port
+        # Flows of a tile read and write the same of the global buffer: the soonest of them counts, the first of equals.
+        busy, array, core, least_cycles, least_edge, best, best_kc = np.inf, 0.0, 0.0, np.inf, np.inf, -1, 0
+        for flow in range(4):
+            one = (flow == 0 and mt <= r and nt <= c) or (flow == 1 and mt <= c and nt <= r)
+            deep = _slices(True, bm, bn, own, k, e, r, operands, sums) if one else several
+            if deep == 0:
+                continue
+            kc = min(deep, kt)
+            cycles, edge = _worked(flow, mt, nt, kt, kc, e, r, folds)
+            if cycles >= least_cycles and edge >= least_edge:
+                continue
+            own_array = (waves * (cycles + apart) + drain) / SHARE
+            own_core = max(waves * edge / feed, through)
+            if max(own_array, own_core) < busy:
+                busy, array, core, best, best_kc = max(own_array, own_core), own_array, own_core, flow, kc
+                least_cycles, least_edge = cycles, edge
+        writes = outputs * e + (0.0 if ks == 1 else 8.0 * ks * outputs)
+        at = _place(count, busy, reads + writes, costs, choices) if best >= 0 else -1
+        if at >= costs.shape[0]:
+            return -1
+        if at >= 0:
+            costs[at, 0], costs[at, 1], costs[at, 2] = busy, reads + writes, items * (down * across) * least_edge
+            costs[at, 3], costs[at, 4] = array, core
+            costs[at, 5] = items * (float(e) * kt * (float(bm) + bn))
+            choices[at, 0], choices[at, 1], choices[at, 2], choices[at, 3] = best, down, across, own
+            choices[at, 4], choices[at, 5], choices[at, 6], choices[at, 7] = mt, nt, best_kc, ks
+            choices[at, 8], choices[at, 9] = gm, gn
+            count = at + 1
+        ks, step = 2 * ks, step + 1
     return count
 
 
