@@ -138,6 +138,37 @@ def _worked(
     return cycles, float(e) * kt * (float(rows) * across + float(columns) * down) + sums * visits
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _waves(items: float, whole: int, own: int, clusters: int) -> float:
+    """Tiles that the busiest cluster makes one after another; ``whole`` is the same as ``items``, as far as it fits."""
+    if items < 4e15:
+        return _above(_above(items, own), clusters)
+    if items > 4e18:
+        return float(np.ceil(items / own / clusters))
+    return float(_up(_up(whole, own), clusters))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _beaten(
+    sizes: Integers, shape: Integers, rates: Floats, split: tuple[int, int, int], tile: tuple[int, int, int, int],
+    once: float, reads: float, count: int, costs: Floats,
+) -> bool:  # fmt: skip
+    """Whether nothing that a tile may cost can enter the front."""
+    k, e, clusters, r, c, port, own = sizes[3], sizes[4], shape[0], shape[2], shape[3], rates[2], split[2]
+    mt, nt, bm, bn = tile
+    made, outputs = float(bm) * bn * own, float(sizes[0]) * sizes[1] * sizes[2]
+    drained = LATENCY + 2 * r + c - 2 + made * e / port
+    apart = 0.0 if 8.0 * made <= rates[1] else drained
+    work, fed = float(mt) * nt * k / (float(r) * c), once * (float(e) * k * (float(bm) + bn)) / (clusters * port)
+    even = once / (float(own) * clusters)
+    whole = max((np.ceil(even * SLACK) * (work + apart) + drained) / SHARE, fed) * SLACK
+    if not _hopeless(count, costs, whole, reads + outputs * e):
+        return False
+    sliced = max((even * (work + 2.0 * apart) + drained) / SHARE, fed) * SLACK
+    one = once >= 8.0 * clusters * own or k == 1
+    return one or _hopeless(count, costs, sliced, reads + outputs * (e + 16.0))
+
+
 @njit(cache=True, nogil=True)
 def _tile(
     sizes: Integers, shape: Integers, rates: Floats, split: tuple[int, int, int], mt: int, nt: int, count: int,
@@ -153,26 +184,14 @@ def _tile(
     am, an = _up(m, down * mt), _up(n, across * nt)
     reads, gm, gn = _shared(e, batch, m, n, k, am, an, min(shape[4], clusters))
     once = float(batch) * am * an
-    drained = LATENCY + 2 * r + c - 2 + made * e / port
-    apart = 0.0 if 8.0 * made <= sums else drained
-    work, fed = float(mt) * nt * k / (float(r) * c), once * (float(e) * k * (float(bm) + bn)) / (clusters * port)
-    even = once / (float(own) * clusters)
-    whole = max((np.ceil(even * SLACK) * (work + apart) + drained) / SHARE, fed) * SLACK
-    if _hopeless(count, costs, whole, reads + outputs * e):
-        sliced = max((even * (work + 2.0 * apart) + drained) / SHARE, fed) * SLACK
-        if once >= 8.0 * clusters * own or k == 1 or _hopeless(count, costs, sliced, reads + outputs * (e + 16.0)):
-            return count
+    if _beaten(sizes, shape, rates, split, (mt, nt, bm, bn), once, reads, count, costs):
+        return count
     feed, folds = 2.0 * r + 6.0 * c, _folds(mt, nt, r, c)
     several = _slices(False, bm, bn, own, k, e, r, operands, sums)
     ks, step = 1, 0
     while ks <= 64 and ks <= k and (ks == 1 or once * (ks // 2) < 8.0 * clusters * own):
         kt, items = (k + ks - 1) >> step, once * ks
-        if items < 4e15:
-            waves = _above(_above(items, own), clusters)
-        elif items > 4e18:
-            waves = np.ceil(items / own / clusters)
-        else:
-            waves = float(_up(_up(batch * am * an * ks, own), clusters))
+        waves = _waves(items, batch * am * an * ks, own, clusters)
         written = made * (float(e) if ks == 1 else 8.0)
         asked = float(e) * kt * (float(bm) + bn) * own
         drain = LATENCY + 2 * r + c - 2 + written / port
