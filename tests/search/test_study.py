@@ -74,7 +74,7 @@ def test_a_space_with_every_rule_is_searched_shown_and_verified(study: Path, pha
     assert ran.code == 0, ran.err
     closed = json.loads(ran.out)["certificate"]["closed"]
     assert closed["power"] > 0 and closed["power"] + closed["cost"] + closed["area"] < 16
-    assert "design power" in (study.parent / "run" / "report.html").read_text()
+    assert "TDP" in (study.parent / "run" / "report.html").read_text()
     assert phaze("verify", study.parent / "run", "--all").code == 0
 
 
