@@ -33,10 +33,11 @@ RANKS = {
     "sweep": 8,
     "explain": 8,
     "front": 9,
-    "api": 10,
-    "cli": 10,
-    "__init__": 11,
-    "__main__": 12,
+    "view": 10,
+    "api": 11,
+    "cli": 11,
+    "__init__": 12,
+    "__main__": 13,
 }
 # A third-party module and the files that alone may import it.
 ONLY_IN = {

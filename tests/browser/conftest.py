@@ -42,10 +42,10 @@ class Opened:
 
 @pytest.fixture
 def open_page(chromium: Any) -> Iterator[Callable[..., Opened]]:
-    """Open a file: ``open_page(path, width=390, scheme="dark")``."""
+    """Open a file or an address: ``open_page(path, width=390, scheme="dark")``."""
     contexts = []
 
-    def opened(path: Path, width: int = 1440, scheme: str = "light") -> Opened:
+    def opened(path: Path | str, width: int = 1440, scheme: str = "light") -> Opened:
         context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
         contexts.append(context)
         found = Opened(context.new_page())
@@ -53,7 +53,7 @@ def open_page(chromium: Any) -> Iterator[Callable[..., Opened]]:
         found.page.on("pageerror", lambda fault: found.faults.append(str(fault)))
         found.page.on("dialog", lambda dialog: found.faults.append(f"a dialog opened: {dialog.message}"))
         found.page.on("request", lambda asked: found.requests.append(asked.url))
-        found.page.goto(path.as_uri())
+        found.page.goto(path.as_uri() if isinstance(path, Path) else path)
         return found
 
     yield opened

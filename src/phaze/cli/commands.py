@@ -34,6 +34,7 @@ from phaze.cli import (
     technologies,
     validate,
     verify,
+    view,
 )
 
 TOUR = """Search the AI accelerator and the way training runs on many of them, together.
@@ -72,6 +73,7 @@ TOUR = """Search the AI accelerator and the way training runs on many of them, t
 [bold]Take along[/bold]
 
   phaze report runs/llama3-8b     the page of a run, one HTML file
+  phaze view                      all runs of a folder in a browser, live
   phaze export runs/llama3-8b --to csv                   every chip as a row
   phaze export plan.json --to megatron                   launch flags of a plan
 
@@ -117,6 +119,7 @@ app.command()(calibrate.calibrate)
 app.command()(new.new)
 app.command()(search.search)
 app.command()(report.report)
+app.command()(view.view)
 app.command()(export.export)
 app.add_typer(study.app, name="study")
 app.command()(verify.verify)

@@ -161,6 +161,7 @@ def search(
     from phaze.search.deadline import left_of
     from phaze.search.engines import engine_of
     from phaze.search.folder import run_in
+    from phaze.search.progress_file import ProgressFile, both
     from phaze.study.load import question_of, study_of
 
     chosen = [*(settings or []), *([f"search.gap={gap!r}"] if gap is not None else [])]
@@ -184,7 +185,9 @@ def search(
     job = replace(question.job, limit_s=left_of(time, began))
     progress.step("bounding every chip of the space")
     with engine_of(engine, address, workers, os.cpu_count() or 1) as crew:
-        done = run_in(folder, question.papers(toml_text(raw)), job, crew, shown_on(progress))
+        kept = ProgressFile(folder)
+        done = run_in(folder, question.papers(toml_text(raw)), job, crew, both(shown_on(progress), kept.watch))
+        kept.end()
     work = done.state.known.sentence
     if time is not None and done.state.stopped:  # the page takes its own time
         work = f"{_stopped(time, loaded_s, folder)} {work}"

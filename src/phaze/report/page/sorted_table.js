@@ -28,7 +28,7 @@ for (const table of document.querySelectorAll("table[data-paged]")) {
   window.phaze.filtered = (set) => { last = set; sifted(set); };
   if (seek) seek.addEventListener("input", () => { words = seek.value.toLowerCase(); sifted(last); });
   window.phaze.pinned = (pins) => { for (const row of rows) { const at = Number(row.dataset.at), on = pins.includes(at); row.classList.toggle("on", on); const box = row.querySelector("input[type=checkbox]"); if (box) box.checked = on; } };
-  for (const row of rows) { const box = row.querySelector("input[type=checkbox]"); if (box) box.addEventListener("change", () => { const at = Number(row.dataset.at); if (box.checked) window.phaze.pin(at); else window.phaze.unpin(at); }); }
+  for (const row of rows) { const box = row.querySelector("input[type=checkbox]"); if (box) box.addEventListener("change", () => { const at = Number(row.dataset.at); if (!window.phaze.pin) return; if (box.checked) window.phaze.pin(at); else window.phaze.unpin(at); }); }
   const saves = document.querySelector('[data-csv="' + table.id + '"]');
   if (saves) saves.addEventListener("click", () => {
     const quoted = (text) => /[",\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text, line = (row) => [...row.cells].map((cell) => quoted(cell.textContent.trim())).join(",");

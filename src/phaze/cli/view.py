@@ -1,0 +1,50 @@
+"""``phaze view``: a local page over all runs of a folder."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from phaze.cli.answer import Answer, answering
+from phaze.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from phaze.report.progress import Progress
+
+Folder = Annotated[str, typer.Argument(help="The folder that holds runs, fronts, sweeps and plans.")]
+Port = Annotated[int, typer.Option(help="The port on 127.0.0.1; 0 takes a free one.", show_default=True)]
+Open = Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")]
+
+
+@answering
+def view(folder: Folder = "runs", port: Port = 0, open_it: Open = False, *, progress: "Progress") -> Answer:
+    """Look at all runs of a folder in a browser: list, search, compare two, watch a search that is under way.
+
+    It reads and never writes, is bound to 127.0.0.1 and asks for the token in the address that it prints; Ctrl-C ends
+    it. Examples: phaze view · phaze view runs --port 8080 --open
+    """
+    from phaze.view.server import ViewServer
+
+    root = Path(folder)
+    if not root.is_dir():
+        raise InputError(folder, "there is no such folder", "name one that holds runs, such as runs")
+    if not 0 <= port < 2**16:
+        raise InputError("--port", f"{port} is out of range", "give one from 0 to 65535")
+    try:
+        server = ViewServer(root, port)
+    except OSError as fault:
+        raise InputError("--port", f"port {port} cannot be used ({fault.strerror})", "give another, or 0") from None
+    with server:
+        progress.say(f"phaze view: {server.address}\n")
+        if open_it:
+            import webbrowser
+
+            webbrowser.open(server.address)
+        server.serve_forever()
+
+    def show(console: "Console") -> None:
+        console.print("ended")
+
+    return Answer(({"folder": folder},), show)

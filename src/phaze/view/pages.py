@@ -1,0 +1,127 @@
+"""The pages that ``phaze view`` serves: the list, a run's own page, a search under way, two runs side by side."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from phaze.errors import InputError
+from phaze.export.launch_files import launch_texts
+from phaze.export.opened import read_plan, run_of
+from phaze.front.schema import front_in
+from phaze.report.front_page import front_page
+from phaze.report.page.plan_page import plan_page
+from phaze.report.page.render import rendered
+from phaze.report.page.search_page import search_page
+from phaze.report.sweep_page import sweep_page
+from phaze.search.progress_file import COLUMNS, PROGRESS
+from phaze.search.result_file import read_result
+from phaze.sweep.schema import sweep_in
+from phaze.view.library import Entry, key_of, read_document
+
+PER_PAGE = 20
+# Figures of a chip that two runs are compared by: key, name, what one unit shown is in the file's, unit.
+CHIP_ROWS = (
+    ("area_mm2", "area", 1.0, "mm²"),
+    ("design_power_w", "TDP", 1.0, "W"),
+    ("making_usd", "manufacturing cost", 1.0, "USD"),
+    ("peak_flops", "peak", 1e12, "TFLOP/s"),
+    ("hbm_bytes", "HBM", 2.0**30, "GiB"),
+    ("hbm_bytes_per_s", "HBM bandwidth", 1e12, "TB/s"),
+    ("global_buffer_bytes", "global buffer", 2.0**20, "MiB"),
+    ("link_bytes_per_s", "links", 1e9, "GB/s"),
+    ("clock_hz", "clock", 1e9, "GHz"),
+)
+
+
+def list_page(root: str, runs: Sequence[Entry]) -> str:
+    """All runs."""
+    rows = [
+        {
+            "key": run.key,
+            "name": run.name,
+            "kind": run.kind,
+            "status": run.status,
+            "when": datetime.fromtimestamp(run.changed_s, UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            "changed": run.changed_s,
+            "what": run.what,
+            "figures": ", ".join(f"{name} {value}" for name, value in run.figures.items()),
+        }
+        for run in runs
+    ]
+    context = {"title": "phaze view", "view": {"root": root, "rows": rows, "per_page": PER_PAGE}}
+    return rendered("view.html", context, ("sorted_table.js", "view.js"), served=True)
+
+
+def run_page(run: Entry) -> str:
+    """A run's own page, made from its files."""
+    if run.status in ("running", "stopped"):
+        context = {"title": f"phaze view: {run.name}", "view": {"key": run.key, "name": run.name, "status": run.status}}
+        return rendered("live.html", context, ("view.js",), served=True)
+    if run.kind == "search":
+        return search_page(run_of(run.path))
+    if run.kind == "front":
+        return front_page(front_in(run.path)[0])
+    if run.kind == "sweep":
+        document = sweep_in(run.path)
+        points = (f"points/{at:03d}" for at in range(len(document["points"])))
+        names = [point if run.name == "." else f"{run.name}/{point}" for point in points]
+        there = [(run.path / "points" / f"{at:03d}" / "result.json").is_file() for at in range(len(names))]
+        return sweep_page(document, {at: f"/run/{key_of(names[at])}" for at in range(len(names)) if there[at]})
+    document, where = read_plan(str(run.path))
+    return plan_page(document, where, launch_texts(document, where))
+
+
+def live_document(run: Entry) -> dict[str, Any]:
+    """How far a search is: its status and the rows that it kept."""
+    rows: list[Any] = []
+    path = run.path / PROGRESS
+    if run.status in ("running", "stopped") and path.is_file():
+        found = read_document(path).get("rows")
+        if isinstance(found, list):
+            rows = [row for row in found if _is_row(row)]
+    return {"status": run.status, "columns": list(COLUMNS), "rows": rows}
+
+
+def _is_row(row: Any) -> bool:
+    """Whether a row is numbers, or none where there is nothing yet."""
+    numbers = isinstance(row, list) and len(row) == len(COLUMNS)
+    return numbers and all(one is None or (isinstance(one, int | float) and abs(one) < 1e30) for one in row)
+
+
+def _pair(name: str, unit: str, first: float, second: float) -> dict[str, str]:
+    gap = f"{100 * (second / first - 1):+.1f} %" if first else ""
+    return {"name": f"{name}, {unit}" if unit else name, "a": f"{first:,.4g}", "b": f"{second:,.4g}", "gap": gap}
+
+
+def _result(run: Entry) -> Mapping[str, Any]:
+    if run.kind != "search" or run.status != "finished":
+        raise InputError(run.name, f"this is a {run.status} {run.kind}", "compare two finished searches")
+    return read_result(Path(run.path))
+
+
+def compare_page(first: Entry, second: Entry) -> str:
+    """Two searches side by side: their chips, and every model that both have."""
+    a, b = _result(first), _result(second)
+    rows = [_pair(name, unit, a["chip"][key] / scale, b["chip"][key] / scale) for key, name, scale, unit in CHIP_ROWS]
+    models = {model["name"]: model for model in b["models"]}
+    for model in a["models"]:
+        other = models.get(model["name"])
+        if other is not None:
+            for key, name, scale in (("throughput_per_s", "sequences/s", 1.0), ("mfu", "MFU, %", 0.01)):
+                rows.append(_pair(f"{model['name']}: {name}", "", model[key] / scale, other[key] / scale))
+    rows.append(_pair("proved gap", "%", 100 * a["certificate"]["gap"], 100 * b["certificate"]["gap"]))
+    view = {
+        "runs": [
+            {"key": run.key, "name": run.name, "chip": str(result["chip"]["name"])}
+            for run, result in ((first, a), (second, b))
+        ],
+        "rows": rows,
+        "alone": sorted({m["name"] for m in a["models"]} ^ set(models)),
+    }
+    return rendered("compare.html", {"title": "phaze view: two runs", "view": view}, (), served=True)
+
+
+def fault_page(sentence: str) -> str:
+    """Why there is no page."""
+    return rendered("fault.html", {"title": "phaze view", "view": {"sentence": sentence}}, (), served=True)

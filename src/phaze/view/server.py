@@ -1,0 +1,138 @@
+"""The server of ``phaze view``: for one person, on the loopback address, with a token, and nothing is ever written.
+
+Python's own http.server is enough: five addresses, GET alone, no state but a cache of pages. A request must name this
+host and port (so that no page of another site can be made to ask for it) and carry the token, in the address once and
+then in a cookie that scripts cannot read and other sites do not send. Pages are made one at a time.
+"""
+
+from collections.abc import Callable
+from hmac import compare_digest
+from http.cookies import CookieError, SimpleCookie
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from secrets import token_urlsafe
+from threading import Lock
+from urllib.parse import parse_qs, urlsplit
+
+from phaze.documents import dumps
+from phaze.errors import PhazeError
+from phaze.view.library import Entry, entries
+from phaze.view.pages import compare_page, fault_page, list_page, live_document, run_page
+
+LOOPBACK = "127.0.0.1"
+HTML, JSON = "text/html; charset=utf-8", "application/json"
+HEADERS = (
+    ("Cache-Control", "no-store"),
+    ("Content-Security-Policy", "frame-ancestors 'none'"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+    ("Referrer-Policy", "no-referrer"),
+    ("X-Content-Type-Options", "nosniff"),
+)
+# How many finished pages are kept: of 1 MB each at most.
+KEPT_PAGES = 16
+
+
+class ViewServer(ThreadingHTTPServer):
+    """Serves the runs of a folder."""
+
+    daemon_threads = True
+
+    def __init__(self, root: Path, port: int = 0) -> None:
+        self.root, self.token = root, token_urlsafe(24)
+        self.making, self.pages = Lock(), dict[tuple[str, float], str]()
+        super().__init__((LOOPBACK, port), ViewHandler)
+        self.hosts = frozenset({f"{LOOPBACK}:{self.server_port}", f"localhost:{self.server_port}"})
+
+    @property
+    def address(self) -> str:
+        """What to open in a browser."""
+        return f"http://{LOOPBACK}:{self.server_port}/?token={self.token}"
+
+    def page_of(self, run: Entry) -> str:
+        """A run's page; a finished one is made once for as long as its document stays as it is."""
+        if run.status != "finished":
+            return run_page(run)
+        with self.making:
+            place = (run.key, run.changed_s)
+            if place not in self.pages:
+                if len(self.pages) >= KEPT_PAGES:
+                    del self.pages[next(iter(self.pages))]
+                self.pages[place] = run_page(run)
+            return self.pages[place]
+
+
+class ViewHandler(BaseHTTPRequestHandler):
+    """One request."""
+
+    server: ViewServer
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "phaze", ""
+
+    def do_GET(self) -> None:
+        """Answer, or say why not."""
+        parts = urlsplit(self.path)
+        asked = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        if self.headers.get("Host", "") not in self.server.hosts:
+            return self._send(403, HTML, "this address is not served")
+        if compare_digest(asked.get("token", ""), self.server.token):
+            return self._welcome(parts.path)
+        if not compare_digest(self._cookie(), self.server.token):
+            return self._send(403, HTML, "open the address that phaze view printed: it holds the token")
+        try:
+            self._answer(parts.path.strip("/").split("/"), asked)
+        except PhazeError as fault:
+            self._send(422, HTML, fault_page(str(fault)))
+        return None
+
+    def _answer(self, steps: list[str], asked: dict[str, str]) -> None:
+        runs = entries(self.server.root)
+        known = {run.key: run for run in runs}
+        page: Callable[[], tuple[str, str]] | None = None
+        if steps == [""]:
+            page = lambda: (HTML, list_page(str(self.server.root), runs))  # noqa: E731
+        elif steps == ["runs.json"]:
+            page = lambda: (JSON, dumps({"runs": [{"key": one.key, "status": one.status} for one in runs]}))  # noqa: E731
+        elif len(steps) == 2 and steps[1] in known:
+            run = known[steps[1]]
+            if steps[0] == "run":
+                page = lambda: (HTML, self.server.page_of(run))  # noqa: E731
+            elif steps[0] == "live":
+                page = lambda: (JSON, dumps(live_document(run)))  # noqa: E731
+        elif steps == ["compare"] and asked.get("a") in known and asked.get("b") in known:
+            page = lambda: (HTML, compare_page(known[asked["a"]], known[asked["b"]]))  # noqa: E731
+        if page is None:
+            self._send(404, HTML, fault_page("There is no such run here."))
+        else:
+            self._send(200, *page())
+
+    def _cookie(self) -> str:
+        try:
+            held = SimpleCookie(self.headers.get("Cookie", "")).get(self._cookie_name())
+        except CookieError:
+            return ""
+        return "" if held is None else held.value
+
+    def _cookie_name(self) -> str:
+        return f"phaze-view-{self.server.server_port}"
+
+    def _welcome(self, path: str) -> None:
+        """Keep the token in a cookie, and out of the address."""
+        self.send_response(303)
+        self.send_header("Location", path if path.startswith("/") and not path.startswith("//") else "/")
+        self.send_header("Set-Cookie", f"{self._cookie_name()}={self.server.token}; HttpOnly; SameSite=Strict; Path=/")
+        self._end(b"")
+
+    def _send(self, code: int, kind: str, text: str) -> None:
+        self.send_response(code)
+        self.send_header("Content-Type", kind)
+        self._end(text.encode("utf-8", "backslashreplace"))
+
+    def _end(self, body: bytes) -> None:
+        for name, value in HEADERS:
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing is printed for a request."""
