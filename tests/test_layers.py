@@ -89,6 +89,7 @@ def test_a_heavy_library_stays_in_its_place(name: str) -> None:
 CHECKERS = {
     "schedule/check.py": ("phaze.schedule.problem.",),
     "placement/check.py": ("phaze.placement.problem.", "phaze.placement.layers.", "phaze.placement.check_"),
+    "placement/check_end.py": ("phaze.placement.problem.", "phaze.placement.check_layout."),
     "placement/check_events.py": (),
     "placement/check_layout.py": ("phaze.placement.problem.", "phaze.placement.layers.", "phaze.placement.rules."),
 }

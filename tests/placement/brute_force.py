@@ -62,6 +62,8 @@ def every_family_plan(problem: Problem, simulated: bool = False) -> Iterator[tup
                 cuts = [Cut(layers, mode) for layers, mode in zip(stages, modes, strict=True)]
                 for family, order in product(_families(problem, counts, problem.rounds(data)), problem.rules.orders):
                     shape = Shape(graph.width, len(stages), data, order, family.chunks, family.name)
+                    if not problem.sharing.allows(shape):
+                        continue
                     yield price(problem, shape, cuts, prices, simulated), family.name
 
 

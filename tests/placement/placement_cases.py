@@ -13,6 +13,7 @@ from phaze.placement.problem import Extra, Problem
 from phaze.placement.profile import problem_of
 from phaze.placement.rules import GPIPE, ICML24, ONE_F_ONE_B, Rules, interleaved
 from phaze.placement.settings import icml24_problem
+from phaze.placement.sharing import Sharing
 
 PUBLISHED = Path(__file__).parent / "published.json"
 
@@ -205,6 +206,53 @@ def mixed_problem(seed: int, chain: bool, most_layers: int = 4) -> Problem:
         microbatches=rng.choice([1, 2, 3, 4, 6, 7]),
     )
     return _with_blocks(problem, seed)
+
+
+def sharing_problem(seed: int, chain: bool, most_layers: int = 4) -> Problem:
+    """A small problem in which ranks share sequences and experts."""
+    rng = random.Random(seed + 11)
+    problem = random_cluster_problem(seed, chain, most_layers)
+    sharing = Sharing(rng.choice([1, 1, 2]), rng.choice([1, 2, 2, 4]), rng.choice([1, 1, 2]))
+    graphs = tuple(
+        replace(
+            graph,
+            width=sharing.context * graph.width,
+            layers=tuple(
+                replace(layer, expert_bytes=rng.choice([0.0, 0.4, 1.0]) * (layer.parameter_bytes - 2.0 / graph.width))
+                for layer in graph.layers
+            ),
+        )
+        for graph in problem.graphs
+    )
+    families = rng.choice([(ONE_F_ONE_B,), (GPIPE,), (ONE_F_ONE_B, interleaved(2))])
+    rules = replace(problem.rules, families=families, reduction=rng.choice(["share", "layers"]))
+    zero = rng.choice([0, 1, 1]) if sharing.group > 1 else problem.zero
+    changed = replace(
+        problem, rules=rules, graphs=graphs, zero=zero, sharing=sharing, devices=rng.randint(2, 12), hbm_bytes=400.0
+    )
+    return _with_blocks(replace(changed, hbm_bytes=rng.choice([60.0, 120.0, 400.0, 4000.0])), seed)
+
+
+def shared_experts() -> Problem:
+    """A chain of blocks with experts on two levels: ranks that share sequences, experts shared out over replicas."""
+    rows = [Layer(i, 1.0, 2.0, 8.0, 2.0, True, 6.0) for i in range(4)]
+    graph = layer_graph(2, rows, [(i, i + 1, 0.5) for i in range(3)])
+    levels = (Level("node", "switch", 4, 8.0, 0.01), Level("net", "switch", 4, 2.0, 0.02))
+    return Problem(
+        rules=Rules("cluster", (ONE_F_ONE_B,)),
+        devices=16,
+        hbm_bytes=160.0,
+        microbatches=8,
+        recompute="none",
+        state=State(2.0, 4.0, 12.0),
+        cluster=Cluster("two", "two levels", 16, levels),
+        graphs=(graph,),
+        extras=(tuple(Extra() for _ in rows),),
+        zero=1,
+        hbm_bytes_per_s=20.0,
+        optimizer_traffic_bytes=30.0,
+        sharing=Sharing(context=2, expert=4),
+    )
 
 
 def interleaving_problem(seed: int, start_s: float = 0.05) -> Problem:

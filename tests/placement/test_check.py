@@ -16,7 +16,14 @@ from phaze.placement.pipeline import fits
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import Problem
 from tests.placement.brute_force import every_family_plan
-from tests.placement.placement_cases import interleaving_problem, mixed_problem, published, random_icml24_problem
+from tests.placement.placement_cases import (
+    interleaving_problem,
+    mixed_problem,
+    published,
+    random_icml24_problem,
+    shared_experts,
+    sharing_problem,
+)
 from tests.placement.test_pipeline import levelled
 
 NAMES = ("tight-llama2-7b-w8-K256-f0.5-r0", "gpt2xl-w4-K1024-h32-r1", "bertlarge-w1-K16-h16-mb1000-r1-Adam-p12")
@@ -24,6 +31,7 @@ PROBLEMS: dict[str, Problem] = {
     **{case.name: case.problem for case in published() if case.name in NAMES},
     "levels": replace(levelled(), hbm_bytes=560.0, microbatches=40),
     "chunks": interleaving_problem(0),
+    "experts": shared_experts(),
 }
 
 
@@ -82,7 +90,8 @@ def test_every_corrupted_field_is_objected_to(name: str) -> None:
 
 @given(st.integers(0, 10**6), st.booleans())
 def test_the_checker_agrees_with_every_plan(seed: int, chain: bool) -> None:
-    for problem in (mixed_problem(seed, chain, 3), random_icml24_problem(seed, chain, 4)):
+    drawn = (mixed_problem(seed, chain, 3), sharing_problem(seed, chain, 3), random_icml24_problem(seed, chain, 4))
+    for problem in drawn:
         for plan, family in islice(every_family_plan(problem, simulated=True), 5):
             document = {**document_of(plan), "feasible": fits(problem, plan), "family": family}
             assert objected(problem, document) == []

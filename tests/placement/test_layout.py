@@ -9,9 +9,10 @@ from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.library import load_cluster
 from phaze.placement.answer import document_of
 from phaze.placement.check import objections
-from phaze.placement.layout import Shape, boundary_levels, boundary_levels_of, replicas_by_level
+from phaze.placement.layout import Shape, boundary_levels, boundary_levels_of
 from phaze.placement.prices import RingPrices
 from phaze.placement.rules import Order
+from phaze.placement.sharing import REPLICAS, Sharing
 from phaze.placement.solve import fastest_plan
 from tests.placement.placement_cases import interleaving_problem
 
@@ -39,16 +40,34 @@ def test_all_numbers_of_replicas_at_once_cross_what_each_crosses(stages: int, or
 
 
 def test_replicas_meet_where_they_lie() -> None:
-    assert replicas_by_level(TWO, Shape(1, 1, 32, "pipeline")) == (8, 4)
-    assert replicas_by_level(TWO, Shape(2, 1, 16, "pipeline")) == (4, 4)
-    assert replicas_by_level(TWO, Shape(2, 4, 4, "pipeline")) == (1, 4)
-    assert replicas_by_level(TWO, Shape(2, 4, 4, "data")) == (4, 1)
-    assert replicas_by_level(TWO, Shape(1, 1, 1, "pipeline")) == (1, 1)
+    assert REPLICAS.dense_by_level(TWO, Shape(1, 1, 32, "pipeline")) == (8, 4)
+    assert REPLICAS.dense_by_level(TWO, Shape(2, 1, 16, "pipeline")) == (4, 4)
+    assert REPLICAS.dense_by_level(TWO, Shape(2, 4, 4, "pipeline")) == (1, 4)
+    assert REPLICAS.dense_by_level(TWO, Shape(2, 4, 4, "data")) == (4, 1)
+    assert REPLICAS.dense_by_level(TWO, Shape(1, 1, 1, "pipeline")) == (1, 1)
+
+
+def test_ranks_that_share_a_sequence_or_experts_meet_where_they_lie() -> None:
+    wide = Sharing(context=2, expert=8)
+    assert wide.dense_by_level(TWO, Shape(4, 1, 8, "data")) == (4, 4)
+    assert wide.experts_by_level(TWO, Shape(4, 1, 8, "data")) == (1, 4)
+    assert wide.dense_by_level(TWO, Shape(4, 2, 4, "data")) == (4, 2)
+    assert wide.dense_by_level(TWO, Shape(4, 2, 4, "pipeline")) == (2, 4)
+    assert Sharing(expert=2).experts_by_level(TWO, Shape(4, 2, 4, "pipeline")) == (2, 4)
+
+
+def test_experts_of_other_replicas_are_reached_where_these_are_neighbours() -> None:
+    wide = Sharing(expert=4, expert_tensor=2)
+    assert wide.allows(Shape(2, 2, 4, "data"))
+    assert not wide.allows(Shape(2, 2, 4, "pipeline"))
+    assert wide.allows(Shape(8, 2, 2, "pipeline"))
+    assert not wide.allows(Shape(2, 2, 3, "data"))
+    assert wide.allows(Shape(2, 1, 4, "pipeline"))
 
 
 def test_a_named_cluster_serves_its_devices() -> None:
     levels = load_cluster("selene")
-    assert replicas_by_level(levels, Shape(8, 2, 16, "pipeline")) == (1, 16)
+    assert REPLICAS.dense_by_level(levels, Shape(8, 2, 16, "pipeline")) == (1, 16)
     assert boundary_levels(levels, Shape(8, 2, 16, "pipeline")).tolist() == [1]
 
 

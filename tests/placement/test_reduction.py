@@ -8,9 +8,10 @@ import pytest
 
 from phaze.cost.synchronisation import open_reduction_s
 from phaze.placement.batch_end import least_synchronisation_s, synchronisation_s
-from phaze.placement.layout import Shape, replicas_by_level
+from phaze.placement.layout import Shape
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import Problem
+from phaze.placement.sharing import REPLICAS
 from tests.placement.placement_cases import mixed_problem
 
 
@@ -34,7 +35,7 @@ def test_the_exposed_reduction_of_equal_blocks_is_that_of_the_walk_layer_by_laye
     for seed in range(8):
         problem = _blocks(seed, backward_s)
         prices, shape = RingPrices(problem.cluster), Shape(problem.graphs[0].width, 1, 2, problem.rules.orders[0])
-        members = replicas_by_level(problem.cluster, shape)
+        members = REPLICAS.dense_by_level(problem.cluster, shape)
         once_s = float(prices.all_reduce_s(members, np.array([8.0]))[0])
         for count in (1, 2, 5):
             size = np.array([8.0 * count])

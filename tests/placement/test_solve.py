@@ -28,6 +28,7 @@ from tests.placement.placement_cases import (
     published,
     random_cluster_problem,
     random_icml24_problem,
+    sharing_problem,
 )
 
 CASES = published()
@@ -61,6 +62,22 @@ def require_fastest(problem: Problem) -> None:
     if plan is not None and len(problem.rules.families) == 1:
         assert plan.lower_bound_s == plan.batch_s
         assert objections(problem, document_of(plan), RingPrices(problem.cluster)) == []
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_no_plan_of_a_small_problem_is_faster_where_ranks_share_sequences_and_experts(block: int) -> None:
+    feasible = 0
+    for seed in range(40 * block, 40 * block + 40):
+        problem = sharing_problem(seed, seed % 3 > 0)
+        require_fastest(problem)
+        feasible += fastest_plan(problem) is not None
+    assert feasible > 15
+
+
+@pytest.mark.slow
+def test_no_plan_of_two_thousand_small_problems_is_faster_where_ranks_share() -> None:
+    for seed in range(1000, 3000):
+        require_fastest(sharing_problem(seed, seed % 3 > 0))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

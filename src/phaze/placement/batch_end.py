@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from phaze.cost.synchronisation import open_reduction_of_equal_layers_s
-from phaze.placement.layout import Shape, outermost_level, replicas_by_level
+from phaze.placement.layout import Shape, outermost_level
 from phaze.placement.prices import Prices
 from phaze.placement.problem import Problem
 
@@ -18,28 +18,46 @@ def flat_link_s_per_byte(link_bytes_per_s: float) -> float:
     return 4 / link_bytes_per_s
 
 
+def _reduced_s(problem: Problem, shape: Shape, prices: Prices, dense_bytes: Floats, experts_bytes: Floats) -> Floats:
+    """All-reduces of dense parameters and of experts, each over the ranks that hold the same."""
+    sharing, cluster = problem.sharing, problem.cluster
+    found = prices.all_reduce_s(sharing.dense_by_level(cluster, shape), dense_bytes)
+    if not problem.has_experts:
+        return found
+    return found + prices.all_reduce_s(sharing.experts_by_level(cluster, shape), experts_bytes)
+
+
 def synchronisation_s(
-    problem: Problem, shape: Shape, prices: Prices, parameter_bytes: Floats, backward_s: float | None = None
+    problem: Problem,
+    shape: Shape,
+    prices: Prices,
+    parameter_bytes: Floats,
+    backward_s: float | None = None,
+    experts_bytes: Floats | None = None,
 ) -> Floats:
-    """The exposed synchronisation of stages with so many bytes of parameters; it never falls with them.
+    """The exposed synchronisation of stages with so many bytes of parameters, and of experts among them; it never falls
+    with dense parameters or experts.
 
     ``backward_s``: of a layer, if not the problem's own."""
     if problem.zero == 3:
         return np.zeros_like(parameter_bytes)
     link, exposed = problem.rules.flat_link_bytes_per_s, 1 - problem.rules.hidden
-    if link is not None and problem.zero < 2:
-        return exposed * flat_link_s_per_byte(link) * parameter_bytes * (shape.data - 1) / shape.data
-    members = replicas_by_level(problem.cluster, shape)
+    if link is not None and problem.zero < 2 and not problem.has_experts:
+        ranks = problem.sharing.context * shape.data
+        return exposed * flat_link_s_per_byte(link) * parameter_bytes * (ranks - 1) / ranks
     if problem.zero == 2:
-        return exposed * prices.gather_s(members, parameter_bytes)
-    whole_s = prices.all_reduce_s(members, parameter_bytes)
+        return exposed * prices.gather_s(problem.sharing.dense_by_level(problem.cluster, shape), parameter_bytes)
+    experts = np.zeros_like(parameter_bytes) if experts_bytes is None else experts_bytes
+    whole_s = _reduced_s(problem, shape, prices, parameter_bytes - experts, experts)
     if problem.rules.reduction == "share":
         return exposed * whole_s
-    layer_bytes, behind_s = problem.reduced_layer(shape.tensor)
+    layer_bytes, behind_s, expert_bytes = problem.reduced_layer(shape.tensor)
     if layer_bytes == 0:
         return exposed * whole_s
     layers = np.maximum(1.0, parameter_bytes / layer_bytes)
-    layer_s = float(prices.all_reduce_s(members, np.array([layer_bytes]))[0])
+    expert_bytes = expert_bytes if problem.has_experts else 0.0
+    one = np.array([layer_bytes - expert_bytes]), np.array([expert_bytes])
+    layer_s = float(_reduced_s(problem, shape, prices, *one)[0])
     seen_s = open_reduction_of_equal_layers_s(layer_s, behind_s if backward_s is None else backward_s, layers)
     return np.minimum(whole_s, seen_s)
 
@@ -49,12 +67,18 @@ def least_synchronisation_s(problem: Problem, shape: Shape, prices: Prices, para
     return synchronisation_s(problem, shape, prices, parameter_bytes, inf)
 
 
-def step_s(problem: Problem, data: int, parameter_bytes: Floats) -> Floats:
-    """The optimizer step of stages with so many bytes of parameters."""
+def step_s(problem: Problem, shape: Shape, parameter_bytes: Floats, experts_bytes: Floats | None = None) -> Floats:
+    """The optimizer step of stages with so many bytes of parameters, and of experts among them."""
     if problem.hbm_bytes_per_s is None:
         return np.zeros_like(parameter_bytes)
-    traffic = parameter_bytes / problem.sent_bytes * problem.optimizer_traffic_bytes
-    return traffic / (data if problem.zero >= 1 else 1) / problem.hbm_bytes_per_s
+    dense, experts = 1.0, 1.0
+    if problem.zero >= 1:
+        dense = float(problem.sharing.context * shape.data)
+        experts = problem.sharing.experts_share(shape.tensor, shape.data)
+    moved = parameter_bytes / dense
+    if experts_bytes is not None:
+        moved = (parameter_bytes - experts_bytes) / dense + experts_bytes / experts
+    return moved / problem.sent_bytes * problem.optimizer_traffic_bytes / problem.hbm_bytes_per_s
 
 
 def tied_s(problem: Problem, shape: Shape, prices: Prices, members: int, size_bytes: float) -> float:

@@ -38,7 +38,7 @@ class Degrees(NamedTuple):
 def held_bytes(table: StageTable, room: Room, pair: int) -> float:
     """Bytes of weights, gradients, their buffers and optimizer state of a stage."""
     state = room.state * table.parameter_bytes[pair] + room.working * table.largest_bytes[pair]
-    return float(state + table.buffer_bytes[pair])
+    return float(state + table.buffer_bytes[pair] + room.experts * table.expert_bytes[pair])
 
 
 @njit(cache=True, nogil=True, inline="always")

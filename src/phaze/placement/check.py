@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from phaze.placement.check_end import batch_end, ranks_of_experts
 from phaze.placement.check_events import events_range
 from phaze.placement.check_layout import Priced, Stated, crossed_level, replica_members
 from phaze.placement.layers import LayerGraph
@@ -62,6 +63,7 @@ def _stage_sums(stated: Stated, stage: Mapping[str, Any]) -> dict[str, float]:
         "behind_s": behind_s,
         "parameters": fsum(layer.parameter_bytes for layer in layers) - twice,
         "largest": max(layer.parameter_bytes for layer in layers),
+        "experts": fsum(layer.expert_bytes for layer in layers) if ranks_of_experts(stated.problem) > 1 else 0.0,
         "kept": fsum(kept),
         "live": fsum(live) + max(lasting) if inside else beside,
         "buffers": fsum(buffers.values()),
@@ -81,7 +83,7 @@ def _moves(stated: Stated) -> list[float]:
     if stated.problem.rules.stage != "layers":
         return [starts_s] * (count + 1)
     owner = {id_: i for i, stage in enumerate(stated.document["stages"]) for id_ in stage["layers"]}
-    lanes = stated.document["tensor"] if stated.problem.scatter_gather else 1
+    lanes = int(stated.document["tensor"]) if stated.problem.scatter_gather else 1
 
     def seconds(level: int, sizes: Sequence[float]) -> float:
         return float(stated.prices.transfer_s(level, np.array([fsum(sizes) / lanes]))[0])
@@ -114,42 +116,6 @@ def _with_waits(stated: Stated, sums: dict[str, float], stage: Mapping[str, Any]
     return forward_s, backward_s
 
 
-def _behind_backward(stated: Stated, counted: Floats, whole_s: Floats) -> Floats:
-    """What is seen of reductions that run layer by layer: the last one, or all but what backward passes cover."""
-    blocks = [la for la, extra in zip(stated.graph.layers, stated.extras, strict=True) if extra.block]
-    layers = blocks[:1] or stated.graph.layers
-    size = fsum(layer.parameter_bytes for layer in layers) / len(layers)
-    behind_s = fsum(layer.backward_s for layer in layers) / len(layers)
-    if size == 0:
-        return whole_s * (1 - stated.problem.rules.hidden)
-    once_s = float(stated.prices.all_reduce_s(replica_members(stated), np.array([size]))[0])
-    many = np.maximum(counted / size, 1.0)
-    return np.minimum(whole_s, np.maximum(once_s, many * once_s - (many - 1) * behind_s))
-
-
-def _end(stated: Stated, parameters: Sequence[float]) -> tuple[float, float]:
-    """Synchronisation and optimizer step of the stage whose end counts."""
-    problem, data = stated.problem, stated.data
-    counted = np.array(parameters[:1] if problem.rules.end == "first" else parameters)
-    link = problem.rules.link_bytes_per_s if problem.rules.end == "first" and problem.zero < 2 else None
-    if link is not None:
-        syncs = 4 * (data - 1) * counted / (data * link)
-    elif problem.zero == 2:
-        syncs = stated.prices.gather_s(replica_members(stated), counted)
-    else:
-        syncs = stated.prices.all_reduce_s(replica_members(stated), counted)
-    if problem.rules.reduction == "layers" and problem.zero < 2 and link is None:
-        syncs = _behind_backward(stated, counted, syncs)
-    else:
-        syncs = syncs * (0.0 if problem.zero == 3 else 1 - problem.rules.hidden)
-    steps = np.zeros(len(counted))
-    if problem.hbm_bytes_per_s is not None:
-        moved = counted / problem.sent_bytes * problem.optimizer_traffic_bytes
-        steps = moved / problem.hbm_bytes_per_s / (data if problem.zero else 1)
-    which = int(np.argmax(syncs + steps))
-    return float(syncs[which]), float(steps[which])
-
-
 def _tied(stated: Stated) -> float:
     owner = {id_: i for i, stage in enumerate(stated.document["stages"]) for id_ in stage["layers"]}
     total = []
@@ -164,7 +130,8 @@ def _tied(stated: Stated) -> float:
 
 
 def _stage(stated: Stated, said: Mapping[str, Any], true: Mapping[str, float], flying: float) -> list[str]:
-    problem, data = stated.problem, stated.data
+    problem, data = stated.problem, stated.data * stated.problem.sharing.context
+    experts, alike = true["experts"] / problem.sent_bytes, stated.width * stated.data / ranks_of_experts(problem)
     count, largest = true["parameters"] / problem.sent_bytes, true["largest"] / problem.sent_bytes
 
     def shared(size: float, replicas: int) -> float:
@@ -174,7 +141,8 @@ def _stage(stated: Stated, said: Mapping[str, Any], true: Mapping[str, float], f
     terms = {
         "parameters": shared(problem.state.weight, data if problem.zero > 2 else 1),
         "gradients": shared(problem.state.gradient, data if problem.zero > 1 else 1) + true["buffers"],
-        "optimizer": count * problem.state.optimizer / (data if problem.zero else 1),
+        "optimizer": problem.state.optimizer
+        * ((count - experts) / (data if problem.zero else 1) + experts / (alike if problem.zero else 1)),
         "activations": true["kept"] + true["live"],
         "in_flight": (flying - 1) * true["kept"],
         "reserve": problem.reserve_bytes,
@@ -219,7 +187,7 @@ def _whole(stated: Stated, true: Sequence[Mapping[str, float]], moves: Sequence[
     document, family, found = stated.document, stated.family, []
     passes = [(sums["forward_s"], sums["backward_s"]) for sums in true]
     times = [forward + backward for forward, backward in passes]
-    sync_s, step_s = _end(stated, [sums["parameters"] for sums in true])
+    sync_s, step_s = batch_end(stated, [sums["parameters"] for sums in true], [sums["experts"] for sums in true])
     tied_s, pace_s = _tied(stated), max(times)
     if family.apart:
         pace_s = max(forward for forward, _ in passes) + max(backward for _, backward in passes)
@@ -260,6 +228,19 @@ def _in_even_chunks(stated: Stated, ids: Sequence[int]) -> bool:
     return stated.family.chunks == 1 or (blocks > 0 and blocks % stated.family.chunks == 0)
 
 
+def _degrees(stated: Stated, rounds: int) -> list[str]:
+    """What is wrong about degrees that must divide each other."""
+    problem, document = stated.problem, stated.document
+    if any(document.get(key, 1) != getattr(problem.sharing, key) for key in ("context", "expert", "expert_tensor")):
+        return ["context, expert or expert_tensor is not that of the problem"]
+    apart = stated.count > 1 and document.get("order") == "pipeline"
+    if (stated.width if apart else stated.width * stated.data) % ranks_of_experts(problem):
+        return ["the ranks that share out experts do not divide those of a stage"]
+    if stated.family.chunks > 1 and rounds % stated.count:
+        return ["the microbatches of a replica are no multiple of the stages"]
+    return []
+
+
 def objections(problem: Problem, document: Mapping[str, Any], prices: Priced) -> list[str]:
     """Everything that a ``phaze.plan/1``, fitting or not, says of ``problem`` and that is not so."""
     named = (document.get("schema"), document.get("rules"))
@@ -268,18 +249,19 @@ def objections(problem: Problem, document: Mapping[str, Any], prices: Priced) ->
     tensor, data, name = (document.get(key) for key in ("tensor", "data", "family"))
     chunks = document.get("chunks", 1)
     family = next((f for f in problem.rules.families if f.chunks == chunks and name in (None, f.name)), None)
-    if "stages" not in document or tensor not in [graph.width for graph in problem.graphs] or type(chunks) is not int:
+    widths = {graph.width / problem.sharing.context: graph.width for graph in problem.graphs}
+    if "stages" not in document or tensor not in widths or type(chunks) is not int:
         return ["stages, tensor or chunks are missing or out of range"]
     if type(data) is not int or not 1 <= data <= problem.microbatches or family is None:
         return ["data or family is out of range"]
-    graph, extras = problem.graph(tensor)
+    graph, extras = problem.graph(widths[tensor])
     found = _structure(problem, graph, document)
     if found:
         return found
     stages, count, rounds = document["stages"], len(document["stages"]), -(-problem.microbatches // data)
     stated = Stated(problem, document, prices, count, data, document.get("order") == "data", graph, extras, family)
-    if family.chunks > 1 and rounds % count:
-        return ["the microbatches of a replica are no multiple of the stages"]
+    if wrong := _degrees(stated, rounds):
+        return wrong
     # A plan that is given may have uneven chunks; nothing is proved of it, and its bound is 0.
     if document["lower_bound_s"] > 0 and not all(_in_even_chunks(stated, stage["layers"]) for stage in stages):
         return ["the blocks of a stage are no multiple of its chunks"]

@@ -12,6 +12,8 @@ from phaze.placement.problem import Extra, Problem
 from phaze.placement.rules import Family
 
 Floats = npt.NDArray[np.float64]
+# Ranks of more than this are counted by their strides, not one by one.
+MOST_LISTED = 2**16
 
 
 class Priced(Protocol):
@@ -25,7 +27,7 @@ class Priced(Protocol):
 @dataclass(frozen=True, slots=True)
 class Stated:
     """A document beside its problem: stages, replicas, whether those of a stage lie next to each other, the layers of
-    its width, its family and prices."""
+    its width, its family and prices; ``width`` devices hold a stage of a replica."""
 
     problem: Problem
     document: Mapping[str, Any]
@@ -37,10 +39,14 @@ class Stated:
     extras: Sequence[Extra]
     family: Family
 
+    @property
+    def width(self) -> int:
+        return int(self.document["tensor"]) * self.problem.sharing.context
+
 
 def crossed_level(stated: Stated, boundary: int) -> int:
     """The innermost level whose groups hold both sides of a boundary in every replica."""
-    tensor, wide, group, worst = stated.document["tensor"], 2 * stated.document["tensor"], 1, 0
+    tensor, wide, group, worst = stated.width, 2 * stated.width, 1, 0
     if stated.by_stage:
         spans = [(boundary * stated.data * tensor, stated.data * wide)]
     else:
@@ -51,15 +57,57 @@ def crossed_level(stated: Stated, boundary: int) -> int:
     return worst
 
 
-def replica_members(stated: Stated) -> tuple[int, ...]:
-    """How many replicas of a stage meet at each level: all of them where there is one."""
-    if len(stated.problem.cluster.levels) == 1:
-        return (stated.data,)
-    stride = stated.document["tensor"] * (1 if stated.by_stage else stated.count)
+def _met(stated: Stated, ranks: list[int]) -> tuple[int, ...]:
+    """How many of some ranks meet at each level, seen from the first: by counting those that share its groups."""
     members, met, group = [], 1, 1
     for level in stated.problem.cluster.levels:
         group *= level.size
-        inside = max(met, min(stated.data, group // stride))
+        inside = max(met, sum(rank // group == ranks[0] // group for rank in ranks))
         members.append((inside + met - 1) // met)
         met = inside
     return tuple(members)
+
+
+def _same_stage(stated: Stated) -> list[int]:
+    """The ranks of the first stage in all replicas, in the order of their numbers."""
+    apart = 1 if stated.by_stage else stated.count
+    return [replica * apart * stated.width + place for replica in range(stated.data) for place in range(stated.width)]
+
+
+def _aligned(stated: Stated, step: int) -> bool:
+    """Whether every ``step``-th rank lies alike in all groups of the cluster; elsewhere what meets is a mean."""
+    group, strides = 1, {step, stated.width * (1 if stated.by_stage else stated.count)}
+    for level in stated.problem.cluster.levels[:-1]:
+        group *= level.size
+        if any(group % stride and stride % group for stride in strides):
+            return False
+    return True
+
+
+def _meeting(stated: Stated, step: int) -> tuple[int, ...]:
+    many = stated.width * stated.data // step
+    if len(stated.problem.cluster.levels) == 1:
+        return (many,)
+    if many <= MOST_LISTED and _aligned(stated, step):
+        return _met(stated, _same_stage(stated)[::step])
+    own, apart = stated.width // step, stated.width * (1 if stated.by_stage else stated.count)
+    members, met, group = [], 1, 1
+    for level in stated.problem.cluster.levels:
+        group *= level.size
+        if stated.by_stage or stated.count == 1:
+            inside = max(1, min(many, group // step))
+        else:
+            inside = max(1, min(own, group // step)) * max(1, min(stated.data, group // apart))
+        members.append((inside + met - 1) // met)
+        met = max(met, inside)
+    return tuple(members)
+
+
+def replica_members(stated: Stated) -> tuple[int, ...]:
+    """How many ranks with the same dense weights meet at each level."""
+    return _meeting(stated, stated.width // stated.problem.sharing.context)
+
+
+def expert_members(stated: Stated) -> tuple[int, ...]:
+    """How many ranks with the same experts meet at each level."""
+    return _meeting(stated, stated.problem.sharing.expert * stated.problem.sharing.expert_tensor)

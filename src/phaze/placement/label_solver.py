@@ -25,7 +25,7 @@ import numpy.typing as npt
 from phaze.placement import label_kernels
 from phaze.placement.batch_end import tied_s
 from phaze.placement.bottleneck_solver import AGREEMENT, Found
-from phaze.placement.layout import Shape, boundary_levels, replicas_by_level
+from phaze.placement.layout import Shape, boundary_levels
 from phaze.placement.prepared_width import flying_of, room_of, transfers_of
 from phaze.placement.shapes import Case, bound, end_s, fits, gathered_s, least_seconds, paces, rows_of
 
@@ -34,6 +34,18 @@ MOST_KEPT = 5_000_000
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+
+
+def _ends(case: Case, shape: Shape) -> tuple[Floats, Ints]:
+    """E of every size that stages have, ascending, and which of them each stage has."""
+    if not case.problem.has_experts:
+        return end_s(case, shape, case.sizes[0]), case.sizes[1]
+    sizes_bytes, experts_bytes, which = case.mixed_sizes
+    ends_s = end_s(case, shape, sizes_bytes, experts_bytes)
+    order = np.argsort(ends_s, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return ends_s[order], place[which]
 
 
 def costs_of(case: Case, shape: Shape, needed: int) -> label_kernels.ShapeCosts:
@@ -45,7 +57,7 @@ def costs_of(case: Case, shape: Shape, needed: int) -> label_kernels.ShapeCosts:
         for g, count in enumerate(width.saved.group_size.tolist()):
             groups[g] = tied_s(problem, shape, case.prices, count, float(width.saved.group_bytes[g]))
     gathered, (ahead, behind) = gathered_s(case, shape), problem.gathers
-    rounds, (sizes_bytes, size_of) = problem.rounds(shape.data), case.sizes
+    rounds, (ends_s, size_of) = problem.rounds(shape.data), _ends(case, shape)
     return label_kernels.ShapeCosts(
         stages=shape.stages,
         alpha=family.alpha(rounds, shape.stages),
@@ -59,9 +71,9 @@ def costs_of(case: Case, shape: Shape, needed: int) -> label_kernels.ShapeCosts:
         ahead_s=ahead * gathered,
         behind_s=behind * gathered,
         shown=1 - problem.rules.hidden,
-        end_s=end_s(case, shape, sizes_bytes),
+        end_s=ends_s,
         tied_s=case.table.tied @ groups,
-        room=room_of(problem, shape.data),
+        room=room_of(problem, shape.data, shape.tensor),
         least_s=least_seconds(case, gathered),
         size=width.chart.size,
         size_of=size_of,
@@ -73,7 +85,9 @@ def costs_of(case: Case, shape: Shape, needed: int) -> label_kernels.ShapeCosts:
 def _completions(case: Case, shape: Shape, costs: label_kernels.ShapeCosts, best_s: float) -> Floats:
     """The table of completions that serves a shape; what it leaves out could not beat the best plan at any degree."""
     problem = case.problem
-    members = replicas_by_level(problem.cluster, shape) if problem.zero >= 2 else ()
+    members: tuple[object, ...] = problem.sharing.dense_by_level(problem.cluster, shape) if problem.zero >= 2 else ()
+    if problem.has_experts:  # the order of ends is that of the shape
+        members = (*members, shape.data, shape.order)
     around = float(costs.moves_s[-1, 0]) if case.family.chunks > 1 else 0.0
     key = ("least", costs.stages, costs.flying.tobytes(), shape.data if problem.zero >= 1 else 1, around, *members)
     if key not in case.known:
@@ -137,7 +151,12 @@ def _best_first(
             sharp_s = _sharper(case, shape, needed, float(first[row]))
             if sharp_s < best_s and fits(case, shape.stages, needed):
                 both = shape.stages > 1 and shape.data > 1 and len(case.problem.cluster.levels) > 1
-                for which in range(len(case.problem.rules.orders) if both else 1):
+                allowed = [
+                    which
+                    for which in range(len(case.problem.rules.orders))
+                    if case.problem.sharing.allows(shape_of(row, which)[1])
+                ]
+                for which in allowed if both else allowed[:1]:
                     heapq.heappush(heap, (bound(case, shape_of(row, which)[1], sharp_s), row, which))
         if not heap or heap[0][0] >= best_s:
             return best

@@ -12,7 +12,8 @@ LARGEST = 1e24
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One layer at one tensor width, all numbers of one device and one microbatch."""
+    """One layer at one tensor width, all numbers of one device and one microbatch; ``expert_bytes`` of its parameters
+    are experts that ranks share out."""
 
     id: int
     forward_s: float
@@ -20,15 +21,22 @@ class Layer:
     parameter_bytes: float
     activation_bytes: float
     sharded: bool
+    expert_bytes: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("forward_s", "backward_s", "parameter_bytes", "activation_bytes"):
+        for name in ("forward_s", "backward_s", "parameter_bytes", "activation_bytes", "expert_bytes"):
             if not 0 <= getattr(self, name) < LARGEST:
                 raise InputError(
                     f"layer {self.id}: {name}",
                     f"{getattr(self, name)!r} is out of range",
                     f"it must be at least 0 and below {LARGEST:g}",
                 )
+        if self.expert_bytes > self.parameter_bytes:
+            raise InputError(
+                f"layer {self.id}: expert_bytes",
+                f"{self.expert_bytes!r} is out of range",
+                "give at most all parameters",
+            )
 
 
 @dataclass(frozen=True, slots=True)

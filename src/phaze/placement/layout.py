@@ -71,17 +71,3 @@ def boundary_levels_of(cluster: Cluster, shape: Shape) -> Ints:
 def outermost_level(cluster: Cluster, shape: Shape) -> int:
     """The outermost level that the pipeline crosses; the innermost if it crosses none."""
     return int(boundary_levels(cluster, shape).max(initial=0))
-
-
-def replicas_by_level(cluster: Cluster, shape: Shape) -> tuple[int, ...]:
-    """How many members of the group of a stage's replicas meet at each level; their product is at least that."""
-    if len(cluster.levels) == 1:  # stages of unequal width have no stride, and all of them meet there
-        return (shape.data,)
-    stride = shape.tensor * (1 if shape.order == "data" else shape.stages)
-    met, size, found = 1, 1, []
-    for level in cluster.levels:
-        size *= level.size
-        inside = min(shape.data, max(1, size // stride))
-        found.append(-(-inside // met))
-        met = max(met, inside)
-    return tuple(found)

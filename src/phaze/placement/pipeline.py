@@ -14,7 +14,7 @@ from phaze.cost.memory import State
 from phaze.errors import InputError
 from phaze.placement import batch_end
 from phaze.placement.layers import LayerGraph
-from phaze.placement.layout import Shape, boundary_levels, replicas_by_level
+from phaze.placement.layout import Shape, boundary_levels
 from phaze.placement.plan import Breakdown, Memory, Plan, Stage
 from phaze.placement.prepared_width import around_bytes, kind_of
 from phaze.placement.prices import Prices
@@ -45,6 +45,7 @@ class _Sums:
     live_bytes: float
     buffer_bytes: float
     layer_bytes: tuple[float, ...]
+    expert_bytes: float
 
 
 def _require_structure(problem: Problem, graph: LayerGraph, shape: Shape, cuts: Sequence[Cut]) -> dict[int, int]:
@@ -67,6 +68,15 @@ def _require_structure(problem: Problem, graph: LayerGraph, shape: Shape, cuts: 
 def _require_degrees(problem: Problem, shape: Shape, family: Family, devices: int) -> None:
     if not 1 <= shape.data <= problem.microbatches or devices * shape.data > problem.devices:
         raise InputError("data", f"{shape.data} replicas are out of range", "use fewer replicas or stages")
+    if not problem.sharing.allows(shape):
+        whole, ranks = shape.tensor * shape.data, problem.sharing.group
+        raise InputError(
+            "expert",
+            f"experts over {ranks} ranks do not divide the {whole} of a stage"
+            if whole % ranks
+            else f"experts over {ranks} ranks reach other replicas, which order pipeline puts apart",
+            "use other degrees, or order data",
+        )
     rounds = problem.rounds(shape.data)
     if not family.divides(rounds, shape.stages):
         raise InputError(
@@ -152,16 +162,18 @@ def _sums(
         waiting_s = _waiting(graph, positions, edges, again_s)
     sizes = tuple(graph.layers[position].parameter_bytes for position in positions)
     buffers = sum({kind_of(extras, position): extras[position].buffer_bytes for position in positions}.values())
-    return _Sums(forward_s, backward_s, again_s, waiting_s, parameters, kept, live, buffers, sizes)
+    experts = sum(graph.layers[position].expert_bytes for position in positions) if problem.has_experts else 0.0
+    return _Sums(forward_s, backward_s, again_s, waiting_s, parameters, kept, live, buffers, sizes, experts)
 
 
-def _memory(problem: Problem, sums: _Sums, states: tuple[State, State], in_flight: float) -> Memory:
+def _memory(problem: Problem, sums: _Sums, states: tuple[State, State, State], in_flight: float) -> Memory:
     parameters, largest = sums.parameter_bytes / problem.sent_bytes, max(sums.layer_bytes) / problem.sent_bytes
-    held, working = states
+    held, working, of_experts = states
+    experts = sums.expert_bytes / problem.sent_bytes
     return Memory(
         parameters=parameters * held.weight + largest * working.weight,
         gradients=parameters * held.gradient + largest * working.gradient + sums.buffer_bytes,
-        optimizer=parameters * held.optimizer,
+        optimizer=(parameters - experts) * held.optimizer + experts * of_experts.optimizer,
         activations=sums.kept_bytes + sums.live_bytes,
         in_flight=(in_flight - 1) * sums.kept_bytes,
         reserve=problem.reserve_bytes,
@@ -179,7 +191,7 @@ def _transfers(problem: Problem, shape: Shape, owner: dict[int, int], prices: Pr
     for edge in graph.edges:
         for boundary in range(owner[graph.layers[edge.tail].id], owner[graph.layers[edge.head].id]):
             carried[boundary] += edge.size_bytes
-    lanes = shape.tensor if problem.scatter_gather else 1
+    lanes = shape.tensor // problem.sharing.context if problem.scatter_gather else 1
     levels = boundary_levels(problem.cluster, shape).tolist()
 
     def once(level: int, size: float) -> float:
@@ -195,9 +207,18 @@ def _gathered(problem: Problem, shape: Shape, prices: Prices, sums: _Sums) -> tu
     ahead, behind = problem.gathers
     if not behind:
         return 0.0, 0.0
-    members = replicas_by_level(problem.cluster, shape)
+    members = problem.sharing.dense_by_level(problem.cluster, shape)
     once_s = float(prices.gather_s(members, np.array(sums.layer_bytes)).sum())
     return ahead * once_s, behind * once_s
+
+
+def _end(problem: Problem, shape: Shape, prices: Prices, counted: Sequence[_Sums]) -> tuple[float, float]:
+    """Synchronisation and step of the stage whose end is the last."""
+    sizes, experts = (np.array([getattr(own, name) for own in counted]) for name in ("parameter_bytes", "expert_bytes"))
+    syncs_s = batch_end.synchronisation_s(problem, shape, prices, sizes, experts_bytes=experts)
+    steps_s = batch_end.step_s(problem, shape, sizes, experts)
+    last = int(np.argmax(syncs_s + steps_s))
+    return float(syncs_s[last]), float(steps_s[last])
 
 
 def overlapped(work_s: float, collectives_s: float, hidden: float) -> float:
@@ -229,7 +250,8 @@ def price(problem: Problem, shape: Shape, cuts: Sequence[Cut], prices: Prices, s
     _require_degrees(problem, shape, family, sum(devices))
     moves, rounds = _transfers(problem, shape, owner, prices), problem.rounds(shape.data)
     place, given = {la.id: at for at, la in enumerate(graph.layers)}, (graph, _arrivals(problem, graph, owner))
-    states, stages, sums = (problem.held(shape.data), problem.working(shape.data)), [], []
+    states = problem.held(shape.data), problem.working(shape.data), problem.held_experts(shape.tensor, shape.data)
+    stages, sums = [], []
     for i, cut in enumerate(cuts):
         positions = sorted(place[id_] for id_ in cut.layers)
         own = _sums(problem, extras, cut.mode, positions, given)
@@ -241,11 +263,7 @@ def price(problem: Problem, shape: Shape, cuts: Sequence[Cut], prices: Prices, s
         ids = tuple(graph.layers[p].id for p in positions)
         stages.append(Stage(ids, devices[i], cut.mode, forward_s, backward_s, forward_s + backward_s, memory))
         sums.append(own)
-    # Prices do not fall with size, so the end of the stage with the most parameters is the last.
-    counted = sums[:1] if problem.rules.end == "first" else sums
-    size = np.array([max(own.parameter_bytes for own in counted)])
-    sync_s = float(batch_end.synchronisation_s(problem, shape, prices, size)[0])
-    step_s = float(batch_end.step_s(problem, shape.data, size)[0])
+    sync_s, step_s = _end(problem, shape, prices, sums[:1] if problem.rules.end == "first" else sums)
     tied_s = _tied(problem, shape, owner, prices)
     pace_s = max(stage.time_s for stage in stages)
     if family.apart:
@@ -262,7 +280,8 @@ def price(problem: Problem, shape: Shape, cuts: Sequence[Cut], prices: Prices, s
         tied_s=tied_s,
     )
     name, order = problem.rules.name, shape.order
-    plan = Plan(name, shape.tensor, shape.data, tuple(stages), batch_s, 0.0, 0.0, breakdown, order, shape.chunks)
+    degrees = (order, shape.chunks, problem.sharing)
+    plan = Plan(name, shape.tensor, shape.data, tuple(stages), batch_s, 0.0, 0.0, breakdown, *degrees)
     if not simulated:
         return plan
     end_s = replica_seconds(plan, rounds, family.apart) + sync_s + step_s + tied_s

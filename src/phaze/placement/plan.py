@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from phaze.placement.rules import Mode, Order
+from phaze.placement.sharing import REPLICAS, Sharing
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,8 @@ class Plan:
     """A priced split under the named rules: ``tensor`` wide, ``data`` replicas of a pipeline of ``stages``.
 
     ``order`` says what lies next to each other beyond tensor groups where a network has levels: the stages of a replica
-    (``pipeline``) or the replicas of a stage (``data``). ``chunks`` of a stage take turns (interleaved 1F1B).
+    (``pipeline``) or the replicas of a stage (``data``). ``chunks`` of a stage take turns (interleaved 1F1B). With
+    ranks that share a sequence ``tensor`` counts these too: it is the devices of a stage in one replica.
     """
 
     rules: str
@@ -71,3 +73,4 @@ class Plan:
     breakdown: Breakdown
     order: Order = ""
     chunks: int = 1
+    sharing: Sharing = REPLICAS

@@ -112,7 +112,7 @@ def prepared(problem: Problem, graph: LayerGraph, extras: tuple[Extra, ...], pri
     levels, sets = len(problem.cluster.levels), len(chart.size)
     moves, around = np.zeros((levels + 1, sets)), np.zeros(levels)
     if problem.rules.stage == "layers":
-        lanes = graph.width if problem.scatter_gather else 1
+        lanes = graph.width // problem.sharing.context if problem.scatter_gather else 1
         carried, most = stage_kernels.cut_bytes(chart) / lanes, around_bytes(graph, extras) / lanes
         for level in range(levels):
             moves[level] = prices.transfer_s(level, carried)
@@ -149,19 +149,22 @@ def _flags(modes: tuple[Mode, ...]) -> Ints:
     return np.array([mode in modes for mode in MODES], np.int64)
 
 
-def room_of(problem: Problem, data: int) -> Room:
-    """What a stage must fit into when there are so many replicas."""
+def room_of(problem: Problem, data: int, width: int = 1) -> Room:
+    """What a stage of a ``width`` must fit into when there are so many replicas."""
     there = problem.available_bytes * (1 + ROUNDING) - problem.reserve_bytes
     held, working = problem.held(data).total, problem.working(data).total
     sent = problem.sent_bytes
-    return Room(there, held / sent, working / sent, _flags(problem.modes()), _flags(problem.modes(last=True)))
+    more = max(0.0, problem.held_experts(width, data).total - held) if problem.has_experts else 0.0
+    return Room(
+        there, held / sent, working / sent, more / sent, _flags(problem.modes()), _flags(problem.modes(last=True))
+    )
 
 
 def stages_of(problem: Problem, width: Width, limit_s: Floats | None = None) -> StageTable:
     """The stage table of a width, of stages no longer than the limit of their closed set."""
     n, sets = len(width.graph.layers), len(width.chart.size)
     limit = np.full(sets, inf) if limit_s is None else limit_s
-    device = room_of(problem, max(1, min(problem.devices, problem.microbatches)))
+    device = room_of(problem, max(1, min(problem.devices, problem.microbatches)), width.graph.width)
     count, table = stage_kernels.stage_table(width.chart, width.saved, device, limit, n * (n + 1) // 2)
     if count > len(table.rest):
         if count > MOST_STAGES:
@@ -169,7 +172,24 @@ def stages_of(problem: Problem, width: Width, limit_s: Floats | None = None) -> 
                 f"widths.{width.graph.width}.edges", f"the layers branch into {count:,} possible stages", "merge layers"
             )
         count, table = stage_kernels.stage_table(width.chart, width.saved, device, limit, count)
-    return table._replace(**{n: getattr(table, n)[:count] for n in table._fields if n != "start"})
+    table = table._replace(**{n: getattr(table, n)[:count] for n in table._fields if n != "start"})
+    return _with_experts(problem, width, table) if problem.has_experts else table
+
+
+def _with_experts(problem: Problem, width: Width, table: StageTable) -> StageTable:
+    """The table with the bytes of experts of every stage."""
+    whole = inside(width.chart, np.array([layer.expert_bytes for layer in width.graph.layers]))
+    tops = np.repeat(np.arange(len(table.start) - 1), np.diff(table.start))
+    return table._replace(expert_bytes=whole[tops] - whole[table.rest])
+
+
+def inside(chart: Chart, amounts: Floats) -> Floats:
+    """The sum of an amount of each layer over the layers of every closed set."""
+    found = np.zeros(len(chart.size))
+    for place in range(1, len(chart.size)):
+        step = chart.step_start[place]
+        found[place] = found[chart.step_set[step]] + amounts[chart.step_layer[step]]
+    return found
 
 
 def whole_blocks(table: StageTable, chunks: int) -> StageTable:

@@ -36,7 +36,11 @@ bytes of weight, gradient and optimizer a parameter,
       + reserve + B(X) + q k(X) + L(X)  <=  H (1 - headroom)         q microbatches in flight  (rules.Family.in_flight)
 
 B(X) are the ``buffer_bytes`` of the distinct kinds of layers in X, each once (one weight gradient of every shape).
-ZeRO z shares state out over replicas: d1, d2, d3 are d where z is at least 1, 2, 3, else 1.
+ZeRO z shares state out over replicas: d1, d2, d3 are d where z is at least 1, 2, 3, else 1. With c ranks that share a
+sequence, all that is over replicas is over c d ranks. Experts shared out over ranks (:mod:`phaze.placement.sharing`)
+have e in place of d, and a reduction, a step and an optimizer's state of their own: of N_e parameters, N - N_e being
+dense, N_e optimizer / e1, and E(X) = (1 - h)(reduce_d(w - w_e) + reduce_e(w_e)) + ((N - N_e) / d1 + N_e / e1) traffic
+/ HBM bandwidth.
 
     z = 0, 1   v = 0                     u = 0                           sync = reduce_d(w(X))
     z = 2      v = 0                     u = sum over l of gather_d(w_l)   sync = gather_d(w(X))
@@ -62,6 +66,7 @@ from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster
 from phaze.placement.layers import LARGEST, LayerGraph, require_same_layers
 from phaze.placement.rules import Family, Mode, Rules
+from phaze.placement.sharing import REPLICAS, Sharing
 
 Choice = Literal["none", "selective", "full", "best"]
 # Sums of the same bytes in another order differ in the last bits; a need that exceeds the memory by no more than that
@@ -117,6 +122,7 @@ class Problem:
     scatter_gather: bool = False
     headroom: float = 0.0
     sgd_state: State | None = None
+    sharing: Sharing = REPLICAS
 
     def __post_init__(self) -> None:
         for name in ("devices", "microbatches", "hbm_bytes"):
@@ -132,6 +138,10 @@ class Problem:
             raise InputError("zero", f"{self.zero} is out of range", f"use {allowed}")
         if not 0 <= self.headroom < 1:
             raise InputError("headroom", f"{self.headroom!r} is out of range", "use 0 or a part of the memory")
+        if self.has_experts and self.zero >= 2:
+            raise InputError(
+                "zero", f"stage {self.zero} with experts that ranks share out is not priced", "use 0 or 1, or expert 1"
+            )
         for level in self.cluster.levels:
             if level.bandwidth_bytes_per_s < SLOWEST_BYTES_PER_S:
                 raise InputError(
@@ -152,22 +162,35 @@ class Problem:
                 return graph, extras
         raise InputError("tensor", f"width {width} is missing", f"given are {[g.width for g in self.graphs]}")
 
-    def reduced_layer(self, width: int) -> tuple[float, float]:
-        """w_l and b_l of the layers in which a reduction is counted: a block, or the mean of all layers."""
+    def reduced_layer(self, width: int) -> tuple[float, float, float]:
+        """w_l and b_l of the layers in which a reduction is counted, and the experts among w_l: a block, or the mean of
+        all layers."""
         graph, extras = self.graph(width)
         block = next((layer for layer, extra in zip(graph.layers, extras, strict=True) if extra.block), None)
         if block is not None:
-            return block.parameter_bytes, block.backward_s
-        sums = [sum(getattr(layer, name) for layer in graph.layers) for name in ("parameter_bytes", "backward_s")]
-        return sums[0] / len(graph.layers), sums[1] / len(graph.layers)
+            return block.parameter_bytes, block.backward_s, block.expert_bytes
+        names = ("parameter_bytes", "backward_s", "expert_bytes")
+        weights, behind_s, experts = (sum(getattr(layer, name) for layer in graph.layers) for name in names)
+        return weights / len(graph.layers), behind_s / len(graph.layers), experts / len(graph.layers)
 
     def rounds(self, data: int) -> int:
         """Microbatches of one replica, m."""
         return -(-self.microbatches // data)
 
+    @property
+    def has_experts(self) -> bool:
+        """Whether some parameters are experts that ranks share out."""
+        return self.sharing.group > 1 and any(layer.expert_bytes for graph in self.graphs for layer in graph.layers)
+
+    def held_experts(self, width: int, data: int) -> State:
+        """Bytes that a device holds for a parameter of an expert; ZeRO 2 and 3 are refused for these."""
+        shared = self.sharing.experts_share(width, data) if self.zero else 1.0
+        return State(self.state.weight, self.state.gradient, self.state.optimizer / shared)
+
     def held(self, data: int) -> State:
-        """Bytes that a device holds for a parameter of its stage when there are so many replicas."""
-        d1, d2, d3 = (data if self.zero >= stage else 1 for stage in (1, 2, 3))
+        """Bytes that a device holds for a dense parameter of its stage when there are so many replicas."""
+        shared = self.sharing.context * data
+        d1, d2, d3 = (shared if self.zero >= stage else 1 for stage in (1, 2, 3))
         return State(self.state.weight / d3, self.state.gradient / d2, self.state.optimizer / d1)
 
     def working(self, data: int) -> State:

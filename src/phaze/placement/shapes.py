@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from phaze.placement import bottleneck_kernels, depth_kernels
 from phaze.placement.batch_end import step_s, synchronisation_s
-from phaze.placement.cut_sets import Chart
-from phaze.placement.layout import Shape, replicas_by_level
-from phaze.placement.prepared_width import Width, flying_of, room_of, stages_of, transfers_of, whole_blocks
+from phaze.placement.layout import Shape
+from phaze.placement.prepared_width import Width, flying_of, inside, room_of, stages_of, transfers_of, whole_blocks
 from phaze.placement.prices import Prices
 from phaze.placement.problem import ROUNDING, Problem
 from phaze.placement.rules import Family
@@ -51,6 +50,11 @@ class Case:
         """Bytes of parameters of the stages of the table, each size once, ascending, and which of them each has."""
         return self.remembered(("sizes",), lambda: _sizes(self.table))
 
+    @property
+    def mixed_sizes(self) -> tuple[Floats, Floats, Ints]:
+        """The same where some parameters are experts: bytes of all, bytes of experts, and which each stage has."""
+        return self.remembered(("mixed",), lambda: _mixed_sizes(self.table))
+
     def most_replicas(self, stages: int, unsplit: int | None = None) -> int:
         """The most replicas of so many stages, of which so many are unsplit, or as many as can be."""
         plain = min(stages, self.width.kinds - 1) if unsplit is None else unsplit
@@ -61,6 +65,11 @@ class Case:
 def _sizes(table: StageTable) -> tuple[Floats, Ints]:
     sizes, which = np.unique(table.parameter_bytes, return_inverse=True)
     return sizes, which
+
+
+def _mixed_sizes(table: StageTable) -> tuple[Floats, Floats, Ints]:
+    pairs, which = np.unique(np.stack([table.parameter_bytes, table.expert_bytes], axis=1), axis=0, return_inverse=True)
+    return pairs[:, 0].copy(), pairs[:, 1].copy(), which.reshape(-1)
 
 
 def cases_of(problem: Problem, width: Width, families: tuple[Family, ...], prices: Prices) -> list[Case]:
@@ -86,7 +95,7 @@ def paces(case: Case) -> Floats:
     width, depth = case.width, case.width.depth
     fewest = int(width.fewest_devices(np.ones(1, np.int64))[0])
     replicas = max(1, min(case.problem.microbatches, case.problem.devices // fewest))
-    room, limit = room_of(case.problem, replicas), np.full(depth + 2, inf)
+    room, limit = room_of(case.problem, replicas, width.graph.width), np.full(depth + 2, inf)
 
     def solved(rounds: int) -> Floats:
         flying = flying_of(case.family, rounds, None, depth)
@@ -129,7 +138,7 @@ def rows_of(case: Case, best_s: float, pace_s: Floats) -> tuple[Ints, Floats]:
 
 
 def _depths(case: Case, flying: Floats, replicas: int) -> Ints:
-    room = room_of(case.problem, replicas)
+    room = room_of(case.problem, replicas, case.width.graph.width)
     return np.asarray(depth_kernels.depths_that_fit(case.width.chart, case.table, room, flying, case.width.kinds))
 
 
@@ -160,20 +169,11 @@ def gathered_s(case: Case, shape: Shape) -> Floats:
     """Seconds of one gather of the layers of every closed set; empty where there is none."""
     if case.problem.zero < 2:
         return np.empty(0)
-    members = replicas_by_level(case.problem.cluster, shape)
+    members = case.problem.sharing.dense_by_level(case.problem.cluster, shape)
     sizes = case.width.chart.parameter_bytes
     return case.remembered(
         ("gathered", members), lambda: inside(case.width.chart, case.prices.gather_s(members, sizes))
     )
-
-
-def inside(chart: Chart, amounts: Floats) -> Floats:
-    """The sum of an amount of each layer over the layers of every closed set."""
-    found = np.zeros(len(chart.size))
-    for place in range(1, len(chart.size)):
-        step = chart.step_start[place]
-        found[place] = found[chart.step_set[step]] + amounts[chart.step_layer[step]]
-    return found
 
 
 def least_seconds(case: Case, gathered: Floats) -> float:
@@ -182,20 +182,34 @@ def least_seconds(case: Case, gathered: Floats) -> float:
     return (case.width.seconds + (1 - case.problem.rules.hidden) * waits) * (1 - ROUNDING)
 
 
-def end_s(case: Case, shape: Shape, sizes_bytes: Floats) -> Floats:
-    """E of stages with so many bytes of parameters."""
-    exposed = synchronisation_s(case.problem, shape, case.prices, sizes_bytes)
-    return exposed + step_s(case.problem, shape.data, sizes_bytes)
+def end_s(case: Case, shape: Shape, sizes_bytes: Floats, experts_bytes: Floats | None = None) -> Floats:
+    """E of stages with so many bytes of parameters, and of experts among them."""
+    exposed = synchronisation_s(case.problem, shape, case.prices, sizes_bytes, experts_bytes=experts_bytes)
+    return exposed + step_s(case.problem, shape, sizes_bytes, experts_bytes)
+
+
+def _least_end(case: Case, shape: Shape) -> float:
+    """What the end takes at least: one stage has its share of the dense parameters, one its share of the experts."""
+    width, layers = case.width, case.width.graph.layers
+    if not case.problem.has_experts:
+        least = max(width.parameter_bytes / shape.stages, float(width.chart.parameter_bytes.max()))
+        if case.problem.rules.end == "first":
+            least = float(case.sizes[0][0])
+        return float(end_s(case, shape, np.array([least]))[0])
+    if case.problem.rules.end == "first":
+        return 0.0
+    experts = [layer.expert_bytes for layer in layers]
+    dense = [layer.parameter_bytes - layer.expert_bytes for layer in layers]
+    total = width.parameter_bytes - sum(experts)
+    sizes = np.array([max(total / shape.stages, *dense), max(sum(experts) / shape.stages, *experts)])
+    return float(end_s(case, shape, sizes, np.array([0.0, sizes[1]])).max())
 
 
 def bound(case: Case, shape: Shape, first_s: float) -> float:
     """The bound of a shape with the least that its end can take."""
-    width, problem = case.width, case.problem
-    least = max(width.parameter_bytes / shape.stages, float(width.chart.parameter_bytes.max()))
-    if problem.rules.end == "first":
-        least = float(case.sizes[0][0])
+    problem = case.problem
     if problem.zero >= 2:
         whole_s = least_seconds(case, gathered_s(case, shape))
         alpha = case.family.alpha(problem.rounds(shape.data), shape.stages)
         first_s = max(first_s, alpha * whole_s / shape.stages + case.family.beta * whole_s)
-    return first_s + float(end_s(case, shape, np.array([least]))[0])
+    return first_s + _least_end(case, shape)

@@ -94,7 +94,12 @@ def smaller_microbatch(graph: LayerGraph, divisor: int) -> LayerGraph:
 def wider(graph: LayerGraph, factor: int) -> LayerGraph:
     """The graph with its sharded layers split so many times further."""
     layers = tuple(
-        replace(la, parameter_bytes=la.parameter_bytes / factor, activation_bytes=la.activation_bytes / factor)
+        replace(
+            la,
+            parameter_bytes=la.parameter_bytes / factor,
+            activation_bytes=la.activation_bytes / factor,
+            expert_bytes=la.expert_bytes / factor,
+        )
         if la.sharded
         else la
         for la in graph.layers
@@ -110,8 +115,11 @@ def first_power(fits: Callable[[int], bool]) -> int | None:
 def something_fits(problem: Problem) -> bool:
     """Whether any plan fits, whatever its time."""
     prices = RingPrices(problem.cluster)
-    # Chunks never need less memory than one, so they are tried only where nothing else is allowed.
-    plain = tuple(family for family in problem.rules.families if family.chunks == 1) or problem.rules.families
+    # Chunks never need less memory than one, so they are tried only where nothing else is allowed; what divides what
+    # then matters, as it does for the ranks that share out experts.
+    plain = tuple(family for family in problem.rules.families if family.chunks == 1)
+    if not plain or problem.has_experts:
+        return fastest_plan(problem, prices) is not None
     for graph, extras in zip(problem.graphs, problem.extras, strict=True):
         width = prepared(problem, graph, extras, prices)
         if width.depth:
@@ -184,6 +192,17 @@ def _divided(problem: Problem, divisor: int) -> Problem:
     return replace(problem, graphs=smaller, extras=extras)
 
 
+def _narrower(extra: Extra, factor: int) -> Extra:
+    """A layer that is split so many times further."""
+    less = _less(extra, factor)
+    return replace(less, tied_bytes=extra.tied_bytes / factor, buffer_bytes=extra.buffer_bytes / factor)
+
+
+def _apart(extra: Extra, sharded: bool) -> Extra:
+    """Layers of one kind that are split and that are not have buffers of their own."""
+    return replace(extra, kind=2 * extra.kind + sharded if extra.kind >= 0 else -1)
+
+
 def _widened(problem: Problem, factor: int) -> bool:
     graph, row = problem.graphs[-1], problem.extras[-1]
     if graph.width == 1 or graph.width * factor > problem.devices:
@@ -192,9 +211,7 @@ def _widened(problem: Problem, factor: int) -> bool:
     if len(ties) > len({name for name, _ in ties}):  # a layer that is split and one that is not would share no size
         return False
     extras = tuple(
-        replace(_less(extra, factor), tied_bytes=extra.tied_bytes / factor, buffer_bytes=extra.buffer_bytes / factor)
-        if layer.sharded
-        else extra
+        _apart(_narrower(extra, factor) if layer.sharded else extra, layer.sharded)
         for layer, extra in zip(graph.layers, row, strict=True)
     )
     return something_fits(replace(problem, graphs=(wider(graph, factor),), extras=(extras,)))
@@ -208,11 +225,12 @@ def shortage_of(problem: Problem, prices: Prices | None = None) -> Shortage:
     factor = first_power(lambda f: _widened(problem, f))
     best = problem.recompute != "best" and something_fits(replace(problem, recompute="best"))
     sgd = problem.sgd_state is not None and something_fits(replace(problem, state=problem.sgd_state))
-    zeros = (zero for zero in problem.rules.zeros if zero > problem.zero)
+    most = 1 if problem.has_experts else 3
+    zeros = (zero for zero in problem.rules.zeros if problem.zero < zero <= most)
     levers = Levers(
         hbm_bytes=need,
         devices=_fewest_devices(problem),
-        tensor=None if factor is None else problem.graphs[-1].width * factor,
+        tensor=None if factor is None else problem.graphs[-1].width // problem.sharing.context * factor,
         microbatch_divisor=first_power(lambda divisor: something_fits(_divided(problem, divisor))),
         recompute="best" if best else None,
         optimizer="sgd" if sgd else None,

@@ -41,11 +41,13 @@ class Saved(NamedTuple):
 
 class Room(NamedTuple):
     """What stages must fit into: bytes of memory, bytes held for a byte of parameters, bytes more for each of the
-    largest layer, and which modes are allowed at numbers from 2 on and at number 1, the last stage."""
+    largest layer, bytes more for a byte of experts, and which modes are allowed at numbers from 2 on and at number 1,
+    the last stage."""
 
     hbm_bytes: float
     state: float
     working: float
+    experts: float
     allowed: "Ints"
     last: "Ints"
 
@@ -70,6 +72,7 @@ class StageTable(NamedTuple):
     tied: "Floats"
     unsplit: "Ints"
     blocks: "Ints"
+    expert_bytes: "Floats"
 
 
 @njit(cache=True, nogil=True)
@@ -88,6 +91,7 @@ def new_table(sets: int, room: int, groups: int, modes: int) -> StageTable:
         np.zeros((room, groups)),
         np.empty(room, np.int64),
         np.empty(room, np.int64),
+        np.zeros(room),
     )
 
 
@@ -199,7 +203,7 @@ def stage_table(chart: "Chart", saved: Saved, device: Room, limit_s: "Floats", r
     modes, link, count = saved.kept_bytes.shape[1], saved.link_bytes_per_s, 0
     # The column of what the last mode keeps, full: where edges arrive inside a stage, those from outside it.
     table, used, full = new_table(sets, room, groups, modes), device.allowed + device.last, AGAIN + 2 * modes - 1
-    start, rests, ahead_s, back_s, weights, largest, buffers, kepts, lives, _, unsplit, blocks = table
+    start, rests, ahead_s, back_s, weights, largest, buffers, kepts, lives, _, unsplit, blocks, _ = table
     _, _, parameter_bytes, activation_bytes, sharded, in_start, in_tail, in_bytes, _, _, _, _, _, _, _, _ = chart
     step_start, step_layer, step_set = chart.step_start, chart.step_layer, chart.step_set
     forward_s, backward_s, state, hbm = chart.forward_s, chart.backward_s, device.state, device.hbm_bytes

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.placement.batch_end import least_synchronisation_s as synchronisation_s
-from phaze.placement.layout import Shape, boundary_levels_of, replicas_by_level
+from phaze.placement.layout import Shape, boundary_levels_of
 from phaze.placement.prepared_width import Width
 from phaze.placement.problem import Problem
 from phaze.placement.rules import ORDERS, Family
@@ -81,7 +81,7 @@ def _degrees(problem: Problem, width: Width, stages: int, met: Met) -> Degrees:
         members = np.empty(most, np.int64)
         for at, data in enumerate(replicas.tolist()):
             own = shape._replace(data=data)
-            members[at] = met.setdefault(replicas_by_level(problem.cluster, own), (len(met), own))[0]
+            members[at] = met.setdefault(problem.sharing.dense_by_level(problem.cluster, own), (len(met), own))[0]
         levels = np.zeros((most, stages - 1), np.int64)
         if several:
             levels = boundary_levels_of(problem.cluster, shape)

@@ -31,10 +31,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.placement.cut_sets import is_chain
-from phaze.placement.prepared_width import Width, flying_of, prepared, room_of, stages_of, whole_blocks
+from phaze.placement.prepared_width import Width, flying_of, inside, prepared, room_of, stages_of, whole_blocks
 from phaze.placement.problem import Problem
 from phaze.placement.rules import Family
-from phaze.placement.shapes import inside
 from phaze.placement.shortage import something_fits
 from phaze.placement.stage_kernels import StageTable
 from phaze.search.fitting_kernels import fewest_again, highest_numbers, undominated
