@@ -83,7 +83,7 @@ def test_the_second_best_chip_with_false_bounds_elsewhere_falls_to_the_smallest_
 
 def test_a_score_that_is_too_good_is_seen(forger: Forger, phaze: Callable[..., Ran]) -> None:
     forger.write(forger.winner, lambda rows, entries, score: None, 0.999)
-    ran = phaze("verify", forger.folder)
+    ran = phaze("verify", forger.folder, "--all")
     assert ran.code == 1 and "objective.score" in ran.out
 
 
@@ -99,7 +99,7 @@ def test_rows_that_are_missing_doubled_or_of_no_chip_are_seen(forger: Forger, ph
     for edit in (more, fewer):
         forger.rows = forger.rows[:count]
         forger.write(forger.winner, edit)
-        ran = phaze("verify", forger.folder)
+        ran = phaze("verify", forger.folder, "--all")
         assert ran.code == 1 and "every chip of the space once" in ran.out
 
 
@@ -110,7 +110,7 @@ def test_bounds_that_are_none_are_seen(forger: Forger, phaze: Callable[..., Ran]
     forger.write(forger.winner, lambda rows, entries, score: None)
     forger.rows[number] = Closed(number, "bound", bound, "cheap")
     forger._write_journal()
-    assert phaze("verify", forger.folder).code == 1
+    assert phaze("verify", forger.folder, "--all").code == 1
 
 
 def test_counts_that_do_not_add_up_are_seen(forger: Forger, phaze: Callable[..., Ran]) -> None:
@@ -119,7 +119,7 @@ def test_counts_that_do_not_add_up_are_seen(forger: Forger, phaze: Callable[...,
         bad = json.loads(json.dumps(forger.result))
         bad["certificate"]["closed"][key] += 1
         path.write_text(json.dumps(bad, indent=2) + "\n")
-        ran = phaze("verify", forger.folder)
+        ran = phaze("verify", forger.folder, "--all")
         assert ran.code == 1 and f"certificate.closed.{key}" in ran.out
 
 
@@ -141,7 +141,7 @@ def test_a_chip_that_failed_or_was_not_reached_shows_in_gap_and_sentence(
 
 
 def test_a_sample_is_said_to_be_one_and_can_be_repeated(good: Path, phaze: Callable[..., Ran]) -> None:
-    whole = json.loads(phaze("verify", good, "--json").out)
+    whole = json.loads(phaze("verify", good, "--sample", "200", "--json").out)
     assert whole["holds"] and whole["unproved"] == 0 and whole["seed"] is None
     some = [json.loads(phaze("verify", good, "--sample", "2", "--json").out) for _ in range(2)]
     assert not some[0]["holds"] and some[0]["answer_holds"] and some[0]["unproved"] > 0

@@ -80,7 +80,7 @@ TOUR = """Search the AI accelerator and the way training runs on many of them, t
 [bold]Doubt[/bold]
 
   phaze explain runs/llama3-8b    why this chip, and what more would buy
-  phaze verify runs/llama3-8b     a search, checked again by the plain path
+  phaze verify runs/llama3-8b     the proof of a search, checked again
   phaze validate --silicon        our area and power against published dies
   phaze validate --operators      our times against measured ones
   phaze calibrate measured.csv --chip a100-80gb          your own constants

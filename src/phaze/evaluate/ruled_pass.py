@@ -87,7 +87,7 @@ def work_times(works: Sequence[Work], chips: ChipSet, constants: Constants, rule
 
 @dataclass(frozen=True)
 class RuledPass:
-    """A pass on no chip yet; ``beside`` pairs units."""
+    """A pass on no chip yet; ``beside`` pairs units, ``members`` are the traced operators of each work by number."""
 
     rule: Rule
     works: tuple[Work, ...]
@@ -96,6 +96,7 @@ class RuledPass:
     edges: tuple[tuple[int, int], ...]
     beside: tuple[tuple[int, int], ...]
     host_s: float
+    members: tuple[tuple[int, ...], ...] = ()
 
     @property
     def sent_bytes(self) -> float:
@@ -255,9 +256,9 @@ def ruled_pass(graph: OperatorGraph, machine: Machine, rule: Rule, backward: boo
     merged = tuple(sorted({(of[i], of[j]) for i, j in edges if of[i] != of[j]}))
     named = named_beside(len(units), merged, {of[at]: [of[i] for i in others] for at, others in beside.items()})
     host_s = sum(operator.core != "none" for operator in graph.operators) * machine.stack.host_s
-    return RuledPass(
-        rule, works, _collectives(works, machine), units, merged, named if hides and not cut else (), host_s
-    )
+    members = tuple(tuple(part.id for part in operator.parts or (operator,)) for operator in graph.operators)
+    beside_units = named if hides and not cut else ()
+    return RuledPass(rule, works, _collectives(works, machine), units, merged, beside_units, host_s, members)
 
 
 def _collectives(works: Sequence[Work], machine: Machine) -> tuple[CollectiveCost | None, ...]:

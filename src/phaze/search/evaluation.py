@@ -25,7 +25,7 @@ from phaze.hardware.silicon.design import EnergyModel
 from phaze.placement.plan import Plan
 from phaze.placement.problem import Problem
 from phaze.schedule.list_schedule import QUICK
-from phaze.schedule.problem import ROUNDING
+from phaze.schedule.problem import ROUNDING, Schedule
 from phaze.schedule.solve import Limits, Scheduler
 from phaze.search.deadline import OutOfTime
 from phaze.search.energy import LayerJoules, layer_joules, plan_joules, spread_of
@@ -53,7 +53,8 @@ def limits_of(scheduler: Scheduler) -> Limits:
 class Known:
     """Schedules solved so far, by all that they depend on: makespan, bound, what is spread; and counts of the work.
 
-    ``frozen``: the time is up, and what is not there raises :class:`OutOfTime` instead of being solved.
+    ``frozen``: the time is up, and what is not there raises :class:`OutOfTime` instead of being solved. ``kept``: every
+    schedule that was solved, in order, where it is wanted.
     """
 
     schedules: MutableMapping[bytes, Found] = field(default_factory=dict)
@@ -61,6 +62,7 @@ class Known:
     placements: int = 0
     scheduler: Scheduler = "exact"
     frozen: bool = False
+    kept: list[Schedule] | None = None
 
     @property
     def sentence(self) -> str:
@@ -154,6 +156,8 @@ def _schedule(one: RuledPass, name: bytes, times: Times, known: Known) -> Found:
             raise OutOfTime
         found = one.schedule(times, 0, limits_of(known.scheduler), scheduler=known.scheduler)
         known.schedules[key] = (found.makespan_s, found.lower_bound_s, spread_of(found))
+        if known.kept is not None:
+            known.kept.append(found)
     return known.schedules[key]
 
 

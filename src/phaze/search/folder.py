@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from phaze.documents import dumps
 from phaze.errors import InputError
 from phaze.files import folder_for, write_whole
 from phaze.search.answer import Best, best_of
@@ -15,12 +16,21 @@ from phaze.search.first_design import relisted
 from phaze.search.journal import SqliteJournal
 from phaze.search.journal_rows import require_evaluated
 from phaze.search.question_files import FILES, Papers, refuse_another, texts_of
-from phaze.search.result import SCHEMA, DisagreementError, answer_of, code_digest, result_view, written
+from phaze.search.result import (
+    SCHEMA,
+    AnswerParts,
+    DisagreementError,
+    answer_of,
+    code_digest,
+    result_view,
+    written,
+)
 from phaze.search.run import Evaluate, Watch, search
 from phaze.search.shared import Shared
 from phaze.search.shortage import nothing_found
 from phaze.search.state import State
 from phaze.search.task import Job
+from phaze.search.witness import CERTIFICATE, proof_of
 
 JOURNAL, RESULT = "journal.sqlite", "result.json"
 
@@ -44,7 +54,7 @@ def write_papers(folder: Path, papers: Papers) -> None:
         write_whole(folder / place, text)
 
 
-def answered(state: State) -> tuple[Best, dict[str, Any]] | None:
+def answered(state: State) -> tuple[Best, AnswerParts] | None:
     """The best design of a search and its answer; where the time is up, one that can be written without solving.
 
     That is the best evaluated chip, where its schedules are at hand (they are not where it was resumed), else the
@@ -98,11 +108,14 @@ def run_in(
             raise InputError(str(journal.path), seen, "the journal was changed: give another --out") from None
         if found is None:
             raise nothing_in_time(SCHEMA) if state.stopped else nothing_found(state)
-        best, answer = found
-        evaluated, score = list(state.evaluated.values()), answer["objective"]["score"]
+        best, parts = found
+        evaluated, score = list(state.evaluated.values()), parts.document["objective"]["score"]
         closed = closed_chips(state, score)
         journal.finish(closed)
         certificate = certificate_of(closed, evaluated, score, job.gap, state.opened.left_out)
-        document = result_view(job, answer, certificate, code)
+        document = result_view(job, parts.document, certificate, code)
         write_whole(folder / RESULT, written(document))
+        if papers.problem:
+            proof = proof_of(state, best, parts, certificate, papers)
+            write_whole(folder / CERTIFICATE, dumps(proof) + "\n")
     return Finished(folder, document, state, best)

@@ -5,6 +5,7 @@ Nothing in it depends on the machine, on time, on the number of workers or on in
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -21,6 +22,7 @@ from phaze.hardware.figures import figures_of, making_of
 from phaze.hardware.ownership import load_terms
 from phaze.hardware.silicon.design import clusters_document
 from phaze.placement.answer import document_of
+from phaze.schedule.problem import Schedule
 from phaze.schedule.solve import Scheduler
 from phaze.search.answer import Best
 from phaze.search.certificate import Certificate
@@ -238,14 +240,26 @@ class DisagreementError(AssertionError):
     """What was searched is not found again by the plain path: a fault of ours, or a journal that was changed."""
 
 
-def answer_of(state: State, best: Best, provisional: bool = False) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class AnswerParts:
+    """An answer, the models as they run in it, and by model every schedule that was solved for it, in order."""
+
+    document: dict[str, Any]
+    tasks: tuple[ModelTask, ...]
+    ways: tuple[Way, ...]
+    schedules: tuple[list[Schedule], ...]
+
+
+def answer_of(state: State, best: Best, provisional: bool = False) -> AnswerParts:
     """The answer of a search that has ended; the plain path and the search must agree on it."""
     tasks = state.networks.tasks_of(best.chip)
-    ways = [task.ways[ran.way] for task, ran in zip(tasks, best.ran, strict=True)]
-    known = None if provisional else [_known(state, best.chip, model, ran) for model, ran in enumerate(best.ran)]
+    ways = tuple(task.ways[ran.way] for task, ran in zip(tasks, best.ran, strict=True))
+    fresh = [(Known(scheduler="list" if provisional else "exact", kept=[]), b"") for _ in ways]
+    found = [None if provisional else _known(state, best.chip, model, ran) for model, ran in enumerate(best.ran)]
+    known = [new if own is None else own for own, new in zip(found, fresh, strict=True)]
     answer = answer_view(state.job, state.scale, state.opened, tasks, (best.chip, best.hbm), ways, known, provisional)
     pairs = [(model["batch_s"], ran.batch_s) for model, ran in zip(answer["models"], best.ran, strict=True)]
-    for plain, found in (*pairs, (answer["objective"]["score"], best.score)):
-        if abs(plain - found) > 1e-9 * found:
+    for plain, searched in (*pairs, (answer["objective"]["score"], best.score)):
+        if abs(plain - searched) > 1e-9 * searched:
             raise DisagreementError(f"{state.job.name}: the plain path and the search disagree")
-    return answer
+    return AnswerParts(answer, tasks, ways, tuple(memo.kept or [] for memo, _ in fresh))

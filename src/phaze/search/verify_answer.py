@@ -12,9 +12,9 @@ import numpy as np
 
 from phaze.hardware.chip import Chip
 from phaze.schedule.solve import Scheduler
-from phaze.search.certificate import Certificate
+from phaze.search.certificate import WITHIN, Certificate, Near
 from phaze.search.reference import plan_objections, way_of
-from phaze.search.result import answer_view, result_view, written
+from phaze.search.result import answer_view, code_digest, result_view, written
 from phaze.search.state import TIE
 from phaze.search.task import ModelTask, Way
 from phaze.search.verify import NEAR, Plain
@@ -124,3 +124,58 @@ def check_result(
     """What is wrong with the whole file: not the view of this answer and this certificate, made by this code."""
     certificate, code = proof
     return check_text(text, result, result_view(plain.job, answer, certificate, code), "result.json")
+
+
+def check_view(
+    plain: Plain, text: str, result: Mapping[str, Any], certificate: Mapping[str, Any], chips: int
+) -> list[str]:
+    """What of ``result.json`` is not the view of a certificate that was proved.
+
+    Of its own table of the proof counts, gap and bound must agree with each other and with the space; how many chips
+    were evaluated and how many are near ties says what the search did, which nothing depends on.
+    """
+    chosen = _chosen(plain, result)
+    if isinstance(chosen, str):
+        return [chosen]
+    (number, hbm, ways), job = chosen, plain.job
+    named, chip = certificate["answer"]["chip"], plain.opened.chip(number, job.hbm_bytes[hbm])
+    own = (chip.tensor_cores, chip.tensor_core.rows, chip.tensor_core.columns, chip.vector_cores)
+    if own != tuple(named[name] for name in ("tensor_cores", "rows", "columns", "vector_cores")):
+        return ["chip: result.json names another one than certificate.json"]
+    provisional = result.get("provisional") is True
+    answer = answer_view(
+        job, plain.scale, plain.opened, plain.networks.tasks_of(number), (number, hbm), ways, provisional=provisional
+    )
+    score, said = float(answer["objective"]["score"]), dict(result["certificate"])
+    if abs(score - certificate["best"]) > TIE * score:
+        return [f"objective.score: {score!r}, and certificate.json has {certificate['best']!r}"]
+    wrong = _check_counts(plain, said, score, chips)
+    if result["code_digest"] != code_digest():
+        return [f"result.json was made by another version of phaze; python -m phaze.check says that {PROVED}"]
+    view = {**result_view(job, answer, EMPTY, code_digest()), "certificate": said}
+    return wrong or check_text(text, result, view, "result.json")
+
+
+PROVED = "its certificate holds"
+EMPTY = Certificate(0.0, 0.0, 0.0, {}, 0, Near(0, 0), "")
+
+
+def _check_counts(plain: Plain, said: Mapping[str, Any], score: float, chips: int) -> list[str]:
+    """What of the table of a proof contradicts the space, or itself."""
+    closed, left_out = said["closed"], plain.opened.left_out
+    wrong = [
+        f"certificate.closed.{key}: {closed[key]}, but {count}"
+        for key, count in left_out.items()
+        if closed[key] != count
+    ]
+    counts = [closed[key] for key in closed if key not in left_out]
+    if any(type(count) is not int or count < 0 for count in counts) or sum(counts) != chips or said["chips"] != chips:
+        wrong.append(f"certificate.closed: it does not count {chips} chips")
+    lower, near = float(said["lower_bound"]), said["near"]
+    if said["asked_gap"] != plain.job.gap:
+        wrong.append(f"certificate.asked_gap: {said['asked_gap']}, but {plain.job.gap}")
+    if not 0 <= lower <= score or said["gap"] != max(0.0, 1.0 - lower / score):
+        wrong.append("certificate.gap: it is not that of lower_bound and score")
+    if near["within"] != WITHIN or not 1 <= near["at_least"] <= near["at_most"] <= chips:
+        wrong.append("certificate.near: no such counts")
+    return wrong

@@ -1,0 +1,27 @@
+"""``python -m check RUN``: the claim of a run in words, then ``holds`` or the first line that does not."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from .verdict import check
+
+
+def _said(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
+def main() -> int:
+    """Exit code 0: it holds; 1: it does not; 3: this checker does not cover it yet."""
+    parser = argparse.ArgumentParser(prog="check", description="Check the certificate of a phaze run.")
+    parser.add_argument("run", help="the folder of the run")
+    parser.add_argument("--quick", action="store_true", help="the answer and what rooflines close")
+    asked = parser.parse_args()
+    found = check(Path(asked.run), asked.quick, watch=_said)
+    for line in (*found.words, f"run         {found.run_id}", found.sentence()):
+        sys.stdout.write(f"{line}\n")
+    return 1 if found.wrong else 3 if found.missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

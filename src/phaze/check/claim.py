@@ -1,0 +1,78 @@
+"""What a certificate claims, in words, so that nobody takes an answer to another question for an answer to theirs."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .bundled import GRAPHS, NETWORKS, SPACES
+from .reading import digest_of
+
+OBJECTIVES = {
+    "throughput": "seconds of a batch", "throughput_per_watt": "joules of a batch",
+    "throughput_per_usd": "dollars of a batch", "throughput_per_kgco2e": "kilograms of CO2 equivalent of a batch",
+    "energy_delay": "joule seconds of a batch",
+}.get  # fmt: skip
+
+
+def graphs_digest(model: Mapping[str, Any]) -> str:
+    """The digest of a model's graphs: widths, microbatches, sequence and traces."""
+    return digest_of(model["graphs"])
+
+
+def network_digest(training: Mapping[str, Any]) -> str:
+    """The digest of what the levels of the network are, whatever they are called and however many they join."""
+    apart = ("name", "size", "shape")
+    levels = training["machine"]["cluster"]["levels"]
+    return digest_of([{key: value for key, value in level.items() if key not in apart} for level in levels])
+
+
+def _known(digest: str, table: Mapping[str, str], name: str) -> str:
+    own = table.get(digest)
+    return f"{own}, as bundled" if own is not None else f"{name!r}, not one that is bundled ({digest[:12]})"
+
+
+def _listed(values: Iterable[Any]) -> str:
+    return ", ".join(map(str, sorted(values)))
+
+
+def _sizes(values: list[int]) -> str:
+    return ", ".join(f"{value / 2**30:g}" for value in values) + " GiB"
+
+
+def _axis(name: str, values: list[float]) -> str:
+    return f"{name} {values[0]:g} to {values[-1]:g} ({len(values)})"
+
+
+def words_of(problem: Mapping[str, Any], certificate: Mapping[str, Any], chips: int) -> list[str]:
+    """The claim, a line each; every value of it is read from the problem that the certificate is bound to."""
+    space, objective = problem["space"], problem["objective"]
+    axes = ", ".join(_axis(name, values) for name, values in space["axes"].items())
+    lines = [
+        f"space       {_known(digest_of(space), SPACES, space['name'])}: {chips:,} chips; {axes}",
+        f"memories    {_sizes(problem['hbm_bytes'])}",
+    ]
+    for model in problem["models"]:
+        training = model["training"]
+        stack, level = training["machine"]["stack"], training["machine"]["cluster"]
+        widths = {graph["tensor"] for graph in model["graphs"]}
+        microbatches = {graph["microbatch"] for graph in model["graphs"]}
+        recompute = {way["recompute"] for way in model["ways"]}
+        sequences = {graph["sequence"] for graph in model["graphs"]}
+        speed = ", ".join(f"{one['bandwidth_bytes_per_s'] / 1e9:.4g} GB/s" for one in level["levels"])
+        weight = "" if len(problem["models"]) == 1 else f", weight {model['weight']:g}"
+        lines += [
+            f"model       {_known(graphs_digest(model), GRAPHS, model['name'])}{weight}; sequence "
+            f"{_listed(sequences)}, {_listed({graph['attention'] for graph in model['graphs']})} attention",
+            f"job         {training['devices']:,} devices, {training['batch']:,} sequences a batch, microbatches "
+            f"{_listed(microbatches)}, tensor widths {_listed(widths)}, recompute {_listed(recompute)}, "
+            f"{training['optimizer']}, {training['precision']}, headroom {training['headroom']:g}",
+            f"network     {_known(network_digest(training), NETWORKS, level['name'])}: {speed}",
+            f"software    {stack['name']}: schedule {stack['schedule']}, fusion {stack['fusion']} (as the certificate "
+            f"lists it; neither tracing nor the choice of what is fused is derived here)",
+        ]
+    of = OBJECTIVES(objective["kind"]) or objective["kind"]
+    mean = "" if len(problem["models"]) == 1 else f", {objective['mean']} mean over models"
+    share = f"{100 * certificate['gap']:.4g} %"
+    lines.append(
+        f"claim       no chip, memory and plan has fewer {of}{mean} than {certificate['best']!r} by more than {share}"
+    )
+    return lines

@@ -1,0 +1,139 @@
+"""A traced graph, and how its operators were fused, become passes of operators (docs/graph.md).
+
+Which operators are fused is part of the certificate; what a fused operator reads, writes and computes follows from its
+members here, and every operator of the trace must be in exactly one of them, in an order that can run.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .reading import RefusedError, cover, listed, number, require, whole
+from .works import COLLECTIVES, LANE_OPERATIONS, MATRIX, NEVER, Operator, Work, needs_of, work_of
+
+
+def _operator(row: Sequence[Any]) -> tuple[int, Operator]:
+    number_, kind, core, sizes, reads, writes, _, parts = row
+    require(not parts, "graphs.json: an operator of a trace has parts")
+    known = kind in LANE_OPERATIONS or kind in MATRIX or kind in COLLECTIVES or core == "none"
+    require(known, f"graphs.json: {str(kind)[:40]} is no kind of operator")
+    own = {str(name): whole(value, f"graphs.json: {kind}.{name}") for name, value in sizes.items()}
+    moved = [tuple((whole(t, "tensor"), whole(n, "bytes")) for t, n in side) for side in (reads, writes)]
+    return whole(number_, "operator"), Operator(str(kind), str(core), own, moved[0], moved[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A fused pass: operators in order, and for each the positions of those that it waits for."""
+
+    operators: tuple[Operator, ...]
+    waits: tuple[frozenset[int], ...]
+    works: tuple[Work, ...]
+
+
+def _joined(members: Sequence[Operator], outside: frozenset[int], size_of: Mapping[int, int]) -> Operator:
+    """Several operators as one: what only members read stays inside, what several read is read once."""
+    written = {tensor: size for part in members for tensor, size in part.writes}
+    reads: dict[int, list[int]] = {}
+    for part in members:
+        for tensor, size in part.reads:
+            if tensor not in written:
+                reads.setdefault(tensor, []).append(size)
+    cores = {part.core for part in members}
+    require(cores <= {"tensor", "vector", "both"}, "fusion: a collective or nothing at all is fused")
+    core = "both" if len(cores) > 1 else cores.pop()
+    taken = tuple((tensor, max(*sizes, min(size_of[tensor], sum(sizes)))) for tensor, sizes in reads.items())
+    given = tuple((tensor, size) for tensor, size in written.items() if tensor in outside)
+    return Operator("fused", core, {}, taken, given, tuple(members))
+
+
+def pass_of(graph: Mapping[str, Any], tensors: Mapping[int, tuple[int, int]], groups: Any, residency: bool) -> Pass:
+    """The fused pass: ``groups`` lists, in order, the operators of each fused one by number."""
+    traced = [_operator(row) for row in listed(graph["operators"], "graphs.json: operators")]
+    by_number = dict(traced)
+    outputs = frozenset(whole(t, "outputs") for t in graph["outputs"])
+    listing = [[whole(i, "fusion") for i in listed(group, "fusion")] for group in listed(groups, "fusion")]
+    every = [i for group in listing for i in group]
+    require(len(by_number) == len(traced), "graphs.json: an operator stands twice")
+    require(sorted(every) == sorted(by_number) and all(listing), "fusion: it does not hold every operator once")
+    readers: dict[int, set[int]] = {}
+    for at, group in enumerate(listing):
+        for i in group:
+            for tensor, _ in by_number[i].reads:
+                readers.setdefault(tensor, set()).add(at)
+    size_of = {tensor: elements * width for tensor, (elements, width) in tensors.items()}
+    operators = []
+    for at, group in enumerate(listing):
+        members = [by_number[i] for i in group]
+        written = {tensor for part in members for tensor, _ in part.writes}
+        outside = frozenset(t for t in written if t in outputs or readers.get(t, set()) - {at})
+        operators.append(members[0] if len(members) == 1 else _joined(members, outside, size_of))
+    writer: dict[int, int] = {}
+    for at, group in enumerate(listing):
+        for i in group:
+            for tensor, _ in by_number[i].writes:
+                require(tensor not in writer or writer[tensor] == at, "graphs.json: a tensor is written twice")
+                writer[tensor] = at
+    waits = []
+    for at, group in enumerate(listing):
+        before = {writer[t] for i in group for t, _ in by_number[i].reads if t in writer} - {at}
+        require(all(other < at for other in before), "fusion: the operators stand in an order that cannot run")
+        waits.append(frozenset(before))
+    none = [([NEVER] * len(op.reads), [NEVER] * len(op.writes)) for op in operators]
+    needs = needs_of(operators, outputs) if residency else none
+    works = tuple(work_of(op, need, tensors) for op, need in zip(operators, needs, strict=True))
+    return Pass(tuple(operators), tuple(waits), works)
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A distinct layer: both passes fused, and its sizes on one device."""
+
+    name: str
+    forward: Pass
+    backward: Pass
+    parameters: int
+    saved_bytes: int
+    sharded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A model at one tensor width and microbatch: its layers, the calls of them, and bytes between calls."""
+
+    width: int
+    microbatch: int
+    layers: tuple[Layer, ...]
+    calls: tuple[int, ...]
+    edges: tuple[tuple[int, int, float], ...]
+
+
+def _layer(table: Mapping[str, Any], groups: Any, residency: bool) -> Layer:
+    tensors = {whole(row[0], "tensor"): (whole(row[1], "elements"), whole(row[2], "bytes")) for row in table["tensors"]}
+    passes = listed(groups, "fusion", 2)
+    return Layer(
+        str(table["name"]),
+        pass_of(table["forward"], tensors, passes[0], residency),
+        pass_of(table["backward"], tensors, passes[1], residency),
+        sum(whole(row[2], "parameters") for row in table["parameters"]),
+        whole(table["none"]["saved_bytes"], "saved_bytes"),
+        table["sharded"] is True,
+    )
+
+
+def graph_of(table: Mapping[str, Any], fusion: Any, residency: bool) -> Graph:
+    """A graph of the run, its layers fused as the certificate says."""
+    try:
+        groups = listed(fusion, "fusion", len(table["layers"]))
+        layers = tuple(_layer(layer, own, residency) for layer, own in zip(table["layers"], groups, strict=True))
+        calls = tuple(whole(call[0], "calls", 0, len(layers) - 1) for call in table["calls"])
+        count = len(calls) - 1
+        edges = tuple((whole(a, "edge", 0, count), whole(b, "edge", 0, count), number(s, "edge"))
+                      for a, b, s, _ in table["edges"])  # fmt: skip
+        require(all(a < b for a, b, _ in edges), "graphs.json: an edge leads back")
+        cover(bool(calls), "models without a layer")
+        return Graph(
+            whole(table["tensor"], "tensor", 1), whole(table["microbatch"], "microbatch", 1), layers, calls, edges
+        )
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as fault:
+        raise RefusedError(f"graphs.json: it cannot be read ({type(fault).__name__}: {fault})") from None

@@ -1,0 +1,261 @@
+"""What no placement of a graph undercuts, on many chips at once (docs/placement.md, rules icml24).
+
+A set of layers is *closed* if it holds all successors of its layers: what a pipeline still has to do. With
+g(U, q, s) the least greatest stage time over all cuts of a closed set U into s stages, q of them unsplit,
+
+    g(U, q, 1) = T(U),     g(U, q, s) = min over closed U' in U of max( T(U - U'), g(U', q - [unsplit], s - 1) )
+
+and the first stage tried apart, because its parameters decide the synchronisation. The table is filled for arrays of
+chips. Before it, chips are left out that no plan of S stages brings below their goal (:func:`_floors`): one stage holds
+a share of all layers, and of every kind a whole number of them.
+
+Over the data degree d, with T the greatest stage and W = 4 w / B, a batch takes T (ceil(M/d) + S - 1) + W (1 - 1/d),
+at least T (S - 1) + W + (T M - W)/d: where T M > W that falls with d, so degrees are tried from the most that the
+devices allow until no lesser one can be below the goal (:func:`_over_degrees`).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .graphs import Graph
+from .reading import cover
+from .stages import SENT_BYTES, Stage, Training, last_number, stage_of, stage_seconds
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+MOST_CLOSED = 2_000
+ROOM = 12_000_000
+"""Numbers that a table may hold at once; more chips than fit are taken in turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A stage of the table: from one closed set to another, and the numbers at which each mode fits."""
+
+    before: int
+    after: int
+    stage: int
+    plain_until: int
+    again_until: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cuts:
+    """What of a graph's placement depends on no chip."""
+
+    graph: Graph
+    training: Training
+    recompute: str
+    stages: tuple[Stage, ...]
+    firsts: tuple[Cut, ...]
+    inner: tuple[tuple[Cut, ...], ...]
+    sizes: tuple[int, ...]
+    unsplit: int
+
+    @property
+    def microbatches(self) -> int:
+        return self.training.microbatches(self.graph.microbatch)
+
+    def devices(self, stages: int, unsplit: int) -> int:
+        """Devices of a replica."""
+        return self.graph.width * (stages - unsplit) + unsplit
+
+    def most_replicas(self, stages: int, unsplit: int) -> int:
+        """Replicas that the devices allow and the microbatches can use."""
+        return min(self.training.devices // self.devices(stages, unsplit), self.microbatches)
+
+
+def _closed(graph: Graph) -> list[int]:
+    """Every closed set as bits, by size."""
+    count = len(graph.calls)
+    preds = [0] * count
+    for tail, head, _ in graph.edges:
+        preds[head] |= 1 << tail
+    found, layer = set[int](), {(1 << count) - 1}
+    while layer:
+        found |= layer
+        cover(len(found) <= MOST_CLOSED, f"layer graphs of more than {MOST_CLOSED} closed sets")
+        layer = {
+            left & ~(1 << at)
+            for left in layer
+            for at in range(count)
+            if left >> at & 1 and not preds[at] & left
+        } - found  # fmt: skip
+    return sorted(found, key=lambda left: (left.bit_count(), left))
+
+
+def _bits(mask: int) -> Iterator[int]:
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+def cuts_of(graph: Graph, training: Training, recompute: str, hbm_bytes: float) -> Cuts:
+    """Every stage of every closed set that fits somewhere."""
+    closed, numbers, stages = _closed(graph), dict[Stage, int](), list[Stage]()
+    inner: list[list[Cut]] = [[] for _ in closed]
+    fits: dict[int, tuple[int, int]] = {}
+    for at, left in enumerate(closed[1:], 1):
+        for to in range(at):
+            if closed[to] & ~left:
+                continue
+            own = stage_of(graph, list(_bits(left & ~closed[to])))
+            number = numbers.setdefault(own, len(stages))
+            if number == len(stages):
+                stages.append(own)
+                plain = last_number(own, training, hbm_bytes, False)
+                again = 0 if recompute == "none" else last_number(own, training, hbm_bytes, True)
+                fits[number] = (min(plain, 1) if recompute == "full" else plain, again)
+            if max(fits[number]) > 0:
+                inner[at].append(Cut(at, to, number, *fits[number]))
+    width = graph.width
+    unsplit = 0 if width == 1 else sum(not graph.layers[kind].sharded for kind in graph.calls)
+    sizes = tuple(left.bit_count() for left in closed)
+    return Cuts(graph, training, recompute, tuple(stages), tuple(inner[-1]), tuple(map(tuple, inner)), sizes, unsplit)
+
+
+def _floors(cuts: Cuts, forward: Floats, backward: Floats) -> Floats:
+    """For each number of stages, from 1, what no plan of so many undercuts, [stages, chips]."""
+    graph, count = cuts.graph, len(cuts.graph.calls)
+    often = np.bincount(np.array(graph.calls), minlength=len(graph.layers)).astype(float)
+    both = forward + backward
+    whole, again = often @ both, 1.0
+    if cuts.recompute == "full":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            again = np.nan_to_num(1.0 + forward / both, nan=1.0)[often > 0].min(axis=0)
+    first = min(SENT_BYTES * cuts.stages[cut.stage].parameters for cut in cuts.firsts) if cuts.firsts else 0.0
+    wait = 4.0 * first / cuts.training.link
+    found = np.full((count, both.shape[1]), np.inf)
+    for stages in range(1, count + 1):
+        most = max((cuts.most_replicas(stages, q) for q in range(min(cuts.unsplit, stages) + 1)), default=0)
+        if most < 1:
+            continue
+        slowest = whole / (1.0 + (stages - 1) / again)
+        for kind, times in enumerate(often):
+            slowest = np.maximum(slowest, np.ceil(times / stages) * both[kind])
+        found[stages - 1] = _relaxed(slowest, np.full(1, wait), stages, float(most), cuts.microbatches)
+    return found
+
+
+def _relaxed(slowest: Floats, wait: Floats, stages: Floats | int, most: Floats | float, microbatches: int) -> Floats:
+    """What no data degree up to ``most`` undercuts."""
+    work = slowest * microbatches
+    falls = slowest * (stages - 1) + wait + (work - wait) / most
+    return np.where(work > wait, falls, slowest * (stages - 1) + work)
+
+
+def _over_degrees(
+    slowest: Floats, wait: float, stages: Floats, most: Floats, microbatches: int, goal: Floats
+) -> Floats:
+    """The least batch time over data degrees, [chips], as far as it is below ``goal``; slowest is [stages, chips]."""
+    best = np.full(slowest.shape[1], np.inf)
+    while len(stages):
+        rounds = np.ceil(microbatches / most)
+        degree = np.ceil(microbatches / rounds)
+        seconds = slowest * (rounds + stages - 1)[:, None] + (wait * (1 - 1 / degree))[:, None]
+        best = np.minimum(best, seconds.min(axis=0))
+        most = degree - 1
+        more = most >= 1
+        slowest, stages, most = slowest[more], stages[more], most[more]
+        if not len(stages):
+            break
+        rest = _relaxed(slowest, np.full(1, wait), stages[:, None], most[:, None], microbatches)
+        still = (rest < np.minimum(goal, best)).any(axis=1)
+        slowest, stages, most = slowest[still], stages[still], most[still]
+    return best
+
+
+def _seconds(cuts: Cuts, forward: Floats, backward: Floats) -> tuple[list[Floats], list[Floats]]:
+    """Every stage on every chip, plain and recomputing."""
+    link = cuts.training.link
+    plain = [stage_seconds(stage, forward, backward, link, False) for stage in cuts.stages]
+    if cuts.recompute == "none":
+        return plain, plain
+    return plain, [stage_seconds(stage, forward, backward, link, True) for stage in cuts.stages]
+
+
+def _spans(cut: Cut, most: int) -> Iterator[tuple[bool, int, int]]:
+    """(recomputes, first number, last number) of a cut, from number 2 on: plain, which is faster, where it fits."""
+    if cut.plain_until >= 2:
+        yield False, 2, min(cut.plain_until, most)
+    start = max(cut.plain_until + 1, 2)
+    if cut.again_until >= start:
+        yield True, start, min(cut.again_until, most)
+
+
+def _table(cuts: Cuts, seconds: tuple[list[Floats], list[Floats]], most: int, chips: int) -> Floats:
+    """g as [closed set, unsplit, number of stages - 1, chips], up to ``most`` stages."""
+    g = np.full((len(cuts.sizes), cuts.unsplit + 1, max(most, 1), chips), np.inf)
+    for at, own in enumerate(cuts.inner[:-1]):
+        for cut in own:
+            stage = cuts.stages[cut.stage]
+            bare = int(cuts.unsplit > 0 and not stage.split)
+            if cut.after == 0:
+                if cut.plain_until >= 1:
+                    g[at, bare, 0] = np.minimum(g[at, bare, 0], seconds[0][cut.stage])
+                continue
+            rest = g[cut.after, : cuts.unsplit + 1 - bare]
+            for again, first, last in _spans(cut, min(most, cuts.sizes[cut.after] + 1)):
+                if first <= last:
+                    slower = np.maximum(rest[:, first - 2 : last - 1], seconds[again][cut.stage])
+                    np.minimum(g[at, bare:, first - 1 : last], slower, out=g[at, bare:, first - 1 : last])
+    return g
+
+
+def _best(cuts: Cuts, forward: Floats, backward: Floats, most: int, goal: Floats) -> Floats:
+    """The least batch time of some chips, over plans of at most ``most`` stages, as far as it is below the goal."""
+    seconds = _seconds(cuts, forward, backward)
+    g = _table(cuts, seconds, most - 1, forward.shape[1])
+    best, m = np.full(forward.shape[1], np.inf), cuts.microbatches
+    for cut in cuts.firsts:
+        stage = cuts.stages[cut.stage]
+        wait, bare = 4.0 * SENT_BYTES * stage.parameters / cuts.training.link, int(cuts.unsplit > 0 and not stage.split)
+        if cut.after == 0:
+            if cut.plain_until >= 1 and (replicas := cuts.most_replicas(1, bare)) >= 1:
+                alone, one = seconds[0][cut.stage][None, :], np.ones(1)
+                best = np.minimum(best, _over_degrees(alone, wait, one, one * replicas, m, goal))
+            continue
+        for q in range(cuts.unsplit + 1 - bare):
+            for again, first, last in _spans(cut, min(most, cuts.sizes[cut.after] + 1)):
+                numbers = [s for s in range(first, last + 1) if q + bare <= s and cuts.most_replicas(s, q + bare) >= 1]
+                if not numbers:
+                    continue
+                slowest = np.maximum(g[cut.after, q, [s - 2 for s in numbers]], seconds[again][cut.stage])
+                replicas_of = np.array([cuts.most_replicas(s, q + bare) for s in numbers], float)
+                there = np.isfinite(slowest).any(axis=1)
+                if there.any():
+                    own = _over_degrees(slowest[there], wait, np.array(numbers, float)[there], replicas_of[there],
+                                        m, np.minimum(goal, best))  # fmt: skip
+                    best = np.minimum(best, own)
+    return best
+
+
+def least_batch(cuts: Cuts, forward: Floats, backward: Floats, goal: Floats, cheap: bool = False) -> Floats:
+    """What no plan undercuts on every chip, in seconds; where it is below ``goal`` it is the best plan's own time.
+
+    ``cheap``: without the table."""
+    floors = _floors(cuts, forward, backward)
+    found = floors.min(axis=0)
+    index = np.flatnonzero(found < goal)
+    if cheap or not len(index) or not cuts.firsts:
+        return found if cuts.firsts else np.full(len(found), np.inf)
+    below = floors[:, index] < goal[index]
+    depth = len(floors) - np.argmax(below[::-1], axis=0)
+    order = np.argsort(depth, kind="stable")
+    index, depth, start = index[order], depth[order], 0
+    while start < len(index):
+        end = start + 1
+        size = len(cuts.sizes) * (cuts.unsplit + 1)
+        while end < len(index) and (end + 1 - start) * size * int(depth[end]) <= ROOM:
+            end += 1
+        own, most = index[start:end], int(depth[end - 1])
+        outside = np.where(np.arange(len(floors))[:, None] < most, np.inf, floors[:, own]).min(axis=0)
+        exact = _best(cuts, forward[:, own], backward[:, own], most, goal[own])
+        # Degrees that cannot come below the goal are not tried, so more than the goal is not shown.
+        found[own] = np.maximum(found[own], np.minimum(np.minimum(exact, outside), goal[own]))
+        start = end
+    return np.asarray(found)

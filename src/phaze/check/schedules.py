@@ -1,0 +1,273 @@
+"""Schedules under the rules icml24 (docs/schedule.md): is this one, and what does none undercut.
+
+An operator runs on one core of each kind that it uses for L seconds, or spread and alone on the chip for P; a
+collective is always alone.
+
+**Credits.** Give weights y to chains of operators and shares to the kinds of core, sum y + tensor + vector <= 1. What
+runs at a moment is one spread operator, or operators of which a chain has at most one and a kind no more than its
+cores. So with c_i the sum of y over chains through i and of share / cores over the kinds that i uses,
+
+    makespan >= sum over i of min(P_i, L_i c_i),                                                 (:func:`credited`)
+
+a collective counting P whatever its weight. The weights know no chip: the longest path is y = 1 on one chain, the load
+of a kind is all of the budget on it, and a certificate brings further ones. Operators of a pass that all precede all
+others run in series, so bounds of these components add (:func:`series`).
+
+**Ideals.** Between spread operators lie phases of operators on one core each. A schedule is a path over the sets of
+what is done, closed under predecessors, whose steps are one spread operator or one phase; a phase from I to J takes at
+least its longest path, and the work of each kind over its cores (:func:`shortest_path`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .graphs import Pass
+from .reading import listed, number, require, whole
+
+Floats = NDArray[np.float64]
+NEAR = 1e-9
+MOST_IDEALS = 6_000
+USES = {"tensor": ("tensor",), "vector": ("vector",), "both": ("tensor", "vector")}.get
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Which operators of a pass take time, what they use, and for each the bits of all that must end before it."""
+
+    busy: tuple[int, ...]
+    uses: tuple[tuple[str, ...], ...]
+    before: tuple[int, ...]
+
+    def follows(self, first: int, then: int) -> bool:
+        """Whether ``first`` ends before ``then`` starts in every schedule."""
+        return bool(self.before[then] >> first & 1)
+
+
+def order_of(own: Pass) -> Order:
+    """The precedence of a pass, operators that take no time passing it on."""
+    before: list[int] = []
+    for waits in own.waits:
+        before.append(0)
+        for other in waits:
+            before[-1] |= before[other] | 1 << other
+    uses = tuple((USES(work.core) or ()) for work in own.works)
+    busy = tuple(at for at, work in enumerate(own.works) if work.core != "none")
+    return Order(busy, uses, tuple(before))
+
+
+def series(order: Order) -> list[list[int]]:
+    """The operators in components, all of one before all of the next."""
+    parts: list[list[int]] = []
+    seen, current = 0, list[int]()
+    for position, at in enumerate(order.busy):
+        current.append(at)
+        seen |= 1 << at
+        if all(order.before[later] & seen == seen for later in order.busy[position + 1 :]):
+            parts.append(current)
+            current = []
+    return parts
+
+
+# ---- is this a schedule ----
+
+
+def makespan(own: Pass, slots: Any, one: Floats, spread: Floats, cores: dict[str, int], where: str) -> float:
+    """The length of a schedule, after every rule has been checked: slots [start, tensor core, vector core], both null
+    where the operator is spread."""
+    order, runs, ends = order_of(own), list[tuple[float, float, Any]](), list[float]()
+    for at, row in enumerate(listed(slots, where, len(own.works))):
+        start_of, *on = listed(row, where, 3)
+        start, uses = number(start_of, f"{where}[{at}]"), order.uses[at]
+        free = one[at] == 0 or spread[at] == 0
+        held = {kind: core for kind, core in zip(("tensor", "vector"), on, strict=True) if core is not None}
+        require(not held or set(held) == set(uses), f"{where}[{at}]: not one core of each kind that it uses")
+        for kind, core in held.items():
+            whole(core, f"{where}[{at}]", 0, cores[kind] - 1)
+        length = 0.0 if free else float(one[at] if held else spread[at])
+        ends.append(start + length)
+        if length > 0:
+            runs.append((start, start + length, frozenset(held.items()) or None))
+    last = max(ends, default=0.0)
+    slack = NEAR * last
+    for at, waits in enumerate(own.waits):
+        for other in waits:
+            require(slots[at][0] >= ends[other] - slack, f"{where}: operator {at} starts before {other} ends")
+    runs.sort(key=lambda run: run[0])
+    for at, (_, end, held_by) in enumerate(runs):
+        for start, until, other in runs[at + 1 :]:
+            if start >= end - slack:
+                break
+            if min(end, until) - start <= slack:
+                continue
+            apart = held_by is not None and other is not None and not held_by & other
+            require(apart, f"{where}: two operators run at the same time on the same cores")
+    return last
+
+
+# ---- what no schedule undercuts ----
+
+
+def credited(order: Order, part: Sequence[int], weight: dict[int, Floats], one: Floats, spread: Floats) -> Floats:
+    """The bound of some weights c by operator, which must be within their budget."""
+    total = np.zeros(one.shape[1])
+    for at in part:
+        if not order.uses[at]:
+            total = total + spread[at]
+        elif at in weight:
+            total = total + np.minimum(spread[at], one[at] * weight[at])
+    return total
+
+
+def _path(order: Order, part: Sequence[int], one: Floats, spread: Floats) -> Floats:
+    """The longest chain, and every collective beside it."""
+    alone, longest = np.zeros(one.shape[1]), dict[int, Floats]()
+    for at in part:
+        if not order.uses[at]:
+            alone = alone + spread[at]
+            continue
+        best = np.zeros(one.shape[1])
+        for other, length in longest.items():
+            if order.follows(other, at):
+                best = np.maximum(best, length)
+        longest[at] = best + np.minimum(one[at], spread[at])
+    return np.asarray(alone + (np.max(list(longest.values()), axis=0) if longest else 0.0))
+
+
+def _cover(order: Order, part: Sequence[int]) -> list[list[int]]:
+    """The operators of a component in chains, each appended to the first chain that it follows."""
+    chains: list[list[int]] = []
+    for at in part:
+        if order.uses[at]:
+            for chain in chains:
+                if order.follows(chain[-1], at):
+                    chain.append(at)
+                    break
+            else:
+                chains.append([at])
+    return chains
+
+
+def _greedy(order: Order, part: Sequence[int], one: Floats, spread: Floats) -> Floats:
+    """Chains that cover all operators, each with the weight at which all of its operators count P, brought to 1."""
+    chains, ratios = _cover(order, part), list[Floats]()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for chain in chains:
+            own = [np.where(one[at] > 0, spread[at] / one[at], 0.0) for at in chain]
+            ratios.append(np.minimum(np.max(own, axis=0), 1.0))
+    scale = np.maximum(np.sum(ratios, axis=0), 1.0) if ratios else np.ones(one.shape[1])
+    weight = {at: y / scale for chain, y in zip(chains, ratios, strict=True) for at in chain}
+    return credited(order, part, weight, one, spread)
+
+
+@dataclass(frozen=True, slots=True)
+class Multiplier:
+    """Weights of chains and shares of kinds, checked: chains are chains, and all of it is at most 1."""
+
+    chains: tuple[tuple[float, tuple[int, ...]], ...]
+    shares: tuple[tuple[str, float], ...]
+
+
+def multiplier_of(order: Order, row: Any, where: str) -> Multiplier:
+    """An entry [chains as [weight, operators], share of tensor cores, share of vector cores]."""
+    chains, *rest = listed(row, where, 3)
+    shares = tuple((kind, number(x, where, 0, 1)) for kind, x in zip(("tensor", "vector"), rest, strict=True))
+    found = []
+    for chain in listed(chains, where):
+        weight, members = listed(chain, where, 2)
+        own = tuple(whole(at, where, 0, len(order.uses) - 1) for at in listed(members, where))
+        rising = all(order.follows(a, b) for a, b in pairwise(own))
+        require(rising, f"{where}: what is said to be a chain is none")
+        found.append((number(weight, where, 0, 1), own))
+    total = sum(weight for weight, _ in found) + sum(share for _, share in shares)
+    scale = max(total, 1.0)
+    return Multiplier(
+        tuple((weight / scale, own) for weight, own in found), tuple((kind, x / scale) for kind, x in shares)
+    )
+
+
+def _weights(order: Order, part: Sequence[int], entry: Multiplier, cores: dict[str, Floats]) -> dict[int, Floats]:
+    """c by operator of a component."""
+    inside, weight = set(part), dict[int, Floats]()
+    for y, own in entry.chains:
+        for at in own:
+            if at in inside:
+                weight[at] = weight.get(at, np.zeros(1)) + y
+    for kind, share in entry.shares:
+        for at in part:
+            if share > 0 and kind in order.uses[at]:
+                weight[at] = weight.get(at, np.zeros(1)) + share / cores[kind]
+    return weight
+
+
+def least(
+    order: Order, parts: Sequence[Sequence[int]], one: Floats, spread: Floats, cores: dict[str, Floats],
+    entries: Sequence[Multiplier] = (),
+) -> Floats:  # fmt: skip
+    """What no schedule of some components undercuts, on every chip: the best of all credits for each."""
+    total = np.zeros(one.shape[1])
+    for part in parts:
+        if len(part) == 1:
+            total = total + np.minimum(one[part[0]], spread[part[0]])
+            continue
+        found = np.maximum(_path(order, part, one, spread), _greedy(order, part, one, spread))
+        loads = [Multiplier((), ((kind, 1.0),)) for kind in ("tensor", "vector")]
+        for entry in (*loads, *entries):
+            found = np.maximum(found, credited(order, part, _weights(order, part, entry, cores), one, spread))
+        total = total + found
+    return total
+
+
+def _ideals(order: Order, part: Sequence[int]) -> list[int] | None:
+    """Every set of a component that can have been done, by size; None if they are too many."""
+    place = {at: bit for bit, at in enumerate(part)}
+    needs = [sum(1 << place[o] for o in part if order.follows(o, at)) for at in part]
+    layer, found = {0}, [0]
+    while layer:
+        layer = {
+            done | 1 << bit
+            for done in layer
+            for bit, need in enumerate(needs)
+            if not done >> bit & 1 and done & need == need
+        }
+        found += sorted(layer)
+        if len(found) > MOST_IDEALS:
+            return None
+    return found
+
+
+def shortest_path(order: Order, part: Sequence[int], one: Floats, spread: Floats, cores: dict[str, float]) -> float:
+    """What no schedule of a component undercuts on one chip, by its ideals; 0 where they are too many."""
+    ideals = _ideals(order, part) if len(part) <= 62 else None
+    if ideals is None:
+        return 0.0
+    count = len(part)
+    masks = np.array(ideals, np.int64)
+    inside = (masks[:, None] >> np.arange(count)) & 1 == 1
+    index = {mask: at for at, mask in enumerate(ideals)}
+    single = np.array([float(one[at]) if order.uses[at] else np.inf for at in part])
+    preds = [[i for i, o in enumerate(part) if order.follows(o, at)] for at in part]
+    loads = []
+    for kind in ("tensor", "vector"):
+        own = np.array([float(one[at]) if kind in order.uses[at] else 0.0 for at in part])
+        loads.append(inside @ own / cores[kind])
+    reach = np.full(len(ideals), np.inf)
+    reach[0] = 0.0
+    for at, mask in enumerate(ideals):
+        here, end = reach[at], np.zeros(count)
+        for i in range(count):
+            if mask >> i & 1:
+                continue
+            end[i] = single[i] + max((end[j] for j in preds[i]), default=0.0)
+            if not any(not mask >> j & 1 for j in preds[i]):
+                to = index[mask | 1 << i]
+                reach[to] = min(reach[to], here + float(spread[part[i]]))
+        above = np.flatnonzero(masks & mask == mask)
+        finish = np.where(inside[above], end, 0.0).max(axis=1)
+        phase = np.maximum(finish, np.maximum(loads[0][above] - loads[0][at], loads[1][above] - loads[1][at]))
+        reach[above] = np.minimum(reach[above], here + phase)
+    return float(reach[-1])

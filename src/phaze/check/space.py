@@ -1,0 +1,175 @@
+"""The chips of a space, from its axes and rules alone (docs/formats.md, phaze.space/1; docs/technology.md).
+
+A combination of the axes, the last axis running fastest, is a chip if its area is within the budget and either at
+least a share of it or, where the space says so, with a single core of one kind.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .reading import cover, listed, number, positive, require
+
+Floats = NDArray[np.float64]
+AXES = (
+    "tensor_cores", "rows", "columns", "vector_cores", "lanes", "global_buffer", "tensor_buffer", "vector_buffer",
+    "global_bandwidth", "hbm_bandwidth", "links", "clock",
+)  # fmt: skip
+WHOLE = AXES[:8]
+MOST_COMBINATIONS = 50_000_000
+CHUNK = 1 << 20
+NEAR = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Chips:
+    """One array for each field of a chip, all of one length; bandwidths in bytes a second."""
+
+    tensor_cores: Floats
+    rows: Floats
+    columns: Floats
+    vector_cores: Floats
+    lanes: Floats
+    global_buffer: Floats
+    tensor_buffer: Floats
+    vector_buffer: Floats
+    global_bandwidth: Floats
+    hbm_bandwidth: Floats
+    links: Floats
+    clock: Floats
+    area: Floats
+
+    def __len__(self) -> int:
+        return len(self.area)
+
+    def taken(self, index: NDArray[Any]) -> "Chips":
+        """The chips of ``index``."""
+        return Chips(*(getattr(self, f.name)[index] for f in fields(self)))
+
+    def words(self, at: int) -> str:
+        """One of them in words."""
+        t, r, c, v, lanes, g = (int(getattr(self, name)[at]) for name in AXES[:6])
+        return f"{t} tensor cores of {r} x {c}, {v} vector cores of {lanes} lanes, {g / 2**20:g} MiB"
+
+
+def curve(table: Mapping[str, Any], size: Floats, where: str) -> Floats:
+    """Straight lines between points; below the first through the origin or level, beyond the last its slope."""
+    sizes = [positive(x, where) for x in listed(table["sizes_bytes"], where)]
+    values = [number(x, where) for x in listed(table["values"], where, len(sizes))]
+    rising = all(a < b for a, b in pairwise(sizes)) and all(a <= b for a, b in pairwise(values))
+    require(len(sizes) > 1 and rising, f"{where}: the curve does not rise")
+    slope = (values[-1] - values[-2]) / (sizes[-1] - sizes[-2])
+    found = np.interp(size, sizes, values)
+    found = np.where(size > sizes[-1], values[-1] + slope * (size - sizes[-1]), found)
+    first = values[0] * size / sizes[0] if table["through_origin"] else np.full_like(size, values[0])
+    return np.asarray(np.where(size < sizes[0], first, found))
+
+
+def areas(chips: Chips, process: Mapping[str, Any], base: Mapping[str, Any]) -> Floats:
+    """mm2 of every chip: arrays, lanes, buffers, network, interfaces and a share for all else."""
+    table, built, where = process["area"], base["silicon"], "area"
+    cores, shared, hbm = (number(built[k], k) for k in ("cores_built", "global_buffer_built", "hbm_built"))
+
+    def rate(name: str) -> float:
+        return number(table[name], f"{where}.{name}")
+
+    units = cores * chips.tensor_cores * (chips.rows * chips.columns * rate("mac_mm2"))
+    lanes = cores * chips.vector_cores * (chips.lanes * rate("lane_mm2") + rate("vector_control_mm2"))
+    own = [cores * chips.tensor_cores * curve(table["core_buffer"], chips.tensor_buffer, where)]
+    own.append(cores * chips.vector_cores * curve(table["core_buffer"], chips.vector_buffer, where))
+    kind = "cache" if base["global_buffer"]["cache"] else "scratchpad"
+    memory = curve(table[kind], chips.global_buffer * shared, where)
+    network = chips.global_bandwidth / chips.clock * rate("network_mm2_per_byte_per_cycle")
+    faces = hbm * chips.hbm_bandwidth * rate("hbm_mm2_per_byte_per_s") + chips.links * rate("link_mm2_per_byte_per_s")
+    return np.asarray((units + lanes + own[0] + own[1] + memory + network + faces) * (1 + rate("other_share")))
+
+
+def chip_of(base: Mapping[str, Any]) -> Chips:
+    """A chip given field by field, without its area."""
+    tensor, vector = base["tensor_core"], base["vector_core"]
+    values = {
+        "tensor_cores": base["tensor_cores"], "rows": tensor["rows"], "columns": tensor["columns"],
+        "vector_cores": base["vector_cores"], "lanes": vector["lanes"],
+        "global_buffer": base["global_buffer"]["size_bytes"], "tensor_buffer": tensor["buffer"]["size_bytes"],
+        "vector_buffer": vector["buffer"]["size_bytes"],
+        "global_bandwidth": base["global_buffer"]["bandwidth_bytes_per_s"],
+        "hbm_bandwidth": base["hbm"]["bandwidth_bytes_per_s"], "links": base["links"]["bandwidth_bytes_per_s"],
+        "clock": base["clock_hz"],
+    }  # fmt: skip
+    own = {name: np.array([positive(value, f"chip.{name}")]) for name, value in values.items() if name != "links"}
+    return Chips(**own, links=np.array([number(values["links"], "chip.links")]), area=np.zeros(1))
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The chips of a space, how many combinations its axes have, and its budget in mm2."""
+
+    chips: Chips
+    combinations: int
+    budget: float
+
+
+def _axes(space: Mapping[str, Any]) -> dict[str, Floats]:
+    """The values of every axis, in the fixed order of axes."""
+    given, found = dict(space["axes"]), dict[str, Floats]()
+    for name in AXES:
+        if name in given:
+            values = [positive(value, f"axes.{name}") for value in listed(given.pop(name), f"axes.{name}")]
+            exact = name not in WHOLE or all(value == int(value) for value in values)
+            require(bool(values) and exact, f"axes.{name}: a value is not whole")
+            found[name] = np.array(values)
+    require(not given, f"axes: {', '.join(given)} is no axis")
+    tied = dict(space["tied"])
+    fine = all((name, to) in {("vector_cores", "tensor_cores"), ("lanes", "columns")} for name, to in tied.items())
+    require(fine and not set(tied) & set(found), "tied: not one of the two ties that there are")
+    require(set(AXES[:6]) <= set(found) | set(tied), "axes: one of the six that every space has is missing")
+    return found
+
+
+def _combined(space: Mapping[str, Any], axes: Mapping[str, Floats], start: int, end: int) -> Chips:
+    places = np.unravel_index(np.arange(start, end), [len(values) for values in axes.values()])
+    at = {name: values[place] for (name, values), place in zip(axes.items(), places, strict=True)}
+    for name, to in space["tied"].items():
+        at[name] = at[to]
+    for name, units in (("tensor_buffer", at["rows"] * at["columns"]), ("vector_buffer", at["lanes"])):
+        if name not in at:
+            rule = space["core_buffers"]
+            least, each = positive(rule["least"], "core_buffers"), positive(rule["bytes_per_unit"], "core_buffers")
+            at[name] = np.floor(np.maximum(least, each * units))
+    base, count = chip_of(space["base"]), end - start
+    for name in AXES[8:]:
+        at.setdefault(name, np.full(count, getattr(base, name)[0]))
+    return Chips(**at, area=np.zeros(count))
+
+
+def space_of(space: Mapping[str, Any]) -> Space:
+    """All chips of the space that a problem states."""
+    cover("axes" in space and space["base"].get("clusters") is None, "chips of clusters (phaze.space/2)")
+    keep, process = space["keep"], space["base"]["process"]
+    cover(keep["most_power"] is None, "a limit of design power")
+    cover(keep["most_usd"] is None, "a limit of manufacturing cost")
+    if space["area_chip"] is not None:
+        cover(space["area_chip"].get("clusters") is None, "a budget of a chip of clusters")
+        budget = float(areas(chip_of(space["area_chip"]), process, space["area_chip"])[0])
+    else:
+        budget = positive(keep["most_area"], "keep.most_area")
+    axes = _axes(space)
+    cover("links" not in axes, "links as an axis")
+    combinations = prod(len(values) for values in axes.values())
+    cover(combinations <= MOST_COMBINATIONS, f"spaces of more than {MOST_COMBINATIONS:,} combinations")
+    least, pieces = number(keep["least_share"], "keep.least_share", 0, 1), []
+    for start in range(0, combinations, CHUNK):
+        some = _combined(space, axes, start, min(start + CHUNK, combinations))
+        some = replace(some, area=areas(some, process, space["base"]))
+        enough = some.area >= least * budget
+        if keep["smaller_with_one_core"]:
+            enough |= (some.tensor_cores == 1) | (some.vector_cores == 1)
+        pieces.append(some.taken(enough & (some.area <= budget * (1 + NEAR))))
+    chips = Chips(*(np.concatenate([getattr(piece, f.name) for piece in pieces]) for f in fields(Chips)))
+    require(len(chips) > 0, "the space has no chip")
+    return Space(chips, combinations, budget)

@@ -1,0 +1,175 @@
+"""Stages of a pipeline under the rules icml24 (docs/placement.md): seconds, bytes, and the price of a plan.
+
+forward    F = max( sum f, |e|/B + f_k + ... + f_n over edges e that enter at the k-th layer )
+backward   R = max( sum b (+ sum f where it recomputes), |e|/B + b_1 + ... + b_k over edges that leave there )
+memory     state N + sum A + (s - 1) Z <= H,    Z = sum A, or the bytes of the entering edges where it recomputes
+batch      max (F + R) (ceil(M/d) + S - 1) + 4 (d - 1)/d w(first stage) / B
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .graphs import Graph
+from .reading import cover, listed, number, positive, require, whole
+
+Floats = NDArray[np.float64]
+ROUNDING = 1e-12
+SENT_BYTES = 2.0
+STATES = {("bf16", "sgd"): (2.0, 4.0, 4.0), ("bf16", "adam"): (2.0, 4.0, 12.0)}.get
+"""Bytes a parameter of weight, gradient and optimizer where a stack does not say its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """The job: devices, sequences of a batch, the link's bytes a second, and what a device holds."""
+
+    devices: int
+    batch: int
+    link: float
+    state_bytes: float
+    reserve_bytes: float
+    headroom: float
+
+    def microbatches(self, microbatch: int) -> int:
+        return -(-self.batch // microbatch)
+
+
+def _state_bytes(table: Mapping[str, Any], stack: Mapping[str, Any]) -> float:
+    usual = STATES((table["precision"], table["optimizer"]))
+    cover(usual is not None, f"precision {table['precision']} with {table['optimizer']}")
+    weight, gradient, optimizer = usual or (0.0, 0.0, 0.0)
+    if (table["precision"], table["optimizer"]) != (stack["precision"], stack["optimizer"]):
+        return weight + gradient + optimizer
+    own = number(stack["gradient_bytes"] or gradient, "gradient_bytes")
+    found = number(stack["state_bytes"] or weight + own + optimizer, "state_bytes")
+    require(found >= weight, "state_bytes: they do not hold a weight")
+    return found
+
+
+def training_of(table: Mapping[str, Any]) -> Training:
+    """The job of a model, where its rules are those of icml24."""
+    machine = table["machine"]
+    stack, cluster = machine["stack"], machine["cluster"]
+    fixed = {
+        "schedule": "icml24", "stages": "icml24", "pipeline": "icml24", "synchronisation": "first", "host_s": 0.0,
+        "hides_tensor_collectives": False, "hidden_synchronisation": 0.0, "optimizer_traffic_bytes": 0.0,
+        "accumulation_bytes": 0.0, "piecewise_collectives": False,
+    }  # fmt: skip
+    for key, value in fixed.items():
+        cover(stack[key] == value, f"stack.{key} = {stack[key]!r}")
+    cover(list(table["zeros"]) == [0], "stages of ZeRO")
+    cover(len(cluster["levels"]) == 1 and cluster["levels"][0]["kind"] == "switch", "a network of several levels")
+    cover(machine["basis"] == "ideal", f"the basis {machine['basis']}")
+    devices = whole(table["devices"], "devices", 1)
+    require(devices <= whole(cluster["devices"], "cluster.devices", 1), "devices: the cluster has fewer")
+    return Training(
+        devices,
+        whole(table["batch"], "batch", 1),
+        positive(cluster["levels"][0]["bandwidth_bytes_per_s"], "bandwidth"),
+        _state_bytes(table, stack),
+        number(stack["reserve_bytes"], "reserve_bytes"),
+        number(table["headroom"], "headroom", 0, 0.999999),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What of a stage depends on no chip: how many layers of each kind, edges with what runs behind them, bytes."""
+
+    counts: tuple[int, ...]
+    into: tuple[tuple[tuple[int, ...], float], ...]
+    out: tuple[tuple[tuple[int, ...], float], ...]
+    parameters: int
+    saved_bytes: float
+    entering_bytes: float
+    split: bool
+
+
+def stage_of(graph: Graph, members: Sequence[int]) -> Stage:
+    """The stage of some calls, which run in the order of their numbers."""
+    inside, kinds = set(members), len(graph.layers)
+    place = {call: at for at, call in enumerate(members)}
+    tally = np.zeros((len(members) + 1, kinds), np.int64)
+    for at, call in enumerate(members):
+        tally[at + 1] = tally[at]
+        tally[at + 1, graph.calls[call]] += 1
+    into, out, entering = dict[tuple[int, ...], float](), dict[tuple[int, ...], float](), 0.0
+    for tail, head, size in graph.edges:
+        if head in inside and tail not in inside:
+            behind = tuple((tally[-1] - tally[place[head]]).tolist())
+            into[behind] = max(into.get(behind, 0.0), size)
+            entering += size
+        elif tail in inside and head not in inside:
+            ahead = tuple(tally[place[tail] + 1].tolist())
+            out[ahead] = max(out.get(ahead, 0.0), size)
+    own = [graph.layers[graph.calls[call]] for call in members]
+    return Stage(
+        tuple(tally[-1].tolist()), tuple(sorted(into.items())), tuple(sorted(out.items())),
+        sum(layer.parameters for layer in own), float(sum(layer.saved_bytes for layer in own)), entering,
+        any(layer.sharded for layer in own),
+    )  # fmt: skip
+
+
+def stage_seconds(stage: Stage, forward: Floats, backward: Floats, link: float, again: bool) -> Floats:
+    """T on every chip, from the seconds of layers [kinds, chips]."""
+    counts = np.array(stage.counts, float)
+    ahead = counts @ forward
+    late = ahead
+    for behind, size in stage.into:
+        late = np.maximum(late, size / link + np.array(behind, float) @ forward)
+    back = counts @ backward + (ahead if again else 0.0)
+    for before, size in stage.out:
+        back = np.maximum(back, size / link + np.array(before, float) @ backward)
+    return np.asarray(late + back)
+
+
+def last_number(stage: Stage, training: Training, hbm_bytes: float, again: bool) -> int:
+    """The greatest number, from the end, at which a stage fits; 0 where it never does."""
+    most = hbm_bytes * (1 - training.headroom) * (1 + ROUNDING)
+    held = training.state_bytes * stage.parameters + training.reserve_bytes + stage.saved_bytes
+    each = stage.entering_bytes if again else stage.saved_bytes
+    if held > most:
+        return 0
+    found = 1 << 30 if each == 0 else int((most - held) / each) + 2
+    while found > 1 and held + (found - 1) * each > most:
+        found -= 1
+    return found
+
+
+def modes_at(recompute: str, number_: int) -> tuple[str, ...]:
+    """The modes that a stage of a number may run in; the last one never recomputes."""
+    if number_ == 1:
+        return ("none",)
+    return ("none", "full") if recompute == "best" else (recompute,)
+
+
+def plan_seconds(
+    graph: Graph, training: Training, plan: Mapping[str, Any], recompute: str, hbm_bytes: float,
+    times: tuple[Floats, Floats],
+) -> float:  # fmt: skip
+    """The batch time of a plan on one chip, after every rule has been checked."""
+    stages = listed(plan["stages"], "answer.stages")
+    data, count = whole(plan["data"], "answer.data", 1), len(stages)
+    calls = [[whole(c, "answer.stages", 0, len(graph.calls) - 1) for c in listed(s[0], "stages")] for s in stages]
+    flat = [call for own in calls for call in own]
+    require(sorted(flat) == list(range(len(graph.calls))) and all(calls), "answer: a layer is in no stage, or in two")
+    owner = {call: at for at, own in enumerate(calls) for call in own}
+    require(all(owner[a] <= owner[b] for a, b, _ in graph.edges), "answer: an edge leads to a stage before it")
+    slowest, devices, first = 0.0, 0, 0.0
+    for at, (own, (_, mode)) in enumerate(zip(calls, stages, strict=True)):
+        number_, stage = count - at, stage_of(graph, sorted(own))
+        require(mode in modes_at(recompute, number_), f"answer: stage {at + 1} may not have the mode {mode!r}")
+        again = mode == "full"
+        fits = last_number(stage, training, hbm_bytes, again) >= number_
+        require(fits, f"answer: stage {at + 1} does not fit into {hbm_bytes / 2**30:g} GiB")
+        slowest = max(slowest, float(stage_seconds(stage, *times, training.link, again)[0]))
+        devices += graph.width if stage.split else 1
+        if at == 0:
+            first = SENT_BYTES * stage.parameters
+    require(devices * data <= training.devices, f"answer: it takes {devices * data} of {training.devices} devices")
+    rounds = -(-training.microbatches(graph.microbatch) // data)
+    return slowest * (rounds + count - 1) + 4 * (data - 1) / data * first / training.link

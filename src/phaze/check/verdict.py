@@ -1,0 +1,157 @@
+"""A run's folder, checked: what is claimed in words, and whether it holds."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .claim import words_of
+from .proof import Counted, Watch, answer_seconds, chip_at, model_of, prove
+from .reading import (
+    NotCoveredError,
+    RefusedError,
+    cover,
+    digest_of,
+    number,
+    only,
+    parsed,
+    require,
+    sha256,
+    text_of,
+    whole,
+)
+from .space import space_of
+from .works import COST_MODEL
+
+FILES = ("problem.json", "graphs.json", "certificate.json")
+KEYS = (
+    "schema", "problem", "graphs", "cost_model", "best", "bound", "gap", "answer", "fusion", "multipliers",
+)  # fmt: skip
+NEAR = 1e-9
+READING = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What was found: the claim in words, the first line that does not hold, or what is not covered.
+
+    ``proved_gap`` is what was shown, which may be less than what is claimed."""
+
+    run_id: str = ""
+    words: list[str] = field(default_factory=list)
+    wrong: str = ""
+    missing: str = ""
+    best: float = 0.0
+    gap: float = 0.0
+    proved_gap: float = 1.0
+    quick: bool = False
+    counted: Counted | None = None
+
+    @property
+    def chips(self) -> int:
+        """Chips of the space."""
+        return 0 if self.counted is None else self.counted.chips
+
+    @property
+    def proved(self) -> int:
+        """How many of them were shown to be no better."""
+        return 0 if self.counted is None else sum(self.counted.closed.values())
+
+    @property
+    def holds(self) -> bool:
+        return not self.wrong and not self.missing and not self.quick
+
+    def sentence(self) -> str:
+        """The verdict."""
+        if self.missing:
+            return f"not checkable by the independent checker yet: {self.missing}"
+        if self.wrong or self.counted is None:
+            return f"does not hold: {self.wrong}"
+        closed = ", ".join(f"{count:,} by {step}" for step, count in self.counted.closed.items() if count)
+        rest = self.chips - self.proved
+        if self.quick:
+            return f"answer holds; of {self.counted.chips:,} chips {closed}, {rest:,} not looked at (quick)"
+        return f"holds: {self.counted.chips:,} chips proved ({closed}); gap {self.proved_gap:.3g}"
+
+
+def run_id(texts: dict[str, str]) -> str:
+    """SHA-256 over the digests of problem, graphs and certificate."""
+    return sha256("".join(sha256(texts[name]) for name in FILES))
+
+
+def silent(_: str) -> None:
+    """Say nothing of what is done."""
+
+
+def check(folder: Path, quick: bool = False, sharper: float = 0.0, watch: Watch = silent) -> Verdict:
+    """Check the run in a folder; ``sharper``: a bound above the certificate's that may hold as well."""
+    found = Verdict(quick=quick)
+    try:
+        _check(folder, found, sharper, watch)
+    except RefusedError as fault:
+        found.wrong = str(fault)
+    except NotCoveredError as fault:
+        found.missing = str(fault)
+    except READING as fault:
+        found.wrong = f"a document of the run cannot be read ({type(fault).__name__}: {str(fault)[:80]})"
+    return found
+
+
+def _check(folder: Path, found: Verdict, sharper: float, watch: Watch) -> None:
+    texts = {name: text_of(folder / name) for name in FILES}
+    documents = {name: parsed(text, name) for name, text in texts.items()}
+    found.run_id = run_id(texts)
+    problem, graphs = documents["problem.json"], documents["graphs.json"]
+    said = only(documents["certificate.json"], "certificate.json", KEYS)
+    schemas = (problem.get("schema"), graphs.get("schema"), said["schema"])
+    require(schemas == ("phaze.problem/1", "phaze.graphs/1", "phaze.certificate/1"), "a document has another schema")
+    for name in ("problem", "graphs"):
+        require(said[name] == sha256(texts[f"{name}.json"]), f"certificate.json: it is of another {name}.json")
+    require(said["cost_model"] == COST_MODEL, "certificate.json: it is of another cost model")
+    found.best, found.gap = number(said["best"], "best", 1e-30), number(said["gap"], "gap", 0, 1)
+    bound = number(said["bound"], "bound")
+    require(abs(bound - found.best * (1 - found.gap)) <= NEAR * found.best, "bound: it is not best (1 - gap)")
+    space = space_of(problem["space"])
+    found.words = words_of(problem, said, len(space.chips))
+    _of_graphs(problem, graphs)
+    _covered(problem, said)
+    _prove(problem, graphs, said, (space, max(bound, min(sharper, found.best)), bound), found, watch)
+
+
+def _of_graphs(problem: dict[str, Any], graphs: dict[str, Any]) -> None:
+    """The graphs are those that the problem names, with what it says of them."""
+    require(len(graphs["models"]) == len(problem["models"]), "graphs.json: it has other models")
+    for model, own in zip(problem["models"], graphs["models"], strict=True):
+        require(len(own) == len(model["graphs"]), f"graphs.json: {model['name']} has other graphs")
+        for row, graph in zip(model["graphs"], own, strict=True):
+            for key in ("tensor", "microbatch", "sequence", "sequence_parallel", "attention"):
+                require(row[key] == graph[key], f"graphs.json: {key} of a graph is not what problem.json says")
+            require(row["digest"] == digest_of(graph), f"graphs.json: a graph of {model['name']} is not the problem's")
+
+
+def _covered(problem: dict[str, Any], said: dict[str, Any]) -> None:
+    cover(said["answer"] is not None, "the certificate has no witness of its answer")
+    cover(len(problem["models"]) == 1, "several models")
+    cover(problem["objective"]["kind"] == "throughput", f"the objective {problem['objective']['kind']}")
+    cover("front" not in problem, "fronts")
+    cover(all(model["part"] == "model" for model in problem["models"]), "one block of a model alone")
+
+
+def _prove(
+    problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], goals: Any, found: Verdict,
+    watch: Watch,
+) -> None:  # fmt: skip
+    space, goal, needed = goals
+    answer = only(said["answer"], "answer", ("chip", "hbm_bytes", "models"))
+    memories = [whole(size, "hbm_bytes", 1) for size in problem["hbm_bytes"]]
+    require(answer["hbm_bytes"] in memories, "answer.hbm_bytes: no memory of the problem")
+    require(len(answer["models"]) == len(said["fusion"]) == len(said["multipliers"]) == 1, "answer: another model")
+    residency = problem["residency"] is True
+    model = model_of(problem["models"][0], graphs["models"][0], said["fusion"][0], said["multipliers"][0], residency)
+    watch("the answer")
+    at = chip_at(space, answer["chip"])
+    seconds = answer_seconds(model, answer["models"][0], space.chips.taken(at), float(answer["hbm_bytes"]))
+    require(abs(seconds - found.best) <= NEAR * seconds, f"best: {found.best!r}, and the answer takes {seconds!r} s")
+    counted = prove(model, space, float(max(memories)), goal, needed, watch, found.quick)
+    found.counted, found.proved_gap = counted, max(NEAR, 1 - counted.least_s / found.best)
+    shown = found.quick or counted.least_s >= needed * (1 - NEAR)
+    require(shown, f"nothing shows that {counted.first_open} takes {needed!r} s or more, only {counted.least_s!r}")

@@ -1,0 +1,118 @@
+"""``certificate.json`` (``phaze.certificate/1``): what others need to prove a search's answer with code of their own.
+
+    problem, graphs, cost_model   SHA-256 of the two files, and of the tables of the cost model
+    best, gap, bound              the score, the share by which nothing is better, best (1 - gap)
+    answer                        chip by axis values, memory; of each model graph, recompute, replicas, stages, and the
+                                  schedule of every pass of that graph: a row [start, tensor core, vector core] for each
+                                  operator, both null where it is spread
+    fusion                        by model, graph, layer and pass: the traced operators of each fused one, in order
+    multipliers                   by model and graph rows [layer, pass, [chains with weights, shares of either kind]]
+
+:mod:`phaze.check` reads it, and nothing of a search or of its journal. Where it does not cover the rules yet,
+``answer`` is null.
+"""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from hashlib import sha256
+from typing import Any
+
+from phaze.cost.vector import BURST_BYTES, PASSES, ROW_KINDS
+from phaze.documents import digest
+from phaze.graph.opset import KINDS
+from phaze.schedule.problem import Schedule
+from phaze.search.answer import Best
+from phaze.search.certificate import Certificate
+from phaze.search.question_files import Papers
+from phaze.search.rank_graph import RankGraph
+from phaze.search.result import AnswerParts
+from phaze.search.space import FIELDS
+from phaze.search.state import State
+from phaze.search.task import Job
+
+CERTIFICATE, SCHEMA = "certificate.json", "phaze.certificate/1"
+
+
+def cost_model() -> str:
+    """The digest of the tables of the cost model."""
+    lanes = {name: kind.operations for name, kind in KINDS.items() if kind.core in ("vector", "both")}
+    summed = sorted(name for name, kind in KINDS.items() if kind.rule == "reduce")
+    sent = {name: 2.0 if name == "all_reduce" else 1.0 for name, kind in KINDS.items() if kind.rule == "collective"}
+    return digest([lanes, sorted(PASSES), summed, sorted(ROW_KINDS), sent, BURST_BYTES, "phaze.cost/1"])
+
+
+def fusion_of(job: Job) -> list[list[list[list[list[list[int]]]]]]:
+    """Which traced operators are one, by model, graph, layer and pass (forward, backward)."""
+    return [
+        [
+            [[[list(own) for own in one.members] for one in (layer.forward, layer.backward)] for layer in graph.layers]
+            for graph in task.graphs
+        ]
+        for task in job.models
+    ]
+
+
+def _rows(schedule: Schedule) -> list[list[Any]]:
+    return [[slot.start_s, slot.tensor_core, slot.vector_core] for slot in schedule.slots]
+
+
+def schedules_of(graph: RankGraph, solved: Sequence[Schedule]) -> list[list[list[Any]]] | None:
+    """The rows of both passes of every layer, from the schedules in the order in which layers and passes were solved;
+    None where some are missing."""
+    wanted, left = [], iter(solved)
+    for layer in graph.layers:
+        own = [_rows(found) if one.works and (found := next(left, None)) is not None else [] for one in layer.passes]
+        if any(one.works and not rows for one, rows in zip(layer.passes, own, strict=True)):
+            return None
+        wanted.append(own[:2])
+    return wanted
+
+
+def _chip(state: State, best: Best) -> dict[str, Any] | None:
+    """The chip by the values of its axes; None for chips that are no combination of axes of cores."""
+    chips = getattr(state.opened, "chips", None)
+    if chips is None or state.opened.chip(best.chip, state.job.hbm_bytes[best.hbm]).clusters is not None:
+        return None
+    pairs = zip(FIELDS, fields(chips), strict=True)
+    return {name: getattr(chips, field.name)[best.chip].item() for name, field in pairs if name != "area"}
+
+
+def _answer(state: State, best: Best, parts: AnswerParts) -> dict[str, Any] | None:
+    """The witness of the answer, or None where the checker has no rules for it yet."""
+    ruled = all(graph.layers[0].rule.paired for task in parts.tasks for graph in task.graphs)
+    chip = _chip(state, best) if ruled else None
+    if chip is None:
+        return None
+    models = []
+    for task, way, own, model in zip(parts.tasks, parts.ways, parts.schedules, parts.document["models"], strict=True):
+        rows = schedules_of(task.graphs[way.graph], own)
+        if rows is None:
+            return None
+        plan = model["plan"]
+        stages = [[stage["layers"], stage["recompute"]] for stage in plan["stages"]]
+        models.append(
+            {"graph": way.graph, "recompute": way.recompute, "data": plan["data"], "stages": stages, "schedules": rows}
+        )
+    return {"chip": chip, "hbm_bytes": state.job.hbm_bytes[best.hbm], "models": models}
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
+
+
+def proof_of(state: State, best: Best, parts: AnswerParts, certificate: Certificate, papers: Papers) -> dict[str, Any]:
+    """The document; the gap is the one that was asked for, or what a search that was stopped has shown."""
+    score, answer = float(parts.document["objective"]["score"]), _answer(state, best, parts)
+    gap = max(certificate.gap, certificate.asked_gap)
+    return {
+        "schema": SCHEMA,
+        "problem": _digest(papers.problem),
+        "graphs": _digest(papers.graphs),
+        "cost_model": cost_model(),
+        "best": score,
+        "bound": score * (1 - gap),
+        "gap": gap,
+        "answer": answer,
+        "fusion": [] if answer is None else fusion_of(state.job),
+        "multipliers": [] if answer is None else [[[] for _ in task.graphs] for task in state.job.models],
+    }

@@ -1,0 +1,58 @@
+"""Digests of what is bundled, for ``phaze/check/bundled.py``: ``python -m tests.check.digests`` writes it anew.
+
+The checker has them as constants, so that a forged folder cannot call its own inputs bundled.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from phaze.check.claim import graphs_digest, network_digest
+from phaze.check.reading import digest_of
+from phaze.graph.zoo import ZOO
+from phaze.study.load import default_study, question_of, study_of
+
+PLACE = Path(__file__).parent.parent.parent / "src" / "phaze" / "check" / "bundled.py"
+HEAD = '''"""Digests of what is bundled, so that a claim can say whether it is about that.
+
+Written by ``python -m tests.check.digests``: a default search of every built-in model, in both settings.
+"""
+
+from types import MappingProxyType
+'''
+CLUSTERS = ("paper-flat", "selene", "dgx-h100", "tpu-v4-pod")
+
+
+def problem_of(model: str, rules: str, **training: Any) -> dict[str, Any]:
+    """The problem of a search with everything else at its default."""
+    raw = {**default_study(model), "rules": rules, "space": "paper", "training": training}
+    return dict(question_of(study_of(raw, "digests")).problem)
+
+
+def tables(models: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Names by digest: spaces, networks, graphs."""
+    graphs = {}
+    for rules in ("icml24", "cluster"):
+        for model in models:
+            problem = problem_of(model, rules, cluster="paper-flat" if rules == "icml24" else "selene")
+            graphs[graphs_digest(problem["models"][0])] = model
+    space = problem_of("bert-large", "icml24")["space"]
+    networks: dict[str, str] = {}
+    for cluster in CLUSTERS:
+        rules = "icml24" if cluster == "paper-flat" else "cluster"
+        training = problem_of("bert-large", rules, cluster=cluster)["models"][0]["training"]
+        networks[network_digest(training)] = cluster
+    return {"SPACES": {digest_of(space): "the space of the ICML 2024 paper"}, "NETWORKS": networks, "GRAPHS": graphs}
+
+
+def text_of(found: dict[str, dict[str, str]]) -> str:
+    """The module."""
+    lines = [HEAD]
+    for name, rows in found.items():
+        inner = "".join(f'        "{digest}": "{value}",\n' for digest, value in rows.items())
+        lines.append(f"{name} = MappingProxyType(\n    {{\n{inner}    }}\n)\n")
+    return "\n".join(lines[:1]) + "\n" + "".join(lines[1:])
+
+
+if __name__ == "__main__":
+    PLACE.write_text(text_of(tables(ZOO)))

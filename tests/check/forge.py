@@ -1,0 +1,113 @@
+"""A forger with all of phaze at hand: changes problem, graphs and certificate, and makes every digest fit."""
+
+import json
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from phaze.documents import digest, dumps
+from phaze.search.baseline import scale_for
+from phaze.search.evaluation import Known
+from phaze.search.result import answer_view
+from phaze.search.space import FIELDS
+from phaze.search.spaces import open_space
+from phaze.search.task import Way
+from phaze.search.verify import Plain, plain_of
+from phaze.search.witness import schedules_of
+from phaze.study.load import question_in
+
+
+class Papers:
+    """The three documents of a run that a checker reads."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.problem, self.graphs, self.certificate = (
+            json.loads((folder / f"{name}.json").read_text()) for name in ("problem", "graphs", "certificate")
+        )
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        return self.certificate["answer"]  # type: ignore[no-any-return]
+
+    @property
+    def model(self) -> dict[str, Any]:
+        return self.answer["models"][0]  # type: ignore[no-any-return]
+
+    @property
+    def training(self) -> dict[str, Any]:
+        return self.problem["models"][0]["training"]  # type: ignore[no-any-return]
+
+    @property
+    def keep(self) -> dict[str, Any]:
+        return self.problem["space"]["keep"]  # type: ignore[no-any-return]
+
+    def layer(self, name: str = "layer") -> dict[str, Any]:
+        """A block of the graph that the answer runs."""
+        layers = self.graphs["models"][0][self.model["graph"]]["layers"]
+        return next(layer for layer in layers if name in layer["name"])
+
+    def claim(self, best: float) -> None:
+        """Say another score, with the bound that goes with it."""
+        self.certificate["best"] = best
+        self.certificate["bound"] = best * (1 - self.certificate["gap"])
+
+    def write(self, folder: Path) -> Path:
+        """All files, with every digest recomputed."""
+        for model, own in zip(self.problem["models"], self.graphs["models"], strict=False):
+            for row, graph in zip(model["graphs"], own, strict=False):
+                row["digest"] = digest(graph)
+        texts = {"problem": dumps(self.problem, pretty=True) + "\n", "graphs": dumps(self.graphs) + "\n"}
+        for name, text in texts.items():
+            self.certificate[name] = sha256(text.encode()).hexdigest()
+            (folder / f"{name}.json").write_text(text)
+        (folder / "certificate.json").write_text(json.dumps(self.certificate) + "\n")
+        return folder
+
+
+Forgery = Callable[[Papers], None]
+
+
+class Chooser:
+    """Honest certificates of any chip of a run's space: everything in them is true but that nothing is better."""
+
+    def __init__(self, folder: Path) -> None:
+        job = question_in(folder).job
+        self.plain: Plain = plain_of(job, scale_for(job), open_space(job.space))
+
+    def scores(self) -> list[float]:
+        """The true score of every chip."""
+        return [min(self.plain.exact(chip, self.plain.memories)) for chip in range(len(self.plain.opened))]
+
+    def name(self, papers: Papers, chip: int) -> None:
+        """Make ``chip`` the answer, in its best configuration."""
+        job, plain = self.plain.job, self.plain
+        found = [self._answer(chip, way) for way in job.models[0].ways if plain.fits(job.models[0], way, self._most)]
+        score, way, document, memo = min(found, key=lambda one: one[0])
+        plan, chips = document["models"][0]["plan"], plain.opened.chips  # type: ignore[union-attr]
+        columns = list(chips.__dataclass_fields__)
+        papers.answer["chip"] = {
+            name: getattr(chips, column)[chip].item()
+            for name, column in zip(FIELDS, columns, strict=True)
+            if name != "area"
+        }
+        papers.answer["hbm_bytes"] = self._most
+        papers.model.update(
+            graph=way.graph,
+            recompute=way.recompute,
+            data=plan["data"],
+            stages=[[stage["layers"], stage["recompute"]] for stage in plan["stages"]],
+            schedules=schedules_of(job.models[0].graphs[way.graph], memo.kept or []),
+        )
+        papers.claim(score)
+
+    @property
+    def _most(self) -> int:
+        return self.plain.job.hbm_bytes[-1]
+
+    def _answer(self, chip: int, way: Way) -> tuple[float, Way, dict[str, Any], Known]:
+        plain, memo = self.plain, Known(kept=[])
+        tasks, place = plain.networks.tasks_of(chip), (chip, len(plain.job.hbm_bytes) - 1)
+        document = answer_view(plain.job, plain.scale, plain.opened, tasks, place, [way], [(memo, b"")])
+        return float(document["objective"]["score"]), way, document, memo

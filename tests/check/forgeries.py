@@ -1,0 +1,258 @@
+"""What someone tries who wants a false certificate to hold: each a change of a good one, made consistent."""
+
+import copy
+from typing import Any
+
+from tests.check.forge import Forgery, Papers
+
+
+def _set(table: str, *path: Any, value: Any) -> Forgery:
+    """Put a value into problem, graphs or certificate."""
+
+    def forge(papers: Papers) -> None:
+        place = getattr(papers, table)
+        for step in path[:-1]:
+            place = place[step]
+        place[path[-1]] = value
+
+    return forge
+
+
+def _times(table: str, *path: Any, by: float) -> Forgery:
+    """A number times a factor, whole ones kept whole."""
+
+    def forge(papers: Papers) -> None:
+        place = getattr(papers, table)
+        for step in path[:-1]:
+            place = place[step]
+        old = place[path[-1]]
+        place[path[-1]] = int(old * by) if isinstance(old, int) else old * by
+
+    return forge
+
+
+def _score(factor: float) -> Forgery:
+    return lambda papers: papers.claim(papers.certificate["best"] * factor)
+
+
+def _slots(change: Any, layer: int = 1, which: int = 1) -> Forgery:
+    """Change the rows of a pass of the answer."""
+
+    def forge(papers: Papers) -> None:
+        rows = papers.model["schedules"][layer][which]
+        papers.model["schedules"][layer][which] = change([list(row) for row in rows])
+
+    return forge
+
+
+def _sooner(rows: list[list[Any]]) -> list[list[Any]]:
+    return [[row[0] / 2, *row[1:]] for row in rows]
+
+
+def _at_once(rows: list[list[Any]]) -> list[list[Any]]:
+    return [[0.0, *row[1:]] for row in rows]
+
+
+def _all_on(tensor: int, vector: int) -> Any:
+    """Every operator on one core of each kind that it may use, as far as a forger guesses."""
+    return lambda rows: [[row[0], tensor, vector] for row in rows]
+
+
+def _stage(change: Any) -> Forgery:
+    def forge(papers: Papers) -> None:
+        papers.model["stages"] = change(copy.deepcopy(papers.model["stages"]))
+
+    return forge
+
+
+def _split(stages: list[Any]) -> list[Any]:
+    """The first stage in two, the halves in the wrong order."""
+    layers, mode = stages[0]
+    half = len(layers) // 2
+    return [[layers[half:], mode], [layers[:half], mode], *stages[1:]]
+
+
+def _multiplier(entry: Any) -> Forgery:
+    """One entry for the backward pass of the block, in every graph."""
+
+    def forge(papers: Papers) -> None:
+        count = len(papers.graphs["models"][0])
+        papers.certificate["multipliers"] = [[[[1, 1, copy.deepcopy(entry)]] for _ in range(count)]]
+
+    return forge
+
+
+def _false_multiplier(entry: Any) -> Forgery:
+    """A multiplier that would prove anything, beside a score that is too good to be the best."""
+    return _both(_multiplier(entry), lambda papers: papers.claim(papers.certificate["best"]))
+
+
+def _both(*forgeries: Forgery) -> Forgery:
+    def forge(papers: Papers) -> None:
+        for one in forgeries:
+            one(papers)
+
+    return forge
+
+
+def _fusion(change: Any) -> Forgery:
+    """Change what is fused in the backward pass of the block of the answer's graph."""
+
+    def forge(papers: Papers) -> None:
+        own = papers.certificate["fusion"][0][papers.model["graph"]][1]
+        own[1] = change(copy.deepcopy(own[1]))
+
+    return forge
+
+
+def _first_two_joined(groups: list[list[int]]) -> list[list[int]]:
+    return [groups[0] + groups[1], *groups[2:]]
+
+
+def _lighter(papers: Papers) -> None:
+    """Operators of the answer's graph that do half of the work, in that graph alone."""
+    for row in papers.layer()["backward"]["operators"]:
+        if "k" in row[3]:
+            row[3]["k"] //= 2
+
+
+def _without_bytes(papers: Papers) -> None:
+    for row in papers.layer()["forward"]["operators"]:
+        row[4] = [[tensor, 0] for tensor, _ in row[4]]
+
+
+def _own_table(papers: Papers) -> None:
+    papers.certificate["lane_operations"] = {"softmax": 1}
+
+
+def _small_memory(papers: Papers) -> None:
+    papers.answer["hbm_bytes"] = 1 << 20
+
+
+def _listed_small_memory(papers: Papers) -> None:
+    papers.problem["hbm_bytes"] = [1 << 20, *papers.problem["hbm_bytes"]]
+    papers.answer["hbm_bytes"] = 1 << 20
+
+
+CHIP = ("certificate", "answer", "chip")
+LEVEL = ("models", 0, "training", "machine", "cluster", "levels", 0)
+STACK = ("models", 0, "training", "machine", "stack")
+
+REFUSED: dict[str, Forgery] = {
+    # the score
+    "a score that is too good": _score(0.999),
+    "a score that is far too good": _score(0.5),
+    "a score that is a little too good": _score(1 - 1e-7),
+    "a score that is too bad": _score(1.001),
+    "a score of zero": _score(0.0),
+    "a negative score": _score(-1.0),
+    "a score that is a text": _set("certificate", "best", value="0.1"),
+    "a score that is true": _set("certificate", "best", value=True),
+    "a bound above the score": _set("certificate", "bound", value=1e9),
+    "a bound that is not that of the gap": _times("certificate", "bound", by=0.99),
+    "a negative gap": _set("certificate", "gap", value=-0.1),
+    "a gap above one": _set("certificate", "gap", value=1.5),
+    # the chip and its memory
+    "a chip with more cores than the space has": _set(*CHIP, "tensor_cores", value=4096),
+    "a chip with twice the clock": _times(*CHIP, "clock", by=2.0),
+    "a chip with twice the HBM bandwidth": _times(*CHIP, "hbm_bandwidth", by=2.0),
+    "a chip with a larger core buffer": _times(*CHIP, "tensor_buffer", by=2),
+    "a chip with a field too many": _set(*CHIP, "voltage", value=1.0),
+    "a chip of NaN": _set(*CHIP, "rows", value=float("nan")),
+    "no chip": _set("certificate", "answer", "chip", value={}),
+    "a memory that the study does not have": _small_memory,
+    "a memory into which nothing fits": _listed_small_memory,
+    # schedules
+    "a schedule in half the time": _slots(_sooner),
+    "a schedule in which all starts at once": _slots(_at_once),
+    "a schedule with a negative start": _slots(lambda rows: [[-1.0, *rows[0][1:]], *rows[1:]]),
+    "a schedule on cores that do not exist": _slots(_all_on(10_000, 10_000)),
+    "a schedule on the wrong kinds of core": _slots(_all_on(0, 0)),
+    "a schedule on half a core": _slots(lambda rows: [[row[0], 0.5, None] for row in rows]),
+    "a schedule with an operator less": _slots(lambda rows: rows[:-1]),
+    "a schedule with an operator more": _slots(lambda rows: [*rows, rows[-1]]),
+    "a schedule with operators changed round": _slots(lambda rows: rows[::-1]),
+    "an empty schedule": _slots(lambda rows: []),
+    "a schedule of texts": _slots(lambda rows: [["0", None, None] for _ in rows]),
+    "a schedule of infinities": _slots(lambda rows: [[1e308 * 10, None, None] for _ in rows]),
+    "forward and backward pass changed round": lambda papers: papers.model["schedules"][1].reverse(),
+    "no schedules": _set("certificate", "answer", "models", 0, "schedules", value=[]),
+    # stages
+    "more replicas than devices": _times("certificate", "answer", "models", 0, "data", by=64),
+    "half a replica": _set("certificate", "answer", "models", 0, "data", value=0.5),
+    "no replica": _set("certificate", "answer", "models", 0, "data", value=0),
+    "a layer in no stage": _stage(lambda stages: [[stages[0][0][:-1], stages[0][1]], *stages[1:]]),
+    "a layer in two stages": _stage(lambda stages: [*stages, [[stages[-1][0][-1]], "none"]]),
+    "a layer that does not exist": _stage(lambda stages: [[[*stages[0][0], 10_000], stages[0][1]], *stages[1:]]),
+    "an empty stage": _stage(lambda stages: [*stages, [[], "none"]]),
+    "no stages": _stage(lambda stages: []),
+    "stages in the wrong order": _stage(_split),
+    "a last stage that recomputes": _stage(lambda stages: [*stages[:-1], [stages[-1][0], "full"]]),
+    "a mode that there is not": _stage(lambda stages: [*stages[:-1], [stages[-1][0], "free"]]),
+    "a configuration that the study does not have": _set(
+        "certificate", "answer", "models", 0, "recompute", value="best"
+    ),
+    "another graph than the one that was scheduled": lambda papers: papers.model.update(
+        graph=(papers.model["graph"] + 1) % len(papers.graphs["models"][0])
+    ),
+    "a graph that does not exist": _set("certificate", "answer", "models", 0, "graph", value=99),
+    # multipliers
+    "a multiplier above one": _false_multiplier([[[2.0, [0]]], 0.0, 0.0]),
+    "a negative multiplier": _false_multiplier([[[-1.0, [0]], [1.0, [1]]], 0.0, 0.0]),
+    "a chain that is none": _false_multiplier([[[1.0, list(range(20))[::-1]]], 0.0, 0.0]),
+    "a chain with an operator twice": _false_multiplier([[[1.0, [0, 0, 0, 0]]], 0.0, 0.0]),
+    "a chain of an operator that is not there": _false_multiplier([[[1.0, [500]]], 0.0, 0.0]),
+    "a multiplier that is no number": _false_multiplier([[["1", [0]]], 0.0, 0.0]),
+    "a share of cores above one": _false_multiplier([[], 5.0, 0.0]),
+    "multipliers of a pass that is not there": lambda papers: papers.certificate.update(
+        multipliers=[[[[1, 2, [[], 1.0, 0.0]]] for _ in papers.graphs["models"][0]]]
+    ),
+    # fusion
+    "an operator that is left out": _fusion(lambda groups: groups[:-1]),
+    "an operator that is done twice": _fusion(lambda groups: [*groups, groups[-1]]),
+    "an operator of another pass": _fusion(lambda groups: [[*groups[0], 0], *groups[1:]]),
+    "operators in an order that cannot run": _fusion(lambda groups: groups[::-1]),
+    "operators fused in the answer's graph alone": _fusion(_first_two_joined),
+    # graphs and tables
+    "half of the work in the answer's graph": _lighter,
+    "no bytes in the answer's graph": _without_bytes,
+    "another cost model": _set("certificate", "cost_model", value="0" * 64),
+    "tables of its own": _own_table,
+    "a graph of another microbatch": _set("graphs", "models", 0, 0, "microbatch", value=64),
+    "a graph less than the problem has": lambda papers: papers.graphs["models"][0].pop(),
+    "another schema": _set("certificate", "schema", value="phaze.certificate/2"),
+    # the job, changed behind the answer's back
+    "a faster link": _times("problem", *LEVEL, "bandwidth_bytes_per_s", by=8.0),
+    "twice the devices": _times("problem", "models", 0, "training", "devices", by=2),
+    "twice the batch": _times("problem", "models", 0, "training", "batch", by=2),
+    "more bytes a parameter": _times("problem", *STACK, "state_bytes", by=1e6),
+    "a faster base chip": _times("problem", "space", "base", "clock_hz", by=2.0),
+    "operators that start at no cost, then at one": _set(
+        "problem", "models", 0, "training", "constants", "start_up_s", value=1e-3
+    ),
+    "a negative bandwidth": _times("problem", *LEVEL, "bandwidth_bytes_per_s", by=-1.0),
+    "a negative area": _times("problem", "space", "base", "process", "area", "mac_mm2", by=-1.0),
+    "residency said twice": _set("problem", "residency", value=False),
+}
+
+
+def _half(papers: Papers) -> None:
+    papers.certificate["gap"] = 0.5
+    papers.claim(papers.certificate["best"])
+
+
+def _least_memory(papers: Papers) -> None:
+    papers.problem["hbm_bytes"] = papers.problem["hbm_bytes"][:1]
+
+
+HONEST_ABOUT_ANOTHER: dict[str, tuple[Forgery, str]] = {
+    "a gap of one half": (_half, "claim"),
+    "a memory dropped": (_least_memory, "memories"),
+    "another name of the space": (_set("problem", "space", "name", value="paper"), "space"),
+    "another area of a unit": (_times("problem", "space", "base", "process", "area", "mac_mm2", by=1e-3), "space"),
+    "a static power that nothing asks for": (
+        _times("problem", "space", "base", "process", "energy", "static_w_per_mm2", by=2.0),
+        "space",
+    ),
+}
+"""True theorems about other questions: what they are about stands in the line of the claim that begins so."""

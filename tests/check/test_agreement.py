@@ -1,0 +1,209 @@
+"""A third implementation of cost, schedule and placement: it agrees with phaze's to 1e-9, and no bound is above it."""
+
+import numpy as np
+import pytest
+
+from phaze.check import products, vectors, works
+from phaze.check.graphs import Graph, Layer, Pass
+from phaze.check.placements import cuts_of, least_batch
+from phaze.check.schedules import least, makespan, order_of, series, shortest_path
+from phaze.check.stages import Training, plan_seconds
+from phaze.cost import mapping, vector
+from phaze.cost.products import parts_from, sweep_products
+from phaze.placement.layers import Layer as PlacedLayer
+from phaze.placement.layers import layer_graph
+from phaze.placement.settings import icml24_problem
+from phaze.placement.solve import fastest_plan
+from phaze.schedule.problem import Operator, Problem
+from phaze.schedule.solve import solve
+from tests.check.digests import tables
+
+NEVER = float("inf")
+MANY = pytest.param(10_000, marks=pytest.mark.slow)
+
+
+def _power(rng: np.random.Generator, most: int) -> int:
+    return int(2 ** rng.integers(0, most + 1))
+
+
+def _extent(rng: np.random.Generator) -> int:
+    """Powers of two, their neighbours, and anything."""
+    base = _power(rng, 13)
+    return max(1, [base, base + 1, base - 1, int(rng.integers(1, 9000))][rng.integers(4)])
+
+
+def _moved(rng: np.random.Generator, size: float) -> works.Moved:
+    need = [NEVER, size, 2.0**24, 2.0**27][rng.integers(4)]
+    return (0.0 if rng.random() < 0.1 else size), need
+
+
+def _product(rng: np.random.Generator) -> works.Product:
+    batch, m, n, k = int(rng.choice([1, 2, 16])), _extent(rng), _extent(rng), _extent(rng)
+    e = int(rng.choice([1, 2, 4]))
+    sizes = [float(e * batch * x) for x in (m * k, k * n, m * n)]
+    a, b, c = (_moved(rng, size) for size in sizes)
+    return works.Product(batch, m, n, k, e, a, b, c)
+
+
+def _parts(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Rows of cores, rows, columns, buffer and its rate, clock, global buffer and rate, HBM rate, lost cycles."""
+    found = []
+    for _ in range(count):
+        r, c, cores = _power(rng, 8), _power(rng, 8), _power(rng, 10)
+        clock, least = 1e9 * float(rng.choice([0.5, 1.05])), 4 * (r + c)
+        buffer = float(max(least, 1024, 16 * r * c) // float(rng.choice([1, 4])))
+        share = float(rng.choice([1, cores]))
+        found.append(
+            [cores, r, c, max(buffer, least), clock * (2 * r + 6 * c), clock, 2.0 ** rng.integers(19, 28) / share,
+             4e12 / share, float(rng.choice([2e11, 1.2e12])) / share, float(rng.choice([0, 7]))]
+        )  # fmt: skip
+    return np.array(found, dtype=np.float64)
+
+
+@pytest.mark.parametrize("count", [200, MANY])
+def test_products_take_what_phaze_says_and_no_less_than_their_roofline(count: int) -> None:
+    rng, each = np.random.default_rng(1), 10
+    for _ in range(count // each):
+        p, rows = _product(rng), _parts(rng, each)
+        own = products.TensorParts(*(rows[:, i] for i in (0, 1, 2, 3, 4, 5, 9, 6, 7, 8)))
+        same = mapping.Product(p.batch, p.m, p.n, p.k, p.e, p.a[0], p.b[0], p.c[0], p.a[1], p.b[1], p.c[1])
+        theirs = sweep_products([same], parts_from(rows)).time_s[0]
+        mine = products.exact(p, own)
+        assert np.allclose(mine, theirs, rtol=1e-12, atol=0), p
+        assert (products.roofline(p, own) <= mine * (1 + 1e-12)).all(), p
+
+
+@pytest.mark.parametrize("count", [300, MANY])
+def test_vector_work_takes_what_phaze_says(count: int) -> None:
+    rng, each = np.random.default_rng(2), 20
+    for _ in range(count // each):
+        rows = int(rng.choice([0, _extent(rng)]))
+        elements = _extent(rng) * max(rows, 1) + int(rng.integers(0, 3))
+        moved = [tuple(_moved(rng, float(_extent(rng))) for _ in range(rng.integers(0, 4))) for _ in range(2)]
+        operations, passes = float(rng.integers(0, 20)), int(rng.integers(1, 3))
+        mine = works.Lanes(elements, rows, operations, passes, moved[0], moved[1])
+        sides = [tuple(vector.Moved(*one) for one in side) for side in moved]
+        theirs = vector.VectorWork(elements, rows, operations, passes, sides[0], sides[1])
+        columns = np.array(
+            [[_power(rng, 12), _power(rng, 8), 1e12, 2.0 ** rng.integers(9, 16), 1e9, 2.0 ** rng.integers(20, 28), 4e12,
+              1e12] for _ in range(each)]
+        )  # fmt: skip
+        found = vectors.vector_seconds(mine, vectors.VectorParts(*columns.T))
+        known = vector.sweep_vector([theirs], vector.vector_parts_from(columns)).time_s[0]
+        assert np.allclose(found, known, rtol=1e-12, atol=0), mine
+
+
+def _pass(problem: Problem) -> Pass:
+    cores = [operator.core if operator.core != "none" else "network" for operator in problem.operators]
+    none = tuple(works.Operator("add", core, {}, (), ()) for core in cores)
+    waits = [frozenset(a for a, b in problem.edges if b == at) for at in range(len(cores))]
+    return Pass(none, tuple(waits), tuple(works.Work(core) for core in cores))
+
+
+def _schedule_problem(rng: np.random.Generator) -> Problem:
+    count = int(rng.integers(2, 9))
+    operators = []
+    for at in range(count):
+        core = ["tensor", "vector", "both", "none"][rng.choice(4, p=[0.4, 0.35, 0.15, 0.1])]
+        one = float(rng.integers(1, 30))
+        spread = one if core == "none" else one / float(rng.uniform(0.8, 6))
+        operators.append(Operator(str(at), core, one, spread))  # type: ignore[arg-type]
+    edges = tuple((a, b) for b in range(count) for a in range(b) if rng.random() < 0.25)
+    return Problem("icml24", int(rng.integers(1, 5)), int(rng.integers(1, 5)), tuple(operators), edges)
+
+
+@pytest.mark.parametrize("count", [150, MANY])
+def test_schedules_are_accepted_and_no_bound_is_above_the_best_one(count: int) -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(count):
+        problem = _schedule_problem(rng)
+        found, own = solve(problem), _pass(problem)
+        one, spread = (np.array([getattr(o, f"{w}_cores_s" if w == "all" else "one_core_s") for o in problem.operators])
+                       for w in ("one", "all"))  # fmt: skip
+        cores = {"tensor": problem.tensor_cores, "vector": problem.vector_cores}
+        rows = [[slot.start_s, slot.tensor_core, slot.vector_core] for slot in found.slots]
+        assert abs(makespan(own, rows, one, spread, cores, "slots") - found.makespan_s) <= 1e-9 * found.makespan_s
+        order = order_of(own)
+        arrays = {kind: np.array([float(number)]) for kind, number in cores.items()}
+        total = 0.0
+        for part in series(order):
+            credits = float(least(order, [part], one[:, None], spread[:, None], arrays)[0])
+            path = shortest_path(order, part, one, spread, {kind: float(n) for kind, n in cores.items()})
+            total += max(credits, path)
+        assert total <= found.makespan_s * (1 + 1e-9), problem
+
+
+def _layers(rng: np.random.Generator, chain: bool) -> tuple[Graph, np.ndarray, np.ndarray]:
+    count = int(rng.integers(2, 7))
+    kinds = int(rng.integers(1, 4))
+    nothing = Pass((), (), ())
+    width = int(rng.choice([1, 2, 4]))
+    layers = tuple(
+        Layer(str(k), nothing, nothing, int(rng.integers(0, 50)), int(rng.integers(0, 80)), bool(rng.random() < 0.7))
+        for k in range(kinds)
+    )
+    calls = tuple(int(rng.integers(0, kinds)) for _ in range(count))
+    pairs = {(a, a + 1) for a in range(count - 1)} if chain else set[tuple[int, int]]()
+    pairs |= {(a, b) for b in range(count) for a in range(b) if rng.random() < 0.3}
+    edges = tuple((a, b, float(rng.integers(0, 40))) for a, b in sorted(pairs))
+    times = [np.array([[float(rng.integers(1, 30))] for _ in range(kinds)]) for _ in range(2)]
+    return Graph(width, 1, layers, calls, edges), times[0], times[1]
+
+
+@pytest.mark.parametrize("count", [150, MANY])
+def test_placements_take_what_phaze_says(count: int) -> None:
+    """Chains and branching graphs, unsplit stages, memory that binds, all three choices of recompute."""
+    rng = np.random.default_rng(4)
+    for at in range(count):
+        graph, forward, backward = _layers(rng, at % 3 > 0)
+        recompute = ["none", "full", "best"][rng.integers(3)]
+        devices, batch, hbm = int(rng.integers(1, 17)), int(rng.integers(1, 20)), float(rng.choice([200, 600, 1e9]))
+        placed = [
+            PlacedLayer(i, forward[k, 0], backward[k, 0], 2.0 * graph.layers[k].parameters,
+                        float(graph.layers[k].saved_bytes), graph.layers[k].sharded)
+            for i, k in enumerate(graph.calls)
+        ]  # fmt: skip
+        problem = icml24_problem(
+            [layer_graph(graph.width, placed, graph.edges)], devices=devices, microbatches=batch, hbm_bytes=hbm,
+            link_bytes_per_s=3.0, optimizer="sgd", recompute=recompute,  # type: ignore[arg-type]
+        )  # fmt: skip
+        found = fastest_plan(problem)
+        training = Training(devices, batch, 3.0, 4.0, 0.0, 0.0)
+        cuts = cuts_of(graph, training, recompute, hbm)
+        bound = float(least_batch(cuts, forward, backward, np.full(1, 1e12))[0])
+        if found is None:
+            assert bound >= 1e12
+            continue
+        batch_s = found.batch_s
+        assert abs(bound - batch_s) <= 1e-9 * batch_s, (graph, recompute)
+        stages = [[list(stage.layers), stage.recompute] for stage in found.stages]
+        plan = {"data": found.data, "stages": stages}
+        seconds = plan_seconds(graph, training, plan, recompute, hbm, (forward, backward))
+        assert abs(seconds - batch_s) <= 1e-9 * batch_s
+        goal = np.full(1, batch_s * float(rng.uniform(0.8, 1.2)))
+        assert float(least_batch(cuts, forward, backward, goal, cheap=True)[0]) <= batch_s * (1 + 1e-9)
+        below = float(least_batch(cuts, forward, backward, goal)[0])
+        assert (below < goal[0]) == (batch_s < goal[0]) or abs(batch_s - goal[0]) <= 1e-9 * batch_s
+
+
+def test_the_cost_model_that_certificates_name_is_the_checker_s() -> None:
+    from phaze.search.witness import cost_model
+
+    assert cost_model() == works.COST_MODEL
+
+
+def test_what_is_called_bundled_is() -> None:
+    """Space, networks and one model; all models in the slow test."""
+    from phaze.check import bundled
+
+    found = tables(["bert-large"])
+    assert found["SPACES"] == dict(bundled.SPACES) and found["NETWORKS"] == dict(bundled.NETWORKS)
+    assert set(found["GRAPHS"].items()) <= set(bundled.GRAPHS.items())
+
+
+@pytest.mark.slow
+def test_every_model_that_is_called_bundled_is() -> None:
+    from phaze.check import bundled
+    from phaze.graph.zoo import ZOO
+
+    assert tables(ZOO)["GRAPHS"] == dict(bundled.GRAPHS)
