@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from phaze.check.claim import graphs_digest, network_digest
-from phaze.check.reading import digest_of
+from phaze.check.claim import graphs_digest, network_digest, space_digest
 from phaze.graph.zoo import ZOO
 from phaze.study.load import default_study, question_of, study_of
 
@@ -42,7 +41,7 @@ def tables(models: Iterable[str]) -> dict[str, dict[str, str]]:
         rules = "icml24" if cluster == "paper-flat" else "cluster"
         training = problem_of("bert-large", rules, cluster=cluster)["models"][0]["training"]
         networks[network_digest(training)] = cluster
-    return {"SPACES": {digest_of(space): "the space of the ICML 2024 paper"}, "NETWORKS": networks, "GRAPHS": graphs}
+    return {"SPACES": {space_digest(space): "the space of the ICML 2024 paper"}, "NETWORKS": networks, "GRAPHS": graphs}
 
 
 def text_of(found: dict[str, dict[str, str]]) -> str:

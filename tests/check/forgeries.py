@@ -248,7 +248,7 @@ def _least_memory(papers: Papers) -> None:
 HONEST_ABOUT_ANOTHER: dict[str, tuple[Forgery, str]] = {
     "a gap of one half": (_half, "claim"),
     "a memory dropped": (_least_memory, "memories"),
-    "another name of the space": (_set("problem", "space", "name", value="paper"), "space"),
+    "a larger share of the area": (_set("problem", "space", "keep", "least_share", value=0.01), "space"),
     "another area of a unit": (_times("problem", "space", "base", "process", "area", "mac_mm2", by=1e-3), "space"),
     "a static power that nothing asks for": (
         _times("problem", "space", "base", "process", "energy", "static_w_per_mm2", by=2.0),

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 SPACES = MappingProxyType(
     {
-        "b1b20da075893923260c08b30cda89911834567eb7b9cabc3762e41bd30f718e": "the space of the ICML 2024 paper",
+        "dfb558056cae3411d189a4c525c3b4dfc8c9c0fa8b47a33e90587b4e0c71a6fd": "the space of the ICML 2024 paper",
     }
 )
 NETWORKS = MappingProxyType(

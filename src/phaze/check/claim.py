@@ -13,6 +13,18 @@ OBJECTIVES = {
 }.get  # fmt: skip
 
 
+CHIP = (
+    "clock_hz", "tensor_cores", "tensor_core", "vector_cores", "vector_core", "global_buffer", "hbm", "links", "silicon",
+    "process",
+)  # fmt: skip
+
+
+def space_digest(space: Mapping[str, Any]) -> str:
+    """The digest of what a space is: axes, rules, and of its chips what areas and times depend on."""
+    chips = [None if chip is None else [chip[key] for key in CHIP] for chip in (space["base"], space["area_chip"])]
+    return digest_of([chips, *(space[key] for key in ("axes", "tied", "core_buffers", "keep"))])
+
+
 def graphs_digest(model: Mapping[str, Any]) -> str:
     """The digest of a model's graphs: widths, microbatches, sequence and traces."""
     return digest_of(model["graphs"])
@@ -47,7 +59,7 @@ def words_of(problem: Mapping[str, Any], certificate: Mapping[str, Any], chips: 
     space, objective = problem["space"], problem["objective"]
     axes = ", ".join(_axis(name, values) for name, values in space["axes"].items())
     lines = [
-        f"space       {_known(digest_of(space), SPACES, space['name'])}: {chips:,} chips; {axes}",
+        f"space       {_known(space_digest(space), SPACES, space['name'])}: {chips:,} chips; {axes}",
         f"memories    {_sizes(problem['hbm_bytes'])}",
     ]
     for model in problem["models"]:

@@ -21,6 +21,17 @@ ROUNDING = 1e-12
 SENT_BYTES = 2.0
 STATES = {("bf16", "sgd"): (2.0, 4.0, 4.0), ("bf16", "adam"): (2.0, 4.0, 12.0)}.get
 """Bytes a parameter of weight, gradient and optimizer where a stack does not say its own."""
+STACK = frozenset({
+    "name", "title", "fusion", "host_s", "hides_tensor_collectives", "hidden_synchronisation", "scatter_gather",
+    "optimizer_traffic_bytes", "state_bytes", "reserve_bytes", "schedule", "precision", "optimizer",
+    "piecewise_collectives", "trims_recompute", "balances_stages", "gradient_bytes", "attention", "synchronisation",
+    "interleaves", "accumulation_bytes", "stages", "pipeline", "software_share", "saves", "logit_bytes", "selective",
+    "gradient_buffer_bytes",
+})  # fmt: skip
+TRAINING = frozenset({
+    "devices", "batch", "optimizer", "machine", "constants", "precision", "zeros", "chunks", "headroom",
+})  # fmt: skip
+"""What may stand in a problem; with any other key this checker would not know what it means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +65,14 @@ def training_of(table: Mapping[str, Any]) -> Training:
     """The job of a model, where its rules are those of icml24."""
     machine = table["machine"]
     stack, cluster = machine["stack"], machine["cluster"]
+    for table_, known in ((stack, STACK), (table, TRAINING)):
+        more = sorted(set(table_) - known)
+        cover(not more, f"the key {more[0] if more else ''}, which this checker does not know")
     fixed = {
         "schedule": "icml24", "stages": "icml24", "pipeline": "icml24", "synchronisation": "first", "host_s": 0.0,
         "hides_tensor_collectives": False, "hidden_synchronisation": 0.0, "optimizer_traffic_bytes": 0.0,
-        "accumulation_bytes": 0.0, "piecewise_collectives": False,
+        "accumulation_bytes": 0.0, "piecewise_collectives": False, "saves": "trace", "logit_bytes": None,
+        "gradient_buffer_bytes": 0.0,
     }  # fmt: skip
     for key, value in fixed.items():
         cover(stack[key] == value, f"stack.{key} = {stack[key]!r}")
