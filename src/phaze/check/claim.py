@@ -14,8 +14,8 @@ OBJECTIVES = {
 
 
 CHIP = (
-    "clock_hz", "tensor_cores", "tensor_core", "vector_cores", "vector_core", "global_buffer", "hbm", "links", "silicon",
-    "process",
+    "clock_hz", "tensor_cores", "tensor_core", "vector_cores", "vector_core", "global_buffer", "hbm", "links",
+    "silicon", "process",
 )  # fmt: skip
 
 
