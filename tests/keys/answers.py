@@ -142,7 +142,7 @@ def of_priced(study: dict[str, Any], folder: Path) -> list[Any]:
     state = search(job, scale_for(job))
     best = best_of(state)
     assert best is not None
-    return [model.get("training_run") for model in answer_of(state, best)["models"]]
+    return [model.get("training_run") for model in answer_of(state, best).document["models"]]
 
 
 def of_run(document: dict[str, Any], folder: Path) -> list[Any]:
