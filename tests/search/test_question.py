@@ -107,7 +107,7 @@ def test_a_run_needs_nothing_outside_its_folder(
 
 def test_the_same_command_goes_on_and_says_the_same(copy: Path, phaze: Callable[..., Ran]) -> None:
     before = {path.name: path.read_bytes() for path in (copy / "run").iterdir() if path.suffix == ".json"}
-    assert set(before) == {"problem.json", "graphs.json", "result.json"}
+    assert set(before) == {"problem.json", "graphs.json", "certificate.json", "result.json"}
     assert phaze("search", "study.toml", "--out", "run").code == 0
     assert {path.name: path.read_bytes() for path in (copy / "run").iterdir() if path.suffix == ".json"} == before
 

@@ -10,13 +10,15 @@ with a buffer of U bytes; a global buffer of G bytes; HBM. A mapping is one choi
                is (k on rows, m on columns, inputs stay, n streams)
     ks         split of k over cores, 1..64, doubled only while there are fewer than 8 T items; kt = ceil(k/ks);
                partial sums meet in the global buffer
-    kc         depth of the operand slices in the core buffer, the deepest that fits: 2 e kc (mt + nt) + 4 mt nt <= U
-               (slices are double-buffered; there are no sums to keep when one os pass makes the tile)
+    kc         depth of the operand slices in the core buffer, of min(R, k) doubled below k, and k, the deepest that fits:
+               2 e kc (mt + nt) + 4 mt nt <= U (slices are double-buffered; when one os pass makes the tile there are no
+               sums to keep, and kc begins at 1)
     gm x gn    cores that share what is read: a fragment of A goes to gn cores at once, one of B to gm; gm gn <= T,
                each a power of two up to 16 (the widest multicast of shipping chips): the pair with the least traffic
   global side (:func:`global_options`), over ladders of powers of two
-    a          blocks of Mg rows of A stay, B and C stream:  2 e Mg k + 2 e s (k + Mg) <= G, s = min(n, 64)
-    b          blocks of Ng columns of B stay, A and C stream
+    a          blocks of Mg rows of A stay, B and C stream:  2 e Mg k + 2 e s (k + Mg) <= G, s = min(n, 64); an A that
+               stays whole in a product without batch is not double-buffered:  e m k + 2 e s (k + m) <= G
+    b          blocks of Ng columns of B stay, A and C stream, alike
     c          blocks Mg x Ng of sums stay, A and B stream in slices of Kg: 4 Mg Ng + 2 e Kg (Mg + Ng) <= G
     through    nothing stays: HBM sees what the cores ask for
     each with or without operands that the operators before left in the buffer (half of G is then kept for them)
