@@ -10,7 +10,7 @@ with a buffer of U bytes; a global buffer of G bytes; HBM. A mapping is one choi
                is (k on rows, m on columns, inputs stay, n streams)
     ks         split of k over cores, 1..64, doubled only while there are fewer than 8 T items; kt = ceil(k/ks);
                partial sums meet in the global buffer
-    kc         depth of the operand slices in the core buffer, of min(R, k) doubled below k, and k, the deepest that fits:
+    kc         depth of the operand slices in the core buffer: of min(R, k) doubled below k, and k, the deepest with
                2 e kc (mt + nt) + 4 mt nt <= U (slices are double-buffered; when one os pass makes the tile there are no
                sums to keep, and kc begins at 1)
     gm x gn    cores that share what is read: a fragment of A goes to gn cores at once, one of B to gm; gm gn <= T,
