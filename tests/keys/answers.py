@@ -92,6 +92,14 @@ def of_stack(stack: dict[str, Any], folder: Path) -> Iterator[Any]:
         yield told("plan", "--fixed", written(folder, "run.json", one))
 
 
+def of_modules(stack: dict[str, Any], folder: Path) -> Iterator[Any]:
+    """A run that recomputes a module."""
+    path = written(folder, "stack.json", stack)
+    gpt = {"hidden": 64, "layers": 4, "heads": 4, "vocabulary": 4096, "sequence": 32}
+    one = run(stack=path, plan=run()["plan"] | {"recompute": ["mlp"]}, gpt=gpt)
+    yield told("plan", "--fixed", written(folder, "run.json", one))
+
+
 def of_sought(stack: dict[str, Any], folder: Path) -> Iterator[Any]:
     """A plan that is sought where a pipeline is needed and few microbatches make its bubbles long."""
     path = written(folder, "stack.json", stack)

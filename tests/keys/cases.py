@@ -162,6 +162,11 @@ def short_stack(folder: Path) -> dict[str, Any]:
     return {"schema": "phaze.stack/1", "name": "mine", "title": "mine", "base": "megatron-2021"}
 
 
+def modular_stack(folder: Path) -> dict[str, Any]:
+    return preset("stacks", "megatron-core") | {"name": "mine"}
+
+
+MODULAR_STACK = Base(modular_stack, answers.of_modules, same(("recompute_modules", ["layernorm"])))
 SOUGHT_STACK = Base(stack, answers.of_sought, same(("interleaves", False)))
 SHORT_STACK = Base(short_stack, answers.of_stack, same(("base", "megatron-core"), ("attention", "fused")))
 
@@ -323,7 +328,7 @@ AREA = Base(by_area, answers.of_space, same(("keep.most_area", "30 mm2")))
 HARDWARE: dict[str, list[Base]] = {
     "phaze.chip/1": [CHIP, USUAL],
     "phaze.cluster/1": [CLUSTER, TORUS, CHIP_LINKS],
-    "phaze.stack/1": [STACK, SOUGHT_STACK, SHORT_STACK],
+    "phaze.stack/1": [STACK, SOUGHT_STACK, SHORT_STACK, MODULAR_STACK],
     "phaze.technology/1": [TECHNOLOGY],
     "phaze.ownership/1": [OWNERSHIP],
     "phaze.space/1": [SPACE, AREA, *axes()],

@@ -264,6 +264,7 @@ STACKED = Base(
         ("stack.logit_bytes", 6000.0),
         ("stack.selective", "operators"),
         ("stack.gradient_buffer_bytes", 8000.0),
+        ("stack.recompute_modules", ["mlp"]),
     ),
 )
 SHARED = Base(shared, answers.of_study, same(("stack.gradient_bytes", 14.0)))

@@ -9,7 +9,7 @@ from typing import Any
 from phaze.cost.memory import State
 from phaze.hardware.cluster import Cluster, Level
 from phaze.placement.layers import Layer, layer_graph
-from phaze.placement.problem import Extra, Problem
+from phaze.placement.problem import Extra, Kept, Problem
 from phaze.placement.profile import problem_of
 from phaze.placement.rules import GPIPE, ICML24, ONE_F_ONE_B, Rules, interleaved
 from phaze.placement.settings import icml24_problem
@@ -119,8 +119,36 @@ def _extra(rng: random.Random, layer: Layer, tied: str | None, tied_bytes: float
     )
 
 
+def with_modes(problem: Problem, seed: int) -> Problem:
+    """Some problems with one or two modes of recompute between selective and full; bytes, live bytes and seconds are
+    drawn apart, as of parts that are dropped or of every second block."""
+    rng = random.Random(seed)
+    names = rng.choice([(), (), ("norms",), ("norms", "mlp+norms")])
+    if not names or problem.rules.plain_layers:
+        return problem
+
+    def kept(layer: Layer) -> tuple[Kept, ...]:
+        shares = sorted((rng.random() for _ in names), reverse=True)
+        return tuple(
+            Kept(name, a * share, a * rng.uniform(1 - share, 1), rng.uniform(0, 1) * layer.forward_s)
+            for name, share, a in zip(names, shares, (layer.activation_bytes,) * len(names), strict=True)
+        )
+
+    extras = tuple(
+        tuple(replace(extra, more=kept(layer)) for layer, extra in zip(graph.layers, row, strict=True))
+        for graph, row in zip(problem.graphs, problem.extras, strict=True)
+    )
+    modes = (*problem.rules.modes[:-1], *names, problem.rules.modes[-1])
+    recompute = rng.choice([*names, "best"]) if problem.recompute != "best" else "best"
+    return replace(problem, extras=extras, recompute=recompute, rules=replace(problem.rules, modes=modes))
+
+
 def random_cluster_problem(seed: int, chain: bool, most_layers: int = 5) -> Problem:
-    """A small problem on a network of levels: 1F1B or GPipe, ZeRO, tied layers, selective recomputing."""
+    """A small problem on a network of levels: 1F1B or GPipe, ZeRO, tied layers, modes of recompute."""
+    return with_modes(_random_cluster_problem(seed, chain, most_layers), seed)
+
+
+def _random_cluster_problem(seed: int, chain: bool, most_layers: int) -> Problem:
     rng = random.Random(seed)
     n = rng.randint(1, most_layers)
     edges = random_edges(rng, n, chain)

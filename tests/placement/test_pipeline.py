@@ -200,7 +200,7 @@ def test_zero_2_scatters_gradients_after_every_microbatch_and_gathers_weights_on
 
 def test_zero_3_gathers_weights_for_each_pass_and_cannot_hide_more_than_there_is_to_do() -> None:
     problem, cuts = levelled(3), [((0, 1, 2), "full")]
-    plan = priced(problem, 2, 2, cuts)  # type: ignore[arg-type]
+    plan = priced(problem, 2, 2, cuts)
     memory, (stage,) = plan.stages[0].memory, plan.stages
     assert memory.parameters == 2 * (20 + (32 - 20) / 2)
     gathered = 3 * 0.5 + (20 + 40 + 20) / 2 / 10
@@ -209,7 +209,7 @@ def test_zero_3_gathers_weights_for_each_pass_and_cannot_hide_more_than_there_is
     assert plan.batch_s == pytest.approx(5 * stage.time_s + 32 * 30.0 / 2 / 100.0)
     slow = Cluster("slow", "one level", 32, (Level("all", "switch", 32, 0.1, 0.0),))
     eager = replace(problem, rules=replace(problem.rules, hidden=1.0), cluster=slow)
-    plan = priced(eager, 2, 2, cuts)  # type: ignore[arg-type]
+    plan = priced(eager, 2, 2, cuts)
     assert plan.stages[0].forward_s == pytest.approx(400.0)
     assert plan.stages[0].backward_s == pytest.approx(800.0)
 

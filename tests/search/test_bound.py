@@ -28,7 +28,8 @@ def _task(model: RankGraph, recompute: Recompute, training: Training) -> ModelTa
 
 def _times(forward_s: Floats, backward_s: Floats) -> GraphTimes:
     """Layer times without selective recompute; a full one runs the forward pass again."""
-    return GraphTimes(forward_s, backward_s, np.zeros_like(forward_s), forward_s, np.ones(forward_s.shape[1]))
+    nothing, more = np.zeros_like(forward_s), np.zeros((0, *forward_s.shape))
+    return GraphTimes(forward_s, backward_s, nothing, forward_s, more, np.ones(forward_s.shape[1]))
 
 
 def _truth(task: ModelTask, times: GraphTimes, hbm: int, chip: int = 0) -> float:

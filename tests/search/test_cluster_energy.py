@@ -38,7 +38,7 @@ def test_a_plan_takes_what_its_parts_take(mode: Mode, stack: str, zero: int) -> 
         own = layers[kind]
         both = own.forward_j + own.backward_j
         if kind == block and mode != "none":
-            both = both + (own.selective_j if mode == "selective" else own.full_j)
+            both = both + (own.again_j[mode])
         expected += 6 * 2 * both[:, 0]
     tied = graph.model.ties[0]
     weights = sum(2.0 * graph.layers[kind].parameters for kind in graph.calls)

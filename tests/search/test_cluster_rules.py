@@ -52,7 +52,8 @@ def _random_times(task: ModelTask, graph: int, seed: int, chips: int) -> GraphTi
     scale = 10.0 ** rng.uniform(-6, -1, chips)
     forward, backward, selective, full = (scale * rng.uniform(0.0, 1.0, shape) for _ in range(4))
     rates = 10.0 ** rng.uniform(8, 12, chips)
-    return GraphTimes(forward, backward, forward * selective / scale, forward * full / scale, rates)
+    more = forward * rng.uniform(0.0, 1.0, (len(task.graphs[graph].layers[0].more), *shape))
+    return GraphTimes(forward, backward, forward * selective / scale, forward * full / scale, more, rates)
 
 
 def _check_bounds(task: ModelTask, hbm_bytes: int, seed: int) -> None:

@@ -29,7 +29,7 @@ def test_a_plans_energy_is_the_sum_of_its_terms() -> None:
     for forward, backward in ((1.0, 2.0), (3.0, 5.0), (7.0, 11.0)):
         ahead, behind = np.zeros((len(COMPONENTS), 1)), np.zeros((len(COMPONENTS), 1))
         ahead[0], behind[0] = forward, backward
-        joules.append(LayerJoules(ahead, behind, np.zeros_like(ahead), ahead))
+        joules.append(LayerJoules(ahead, behind, {"full": ahead}))
     found = plan_joules(task, task.ways[0], problem, plan, joules, TABLE)
     layers = 6 * ((2 * 1 + 2) + (2 * 3 + 5) + (3 + 5) + (7 + 11))
     held = sum(model.layers[kind].parameter_bytes for kind in model.calls)
@@ -43,7 +43,7 @@ def test_a_plans_energy_is_the_sum_of_its_terms() -> None:
 @given(seed=st.integers(0, 10**6), width=st.sampled_from([1, 2]), recompute=st.sampled_from(["none", "full", "best"]))
 def test_no_plan_undercuts_the_floor(seed: int, width: int, recompute: str) -> None:
     opened, model = open_space(small_space(rows=[64])), made_model(seed, width)
-    task = task_of("made", 1.0, made_training(16, 64), [model], [recompute])  # type: ignore[list-item]
+    task = task_of("made", 1.0, made_training(16, 64), [model], [recompute])
     bounds = layer_bounds(task, model, opened.arrays(), CHEAP, TABLE)
     assert bounds.dynamic_j is not None
     floors = dynamic_floors(task, model, bounds.dynamic_j)

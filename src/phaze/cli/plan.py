@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from phaze.evaluate.request import Asked, AskedAttention
     from phaze.evaluate.training_run import Budget
     from phaze.hardware.calibration import Basis
-    from phaze.placement.problem import Choice
     from phaze.report.progress import Progress
 
 
@@ -115,7 +114,7 @@ def plan(
         microbatches=_numbers("--microbatch", microbatch),
         widths=_numbers("--tensor", tensor),
         zero=zero,
-        recompute=cast("Choice", recompute),
+        recompute=recompute,
         attention=cast("AskedAttention | None", attention),
         basis=basis,
         chunks=_numbers("--chunks", chunks),

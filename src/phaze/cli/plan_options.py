@@ -57,7 +57,11 @@ Chunks = Annotated[
     typer.Option(help="Chunks a stage to try beside 1, such as 2,4; without it all that divide the blocks; 1: none."),
 ]
 Recompute = Annotated[
-    str, typer.Option(help="none, selective or full on every stage; best chooses stage by stage.", show_default=True)
+    str,
+    typer.Option(
+        help="none, selective, full or modules (mlp,layernorm) on every stage; best chooses stage by stage.",
+        show_default=True,
+    ),
 ]
 Attention = Annotated[
     str | None,

@@ -34,12 +34,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from phaze.evaluate.layers import LayerCost, Setting, layer_costs
+from phaze.evaluate.layers import LayerCost, ModeCost, Setting, layer_costs
 from phaze.evaluate.machine import Machine
 from phaze.graph.ir import Model
 from phaze.hardware.stack import Optimizer, Precision
 from phaze.placement.layers import Layer, LayerGraph, layer_graph
-from phaze.placement.problem import Choice, Extra, Problem
+from phaze.placement.problem import Choice, Extra, Kept, Problem
 from phaze.placement.rules import Family
 from phaze.placement.settings import PlacedLayers, families_of, stack_problem
 
@@ -78,12 +78,20 @@ def placed_layers(model: Model, costs: Sequence[LayerCost]) -> tuple[LayerGraph,
                 live_bytes=float(cost.logit_bytes),
                 buffer_bytes=cost.buffer_bytes,
                 kind=call.layer,
+                more=tuple(_kept(mode, cost, again) for mode in cost.more),
             )
         )
     edges = [(edge.source, edge.target, float(edge.bytes)) for edge in model.edges]
     graph = layer_graph(model.tensor, layers, edges)
     order = {layer.id: extra for layer, extra in zip(layers, extras, strict=True)}
     return graph, tuple(order[layer.id] for layer in graph.layers)
+
+
+def _kept(mode: ModeCost, cost: LayerCost, again: bool) -> Kept:
+    """A layer in a mode; what lies around the blocks is not recomputed."""
+    if not again:
+        return Kept(mode.name, cost.saved_bytes, 0.0, 0.0)
+    return Kept(mode.name, min(mode.saved_bytes, cost.saved_bytes), mode.live_bytes, mode.again_s)
 
 
 def block_calls(model: Model) -> list[int]:

@@ -23,10 +23,10 @@ from phaze.evaluate.machine import Machine
 from phaze.evaluate.overlap import closure, needed_again
 from phaze.evaluate.ruled_pass import RuledPass, Times, WorkTimes, ruled_pass, work_times
 from phaze.graph.fuse import fuse_graph
-from phaze.graph.ir import Layer, Operator, OperatorGraph
+from phaze.graph.ir import Layer, Model, Operator, OperatorGraph
 from phaze.graph.recompute import part_of
 from phaze.graph.saved.buffers import gradient_elements
-from phaze.graph.saved.modes import Keeping, Modes
+from phaze.graph.saved.modes import Keeping, Mode, Modes, offered
 from phaze.hardware.calibration import Constants
 from phaze.hardware.stack import Stack
 from phaze.schedule.bounds import BOUNDS, Bound
@@ -34,6 +34,18 @@ from phaze.schedule.rules import COMPANIONS, RULE, Rule
 from phaze.schedule.solve import Known, Limits
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class RuledMode:
+    """A mode of recompute between selective and full: what runs again (None: the share ``part`` of a full recompute),
+    bytes kept by every microbatch in flight, and bytes beside them while the backward pass runs."""
+
+    name: str
+    rerun: RuledPass | None
+    saved_bytes: int
+    live_bytes: int
+    part: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +69,7 @@ class RuledLayer:
     accumulation_bytes: float = 8.0
     logit_bytes: int = 0
     buffer_bytes: float = 0.0
+    more: tuple[RuledMode, ...] = ()
 
     @property
     def rule(self) -> Rule:
@@ -79,7 +92,8 @@ class RuledLayer:
     def passes(self) -> tuple[RuledPass, ...]:
         """All of them, in a fixed order."""
         own = (self.forward, self.backward, self.selective, *(() if self.full is None else (self.full,)))
-        return own if self.halves is None else (*own, *self.halves)
+        more = (mode.rerun for mode in self.more if mode.rerun is not None)
+        return (*own, *more, *(self.halves or ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +104,7 @@ class LayerTimes:
     backward_s: Floats
     selective_s: Floats
     full_s: Floats
+    more_s: tuple[Floats, ...] = ()
     input_gradient_s: Floats | None = None
     weight_gradient_s: Floats | None = None
 
@@ -102,7 +117,8 @@ def rule_of(stack: Stack) -> Rule:
 
 def keeping_of(stack: Stack) -> Keeping:
     """How a stack keeps activations."""
-    return Keeping(stack.saves, stack.logit_bytes, stack.selective)
+    modules, named = stack.recompute_modules, stack.recompute_named
+    return Keeping(stack.saves, stack.logit_bytes, stack.selective, modules, named)
 
 
 def input_gradients(layer: Layer) -> tuple[int, ...]:
@@ -141,8 +157,26 @@ def split_backward(layer: Layer) -> tuple[OperatorGraph, OperatorGraph]:
     )
 
 
-def ruled_layer(layer: Layer, machine: Machine, rule: Rule | None = None, apart: bool = False) -> RuledLayer:
-    """A traced layer as a stack runs it, under its rule or another; ``apart``: also the halves of its backward pass."""
+def ruled_layers(model: Model, machine: Machine) -> tuple[RuledLayer, ...]:
+    """The distinct layers of a model as a stack runs them, all with the same modes of recompute."""
+    counted = [(layer, model.count(kind)) for kind, layer in enumerate(model.layers)]
+    names = offered(counted, keeping_of(machine.stack))
+    return tuple(ruled_layer(layer, machine, names=names) for layer in model.layers)
+
+
+def _ruled_mode(mode: Mode, machine: Machine, rule: Rule) -> RuledMode:
+    live = mode.live_bytes
+    if mode.part < 1:
+        return RuledMode(mode.name, None, mode.saved_bytes, live, mode.part)
+    rerun = ruled_pass(fuse_graph(mode.rerun, machine.stack.fusion), machine, rule)
+    return RuledMode(mode.name, rerun, mode.saved_bytes, live)
+
+
+def ruled_layer(
+    layer: Layer, machine: Machine, rule: Rule | None = None, apart: bool = False, names: Sequence[str] = ()
+) -> RuledLayer:
+    """A traced layer as a stack runs it, under its rule or another, with the modes of recompute of some names;
+    ``apart``: also the halves of its backward pass."""
     stack = machine.stack
     rule = rule or rule_of(stack)
     modes = Modes(layer, keeping_of(stack))
@@ -168,6 +202,7 @@ def ruled_layer(layer: Layer, machine: Machine, rule: Rule | None = None, apart:
         accumulation_bytes=stack.accumulation_bytes,
         logit_bytes=modes.logit_bytes,
         buffer_bytes=stack.gradient_buffer_bytes * gradient_elements(layer) if stack.gradient_buffer_bytes else 0.0,
+        more=tuple(_ruled_mode(modes.of(name), machine, rule) for name in names),
     )
 
 
@@ -182,6 +217,9 @@ def on_network(layer: RuledLayer, machine: Machine) -> RuledLayer:
         halves=None
         if layer.halves is None
         else (layer.halves[0].on_network(machine), layer.halves[1].on_network(machine)),
+        more=tuple(
+            replace(mode, rerun=None if mode.rerun is None else mode.rerun.on_network(machine)) for mode in layer.more
+        ),
     )
 
 
@@ -190,7 +228,12 @@ def _assembled(layer: RuledLayer, found: Sequence[Floats], hbm_bytes_per_s: Floa
     adding = layer.accumulation_bytes * layer.parameters / hbm_bytes_per_s
     full = forward if layer.full is None else np.minimum(forward, found[3])
     inputs, weights = (None, None) if layer.halves is None else (found[-2], found[-1] + adding)
-    return LayerTimes(forward, backward + adding, np.minimum(forward, selective), full, inputs, weights)
+    more, place = [], 3 + (layer.full is not None)
+    for mode in layer.more:
+        more.append(mode.part * full if mode.rerun is None else np.minimum(forward, found[place]))
+        place += mode.rerun is not None
+    selective = np.minimum(forward, selective)
+    return LayerTimes(forward, backward + adding, selective, full, tuple(more), inputs, weights)
 
 
 DeviceSeconds = Callable[[RuledPass, Times], Floats]
@@ -216,7 +259,7 @@ def several_layer_times(
     :func:`layer_works` where they are known."""
     if not any(one.works for layer in layers for one in layer.passes):
         nothing = np.zeros(len(chips))
-        return tuple(LayerTimes(nothing, nothing, nothing, nothing) for _ in layers)
+        return tuple(LayerTimes(nothing, nothing, nothing, nothing, (nothing,) * len(la.more)) for la in layers)
     costs, first, found = layer_works(layers, chips, constants) if costs is None else costs, 0, []
     for layer in layers:
         own = []

@@ -3,6 +3,7 @@
 The seconds are those of :mod:`phaze.evaluate.layer_times`, for one chip, under the schedule rule of its stack.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from phaze.cost.chip_set import chip_set
 from phaze.cost.measured_clock import chip_constants
-from phaze.evaluate.layer_times import LayerTimes, RuledLayer, rule_of, ruled_layer, several_layer_times
+from phaze.evaluate.layer_times import LayerTimes, RuledLayer, rule_of, ruled_layers, several_layer_times
 from phaze.evaluate.machine import Machine
 from phaze.evaluate.ruled_pass import RuledPass, Times, ruled_pass, work_times
 from phaze.graph.ir import Model, OperatorGraph
@@ -63,6 +64,25 @@ EXACT = Effort()
 
 
 @dataclass(frozen=True, slots=True)
+class ModeCost:
+    """A layer in a mode of recompute between selective and full: seconds that run again, bytes kept, and bytes beside
+    them while its backward runs, logits left out."""
+
+    name: str
+    again_s: float
+    saved_bytes: int
+    live_bytes: int
+
+
+def mode_costs(layer: RuledLayer, seconds: Sequence[float]) -> tuple[ModeCost, ...]:
+    """The modes of a layer between selective and full, with their seconds."""
+    return tuple(
+        ModeCost(mode.name, again_s, mode.saved_bytes, mode.live_bytes - layer.logit_bytes)
+        for mode, again_s in zip(layer.more, seconds, strict=True)
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class LayerCost:
     """One distinct layer: seconds of its passes and of what recomputing runs again, and its sizes on one device."""
 
@@ -78,6 +98,7 @@ class LayerCost:
     sharded: bool
     logit_bytes: int = 0
     buffer_bytes: float = 0.0
+    more: tuple[ModeCost, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +163,14 @@ def layer_cost(layer: RuledLayer, times: LayerTimes, chip: int = 0) -> LayerCost
         float(times.selective_s[chip]),
         float(times.full_s[chip]),
         *layer.sizes,
+        mode_costs(layer, [float(own[chip]) for own in times.more_s]),
     )
 
 
 def layer_costs(model: Model, setting: Setting, effort: Effort = EXACT) -> tuple[LayerCost, ...]:
     """Every distinct layer of a model, under its stack's schedule rule."""
     chips, known = chip_set([setting.chip]), dict[str, KnownPart]()
-    layers = [ruled_layer(layer, setting.machine) for layer in model.layers]
+    layers = ruled_layers(model, setting.machine)
     found = several_layer_times(
         layers,
         chips,

@@ -33,6 +33,11 @@ def _first(values: Iterable[T], helps: Callable[[T], bool]) -> T | None:
     return next((value for value in values if helps(value)), None)
 
 
+def _further(mode: str | Sequence[str]) -> tuple[str, ...]:
+    """The modes that are tried when one does not fit: those after it, and after modules all but none."""
+    return MODES[MODES.index(mode) + 1 :] if isinstance(mode, str) and mode in MODES else MODES[1:]
+
+
 def fixed_levers(raw: Mapping[str, Any], needed_bytes: float, basis: Basis) -> dict[str, Any]:
     """The levers of a run (``phaze.run/1``) that does not fit, as plain values; None where none helps alone."""
     memo, plan = Memo(), dict(raw["plan"])
@@ -61,7 +66,7 @@ def fixed_levers(raw: Mapping[str, Any], needed_bytes: float, basis: Basis) -> d
             [size for size in range(plan["microbatch"] - 1, 0, -1) if plan["microbatch"] % size == 0],
             lambda size: helps(here, microbatch=size),
         ),
-        "recompute": _first(MODES[MODES.index(mode) + 1 :], lambda other: helps(here, recompute=other)),
+        "recompute": _first(_further(mode), lambda other: helps(here, recompute=other)),
         "zero": _first(ZEROS[zero + 1 :], lambda stage: helps(here, zero=stage)),
     }
 
@@ -134,7 +139,7 @@ def sought_levers(request: Request, found: Sequence[Candidate]) -> Shortage:
         tensor=_first(widths, lambda width: anything(replace(request, widths=(width,)))),
         microbatch_divisor=None if size is None else smallest // size,
         recompute=_first(
-            MODES[MODES.index(request.recompute) + 1 :] if request.recompute != "best" else (),
+            _further(request.recompute) if request.recompute != "best" else (),
             lambda mode: any(something_fits(replace(problem, recompute=mode)) for problem in problems),
         ),
         optimizer=None,

@@ -5,7 +5,7 @@ anything is reckoned from it. Keys that nothing here reads are let pass.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -15,6 +15,10 @@ from phaze.graph.ir import Attention
 Number = Annotated[float, Field(allow_inf_nan=False)]
 # What a shortage of memory is made of.
 TERMS = ("parameters", "gradients", "optimizer", "activations", "in_flight", "reserve")
+
+
+# none, selective, full, or modules joined by +.
+MODE_PATTERN = r"^[a-z_]+(\+[a-z_]+)*$"
 
 
 class Loose(Document):
@@ -28,7 +32,7 @@ class StageTable(Loose):
 
     layers: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
     devices: Count
-    recompute: Literal["none", "selective", "full"]
+    recompute: Annotated[str, Field(pattern=MODE_PATTERN)]
     time_s: NonNegative
     forward_s: NonNegative
     backward_s: NonNegative
@@ -141,7 +145,7 @@ class AlternativeTable(SplitTable):
     chunks: Count = 1
     zero: Annotated[int, Field(ge=0, le=3)] = 0
     sequence_parallel: bool
-    recompute: list[Literal["none", "selective", "full"]]
+    recompute: list[Annotated[str, Field(pattern=MODE_PATTERN)]]
     loses_by: str
 
 

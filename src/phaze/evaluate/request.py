@@ -9,6 +9,7 @@ from phaze.errors import InputError, unknown_name
 from phaze.evaluate.headroom import USUAL_HEADROOM, require_headroom
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.plan import Request, choices
+from phaze.evaluate.recomputing import mode_asked, stack_recomputing
 from phaze.evaluate.training_run import Budget
 from phaze.graph.ir import Attention
 from phaze.graph.supply.point import Point
@@ -19,10 +20,9 @@ from phaze.hardware.cluster import grown
 from phaze.hardware.library import load_built_stack, load_chip, load_cluster, require_links
 from phaze.hardware.stack import Stack, require_priced
 from phaze.placement.problem import Choice
-from phaze.placement.rules import MODES, ZEROS
+from phaze.placement.rules import ZEROS
 
 MOST_MICROBATCH = 16
-RECOMPUTES = (*MODES, "best")
 ATTENTIONS: tuple[Attention, ...] = ("eager", "fused")
 AskedAttention = Literal["eager", "fused", "best"]
 
@@ -98,11 +98,10 @@ def request_of(asked: Asked, watch: Watch = silent) -> Request:
             raise InputError(what, f"{count} is out of range", "it must be at least 1")
     if asked.zero is not None and asked.zero not in ZEROS:
         raise InputError("--zero", f"{asked.zero} is out of range", "use 0, 1, 2 or 3")
-    if asked.recompute not in RECOMPUTES:
-        raise unknown_name("--recompute", "way to recompute", asked.recompute, RECOMPUTES)
+    recompute = mode_asked(asked.recompute, "--recompute")
     cluster = grown(load_cluster(name, chip=chip), asked.devices, "--devices")
     require_links(chip, asked.chip, cluster, "--chip")
-    stack = load_built_stack(asked.stack or cluster.stack)
+    stack = stack_recomputing(load_built_stack(asked.stack or cluster.stack), recompute, "--recompute")
     supply = asked.supply or (
         supply_of(asked.model, fresh=asked.fresh) if asked.sizes is None else Family(asked.model, asked.sizes)
     )
@@ -130,7 +129,7 @@ def request_of(asked: Asked, watch: Watch = silent) -> Request:
         zero=asked.zero or 0,
         zeros=ZEROS[1:] if asked.zero is None else (),
         wider=tuple(width for width in widths if width > asked.devices),
-        recompute=asked.recompute,
+        recompute=recompute,
         experts=supply.experts,
         chunks=asked.chunks,
         # A graph that was traced before states its own.

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from phaze.documents import BatchSize, Count, Document, Format, Length, TokenCount, check, notation_of, parse
 from phaze.errors import InputError
 from phaze.evaluate.memo import Memo
+from phaze.evaluate.recomputing import KNOWN, mode_given, stack_recomputing
 from phaze.evaluate.training_run import Budget
 from phaze.files import STANDARD_INPUT, beside, read_text
 from phaze.graph.ir import Attention, Model
@@ -29,10 +30,20 @@ from phaze.hardware.cluster import Cluster, grown
 from phaze.hardware.library import is_path, load_built_stack, load_chip, load_cluster, require_links
 from phaze.hardware.ownership import load_run_terms
 from phaze.hardware.stack import Optimizer, Precision, Stack, require_priced
+from phaze.placement.rules import MODES
 from phaze.units import Batch, sequences_in
 
 T = TypeVar("T")
-RecomputeName = Literal["none", "selective", "full"]
+RecomputeName = Annotated[
+    str,
+    BeforeValidator(mode_given),
+    WithJsonSchema(
+        {
+            "anyOf": [{"enum": list(MODES)}, {"type": "array", "items": {"enum": list(KNOWN)}, "minItems": 1}],
+            "default": "none",
+        }
+    ),
+]
 Reference = Annotated[str, Field(min_length=1, max_length=400)]
 Size = Annotated[int, Field(gt=0, le=2**31)]
 
@@ -264,6 +275,7 @@ def job_of(raw: dict[str, Any], where: str, memo: Memo | None = None) -> Job:
     )
     require_links(chip, run.chip, cluster, f"{where}: chip")
     stack = preset("stack", run.stack or cluster.stack, load_built_stack)
+    stack = stack_recomputing(stack, run.plan.recompute, f"{where}: plan.recompute")
     attention = run.attention or stack.attention
     traced = traced_as(run, attention)
     model = kept.take(("model", traced, _depth(run)), lambda: _at(where, lambda: _model_of(run, attention)))

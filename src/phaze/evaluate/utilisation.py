@@ -8,8 +8,9 @@
 N are the parameters that stand in products, L the blocks, h their width, s the sequence (:func:`utilisation_of`).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from phaze.graph.ir import Layer, Model, Operator, OperatorGraph
@@ -28,12 +29,11 @@ class LayerFlops:
 
     model: float
     scores: float
-    selective: float
-    full: float
+    rerun: Callable[[str], float]
 
     def again(self, recompute: str) -> float:
-        """What the devices run beside the model's own products."""
-        return self.scores + {"none": 0.0, "selective": self.selective, "full": self.full}[recompute]
+        """What the devices run beside the model's own products, in a mode of recompute."""
+        return self.scores + self.rerun(recompute)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,14 @@ def layer_flops(layer: Layer, keeping: Keeping) -> LayerFlops:
     """The FLOP of a layer; ``keeping`` says what selective recompute reruns."""
     scores = sum(_scores(operator) for operator in layer.backward.operators)
     both = _flops(layer.forward) + _flops(layer.backward)
-    return LayerFlops(both - scores, scores, _flops(Modes(layer, keeping).selective().rerun), _flops(layer.forward))
+    modes = Modes(layer, keeping)
+
+    @cache
+    def rerun(name: str) -> float:
+        mode = modes.of(name)
+        return mode.part * _flops(mode.rerun)
+
+    return LayerFlops(both - scores, scores, rerun)
 
 
 def model_flops(model: Model, keeping: Keeping) -> tuple[LayerFlops, ...]:

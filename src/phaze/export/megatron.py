@@ -13,6 +13,7 @@ from phaze.errors import InputError
 from phaze.export.flags import Choice, aligned
 from phaze.export.megatron_model import BERT, SCRIPTS, model_choices, require_there
 from phaze.export.source import Split, require_launchable
+from phaze.graph.saved.modes import ALTERNATE, JOIN
 
 VERSION = "Megatron-LM with Megatron Core 0.19.2"
 CONNECTIONS = "CUDA_DEVICE_MAX_CONNECTIONS"
@@ -69,7 +70,7 @@ def _pipeline(split: Split) -> list[Choice]:
     return [*found, Choice("--pipeline-model-parallel-layout", f'"{layout(split)}"', why)]
 
 
-def _recompute(mode: str) -> list[Choice]:
+def _recompute(model: str, mode: str) -> list[Choice]:
     if mode == "full":
         return [
             Choice("--recompute-granularity", "full", "every block runs its forward pass again"),
@@ -80,6 +81,13 @@ def _recompute(mode: str) -> list[Choice]:
         return [
             Choice("--recompute-granularity", "selective", "only what is cheap to compute again"),
             Choice("--recompute-modules", "core_attn", "scores, softmax and dropout of attention"),
+        ]
+    if mode == ALTERNATE:
+        raise InputError(model, "every second block is recomputed", "Megatron-LM recomputes modules or whole blocks")
+    if mode != "none":
+        return [
+            Choice("--recompute-granularity", "selective", "parts of every block"),
+            Choice("--recompute-modules", mode.replace(JOIN, " "), "the parts that are computed again"),
         ]
     return []
 
@@ -147,7 +155,7 @@ def choices(split: Split) -> list[Choice]:
         Choice(
             "--global-batch-size", str(split.batch), f"{split.rounds} microbatches in each of {split.data} replicas"
         ),
-        *_recompute(split.recompute[0]),
+        *_recompute(split.model, split.recompute[0]),
         *_state(split),
         Choice("--attention-backend", *attention),
     ]

@@ -15,6 +15,7 @@ from phaze import __version__
 from phaze.errors import InputError
 from phaze.export.flags import Choice, aligned
 from phaze.export.source import Split, require_launchable
+from phaze.graph.saved.modes import ALTERNATE
 
 VERSION = "torchtitan 0.2.2"
 FLAVOURS: Mapping[str, str] = MappingProxyType({"llama3-8b": "8B", "llama3-70b": "70B"})
@@ -145,6 +146,18 @@ def _parallelism(split: Split) -> list[Choice]:
     return found
 
 
+def _recompute(model: str, mode: str) -> list[Choice]:
+    if mode not in ("none", "selective", "full", ALTERNATE):
+        raise InputError(model, f"{mode} is recomputed", f"{VERSION} recomputes operators or whole blocks")
+    kind = "selective" if mode == ALTERNATE else mode
+    found = [Choice("mode", f'"{kind}"', "what is computed again in the backward pass")]
+    if mode == "selective":
+        found.append(Choice("selective_ac_option", '"op"', "every second product is kept, the rest runs again"))
+    if mode == ALTERNATE:
+        found.append(Choice("selective_ac_option", '"2"', "every second block runs its forward pass again"))
+    return found
+
+
 def tables(split: Split) -> dict[str, list[Choice]]:
     """Every table of the job file, or an InputError that says why there is none."""
     _require(split)
@@ -154,10 +167,7 @@ def tables(split: Split) -> dict[str, list[Choice]]:
         model.append(Choice("flavor", f'"{flavour}"', f"{split.model}'s sizes"))
     else:
         model.append(Choice("flavor", '"your-flavor"', f"register one with the sizes of {split.model}"))
-    mode = split.recompute[0]
-    again = [Choice("mode", f'"{mode}"', "what is computed again in the backward pass")]
-    if mode == "selective":
-        again.append(Choice("selective_ac_option", '"op"', "the nearest: products are kept, the rest runs again"))
+    again = _recompute(split.model, split.recompute[0])
     name = {"adam": "AdamW"}.get(split.optimizer)
     if name is None:
         raise InputError(split.model, f"{VERSION} has no optimizer {split.optimizer}", "plan with adam")

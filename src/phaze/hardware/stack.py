@@ -15,6 +15,9 @@ StageRule = Literal["layers", "icml24"]
 Pipeline = Literal["1f1b", "icml24"]
 Saves = Literal["trace", "kernels", "mincut"]
 Selective = Literal["scores", "operators"]
+RecomputeModule = Literal[
+    "core_attn", "layernorm", "mlp", "shared_experts", "moe_act", "moe", "mla_up_proj", "alternate"
+]
 # Traces, operator times and collectives are those of 16-bit values.
 PRICED_PRECISION: Precision = "bf16"
 
@@ -48,6 +51,8 @@ class Stack:
     or the least that a compiler finds (:mod:`phaze.graph.saved.rules`). ``logit_bytes``: bytes that are alive for each
     logit of one microbatch; None: as ``saves`` says, and kept. ``selective``: what selective recompute reruns, the
     scores of eager attention or all but every second product (:mod:`phaze.graph.saved.modes`).
+    ``recompute_modules``: parts of a block that it can recompute alone or together, and ``alternate``, every second
+    block in full; ``recompute_named``: unions of them that a plan names, offered instead of the efficient ones.
     ``gradient_buffer_bytes``: bytes for each element of one weight gradient of every distinct shape, as where gradients
     are added inside the product.
     """
@@ -81,6 +86,8 @@ class Stack:
     logit_bytes: float | None = None
     selective: Selective = "scores"
     gradient_buffer_bytes: float = 0.0
+    recompute_modules: tuple[RecomputeModule, ...] = ()
+    recompute_named: tuple[str, ...] = ()
 
     def share_on(self, process: str | None) -> float:
         """The software share on a generation of chips; 1 where nothing is known of it."""

@@ -12,6 +12,7 @@ from phaze.hardware.stack import (
     Optimizer,
     Pipeline,
     Precision,
+    RecomputeModule,
     Saves,
     ScheduleRule,
     Selective,
@@ -69,6 +70,10 @@ class StackFile(Document):
     gradient_buffer_bytes: Annotated[
         NonNegative, Field(description="bytes for each element of one weight gradient of every distinct shape")
     ] = 0.0
+    recompute_modules: Annotated[
+        list[RecomputeModule],
+        Field(description="parts of a block that it can recompute, or alternate blocks"),
+    ] = Field(default_factory=list)
     notes: Text | None = None
     sources: Sources = Field(default_factory=dict)
 
@@ -80,10 +85,13 @@ class StackFile(Document):
 
     def value(self) -> Stack:
         """The stack; keys are called as its fields but for two, whose fields name their unit."""
-        apart = {"schema_", "base", "notes", "sources", "host_time", "reserve", "software_share"}
+        apart = {"schema_", "base", "notes", "sources", "host_time", "reserve", "software_share", "recompute_modules"}
         shares = tuple(sorted(self.software_share.items()))
         same = self.model_dump(exclude=apart)
-        return Stack(host_s=self.host_time, reserve_bytes=self.reserve, software_share=shares, **same)
+        modules = tuple(dict.fromkeys(self.recompute_modules))
+        return Stack(
+            host_s=self.host_time, reserve_bytes=self.reserve, software_share=shares, recompute_modules=modules, **same
+        )
 
 
 STACK = Format("phaze.stack/1", StackFile, "a training framework's constants")

@@ -99,7 +99,7 @@ def bottleneck(
     size, unsplit, g = chart.size, chart.unsplit, np.full((sets, kinds, most + 1), np.inf)
     g[0, 0, 0] = 0.0
     start, rests, forward_s, backward_s = table.start, table.rest, table.forward_s, table.backward_s
-    kept, live, whole_stage = table.kept_bytes, table.live_bytes, table.unsplit
+    kept, live, whole_stage, modes = table.kept_bytes, table.live_bytes, table.unsplit, table.kept_bytes.shape[1]
     hbm, inner, last = room.hbm_bytes, room.allowed, room.last
     for top in range(1, sets):
         later = 0 if top == sets - 1 else 1
@@ -110,7 +110,7 @@ def bottleneck(
             begin, end = (1, 1) if rest == 0 else (2, min(most, size[rest] + 1))
             base_s = forward_s[pair] + entry_s + (0.0 if rest == 0 else move_s[rest])
             held, covered, slowest_s = held_bytes(table, room, pair), 0, 0.0
-            for mode in range(kept.shape[1]):
+            for mode in range(modes):
                 own_s = base_s + backward_s[pair, mode]
                 if not (last[mode] if rest == 0 else inner[mode]) or (covered >= end and own_s >= slowest_s):
                     continue

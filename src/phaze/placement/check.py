@@ -47,9 +47,13 @@ def _stage_sums(stated: Stated, stage: Mapping[str, Any]) -> dict[str, float]:
             again[k] = layer.forward_s if extra.full_s is None else extra.full_s
         elif mode == "selective" and extra.selective_bytes is not None:
             kept[k], again[k] = extra.selective_bytes, extra.selective_s
+    own = [next((row for row in extra.more if row.name == mode), None) for extra in extras]
+    kept = [row.bytes if row else k for row, k in zip(own, kept, strict=True)]
+    again = [row.again_s if row else g for row, g in zip(own, again, strict=True)]
     live = [layer.activation_bytes - k for layer, k in zip(layers, kept, strict=True)]
     lasting = [extra.live_bytes for extra in extras]
-    beside = max(max(0.0, own) + more for own, more in zip(live, lasting, strict=True))
+    lives = [row.live_bytes if row else max(0.0, left) for row, left in zip(own, live, strict=True)]
+    beside = max(left + more for left, more in zip(lives, lasting, strict=True))
     buffers = {(x.kind, -1 if x.kind >= 0 else i): x.buffer_bytes for i, x in zip(order, extras, strict=True)}
     names = {extra.tied: extra.tied_bytes for extra in extras if extra.tied is not None}
     twice = fsum(extra.tied_bytes for extra in extras if extra.tied is not None) - fsum(names.values())

@@ -146,15 +146,20 @@ def _sums(
         if extra.tied is not None:
             parameters -= extra.tied_bytes if extra.tied in shared else 0.0
             shared.add(extra.tied)
-        saved = layer.activation_bytes
+        saved, beside = layer.activation_bytes, None
         if mode == "full":
             saved = entering[position]
             again_s += layer.forward_s if extra.full_s is None else extra.full_s
         elif mode == "selective" and extra.selective_bytes is not None:
             saved = extra.selective_bytes
             again_s += extra.selective_s
+        for own in extra.more:
+            if own.name == mode:
+                saved, beside = own.bytes, own.live_bytes
+                again_s += own.again_s
         kept += saved
-        live = max(live, max(0.0, layer.activation_bytes - saved) + extra.live_bytes)
+        beside = max(0.0, layer.activation_bytes - saved) if beside is None else beside
+        live = max(live, beside + extra.live_bytes)
     waiting_s = (0.0, 0.0)
     if inside:
         live = sum(graph.layers[position].activation_bytes for position in positions) - kept

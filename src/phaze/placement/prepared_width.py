@@ -13,7 +13,7 @@ from phaze.placement.cut_sets import Chart, chart_of
 from phaze.placement.layers import LayerGraph
 from phaze.placement.prices import Prices
 from phaze.placement.problem import ROUNDING, Extra, Problem
-from phaze.placement.rules import MODES, Family, Mode
+from phaze.placement.rules import Family, Mode
 from phaze.placement.stage_kernels import Room, Saved, StageTable
 
 # A table of so many stages takes about half a GB.
@@ -61,9 +61,9 @@ def _saved(problem: Problem, graph: LayerGraph, extras: tuple[Extra, ...], chart
     entering = [0.0] * len(graph.layers)
     for edge in graph.edges:
         entering[edge.head] += edge.size_bytes
-    kept, again = np.empty((len(extras), 3)), np.zeros((len(extras), 3))
-    kept[:, 0], kept[:, 1], kept[:, 2] = chart.activation_bytes, chart.activation_bytes, entering
-    again[:, 2], block = chart.forward_s, np.zeros(len(extras), np.int64)
+    shape = (len(extras), len(problem.mode_names))
+    kept, again, block = np.empty(shape), np.zeros(shape), np.zeros(len(extras), np.int64)
+    kept[:, :-1], kept[:, -1], again[:, -1] = chart.activation_bytes[:, None], entering, chart.forward_s
     names = sorted({extra.tied for extra in extras if extra.tied is not None})
     group = np.full(len(extras), -1)
     sizes, members, last = np.zeros(len(names)), np.zeros(len(names), np.int64), np.zeros(len(names), np.int64)
@@ -71,19 +71,34 @@ def _saved(problem: Problem, graph: LayerGraph, extras: tuple[Extra, ...], chart
         if extra.selective_bytes is not None:
             kept[i, 1], again[i, 1] = extra.selective_bytes, extra.selective_s
         if extra.full_s is not None:
-            again[i, 2] = extra.full_s
+            again[i, -1] = extra.full_s
+        for mode, own in enumerate(extra.more, 2):
+            kept[i, mode], again[i, mode] = own.bytes, own.again_s
         if extra.block:
             block[i] = 1
         if extra.tied is not None:
             g = group[i] = names.index(extra.tied)
             sizes[g], members[g], last[g] = extra.tied_bytes, members[g] + 1, i
     link = problem.rules.link_bytes_per_s if problem.rules.stage == "icml24" else None
-    live, buffers = np.array([extra.live_bytes for extra in extras]), np.array([extra.buffer_bytes for extra in extras])
-    kinds = [kind_of(extras, position) for position in range(len(extras))]
-    buffered = dict.fromkeys(own for own, size in zip(kinds, buffers, strict=True) if size > 0)
-    numbers = {own: number for number, own in enumerate(buffered)}
-    kind = np.array([min(numbers.get(own, 0), MOST_KINDS) for own in kinds], np.int64)
+    live = np.maximum(0.0, chart.activation_bytes[:, None] - kept)
+    if extras[0].more:
+        live[:, 2:-1] = [[own.live_bytes for own in extra.more] for extra in extras]
+    live += np.array([extra.live_bytes for extra in extras])[:, None]
+    buffers, kind = np.array([extra.buffer_bytes for extra in extras]), np.zeros(len(extras), np.int64)
+    if buffers.any():
+        kind[:] = _kinds(extras, buffers)
     return Saved(kept, again, group, sizes, members, last, block, float(link or 0.0), live, buffers, kind)
+
+
+def _kinds(extras: Sequence[Extra], buffers: Floats) -> list[int]:
+    """A number for every kind of layers with buffers, by position."""
+    kinds = [kind_of(extras, position) for position in range(len(extras))]
+    numbers = dict.fromkeys(kinds, 0)
+    numbers |= {
+        own: number
+        for number, own in enumerate(dict.fromkeys(k for k, size in zip(kinds, buffers, strict=True) if size > 0))
+    }
+    return [min(numbers[own], MOST_KINDS) for own in kinds]
 
 
 def kind_of(extras: Sequence[Extra], position: int) -> int:
@@ -139,25 +154,23 @@ def retimed(width: Width, forward_s: Floats, backward_s: Floats) -> Width:
     """The width with other seconds of its layers, by position, which a full recompute runs forward as a whole."""
     chart = width.chart._replace(forward_s=forward_s, backward_s=backward_s)
     again, seconds = np.zeros_like(width.saved.again_s), forward_s + backward_s
-    again[:, 2] = forward_s
+    again[:, -1] = forward_s
     saved = width.saved._replace(again_s=again)
     whole_s, longest_s = float(seconds.sum()), float(seconds.max())
     return replace(width, chart=chart, saved=saved, seconds=whole_s, longest_s=longest_s)
 
 
-def _flags(modes: tuple[Mode, ...]) -> Ints:
-    return np.array([mode in modes for mode in MODES], np.int64)
+def _flags(problem: Problem, modes: tuple[Mode, ...]) -> Ints:
+    return np.array([mode in modes for mode in problem.mode_names], np.int64)
 
 
 def room_of(problem: Problem, data: int, width: int = 1) -> Room:
     """What a stage of a ``width`` must fit into when there are so many replicas."""
     there = problem.available_bytes * (1 + ROUNDING) - problem.reserve_bytes
     held, working = problem.held(data).total, problem.working(data).total
-    sent = problem.sent_bytes
+    sent, flags = problem.sent_bytes, [_flags(problem, problem.modes(last)) for last in (False, True)]
     more = max(0.0, problem.held_experts(width, data).total - held) if problem.has_experts else 0.0
-    return Room(
-        there, held / sent, working / sent, more / sent, _flags(problem.modes()), _flags(problem.modes(last=True))
-    )
+    return Room(there, held / sent, working / sent, more / sent, *flags)
 
 
 def stages_of(problem: Problem, width: Width, limit_s: Floats | None = None) -> StageTable:

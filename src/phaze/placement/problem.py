@@ -11,10 +11,11 @@ Devices are numbered with the innermost level of the cluster filled first. Tenso
 stages of a replica (order ``pipeline``) or the replicas of a stage (order ``data``).
 
 **Recompute.** In modes none, selective and full layer l keeps k_l = A_l, its ``selective_bytes``, or the bytes of its
-entering edges, and recomputes for g_l = 0, its ``selective_s``, or its ``full_s`` (f_l if it has none) seconds. A
-stage keeps k(X) = sum of k_l and holds L(X) = max over l of max(0, A_l - k_l) + e_l beside it, e_l being the
-``live_bytes`` of a layer in any mode (logits); under stage rule ``icml24`` mode full keeps the bytes that enter the
-*stage*, and L = A(X) - k(X) + max e_l.
+entering edges, and recomputes for g_l = 0, its ``selective_s``, or its ``full_s`` (f_l if it has none) seconds; in
+a mode of its ``more`` what that says. All layers of a stage are in one mode. A stage keeps k(X) = sum of k_l and holds
+L(X) = max over l of max(0, A_l - k_l) + e_l beside it, e_l being the ``live_bytes`` of a layer in any mode (logits), or
+what a mode of ``more`` says instead of the difference; under stage rule ``icml24`` mode full keeps the bytes that enter
+the *stage*, and L = A(X) - k(X) + max e_l.
 
 **Stage seconds.** With v and u the collectives of ZeRO of a pass and h the share of them that is overlapped,
 
@@ -59,16 +60,16 @@ the outermost level that the pipeline crosses. The batch time is that of the fam
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Literal
 
 from phaze.cost.memory import State
 from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster
-from phaze.placement.layers import LARGEST, LayerGraph, require_same_layers
-from phaze.placement.rules import Family, Mode, Rules
+from phaze.placement.layers import LARGEST, Layer, LayerGraph, require_same_layers
+from phaze.placement.rules import MODES, Family, Mode, Rules
 from phaze.placement.sharing import REPLICAS, Sharing
 
-Choice = Literal["none", "selective", "full", "best"]
+# The name of a mode for every stage, or best.
+Choice = str
 # Sums of the same bytes in another order differ in the last bits; a need that exceeds the memory by no more than that
 # fits.
 ROUNDING = 1e-12
@@ -77,12 +78,23 @@ SLOWEST_BYTES_PER_S = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """A layer in a mode beyond none, selective and full: bytes that every microbatch in flight keeps, bytes beside them
+    while the layer's backward runs, and seconds that run again."""
+
+    name: Mode
+    bytes: float
+    live_bytes: float
+    again_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Extra:
     """What is known of a layer beyond its times and sizes.
 
     ``tied`` names parameters it shares; ``block`` marks one of the equal blocks that chunks are made of. ``live_bytes``
     are held in every mode while it runs; ``buffer_bytes`` by a stage once for all its layers of one ``kind``, a number
-    (-1: a kind of its own).
+    (-1: a kind of its own). ``more`` are its modes between selective and full, the same for all layers.
     """
 
     selective_bytes: float | None = None
@@ -94,6 +106,7 @@ class Extra:
     live_bytes: float = 0.0
     buffer_bytes: float = 0.0
     kind: int = -1
+    more: tuple[Kept, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +164,7 @@ class Problem:
                 )
         require_same_layers(self.graphs)
         for graph, extras in zip(self.graphs, self.extras, strict=True):
-            _require_extras(graph, extras)
+            _require_extras(graph, extras, self.mode_names)
         if self.rules.unsplit_stages and len(self.cluster.levels) > 1:
             raise InputError("cluster", "stages of unequal width lie on one level only", "give one level")
 
@@ -218,6 +231,11 @@ class Problem:
             return ("none",)
         return self.rules.modes if self.recompute == "best" else (self.recompute,)
 
+    @property
+    def mode_names(self) -> tuple[Mode, ...]:
+        """All modes by number, as the layers have them: none, selective, those between, full."""
+        return "none", "selective", *(kept.name for kept in self.extras[0][0].more), "full"
+
     def all_ahead(self, chunks: int) -> bool:
         """Whether all forwards of a plan with so many chunks run before its backwards."""
         return self.family(None, chunks).apart
@@ -231,23 +249,39 @@ class Problem:
         raise InputError("chunks", f"{chunks} under {', '.join(known)}", "use a family of the problem's rules")
 
 
-def _require_extras(graph: LayerGraph, extras: Sequence[Extra]) -> None:
+def _require_modes(where: str, layer: Layer, extra: Extra, names: tuple[Mode, ...]) -> None:
+    if tuple(kept.name for kept in extra.more) != names[2:-1]:
+        raise InputError(where, "it has other modes of recompute", "give all layers the same, in one order")
+    for kept in extra.more:
+        if not (0 <= kept.bytes <= layer.activation_bytes and 0 <= kept.live_bytes < LARGEST):
+            raise InputError(where, f"{kept.name} keeps {kept.bytes!r} bytes", "keep no more than all")
+        if not 0 <= kept.again_s <= layer.forward_s:
+            raise InputError(where, f"{kept.name} takes {kept.again_s!r} s", "it is a part of forward_s")
+
+
+def _require_sizes(where: str, layer: Layer, extra: Extra, buffers: dict[int, float]) -> None:
+    if extra.selective_bytes is not None and not 0 <= extra.selective_bytes <= layer.activation_bytes:
+        raise InputError(where, f"selective_bytes {extra.selective_bytes!r} is out of range", "keep no more than all")
+    for name, size in (("live_bytes", extra.live_bytes), ("buffer_bytes", extra.buffer_bytes)):
+        if not 0 <= size < LARGEST:
+            raise InputError(where, f"{name} {size!r} is out of range", "it must be at least 0")
+    if extra.kind >= 0 and buffers.setdefault(extra.kind, extra.buffer_bytes) != extra.buffer_bytes:
+        raise InputError(where, f"kind {extra.kind} has other buffer_bytes elsewhere", "give the same everywhere")
+    for name, value in (("selective_s", extra.selective_s), ("full_s", extra.full_s)):
+        if value is not None and not 0 <= value <= layer.forward_s:
+            raise InputError(where, f"{name} {value!r} is out of range", "it is a part of forward_s")
+
+
+def _require_extras(graph: LayerGraph, extras: Sequence[Extra], names: tuple[Mode, ...]) -> None:
+    plain = Extra()
     tied: dict[str, float] = {}
     buffers: dict[int, float] = {}
     for layer, extra in zip(graph.layers, extras, strict=True):
+        if extra == plain and len(names) == len(MODES):  # most problems of times alone, and there are many
+            continue
         where = f"widths.{graph.width}: layer {layer.id}"
-        if extra.selective_bytes is not None and not 0 <= extra.selective_bytes <= layer.activation_bytes:
-            raise InputError(
-                where, f"selective_bytes {extra.selective_bytes!r} is out of range", "keep no more than all"
-            )
-        for name, size in (("live_bytes", extra.live_bytes), ("buffer_bytes", extra.buffer_bytes)):
-            if not 0 <= size < LARGEST:
-                raise InputError(where, f"{name} {size!r} is out of range", "it must be at least 0")
-        if extra.kind >= 0 and buffers.setdefault(extra.kind, extra.buffer_bytes) != extra.buffer_bytes:
-            raise InputError(where, f"kind {extra.kind} has other buffer_bytes elsewhere", "give the same everywhere")
-        for name, value in (("selective_s", extra.selective_s), ("full_s", extra.full_s)):
-            if value is not None and not 0 <= value <= layer.forward_s:
-                raise InputError(where, f"{name} {value!r} is out of range", "it is a part of forward_s")
+        _require_sizes(where, layer, extra, buffers)
+        _require_modes(where, layer, extra, names)
         if extra.tied is not None:
             if not 0 <= extra.tied_bytes <= layer.parameter_bytes:
                 raise InputError(where, f"tied_bytes {extra.tied_bytes!r} is out of range", "they are parameters of it")

@@ -27,7 +27,8 @@ Flying = Literal["number", "all", "capped"]
 StageRule = Literal["layers", "icml24"]
 EndRule = Literal["slowest", "first"]
 Reduction = Literal["share", "layers"]
-Mode = Literal["none", "selective", "full"]
+# The name of a mode of recompute: none, selective, full, or what a stack offers between (modules joined by +).
+Mode = str
 Order = Literal["", "pipeline", "data"]
 MODES: tuple[Mode, ...] = ("none", "selective", "full")
 ORDERS: tuple[Order, ...] = ("pipeline", "data")

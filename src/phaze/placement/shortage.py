@@ -183,7 +183,8 @@ def _fewest_devices(problem: Problem) -> int | None:
 def _less(extra: Extra, divisor: int) -> Extra:
     """A layer's bytes of a microbatch so many times smaller."""
     own = None if extra.selective_bytes is None else extra.selective_bytes / divisor
-    return replace(extra, selective_bytes=own, live_bytes=extra.live_bytes / divisor)
+    more = tuple(replace(x, bytes=x.bytes / divisor, live_bytes=x.live_bytes / divisor) for x in extra.more)
+    return replace(extra, selective_bytes=own, live_bytes=extra.live_bytes / divisor, more=more)
 
 
 def _divided(problem: Problem, divisor: int) -> Problem:

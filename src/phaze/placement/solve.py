@@ -20,7 +20,7 @@ from phaze.placement.plan import Plan
 from phaze.placement.prepared_width import Width, prepared
 from phaze.placement.prices import Prices, RingPrices
 from phaze.placement.problem import Problem
-from phaze.placement.rules import MODES, Family
+from phaze.placement.rules import Family
 from phaze.placement.shapes import cases_of
 
 # With more stages than this in all widths they are searched one after another, so that one at a time is in memory.
@@ -29,13 +29,14 @@ MANY_STAGES = 600_000
 MOST_REPLICAS = 2**24
 
 
-def cuts_of(found: Found) -> list[Cut]:
+def cuts_of(problem: Problem, found: Found) -> list[Cut]:
     """The stages that were found, first to last."""
     layers: list[list[int]] = [[] for _ in found.path]
     owner = stage_kernels.owners(found.width.chart, found.table.rest[found.path])
     for layer, stage in zip(found.width.graph.layers, owner.tolist(), strict=True):
         layers[stage].append(layer.id)
-    return [Cut(tuple(ids), MODES[mode]) for ids, mode in zip(layers, found.modes.tolist(), strict=True)]
+    names = problem.mode_names
+    return [Cut(tuple(ids), names[mode]) for ids, mode in zip(layers, found.modes.tolist(), strict=True)]
 
 
 def _quick_bound(problem: Problem, width: Width) -> float:
@@ -66,7 +67,7 @@ def fastest_at(
     plan = plan_of(chosen, best, priced)
     for zero in sorted(zeros):
         less = replace(problem, zero=zero)
-        same = price(less, _shape_of(best), cuts_of(best), priced) if zero < best.zero else None
+        same = price(less, _shape_of(best), cuts_of(problem, best), priced) if zero < best.zero else None
         if same is not None and same.batch_s <= plan.batch_s and fits(less, same):
             return less, replace(same, lower_bound_s=same.batch_s)
     return chosen, plan
@@ -116,7 +117,7 @@ def _shape_of(found: Found) -> Shape:
 
 def plan_of(problem: Problem, found: Found, prices: Prices) -> Plan:
     """What was found as a plan, priced anew."""
-    plan = price(problem, _shape_of(found), cuts_of(found), prices)
+    plan = price(problem, _shape_of(found), cuts_of(problem, found), prices)
     if abs(plan.batch_s - found.cost_s) > AGREEMENT * found.cost_s:
         raise PhazeError(f"{found.cost_s!r} s were promised and the plan takes {plan.batch_s!r} s")
     return replace(plan, lower_bound_s=plan.batch_s)

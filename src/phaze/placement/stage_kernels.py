@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from phaze.placement.cut_sets import Chart, Flags, Floats, Ints
 
 
-# The first column of the sums by mode.
+# The first column of the sums by mode: seconds recomputed, bytes kept, bytes live of the first, then of the others.
 AGAIN = 7
 
 
@@ -23,7 +23,7 @@ class Saved(NamedTuple):
 
     ``group`` is the number of the layer's tied group or -1; ``group_bytes``, ``group_size`` and ``group_last`` (the
     last member in topological order) are by group. ``link_bytes_per_s`` is 0 unless edges arrive inside a stage.
-    ``live_bytes`` are held in every mode while the layer runs, ``buffer_bytes`` once for a ``kind`` of layers.
+    ``live_bytes`` are held beside those kept while the layer runs, by mode, ``buffer_bytes`` once for a ``kind``.
     """
 
     kept_bytes: "Floats"
@@ -107,22 +107,23 @@ def _slowest(begin: int, end: int, others: "Ints", sizes: "Floats", inside: "Fla
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _saves(saved: Saved, sums: "Floats", at: tuple[int, int], used: "Ints", bytes_: float, inside: bool) -> float:
-    """Add what a layer of so many activations keeps and recomputes, by mode; the least kept and live of any mode.
+def _saves(saved: Saved, sums: "Floats", at: tuple[int, int], used: "Ints", inside: bool) -> float:
+    """Add what a layer keeps and recomputes, by mode; the least kept and live of any mode.
 
     ``at`` are the depth of the walk and the layer.
     """
     depth, layer = at
-    kept_bytes, again_s, always = saved.kept_bytes, saved.again_s, saved.live_bytes[layer]
-    least, modes, below = np.inf, kept_bytes.shape[1], sums[depth + 1]
-    most = below[5] = max(sums[depth, 5], always)
-    for mode in range(modes):
-        own, again, kept, live = kept_bytes[layer, mode], AGAIN + mode, AGAIN + modes + mode, AGAIN + 2 * modes + mode
-        below[again] = sums[depth, again] + again_s[layer, mode]
-        below[kept] = sums[depth, kept] + own
-        below[live] = max(sums[depth, live], max(0.0, bytes_ - own) + always)
+    kept_bytes, again_s, live_bytes = saved.kept_bytes, saved.again_s, saved.live_bytes
+    least, most = np.inf, max(sums[depth, 5], live_bytes[layer, 0])
+    sums[depth + 1, 5], none = most, sums[depth, AGAIN + 1] + kept_bytes[layer, 0]
+    for mode in range(kept_bytes.shape[1]):
+        column = AGAIN + 3 * mode
+        sums[depth + 1, column] = sums[depth, column] + again_s[layer, mode]
+        kept = sums[depth, column + 1] + kept_bytes[layer, mode]
+        live = max(sums[depth, column + 2], live_bytes[layer, mode])
+        sums[depth + 1, column + 1], sums[depth + 1, column + 2] = kept, live
         if used[mode] > 0:
-            least = min(least, below[AGAIN + modes] + most if inside else below[kept] + below[live])
+            least = min(least, none + most if inside else kept + live)
     return least
 
 
@@ -173,12 +174,12 @@ def _write(
     ``at`` are the number of the stage and the depth of the walk.
     """
     count, depth = at
-    modes = kept.shape[1]
-    for mode in range(modes):
-        back_s[count, mode] = max(sums[depth, 2] + sums[depth, AGAIN + mode], latest_s)
-        kept[count, mode], live[count, mode] = sums[depth, AGAIN + modes + mode], sums[depth, AGAIN + 2 * modes + mode]
+    for mode in range(kept.shape[1]):
+        column = AGAIN + 3 * mode
+        back_s[count, mode] = max(sums[depth, 2] + sums[depth, column], latest_s)
+        kept[count, mode], live[count, mode] = sums[depth, column + 1], sums[depth, column + 2]
         if inside:
-            live[count, mode] = sums[depth, AGAIN + modes] - kept[count, mode] + sums[depth, 5]
+            live[count, mode] = sums[depth, AGAIN + 1] - sums[depth, column + 1] + sums[depth, 5]
 
 
 @njit(cache=True, nogil=True)
@@ -202,14 +203,14 @@ def stage_table(chart: "Chart", saved: Saved, device: Room, limit_s: "Floats", r
     n, sets, groups = chart.forward_s.shape[0], chart.size.shape[0], saved.group_size.shape[0]
     modes, link, count = saved.kept_bytes.shape[1], saved.link_bytes_per_s, 0
     # The column of what the last mode keeps, full: where edges arrive inside a stage, those from outside it.
-    table, used, full = new_table(sets, room, groups, modes), device.allowed + device.last, AGAIN + 2 * modes - 1
+    table, used, full = new_table(sets, room, groups, modes), device.allowed + device.last, AGAIN + 3 * modes - 2
     start, rests, ahead_s, back_s, weights, largest, buffers, kepts, lives, _, unsplit, blocks, _ = table
-    _, _, parameter_bytes, activation_bytes, sharded, in_start, in_tail, in_bytes, _, _, _, _, _, _, _, _ = chart
+    _, _, parameter_bytes, _, sharded, in_start, in_tail, in_bytes, _, _, _, _, _, _, _, _ = chart
     step_start, step_layer, step_set = chart.step_start, chart.step_layer, chart.step_set
     forward_s, backward_s, state, hbm = chart.forward_s, chart.backward_s, device.state, device.hbm_bytes
     # By depth of the walk: the layer taken, what is left, the next step, tied groups, unsplit, blocks, kinds with
     # buffers as bits, and sums: parameters, forward, backward without recomputing, largest layer, end of the forward
-    # walk, most live in every mode, buffers, and by mode recomputed seconds (from AGAIN on), kept and live.
+    # walk, most live in every mode, buffers, and from AGAIN on by mode recomputed seconds, kept and live.
     taken, place, step = np.full(n + 1, -1), np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
     seen, counts = np.zeros((n + 1, groups), np.int64), np.zeros((n + 1, 3), np.int64)
     sums = np.zeros((n + 1, AGAIN + 3 * modes))
@@ -230,7 +231,7 @@ def stage_table(chart: "Chart", saved: Saved, device: Room, limit_s: "Floats", r
             ahead, back = sums[depth, 1] + forward_s[layer], sums[depth, 2] + backward_s[layer]
             if layer < taken[depth] or ahead + back > limit_s[top]:
                 continue
-            least = _saves(saved, sums, (depth, layer), used, activation_bytes[layer], link > 0)
+            least = _saves(saved, sums, (depth, layer), used, link > 0)
             if state * parameters + _buffered(saved, sums, counts, depth, layer) + least > hbm:
                 continue
             depth, latest_s = depth + 1, 0.0

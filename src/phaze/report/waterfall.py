@@ -91,8 +91,7 @@ class LayerParts:
     """One distinct layer: both passes by cause, and the seconds that recomputing it takes."""
 
     causes: Floats
-    full_s: float
-    selective_s: float
+    again_s: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,13 +171,14 @@ def plan_parts(
         causes = causes + _pass_parts(fused.backward, setting, products, True, effort)
         causes[_cause("gradient accumulation")] = cost.forward_s + cost.backward_s - causes.sum()
         full_s = None if every else own[kind].full_s
-        found.append(LayerParts(causes, cost.forward_s if full_s is None else full_s, own[kind].selective_s))
+        again = {"selective": own[kind].selective_s, **{x.name: x.again_s for x in own[kind].more}}
+        found.append(LayerParts(causes, {**again, "full": cost.forward_s if full_s is None else full_s}))
     return found, costs
 
 
 def _again(stage: Mapping[str, Any], layers: Sequence[LayerParts]) -> float:
     mode = stage["recompute"]
-    return sum(one.full_s if mode == "full" else one.selective_s if mode == "selective" else 0.0 for one in layers)
+    return sum(one.again_s.get(mode, 0.0) for one in layers)
 
 
 def account(plan: Mapping[str, Any], parts: Sequence[LayerParts], calls: Sequence[int], split: Split) -> list[Step]:

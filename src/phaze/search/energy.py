@@ -20,7 +20,7 @@ Every device of a stage runs its layers, so a layer that is not split is repeate
 both passes of all layers, each operator in its thriftier way, are what no plan undercuts (:func:`dynamic_floors`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -110,12 +110,11 @@ class LayerJoules:
 
     forward_j: Floats
     backward_j: Floats
-    selective_j: Floats
-    full_j: Floats
+    again_j: Mapping[str, Floats]
 
     def of(self, mode: str) -> Floats:
         """A microbatch with that mode."""
-        again = {"selective": self.selective_j, "full": self.full_j}.get(mode)
+        again = self.again_j.get(mode)
         both = self.forward_j + self.backward_j
         return both if again is None else both + again
 
@@ -131,7 +130,12 @@ def layer_joules(
             own.append(_pass_joules(one, operators, first, spreads[at] if one.works else b""))
             first, at = first + len(one.works), at + bool(one.works)
         own[1][HBM] += layer.accumulation_bytes * layer.parameters * table.hbm_j_per_byte
-        found.append(LayerJoules(own[0], own[1], own[2], own[3] if layer.full is not None else own[0]))
+        again, place = {"selective": own[2], "full": own[3] if layer.full is not None else own[0]}, 3
+        place += layer.full is not None
+        for mode in layer.more:
+            again[mode.name] = mode.part * again["full"] if mode.rerun is None else own[place]
+            place += mode.rerun is not None
+        found.append(LayerJoules(own[0], own[1], again))
     return tuple(found)
 
 
@@ -205,7 +209,7 @@ def _sent_bytes(problem: Problem, plan: Plan, weights: Sequence[float], stage_of
 
 def _is_recomputed(extra: Extra) -> bool:
     """Whether a mode of recompute runs a layer again: all layers if nothing is said, else those that take time."""
-    return extra.full_s is None or extra.full_s > 0 or extra.selective_s > 0
+    return extra.full_s is None or extra.full_s > 0 or extra.selective_s > 0 or any(x.again_s > 0 for x in extra.more)
 
 
 def plan_joules(

@@ -26,9 +26,9 @@ def with_figures(
     rounds = training.microbatches(graph.microbatch)
     ran = Ran(graph.width, rounds, tokens, model["batch_s"], used, chip.peak_flops)
     # Layers that were given by their times alone have no FLOP.
-    flops = model_flops(graph.model, keeping_of(training.machine.stack)) or (LayerFlops(0.0, 0.0, 0.0, 0.0),) * len(
-        graph.layers
-    )
+    flops = model_flops(graph.model, keeping_of(training.machine.stack)) or (
+        LayerFlops(0.0, 0.0, lambda mode: 0.0),
+    ) * len(graph.layers)
     reached = utilisation_of(flops, graph.calls, plan["stages"], frozenset(recomputed), ran)
     found = {
         **model,

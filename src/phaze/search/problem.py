@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from phaze.evaluate.flow import PlacementJob, placed_layers, placement_problem
-from phaze.evaluate.layers import LayerCost
+from phaze.evaluate.layers import LayerCost, mode_costs
 from phaze.placement.bottleneck_solver import decides
 from phaze.placement.layers import LayerGraph
 from phaze.placement.plan import Plan
@@ -47,7 +47,10 @@ def _problem(
 
 def unit_costs(graph: RankGraph) -> tuple[LayerCost, ...]:
     """Every layer a second forward and a second to recompute: sums are counts, and what fits depends on no time."""
-    return tuple(LayerCost(own.name, 1.0, 0.0, 1.0, 1.0, *own.sizes) for own in graph.layers)
+    return tuple(
+        LayerCost(own.name, 1.0, 0.0, 1.0, 1.0, *own.sizes, mode_costs(own, [1.0] * len(own.more)))
+        for own in graph.layers
+    )
 
 
 def pattern_of(task: ModelTask, way: Way, hbm_bytes: float) -> Problem:

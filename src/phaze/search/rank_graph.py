@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
-from phaze.evaluate.layer_times import DeviceSeconds, RuledLayer, on_network, ruled_layer, several_layer_times
-from phaze.evaluate.layers import LayerCost
+from phaze.evaluate.layer_times import DeviceSeconds, RuledLayer, on_network, ruled_layers, several_layer_times
+from phaze.evaluate.layers import LayerCost, mode_costs
 from phaze.evaluate.machine import Machine
 from phaze.evaluate.ruled_pass import WorkTimes
 from phaze.graph.experts import notes_of
@@ -62,13 +62,13 @@ def graph_of(model: Model, layers: Sequence[RuledLayer]) -> RankGraph:
 
 def rank_graph(model: Model, machine: Machine, selective: bool = True) -> RankGraph:
     """A traced rank on a machine; ``selective``: what selective recompute runs is of interest."""
-    layers = [ruled_layer(layer, machine) for layer in model.layers]
+    layers = ruled_layers(model, machine)
     return graph_of(model, layers if selective else [_without_selective(layer) for layer in layers])
 
 
 def _without_selective(layer: RuledLayer) -> RuledLayer:
     nothing = replace(layer.selective, works=(), collectives=(), units=(), edges=(), beside=(), host_s=0.0)
-    return replace(layer, selective=nothing)
+    return replace(layer, selective=nothing, more=())
 
 
 def graph_on(graph: RankGraph, machine: Machine) -> RankGraph:
@@ -85,13 +85,15 @@ def block_model(model: Model) -> Model:
 
 @dataclass(frozen=True, slots=True)
 class GraphTimes:
-    """Seconds of the distinct layers of one graph, [layers, chips]: both passes, and what either mode of recompute
-    runs again; the HBM bandwidth that vector work reaches by chip; where it counts, least joules of both passes."""
+    """Seconds of the distinct layers of one graph, [layers, chips]: both passes, and what selective and full recompute
+    run again; of the modes between them [modes, layers, chips]; the HBM bandwidth that vector work reaches by chip;
+    where it counts, least joules of both passes."""
 
     forward_s: Floats
     backward_s: Floats
     selective_s: Floats
     full_s: Floats
+    more_s: Floats
     hbm_bytes_per_s: Floats
     dynamic_j: Floats | None = None
 
@@ -118,6 +120,7 @@ class GraphTimes:
                 float(self.selective_s[kind, chip]),
                 float(self.full_s[kind, chip]),
                 *own.sizes,
+                mode_costs(own, self.more_s[:, kind, chip].tolist()),
             )
             for kind, own in enumerate(graph.layers)
         )
@@ -128,7 +131,8 @@ def empty_times(graph: RankGraph, chips: int, joules: bool) -> GraphTimes:
     shape = (len(graph.layers), chips)
     forward_s, backward_s, selective_s, full_s = (np.empty(shape) for _ in range(4))
     least_j = np.empty(shape) if joules else None
-    return GraphTimes(forward_s, backward_s, selective_s, full_s, np.empty(chips), least_j)
+    more_s = np.empty((len(graph.layers[0].more), *shape))
+    return GraphTimes(forward_s, backward_s, selective_s, full_s, more_s, np.empty(chips), least_j)
 
 
 def graph_times(
@@ -144,5 +148,7 @@ def graph_times(
         for kind, own in enumerate(several_layer_times(graph.layers, some, constants, device_s, known)):
             found.forward_s[kind, index], found.backward_s[kind, index] = own.forward_s, own.backward_s
             found.selective_s[kind, index], found.full_s[kind, index] = own.selective_s, own.full_s
+            for mode, again_s in enumerate(own.more_s):
+                found.more_s[mode, kind, index] = again_s
     found.hbm_bytes_per_s[:] = chips.hbm_bytes_per_s * constants.vector_hbm_share
     return found

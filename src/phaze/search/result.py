@@ -105,6 +105,7 @@ def layer_documents(graph: RankGraph, layers: ExactLayers) -> list[dict[str, Any
             "backward_lower_bound_s": least.backward_s,
             "selective_s": cost.selective_s,
             "full_s": cost.full_s,
+            **({"modes_s": {mode.name: mode.again_s for mode in cost.more}} if cost.more else {}),
         }
         for at, (cost, least) in enumerate(zip(layers.times.costs(graph), layers.proved.costs(graph), strict=True))
     ]

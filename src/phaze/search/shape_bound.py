@@ -45,7 +45,8 @@ def cheap_floors(tables: Tables, times: GraphTimes, choice: str, cut_s: float = 
     if choice == "full":
         layer_s = layer_s + tables.repeated[:, None] * times.full_s
     elif choice == "best" and repeated.any():
-        again_s = np.minimum(times.selective_s, times.full_s)[repeated].min(axis=0)
+        again_s = np.minimum(times.selective_s, times.full_s)
+        again_s = np.minimum(again_s, times.more_s.min(axis=0, initial=np.inf))[repeated].min(axis=0)
     layer_s = np.ascontiguousarray(layer_s)
     found = shape_floors(tables.shapes, tables.numbers, layer_s, again_s, 1.0 / times.hbm_bytes_per_s, cut_s)
     return np.asarray(found * (1 - SLACK))
@@ -54,7 +55,7 @@ def cheap_floors(tables: Tables, times: GraphTimes, choice: str, cut_s: float = 
 def cut_bounds(tables: Tables, times: GraphTimes, cut_s: float) -> Floats:
     """The same by the best cuts of every depth, or ``cut_s`` if that is less."""
     layer_s = np.ascontiguousarray(times.forward_s + times.backward_s)
-    mode_s = np.stack([np.zeros_like(layer_s), times.selective_s, times.full_s])
+    mode_s = np.stack([np.zeros_like(layer_s), times.selective_s, *times.more_s, times.full_s])
     below = np.full(layer_s.shape[1], cut_s)
     whole_s, rate = tables.numbers @ layer_s, 1.0 / times.hbm_bytes_per_s
     near = [(family, shapes, depth_floors(shapes, whole_s, rate, below)) for family, shapes in tables.families()]

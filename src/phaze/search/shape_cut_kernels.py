@@ -32,7 +32,7 @@ def _sums(stages: Stages, times: "Floats", limits: tuple[float, float], total: "
             moved = entry + (end if rest == 0 else stages.least_s[rest])
             if stages.size_bytes[pair] > most_bytes or times[pair, 0] + moved > limit:
                 continue
-            for mode in range(3):
+            for mode in range(times.shape[1]):
                 own, up_to = times[pair, mode], min(depth, stages.highest[pair, mode])
                 if up_to > 0 and own + moved <= limit:
                     for s in range(covered + 1 if own >= slowest else 1, up_to + 1):
@@ -53,7 +53,7 @@ def _paces(stages: Stages, times: "Floats", limits: tuple[float, float], pattern
             if stages.size_bytes[pair] > most_bytes or times[pair, 0] > limit:
                 continue
             rest, covered, slowest = stages.rest[pair], 0, 0.0
-            for mode in range(3):
+            for mode in range(times.shape[1]):
                 own, up_to = times[pair, mode], min(depth, stages.highest[pair, mode])
                 if up_to > 0:
                     for s in range(covered + 1 if own >= slowest else 1, up_to + 1):
@@ -184,7 +184,7 @@ def cut_floors(
     """
     kinds, chips = layer_s.shape
     pairs = stages.rest.shape[0]
-    found, times, nothing = below.copy(), np.empty((pairs, 3)), np.empty(0)
+    found, times, nothing = below.copy(), np.empty((pairs, mode_s.shape[0])), np.empty(0)
     for chip in range(chips):
         rate = second_per_byte[chip]
         limit = _longest(shapes, depth, nothing, whole_s[chip], rate, below[chip])
@@ -194,7 +194,7 @@ def cut_floors(
             own = 0.0
             for kind in range(kinds):
                 own += stages.counts[pair, kind] * layer_s[kind, chip]
-            for mode in range(3):
+            for mode in range(mode_s.shape[0]):
                 times[pair, mode] = own
                 for kind in range(kinds):
                     again = stages.counts[pair, kind] * stages.repeated[kind]

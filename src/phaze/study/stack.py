@@ -15,6 +15,7 @@ from phaze.hardware.library import is_path, read_stack
 from phaze.hardware.stack import (
     Fusion,
     Pipeline,
+    RecomputeModule,
     Saves,
     ScheduleRule,
     Selective,
@@ -50,6 +51,7 @@ class StackTable(Document):
     logit_bytes: NonNegative | None = None
     selective: Selective | None = None
     gradient_buffer_bytes: NonNegative | None = None
+    recompute_modules: list[RecomputeModule] | None = None
 
     def changes(self) -> Mapping[str, Any]:
         """The keys that are given."""

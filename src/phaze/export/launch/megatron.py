@@ -13,8 +13,10 @@ from types import MappingProxyType
 from typing import Any
 
 from phaze.errors import InputError, unknown_name
+from phaze.evaluate.recomputing import mode_asked
 from phaze.export.launch.shell import flags_of, words_of
 from phaze.export.launch.values import Launch, stages_of
+from phaze.graph.saved.modes import JOIN
 
 # Degrees of parallelism that a run of phaze has no key for; 1 is what a file without them means.
 NOT_PRICED = ("--context-parallel-size", "--expert-model-parallel-size", "--expert-tensor-parallel-size")
@@ -147,10 +149,9 @@ def _recompute(flags: Flags) -> str:
     if kind != "selective":
         raise unknown_name(f"{flags.where}: --recompute-granularity", "granularity", kind, ("selective", "full"))
     modules = flags.found.get("--recompute-modules") or ["core_attn"]
-    if modules != ["core_attn"]:
-        where = f"{flags.where}: --recompute-modules"
-        raise InputError(where, f"{' '.join(modules)}", "phaze prices core_attn as selective recompute")
-    return "selective"
+    # With core_attn alone Megatron-LM calls it selective; what that reruns is the stack's own.
+    where = f"{flags.where}: --recompute-modules"
+    return "selective" if modules == ["core_attn"] else mode_asked(JOIN.join(modules), where)
 
 
 def _zero(flags: Flags) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 from phaze.errors import InputError, unknown_name
 from phaze.export.launch.values import Launch, stages_of
 from phaze.export.torchtitan import FLAVOURS
+from phaze.graph.saved.modes import ALTERNATE
 
 # What a file without a key means, by the release's own defaults.
 DEFAULTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
@@ -101,9 +102,12 @@ def _recompute(job: Job) -> str:
     mode = job.value("activation_checkpoint", "mode", str)
     if mode not in ("none", "selective", "full"):
         raise unknown_name(f"{job.where}: activation_checkpoint.mode", "mode", mode, ("none", "selective", "full"))
-    if mode == "selective" and job.value("activation_checkpoint", "selective_ac_option", str) != "op":
+    option = job.value("activation_checkpoint", "selective_ac_option", str)
+    if mode == "selective" and option == "2":
+        return ALTERNATE
+    if mode == "selective" and option != "op":
         where = f"{job.where}: activation_checkpoint.selective_ac_option"
-        raise InputError(where, "whole blocks in turn are not priced", 'phaze prices "op" as selective recompute')
+        raise InputError(where, f"blocks in turn of {option} are not priced", 'phaze prices "op" and "2"')
     return str(mode)
 
 

@@ -57,12 +57,13 @@ class Mode:
 @dataclass(frozen=True, slots=True)
 class Keeping:
     """How a stack keeps activations: its rule, bytes of a logit (None: as the rule says), what selective means to it,
-    and the modules that it can recompute."""
+    the modules that it can recompute, and the unions of them that a plan names (none: the efficient ones)."""
 
     saves: Saves = "trace"
     logit_bytes: float | None = None
     selective: Selective = "scores"
     modules: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
 
 
 AS_TRACED = Keeping()
@@ -85,8 +86,9 @@ class Modes:
     def regions(self) -> dict[str, Region]:
         """The parts of the layer that the stack can recompute."""
         if self._regions is None:
+            wanted = {part for name in self.keeping.named for part in name.split(JOIN)} | set(self.keeping.modules)
             found = regions_of(self.layer, self.flow)
-            self._regions = {name: region for name, region in found.items() if name in self.keeping.modules}
+            self._regions = {name: region for name, region in found.items() if name in wanted}
         return self._regions
 
     def _bytes(self, tensors: Iterable[int]) -> int:
@@ -176,6 +178,15 @@ class Modes:
         if not chosen:
             return Mode(name, self.none_bytes, self.logit_bytes, empty_graph())
         return self._of_regions(name, chosen)
+
+
+def offered(layers: Sequence[tuple[Layer, int]], keeping: Keeping) -> tuple[str, ...]:
+    """The modes between selective and full for all layers of a model, given with how often each is called: those that a
+    plan names, else the unions of the layer that is called most, the first of equals."""
+    if keeping.named or not keeping.modules:
+        return keeping.named
+    block = max(layers, key=lambda pair: pair[1])[0]
+    return unions(Modes(block, keeping))
 
 
 def work_of(graph: OperatorGraph) -> float:

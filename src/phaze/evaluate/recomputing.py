@@ -1,0 +1,67 @@
+"""How a mode of recompute is written: none, selective, full, or modules of the stack, as a list or joined by +.
+
+A plan that names modules is offered that union of them alone; one that names no modules needs none of the stack's; a
+plan whose modes are sought ("best") chooses among the efficient unions (:func:`phaze.graph.saved.modes.unions`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, get_args
+
+from phaze.errors import InputError, unknown_name
+from phaze.graph.saved.modes import ALTERNATE, JOIN
+from phaze.hardware.stack import RecomputeModule, Stack
+from phaze.placement.rules import MODES
+
+KNOWN: tuple[str, ...] = get_args(RecomputeModule)
+BEST = "best"
+
+
+def joined(modules: Sequence[str]) -> str:
+    """The name of a union of modules, each once, in the order of the alphabet."""
+    return JOIN.join(sorted(set(modules)))
+
+
+def parts_of(name: str) -> list[str]:
+    """The modules of a mode; none where it is none, selective, full or best."""
+    return [] if name in (*MODES, BEST) else name.split(JOIN)
+
+
+def mode_given(value: Any) -> Any:
+    """A mode as a document gives it, as its name; what is none of the known ones is a ValueError."""
+    parts = value if isinstance(value, list) else [value]
+    if isinstance(value, str) and value not in MODES:
+        parts = value.split(JOIN)
+    if not parts or not all(isinstance(part, str) for part in parts):
+        raise ValueError(f"use one of {', '.join(MODES)}, or modules: {', '.join(KNOWN)}")
+    if parts[0] in MODES and len(parts) == 1:
+        return parts[0]
+    wrong = next((part for part in parts if part not in KNOWN), None)
+    if wrong is not None:
+        raise ValueError(f"'{wrong}' is no module: use one of {', '.join(MODES)}, or modules: {', '.join(KNOWN)}")
+    if ALTERNATE in parts and len(set(parts)) > 1:
+        raise ValueError(f"'{ALTERNATE}' goes with no other module: every second block is recomputed in full")
+    return joined(parts)
+
+
+def mode_asked(text: str, where: str) -> str:
+    """A mode of a command line, modules joined by commas or +, as its name."""
+    if text in (*MODES, BEST):
+        return text
+    try:
+        return str(mode_given(text.replace(",", JOIN)))
+    except ValueError:
+        wrong = next((part for part in text.replace(",", JOIN).split(JOIN) if part not in KNOWN), text)
+        raise unknown_name(where, "way to recompute", wrong, (*MODES, BEST, *KNOWN)) from None
+
+
+def stack_recomputing(stack: Stack, recompute: str, where: str) -> Stack:
+    """The stack with the modes that a choice needs; an InputError if it cannot recompute a module."""
+    if recompute == BEST:
+        return stack
+    parts = parts_of(recompute)
+    for part in parts:
+        if part not in stack.recompute_modules:
+            own = ", ".join(stack.recompute_modules) or "none"
+            raise InputError(where, f"the stack {stack.name} cannot recompute '{part}'", f"its modules: {own}")
+    return replace(stack, recompute_modules=(), recompute_named=(recompute,) if parts else ())
