@@ -165,7 +165,7 @@ def test_placements_take_what_phaze_says(count: int) -> None:
         ]  # fmt: skip
         problem = icml24_problem(
             [layer_graph(graph.width, placed, graph.edges)], devices=devices, microbatches=batch, hbm_bytes=hbm,
-            link_bytes_per_s=3.0, optimizer="sgd", recompute=recompute,  # type: ignore[arg-type]
+            link_bytes_per_s=3.0, optimizer="sgd", recompute=recompute,
         )  # fmt: skip
         found = fastest_plan(problem)
         training = Training(devices, batch, 3.0, 4.0, 0.0, 0.0)

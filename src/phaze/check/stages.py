@@ -26,7 +26,7 @@ STACK = frozenset({
     "optimizer_traffic_bytes", "state_bytes", "reserve_bytes", "schedule", "precision", "optimizer",
     "piecewise_collectives", "trims_recompute", "balances_stages", "gradient_bytes", "attention", "synchronisation",
     "interleaves", "accumulation_bytes", "stages", "pipeline", "software_share", "saves", "logit_bytes", "selective",
-    "gradient_buffer_bytes",
+    "gradient_buffer_bytes", "recompute_modules", "recompute_named",
 })  # fmt: skip
 TRAINING = frozenset({
     "devices", "batch", "optimizer", "machine", "constants", "precision", "zeros", "chunks", "headroom",
