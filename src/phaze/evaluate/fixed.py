@@ -89,7 +89,14 @@ def fixed_plan(job: Job, basis: Basis = "calibrated", memo: Memo | None = None) 
     where = (job.chip, job.cluster, job.stack, basis)
     costs = (memo or Memo()).take(("costs", job.traced, where), lambda: layer_costs(job.model, setting))
     asked = PlacementJob(
-        setting.machine, job.devices, job.batch, job.precision, job.optimizer, plan.zero, plan.recompute
+        setting.machine,
+        job.devices,
+        job.batch,
+        job.precision,
+        job.optimizer,
+        plan.zero,
+        plan.recompute,
+        sharing=plan.parallel.sharing,
     )
     problem = rank_problem(asked, job.model, setting, costs, (interleaved(plan.chunks),))
     cuts = even_cuts(job.model, plan.pipeline, plan.recompute)
@@ -98,6 +105,9 @@ def fixed_plan(job: Job, basis: Basis = "calibrated", memo: Memo | None = None) 
     if plan.blocks is not None:
         cuts = stated_cuts(job.model, plan.blocks, plan.recompute)
     _require_pieces(job.model, cuts, plan.chunks)
-    shapes = [Shape(plan.tensor, plan.pipeline, plan.data, order, plan.chunks) for order in ORDERS]
+    degrees = (plan.tensor * plan.context, plan.pipeline, plan.data)
+    every = [Shape(*degrees, order, plan.chunks) for order in ORDERS]
+    # Where no order suits the ranks that share out experts the price says why.
+    shapes = [shape for shape in every if asked.sharing.allows(shape)] or every[-1:]
     prices = LevelPrices(job.cluster, basis)
     return problem, min((price(problem, shape, cuts, prices) for shape in shapes), key=lambda priced: priced.batch_s)

@@ -42,6 +42,7 @@ from phaze.placement.layers import Layer, LayerGraph, layer_graph
 from phaze.placement.problem import Choice, Extra, Kept, Problem
 from phaze.placement.rules import Family
 from phaze.placement.settings import PlacedLayers, families_of, stack_problem
+from phaze.placement.sharing import REPLICAS, Sharing
 
 # Weights and gradients are sent in 16 bits.
 SENT_BYTES = 2.0
@@ -49,9 +50,11 @@ SENT_BYTES = 2.0
 AROUND = re.compile(r"prologue|epilogue|between(\.\d+)?")
 
 
-def placed_layers(model: Model, costs: Sequence[LayerCost]) -> tuple[LayerGraph, tuple[Extra, ...]]:
+def placed_layers(
+    model: Model, costs: Sequence[LayerCost], sharing: Sharing = REPLICAS
+) -> tuple[LayerGraph, tuple[Extra, ...]]:
     """One layer of a placement for every call of the model; only blocks are recomputed, and only equal blocks in a row
-    can be cut into chunks."""
+    can be cut into chunks. A stage is as wide as its tensor-parallel ranks and those that share its sequence."""
     ties, blocks = {call: tie for tie in model.ties for call in tie.calls}, set(block_calls(model))
     equal = _equal_blocks(model)
     layers, extras = [], []
@@ -65,6 +68,7 @@ def placed_layers(model: Model, costs: Sequence[LayerCost]) -> tuple[LayerGraph,
                 parameter_bytes=SENT_BYTES * cost.parameters,
                 activation_bytes=cost.saved_bytes,
                 sharded=cost.sharded,
+                expert_bytes=SENT_BYTES * cost.expert_parameters,
             )
         )
         extras.append(
@@ -82,7 +86,7 @@ def placed_layers(model: Model, costs: Sequence[LayerCost]) -> tuple[LayerGraph,
             )
         )
     edges = [(edge.source, edge.target, float(edge.bytes)) for edge in model.edges]
-    graph = layer_graph(model.tensor, layers, edges)
+    graph = layer_graph(model.tensor * sharing.context, layers, edges)
     order = {layer.id: extra for layer, extra in zip(layers, extras, strict=True)}
     return graph, tuple(order[layer.id] for layer in graph.layers)
 
@@ -115,7 +119,7 @@ class PlacementJob:
     """What a placement problem asks for beside its layers and the devices' memory.
 
     ``chunks`` that interleaving may use beside 1; None: all that divide the blocks. ``headroom``: the share of memory
-    that a plan leaves free.
+    that a plan leaves free. ``sharing``: ranks that share a sequence, and experts.
     """
 
     machine: Machine
@@ -127,6 +131,7 @@ class PlacementJob:
     recompute: Choice = "best"
     chunks: tuple[int, ...] | None = None
     headroom: float = 0.0
+    sharing: Sharing = REPLICAS
 
 
 def placement_problem(
@@ -156,6 +161,7 @@ def placement_problem(
         zero=job.zero,
         recompute=job.recompute,
         headroom=job.headroom,
+        sharing=job.sharing,
     )
 
 
@@ -167,6 +173,6 @@ def rank_problem(
     families: tuple[Family, ...] | None = None,
 ) -> Problem:
     """The placement problem of a traced rank on a chip; ``costs`` of its distinct layers where they are known."""
-    placed = placed_layers(model, layer_costs(model, setting) if costs is None else costs)
+    placed = placed_layers(model, layer_costs(model, setting) if costs is None else costs, job.sharing)
     hbm_bytes = float(setting.chip.hbm.size_bytes)
     return placement_problem(job, model.microbatch, [placed], hbm_bytes, setting.hbm_bytes_per_s, families)

@@ -13,6 +13,7 @@ from pydantic import Field
 from phaze.documents import Count, Document, check
 from phaze.errors import InputError
 from phaze.evaluate.layers import Setting
+from phaze.evaluate.parallel_rank import Parallel, family_at, parallel_rank, supply_at
 from phaze.evaluate.plan import Candidate, Request
 from phaze.evaluate.plan_file import require_job_plan
 from phaze.evaluate.request import Asked
@@ -20,13 +21,14 @@ from phaze.evaluate.run_file import Job, Reference, Size
 from phaze.graph.ir import Attention, Model
 from phaze.graph.store import load as load_graph
 from phaze.graph.supply.module import ModuleSupply
-from phaze.graph.supply.point import Point
 from phaze.graph.supply.supply import supply_of
-from phaze.graph.zoo import load_family
 from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import grown
 from phaze.hardware.library import load_built_stack, load_chip, load_cluster
 from phaze.hardware.stack import Optimizer, Precision, require_priced
+
+# Degrees of a plan that it states where they are more than 1.
+SHARED = ("context", "expert", "expert_tensor")
 
 
 class JobTable(Document):
@@ -110,18 +112,15 @@ def reopened(document: Mapping[str, Any], where: str) -> Reopened:
     require_job_plan(document, where)
     job = check(JobTable, document["job"], f"{where}: job")
     require_priced(job.precision, f"{where}: job.precision")
-    split: dict[str, Any] = {
-        "tensor": document["tensor"],
-        "microbatch": document["microbatch"],
-        "sequence": job.sequence,
-        "attention": job.attention,
-        "sequence_parallel": bool(document.get("sequence_parallel", False)),
-    }
+    asked = Parallel(document["tensor"], **{key: document[key] for key in SHARED if key in document})
+    spread, microbatch = bool(document.get("sequence_parallel", False)), document["microbatch"]
     if job.family is not None and job.sizes is not None:
-        model = load_family(job.family, job.sizes, **split)
+        load = family_at(job.family, job.sizes, microbatch, job.attention)
+        model = parallel_rank(load, asked, job.sequence or int(job.sizes["sequence"]), spread)
     elif job.model is not None:
         supply = supply_of(job.model, runs=False)
-        model = supply.model(Point(**{**split, "sequence": supply.facts.length(job.sequence)}))
+        load = supply_at(supply, microbatch, job.attention)
+        model = parallel_rank(load, asked, supply.facts.length(job.sequence), spread)
     elif job.graph is not None:
         model = load_graph(job.graph)
     else:

@@ -99,6 +99,7 @@ class LayerCost:
     logit_bytes: int = 0
     buffer_bytes: float = 0.0
     more: tuple[ModeCost, ...] = ()
+    expert_parameters: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,4 +178,6 @@ def layer_costs(model: Model, setting: Setting, effort: Effort = EXACT) -> tuple
         setting.constants,
         lambda one, times: one.device_s(times, effort.limits, known, scheduler=effort.scheduler),
     )
-    return tuple(layer_cost(layer, times) for layer, times in zip(layers, found, strict=True))
+    costs = [layer_cost(layer, times) for layer, times in zip(layers, found, strict=True)]
+    shared = [sum(p.elements for p in layer.parameters if p.experts) for layer in model.layers]
+    return tuple(replace(cost, expert_parameters=own) for cost, own in zip(costs, shared, strict=True))

@@ -49,6 +49,9 @@ class PlanTable(Loose):
     pipeline: Count
     data: Count
     tensor: Count
+    context: Count = 1
+    expert: Count = 1
+    expert_tensor: Count = 1
     chunks: Count = 1
     stages: Annotated[list[StageTable], Field(min_length=1)]
     breakdown: dict[str, Number]

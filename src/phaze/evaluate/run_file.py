@@ -16,15 +16,14 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 from phaze.documents import BatchSize, Count, Document, Format, Length, TokenCount, check, notation_of, parse
 from phaze.errors import InputError
 from phaze.evaluate.memo import Memo
+from phaze.evaluate.parallel_rank import LoadAt, Parallel, family_at, parallel_rank, supply_at
 from phaze.evaluate.recomputing import KNOWN, mode_given, stack_recomputing
 from phaze.evaluate.training_run import Budget
 from phaze.files import STANDARD_INPUT, beside, read_text
 from phaze.graph.ir import Attention, Model
 from phaze.graph.store import load as load_graph
-from phaze.graph.supply.point import Point
 from phaze.graph.supply.supply import supply_of
 from phaze.graph.tensor_plan import is_place, place_beside
-from phaze.graph.zoo import load_family
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, grown
 from phaze.hardware.library import is_path, load_built_stack, load_chip, load_cluster, require_links
@@ -83,7 +82,15 @@ class PlanTable(Document):
     recompute: RecomputeName = "none"
     sequence_parallel: bool = False
     zero: Annotated[int, Field(ge=0, le=3)] = 0
+    context: Count = 1
+    expert: Count = 1
+    expert_tensor: Count | None = None
     blocks: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] | None = None
+
+    @property
+    def parallel(self) -> Parallel:
+        """Degrees of one rank."""
+        return Parallel(self.tensor, self.context, self.expert, self.expert_tensor)
 
     @model_validator(mode="after")
     def _cut(self) -> "PlanTable":
@@ -120,10 +127,12 @@ class RunFile(Document):
         if len(given) != 1:
             raise ValueError(f"give exactly one of gpt, llama, model, graph ({', '.join(given) or 'none'} given)")
         plan = self.plan
-        used = plan.tensor * plan.pipeline * plan.data
+        wide = plan.context > 1
+        used = plan.tensor * plan.context * plan.pipeline * plan.data
         if used > self.devices:
             raise ValueError(
-                f"let tensor x pipeline x data, {plan.tensor} x {plan.pipeline} x {plan.data} = {used}, "
+                f"let tensor{' x context' if wide else ''} x pipeline x data, "
+                f"{plan.tensor}{f' x {plan.context}' if wide else ''} x {plan.pipeline} x {plan.data} = {used}, "
                 f"be at most the {self.devices} devices"
             )
         if self.terms is not None and self.tokens is None:
@@ -156,21 +165,23 @@ class Job:
 
 def _model_of(run: RunFile, attention: Attention) -> Model:
     plan = run.plan
-    split: dict[str, Any] = {
-        "tensor": plan.tensor,
-        "microbatch": plan.microbatch,
-        "sequence": run.sequence,
-        "attention": attention,
-        "sequence_parallel": plan.sequence_parallel and plan.tensor > 1,
-    }
     for family in ("gpt", "llama"):
         table: Document | None = getattr(run, family)
         if table is not None:
-            return load_family(family, table.model_dump(exclude_none=True), **split)
+            sizes = table.model_dump(exclude_none=True)
+            return _rank_of(
+                plan, run.sequence or sizes["sequence"], family_at(family, sizes, plan.microbatch, attention)
+            )
     if run.model is not None:
         supply = supply_of(run.model)
-        return supply.model(Point(**{**split, "sequence": supply.facts.length(run.sequence)}))
+        return _rank_of(plan, supply.facts.length(run.sequence), supply_at(supply, plan.microbatch, attention))
+    if (plan.context, plan.expert) != (1, 1):
+        raise InputError("graph", "a graph is of one rank, and context or expert is more than 1", "name the model")
     return _graph_file(run)
+
+
+def _rank_of(plan: PlanTable, sequence: int, load: LoadAt) -> Model:
+    return parallel_rank(load, plan.parallel, sequence, plan.sequence_parallel and plan.tensor > 1)
 
 
 # The keys of a run that may be paths, but for its model.
@@ -233,7 +244,7 @@ def _at(path: str, read: Callable[[], T]) -> T:
 def traced_as(run: RunFile, attention: Attention) -> tuple[str, ...]:
     """What the layers of a run's model depend on; runs that agree in it differ at most in how often they are called."""
     plan, tables = run.plan, [None if t is None else t.model_dump(exclude={"layers"}) for t in (run.gpt, run.llama)]
-    split = (plan.tensor, plan.microbatch, plan.sequence_parallel and plan.tensor > 1, attention)
+    split = (plan.parallel, plan.microbatch, plan.sequence_parallel and plan.tensor > 1, attention)
     return tuple(map(repr, (*tables, run.model, run.graph, run.sequence, *split)))
 
 

@@ -133,6 +133,24 @@ def _state(split: Split) -> list[Choice]:
     return found
 
 
+def _shared(split: Split) -> list[Choice]:
+    """Ranks that share a sequence, and experts."""
+    found = []
+    if split.context > 1:
+        found += [
+            Choice("--context-parallel-size", str(split.context), "ranks that share a sequence"),
+            Choice("--cp-comm-type", "p2p", "keys and values come round in a ring, as planned"),
+        ]
+    if split.expert > 1:
+        found += [
+            Choice("--expert-model-parallel-size", str(split.expert), "ranks that share out the experts"),
+            Choice("--expert-tensor-parallel-size", str(split.expert_tensor), "ranks that share one expert"),
+            Choice("--moe-grouped-gemm", None, "the experts of a rank as one product"),
+            Choice("--moe-token-dispatcher-type", "alltoall", "rows go straight to their experts, as planned"),
+        ]
+    return found
+
+
 def choices(split: Split) -> list[Choice]:
     """Every flag of the plan, or an InputError that says why there is none."""
     require_there(split)
@@ -143,7 +161,7 @@ def choices(split: Split) -> list[Choice]:
     ]
     if split.sequence_parallel and split.tensor > 1:
         found.append(Choice("--sequence-parallel", None, "norms and dropout split over the tensor group too"))
-    found += _pipeline(split)
+    found += _shared(split) + _pipeline(split)
     if split.order == "pipeline" and split.pipeline > 1 and split.data > 1:
         found.append(Choice("--use-tp-pp-dp-mapping", None, "stages of a replica side by side, replicas further apart"))
     attention = ("flash", "scores never leave the chip")
@@ -178,7 +196,7 @@ def _words(split: Split) -> str:
 def megatron(split: Split) -> str:
     """A shell file that sets MEGATRON_FLAGS."""
     lines = [(f"  {c.name}{'' if c.value is None else ' ' + c.value}", c.why) for c in choices(split)]
-    used = split.tensor * split.pipeline * split.data
+    used = split.processes
     script = SCRIPTS.get(split.model, "your pretraining script")
     return (
         f"# {split.model} on {used} x {split.chip}: flags for {VERSION}, by phaze {__version__}.\n"

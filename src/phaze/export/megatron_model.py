@@ -19,6 +19,8 @@ SCRIPTS: Mapping[str, str] = MappingProxyType(
         "llama2-7b": GPT,
         "llama3-8b": GPT,
         "llama3-70b": GPT,
+        "mixtral-8x7b": GPT,
+        "mixtral-8x22b": GPT,
         "bert-large": BERT,
         "megatron-bert-large": BERT,
     }
@@ -30,13 +32,16 @@ LLAMAS: Mapping[str, Mapping[str, int]] = MappingProxyType(
         "llama2-7b": {"mlp": 11008, "kv_heads": 32},
         "llama3-8b": {"mlp": 14336, "kv_heads": 8, "rotary_base": 500000},
         "llama3-70b": {"mlp": 28672, "kv_heads": 8, "rotary_base": 500000},
+        "mixtral-8x7b": {"mlp": 14336, "kv_heads": 8, "rotary_base": 1000000, "experts": 8, "active": 2},
+        "mixtral-8x22b": {"mlp": 16384, "kv_heads": 8, "rotary_base": 1000000, "experts": 8, "active": 2},
     }
 )
 NOT_THERE: Mapping[str, str] = MappingProxyType(
     {
         "t5-large": "its pipeline layouts know no encoders",
         "vit-large": "its pipeline layouts are for language models",
-        "mixtral-8x7b": "a plan does not say how experts are spread over devices",
+        "mixtral-8x7b": "experts that are not shared out over ranks, expert 1",
+        "mixtral-8x22b": "experts that are not shared out over ranks, expert 1",
         "opt-350m": "it has no blocks with the norm behind and projections around them",
     }
 )
@@ -44,7 +49,8 @@ NOT_THERE: Mapping[str, str] = MappingProxyType(
 
 def require_there(split: Split) -> None:
     """Refuse a model that Megatron-LM does not have in this form."""
-    if split.model in NOT_THERE:
+    shared = split.expert > 1 and split.model in LLAMAS
+    if split.model in NOT_THERE and not shared:
         raise InputError(split.model, "Megatron-LM cannot run this plan", NOT_THERE[split.model])
 
 
@@ -65,6 +71,9 @@ def _llama(sizes: Mapping[str, int]) -> list[Choice]:
     ]
     if "rotary_base" in sizes:
         found.append(Choice("--rotary-base", str(sizes["rotary_base"]), "of the model"))
+    if "experts" in sizes:
+        found.append(Choice("--num-experts", str(sizes["experts"]), "of the model"))
+        found.append(Choice("--moe-router-topk", str(sizes["active"]), "experts of a token"))
     if not sizes.get("tied", 0):
         found.append(Choice("--untie-embeddings-and-output-weights", None, "of the model"))
     return found

@@ -41,6 +41,14 @@ class Split:
     devices: tuple[int, ...]
     stages: tuple[tuple[int, bool, bool], ...]
     sizes: Mapping[str, int]
+    context: int = 1
+    expert: int = 1
+    expert_tensor: int = 1
+
+    @property
+    def processes(self) -> int:
+        """Devices of the job."""
+        return self.tensor * self.context * self.pipeline * self.data
 
     @property
     def blocks(self) -> int:
@@ -146,6 +154,9 @@ def planned_split(document: Mapping[str, Any], opened: Reopened) -> Split:
         devices=tuple(stage["devices"] for stage in document["stages"]),
         stages=cut([call.layer for call in model.calls], document["stages"], model.name),
         sizes=sizes,
+        context=int(document.get("context", 1)),
+        expert=int(document.get("expert", 1)),
+        expert_tensor=int(document.get("expert_tensor", 1)),
     )
 
 

@@ -127,6 +127,8 @@ def _parallelism(split: Split) -> list[Choice]:
             Choice("data_parallel_shard_degree", str(split.data), f"replicas, nearest to ZeRO {split.zero}"),
             Choice("fsdp_reshard_after_forward", f'"{kept}"', why if split.zero < 3 else "as ZeRO 3"),
         ]
+    if split.context > 1:
+        found.append(Choice("context_parallel_degree", str(split.context), "ranks that share a sequence"))
     found.append(Choice("pipeline_parallel_degree", str(split.pipeline), "stages of a replica"))
     if split.pipeline > 1:
         kind = "1F1B" if split.chunks == 1 else "Interleaved1F1B"
@@ -182,7 +184,7 @@ def tables(split: Split) -> dict[str, list[Choice]]:
 
 def torchtitan(split: Split) -> str:
     """The job file."""
-    used = split.tensor * split.pipeline * split.data
+    used = split.processes
     text = (
         f"# {split.model} on {used} x {split.chip}: a job for {VERSION}, by phaze {__version__}.\n"
         f"# Start {used} processes: torchrun ... -m torchtitan.train --job.config_file THIS_FILE.\n"

@@ -17,4 +17,5 @@ def has_experts(model: Model) -> bool:
 
 def notes_of(model: Model) -> tuple[str, ...]:
     """What a plan of a model must say beside its numbers: approximations of its graph, and what is not planned."""
-    return (*model.approximations, *((NO_EXPERT_PARALLELISM,) if has_experts(model) else ()))
+    shared = any(parameter.experts for layer in model.layers for parameter in layer.parameters)
+    return (*model.approximations, *((NO_EXPERT_PARALLELISM,) if has_experts(model) and not shared else ()))

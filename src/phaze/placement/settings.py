@@ -13,6 +13,7 @@ from phaze.hardware.stack import Optimizer, Precision, Stack
 from phaze.placement.layers import LayerGraph
 from phaze.placement.problem import Choice, Extra, Problem
 from phaze.placement.rules import ICML24, ONE_F_ONE_B, ZEROS, Family, Rules, icml24_rules, interleaved
+from phaze.placement.sharing import REPLICAS, Sharing
 
 # Under icml24 memory is counted in bytes of parameters: as many again for gradients, and with Adam for its state.
 PLAIN = State(1.0, 1.0, 0.0)
@@ -73,6 +74,7 @@ def stack_problem(
     zero: int,
     recompute: Choice,
     headroom: float = 0.0,
+    sharing: Sharing = REPLICAS,
 ) -> Problem:
     """Layers at one or more widths as a stack trains them on a cluster; ``families`` where it runs 1F1B."""
     rules = stack_rules(stack, cluster, families)
@@ -98,6 +100,7 @@ def stack_problem(
         scatter_gather=stack.scatter_gather,
         headroom=headroom,
         sgd_state=stack_state(precision, "sgd", stack) if plain else None,
+        sharing=sharing,
     )
 
 

@@ -13,6 +13,12 @@ from phaze.units import show, show_count
 SHOWN_STAGES = 16
 
 
+def shared_text(document: Mapping[str, Any]) -> str:
+    """Ranks that share a sequence, and experts, where a plan has some."""
+    names = {"context": "context", "expert": "expert parallel", "expert_tensor": "expert tensor"}
+    return "".join(f"{name} {document[key]}, " for key, name in names.items() if document.get(key, 1) > 1)
+
+
 def _memory_rows(document: Mapping[str, Any], hbm_bytes: int) -> list[tuple[str, ...]]:
     stages = document["stages"]
     rows: list[tuple[str, ...]] = []
@@ -107,7 +113,8 @@ def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> N
                 ("MFU, HFU", mfu_text(document)),
                 (
                     "split",
-                    f"tensor {document['tensor']}, pipeline {document['pipeline']}, data {document['data']}, "
+                    f"tensor {document['tensor']}, {shared_text(document)}"
+                    f"pipeline {document['pipeline']}, data {document['data']}, "
                     f"microbatch {document['microbatch']}, "
                     + f"chunks {document['chunks']}"
                     + (f", ZeRO {document['zero']}" if document["zero"] else "")
