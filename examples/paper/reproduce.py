@@ -23,7 +23,7 @@ from examples.paper.cases import MODELS, Found, one_block, one_model, rows, sear
 from examples.paper.sheets import Ablation, Line, ablation_table, chip_table, put, ratio_table
 from examples.paper.steps import STEP_MODELS, step_table, steps
 from phaze.hardware.chip import Chip
-from phaze.hardware.library import load_chip
+from phaze.hardware.library import load_core_chip
 from phaze.search.compare import Row
 
 GIB = 2**30
@@ -155,11 +155,11 @@ def main() -> None:
     parser.add_argument("--only", choices=TABLES)
     said = parser.parse_args()
     wanted = [said.only] if said.only else list(TABLES)
-    base, blocks = load_chip("tpu-v4-paper"), _blocks(said.out) if {"paper", "real"} & set(wanted) else {}
+    base, blocks = load_core_chip("tpu-v4-paper"), _blocks(said.out) if {"paper", "real"} & set(wanted) else {}
     if "paper" in wanted:
         put(said.page, _main_tables(said.out, "paper", base, blocks, ()))
     if "real" in wanted:
-        put(said.page, _main_tables(said.out, "real", load_chip("tpu-v4"), blocks, REAL))
+        put(said.page, _main_tables(said.out, "real", load_core_chip("tpu-v4"), blocks, REAL))
     if "ablation" in wanted:
         put(said.page, {"ablation": _ablations(said.out, base)})
     if "arithmetic" in wanted:

@@ -107,7 +107,12 @@ def test_the_other_verbs_answer() -> None:
     assert api.schedule(json.loads((ROOT / "tests/api/operators.json").read_text())).makespan_s == pytest.approx(2.0)
     block = api.schedule(model="bert-large", chip="tpu-v4", rules="overlap")
     assert 0 < block.makespan_s < api.estimate(model="bert-large", chip="tpu-v4").time_s and "bert-large" in repr(block)
-    assert api.chip("tpu-v4", tensor_cores=16).chip.tensor_cores == 16
+    assert api.chip("tpu-v4-paper", tensor_cores=16).chip.tensor_cores == 16
+    small = api.chip("h100", clusters={"count": 66}, silicon={"clusters": (72, 66)})
+    assert small["peak_flops"] == pytest.approx(989.4e12 / 2, rel=1e-3)
+    assert small["area_mm2"] < api.chip("h100")["area_mm2"]
+    with pytest.raises(InputError, match="h100: unknown key 'tensor_cores'"):
+        api.chip("h100", tensor_cores=16)
     assert "area" in repr(api.chip("tpu-v4"))
     assert "operators" in repr(api.graph("gpt", sizes=GPT)) or "layer" in repr(api.graph("gpt", sizes=GPT))
 

@@ -178,7 +178,8 @@ def test_a_collective_hides_behind_the_weight_gradient_of_its_own_map() -> None:
     assert len(beside) == 2
     assert all(len(products) == 1 for products in beside.values())
     setting = Setting(load_chip("a100-80gb"), load_cluster("selene"), load_stack("megatron-2021"))
-    hiding = Setting(setting.chip, setting.cluster, load_stack("megatron-2022"))
+    share = setting.stack.software_share
+    hiding = Setting(setting.chip, setting.cluster, replace(load_stack("megatron-2022"), software_share=share))
     kind = model.layers.index(block)
     hidden, shown = layer_costs(model, hiding)[kind], layer_costs(model, setting)[kind]
     assert hidden.backward_s < shown.backward_s

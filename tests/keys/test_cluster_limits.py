@@ -173,7 +173,7 @@ def test_a_level_of_bandwidth_chip_runs_at_the_chips_own_links(phaze: Phaze, tmp
         assert ran.code == 0, ran.err
         times.append(json.loads(ran.out)["batch_s"])
     assert times[1] > times[0]
-    path = written(tmp_path, "run.json", run(chip="h100", cluster="dgx-h100"))
+    path = written(tmp_path, "run.json", run(chip=own_chip(tmp_path, "450 GB/s"), cluster="dgx-h100"))
     assert json.loads(phaze("plan", "--fixed", path, "--json").out)["batch_s"] == times[0]
 
 

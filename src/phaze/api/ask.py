@@ -30,9 +30,12 @@ from phaze.export.launch_files import with_launches
 from phaze.export.opened import read_plan
 from phaze.files import read_text
 from phaze.hardware.calibration import Basis
-from phaze.hardware.library import load_chip
+from phaze.hardware.files import ChipFile
+from phaze.hardware.library import chip_of_file
 from phaze.hardware.ownership import load_run_terms, load_terms
 from phaze.hardware.sheet import sheet_document, sheet_of
+from phaze.hardware.silicon.design import chip_in
+from phaze.hardware.silicon.files import changed_file, read_chip
 from phaze.placement.answer import document_of
 from phaze.placement.answer import place as place_problem
 from phaze.placement.problem import Choice as Recompute
@@ -157,10 +160,17 @@ def place(profile: Source) -> Placed:
 
 
 def chip(name: str, **changes: Any) -> Sheeted:
-    """A chip by preset name or path, with its area, power and cost; ``changes`` replace fields of it."""
-    if "technology" in changes:
-        changes = {"process": None, **changes}
-    found = sheet_of(replace(load_chip(name), **changes), load_terms())
+    """A chip by preset name or path, with its area, power and cost.
+
+    ``changes`` replace fields of a chip of cores (``tensor_cores=16``) and keys of the file of a chip of clusters, a
+    table's one by one (``clock="1.5 GHz", clusters={"count": 66}``)."""
+    file = read_chip(name)
+    if isinstance(file, ChipFile):
+        changes = {"process": None, **changes} if "technology" in changes else changes
+        device = replace(chip_of_file(file), **changes)
+    else:
+        device = chip_in(changed_file(file, changes, name))
+    found = sheet_of(device, load_terms())
     return Sheeted(sheet_document(found), lambda console: show_sheet(console, found, None, {}), found.chip)
 
 

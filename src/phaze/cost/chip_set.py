@@ -1,8 +1,8 @@
 """Sets of chips as costs see them: chips of cores (version 1) or of clusters, one of the two, behind one face.
 
 Both have a length, ``taken``, HBM's bytes a second and numbers of cores for a schedule. :func:`column_of` is every work
-spread over every chip; :func:`table_of` has works on one core beside it, which a cluster, whose arrays share a port,
-has no times for.
+spread over every chip; :func:`table_of` has works on one core beside it, which on clusters is one of them: a schedule
+has as many cores of either kind as there are clusters.
 """
 
 from collections.abc import Sequence
@@ -47,8 +47,8 @@ class ClusterSet:
 
     @property
     def tensor_cores(self) -> Floats:
-        """Arrays of all clusters."""
-        return self.columns.clusters * self.columns.arrays
+        """Clusters, whose arrays work together behind one port."""
+        return self.columns.clusters
 
     @property
     def vector_cores(self) -> Floats:
@@ -86,13 +86,14 @@ def column_of(works: Sequence[Work], chips: ChipSet, constants: Constants) -> Co
 
 
 def table_of(operators: Sequence[Work], chips: ChipSet, constants: Constants) -> CostTable:
-    """Every work on one core and on all of them."""
+    """Every work on one core or cluster and on all of them."""
     if isinstance(chips, ChipArrays):
         return cost_table(operators, chips, constants)
-    raise InputError("stack: schedule", *NO_ONE_CORE)
-
-
-NO_ONE_CORE = (
-    "this schedule runs operators on one core, and a cluster's arrays share a port and a buffer",
-    'choose serial, companions or links, as rules = "cluster" does',
-)
+    rows: dict[Work, int] = {}
+    of = tuple(rows.setdefault(work, len(rows)) for work in operators)
+    works, clock = tuple(rows), chips.running_hz(constants)
+    one, spread = (
+        cost_works_on_clusters(works, chips.columns, clock, constants, how) for how in ("one_core", "all_cores")
+    )  # fmt: skip
+    # As many clusters have arrays as lanes: a fused operator has all of both.
+    return CostTable(works, of, one, spread, spread)

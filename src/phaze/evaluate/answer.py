@@ -22,7 +22,6 @@ from phaze.graph.experts import notes_of
 from phaze.graph.ir import Model
 from phaze.graph.saved.modes import AS_TRACED, Keeping
 from phaze.hardware.calibration import Basis
-from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import cluster_document
 from phaze.hardware.trust import chip_trust
 from phaze.placement.answer import document_of, require_true
@@ -41,9 +40,8 @@ class Facts:
     """What a plan's document says beside the plan."""
 
     model: Model
-    chip: Chip
+    setting: Setting
     batch: int
-    basis: Basis
     headroom: float = 0.0
     devices: int = 0
     budget: Budget | None = None
@@ -66,10 +64,9 @@ def memory_shortage(problem: Problem, plan: Plan) -> dict[str, Any] | None:
 
 
 def _document(facts: Facts, problem: Problem, plan: Plan) -> dict[str, Any]:
-    model, chip = facts.model, facts.chip
+    model, chip = facts.model, facts.setting.chip
     used = plan.tensor * len(plan.stages) * plan.data
     tokens = facts.batch * model.sequence
-    trusted = chip_trust(chip, facts.basis)
     document = document_of(plan)
     ran = Ran(plan.tensor, problem.microbatches, tokens, plan.batch_s, used, chip.peak_flops)
     calls = [call.layer for call in model.calls]
@@ -93,17 +90,28 @@ def _document(facts: Facts, problem: Problem, plan: Plan) -> dict[str, Any]:
         "share_of_peak": reached.mfu,
         **reached.document(),
         **({} if budget is None else {"training_run": training_run(budget, pace, chip)}),
-        "constants": {"basis": trusted.basis, "band": trusted.band},
+        "constants": _constants(facts.setting),
         "cluster": cluster_document(problem.cluster, chip),
         "memory_left": memory_left(document["stages"], chip.hbm.size_bytes, facts.headroom),
         "approximations": list(notes_of(model)),
     }
 
 
+def _constants(setting: Setting) -> dict[str, Any]:
+    """What times rest on; of a chip of clusters also the clock and what its software leaves of the rate held."""
+    chip, constants = setting.chip, setting.constants
+    trusted = chip_trust(chip, setting.basis)
+    found = {"basis": trusted.basis, "band": trusted.band}
+    if chip.clusters is None:
+        return found
+    return {**found, "clock_hz": constants.clock_hz or chip.clock_hz, "software_share": constants.software_share}
+
+
 def fixed_document(job: Job, problem: Problem, plan: Plan, basis: Basis) -> dict[str, Any]:
     """The document of a given plan: always its time; when it does not fit also the shortage. Its checker agrees."""
     keeping = keeping_of(job.stack)
-    facts = Facts(job.model, job.chip, job.batch, basis, 0.0, job.devices, job.budget, job.requested, keeping)
+    setting = Setting(job.chip, job.cluster, job.stack, basis)
+    facts = Facts(job.model, setting, job.batch, 0.0, job.devices, job.budget, job.requested, keeping)
     document = _document(facts, problem, plan)
     shortage = memory_shortage(problem, plan)
     document["feasible"] = shortage is None
@@ -172,9 +180,8 @@ def planned_document(
     setting = request.setting
     facts = Facts(
         best.model,
-        setting.chip,
+        setting,
         request.batch,
-        setting.basis,
         request.headroom,
         request.devices,
         None if asked is None else asked.budget,

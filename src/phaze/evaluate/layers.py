@@ -44,7 +44,8 @@ class Setting:
         found, design = chip_constants(self.chip, self.basis, "training"), self.chip.clusters
         if design is None or self.basis == "ideal":
             return found
-        return replace(found, software_share=self.stack.share_on(design.software_of or self.chip.technology))
+        generation = (design.software_of,) if design.software_of else (self.chip.name, self.chip.technology)
+        return replace(found, software_share=self.stack.share_on(*generation))
 
     @property
     def hbm_bytes_per_s(self) -> float:

@@ -13,7 +13,7 @@ from phaze.documents import Document, Format, Mm2, NonNegative
 from phaze.errors import InputError
 from phaze.hardware.chip import Chip
 from phaze.hardware.files import ChipFile, Name, Sources, Text
-from phaze.hardware.library import load_chip, preset_names, read
+from phaze.hardware.library import load_core_chip, preset_names, read
 from phaze.hardware.power import full_rate_power
 from phaze.hardware.technology import chip_areas
 from phaze.hardware.technology_files import load_technology
@@ -38,7 +38,7 @@ class DieFile(Document):
     sources: Sources = Field(default_factory=dict)
 
     def value(self) -> Chip:
-        return self.chip.value() if isinstance(self.chip, ChipFile) else load_chip(self.chip)
+        return self.chip.value() if isinstance(self.chip, ChipFile) else load_core_chip(self.chip)
 
 
 DIE = Format("phaze.die/1", DieFile, "a published die, to compare our area model with")
@@ -87,7 +87,7 @@ def compare_powers() -> list[Comparison]:
     """The design power estimate of every chip that names a technology and has a published power."""
     rows = []
     for name in preset_names("chips"):
-        chip = load_chip(name)
+        chip = load_core_chip(name)
         if chip.technology is not None and chip.published.tdp_w is not None:
             ours = full_rate_power(load_technology(chip.technology), chip).design_w
             basis = "fitted" if name == POWER_FITTED_ON else "predicted"

@@ -44,8 +44,8 @@ class Stack:
     ``stages``: transfers between stages stand apart from their layers, or arrive inside stages over one flat link as
     the ICML 2024 paper had it; ``pipeline``: 1F1B, or the paper's m + S - 1 times the slowest stage.
     ``interleaves``: it can cut the blocks of a stage into chunks (interleaved 1F1B).
-    ``software_share``: what training with it leaves of the rate that products hold on chips of clusters, by the process
-    of a generation of chips, or ``any`` (:meth:`share_on`).
+    ``software_share``: what training with it leaves of the rate that products hold on chips of clusters, by a chip, the
+    process of a generation of chips, or ``any`` (:meth:`share_on`).
     ``attention``: eager (scores go through memory) or fused (they never leave the chip), as the framework runs it.
     ``saves``: what it keeps between the passes of a layer: as eager PyTorch does (trace), the inputs of every kernel,
     or the least that a compiler finds (:mod:`phaze.graph.saved.rules`). ``logit_bytes``: bytes that are alive for each
@@ -89,10 +89,11 @@ class Stack:
     recompute_modules: tuple[RecomputeModule, ...] = ()
     recompute_named: tuple[str, ...] = ()
 
-    def share_on(self, process: str | None) -> float:
-        """The software share on a generation of chips; 1 where nothing is known of it."""
+    def share_on(self, *generation: str | None) -> float:
+        """The software share on a generation of chips, by the first of its names that is known (chip, process); 1 where
+        nothing is."""
         known = dict(self.software_share)
-        return known.get(process or "any", known.get("any", 1.0))
+        return next((known[name] for name in (*generation, "any") if name in known), 1.0)
 
     def __post_init__(self) -> None:
         for field in ("host_s", "optimizer_traffic_bytes", "state_bytes", "reserve_bytes", "gradient_bytes"):

@@ -57,7 +57,7 @@ class StackFile(Document):
     synchronisation: Synchronisation = "share"
     interleaves: bool = True
     software_share: Annotated[
-        dict[Name, Share], Field(description="of the rate that products hold on chips of clusters, by process or any")
+        dict[Name, Share], Field(description="of the rate products hold on chips of clusters, by chip, process or any")
     ] = Field(default_factory=dict)
     accumulation_bytes: NonNegative = 8.0
     stages: StageRule = "layers"

@@ -17,7 +17,7 @@ def _parts(sheet: Sheet) -> list[tuple[str, str]]:
     rated = show(chip.rated_hz or chip.clock_hz, "Hz")
     return [
         ("peak", f"{show(chip.peak_flops, 'FLOP/s')} at {rated} ({chip.clock_basis} clock)"),
-        *_units(chip),
+        *unit_rows(chip),
         (
             "global buffer",
             f"{_memory(chip.global_buffer.size_bytes, chip.global_buffer.bandwidth_bytes_per_s)}, {kind}",
@@ -29,7 +29,7 @@ def _parts(sheet: Sheet) -> list[tuple[str, str]]:
     ]
 
 
-def _units(chip: Chip) -> list[tuple[str, str]]:
+def unit_rows(chip: Chip) -> list[tuple[str, str]]:
     """Cores, or clusters and the clock that they hold."""
     tensor, vector, design = chip.tensor_core, chip.vector_core, chip.clusters
     if design is None:

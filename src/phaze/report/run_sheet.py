@@ -99,14 +99,24 @@ def training_rows(run: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     ]
 
 
+def constants_text(trust: Mapping[str, Any]) -> str:
+    """Of a chip of clusters: its clock and what software leaves of the rate of its products."""
+    if "software_share" not in trust:
+        return ""
+    left = trust["software_share"]
+    return f"at {show(trust['clock_hz'], 'Hz')}, {left:.2f} of their rate left by the software stack"
+
+
 def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> None:
     """Print a plan."""
     trust = document["constants"]
     band = f" (± {trust['band']:.0%}, {trust['basis']} constants)" if trust["band"] else f" ({trust['basis']})"
+    rate = constants_text(trust)
     console.print(
         facts(
             [
                 ("batch", f"{show(document['batch_s'], 's')}{band}"),
+                *([("products", rate)] if rate else []),
                 ("size", batch_text(document)),
                 ("tokens", rate_text(document)),
                 ("cluster", document["cluster"]["label"]),

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from phaze.cost.chip_set import NO_ONE_CORE
 from phaze.documents import Reader
 from phaze.errors import InputError
 from phaze.evaluate.headroom import USUAL_HEADROOM
@@ -146,7 +145,9 @@ def training_of(study: StudyFile, space: AnySpace, reader: Reader) -> Training:
     table, usual, cluster = study.training, SETTINGS[study.rules], _cluster(study, space, reader)
     stack = stack_of(study, cluster, reader)
     if RULE[stack.schedule].one_core and space.base.clusters is not None:
-        raise InputError(f"the stack {stack.name}: schedule", *NO_ONE_CORE)
+        seen = "this schedule may run an operator on one cluster, which no search of chips of clusters bounds"
+        remedy = 'choose serial, companions or links, as rules = "cluster" does'
+        raise InputError(f"the stack {stack.name}: schedule", seen, remedy)
     require_levels(stack, cluster, "training.cluster")
     machine = Machine(cluster, stack, study.cost.basis or usual.basis, study.cost.residency)
     said = table.precision is not None

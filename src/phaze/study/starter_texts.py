@@ -35,6 +35,46 @@ count = {links}
 bandwidth = "{link_bandwidth}"
 """
 
+CLUSTERED_CHIP = """# A chip of your own. See it: phaze chips {file}; plan on it: phaze plan --chip {file} ...
+# Goal: at most {area} mm2 and {power} W at {node}; the number of clusters was chosen to fill it.
+schema = "phaze.chip/2"
+name = "{name}"
+title = "a chip for {area} mm2 and {power} W at {node}"
+clock = "{clock}"                # the most it may run; the power limit sets what it holds
+clock_basis = "derived"              # or sourced, recalled: what the clock rests on
+technology = "{node}"                # area, power and cost: phaze technologies
+cluster = "{cluster}"                # where it stands unless told otherwise: phaze clusters
+
+[clusters]                           # an SM, a compute unit, a TensorCore
+count = {cores}
+arrays = 4                           # of a cluster, each of rows x columns multiply-accumulates a cycle
+rows = 64
+columns = 64
+lanes = 256                          # of a cluster
+operand_buffer = "256 KiB"           # of a cluster
+registers = "1 MiB"                  # of a cluster; half of them may hold sums
+broadcast = true                     # arrays of a cluster share the operands they read
+
+[global_buffer]                      # shared by all clusters
+size = "{global_buffer}"
+width = 5120                         # bytes a cycle
+fan_out = 16                         # clusters that one read reaches
+kind = "cache"                       # or scratchpad
+
+[hbm]
+stacks = {stacks}                           # each needs 10.5 mm of die edge
+generation = "{generation}"
+
+[links]                              # as fast as the cluster's innermost level, one direction, all together
+bandwidth = "{link_bandwidth}"
+
+[silicon]
+clusters = [{built}, {cores}]                # built, in use: spares for what breaks
+
+[power]
+sustained = "{power} W"              # sets the clock that is held
+"""
+
 SPACE = """# A space of chips. Count it: phaze chips --space {file} --count; search it:
 # phaze search STUDY --set space={file}
 # Goal: at most {area} mm2 and {power} W at {node}.

@@ -1,29 +1,35 @@
 """Files to start from, each commented and each good as it is: ``phaze new``.
 
 A goal is a process node and the most area and power of a chip. A new chip has as many cores of one kind as the goal
-allows: the largest n whose area and design power, by the node's own technology, are within it (:func:`chip_text`).
+allows: the largest n whose area and design power, by the node's own technology, are within it (:func:`chip_text`). Of
+nodes that have a model of clusters it is a chip of clusters, whose power limit sets its clock: the largest n whose die
+is within the area and holds at least half of its clock at the power.
 """
 
 import json
 import shlex
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from phaze import documents
-from phaze.errors import InfeasibleError
+from phaze.errors import InfeasibleError, InputError
 from phaze.graph.tensor_plan import is_place
 from phaze.graph.zoo import entry_of
 from phaze.hardware.chip import Chip
+from phaze.hardware.figures import figures_of
 from phaze.hardware.files import ChipFile
-from phaze.hardware.library import load_chip
-from phaze.hardware.power import full_rate_power
-from phaze.hardware.technology import chip_areas
-from phaze.hardware.technology_files import load_technology
-from phaze.study.starter_texts import CHIP, CLUSTER, MODEL, SPACE, STACK, STUDY
+from phaze.hardware.library import load_core_chip
+from phaze.hardware.silicon.area import most_stacks
+from phaze.hardware.silicon.design import chip_in
+from phaze.hardware.silicon.files import AcceleratorFile, load_accelerator
+from phaze.hardware.silicon.node_files import node_names
+from phaze.hardware.silicon.space import SPARES
+from phaze.study.starter_texts import CHIP, CLUSTER, CLUSTERED_CHIP, MODEL, SPACE, STACK, STUDY
 
 MOST_CORES = 4096
+UNLIMITED_W = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +68,7 @@ class Goal:
 
     def values(self) -> dict[str, object]:
         """What the texts have places for."""
-        base = load_chip(self.of_node.base)
+        base = load_core_chip(self.of_node.base)
         return {
             "name": self.name,
             "node": self.node,
@@ -81,22 +87,46 @@ class Goal:
 
 
 def _chip(goal: Goal, cores: int, file: str) -> tuple[str, Chip]:
-    text = CHIP.format(**goal.values(), cores=cores, file=file)
-    return text, documents.check(ChipFile, tomllib.loads(text), "a new chip").value()
+    """A chip with so many cores or clusters, as text and as a value; an InputError where its limit holds no clock."""
+    if goal.node not in node_names():
+        text = CHIP.format(**goal.values(), cores=cores, file=file)
+        return text, documents.check(ChipFile, tomllib.loads(text), "a new chip").value()
+    base = load_accelerator(goal.of_node.base)
+    # With edge for one stack too few there is one: the die is then larger than the goal, and nothing fits.
+    stacks = max(1, min(base.hbm.stacks, most_stacks(goal.area_mm2)))
+    text = CLUSTERED_CHIP.format(
+        **goal.values(),
+        cores=cores,
+        built=cores + -(-cores // SPARES),
+        stacks=stacks,
+        generation=base.hbm.generation,
+        clock=f"{base.clock_hz / 1e9:g} GHz",
+        file=file,
+    )
+    return text, chip_in(documents.check(AcceleratorFile, tomllib.loads(text), "a new chip"))
+
+
+def _takes(chip: Chip) -> tuple[float, float]:
+    """mm2 and W of a chip, its die with the edge that its stacks need."""
+    figures = figures_of(chip)
+    assert figures is not None, "a new chip names a technology"
+    die_mm2 = None if chip.clusters is None else chip.clusters.die_mm2
+    return max(figures.area_mm2, die_mm2 or 0.0), figures.design_w
 
 
 def chip_text(goal: Goal, file: str) -> str:
     """A chip with as many cores as area and power allow."""
-    technology = load_technology(goal.node)
 
     def fits(cores: int) -> bool:
-        chip = _chip(goal, cores, file)[1]
-        power_w = full_rate_power(technology, chip).design_w
-        return float(chip_areas(technology, chip).total()) <= goal.area_mm2 and power_w <= goal.power_w
+        try:
+            area_mm2, power_w = _takes(_chip(goal, cores, file)[1])
+        except InputError:  # Its limit holds no half of its clock.
+            return False
+        return area_mm2 <= goal.area_mm2 and power_w <= goal.power_w
 
     if not fits(1):
-        chip = _chip(goal, 1, file)[1]
-        least_mm2, least_w = float(chip_areas(technology, chip).total()), full_rate_power(technology, chip).design_w
+        # Without a limit of its own: what one core or cluster takes.
+        least_mm2, least_w = _takes(_chip(replace(goal, power_w=UNLIMITED_W), 1, file)[1])
         seen = f"{goal.area_mm2:g} mm2 and {goal.power_w:g} W hold no chip at {goal.node}"
         raise InfeasibleError(
             f"{seen}; one core with its memory and links takes {least_mm2:.0f} mm2 and {least_w:.0f} W.",

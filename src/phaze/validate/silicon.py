@@ -38,7 +38,9 @@ PARTLY_FITTED: frozenset[tuple[str, Figure]] = frozenset(
         ("tpu-v4", "power"),
     }
 )
-UNSEEN: frozenset[str] = frozenset({"ascend-910", "gc200", "mi100", "mtia-v2"})
+UNSEEN: frozenset[str] = frozenset({"ascend-910", "gc200", "gv100", "mi100", "mtia-v2", "wormhole"})
+# Sold with a die that is compared under another name: their areas and rates are no further figures.
+SAME_DIE: frozenset[str] = frozenset({"a100-40gb", "b300", "gb200", "gb300", "h100-500w", "h200", "h800"})
 LARGE = 8192
 # A die photo's parts, and ours.
 PARTS = (
@@ -86,6 +88,8 @@ def _basis(name: str, figure: Figure) -> Basis:
 
 def chip_rows(held: SustainedChip) -> Iterator[SiliconRow]:
     """The figures of one chip that can be compared."""
+    if held.chip.name in SAME_DIE:
+        return
     chip, said, measured = held.chip, held.chip.published, held.chip.measured
     if said.die_mm2 is not None and held.areas is not None:
         yield _row(chip.name, "area", held.areas.total, said.die_mm2, said.die_is_upper_bound)

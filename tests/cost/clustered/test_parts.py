@@ -15,7 +15,6 @@ from phaze.cost.mapping import product
 from phaze.cost.sustained import SustainedChip, sustain
 from phaze.cost.vector import optimizer_update, sweep_vector
 from phaze.cost.work import Work
-from phaze.errors import InputError
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.silicon.design import load_cluster_chip
 from phaze.hardware.silicon.files import load_accelerator
@@ -103,7 +102,14 @@ def test_energies_of_many_chips_are_those_of_one_product_part_by_part(name: str)
     assert many.hbm == pytest.approx([one.hbm] * 2)
 
 
-def test_no_schedule_has_one_core_of_a_cluster() -> None:
-    chips = chip_set([load_cluster_chip("h100")])
-    with pytest.raises(InputError, match="choose serial, companions or links"):
-        table_of([Work("tensor", (product(1, 64, 64, 64),))], chips, IDEAL)
+@pytest.mark.parametrize("name", ["h100", "tpu-v4"])
+def test_one_cluster_is_never_faster_than_all_and_all_of_them_at_once_ask_for_no_more_than_there_is(name: str) -> None:
+    chips = chip_set([load_cluster_chip(name)])
+    count = int(chips.tensor_cores[0])
+    for batch, m, n, k in ((1, 64, 64, 64), (1, 2048, 2048, 512), (16, 128, 128, 1024)):
+        table = table_of([Work("tensor", (product(batch, m, n, k),))], chips, IDEAL)
+        one, spread = table.one_core.time_s(0)[0], table.all_cores.time_s(0)[0]
+        assert one >= spread * (1 - 1e-12)
+        # As many of them as there are clusters do the work of so many products: the whole chip is no slower at that.
+        many = column_of([Work("tensor", (product(count * batch, m, n, k),))], chips, IDEAL).time_s(0)[0]
+        assert many <= one * (1 + 1e-12)

@@ -11,7 +11,7 @@ import pytest
 
 from phaze.errors import InputError
 from phaze.hardware.files import CHIP
-from phaze.hardware.library import load_chip, preset_names
+from phaze.hardware.library import load_chip, load_core_chip, preset_names
 from phaze.hardware.silicon.chip import accelerator_of, chip_of, port_of
 from phaze.hardware.silicon.files import ACCELERATOR, accelerator_names, load_accelerator
 from phaze.hardware.silicon.write import accelerator_toml
@@ -60,7 +60,7 @@ def test_a_chip_written_back_reads_as_the_same_value(name: str, tmp_path: Path) 
 
 @pytest.mark.parametrize("name", preset_names("chips"))
 def test_a_chip_of_version_1_keeps_its_numbers_as_clusters(name: str) -> None:
-    chip = load_chip(name)
+    chip = load_core_chip(name)
     found = accelerator_of(chip)
     assert found.clusters.count == gcd(chip.tensor_cores, chip.vector_cores)
     assert (found.macs, found.clock_hz) == (chip.macs, chip.clock_hz)
@@ -79,12 +79,12 @@ def test_a_file_of_version_1_loads_as_clusters(tmp_path: Path) -> None:
     source = files("phaze.hardware") / "presets" / "chips" / "tpu-v4.toml"
     path = tmp_path / "old.toml"
     path.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
-    assert load_accelerator(str(path)) == accelerator_of(replace(load_chip("tpu-v4"), process=None))
+    assert load_accelerator(str(path)) == accelerator_of(replace(load_core_chip("tpu-v4"), process=None))
 
 
 @pytest.mark.parametrize(("name", "version_1"), [("h100", "h100"), ("mi250x", "mi250x"), ("tpu-v4", "tpu-v4")])
 def test_both_versions_of_a_chip_tell_the_same_of_it(name: str, version_1: str) -> None:
-    new, old = load_accelerator(name), accelerator_of(load_chip(version_1))
+    new, old = load_accelerator(name), accelerator_of(load_core_chip(version_1))
     assert new.clusters.count == old.clusters.count
     assert (new.macs, new.clusters.lanes, new.hbm.size_bytes) == (old.macs, old.clusters.lanes, old.hbm.size_bytes)
     assert new.global_buffer.bytes_per_cycle == pytest.approx(old.global_buffer.bytes_per_cycle, rel=1e-3)

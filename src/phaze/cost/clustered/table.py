@@ -5,9 +5,13 @@
 The arrays' sustained share is in the cycles and the power limit in the clock, so of the constants only start-ups, HBM's
 shares, the row that is kept and ``software_share`` count here. The last is what a software stack leaves of the rate of
 single products in training: one number of the stack and the generation of chip.
+
+``one_core`` is one cluster of N: its arrays, lanes and port, and 1/N of the global buffer, its width and HBM's rate, so
+that N operators can run at once without asking for more than there is, as :mod:`phaze.cost.parts` has it for cores.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +19,7 @@ from numpy.typing import NDArray
 from phaze.cost.clustered.parts import product_rows, vector_sides
 from phaze.cost.clustered.products import sweep_on_clusters
 from phaze.cost.mapping import Product
+from phaze.cost.parts import How
 from phaze.cost.products import ProductCosts, distinct_rows
 from phaze.cost.table import Column
 from phaze.cost.vector import VectorWork, sweep_vector
@@ -25,8 +30,23 @@ from phaze.hardware.silicon.columns import ChipColumns
 Floats = NDArray[np.float64]
 
 
-def cost_works_on_clusters(works: Sequence[Work], chips: ChipColumns, held_hz: Floats, constants: Constants) -> Column:
-    """Every work on every chip, spread over all of it, at the clock that the chip holds."""
+def one_cluster(chips: ChipColumns) -> ChipColumns:
+    """One cluster of every chip, with its share of what all have in common."""
+    count = chips.clusters
+    return replace(
+        chips,
+        clusters=np.ones(len(chips)),
+        global_bytes=chips.global_bytes / count,
+        width=chips.width / count,
+        hbm_bytes_per_s=chips.hbm_bytes_per_s / count,
+    )
+
+
+def cost_works_on_clusters(
+    works: Sequence[Work], chips: ChipColumns, held_hz: Floats, constants: Constants, how: How = "all_cores"
+) -> Column:
+    """Every work on every chip, spread over all of it or on one cluster, at the clock that the chip runs at."""
+    chips = one_cluster(chips) if how == "one_core" else chips
     products: dict[Product, int] = {}
     vectors: dict[VectorWork, int] = {}
     for work in works:
@@ -40,7 +60,7 @@ def cost_works_on_clusters(works: Sequence[Work], chips: ChipColumns, held_hz: F
     sides, side_of = vector_sides(chips, held_hz, constants.vector_hbm_share, constants.kept_row_bytes)
     return Column(
         works=tuple(works),
-        how="all_cores",
+        how=how,
         constants=constants,
         products=ProductCosts(
             time_s=found.cycles / parts[:, -1] / constants.software_share,

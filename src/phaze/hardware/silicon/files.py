@@ -5,9 +5,9 @@ more than the generation's, and with no stacks (DDR, GDDR, LPDDR beside the pack
 here). ``[silicon]`` has pairs [on the die, in use]. ``[measured]`` is what was measured.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -238,7 +238,7 @@ def accelerator_names() -> tuple[str, ...]:
 CORES_FIRST = ("chips", "silicon/chips", "silicon/bases")
 """Where bundled chips lie: those of cores, those of clusters, and the plain ones that spaces vary."""
 CLUSTERS_FIRST = ("silicon/chips", "silicon/bases", "chips")
-USUAL = CORES_FIRST
+USUAL = CLUSTERS_FIRST
 """The order in which every command but a search looks for a name."""
 
 
@@ -263,6 +263,15 @@ def read_chip(text: str, reader: Reader = read_text, folders: Sequence[str] = US
     if found.get("schema") == SCHEMA:
         return documents.check(AcceleratorFile, found, where)
     return documents.check(ChipFile, found, where)
+
+
+def changed_file(file: AcceleratorFile, changes: Mapping[str, Any], where: str) -> AcceleratorFile:
+    """The file with other values, checked again; of a table only the keys that ``changes`` has."""
+    raw = file.model_dump(by_alias=True)
+    for key, value in changes.items():
+        before = raw.get(key)
+        raw[key] = {**before, **value} if isinstance(before, dict) and isinstance(value, Mapping) else value
+    return documents.check(AcceleratorFile, raw, where)
 
 
 def load_accelerator(text: str, reader: Reader = read_text) -> Accelerator:

@@ -41,7 +41,7 @@ from phaze.report.page.time_view import (
     timeline_numbers,
     timeline_view,
 )
-from phaze.report.run_sheet import PROOF, batch_text, flops_text, lever_rows
+from phaze.report.run_sheet import PROOF, batch_text, constants_text, flops_text, lever_rows
 from phaze.report.view_model import Story, planned
 from phaze.units import show
 
@@ -207,6 +207,9 @@ def _accuracy(document: Mapping[str, Any]) -> list[str]:
     trust = document["constants"]
     band = f"within about {trust['band']:.0%} of measured steps" if trust["band"] else "as they stand, without a band"
     found = [f"Times rest on {trust['basis']} constants, {band}."]
+    rate = constants_text(trust)
+    if rate:
+        found.append(f"Products run {rate}.")
     left = document.get("memory_left")
     if left:
         off = left["band"]
