@@ -9,6 +9,7 @@ import pytest
 
 from phaze import units
 from phaze.hardware.library import load_chip, load_cluster, load_stack, preset_names
+from phaze.hardware.silicon.files import chip_names
 
 CHIPS = (
     "tpu-v2",
@@ -30,13 +31,32 @@ CHIPS = (
     "gaudi2",
     "gaudi3",
 )
+NEWER = (
+    "v100-16gb",
+    "v100-32gb",
+    "b300",
+    "gb200",
+    "gb300",
+    "gh200",
+    "h800",
+    "mi325x",
+    "mi355x",
+    "tpu7x",
+    "wormhole",
+)
 CLUSTERS = (
     "paper-flat",
     "selene",
     "vtrain-a100",
+    "dgx-b200",
     "dgx-h100",
+    "dgx-h200",
+    "dgx-v100",
+    "mi300x-node",
     "nvl72",
     "tpu-v4-pod",
+    "tpu-v6e-pod",
+    "tpu7x-pod",
     "tpu-v5e-pod",
     "tpu-v5p-pod",
 )
@@ -107,6 +127,7 @@ def clocked(basis: str) -> list[str]:
 
 def test_the_presets_are_those_that_were_promised() -> None:
     assert set(preset_names("chips")) == set(CHIPS)
+    assert set(chip_names()) >= {*CHIPS, *NEWER}
     assert set(preset_names("clusters")) == set(CLUSTERS)
     assert set(preset_names("stacks")) == set(STACKS)
 
@@ -170,7 +191,7 @@ def test_a_chip_names_a_technology_and_a_cluster_that_exist(name: str) -> None:
 @pytest.mark.parametrize("name", CLUSTERS)
 def test_a_cluster_names_a_chip_and_a_stack_that_exist(name: str) -> None:
     cluster = load_cluster(name)
-    assert cluster.chip in CHIPS
+    assert cluster.chip in (*CHIPS, *NEWER)
     assert cluster.stack in STACKS
 
 

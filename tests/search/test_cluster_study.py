@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -62,11 +63,16 @@ def test_the_plan_is_that_of_phaze_plan(phaze: Callable[..., Ran], tmp_path: Pat
     (tmp_path / "space.toml").write_text(one)
     study = STUDY.format(folder=tmp_path).replace("selene", "paper-flat")
     (tmp_path / "study.toml").write_text(study)
+    # A space of cores compares with the chip of cores of that name; a plan takes the one of clusters, but for a file.
+    own = (files("phaze.hardware") / "presets" / "chips" / "tpu-v4.toml").read_text(encoding="utf-8")
+    assert '\nbandwidth = "270 GB/s"' in own
+    (tmp_path / "own.toml").write_text(own.replace('\nbandwidth = "270 GB/s"', '\nbandwidth = "4 GiB/s"'))
     ran = phaze("compare", tmp_path / "study.toml", "--chip", "tpu-v4", "--json")
     assert ran.code == 0, ran.err
     rows = json.loads(ran.out)["rows"]
     searched = next(row for row in rows if row["placement"] == "searched" and row["chip"] == "tpu-v4")
-    arguments = ["--model", "bert-large", "--chip", "tpu-v4", "--cluster", "paper-flat", "--devices", "16"]
+    chip = tmp_path / "own.toml"
+    arguments = ["--model", "bert-large", "--chip", chip, "--cluster", "paper-flat", "--devices", "16"]
     arguments += ["--batch", "32", "--sequence", "64", "--tensor", "1,2", "--microbatch", "1,2"]
     plan = json.loads(phaze("plan", *arguments, "--json").out)
     assert searched["throughput_per_s"] == pytest.approx(32 / plan["batch_s"], rel=1e-12)

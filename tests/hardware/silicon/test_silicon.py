@@ -38,7 +38,7 @@ from phaze.hardware.silicon.power import held_clock_hz, power_at, refusal, silic
 from phaze.hardware.silicon.price import harvested_yield, links_usd, making_cost
 
 KIB, MIB = 2**10, 2**20
-NODES = {name: load_node(name) for name in ("n22", "n7", "n5", "n3")}
+NODES = {name: load_node(name) for name in ("n22", "n12", "n7", "n5", "n3")}
 
 
 def areas_of(name: str) -> SiliconAreas:
@@ -85,7 +85,7 @@ chips = random_chips()
 
 
 def test_the_nodes_are_bundled() -> None:
-    assert node_names() == ("n22", "n3", "n5", "n7")
+    assert node_names() == ("n12", "n22", "n3", "n5", "n7")
 
 
 @pytest.mark.parametrize("name", node_names())
