@@ -317,3 +317,47 @@ def test_a_framework_that_refuses_a_plan_says_why(phaze: Callable[..., Any], tmp
     reason = launch["torchtitan"]["refused"]
     assert reason
     assert escape(reason) in text
+
+
+def test_what_if_rows_are_plans_or_say_why_not(phaze: Callable[..., Any], tmp_path: Path) -> None:
+    small = PLAN.replace("--microbatch 2 --tensor 1,2", "--microbatch 1 --tensor 1 --chunks 1 --zero 0")
+    ran = phaze(*small.split(), "--what-if", "--json", "--html", tmp_path / "plan.html")
+    assert ran.code == 0, ran.err
+    document, text = json.loads(ran.out), (tmp_path / "plan.html").read_text()
+    groups = {group["axis"]: group["rows"] for group in document["what_if"]}
+    assert set(groups) == {"devices", "sequences", "positions", "chip"}
+    for rows in groups.values():
+        assert [row["same"] for row in rows].count(True) == 1
+        same = next(row for row in rows if row["same"])
+        assert same["tokens_per_s_per_device"] == document["tokens_per_s_per_device"]
+        for row in rows:
+            assert (row["reason"] is None) == ("mfu" in row)
+            assert escape(row["label"]) in text
+    fewer = phaze(*small.replace("--devices 8", "--devices 4").split(), "--json")
+    other = next(row for row in groups["devices"] if row["label"] == "4")
+    assert other["batch_s"] == json.loads(fewer.out)["batch_s"]
+
+
+def test_the_page_shows_an_explanation_of_its_own_answer_alone(phaze: Callable[..., Any], tmp_path: Path) -> None:
+    run = small_run(tmp_path)
+    assert 'id="marginals"' not in (run / "report.html").read_text()
+    result = json.loads((run / "result.json").read_text())
+    marginal = {"resource": "area <b>", "unit": "mm2", "now": 100, "more": 10, "gain": 0.05, "chip": "other"}
+    neighbour = {"axis": "tensor_cores", "value": 8, "chip": "x", "refused": "needs 704 W", "gain": 0.037}
+    said = {
+        "chip": result["chip"]["name"],
+        "score": result["objective"]["score"],
+        "marginals": [marginal],
+        "neighbours": [neighbour],
+    }
+    for change, shown in (({}, True), ({"chip": "another"}, False), ({"score": 1.0}, False)):
+        (run / "explanation.json").write_text(json.dumps({**said, **change}))
+        assert phaze("report", run).code == 0
+        text = (run / "report.html").read_text()
+        assert ('id="marginals"' in text) == shown
+        assert ("needs 704 W" in text) == shown
+        assert "<b> " not in text.partition("<main")[2].partition("<script")[0]
+    (run / "explanation.json").write_text(json.dumps({**said, "marginals": [{**marginal, "gain": "much"}]}))
+    ran = phaze("report", run)
+    assert ran.code == 2
+    assert "marginals[0].gain" in ran.err

@@ -1,6 +1,7 @@
 """``phaze explain``: why this chip, what more of each resource would buy, and how wrong constants may be."""
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -36,13 +37,21 @@ def explain(
     Every number is computed, by the plain path or by another certified search. Examples: phaze explain runs/demo ·
     phaze explain runs/demo --instead vector_cores=128 · phaze explain runs/demo --ranges --error 0.2
     """
+    from phaze.documents import dumps
     from phaze.errors import InputError
     from phaze.explain.question import question_of
     from phaze.explain.run import explanation
+    from phaze.files import write_whole
+    from phaze.report.explanation_file import EXPLANATION
 
     if error is not None and not 0 < error < 1:
         raise InputError("--error", f"{error} is no share", "give a number above 0 and below 1, such as 0.2")
     said = explanation(question_of(run), error, ranges, workers or os.cpu_count() or 1, progress.step, instead or [])
+
+    try:  # for the page of the run: phaze report shows it from then on
+        write_whole(Path(run) / EXPLANATION, dumps(said) + "\n")
+    except InputError as fault:
+        progress.say(f"The explanation is not kept for the page: {fault}\n")
 
     def show(console: "Console") -> None:
         from phaze.explain.sheet import show_explanation

@@ -27,6 +27,7 @@ from phaze.cli.plan_options import (
     Tensor,
     Terms,
     Tokens,
+    WhatIf,
     Zero,
 )
 from phaze.cli.tensor_plan import TpPlan, announce, with_plan
@@ -66,6 +67,7 @@ def plan(
     fresh: Fresh = False,
     fixed: Fixed = None,
     against: Against = None,
+    what_if: WhatIf = False,
     html: Html = None,
     perfetto: Perfetto = None,
     tp_plan: TpPlan = None,
@@ -122,7 +124,7 @@ def plan(
         budget=budget,
         fresh=fresh,
     )
-    answer = _planned(asked, perfetto, progress)
+    answer = _planned(asked, perfetto, progress, what_if)
     if launched is not None:
         from phaze.cli.against import with_given
 
@@ -231,7 +233,7 @@ def _fixed(path: str, basis: "Basis", perfetto: str | None, budget: "Budget | No
     return Answer((document,), show, 0 if document["feasible"] else 3)
 
 
-def _planned(asked: "Asked", perfetto: str | None, progress: "Progress") -> Answer:
+def _planned(asked: "Asked", perfetto: str | None, progress: "Progress", others: bool) -> Answer:
     from phaze.evaluate.answer import planned_document, shortage_document
     from phaze.evaluate.job_file import asked_job
     from phaze.evaluate.levers import sought_levers
@@ -267,12 +269,17 @@ def _planned(asked: "Asked", perfetto: str | None, progress: "Progress") -> Answ
             "job": asked_job(asked, request, best),
         }
     )
+    if others:
+        from phaze.evaluate.what_if import what_if
+
+        document["what_if"] = what_if(asked, document, progress.step)
 
     def show(console: "Console") -> None:
-        from phaze.report.run_sheet import show_alternatives, show_run
+        from phaze.report.run_sheet import show_alternatives, show_run, show_what_if
 
         show_run(console, document, hbm_bytes)
         show_alternatives(console, document)
+        show_what_if(console, document)
 
     return Answer((document,), show)
 

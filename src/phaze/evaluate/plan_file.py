@@ -187,6 +187,25 @@ class AgainstTable(Loose):
     differences: list[DifferenceTable]
 
 
+class WhatIfRow(Loose):
+    """A job planned anew with one change, or why it cannot be."""
+
+    label: str
+    same: bool
+    reason: str | None
+    tokens_per_s_per_device: Positive = 1.0
+    mfu: NonNegative = 0.0
+    plan: str = ""
+
+
+class WhatIfTable(Loose):
+    """Rows along one axis."""
+
+    title: str
+    axis: str
+    rows: list[WhatIfRow]
+
+
 class JobPlanTable(PlanTable, FiguresTable):
     """A plan of a job on hardware that exists."""
 
@@ -201,6 +220,7 @@ class JobPlanTable(PlanTable, FiguresTable):
     shortage: ShortageTable | None = None
     launch: dict[str, LaunchTable] | None = None
     against: AgainstTable | None = None
+    what_if: list[WhatIfTable] | None = None
     job: dict[str, Any]
 
 

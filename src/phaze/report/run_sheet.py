@@ -180,6 +180,19 @@ def _show_levers(console: Console, levers: Mapping[str, Any]) -> None:
         console.print(facts(rows))
 
 
+def show_what_if(console: Console, document: Mapping[str, Any]) -> None:
+    """Other devices, batches, sequences and chips, where they were planned."""
+    for group in document.get("what_if") or ():
+        console.print(f"\nWhat if: {group['title']}", markup=False)
+        rows = [
+            (row["label"], "", "", row["reason"])
+            if row["reason"] is not None
+            else (row["label"], f"{row['tokens_per_s_per_device']:,.4g}", f"{row['mfu']:.1%}", row["plan"])
+            for row in group["rows"]
+        ]
+        console.print(table((group["axis"], "tokens/s a device", "MFU", "plan"), rows, left=1))
+
+
 # What is proved of a plan that was sought.
 PROOF = (
     "proved: no split is faster, of any number of stages and replicas, any cuts, recompute chosen stage by stage, "

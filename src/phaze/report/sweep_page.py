@@ -15,7 +15,7 @@ from phaze.report.page.render import rendered
 from phaze.report.page.search_view import gap_words
 
 WIDTH, HEIGHT = 960, 420
-LEFT, RIGHT, TOP, BOTTOM = 70, 16, 34, 46
+LEFT, RIGHT, TOP, BOTTOM = 70, 34, 34, 46
 CURVES = 6
 PER_PAGE = 14
 

@@ -229,7 +229,10 @@ def _accuracy(document: Mapping[str, Any]) -> list[str]:
 def _differences(document: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
     """What each difference between the user's plan and the best one is worth."""
     found = (document.get("against") or {}).get("differences", ())
-    return [(one["what"], one["given"], one["best"], f"{one['worth_s']:+.3g} s") for one in found]
+    return [
+        (one["what"], one["given"], one["best"], "0 s" if not one["worth_s"] else f"{one['worth_s']:+.3g} s")
+        for one in found
+    ]
 
 
 def _what_if(document: Mapping[str, Any]) -> list[dict[str, Any]]:

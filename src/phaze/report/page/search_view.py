@@ -191,7 +191,7 @@ def plausible_of(result: Mapping[str, Any]) -> Plausible:
         verdict, kind = f"{worst:.1f} × the densest shipped", "warn" if worst < 1.5 else "bad"
     said = f"{'; '.join(found['warnings'])}. " if found["warnings"] else ""
     belief = "Trust the comparison of designs inside this space, not the chip's own figures: " if said else ""
-    return Plausible(verdict, kind, charts, f"{said}{belief}{found['reason'] if said else found['note']}")
+    return Plausible(verdict, kind, charts, f"{said}{belief}{found['reason'] + '.' if said else found['note']}")
 
 
 def flat_of(result: Mapping[str, Any], exact: Sequence[float]) -> Flat:
