@@ -70,6 +70,22 @@ def test_memory_of_the_h100_sweep(memo: Memo) -> None:
     assert found.rank is not None and found.rank > 0.9
 
 
+def test_memory_of_kernels_that_keep_their_inputs(memo: Memo) -> None:
+    """12 runs on 8 B200; constants of its stack are derived, none is fitted on them."""
+    errors = [
+        abs(one.memory_error) for one in scored("megatron-b200", memo).predictions if one.memory_error is not None
+    ]
+    assert len(errors) == 12
+    assert sum(errors) / len(errors) <= 0.03
+    assert max(errors) <= 0.06
+
+
+def test_memory_of_compiled_and_of_eager_pytorch(memo: Memo) -> None:
+    errors = [abs(one.memory_error) for one in scored("torchtitan", memo).predictions if one.memory_error is not None]
+    assert len(errors) == 4
+    assert max(errors) <= 0.12
+
+
 def test_a_data_sheet_is_worse_and_still_of_use(memo: Memo) -> None:
     plain = scored("sc21", memo, "datasheet").scores["seconds", False]
     assert stated("sc21", memo).median < plain.median < 0.25

@@ -62,6 +62,7 @@ ZOO: Mapping[str, Entry] = MappingProxyType(
             _entry("gpt3-175b", 96, 12288, 96, 2048, widths=(4, 8), experts=(32, 8, 4)),
             _entry("llama3-8b", 32, 4096, 32, 8192),
             _entry("llama3-70b", 80, 8192, 64, 8192),
+            _entry("llama3.1-405b", 126, 16384, 128, 131072, sequence=8192),
             _entry("mixtral-8x7b", 32, 4096, 32, 32768, sequence=4096),
             _entry("t5-large", 48, 1024, 16, None, sequence=512),
             _entry("vit-large", 24, 1024, 16, 197, fixed=True),

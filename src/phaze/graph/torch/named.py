@@ -25,6 +25,11 @@ def _gpt(hidden: int, layers: int, heads: int, sequence: int) -> Named:
     return Named("gpt", sequence, MappingProxyType(sizes))
 
 
+def _llama(usual: int, **sizes: Any) -> Named:
+    """A family's sizes, with the sequence that it is trained on here."""
+    return Named("llama", usual, MappingProxyType(sizes))
+
+
 _BERT: Mapping[str, int] = MappingProxyType(
     {
         "hidden_size": 1024,
@@ -95,6 +100,19 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             vocab_size=128256,
             max_position_embeddings=8192,
             rope_theta=500000.0,
+        ),
+        # The Llama 3 Herd of Models, Table 3; trained on 8,192 tokens at first, 131,072 positions in the end.
+        "llama3.1-405b": _llama(
+            8192,
+            hidden=16384,
+            layers=126,
+            heads=128,
+            kv_heads=8,
+            head_dim=128,
+            mlp=53248,
+            vocabulary=128256,
+            sequence=131072,
+            tied=False,
         ),
         "mixtral-8x7b": _hf(
             "mixtral",

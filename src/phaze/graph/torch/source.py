@@ -7,6 +7,7 @@ element, a dict ``{"blocks.*.up": "colwise", ...}`` in the notation of transform
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -86,6 +87,8 @@ def named_source(name: str, **changes: Any) -> Source:
     row = NAMED[name]
     if row.kind == "gpt":
         return gpt_source(Gpt(**{**row.sizes, **changes}), name)
+    if not row.architecture:
+        return replace(llama_source(Llama(**{**row.sizes, **changes}), name), sequence=row.sequence)
     from phaze.graph.torch.hf import hf_config, hf_source  # transformers takes seconds, and own code needs none of it
 
     raw = {"model_type": row.kind, "architectures": [row.architecture], **row.sizes, **changes}
