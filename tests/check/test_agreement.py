@@ -6,7 +6,7 @@ import pytest
 from phaze.check import products, vectors, works
 from phaze.check.graphs import Graph, Layer, Pass
 from phaze.check.placements import cuts_of, least_batch
-from phaze.check.schedules import least, makespan, order_of, series, shortest_path
+from phaze.check.schedules import ideals_of, least, makespan, order_of, series, shortest_path
 from phaze.check.stages import Training, plan_seconds
 from phaze.cost import mapping, vector
 from phaze.cost.products import parts_from, sweep_products
@@ -128,7 +128,9 @@ def test_schedules_are_accepted_and_no_bound_is_above_the_best_one(count: int) -
         total = 0.0
         for part in series(order):
             credits = float(least(order, [part], one[:, None], spread[:, None], arrays)[0])
-            path = shortest_path(order, part, one, spread, {kind: float(n) for kind, n in cores.items()})
+            ideals = ideals_of(order, part)
+            assert ideals is not None
+            path = shortest_path(order, part, ideals, one, spread, {kind: float(n) for kind, n in cores.items()})
             total += max(credits, path)
         assert total <= found.makespan_s * (1 + 1e-9), problem
 

@@ -8,6 +8,7 @@ imports nothing of phaze (a test forbids it), so this folder runs alone wherever
     reading     documents read strictly; digests; the two ways in which a check ends early
     space       axes and rules of a space -> its chips, as arrays
     graphs      a traced graph and how it was fused -> passes of operators
+    limits      design power and manufacturing cost
     works       what the cost of an operator depends on
     products    a matrix product on a part of a chip: no mapping beats the roofline; all mappings, exactly
     vectors     vector work on a part of a chip
@@ -15,6 +16,7 @@ imports nothing of phaze (a test forbids it), so this folder runs alone wherever
     schedules   is this a schedule; what no schedule of a pass undercuts
     stages      layers and stages of a graph, the bytes they hold, the price of a plan
     placements  what no placement undercuts
+    means       several models together
     proof       the answer, and every chip of the space
     claim       what is claimed, in words
 """

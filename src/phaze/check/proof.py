@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .graphs import Graph, Pass, graph_of
+from .means import Mean
 from .operators import Constants, Costs, constants_of
 from .placements import Cuts, cuts_of, least_batch
 from .reading import cover, listed, only, require, whole
-from .schedules import Multiplier, least, makespan, multiplier_of, order_of, series, shortest_path
+from .schedules import Multiplier, ideals_of, least, makespan, multiplier_of, order_of, series, shortest_path
 from .space import AXES, Chips, Space
 from .stages import Training, plan_seconds, training_of
 
@@ -32,6 +33,9 @@ NEAR = 1e-9
 STEPS = ("floors", "rooflines", "mappings", "ideals")
 Entries = dict[tuple[int, int], tuple[Multiplier, ...]]
 Watch = Callable[[str], None]
+Solver = Callable[[int], Sequence[float]]
+"""The batch times of all models on a chip, by a solver of the caller's own: what he trusts it with is his affair."""
+LENT = "the caller's own solver"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +133,12 @@ def _layer_bounds(model: Model, at: int, chips: Chips, step: str, costs: Costs) 
         order, entries = order_of(own), model.entries[at].get((layer, which), ())
         for part in series(order):
             credits = least(order, [part], one, spread, cores, entries)
-            if step == "ideals":
+            ideals = ideals_of(order, part) if step == "ideals" and len(part) > 1 else None
+            if ideals is not None:
                 counts = [{kind: float(values[chip]) for kind, values in cores.items()} for chip in range(len(chips))]
-                paths = [shortest_path(order, part, one[:, i], spread[:, i], own) for i, own in enumerate(counts)]
+                paths = [
+                    shortest_path(order, part, ideals, one[:, i], spread[:, i], own) for i, own in enumerate(counts)
+                ]
                 credits = np.maximum(credits, np.array(paths))
             found[which, layer] += credits
     return found[0], found[1]
@@ -139,69 +146,140 @@ def _layer_bounds(model: Model, at: int, chips: Chips, step: str, costs: Costs) 
 
 @dataclass(slots=True)
 class Counted:
-    """How many chips each step closed, and the seconds that none is shown to undercut."""
+    """How many chips each step closed, and the score that none is shown to undercut."""
 
     chips: int
     combinations: int
-    least_s: float = 0.0
+    least: float = 0.0
     closed: dict[str, int] = field(default_factory=dict)
     first_open: str = ""
 
 
+Cutting = list[list[dict[int, Cuts]]]
+
+
+@dataclass(slots=True)
+class _Open:
+    """Chips on their way through the steps: bounds on the batch time of every model's configurations."""
+
+    models: Sequence[Model]
+    mean: Mean
+    cuts: Cutting
+    chips: Chips
+    memory: Integers
+    goal: float
+    bounds: list[Floats]
+
+    def lows(self) -> Floats:
+        """What no configuration undercuts, [models, chips]."""
+        return np.stack([own.min(axis=0) for own in self.bounds])
+
+    def left(self) -> Integers:
+        """Chips that are not shown to be above the goal."""
+        return np.flatnonzero(self.mean.score(self.lows()) < self.goal)
+
+    def run(self, step: str) -> None:
+        """One step over the chips that are left."""
+        for at, model in enumerate(self.models):
+            index = self.left()
+            if not len(index):
+                return
+            goals = self.mean.threshold(self.lows()[:, index], at, self.goal)
+            # Room for rounding: what reaches the threshold must bring the score to its goal.
+            goals = goals * (1 + NEAR * (len(self.models) > 1))
+            own, some, memory = self.bounds[at][:, index], self.chips.taken(index), self.memory[index]
+            self.bounds[at][:, index] = np.maximum(own, _bounds(model, self.cuts[at], some, memory, goals, step, own))
+
+
 def _bounds(
-    model: Model, cuts: Sequence[Cuts], chips: Chips, goal: Floats, step: str, only_ways: NDArray[np.bool_]
-) -> Floats:
-    """Bounds on the batch time of every configuration, [ways, chips]; infinite where ``only_ways`` says closed."""
-    found = np.full(only_ways.shape, np.inf)
+    model: Model, cuts: Sequence[Mapping[int, Cuts]], chips: Chips, memory: Integers, goal: Floats, step: str,
+    known: Floats,
+) -> Floats:  # fmt: skip
+    """Bounds on the batch time of every configuration, [ways, chips]; 0 where ``known`` reaches the goal already."""
+    found = np.zeros(known.shape)
     for at in range(len(model.graphs)):
         ways = [w for w, (graph, _) in enumerate(model.ways) if graph == at]
-        index = np.flatnonzero(only_ways[ways].any(axis=0)) if ways else np.zeros(0, np.int64)
+        index = np.flatnonzero((known[ways] < goal).any(axis=0)) if ways else np.zeros(0, np.int64)
         if not len(index):
             continue
         some = chips if len(index) == len(chips) else chips.taken(index)
         costs = Costs(some, model.constants, model.level, step in ("mappings", "ideals"))
         forward, backward = _layer_bounds(model, at, some, step, costs)
         for way in ways:
-            mine = np.flatnonzero(only_ways[way][index])
-            if len(mine):
-                own = least_batch(cuts[way], forward[:, mine], backward[:, mine], goal[index[mine]], step == "floors")
-                found[way, index[mine]] = own
+            for place, own in cuts[way].items():
+                mine = np.flatnonzero((known[way, index] < goal[index]) & (memory[index] == place))
+                if len(mine):
+                    times = forward[:, mine], backward[:, mine]
+                    found[way, index[mine]] = least_batch(own, *times, goal[index[mine]], step == "floors")
     return found
 
 
+def _start(models: Sequence[Model], mean: Mean, space: Space, memories: Sequence[int], goal: float) -> _Open:
+    there = space.memory >= 0
+    require(bool(there.any()), "no chip may have a memory of the problem")
+    kept = [int(place) for place in np.unique(space.memory[there])]
+    cuts = [
+        [{p: cuts_of(m.graphs[graph], m.training, again, float(memories[p])) for p in kept} for graph, again in m.ways]
+        for m in models
+    ]
+    bounds = [np.where(there, 0.0, np.inf) * np.ones((len(m.ways), 1)) for m in models]
+    return _Open(models, mean, cuts, space.chips, space.memory, goal, bounds)
+
+
 def prove(
-    model: Model, space: Space, hbm_bytes: float, goal_s: float, needed_s: float, watch: Watch, quick: bool = False
-) -> Counted:
-    """Every chip and configuration against ``goal_s``; refuses where the chip that looks best is not shown to take
-    ``needed_s``. ``quick`` stops before mappings."""
-    chips, goal = space.chips, goal_s * (1 - NEAR)
-    cuts = [cuts_of(model.graphs[graph], model.training, again, hbm_bytes) for graph, again in model.ways]
-    is_open = np.ones((len(model.ways), len(chips)), bool)
-    counted = Counted(len(chips), space.combinations, goal_s)
-    bounds, left = np.zeros(is_open.shape), np.arange(len(chips))
+    models: Sequence[Model], mean: Mean, space: Space, memories: Sequence[int], goals: tuple[float, float],
+    watch: Watch, quick: bool = False, solver: Solver | None = None,
+) -> Counted:  # fmt: skip
+    """Every chip and configuration against the first of ``goals``; refuses where the chip that looks best is not shown
+    to reach the second. ``quick`` stops before mappings; chips that no step closes are given to ``solver``, if any."""
+    state = _start(models, mean, space, memories, goals[0] * (1 - NEAR))
+    counted = Counted(len(space.chips), space.combinations, goals[0])
     for step in STEPS[:2] if quick else STEPS:
-        if len(left):
-            watch(f"{step}: {len(left):,} chips")
-        before, own = len(left), is_open[:, left]
-        bounds[:, left] = np.maximum(
-            bounds[:, left], _bounds(model, cuts, chips.taken(left), np.full(before, goal), step, own)
-        )
-        is_open &= bounds < goal
-        if step == "floors" and is_open.any():
-            _most_promising(model, cuts, chips, needed_s * (1 - NEAR), int(np.argmin(bounds.min(axis=0))))
-        left = np.flatnonzero(is_open.any(axis=0))
-        counted.closed[step] = before - len(left)
+        before = state.left()
+        if len(before):
+            watch(f"{step}: {len(before):,} chips")
+            state.run(step)
+        left = state.left()
+        counted.closed[step] = len(before) - len(left)
+        if step == "floors":
+            counted.closed[step] += len(space.chips) - len(before)
+            if len(left):
+                lent = _most_promising(state, int(np.argmin(mean.score(state.lows()))), goals[1], solver)
+                counted.closed[LENT] = int(lent and len(state.left()) < len(left))
+    if solver is not None and not quick and len(left):
+        watch(f"{LENT}: {len(left):,} chips")
+        for at in left.tolist():
+            _solved(state, at, goals[1], solver)
+        still = state.left()
+        counted.closed[LENT], left = counted.closed.get(LENT, 0) + len(left) - len(still), still
     if len(left):
-        worst = left[int(np.argmin(bounds[:, left].min(axis=0)))]
-        counted.least_s, counted.first_open = float(bounds[:, worst].min()), chips.words(int(worst))
+        scores = mean.score(state.lows()[:, left])
+        worst = int(np.argmin(scores))
+        counted.least, counted.first_open = float(scores[worst]), space.chips.words(int(left[worst]))
     return counted
 
 
-def _most_promising(model: Model, cuts: Sequence[Cuts], chips: Chips, goal: float, at: int) -> None:
-    """All steps on one chip."""
-    some, is_open = chips.taken(np.array([at])), np.ones((len(model.ways), 1), bool)
+def _solved(state: _Open, at: int, goal: float, solver: Solver) -> None:
+    """One chip by a solver of the caller's own."""
+    values = solver(at)
+    score = float(state.mean.score(np.array(values)[:, None])[0])
+    require(score >= goal * (1 - NEAR), f"{state.chips.words(at)} scores {score!r}, which is below {goal!r}")
+    for own, value in zip(state.bounds, values, strict=True):
+        own[:, at] = np.maximum(own[:, at], value)
+
+
+def _most_promising(state: _Open, at: int, goal: float, solver: Solver | None) -> bool:
+    """All steps on one chip; whether it took the caller's solver."""
+    one = np.array([at])
+    alone = _Open(
+        state.models, state.mean, state.cuts, state.chips.taken(one), state.memory[one], goal * (1 - NEAR),
+        [own[:, one] for own in state.bounds],
+    )  # fmt: skip
     for step in STEPS[1:]:
-        is_open &= _bounds(model, cuts, some, np.full(1, goal), step, is_open) < goal
-        if not is_open.any():
-            return
-    require(False, f"nothing shows that {chips.words(at)} takes {goal!r} s or more")
+        alone.run(step)
+        if not len(alone.left()):
+            return False
+    require(solver is not None, f"nothing shows that {state.chips.words(at)} scores {goal!r} or more")
+    if solver is not None:
+        _solved(state, at, goal, solver)
+    return True

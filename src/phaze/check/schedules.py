@@ -222,8 +222,10 @@ def least(
     return total
 
 
-def _ideals(order: Order, part: Sequence[int]) -> list[int] | None:
+def ideals_of(order: Order, part: Sequence[int]) -> list[int] | None:
     """Every set of a component that can have been done, by size; None if they are too many."""
+    if len(part) > 62:
+        return None
     place = {at: bit for bit, at in enumerate(part)}
     needs = [sum(1 << place[o] for o in part if order.follows(o, at)) for at in part]
     layer, found = {0}, [0]
@@ -240,11 +242,10 @@ def _ideals(order: Order, part: Sequence[int]) -> list[int] | None:
     return found
 
 
-def shortest_path(order: Order, part: Sequence[int], one: Floats, spread: Floats, cores: dict[str, float]) -> float:
-    """What no schedule of a component undercuts on one chip, by its ideals; 0 where they are too many."""
-    ideals = _ideals(order, part) if len(part) <= 62 else None
-    if ideals is None:
-        return 0.0
+def shortest_path(
+    order: Order, part: Sequence[int], ideals: list[int], one: Floats, spread: Floats, cores: dict[str, float]
+) -> float:
+    """What no schedule of a component undercuts on one chip, by its ideals."""
     count = len(part)
     masks = np.array(ideals, np.int64)
     inside = (masks[:, None] >> np.arange(count)) & 1 == 1

@@ -4,7 +4,7 @@ A combination of the axes, the last axis running fastest, is a chip if its area 
 least a share of it or, where the space says so, with a single core of one kind.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from math import prod
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .limits import curve, design_watts, making_usd
 from .reading import cover, listed, number, positive, require
 
 Floats = NDArray[np.float64]
@@ -57,19 +58,6 @@ class Chips:
         return f"{t} tensor cores of {r} x {c}, {v} vector cores of {lanes} lanes, {g / 2**20:g} MiB"
 
 
-def curve(table: Mapping[str, Any], size: Floats, where: str) -> Floats:
-    """Straight lines between points; below the first through the origin or level, beyond the last its slope."""
-    sizes = [positive(x, where) for x in listed(table["sizes_bytes"], where)]
-    values = [number(x, where) for x in listed(table["values"], where, len(sizes))]
-    rising = all(a < b for a, b in pairwise(sizes)) and all(a <= b for a, b in pairwise(values))
-    require(len(sizes) > 1 and rising, f"{where}: the curve does not rise")
-    slope = (values[-1] - values[-2]) / (sizes[-1] - sizes[-2])
-    found = np.interp(size, sizes, values)
-    found = np.where(size > sizes[-1], values[-1] + slope * (size - sizes[-1]), found)
-    first = values[0] * size / sizes[0] if table["through_origin"] else np.full_like(size, values[0])
-    return np.asarray(np.where(size < sizes[0], first, found))
-
-
 def areas(chips: Chips, process: Mapping[str, Any], base: Mapping[str, Any]) -> Floats:
     """mm2 of every chip: arrays, lanes, buffers, network, interfaces and a share for all else."""
     table, built, where = process["area"], base["silicon"], "area"
@@ -107,11 +95,13 @@ def chip_of(base: Mapping[str, Any]) -> Chips:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """The chips of a space, how many combinations its axes have, and its budget in mm2."""
+    """The chips of a space, how many combinations its axes have, its budget in mm2, and for each chip the place of the
+    largest memory that it may have within the price; -1: none."""
 
     chips: Chips
     combinations: int
     budget: float
+    memory: NDArray[np.int64]
 
 
 def _axes(space: Mapping[str, Any]) -> dict[str, Floats]:
@@ -147,12 +137,13 @@ def _combined(space: Mapping[str, Any], axes: Mapping[str, Floats], start: int, 
     return Chips(**at, area=np.zeros(count))
 
 
-def space_of(space: Mapping[str, Any]) -> Space:
-    """All chips of the space that a problem states."""
+def space_of(space: Mapping[str, Any], terms: Mapping[str, Any], memories: Sequence[int]) -> Space:
+    """All chips of the space that a problem states, with its terms of ownership and its memories, ascending."""
+    require(all(a < b for a, b in pairwise(memories)), "hbm_bytes: memories do not ascend")
     cover("axes" in space and space["base"].get("clusters") is None, "chips of clusters (phaze.space/2)")
     keep, process = space["keep"], space["base"]["process"]
-    cover(keep["most_power"] is None, "a limit of design power")
-    cover(keep["most_usd"] is None, "a limit of manufacturing cost")
+    watts = np.inf if keep["most_power"] is None else positive(keep["most_power"], "keep.most_power")
+    usd = np.inf if keep["most_usd"] is None else positive(keep["most_usd"], "keep.most_usd")
     if space["area_chip"] is not None:
         cover(space["area_chip"].get("clusters") is None, "a budget of a chip of clusters")
         budget = float(areas(chip_of(space["area_chip"]), process, space["area_chip"])[0])
@@ -169,7 +160,16 @@ def space_of(space: Mapping[str, Any]) -> Space:
         enough = some.area >= least * budget
         if keep["smaller_with_one_core"]:
             enough |= (some.tensor_cores == 1) | (some.vector_cores == 1)
-        pieces.append(some.taken(enough & (some.area <= budget * (1 + NEAR))))
+        some = some.taken(enough & (some.area <= budget * (1 + NEAR)))
+        if keep["most_power"] is not None:
+            some = some.taken(design_watts(some, process) <= watts * (1 + NEAR))
+        if keep["most_usd"] is not None:
+            some = some.taken(making_usd(some.area, space["base"], terms, 0.0) <= usd * (1 + NEAR))
+        pieces.append(some)
     chips = Chips(*(np.concatenate([getattr(piece, f.name) for piece in pieces]) for f in fields(Chips)))
     require(len(chips) > 0, "the space has no chip")
-    return Space(chips, combinations, budget)
+    most = np.full(len(chips), -1)
+    for at, size in enumerate(memories):
+        allowed = making_usd(chips.area, space["base"], terms, float(size)) <= usd * (1 + NEAR)
+        most[allowed] = at
+    return Space(chips, combinations, budget, most)

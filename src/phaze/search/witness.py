@@ -17,6 +17,8 @@ from dataclasses import fields
 from hashlib import sha256
 from typing import Any
 
+import numpy as np
+
 from phaze.cost.vector import BURST_BYTES, PASSES, ROW_KINDS
 from phaze.documents import digest
 from phaze.graph.opset import KINDS
@@ -96,13 +98,21 @@ def _answer(state: State, best: Best, parts: AnswerParts) -> dict[str, Any] | No
     return {"chip": chip, "hbm_bytes": state.job.hbm_bytes[best.hbm], "models": models}
 
 
+def _score(state: State, parts: AnswerParts) -> float:
+    """The score that is proved: where models count relative to a baseline, without it, for it is the same for all."""
+    if len(parts.tasks) == 1 or state.job.objective.mean != "geometric" or state.job.objective.needs_energy:
+        return float(parts.document["objective"]["score"])
+    seconds = np.array([float(model["batch_s"]) for model in parts.document["models"]])
+    return float(np.exp((np.array(state.scale.weights) * np.log(seconds)).sum()))
+
+
 def _digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()
 
 
 def proof_of(state: State, best: Best, parts: AnswerParts, certificate: Certificate, papers: Papers) -> dict[str, Any]:
     """The document; the gap is the one that was asked for, or what a search that was stopped has shown."""
-    score, answer = float(parts.document["objective"]["score"]), _answer(state, best, parts)
+    score, answer = _score(state, parts), _answer(state, best, parts)
     gap = max(certificate.gap, certificate.asked_gap)
     return {
         "schema": SCHEMA,
