@@ -5,7 +5,6 @@ What that checker does not cover yet, and what ``--all`` and ``--sample`` ask fo
 
 import json
 import secrets
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from phaze.cli.answer import Answer, answering
+from phaze.cli.verify_certificate import READING, asked_otherwise, independently
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from phaze.check.verdict import Verdict
     from phaze.report.progress import Progress
-    from phaze.search.verify import Plain
 
 Run = Annotated[str, typer.Argument(help="The folder of a run, or of a front.")]
 All = Annotated[bool, typer.Option("--all", help="Every chip by the reference path instead (slow).")]
@@ -30,7 +29,6 @@ Seed = Annotated[int | None, typer.Option("--seed", help="Which sample; without 
 Quick = Annotated[bool, typer.Option("--quick", help="The answer, and what rooflines close: no proof.")]
 Study = Annotated[str | None, typer.Option("--study", help="The question that the run must answer: a study file.")]
 SAMPLE = 200
-READING = (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,80 +156,6 @@ def _sentence(run: str, found: Verified, result: dict[str, Any], seed: int) -> s
     )
 
 
-def _asked(folder: Path, study: str) -> list[str]:
-    """What of a run's problem is not what a study asks."""
-    from phaze.cli.search import settled
-    from phaze.files import read_text
-    from phaze.search.question_files import PROBLEM, differences
-    from phaze.study.load import question_of, study_of
-
-    raw, origin = settled(study, None, [])
-    asked = question_of(study_of(raw, origin.where), reader=origin.reader).papers("").problem
-    kept = read_text(str(folder / PROBLEM))[0]
-    if kept == asked:
-        return []
-    return [f"{PROBLEM}: not what {study} asks ({differences(asked, kept, '{key} is {new}, and {old} was asked')})"]
-
-
-def _as_phaze_has_it(folder: Path, result: dict[str, Any], text: str, verdict: "Verdict") -> list[str]:
-    """What of a folder does not follow from its study and its certificate: problem, graphs, fusion, and the view."""
-    from phaze.files import read_text
-    from phaze.search.baseline import scale_for
-    from phaze.search.question_files import unlike
-    from phaze.search.spaces import open_space
-    from phaze.search.verify import plain_of
-    from phaze.search.verify_answer import check_view
-    from phaze.search.witness import CERTIFICATE, fusion_of
-    from phaze.study.load import question_in
-
-    question = question_in(folder)
-    if wrong := unlike(folder, question.papers("")):
-        return wrong
-    job = question.job
-    certificate = json.loads(read_text(str(folder / CERTIFICATE))[0])
-    if certificate["fusion"] != fusion_of(job):
-        return [f"{CERTIFICATE}: operators are fused otherwise than {job.models[0].training.machine.stack.name} does"]
-    plain = plain_of(job, scale_for(job), open_space(job.space))
-    try:
-        return check_view(plain, text, result, certificate, verdict.chips)
-    except READING as fault:
-        return [f"the result cannot be read ({type(fault).__name__}: {fault})"]
-
-
-def _solver(folder: Path) -> "Callable[[int], Sequence[float]]":
-    """phaze's own exact solver, for chips whose schedules the independent checker cannot bound well enough."""
-    opened: list[Plain] = []
-
-    def values(chip: int) -> list[float]:
-        from phaze.search.baseline import scale_for
-        from phaze.search.spaces import open_space
-        from phaze.search.verify import plain_of
-        from phaze.study.load import question_in
-
-        if not opened:
-            job = question_in(folder).job
-            opened.append(plain_of(job, scale_for(job), open_space(job.space)))
-        every = opened[0].values(chip, opened[0].memories)
-        return [min(own) for own in zip(*every, strict=True)]
-
-    return values
-
-
-def _independently(
-    run: str, study: str | None, quick: bool, result: dict[str, Any], text: str, progress: "Progress"
-) -> "tuple[Verdict, list[str]]":
-    """The verdict of the independent checker, and what else is wrong."""
-    from phaze.check.verdict import check
-
-    folder, said = Path(run), result["certificate"].get("lower_bound")
-    sharper = float(said) if isinstance(said, int | float) and 0 <= said < float("inf") else 0.0
-    verdict = check(folder, quick, sharper, progress.step, _solver(folder))
-    if verdict.missing:
-        return verdict, []
-    wrong = [verdict.wrong] if verdict.wrong else _as_phaze_has_it(folder, result, text, verdict)
-    return verdict, wrong or ([] if study is None else _asked(folder, study))
-
-
 def _checked(run: str, verdict: "Verdict", wrong: list[str], result: dict[str, Any]) -> Answer:
     """The answer of the independent checker."""
     document = {
@@ -291,11 +215,11 @@ def verify(
         result, text = _document(folder / "result.json", SCHEMA, needed)
         if not every and sample is None:
             progress.step("checking the certificate")
-            verdict, wrong = _independently(run, study, quick, result, text, progress)
+            verdict, wrong = independently(run, study, quick, result, text, progress)
             if not verdict.missing:
                 return _checked(run, verdict, wrong, result)
             missing = verdict.missing
-    if study is not None and (wrong := _asked(folder, study)):
+    if study is not None and (wrong := asked_otherwise(folder, study)):
         return _by_reference(run, Verified(wrong), {}, 0, missing)
     progress.step("checking the answer")
     drawn = secrets.randbelow(1 << 32) if seed is None else seed

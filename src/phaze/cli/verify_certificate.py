@@ -1,0 +1,87 @@
+"""The certificate of a run by the independent checker, and what of the folder does not follow from it."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from phaze.check.verdict import Verdict
+    from phaze.report.progress import Progress
+    from phaze.search.verify import Plain
+
+READING = (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError)
+
+
+def asked_otherwise(folder: Path, study: str) -> list[str]:
+    """What of a run's problem is not what a study asks."""
+    from phaze.cli.search import settled
+    from phaze.files import read_text
+    from phaze.search.question_files import PROBLEM, differences
+    from phaze.study.load import question_of, study_of
+
+    raw, origin = settled(study, None, [])
+    asked = question_of(study_of(raw, origin.where), reader=origin.reader).papers("").problem
+    kept = read_text(str(folder / PROBLEM))[0]
+    if kept == asked:
+        return []
+    return [f"{PROBLEM}: not what {study} asks ({differences(asked, kept, '{key} is {new}, and {old} was asked')})"]
+
+
+def _as_phaze_has_it(folder: Path, result: dict[str, Any], text: str, verdict: "Verdict") -> list[str]:
+    """What of a folder does not follow from its study and its certificate: problem, graphs, fusion, and the view."""
+    from phaze.files import read_text
+    from phaze.search.baseline import scale_for
+    from phaze.search.question_files import unlike
+    from phaze.search.spaces import open_space
+    from phaze.search.verify import plain_of
+    from phaze.search.verify_answer import check_view
+    from phaze.search.witness import CERTIFICATE, fusion_of
+    from phaze.study.load import question_in
+
+    question = question_in(folder)
+    if wrong := unlike(folder, question.papers("")):
+        return wrong
+    job = question.job
+    certificate = json.loads(read_text(str(folder / CERTIFICATE))[0])
+    if certificate["fusion"] != fusion_of(job):
+        return [f"{CERTIFICATE}: operators are fused otherwise than {job.models[0].training.machine.stack.name} does"]
+    plain = plain_of(job, scale_for(job), open_space(job.space))
+    try:
+        return check_view(plain, text, result, certificate, verdict.chips)
+    except READING as fault:
+        return [f"the result cannot be read ({type(fault).__name__}: {fault})"]
+
+
+def _solver(folder: Path) -> "Callable[[int], Sequence[float]]":
+    """phaze's own exact solver, for chips whose schedules the independent checker cannot bound well enough."""
+    opened: list[Plain] = []
+
+    def values(chip: int) -> list[float]:
+        from phaze.search.baseline import scale_for
+        from phaze.search.spaces import open_space
+        from phaze.search.verify import plain_of
+        from phaze.study.load import question_in
+
+        if not opened:
+            job = question_in(folder).job
+            opened.append(plain_of(job, scale_for(job), open_space(job.space)))
+        every = opened[0].values(chip, opened[0].memories)
+        return [min(own) for own in zip(*every, strict=True)]
+
+    return values
+
+
+def independently(
+    run: str, study: str | None, quick: bool, result: dict[str, Any], text: str, progress: "Progress"
+) -> "tuple[Verdict, list[str]]":
+    """The verdict of the independent checker, and what else is wrong."""
+    from phaze.check.verdict import check
+
+    folder, said = Path(run), result["certificate"].get("lower_bound")
+    sharper = float(said) if isinstance(said, int | float) and 0 <= said < float("inf") else 0.0
+    verdict = check(folder, quick, sharper, progress.step, _solver(folder))
+    if verdict.missing:
+        return verdict, []
+    wrong = [verdict.wrong] if verdict.wrong else _as_phaze_has_it(folder, result, text, verdict)
+    return verdict, wrong or ([] if study is None else asked_otherwise(folder, study))
