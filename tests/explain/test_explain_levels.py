@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from phaze.explain.marginal import marginals
@@ -138,7 +139,7 @@ def test_where_links_are_an_axis_the_innermost_level_is_the_chip_s() -> None:
     opened, scale = open_space(job.space), scale_for(job)
     for number in range(len(opened)):
         chip = opened.chip(number, job.hbm_bytes[-1])
-        question = Question(job, scale, opened, number, chip, score_on(job, scale, chip), ())
+        question = Question(job, scale, opened, number, chip, score_on(job, scale, chip), (), np.zeros(len(opened)))
         rows = {(one.resource, one.more): one for one in marginals(question, 1, lambda _: None) if one.unit == "GB/s"}
         node = rows["node bandwidth", chip.links.bandwidth_bytes_per_s / 1e10]
         assert node.now == chip.links.bandwidth_bytes_per_s / 1e9

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from phaze.report.progress import Progress
 
 Run = Annotated[str, typer.Argument(help="The folder of a finished search.")]
+Flatness = Annotated[
+    str, typer.Option("--flatness", help="Count the chips within so much of the answer, exactly: 1%, 3%.")
+]
+Constants = Annotated[
+    bool,
+    typer.Option("--constants", help="Also how far each constant of area and energy must move before another wins."),
+]
 Ranges = Annotated[bool, typer.Option("--ranges", help="Also how wrong each constant may be; searches many times.")]
 Error = Annotated[float | None, typer.Option("--error", help="Also the best when every constant is so much lower: 0.2")]
 Instead = Annotated[
@@ -26,19 +33,23 @@ Workers = Annotated[int, typer.Option("--workers", help="Processes; 0 takes one 
 def explain(
     run: Run,
     instead: Instead = None,
+    flatness: Flatness = "1%",
+    constants: Constants = False,
     ranges: Ranges = False,
     error: Error = None,
     workers: Workers = 0,
     *,
     progress: "Progress",
 ) -> Answer:
-    """Explain the answer of a search: its neighbours, what the next mm2, GiB, GB/s, W or device would buy.
+    """Explain the answer of a search: its neighbours, chips as good as it, what the next mm2, W or device would buy.
 
-    Every number is computed, by the plain path or by another certified search. Examples: phaze explain runs/demo ·
-    phaze explain runs/demo --instead vector_cores=128 · phaze explain runs/demo --ranges --error 0.2
+    Every number is computed, by the plain path or by another certified search, and kept in the run as explanation.json.
+    Examples: phaze explain runs/demo --flatness 3% · phaze explain runs/demo --instead clusters=12 ·
+    phaze explain runs/demo --constants · phaze explain runs/demo --ranges --error 0.2
     """
     from phaze.documents import dumps
     from phaze.errors import InputError
+    from phaze.explain.flatness import share_of
     from phaze.explain.question import question_of
     from phaze.explain.run import explanation
     from phaze.files import write_whole
@@ -46,7 +57,9 @@ def explain(
 
     if error is not None and not 0 < error < 1:
         raise InputError("--error", f"{error} is no share", "give a number above 0 and below 1, such as 0.2")
-    said = explanation(question_of(run), error, ranges, workers or os.cpu_count() or 1, progress.step, instead or [])
+    within, processes = share_of(flatness), workers or os.cpu_count() or 1
+    question = question_of(run)
+    said = explanation(question, error, ranges, processes, progress.step, instead or [], within, constants)
 
     try:  # for the page of the run: phaze report shows it from then on
         write_whole(Path(run) / EXPLANATION, dumps(said) + "\n")

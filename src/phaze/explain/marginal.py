@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from phaze.errors import InputError
-from phaze.explain.question import Question, best_with, gain, score_on, with_budget
+from phaze.explain.changed_space import best_of_changed
+from phaze.explain.question import Question, gain, score_on, with_budget
 from phaze.hardware.silicon.design import changed_chip
 from phaze.search.changed_network import levels_of, with_bandwidths, with_devices
 
@@ -98,6 +99,8 @@ def marginals(question: Question, processes: int, tell: Callable[[str], None]) -
                 job = with_budget(question.job, rule, (limit or 0.0) + more)
             except InputError:  # a die beyond a reticle: there is no more to be had
                 continue
-            best = best_with(job, question.scale, processes)
+            best = best_of_changed(question, job, processes)
+            if best is None:
+                raise AssertionError("the answer is within a wider limit too")
             found.append(Marginal(name, unit, limit or 0.0, more, gain(question.score, best.score), best.name))
     return found

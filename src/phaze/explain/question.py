@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from phaze.errors import InfeasibleError, InputError
 from phaze.hardware.chip import Chip
@@ -17,7 +18,9 @@ from phaze.search.answer import Best, best_of
 from phaze.search.baseline import scale_for
 from phaze.search.configurations import plan_found, way_names
 from phaze.search.engine import workers
-from phaze.search.folder import RESULT
+from phaze.search.folder import JOURNAL, RESULT
+from phaze.search.journal import read_closed, read_evaluated
+from phaze.search.journal_rows import require_closed
 from phaze.search.objective import Scale
 from phaze.search.plan_words import plan_words
 from phaze.search.reference import value_on
@@ -32,7 +35,8 @@ from phaze.study.load import question_in
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A run to be explained; ``plans`` are its models' in words."""
+    """A run to be explained; ``plans`` are its models' in words, ``bounds`` what the run proved of every chip's score,
+    infinite where a model does not fit."""
 
     job: Job
     scale: Scale
@@ -41,6 +45,7 @@ class Question:
     chip: Chip
     score: float
     plans: tuple[str, ...]
+    bounds: NDArray[np.float64]
 
     @property
     def identity(self) -> tuple[float, ...]:
@@ -95,7 +100,15 @@ def question_of(folder: str) -> Question:
     chip = opened.chip(number, int(said["chip"]["hbm_bytes"]))
     scale = scale_for(job)
     plans = tuple(plan_words(model, model["plan"]) for model in said["models"])
-    return Question(job, scale, opened, number, chip, score_on(job, scale, chip), plans)
+    return Question(job, scale, opened, number, chip, score_on(job, scale, chip), plans, _bounds(Path(folder), opened))
+
+
+def _bounds(folder: Path, opened: OpenedSpace) -> NDArray[np.float64]:
+    """The bound of every chip from a run's journal."""
+    journal = folder / JOURNAL
+    closed = read_closed(journal)
+    require_closed(journal, closed, read_evaluated(journal), len(opened))
+    return np.array([np.inf if one.bound is None else one.bound for one in closed])
 
 
 def score_on(job: Job, scale: Scale, chip: Chip) -> float:

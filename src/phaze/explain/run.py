@@ -5,10 +5,13 @@ from dataclasses import asdict
 from typing import Any
 
 from phaze.explain.alternatives import asked_instead, instead
+from phaze.explain.deciding import deciding
+from phaze.explain.flatness import USUAL, flatness
 from phaze.explain.marginal import marginals
 from phaze.explain.neighbours import neighbours
 from phaze.explain.question import Question
 from phaze.explain.ranges import ranges, worst_case
+from phaze.search.plausibility import axis_ends
 
 SCHEMA = "phaze.explanation/1"
 
@@ -20,17 +23,22 @@ def explanation(
     processes: int,
     tell: Callable[[str], None],
     others: Sequence[str] = (),
+    within: float = USUAL,
+    constants: bool = False,
 ) -> dict[str, Any]:
-    """Neighbours, marginal values, and where asked for other values of axes, ranges of constants, the worst case."""
+    """Neighbours, the chips ``within`` a share of the answer, marginal values, and where asked for other values of
+    axes, the constants that decide, ranges of constants, the worst case."""
     for text in others:
         asked_instead(question, text)
     tell("neighbours")
     near = [asdict(one) for one in neighbours(question)]
+    flat = flatness(question, within, processes, tell).document()
     more = [asdict(one) for one in marginals(question, processes, tell)]
     most = question.job.space.limits
     limits = (("power", most["power"]), ("price", most["usd"]))
     found = {
         "schema": SCHEMA,
+        "view": "computed from the run; phaze verify does not check it",
         "name": question.job.name,
         "chip": question.chip.name,
         "objective": question.job.objective.kind,
@@ -38,12 +46,16 @@ def explanation(
         "asked_gap": question.job.gap,
         "plans": list(question.plans),
         "neighbours": near,
+        "flatness": flat,
+        "at_the_end_of": axis_ends(question.opened, question.number),
         "marginals": more,
         "not_limited": [name for name, limit in limits if limit is None],
     }
     if others:
         tell(f"the best with {', '.join(others)}")
         found["instead"] = [asdict(instead(question, text, processes)) for text in others]
+    if constants:
+        found["deciding"] = [asdict(one) for one in deciding(question, processes, tell)]
     if with_ranges:
         found["ranges"] = [asdict(one) for one in ranges(question, processes, tell)]
     if error is not None:

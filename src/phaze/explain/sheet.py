@@ -13,7 +13,7 @@ def _gain(gain: float) -> str:
 
 
 def _value(axis: str, value: float) -> str:
-    if axis.endswith("buffer"):
+    if axis.endswith("buffer") or axis == "registers":
         return f"{value / 2**20:.9g} MiB"
     if axis.endswith("bandwidth") or axis == "links":
         return f"{value / 1e9:.9g} GB/s"
@@ -51,6 +51,58 @@ def _marginals(console: Console, said: Mapping[str, Any]) -> None:
     if said["not_limited"]:
         names = " and ".join(said["not_limited"])
         console.print(f"The study does not limit {names}: more buys nothing.", markup=False)
+
+
+def _least(said: Mapping[str, Any], one: Mapping[str, Any], what: str, amount: str) -> str:
+    name = "the answer itself" if one["chip"] == said["chip"] else f"{one['chip']}, which loses {one['loss']:.2%}"
+    return f"{what} of them: {amount}, {name}."
+
+
+def _flatness(console: Console, said: Mapping[str, Any]) -> None:
+    flat = said["flatness"]
+    console.print("\n[bold]How flat the optimum is[/bold] (every chip counted, none estimated)")
+    count = f"{flat['count']:,} of the {flat['chips']:,} chips are within {100 * flat['within']:.3g} % of the answer"
+    rest = f"; {flat['failed']:,} more could not be evaluated" if flat["failed"] else ""
+    paragraph(console, f"{count}, itself among them{rest}.", "")
+    for axis in flat["axes"]:
+        values = [f"{_value(axis['axis'], one['value'])} ({one['chips']:,})" for one in axis["values"]]
+        same = f"all have {_value(axis['axis'], axis['values'][0]['value'])}" if len(values) == 1 else ", ".join(values)
+        paragraph(console, f"{axis['axis'].replace('_', ' ')}: {same}", "  ")
+    small, cool, cheap = flat["smallest"], flat["coolest"], flat["cheapest"]
+    for line in (
+        _least(said, small, "The smallest", f"{small['area_mm2']:.1f} mm2"),
+        _least(said, cool, "The least power", f"{cool['power_w']:.0f} W"),
+        _least(said, cheap, "The cheapest", f"{cheap['usd']:,.0f} USD"),
+    ):
+        paragraph(console, line, "")
+    ends = [f"the {end['end']} {end['axis'].replace('_', ' ')}" for end in said["at_the_end_of"]]
+    if ends:
+        paragraph(console, f"Of its space the answer has {', '.join(ends)}: wider axes may hold a better one.", "")
+
+
+def _moved(side: Mapping[str, Any]) -> str:
+    if side["changes"] is None:
+        return f"stays at {side['keeps']:+.0%}"
+    return f"{side['keeps']:+.0%} to {side['changes']:+.0%}" if side["keeps"] else f"at {side['changes']:+.0%}"
+
+
+def _deciding(console: Console, said: Mapping[str, Any]) -> None:
+    console.print("\n[bold]What the answer hangs on[/bold] (another chip wins where the constant moves so far)")
+    rows, sides = said["deciding"], ("less", "more")
+    if not rows:
+        console.print("The constants of this space's process are not varied: its chips are no clusters.", markup=False)
+        return
+    cells = [
+        (one["constant"], *(_moved(one[side]) for side in sides), *(_gain(one[side]["gain"]) for side in sides))
+        for one in rows
+    ]
+    heads = ("constant", "less", "more", f"{said['objective']} at -10%", "at +10%")
+    console.print(table(heads, cells, left=1))
+    for one in rows[:3]:
+        paragraph(console, f"{one['constant']}: {one['basis']}.", "")
+        for side in sides:
+            if one[side]["chip"]:
+                paragraph(console, f"with {side} of it: {one[side]['chip']}", "  ")
 
 
 def _instead(console: Console, said: Mapping[str, Any]) -> None:
@@ -95,9 +147,12 @@ def show_explanation(console: Console, said: Mapping[str, Any]) -> None:
     """Print a ``phaze.explanation/1``."""
     console.print(f"[bold]{said['chip']}[/bold], the best of {said['name']} for {said['objective']}")
     _neighbours(console, said)
+    _flatness(console, said)
     _marginals(console, said)
     if "instead" in said:
         _instead(console, said)
+    if "deciding" in said:
+        _deciding(console, said)
     if "ranges" in said:
         _ranges(console, said)
     if "worst_case" in said:

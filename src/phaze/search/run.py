@@ -96,12 +96,13 @@ def _cuts(state: State) -> list[float]:
     return [reach * ran.batch_s for ran in best.ran]
 
 
-def _last_times(state: State, index: Integers) -> list[float]:
-    """For each model a batch time with which no chip of ``index`` can win: (rate T) T^p above what the best leaves it.
+def last_times(state: State, index: Integers, best: float) -> list[float]:
+    """For each model a batch time with which no chip of ``index`` has a score of ``best``: (rate T) T^p above what that
+    leaves it.
 
     Among several models, averaged geometrically, the others count with their least bounds on these chips.
     """
-    models, best = len(state.job.models), state.best
+    models = len(state.job.models)
     rate = float(state.rates.rate[:, index].min(initial=np.inf))
     if not 0 < rate < np.inf or not best < np.inf or (models > 1 and state.scale.objective.mean != "geometric"):
         return [float("inf")] * models
@@ -259,7 +260,7 @@ def _tighten(state: State) -> None:
     if not len(index):
         return
     times = layer_times_on(state.job, state.opened, state.networks, state.arrays, index, DUAL, state.deadline)
-    state.raise_bounds(index, bounds_on(state, index, times, _last_times(state, index), general=True))
+    state.raise_bounds(index, bounds_on(state, index, times, last_times(state, index, state.best), general=True))
     state.dual = frozenset(index.tolist())
 
 

@@ -1,0 +1,55 @@
+r"""The best of a space that was changed, looking only at chips that the run has not excluded far enough.
+
+Another limit of area or power, or another constant of the process, changes which combinations are chips and the clocks
+that they hold. A batch takes at least f / f' of its time when a chip holds f' > f instead of f, and no less when it
+holds less. So with the run's lower bound L on the score of a chip
+
+    L min(1, f / f') > the score of the run's chip in the changed space      =>      it is not the best there
+
+where time alone counts. Chips that the change brings into the space, and all of them under other objectives, are looked
+at as in any search.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.errors import InfeasibleError
+from phaze.explain.question import Found, Question, best_with, score_on
+from phaze.search.clustered_chips import ClusterChips
+from phaze.search.spaces import open_space
+from phaze.search.task import Job
+
+
+def _numbers(opened: ClusterChips) -> NDArray[np.int64]:
+    """The number of every chip's combination, the same whatever the space keeps."""
+    points, own = opened.space.axis_points(), opened.axis_values()
+    places = [np.searchsorted(axis, own[name]) for name, axis in points.items()]
+    return np.asarray(np.ravel_multi_index(places, [len(axis) for axis in points.values()])).astype(np.int64)
+
+
+def candidates(question: Question, changed: ClusterChips, job: Job) -> NDArray[np.int64]:
+    """Chips of the changed space that may be its best."""
+    old = question.opened
+    if not isinstance(old, ClusterChips) or job.objective.needs_energy:
+        return np.arange(len(changed))
+    before, after = _numbers(old), _numbers(changed)
+    order = np.argsort(before)
+    place = order[np.minimum(np.searchsorted(before, after, sorter=order), len(order) - 1)]
+    faster = np.minimum(1.0, old.found.held_hz[place] / changed.found.held_hz)
+    bound = np.where(before[place] == after, question.bounds[place] * faster, 0.0)
+    there = np.flatnonzero(after == before[question.number])
+    reach = score_on(job, question.scale, changed.chip(int(there[0]))) if len(there) else np.inf
+    return np.flatnonzero(bound <= reach * (1 + 1e-9))
+
+
+def best_of_changed(question: Question, job: Job, processes: int) -> Found | None:
+    """The certified best of a job whose space was changed; None where nothing fits."""
+    opened = open_space(job.space)
+    if isinstance(opened, ClusterChips) and len(opened):
+        opened = opened.taken(candidates(question, opened, job))
+    if not len(opened):
+        return None
+    try:
+        return best_with(job, question.scale, processes, opened)
+    except InfeasibleError:
+        return None

@@ -1,0 +1,136 @@
+"""The constants of a process on which an answer hangs: how far each must move before another chip of the space wins.
+
+A constant c of area or energy (:data:`CONSTANTS`) is multiplied by a factor for all chips. Then other combinations fit
+the die, the power limit lets chips hold other clocks, and the best of the changed space is searched again and proved.
+In each direction a change of 10 % is tried, then of 5 % if that changed the chip and of 25 % if not:
+
+    below, above = the last change that leaves the chip the best, and the first that does not
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from phaze.explain.changed_space import best_of_changed
+from phaze.explain.question import Found, Question, gain
+from phaze.hardware.silicon.node import InterfaceAreas, Node
+from phaze.search.clustered_space import SpaceOfClusters
+
+FIRST, NEARER, FURTHER = 0.10, 0.05, 0.25
+
+
+def _area(*names: str) -> Callable[[Node, float], Node]:
+    def changed(node: Node, factor: float) -> Node:
+        return replace(node, area=replace(node.area, **{name: getattr(node.area, name) * factor for name in names}))
+
+    return changed
+
+
+def _energy(name: str) -> Callable[[Node, float], Node]:
+    def changed(node: Node, factor: float) -> Node:
+        return replace(node, energy=replace(node.energy, **{name: getattr(node.energy, name) * factor}))
+
+    return changed
+
+
+def _sram(node: Node, factor: float) -> Node:
+    area = node.area
+    return replace(node, area=replace(area, sram=area.sram.scaled(factor), cache=area.cache.scaled(factor)))
+
+
+def _interfaces(node: Node, factor: float) -> Node:
+    def stacked(own: InterfaceAreas) -> InterfaceAreas:
+        return replace(own, stack_mm2=own.stack_mm2 * factor)
+
+    area = node.area
+    return replace(node, area=replace(area, ga100=stacked(area.ga100), aldebaran=stacked(area.aldebaran)))
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A constant of a node, what its value rests on, and a node with another value of it."""
+
+    name: str
+    basis: str
+    changed: Callable[[Node, float], Node]
+
+
+CONSTANTS = (
+    Constant("support area of a MAC", "fitted: TPU v4i taken as 380 mm2, published as below 400", _area("support_mm2")),
+    Constant("area of a MAC", "derived: 11 % of TPU v4i", _area("mac_mm2")),
+    Constant("area of a lane and its control", "remainder of an A100 SM, split by assumption",
+             _area("lane_mm2", "control_lane_mm2")),
+    Constant("SRAM area", "TPU v4i's CMEM and the A100's L2", _sram),
+    Constant("HBM interface area", "the A100's die photo", _interfaces),
+    Constant("energy of a MAC", "0.84 pJ at n7, chosen after seeing TPU v4, H100 and B200", _energy("mac_j")),
+    Constant("energy at an array's edge", "fitted: what an A100 holds at 400 W", _energy("edge_j")),
+    Constant("leakage", "derived: an idle A100", _energy("leakage_w_per_mm2")),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One direction: the last change that keeps the chip, the first that does not (None: none that was tried), the chip
+    that wins then, and what a change of a tenth does to the objective."""
+
+    keeps: float
+    changes: float | None
+    chip: str | None
+    gain: float
+
+
+@dataclass(frozen=True, slots=True)
+class Deciding:
+    """A constant and how far it must fall or rise before another chip wins."""
+
+    constant: str
+    basis: str
+    less: Side
+    more: Side
+
+    @property
+    def least(self) -> float:
+        """The least change that makes another chip win."""
+        sides = [abs(side.changes) for side in (self.less, self.more) if side.changes is not None]
+        return min(sides, default=float("inf"))
+
+
+def changed_answer(question: Question, constant: Constant, factor: float, processes: int) -> Found | None:
+    """The certified best where a constant is another; None where nothing fits."""
+    space = question.job.space
+    if not isinstance(space, SpaceOfClusters):
+        raise AssertionError("a space of clusters has a node")
+    silicon = replace(space.silicon, node=constant.changed(space.silicon.node, factor))
+    return best_of_changed(question, replace(question.job, space=replace(space, silicon=silicon)), processes)
+
+
+def _side(question: Question, best: Callable[[float], Found | None], sign: float) -> Side:
+    def same(found: Found | None) -> bool:
+        return found is not None and found.identity == question.identity
+
+    first = best(sign * FIRST)
+    won = -1.0 if first is None else gain(question.score, first.score)
+    if not same(first):
+        nearer = best(sign * NEARER)
+        if same(nearer):
+            return Side(sign * NEARER, sign * FIRST, None if first is None else first.name, won)
+        return Side(0.0, sign * NEARER, None if nearer is None else nearer.name, won)
+    further = best(sign * FURTHER)
+    if same(further):
+        return Side(sign * FURTHER, None, None, won)
+    return Side(sign * FIRST, sign * FURTHER, None if further is None else further.name, won)
+
+
+def deciding(question: Question, processes: int, tell: Callable[[str], None]) -> list[Deciding]:
+    """Every constant, that which must move least first; none where the space's chips are no clusters."""
+    if not isinstance(question.job.space, SpaceOfClusters):
+        return []
+    found = []
+    for constant in CONSTANTS:
+
+        def best(change: float, constant: Constant = constant) -> Found | None:
+            tell(f"{constant.name}, {change:+.0%}")
+            return changed_answer(question, constant, 1.0 + change, processes)
+
+        sides = (_side(question, best, -1.0), _side(question, best, 1.0))
+        found.append(Deciding(constant.name, constant.basis, *sides))
+    return sorted(found, key=lambda one: (one.least, -max(abs(one.less.gain), abs(one.more.gain))))

@@ -1,0 +1,152 @@
+"""How flat the optimum is: exactly which chips come within a share w of the answer, and what they have in common.
+
+A run has a lower bound of every chip; only those with bound <= (1 + w) score can be that near. Their bounds are
+tightened by the best cuts up to that reach, and what is left is evaluated to the end:
+
+    near = { chips of the space whose exact score is at most (1 + w) times that of the answer }
+
+Nothing is sampled. What near chips share is counted axis by axis; beside it stand the smallest of them, the one that
+draws least and the cheapest, for the best chip is rarely the one to build where a tenth of a percent is all it gains.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.errors import InputError
+from phaze.explain.question import Question, gain
+from phaze.search.engine import workers
+from phaze.search.evaluation import Evaluated
+from phaze.search.run import begin, bounds_on, last_times
+from phaze.search.state import State
+
+Integers = NDArray[np.int64]
+USUAL, MOST = 0.01, 0.25
+ROUND = 64
+LISTED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class NearChip:
+    """A chip within reach: what it loses against the answer, and what it takes."""
+
+    chip: str
+    loss: float
+    area_mm2: float
+    power_w: float
+    usd: float
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """How many of the near chips have each value of an axis, values ascending."""
+
+    axis: str
+    values: tuple[tuple[float, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Flatness:
+    """Exactly ``count`` chips of ``chips`` are within ``within`` of the answer, itself among them.
+
+    ``failed`` could not be evaluated and would be more. ``nearest`` are the first of them, best first.
+    """
+
+    within: float
+    count: int
+    chips: int
+    evaluated: int
+    failed: int
+    axes: tuple[Axis, ...]
+    nearest: tuple[NearChip, ...]
+    smallest: NearChip
+    coolest: NearChip
+    cheapest: NearChip
+
+    def document(self) -> dict[str, Any]:
+        """Plain values."""
+        found = asdict(self)
+        found["axes"] = [
+            {"axis": own.axis, "values": [{"value": value, "chips": chips} for value, chips in own.values]}
+            for own in self.axes
+        ]
+        return found
+
+
+def share_of(text: str) -> float:
+    """``1%`` or ``0.01`` as a share."""
+    percent = text.strip().endswith("%")
+    try:
+        share = float(text.strip().removesuffix("%")) / (100 if percent else 1)
+    except ValueError:
+        share = float("nan")
+    if not 0 < share <= MOST:
+        raise InputError("--flatness", f"'{text}' is no share of at most {MOST:.0%}", "give one such as 1% or 0.03")
+    return share
+
+
+def _tightened(question: Question, index: Integers, reach: float) -> State:
+    """The chips of ``index`` bounded as finely as a search bounds those that may win."""
+    state = begin(question.job, question.opened.taken(index), question.scale)
+    every = np.arange(len(index))
+    state.set_bounds(bounds_on(state, every, state.times, [np.inf] * len(question.job.models)))
+    state.set_bounds(bounds_on(state, every, state.times, last_times(state, every, reach), general=True))
+    return state
+
+
+def _evaluated(state: State, reach: float, processes: int, tell: Callable[[str], None]) -> list[Evaluated]:
+    """Every chip whose bound is within reach, evaluated against it."""
+    scores, engine, found = state.scores(), workers(processes), list[Evaluated]()
+    order = np.flatnonzero(scores <= reach)
+    order = order[np.lexsort((order, scores[order]))]
+    for start in range(0, len(order), ROUND):
+        tell(f"chips that may be as good: {start:,} of {len(order):,}")
+        found += engine(state, order[start : start + ROUND].tolist(), reach)
+    return found
+
+
+def flatness(question: Question, within: float, processes: int, tell: Callable[[str], None]) -> Flatness:
+    """The chips within a share of the answer, counted exactly."""
+    reach = question.score * (1 + within)
+    index = np.flatnonzero(question.bounds <= reach)
+    index = np.union1d(index, [question.number]).astype(np.int64)
+    state = _tightened(question, index, reach)
+    done = _evaluated(state, reach, processes, tell)
+    near = sorted((one for one in done if one.ran and one.score <= reach), key=lambda one: (one.score, one.chip))
+    opened, most = state.opened, question.job.hbm_bytes[-1]
+    chips = np.array([one.chip for one in near], np.int64)
+    watts, usd = opened.design_w(), opened.making_usd(most)
+    rows = [
+        NearChip(
+            opened.name(one.chip),
+            -gain(question.score, one.score),
+            float(opened.area_mm2[one.chip]),
+            float(watts[one.chip]),
+            float(usd[one.chip]),
+        )
+        for one in near
+    ]
+    if not rows:
+        raise AssertionError("the answer is within reach of itself")
+    own = opened.axis_values()
+    axes = [
+        Axis(name, tuple(sorted(Counter(own[name][chips].astype(float).tolist()).items())))
+        for name, points in question.job.space.axis_points().items()
+        if len(points) > 1
+    ]
+    return Flatness(
+        within,
+        len(rows),
+        len(question.opened),
+        len(done),
+        sum(bool(one.error) for one in done),
+        tuple(axes),
+        tuple(rows[:LISTED]),
+        min(rows, key=lambda row: row.area_mm2),
+        min(rows, key=lambda row: row.power_w),
+        min(rows, key=lambda row: row.usd),
+    )
