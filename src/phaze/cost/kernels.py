@@ -239,9 +239,7 @@ def pick(
     found[0], found[1], found[2], found[3], found[4] = np.inf, np.inf, np.inf, np.inf, 0.0
     for i in range(cores):
         busy = core[i, 0]
-        if busy > found[0]:  # no pair with it is as soon as the best one
-            continue
-        for j in range(chips + 1):
+        for j in range(chips + 1 if busy <= found[0] else 0):  # no pair of a longer one is as soon as the best
             through = j == chips
             hbm = max(core[i, 1], once) if through else chip[j, 0]
             moved = core[i, 1] + (0.0 if through else chip[j, 1])
