@@ -17,7 +17,7 @@ from typing import Any
 
 from phaze.search.baseline import scale_for
 from phaze.search.engine_ray import RayEngine, session_of
-from phaze.search.evaluation import Evaluated, Known
+from phaze.search.evaluation import Evaluated, ScheduleMemo
 from phaze.search.ray_worker import Worker
 from phaze.search.run import Evaluate, in_process, search
 from phaze.search.state import State
@@ -45,7 +45,7 @@ def _workers(engine: RayEngine) -> list[int]:
 def _timed(engine: Evaluate, state: State, chips: list[int], pids: list[int]) -> tuple[float, list[float]]:
     """Wall seconds, and CPU seconds of each process, of one round from nothing."""
     before, own, start = [_cpu_s(pid) for pid in pids], time.process_time(), time.perf_counter()
-    engine(replace(state, known=Known()), chips, float("inf"))
+    engine(replace(state, known=ScheduleMemo()), chips, float("inf"))
     wall = time.perf_counter() - start
     return wall, [time.process_time() - own, *(_cpu_s(pid) - was for pid, was in zip(pids, before, strict=True))]
 
@@ -84,12 +84,12 @@ def main() -> None:
     job = _job(model)
     state = search(job, scale_for(job))
     chips = [int(chip) for chip in state.scored().argsort(kind="stable")[:CHIPS]]
-    in_process(replace(state, known=Known()), chips, float("inf"))
+    in_process(replace(state, known=ScheduleMemo()), chips, float("inf"))
     plain = min(_timed(in_process, state, chips, []) for _ in range(3))
     print(f"{model}, {len(chips)} chips opened: in this process {plain[0]:.2f} s wall, {plain[1][0]:.2f} CPU s")
     for count in (1, 2):
         with RayEngine("local", count) as engine:
-            engine(replace(state, known=Known()), chips, float("inf"))
+            engine(replace(state, known=ScheduleMemo()), chips, float("inf"))
             pids = [engine.process.pid, *_workers(engine)]
             wall, cpu = min(_timed(engine, state, chips, pids) for _ in range(3))
         total = sum(cpu)

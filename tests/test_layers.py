@@ -108,8 +108,7 @@ SEARCHERS = tuple(
     f"phaze.{room}.{module}."
     for room, modules in {
         "search": (
-            *("bound", "graph_bounds", "layouts", "kernels", "shape_bound", "shape_tables", "shape_rows"),
-            *("shape_kernels", "shape_cut_kernels"),
+            "bounds",
             *("run", "engine", "engines", "engine_ray", "work_item", "shared"),
         ),
         "front": ("run", "state"),

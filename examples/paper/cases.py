@@ -12,7 +12,7 @@ from phaze.graph.zoo import ZOO
 from phaze.hardware.chip import Chip
 from phaze.hardware.write import toml_text
 from phaze.search.candidates import plain_candidates
-from phaze.search.compare import Row, compare
+from phaze.search.compare import ComparisonRow, compare
 from phaze.search.folder import RESULT, run_in
 from phaze.search.question_files import Papers
 from phaze.search.result import code_digest
@@ -73,7 +73,7 @@ def searched(folder: Path, study: str, settings: Sequence[str] = ()) -> Found:
     return Found(open_space(job.space).chip(int(said["number"]), int(said["hbm_bytes"])), document, spent)
 
 
-def rows(model: str, chips: Sequence[Chip], settings: Sequence[str] = ()) -> dict[tuple[str, str], Row]:
+def rows(model: str, chips: Sequence[Chip], settings: Sequence[str] = ()) -> dict[tuple[str, str], ComparisonRow]:
     """One model of the paper's job on some chips, under both splits, by (chip, placement)."""
     job, _ = _job("model.toml", [f'models=["{model}"]', *settings])
     return {(row.chip, row.placement): row for row in compare(job, plain_candidates(job, chips), EXPERTS)}

@@ -24,7 +24,7 @@ from examples.paper.sheets import Ablation, Line, ablation_table, chip_table, pu
 from examples.paper.steps import STEP_MODELS, step_table, steps
 from phaze.hardware.chip import Chip
 from phaze.hardware.library import load_core_chip
-from phaze.search.compare import Row
+from phaze.search.compare import ComparisonRow
 
 GIB = 2**30
 TABLES = ("paper", "real", "ablation", "arithmetic", "steps")
@@ -80,7 +80,7 @@ def _blocks(out: Path) -> dict[str, Chip]:
     return found
 
 
-def _rate(row: Row | None) -> float | None:
+def _rate(row: ComparisonRow | None) -> float | None:
     return None if row is None else row.throughput_per_s
 
 

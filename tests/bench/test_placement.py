@@ -9,7 +9,7 @@ from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.placement.kernels import warm
 from phaze.placement.layers import LayerGraph
-from phaze.placement.problem import Choice, Extra, Problem
+from phaze.placement.problem import Extra, Problem, RecomputeChoice
 from phaze.placement.rules import ONE_F_ONE_B
 from phaze.placement.settings import stack_problem
 from phaze.placement.solve import fastest_plan
@@ -64,7 +64,12 @@ def test_a_thousand_unequal_layers_on_100_000_devices(widths: tuple[int, ...]) -
 
 
 def _on_levels(
-    graphs: tuple[LayerGraph, ...], cluster: Cluster, devices: int, microbatches: int, recompute: Choice, zero: int
+    graphs: tuple[LayerGraph, ...],
+    cluster: Cluster,
+    devices: int,
+    microbatches: int,
+    recompute: RecomputeChoice,
+    zero: int,
 ) -> Problem:
     rows = [tuple(Extra(0.4 * la.activation_bytes, 0.1 * la.forward_s) for la in g.layers) for g in graphs]
     return stack_problem(
@@ -101,7 +106,7 @@ def test_a_thousand_unequal_layers_on_100_000_devices_of_two_levels(microbatches
 
 
 @pytest.mark.parametrize(("recompute", "zero"), [("best", 0), ("best", 1), ("none", 0)])
-def test_98_layers_on_1024_devices_of_selene(recompute: Choice, zero: int) -> None:
+def test_98_layers_on_1024_devices_of_selene(recompute: RecomputeChoice, zero: int) -> None:
     warm()
     case = next(case for case in published() if _of_class(case, 98, 4))
     problem = _on_levels(case.problem.graphs, load_cluster("selene"), 1024, 4096, recompute, zero)

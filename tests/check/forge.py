@@ -8,7 +8,7 @@ from typing import Any
 
 from phaze.documents import digest, dumps
 from phaze.search.baseline import scale_for
-from phaze.search.evaluation import Known
+from phaze.search.evaluation import ScheduleMemo
 from phaze.search.result import answer_view
 from phaze.search.space import FIELDS
 from phaze.search.spaces import open_space
@@ -106,8 +106,8 @@ class Chooser:
     def _most(self) -> int:
         return self.plain.job.hbm_bytes[-1]
 
-    def _answer(self, chip: int, way: Way) -> tuple[float, Way, dict[str, Any], Known]:
-        plain, memo = self.plain, Known(kept=[])
+    def _answer(self, chip: int, way: Way) -> tuple[float, Way, dict[str, Any], ScheduleMemo]:
+        plain, memo = self.plain, ScheduleMemo(kept=[])
         tasks, place = plain.networks.tasks_of(chip), (chip, len(plain.job.hbm_bytes) - 1)
         document = answer_view(plain.job, plain.scale, plain.opened, tasks, place, [way], [(memo, b"")])
         return float(document["objective"]["score"]), way, document, memo

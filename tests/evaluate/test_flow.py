@@ -13,7 +13,7 @@ from phaze.hardware.library import load_chip, load_cluster, load_stack
 from phaze.placement.answer import document_of
 from phaze.placement.check import objections
 from phaze.placement.prices import RingPrices
-from phaze.placement.problem import Choice, Problem
+from phaze.placement.problem import Problem, RecomputeChoice
 from phaze.placement.solve import fastest_plan
 
 SETTING = Setting(load_chip("tpu-v4-paper"), load_cluster("paper-flat"), load_stack("icml24"), "ideal")
@@ -31,7 +31,7 @@ def costs(bert: Model) -> tuple[LayerCost, ...]:
 
 
 def problem_with(
-    bert: Model, costs: tuple[LayerCost, ...], hbm_bytes: int, recompute: Choice = "none", batch: int = 4096
+    bert: Model, costs: tuple[LayerCost, ...], hbm_bytes: int, recompute: RecomputeChoice = "none", batch: int = 4096
 ) -> Problem:
     chip = replace(SETTING.chip, hbm=replace(SETTING.chip.hbm, size_bytes=hbm_bytes))
     job = PlacementJob(SETTING.machine, 1024, batch, "bf16", "sgd", recompute=recompute)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from phaze.errors import InputError
 from phaze.front.certificate import gap_of, listed_of, proofs
-from phaze.front.metrics import METRICS, Asked, asked_of
+from phaze.front.metrics import METRICS, RequestedMetrics, asked_of
 from phaze.front.order import beaten, steps, undominated
 from phaze.front.run import front, job_for, scales_for
 from phaze.front.state import FrontState
@@ -48,7 +48,7 @@ def small_job(seed: int, gap: float = 0.0) -> Job:
     return made_job((task,), gap=gap, tensor_cores=[1, 4, 16], vector_cores=[1, 4], lanes=[16], global_buffer=["8 MiB"])
 
 
-def found_by(job: Job, asked: Asked, count: int = 1) -> FrontState:
+def found_by(job: Job, asked: RequestedMetrics, count: int = 1) -> FrontState:
     own = job_for(job, asked)
     return front(own, asked, scales_for(own, asked), workers(count))
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from phaze.errors import InfeasibleError
 from phaze.front.folder import front_in
-from phaze.front.metrics import Asked, asked_of
+from phaze.front.metrics import RequestedMetrics, asked_of
 from phaze.front.order import undominated
 from phaze.front.run import front, job_for, scales_for
 from phaze.front.state import FrontState
@@ -60,7 +60,7 @@ def _every_way(job: Job) -> Ways:
     return {(at, size): _ways(job, at, size) for at in range(len(open_space(job.space))) for size in job.hbm_bytes}
 
 
-def _by_brute_force(job: Job, asked: Asked, every: Ways) -> set[tuple[float, ...]]:
+def _by_brute_force(job: Job, asked: RequestedMetrics, every: Ways) -> set[tuple[float, ...]]:
     """Every chip, memory and combination of ways in every metric; those that none beats."""
     opened, scales, rows = open_space(job.space), scales_for(job_for(job, asked), asked), []
     for (number, size), own in every.items():
@@ -87,7 +87,7 @@ def _by_brute_force(job: Job, asked: Asked, every: Ways) -> set[tuple[float, ...
     return rounded(found[:, undominated(found, np.arange(found.shape[1]))])
 
 
-def _found(job: Job, asked: Asked, count: int = 1) -> FrontState:
+def _found(job: Job, asked: RequestedMetrics, count: int = 1) -> FrontState:
     own = job_for(job, asked)
     return front(own, asked, scales_for(own, asked), workers(count))
 

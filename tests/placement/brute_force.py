@@ -5,7 +5,7 @@ from itertools import product
 
 from phaze.placement.layers import LayerGraph
 from phaze.placement.layout import Shape
-from phaze.placement.pipeline import Cut, fits, price
+from phaze.placement.pipeline import StageCut, fits, price
 from phaze.placement.plan import Plan
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import Problem
@@ -59,7 +59,7 @@ def every_family_plan(problem: Problem, simulated: bool = False) -> Iterator[tup
             taken = sum(_devices(problem, graph, layers) for layers in stages)
             replicas = range(1, min(problem.microbatches, problem.devices // taken) + 1)
             for modes, data in product(product(*choices), replicas):
-                cuts = [Cut(layers, mode) for layers, mode in zip(stages, modes, strict=True)]
+                cuts = [StageCut(layers, mode) for layers, mode in zip(stages, modes, strict=True)]
                 for family, order in product(_families(problem, counts, problem.rounds(data)), problem.rules.orders):
                     shape = Shape(graph.width, len(stages), data, order, family.chunks, family.name)
                     if not problem.sharing.allows(shape):

@@ -12,7 +12,7 @@ from phaze.errors import InputError
 from phaze.placement.answer import document_of
 from phaze.placement.check import objections
 from phaze.placement.layout import Shape
-from phaze.placement.pipeline import Cut, fits, price
+from phaze.placement.pipeline import StageCut, fits, price
 from phaze.placement.plan import Plan
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import Problem
@@ -35,7 +35,7 @@ def random_plan(seed: int) -> tuple[Problem, Plan]:
     stages, data = rng.choice(shapes)
     ends = sorted(rng.sample(range(1, len(layers)), stages - 1))
     cuts = [
-        Cut(tuple(la.id for la in layers[a:b]), rng.choice(problem.modes()))
+        StageCut(tuple(la.id for la in layers[a:b]), rng.choice(problem.modes()))
         for a, b in zip([0, *ends], [*ends, len(layers)], strict=True)
     ]
     shape = Shape(problem.graphs[0].width, stages, data, rng.choice(problem.rules.orders), chunks)
@@ -79,7 +79,7 @@ def test_a_timeline_has_every_piece_once_and_none_before_it_may_start() -> None:
 
 def test_microbatches_that_are_no_multiple_of_the_stages_are_refused() -> None:
     problem, plan = next((p, q) for p, q in map(random_plan, range(1000)) if len(q.stages) == 3)
-    cuts = [Cut(stage.layers, "none") for stage in plan.stages]
+    cuts = [StageCut(stage.layers, "none") for stage in plan.stages]
     shape, prices = Shape(plan.tensor, 3, 1, "pipeline", plan.chunks), RingPrices(problem.cluster)
     with pytest.raises(InputError, match="multiple of the 3 stages"):
         price(replace(problem, microbatches=7), shape, cuts, prices)

@@ -17,7 +17,7 @@ from phaze.placement.answer import document_of
 from phaze.placement.check import objections
 from phaze.placement.layers import Edge, Layer, LayerGraph
 from phaze.placement.layout import Shape
-from phaze.placement.pipeline import Cut, price
+from phaze.placement.pipeline import StageCut, price
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import Extra, Problem
 from phaze.placement.rules import GPIPE, ONE_F_ONE_B, Rules, interleaved
@@ -63,7 +63,7 @@ def _prices(problem: Problem) -> RingPrices:
 def _document(problem: Problem) -> Document:
     """Two stages in two replicas, in the last family of the problem."""
     shape = Shape(1, 2, 2, problem.rules.orders[0], problem.rules.families[-1].chunks)
-    plan = price(problem, shape, [Cut((0, 1), "none"), Cut((2, 3), "none")], _prices(problem))
+    plan = price(problem, shape, [StageCut((0, 1), "none"), StageCut((2, 3), "none")], _prices(problem))
     return copy.deepcopy(dict(document_of(plan)))
 
 
@@ -164,7 +164,7 @@ def test_the_last_stage_recomputes_only_where_the_rules_let_it() -> None:
     lie["stages"][1]["recompute"] = "full"
     found = objections(replace(FLAT, recompute="best"), lie, _prices(FLAT))
     assert found == ["a stage saves in a way that is not allowed"]
-    cuts = [Cut((0, 1), "none"), Cut((2, 3), "full")]
+    cuts = [StageCut((0, 1), "none"), StageCut((2, 3), "full")]
     problem = replace(CLUSTER, recompute="best")
     plan = price(problem, Shape(1, 2, 2, "pipeline"), cuts, _prices(problem))
     assert objections(problem, document_of(plan), _prices(problem)) == []
@@ -176,7 +176,7 @@ def test_chunks_that_microbatches_do_not_fill_are_refused() -> None:
 
 
 def test_uneven_chunks_may_be_given_but_not_proved() -> None:
-    cuts = [Cut((0, 1, 2), "none"), Cut((3,), "none")]
+    cuts = [StageCut((0, 1, 2), "none"), StageCut((3,), "none")]
     plan = price(CHUNKS, Shape(1, 2, 2, "pipeline", 2), cuts, _prices(CHUNKS))
     document = dict(document_of(plan))
     assert objections(CHUNKS, document, _prices(CHUNKS)) == []

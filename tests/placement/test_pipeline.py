@@ -15,10 +15,10 @@ from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.stack import Optimizer
 from phaze.placement.layers import Layer, layer_graph
 from phaze.placement.layout import Shape
-from phaze.placement.pipeline import Cut, fits, price
+from phaze.placement.pipeline import StageCut, fits, price
 from phaze.placement.plan import Plan
 from phaze.placement.prices import RingPrices
-from phaze.placement.problem import Choice, Extra, Problem
+from phaze.placement.problem import Extra, Problem, RecomputeChoice
 from phaze.placement.rules import GPIPE, ONE_F_ONE_B, Mode, Rules
 from phaze.placement.settings import icml24_problem
 from phaze.placement.simulate import timeline
@@ -33,10 +33,10 @@ Cuts = Sequence[tuple[tuple[int, ...], Mode]]
 
 def priced(problem: Problem, tensor: int, data: int, cuts: Cuts) -> Plan:
     shape = Shape(tensor, len(cuts), data, problem.rules.orders[0])
-    return price(problem, shape, [Cut(*cut) for cut in cuts], RingPrices(problem.cluster))
+    return price(problem, shape, [StageCut(*cut) for cut in cuts], RingPrices(problem.cluster))
 
 
-def flat(recompute: Choice = "none", optimizer: Optimizer = "sgd", hbm_bytes: float = 1000.0) -> Problem:
+def flat(recompute: RecomputeChoice = "none", optimizer: Optimizer = "sgd", hbm_bytes: float = 1000.0) -> Problem:
     layers = [
         Layer(0, 1.0, 2.0, 10.0, 3.0, False),
         Layer(1, 4.0, 5.0, 20.0, 7.0, True),
@@ -116,7 +116,7 @@ def test_what_is_no_plan_is_refused(tensor: int, data: int, cuts: Cuts, said: st
 def test_chunks_that_no_family_has_are_refused() -> None:
     problem = replace(interleaving_problem(0), rules=Rules("cluster", (GPIPE,)))
     with pytest.raises(InputError, match="2 under gpipe"):
-        price(problem, Shape(1, 1, 1, "pipeline", 2), [Cut(tuple(range(4)), "none")], RingPrices(problem.cluster))
+        price(problem, Shape(1, 1, 1, "pipeline", 2), [StageCut(tuple(range(4)), "none")], RingPrices(problem.cluster))
 
 
 def levelled(zero: int = 0) -> Problem:

@@ -10,7 +10,7 @@ from phaze.errors import InputError
 from phaze.placement.answer import checked_document, document_of, place
 from phaze.placement.check import objections
 from phaze.placement.layout import Shape
-from phaze.placement.pipeline import Cut, price
+from phaze.placement.pipeline import StageCut, price
 from phaze.placement.plan import Plan
 from phaze.placement.prices import RingPrices
 from phaze.placement.profile import problem_of
@@ -66,7 +66,7 @@ def test_the_breakdown_may_show_either_of_two_stages_that_tie_for_the_slowest(ze
     last = layer(10, 0.9, selective_bytes=0.5, selective_s=0.2)
     rows = [*(layer(i, 0.1) for i in range(10)), last]
     problem = problem_of(cluster_profile(rows, [5], recompute="selective", zero=zero, devices=4), "profile")
-    cuts = [Cut(tuple(range(10)), "selective"), Cut((10,), "selective")]
+    cuts = [StageCut(tuple(range(10)), "selective"), StageCut((10,), "selective")]
     plan = price(problem, Shape(1, 2, 1, "pipeline"), cuts, RingPrices(problem.cluster))
     assert plan.stages[0].time_s == pytest.approx(plan.stages[1].time_s, rel=1e-12)
     assert plan.breakdown.recompute_s > 0

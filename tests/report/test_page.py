@@ -19,7 +19,7 @@ from phaze.report.page.floors import floors
 from phaze.report.page.search_page import search_page
 from phaze.report.page.time_view import MOST_EVENTS
 from phaze.report.run_sheet import lever_rows
-from phaze.search.bound import CHEAP, layer_bounds, model_bounds
+from phaze.search.bounds.model_bounds import CHEAP, layer_bounds, model_bounds
 from phaze.search.spaces import open_space
 from phaze.units import show
 from tests.report.runs import HOSTILE, PLAN, made_run, named, small_run

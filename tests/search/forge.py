@@ -8,7 +8,7 @@ from pathlib import Path
 
 from phaze.search.baseline import scale_for
 from phaze.search.certificate import certificate_of
-from phaze.search.evaluation import Evaluated, Ran
+from phaze.search.evaluation import Evaluated, ModelRun
 from phaze.search.folder import JOURNAL, RESULT
 from phaze.search.journal import Closed, read_closed, read_evaluated
 from phaze.search.result import answer_view, code_digest, result_view, written
@@ -71,7 +71,7 @@ class Forger:
         self.rows[chip] = Closed(chip, "evaluated", score, "exact")
         model = answer["models"][0]
         self.entries[chip] = Evaluated(
-            chip, len(job.hbm_bytes) - 1, score, score, (Ran(0, model["batch_s"], 0.0, score, score),)
+            chip, len(job.hbm_bytes) - 1, score, score, (ModelRun(0, model["batch_s"], 0.0, score, score),)
         )
         edit(self.rows, self.entries, score)
         evaluated = [self.entries[number] for number in sorted(self.entries)]

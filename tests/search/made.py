@@ -23,14 +23,13 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.figures import making_of
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.hardware.ownership import load_terms
-from phaze.placement.problem import Choice as Recompute
+from phaze.placement.problem import RecomputeChoice
 from phaze.placement.solve import fastest_plan
 from phaze.schedule.rules import ICML24
 from phaze.search.evaluation import Evaluated
 from phaze.search.objective import Kind, Objective, Scale
 from phaze.search.problem import problem_of
-from phaze.search.rank_graph import RankGraph, rank_graph
-from phaze.search.rank_graph import graph_of as rank_graph_of
+from phaze.search.rank_graph import RankGraph, rank_graph, rank_graph_of
 from phaze.search.rates import chip_rates
 from phaze.search.reference import layers_on, value_on
 from phaze.search.space import Space, SpaceFile, space_from
@@ -39,7 +38,7 @@ from phaze.search.state import State
 from phaze.search.task import Job, ModelTask, Training, Way, networks_of, task_of, with_links
 
 MIB, GIB = 2**20, 2**30
-CHOICES: tuple[Recompute, ...] = ("none", "full")
+CHOICES: tuple[RecomputeChoice, ...] = ("none", "full")
 
 
 def small_space(**axes: Any) -> Space:

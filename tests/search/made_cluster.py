@@ -9,7 +9,7 @@ from phaze.hardware.calibration import constants_of
 from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.hardware.stack import Pipeline, ScheduleRule, StageRule, Synchronisation
-from phaze.placement.problem import Choice as Recompute
+from phaze.placement.problem import RecomputeChoice
 from phaze.search.objective import Kind, Objective
 from phaze.search.rank_graph import rank_graph
 from phaze.search.task import Job, ModelTask, Training, task_of
@@ -42,7 +42,7 @@ def cluster_task(
     *,
     widths: tuple[int, ...] = (1, 2),
     microbatches: tuple[int, ...] = (1, 2),
-    recompute: tuple[Recompute, ...] = ("best",),
+    recompute: tuple[RecomputeChoice, ...] = ("best",),
     zeros: tuple[int, ...] = (0,),
     chunks: tuple[int, ...] | None = None,
     devices: int = 16,

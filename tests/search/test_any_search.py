@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from phaze.errors import InfeasibleError
 from phaze.hardware.stack import ScheduleRule
-from phaze.search.bound import CHEAP, DUAL, layer_bounds
+from phaze.search.bounds.model_bounds import CHEAP, DUAL, layer_bounds
 from phaze.search.objective import KINDS, Mean, Objective
 from phaze.search.reference import layers_on
 from phaze.search.spaces import open_space

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from phaze.placement.problem import Choice as Recompute
+from phaze.placement.problem import RecomputeChoice
 from phaze.placement.solve import fastest_plan
-from phaze.search.bound import CHEAP, DUAL, batch_bounds, layer_bounds
-from phaze.search.layouts import chain_of
+from phaze.search.bounds.chain_layouts import chain_of
+from phaze.search.bounds.model_bounds import CHEAP, DUAL, batch_bounds, layer_bounds
 from phaze.search.problem import problem_of
 from phaze.search.rank_graph import GraphTimes, RankGraph
 from phaze.search.reference import layers_on
@@ -22,7 +22,7 @@ from tests.search.made import MIB, chained, made_model, made_training, small_spa
 Floats = NDArray[np.float64]
 
 
-def _task(model: RankGraph, recompute: Recompute, training: Training) -> ModelTask:
+def _task(model: RankGraph, recompute: RecomputeChoice, training: Training) -> ModelTask:
     return task_of("made", 1.0, training, [model], [recompute])
 
 
@@ -56,7 +56,7 @@ def test_no_schedule_undercuts_a_layers_bound(seed: int) -> None:
 
 @settings(max_examples=150)
 @given(seed=st.integers(0, 10**6), recompute=st.sampled_from(["none", "full", "best"]))
-def test_the_structures_of_a_chain_hold_the_fastest_plan(seed: int, recompute: Recompute) -> None:
+def test_the_structures_of_a_chain_hold_the_fastest_plan(seed: int, recompute: RecomputeChoice) -> None:
     rng = random.Random(seed)
     model = made_model(seed, rng.choice((1, 2, 4)), rng.choice((1, 2)), rng.randint(1, 9), 1)
     training = made_training(rng.choice((1, 3, 8, 64)), rng.choice((1, 7, 64)), 10.0 ** rng.uniform(7, 11))
@@ -85,7 +85,9 @@ def test_a_cut_hides_nothing_below_it() -> None:
 
 @settings(max_examples=120, deadline=None)
 @given(seed=st.integers(0, 10**6), recompute=st.sampled_from(["none", "full", "best"]))
-def test_layer_graphs_of_any_shape_get_floors_and_then_the_general_solver(seed: int, recompute: Recompute) -> None:
+def test_layer_graphs_of_any_shape_get_floors_and_then_the_general_solver(
+    seed: int, recompute: RecomputeChoice
+) -> None:
     rng = random.Random(seed)
     chain = made_model(seed, rng.choice((1, 2)), 1, rng.randint(2, 6), 1)
     joined = [(tail, head, int(size)) for tail, head, size in chain.edges]

@@ -8,7 +8,7 @@ from phaze.evaluate.layers import layer_costs
 from phaze.hardware.library import load_chip
 from phaze.hardware.technology_files import load_technology
 from phaze.placement.layout import Shape
-from phaze.placement.pipeline import Cut, price
+from phaze.placement.pipeline import StageCut, price
 from phaze.placement.rules import Mode
 from phaze.search.energy import HBM, LINKS, dynamic_floors, layer_floors, layer_joules, plan_joules
 from phaze.search.problem import problem_of
@@ -26,7 +26,7 @@ def test_a_plan_takes_what_its_parts_take(mode: Mode, stack: str, zero: int) -> 
     graph, setting, way = task.graphs[0], task.training.setting(CHIP), task.ways[0]
     problem = problem_of(task, way, layer_costs(graph.model, setting), 1e12, 1e12)
     count = len(graph.calls)
-    cuts = [Cut(tuple(range(3)), mode), Cut(tuple(range(3, count)), mode)]
+    cuts = [StageCut(tuple(range(3)), mode), StageCut(tuple(range(3, count)), mode)]
     plan = price(problem, Shape(2, 2, 3, "pipeline"), cuts, task.prices)
     spreads = [b""] * sum(len(layer.passes) for layer in graph.layers)
     layers = layer_joules(graph, chip_arrays([CHIP]), setting.constants, TABLE, spreads)

@@ -13,15 +13,15 @@ from phaze.evaluate.layers import layer_costs
 from phaze.hardware.stack import ScheduleRule
 from phaze.placement.solve import fastest_plan
 from phaze.search import run
-from phaze.search.bound import CHEAP, layer_bounds
+from phaze.search.bounds.model_bounds import CHEAP, layer_bounds
+from phaze.search.bounds.shape_bounds import SLACK, cheap_floors, cut_bounds
+from phaze.search.bounds.shape_tables import tables_of
 from phaze.search.folder import JOURNAL, RESULT, run_in
 from phaze.search.journal import read_closed
 from phaze.search.objective import KINDS, Objective
 from phaze.search.problem import fastest, problem_of
 from phaze.search.question_files import Papers
 from phaze.search.rank_graph import GraphTimes
-from phaze.search.shape_bound import SLACK, cheap_floors, cut_bounds
-from phaze.search.shape_tables import tables_of
 from phaze.search.spaces import open_space
 from phaze.search.task import Job, ModelTask
 from tests.search.made import MIB, stopping_after_one

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from phaze.hardware.technology_files import load_technology
 from phaze.placement.layout import Shape
-from phaze.placement.pipeline import Cut, price
+from phaze.placement.pipeline import StageCut, price
 from phaze.placement.prices import RingPrices
-from phaze.search.bound import CHEAP, layer_bounds
+from phaze.search.bounds.model_bounds import CHEAP, layer_bounds
 from phaze.search.energy import COMPONENTS, LINKS, LayerJoules, dynamic_floors, plan_joules
 from phaze.search.problem import pattern_of
 from phaze.search.reference import layers_on, placed_on
@@ -24,7 +24,9 @@ def test_a_plans_energy_is_the_sum_of_its_terms() -> None:
     model = made_model(3, blocks=2)
     task = task_of("made", 1.0, made_training(8, 6), [model], ["full"])
     problem = pattern_of(task, task.ways[0], 64 * GIB)
-    plan = price(problem, Shape(1, 2, 2), [Cut((0, 1), "full"), Cut((2, 3), "none")], RingPrices(problem.cluster))
+    plan = price(
+        problem, Shape(1, 2, 2), [StageCut((0, 1), "full"), StageCut((2, 3), "none")], RingPrices(problem.cluster)
+    )
     joules = []
     for forward, backward in ((1.0, 2.0), (3.0, 5.0), (7.0, 11.0)):
         ahead, behind = np.zeros((len(COMPONENTS), 1)), np.zeros((len(COMPONENTS), 1))

@@ -38,7 +38,7 @@ from phaze.hardware.silicon.design import chip_in
 from phaze.hardware.silicon.files import changed_file, read_chip
 from phaze.placement.answer import document_of
 from phaze.placement.answer import place as place_problem
-from phaze.placement.problem import Choice as Recompute
+from phaze.placement.problem import RecomputeChoice
 from phaze.placement.profile import problem_of
 from phaze.placement.shortage import Shortage
 from phaze.report.chip_sheet import show_sheet
@@ -83,7 +83,7 @@ def plan(
     microbatches: Sequence[int] | None = None,
     widths: Sequence[int] | None = None,
     zero: int | None = None,
-    recompute: Recompute = "best",
+    recompute: RecomputeChoice = "best",
     attention: AskedAttention | None = None,
     basis: Basis = "calibrated",
     chunks: Sequence[int] | None = None,

@@ -17,8 +17,8 @@ from phaze.graph.ir import Model
 from phaze.graph.zoo import load_family, load_model
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.library import load_chip, load_cluster, load_stack
-from phaze.placement.problem import Choice as Recompute
 from phaze.placement.problem import Problem as PlacementProblem
+from phaze.placement.problem import RecomputeChoice
 from phaze.schedule.problem import Problem as ScheduleProblem
 from phaze.search.spaces import load_space, open_space
 
@@ -37,7 +37,7 @@ class PlacementInput:
     model: str
     widths: tuple[int, ...]
     microbatch: int
-    recompute: Recompute
+    recompute: RecomputeChoice
     hbm_bytes: int
 
 

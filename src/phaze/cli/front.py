@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from phaze.front.run import Progress as Standing
+    from phaze.front.run import FrontProgress as Standing
     from phaze.report.progress import Progress
 
 Of = Annotated[str, typer.Option("--of", help="Two or three metrics: throughput,area,power")]

@@ -13,7 +13,7 @@ from phaze.evaluate.flow import block_calls
 from phaze.graph.ir import Model
 from phaze.hardware.cluster import Cluster
 from phaze.placement.layout import Shape
-from phaze.placement.pipeline import Cut, fits, price
+from phaze.placement.pipeline import StageCut, fits, price
 from phaze.placement.plan import Plan
 from phaze.placement.prices import Prices
 from phaze.placement.problem import Problem
@@ -31,7 +31,7 @@ def even_plan(problem: Problem, model: Model, stages: int, prices: Prices) -> Pl
     for mode in problem.modes():
         *first, last = even_cuts(model, stages, mode)
         if mode not in problem.modes(last=True):
-            last = Cut(last.layers, problem.modes(last=True)[0])
+            last = StageCut(last.layers, problem.modes(last=True)[0])
         for order in problem.rules.orders:
             plan = price(problem, Shape(width, stages, replicas, order), [*first, last], prices)
             found += [plan] if fits(problem, plan) else []

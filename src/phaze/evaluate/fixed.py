@@ -17,7 +17,7 @@ from phaze.evaluate.run_file import Job
 from phaze.graph.ir import Model
 from phaze.hardware.calibration import Basis
 from phaze.placement.layout import Shape
-from phaze.placement.pipeline import Cut, price
+from phaze.placement.pipeline import StageCut, price
 from phaze.placement.plan import Plan
 from phaze.placement.problem import Problem
 from phaze.placement.rules import ORDERS, Mode, interleaved
@@ -25,7 +25,7 @@ from phaze.placement.rules import ORDERS, Mode, interleaved
 __all__ = ["SENT_BYTES", "balanced_cuts", "block_calls", "even_cuts", "fixed_plan", "placed_layers", "stated_cuts"]
 
 
-def even_cuts(model: Model, stages: int, mode: Mode) -> tuple[Cut, ...]:
+def even_cuts(model: Model, stages: int, mode: Mode) -> tuple[StageCut, ...]:
     """Blocks cut evenly, earlier stages taking what does not divide; the rest with its neighbours."""
     blocks = block_calls(model)
     if stages > len(blocks):
@@ -34,7 +34,7 @@ def even_cuts(model: Model, stages: int, mode: Mode) -> tuple[Cut, ...]:
     return _cut_after(model, [share + (i < more) for i in range(stages)], mode)
 
 
-def stated_cuts(model: Model, counts: Sequence[int], mode: Mode) -> tuple[Cut, ...]:
+def stated_cuts(model: Model, counts: Sequence[int], mode: Mode) -> tuple[StageCut, ...]:
     """Stages of so many blocks, first to last; what lies before the blocks in the first stage, after them in the last.
 
     A first or last stage may have none if something lies before or after the blocks.
@@ -49,16 +49,18 @@ def stated_cuts(model: Model, counts: Sequence[int], mode: Mode) -> tuple[Cut, .
     return cuts
 
 
-def _cut_after(model: Model, counts: Sequence[int], mode: Mode) -> tuple[Cut, ...]:
+def _cut_after(model: Model, counts: Sequence[int], mode: Mode) -> tuple[StageCut, ...]:
     """Stages of ``counts`` blocks each; a stage ends before the first block of the next one that has any."""
     blocks = block_calls(model)
     ends = [sum(counts[: number + 1]) for number in range(len(counts))]
     last = [blocks[end] - 1 if end < len(blocks) else blocks[-1] for end in ends[:-1]]
     first = [0, *(end + 1 for end in last)]
-    return tuple(Cut(tuple(range(a, b + 1)), mode) for a, b in zip(first, [*last, len(model.calls) - 1], strict=True))
+    return tuple(
+        StageCut(tuple(range(a, b + 1)), mode) for a, b in zip(first, [*last, len(model.calls) - 1], strict=True)
+    )
 
 
-def balanced_cuts(model: Model, costs: Sequence[LayerCost], stages: int, mode: Mode) -> tuple[Cut, ...]:
+def balanced_cuts(model: Model, costs: Sequence[LayerCost], stages: int, mode: Mode) -> tuple[StageCut, ...]:
     """Calls in their order; a stage ends with the call that takes the sum of times past its share, i/S of all."""
     times = [costs[call.layer].forward_s + costs[call.layer].backward_s for call in model.calls]
     if stages > len(times):
@@ -72,10 +74,10 @@ def balanced_cuts(model: Model, costs: Sequence[LayerCost], stages: int, mode: M
         past = done > total * len(cuts) / stages or left == stages - len(cuts)
         if len(cuts) < stages and past:
             cuts.append([])
-    return tuple(Cut(tuple(cut), mode) for cut in cuts)
+    return tuple(StageCut(tuple(cut), mode) for cut in cuts)
 
 
-def _require_pieces(model: Model, cuts: Sequence[Cut], chunks: int) -> None:
+def _require_pieces(model: Model, cuts: Sequence[StageCut], chunks: int) -> None:
     """Refuse chunks of which one would be empty."""
     fewest = min(len(cut.layers) for cut in cuts)
     if chunks > fewest:

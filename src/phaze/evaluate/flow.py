@@ -39,7 +39,7 @@ from phaze.evaluate.machine import Machine
 from phaze.graph.ir import Model
 from phaze.hardware.stack import Optimizer, Precision
 from phaze.placement.layers import Layer, LayerGraph, layer_graph
-from phaze.placement.problem import Choice, Extra, Kept, Problem
+from phaze.placement.problem import Extra, Kept, Problem, RecomputeChoice
 from phaze.placement.rules import Family
 from phaze.placement.settings import PlacedLayers, families_of, stack_problem
 from phaze.placement.sharing import REPLICAS, Sharing
@@ -128,7 +128,7 @@ class PlacementJob:
     precision: Precision
     optimizer: Optimizer
     zero: int = 0
-    recompute: Choice = "best"
+    recompute: RecomputeChoice = "best"
     chunks: tuple[int, ...] | None = None
     headroom: float = 0.0
     sharing: Sharing = REPLICAS

@@ -21,7 +21,7 @@ from phaze.evaluate.prices import KnownPrices, LevelPrices
 from phaze.graph.ir import Attention, Model
 from phaze.hardware.stack import Optimizer, Precision
 from phaze.placement.plan import Plan
-from phaze.placement.problem import Choice, Problem
+from phaze.placement.problem import Problem, RecomputeChoice
 from phaze.placement.rules import Family
 from phaze.placement.solve import fastest_at, fastest_plan
 
@@ -50,7 +50,7 @@ class Request:
     precision: Precision
     optimizer: Optimizer
     zero: int
-    recompute: Choice = "best"
+    recompute: RecomputeChoice = "best"
     experts: tuple[int, int, int] | None = None
     chunks: tuple[int, ...] | None = None
     zeros: tuple[int, ...] = ()

@@ -19,7 +19,7 @@ from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import grown
 from phaze.hardware.library import load_built_stack, load_chip, load_cluster, require_links
 from phaze.hardware.stack import Stack, require_priced
-from phaze.placement.problem import Choice
+from phaze.placement.problem import RecomputeChoice
 from phaze.placement.rules import ZEROS
 
 MOST_MICROBATCH = 16
@@ -42,7 +42,7 @@ class Asked:
     microbatches: tuple[int, ...] | None = None
     widths: tuple[int, ...] | None = None
     zero: int | None = None
-    recompute: Choice = "best"
+    recompute: RecomputeChoice = "best"
     attention: AskedAttention | None = None
     basis: Basis = "calibrated"
     chunks: tuple[int, ...] | None = None

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from phaze import __version__
 from phaze.errors import InfeasibleError, InputError, PhazeError
-from phaze.front.certificate import Proved, certificate_document, gap_of, gap_of_ways, proofs, watched
+from phaze.front.certificate import DesignProof, certificate_document, gap_of, gap_of_ways, proofs, watched
 from phaze.front.measures import Listed, Measures, batch_of, listed_from, measures_of
-from phaze.front.metrics import METRICS, Asked, Metric, known_values
+from phaze.front.metrics import METRICS, Metric, RequestedMetrics, known_values
 from phaze.front.state import FrontState
 from phaze.hardware.cluster import cluster_document
 from phaze.search.answer import Best, lean
 from phaze.search.configurations import WayPlan, plan_found, way_names
-from phaze.search.evaluation import Evaluated, Ran
+from phaze.search.evaluation import Evaluated, ModelRun
 from phaze.search.journal import Closed
 from phaze.search.plausibility import plausibility_of
 from phaze.search.result import chip_document
@@ -41,7 +41,7 @@ class Design:
 
     chip: int
     hbm: int
-    ran: tuple[Ran, ...]
+    ran: tuple[ModelRun, ...]
     values: Floats
 
 
@@ -57,7 +57,7 @@ def shown_unit(job: Job, metric: Metric) -> str:
     return "1/score" if metric.more else "score"
 
 
-def _leanest(state: FrontState, unit: int, place: int) -> tuple[int, tuple[Ran, ...]]:
+def _leanest(state: FrontState, unit: int, place: int) -> tuple[int, tuple[ModelRun, ...]]:
     """The least memory that keeps a design as it is, where memory counts in no metric."""
     chip, memory = state.place(unit)
     found, hbm = replace(state.evaluated[unit], chip=chip), state.memories[memory]
@@ -70,7 +70,7 @@ def _leanest(state: FrontState, unit: int, place: int) -> tuple[int, tuple[Ran, 
     return hbm, chosen
 
 
-def _as_with_more(state: FrontState, chip: int, model: int, ran: Ran, hbm: int) -> bool:
+def _as_with_more(state: FrontState, chip: int, model: int, ran: ModelRun, hbm: int) -> bool:
     """Whether a way of a model takes as long and as many joules with that memory."""
     priced = state.open(chip).price(model, ran.way, hbm)
     pairs = ((priced.batch_s, ran.batch_s), (priced.dynamic_j, ran.dynamic_j))
@@ -85,7 +85,7 @@ def design_of(state: FrontState, position: int) -> Design:
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class StatedDesign:
     """A design as it is written: its models' tables, and all its metrics as scores."""
 
     chip: int
@@ -114,7 +114,7 @@ def model_table(task: ModelTask, way: Way, found: WayPlan, static_w: float) -> d
     }
 
 
-def _stated(state: FrontState, design: Design, measures: Measures) -> Stated:
+def _stated(state: FrontState, design: Design, measures: Measures) -> StatedDesign:
     """A design with the plans of its models, found again."""
     static_w = float(state.opened.static_w()[design.chip])
     found, seconds, joules = [], list[float](), list[float]()
@@ -128,11 +128,11 @@ def _stated(state: FrontState, design: Design, measures: Measures) -> Stated:
     values = measures.values(design.chip, design.hbm, seconds, joules)
     if not np.allclose(values, design.values, rtol=TIE, atol=0.0):
         raise InputError(state.job.name, "the metrics that the journal has of a design are not found again", CHANGED)
-    return Stated(design.chip, design.hbm, found, values)
+    return StatedDesign(design.chip, design.hbm, found, values)
 
 
 def _point(
-    measures: Measures, opened: OpenedSpace, design: Stated, proof: tuple[Metric, Proved] | None
+    measures: Measures, opened: OpenedSpace, design: StatedDesign, proof: tuple[Metric, DesignProof] | None
 ) -> dict[str, Any]:
     job, asked = measures.job, measures.asked
     return {
@@ -154,7 +154,7 @@ def _point(
     }
 
 
-def design_order(asked: Asked, numbers: Sequence[int], values: Floats) -> list[int]:
+def design_order(asked: RequestedMetrics, numbers: Sequence[int], values: Floats) -> list[int]:
     """Designs [metrics, designs] in the order of the metrics that are known, then of the others, then by number."""
     rows = sorted(range(len(asked.of)), key=lambda at: (asked.of[at].kind is not None, at))
     order = np.lexsort((np.array(numbers), *(values[row] for row in reversed(rows))))
@@ -183,7 +183,7 @@ def nothing_within(state: FrontState) -> PhazeError:
     return InfeasibleError(sentence, {"schema": SCHEMA, "feasible": False})
 
 
-def _setting(job: Job, opened: OpenedSpace, design: Stated) -> dict[str, Any]:
+def _setting(job: Job, opened: OpenedSpace, design: StatedDesign) -> dict[str, Any]:
     """Under what all designs were found, as in the answer of a search; where links are an axis each has its own."""
     chip = opened.chip(design.chip, job.hbm_bytes[design.hbm])
     setting, cluster = setting_document(job, opened, chip), job.cluster_on(chip)
@@ -197,7 +197,7 @@ def _setting(job: Job, opened: OpenedSpace, design: Stated) -> dict[str, Any]:
 def front_view(
     measures: Measures,
     opened: OpenedSpace,
-    designs: Sequence[Stated],
+    designs: Sequence[StatedDesign],
     listed: Listed | None,
     proof: tuple[Sequence[Closed], Sequence[Evaluated], str],
 ) -> dict[str, Any]:
@@ -206,7 +206,7 @@ def front_view(
     ``listed`` are the bounds of that list, where one metric comes with a run.
     """
     job, asked, (closed, evaluated, code) = measures.job, measures.asked, proof
-    values, proved = np.stack([one.values for one in designs], axis=1), list[tuple[Metric, Proved] | None]()
+    values, proved = np.stack([one.values for one in designs], axis=1), list[tuple[Metric, DesignProof] | None]()
     if listed is None:
         gap, proved = gap_of_ways(closed, evaluated, job.gap), [None] * len(designs)
     else:
@@ -231,7 +231,7 @@ def bounds_of(closed: Sequence[Closed]) -> Floats:
     return np.array([np.inf if one.bound is None else one.bound for one in closed])
 
 
-def state_designs(state: FrontState, measures: Measures, stated: dict[int, Stated]) -> None:
+def state_designs(state: FrontState, measures: Measures, stated: dict[int, StatedDesign]) -> None:
     """Every design of the archive that is not among ``stated``, by number, with its plans."""
     for position, number in enumerate(state.archive.numbers.tolist()):
         if number not in stated:
@@ -239,7 +239,7 @@ def state_designs(state: FrontState, measures: Measures, stated: dict[int, State
 
 
 def front_document(
-    state: FrontState, closed: Sequence[Closed], code: str, stated: dict[int, Stated] | None = None
+    state: FrontState, closed: Sequence[Closed], code: str, stated: dict[int, StatedDesign] | None = None
 ) -> dict[str, Any]:
     """The whole front of a search that has ended, designs in the order of the metrics that are known, then of the
     others; ``stated`` are designs whose plans are there already, by number, and gets all others."""

@@ -91,7 +91,7 @@ def gap_of_ways(closed: Sequence[Closed], evaluated: Sequence[Evaluated], asked_
 
 
 @dataclass(frozen=True, slots=True)
-class Proved:
+class DesignProof:
     """What is proved of one design: how many lanes may be no worse in the other metrics, and their least bound."""
 
     rivals: int
@@ -105,7 +105,7 @@ def watched(listed: Listed) -> int:
     return int(runs[0]) if len(runs) else 0
 
 
-def proofs(listed: Listed, values: Floats) -> list[Proved]:
+def proofs(listed: Listed, values: Floats) -> list[DesignProof]:
     """What is proved of designs of the front, ``values`` [metrics, designs]."""
     row, lower = watched(listed), listed.bounds
     others = [at for at in range(listed.weighed) if at != row]
@@ -115,7 +115,7 @@ def proofs(listed: Listed, values: Floats) -> list[Proved]:
     for at in range(values.shape[1]):
         rivals = (own <= limits[:, at][:, None]).all(axis=0)
         least = min(float(lower[row, rivals].min(initial=np.inf)), float(values[row, at]))
-        found.append(Proved(int(rivals.sum()), least, max(0.0, 1.0 - least / float(values[row, at]))))
+        found.append(DesignProof(int(rivals.sum()), least, max(0.0, 1.0 - least / float(values[row, at]))))
     return found
 
 

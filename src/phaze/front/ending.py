@@ -12,7 +12,7 @@ when there were first designs.
 from dataclasses import dataclass, field
 from time import monotonic
 
-from phaze.front.answer import Stated, front_document, state_designs
+from phaze.front.answer import StatedDesign, front_document, state_designs
 from phaze.front.certificate import closed_units
 from phaze.front.measures import measures_of
 from phaze.front.state import FrontState
@@ -27,7 +27,7 @@ DOCUMENTS = 2.0
 class Ending:
     """The designs stated so far by number, and the most seconds that a round's designs and a document took."""
 
-    stated: dict[int, Stated] = field(default_factory=dict)
+    stated: dict[int, StatedDesign] = field(default_factory=dict)
     designs_s: float = 0.0
     document_s: float = 0.0
 

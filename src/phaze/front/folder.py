@@ -12,7 +12,7 @@ from phaze.files import folder_for, write_whole
 from phaze.front.answer import SCHEMA, front_document, nothing_within
 from phaze.front.certificate import closed_units
 from phaze.front.ending import Ending
-from phaze.front.metrics import Asked
+from phaze.front.metrics import RequestedMetrics
 from phaze.front.run import Watch, front, job_for, scales_for
 from phaze.search.deadline import after, nothing_in_time
 from phaze.search.engine import workers
@@ -29,7 +29,7 @@ MODEL = ("throughput_per_s", "batch_s", "energy_j", "pipeline", "data", "tensor"
 
 
 @dataclass(frozen=True, slots=True)
-class Fronted:
+class FinishedFront:
     """A front that has ended: its document, and the work it took."""
 
     document: dict[str, Any]
@@ -50,8 +50,8 @@ def front_frame(document: Mapping[str, Any]) -> Frame:
 
 
 def front_in(
-    folder: Path, papers: Papers, job: Job, asked: Asked, processes: int = 1, watch: Watch | None = None
-) -> Fronted:
+    folder: Path, papers: Papers, job: Job, asked: RequestedMetrics, processes: int = 1, watch: Watch | None = None
+) -> FinishedFront:
     """Find a front in its folder, or go on with it; raises what says why there is no design.
 
     ``papers`` and ``job`` are those of the front (:meth:`phaze.study.load.Question.fronted`).
@@ -71,4 +71,4 @@ def front_in(
         document = front_document(state, closed, code, ending.stated)
         write_whole(folder / FRONT, written(document))
         write_whole(folder / TABLE, csv_text(front_frame(document)))
-    return Fronted(document, len(state.evaluated), state.known.sentence)
+    return FinishedFront(document, len(state.evaluated), state.known.sentence)

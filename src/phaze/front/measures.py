@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.front.metrics import Asked, Metric, known_values
+from phaze.front.metrics import Metric, RequestedMetrics, known_values
 from phaze.search.objective import Objective, Rates, Scale
 from phaze.search.rates import rates_of
 from phaze.search.spaces import OpenedSpace
@@ -38,7 +38,7 @@ class Measures:
     unit."""
 
     job: Job
-    asked: Asked
+    asked: RequestedMetrics
     scales: tuple[Scale, ...]
     memories: tuple[int, ...]
     rates: tuple[Rates, ...]
@@ -81,7 +81,7 @@ class Measures:
 
 
 def measures_of(
-    job: Job, asked: Asked, scales: Sequence[Scale], opened: OpenedSpace, memories: Sequence[int]
+    job: Job, asked: RequestedMetrics, scales: Sequence[Scale], opened: OpenedSpace, memories: Sequence[int]
 ) -> Measures:
     """The measures of a front; ``scales`` by metric of a run."""
     devices, sizes = job.models[0].training.devices, list(job.hbm_bytes)
@@ -97,7 +97,7 @@ def measures_of(
 class Listed:
     """Lower bounds [metrics measured, lanes, units] with limits, allowed units, designs [metrics measured, designs]."""
 
-    asked: Asked
+    asked: RequestedMetrics
     gap: float
     lower: Floats
     limits: Floats

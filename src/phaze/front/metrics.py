@@ -63,7 +63,7 @@ def metric_of(name: str, where: str) -> Metric:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestedMetrics:
     """The metrics of a front, and limits: at most so much of a metric, at least so much throughput."""
 
     of: tuple[Metric, ...]
@@ -105,7 +105,7 @@ def _limit(text: str) -> tuple[Metric, float]:
     return metric, value
 
 
-def asked_of(of: str | Sequence[str], within: Sequence[str] = ()) -> Asked:
+def asked_of(of: str | Sequence[str], within: Sequence[str] = ()) -> RequestedMetrics:
     """The front of ``throughput,area`` and limits such as ``power=300``."""
     names = [part.strip() for part in (of.split(",") if isinstance(of, str) else of)]
     names = [name for name in names if name]
@@ -122,7 +122,7 @@ def asked_of(of: str | Sequence[str], within: Sequence[str] = ()) -> Asked:
     limits = [_limit(text) for text in within]
     if len({metric for metric, _ in limits}) < len(limits):
         raise InputError("--within", "a metric is limited twice", "limit each once")
-    return Asked(found, tuple(limits))
+    return RequestedMetrics(found, tuple(limits))
 
 
 def known_values(metric: Metric, opened: OpenedSpace, hbm_bytes: Sequence[int]) -> Floats:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from phaze.front.answer import shown_value
 from phaze.front.combine import combined
-from phaze.front.metrics import Asked, Metric
+from phaze.front.metrics import Metric, RequestedMetrics
 from phaze.hardware.figures import figures_of, making_of
 from phaze.hardware.ownership import load_terms
 from phaze.search.configurations import WaysOnChip
@@ -25,7 +25,7 @@ class PlainFront:
     run."""
 
     plain: Plain
-    asked: Asked
+    asked: RequestedMetrics
     scales: tuple[Scale, ...]
     points: Floats
     memories: tuple[int, ...]

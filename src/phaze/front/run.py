@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from phaze.front.answer import SCHEMA
 from phaze.front.ending import Ending
-from phaze.front.metrics import Asked
+from phaze.front.metrics import RequestedMetrics
 from phaze.front.state import FrontState, front_state
 from phaze.search.baseline import scale_for
-from phaze.search.bound import DUAL
+from phaze.search.bounds.model_bounds import DUAL
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, after, nothing_in_time
 from phaze.search.objective import Objective, Scale
-from phaze.search.run import Evaluate, Journal, begin, bounds_on, in_process, layer_times_on, open_round
+from phaze.search.run import Evaluate, Journal, begin, bounds_on, evaluate_round, in_process, layer_times_on
 from phaze.search.spaces import open_space
 from phaze.search.task import Job
 
@@ -29,7 +29,7 @@ DUALS = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class FrontProgress:
     """How far a front is: units opened, units with a chance, designs that none beats."""
 
     opened: int
@@ -37,24 +37,26 @@ class Progress:
     designs: int
 
 
-Watch = Callable[[Progress], None]
+Watch = Callable[[FrontProgress], None]
 
 
-def job_for(job: Job, asked: Asked) -> Job:
+def job_for(job: Job, asked: RequestedMetrics) -> Job:
     """The job with the objective whose bounds and energies the front needs."""
     kinds = [metric.kind for metric in asked.runs if metric.kind is not None]
     kind = kinds[0] if len(kinds) == 1 else "throughput_per_watt"
     return replace(job, objective=Objective(kind, job.objective.mean, job.objective.baseline))
 
 
-def scales_for(job: Job, asked: Asked, engine: Evaluate = in_process, deadline: Deadline = NEVER) -> tuple[Scale, ...]:
+def scales_for(
+    job: Job, asked: RequestedMetrics, engine: Evaluate = in_process, deadline: Deadline = NEVER
+) -> tuple[Scale, ...]:
     """How several models are averaged in each metric of a run; ``engine`` and ``deadline`` as in a search."""
     kinds = [metric.kind for metric in asked.runs if metric.kind is not None]
     own = (replace(job, objective=replace(job.objective, kind=kind)) for kind in kinds)
     return tuple(scale_for(one, engine, deadline) for one in own)
 
 
-def memories_of(job: Job, asked: Asked) -> list[int]:
+def memories_of(job: Job, asked: RequestedMetrics) -> list[int]:
     """The memories that count: the most is enough where they are free."""
     return job.memories(asked.needs_hbm)
 
@@ -93,7 +95,7 @@ def _next(state: FrontState) -> list[int]:
 def _open(state: FrontState, units: list[int], engine: Evaluate, journal: Journal | None) -> None:
     """Open a round; its designs close what they can, those of a round that was not finished too."""
     try:
-        open_round(state, units, engine, journal)
+        evaluate_round(state, units, engine, journal)
     finally:
         done = [unit for unit in units if unit in state.evaluated]
         came = [number for unit in done for number in state.take(state.evaluated[unit])]
@@ -103,7 +105,7 @@ def _open(state: FrontState, units: list[int], engine: Evaluate, journal: Journa
 
 def front(
     job: Job,
-    asked: Asked,
+    asked: RequestedMetrics,
     scales: Sequence[Scale],
     engine: Evaluate = in_process,
     journal: Journal | None = None,
@@ -130,7 +132,7 @@ def front(
                 ending.prepare(state, deadline)
             if watch is not None:
                 left = int(state.alive.any(axis=0).sum())
-                watch(Progress(len(state.evaluated), left, len(state.archive.numbers)))
+                watch(FrontProgress(len(state.evaluated), left, len(state.archive.numbers)))
     except OutOfTime:
         state.stopped = True
     return state

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from phaze.front.archive import Archive, no_designs
 from phaze.front.combine import combined
 from phaze.front.measures import limit_of
-from phaze.front.metrics import Asked, known_values
+from phaze.front.metrics import RequestedMetrics, known_values
 from phaze.front.order import closed, steps
 from phaze.schedule.problem import ROUNDING
-from phaze.search.evaluation import Evaluated, Ran, evaluate
+from phaze.search.evaluation import Evaluated, ModelRun, evaluate
 from phaze.search.objective import Objective, Rates, Scale
 from phaze.search.rates import rates_of
 from phaze.search.state import TIE, State
@@ -42,7 +42,7 @@ class FrontState(State):
     ``allowed`` are the units within the limits on what is known of them.
     """
 
-    asked: Asked
+    asked: RequestedMetrics
     front_rates: list[Rates]
     front_scales: tuple[Scale, ...]
     limits: Floats
@@ -171,7 +171,7 @@ class FrontState(State):
     def _ways(self, unit: int, chip: int, memory: int) -> Evaluated:
         """Every way of every model on a unit that may be in a design: that neither a design of the front closes, all
         other models at their best, nor another way of its model beats."""
-        opened, ran, first = self.open(chip), list[Ran](), 0
+        opened, ran, first = self.open(chip), list[ModelRun](), 0
         bounds = self.way_bounds(np.array([chip]))
         ways = [np.stack([own[model][:, memory, 0] for own in bounds]) for model in range(len(self.job.models))]
         least = [own.min(axis=1) for own in ways]
@@ -184,7 +184,7 @@ class FrontState(State):
                     continue
                 priced = opened.price(model, way, self.memories[memory])
                 if priced.batch_s < np.inf:
-                    ran.append(Ran(first + way, priced.batch_s, priced.dynamic_j, priced.batch_s, priced.lower_s))
+                    ran.append(ModelRun(first + way, priced.batch_s, priced.dynamic_j, priced.batch_s, priced.lower_s))
                     found = np.append(found, self.run_values(unit, [ran[-1]])[0], axis=1)
             if not found.shape[1]:
                 ran = []
@@ -220,7 +220,7 @@ class FrontState(State):
             number -= len(task.ways)
         raise AssertionError("no way of that number")
 
-    def run_values(self, unit: int, ran: Sequence[Ran], lower: bool = False) -> list[Floats]:
+    def run_values(self, unit: int, ran: Sequence[ModelRun], lower: bool = False) -> list[Floats]:
         """By model the values of its ways among ``ran`` in every metric of a run, [metrics, ways]; ``lower``: what
         their schedules prove of them. Only models that ran."""
         chip, memory = self.place(unit)
@@ -235,13 +235,13 @@ class FrontState(State):
             found.setdefault(model, []).append([float(own.value(seconds, joules)) for own in rates])
         return [np.array(found[model]).T for model in sorted(found)]
 
-    def designs(self, found: Evaluated) -> list[tuple[int, tuple[Ran, ...], Floats]]:
+    def designs(self, found: Evaluated) -> list[tuple[int, tuple[ModelRun, ...], Floats]]:
         """The designs of an opened unit: position, the way of each model, and values."""
         if not found.ran:
             return []
         if not self.several:
             return [(0, found.ran, self._measured(found.chip, [found.score]))]
-        models: dict[int, list[Ran]] = {}
+        models: dict[int, list[ModelRun]] = {}
         for one in found.ran:
             model, way = self.own_way(one.way)
             models.setdefault(model, []).append(replace(one, way=way))
@@ -272,7 +272,7 @@ class FrontState(State):
         return came
 
 
-def front_state(state: State, asked: Asked, scales: Sequence[Scale]) -> FrontState:
+def front_state(state: State, asked: RequestedMetrics, scales: Sequence[Scale]) -> FrontState:
     """The front of a search that has its bounds on batch times; ``scales`` by metric of a run."""
     job, opened = state.job, state.opened
     devices, sizes = job.models[0].training.devices, list(job.hbm_bytes)

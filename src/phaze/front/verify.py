@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.front.answer import Stated, bounds_of, design_order, front_view, model_table
+from phaze.front.answer import StatedDesign, bounds_of, design_order, front_view, model_table
 from phaze.front.measures import Listed, Measures, listed_from
 from phaze.front.order import steps, undominated
 from phaze.front.reference import PlainFront
@@ -46,7 +46,7 @@ class Claim:
     code: str
 
 
-def _design(front: PlainFront, measures: Measures, point: Mapping[str, Any]) -> Stated | str:
+def _design(front: PlainFront, measures: Measures, point: Mapping[str, Any]) -> StatedDesign | str:
     """A design recomputed from the chip, memory and ways that it names, or what is wrong with it."""
     plain, job = front.plain, front.plain.job
     number, size = point["chip"]["number"], point["chip"]["hbm_bytes"]
@@ -75,7 +75,9 @@ def _design(front: PlainFront, measures: Measures, point: Mapping[str, Any]) -> 
     if not all(isclose(a, b, rel_tol=NEAR) for a, b in zip(values.tolist(), single.tolist(), strict=True)):
         return f"metrics: {values.tolist()}, but {single.tolist()} by the formulas for one chip"
     return (
-        Stated(number, hbm, tables, values) if front.inside(number, hbm, values) else "metrics: not within the limits"
+        StatedDesign(number, hbm, tables, values)
+        if front.inside(number, hbm, values)
+        else "metrics: not within the limits"
     )
 
 
@@ -86,7 +88,7 @@ def _alike(less: WayPlan, than: WayPlan) -> bool:
 
 def _designs(
     front: PlainFront, measures: Measures, points: Sequence[Mapping[str, Any]]
-) -> tuple[list[Stated], list[str]]:
+) -> tuple[list[StatedDesign], list[str]]:
     """All designs recomputed, in their order, and what is wrong with them."""
     found, wrong = [], []
     for at, point in enumerate(points):
@@ -161,7 +163,7 @@ def check_units(front: PlainFront, measures: Measures, listed: Listed | None, cl
     return wrong
 
 
-def _promise(front: PlainFront, measures: Measures, designs: Sequence[Stated]) -> Floats:
+def _promise(front: PlainFront, measures: Measures, designs: Sequence[StatedDesign]) -> Floats:
     """By unit how near the designs come to it by estimates alone, the least first: over designs that are no worse in
     what is known the least, over metrics of a run the most, of its estimate over the design's."""
     asked, chips, memories = front.asked, front.chips, list(front.memories)

@@ -1,5 +1,7 @@
 """Compiled: the bottleneck table over (closed set, unsplit stages, stages), and what is read off it.
 
+Closed sets are those of :mod:`phaze.placement.cut_sets`.
+
 With g(U, q, s) the least over all cuts of closed set U into s stages, q of them unsplit, of the greatest stage time,
 and X running over the stages that can be taken from U,
 
@@ -19,12 +21,12 @@ from numba import njit
 from phaze.placement.stage_kernels import Room, StageTable
 
 if TYPE_CHECKING:
-    from phaze.placement.cut_sets import Chart, Floats, Ints
+    from phaze.placement.cut_sets import CutSets, Floats, Ints
 
 NO_MODE = -1
 
 
-class Degrees(NamedTuple):
+class ReplicaDegrees(NamedTuple):
     """Devices of a split stage, devices and microbatches in all, and alpha = m + slope S + offset of the family."""
 
     width: int
@@ -87,7 +89,7 @@ def _within(time_s: float, most: int, limit_s: "Floats", shift: int) -> int:
 
 @njit(cache=True, nogil=True)
 def bottleneck(
-    chart: "Chart",
+    cut_sets: "CutSets",
     table: StageTable,
     room: Room,
     flying: "Floats",
@@ -96,7 +98,7 @@ def bottleneck(
     """g for every closed set; ``limits`` are the kinds of q, the least transfer into each closed set, limit_s."""
     kinds, move_s, limit_s = limits
     sets, most = table.start.shape[0] - 1, flying.shape[0] - 1
-    size, unsplit, g = chart.size, chart.unsplit, np.full((sets, kinds, most + 1), np.inf)
+    size, unsplit, g = cut_sets.size, cut_sets.unsplit, np.full((sets, kinds, most + 1), np.inf)
     g[0, 0, 0] = 0.0
     start, rests, forward_s, backward_s = table.start, table.rest, table.forward_s, table.backward_s
     kept, live, whole_stage, modes = table.kept_bytes, table.live_bytes, table.unsplit, table.kept_bytes.shape[1]
@@ -128,18 +130,18 @@ def bottleneck(
 
 
 @njit(cache=True, nogil=True)
-def longest_of(chart: "Chart", limit_s: "Floats") -> "Floats":
+def longest_of(cut_sets: "CutSets", limit_s: "Floats") -> "Floats":
     """For each closed set the greatest time of a stage taken from it that is of interest; below 0 if none is.
 
     Stage s of U stands in a plan of S > s stages, and the layers of U fill s stages of limit(S) <= limit(s + 1) at the
     most, so s is at least the first number with C(U) <= s limit(s + 1), and the stage takes at most limit(s + 1).
     """
-    sets, most = chart.size.shape[0], limit_s.shape[0] - 2
+    sets, most = cut_sets.size.shape[0], limit_s.shape[0] - 2
     inside_s, longest_s = np.zeros(sets), np.full(sets, -1.0)
     for top in range(1, sets):
-        step = chart.step_start[top]
-        layer = chart.step_layer[step]
-        inside_s[top] = inside_s[chart.step_set[step]] + chart.forward_s[layer] + chart.backward_s[layer]
+        step = cut_sets.step_start[top]
+        layer = cut_sets.step_layer[step]
+        inside_s[top] = inside_s[cut_sets.step_set[step]] + cut_sets.forward_s[layer] + cut_sets.backward_s[layer]
         for s in range(1, most):
             if inside_s[top] <= s * limit_s[s + 1] * (1 + 1e-9):
                 longest_s[top] = limit_s[s + 1]
@@ -149,7 +151,7 @@ def longest_of(chart: "Chart", limit_s: "Floats") -> "Floats":
 
 
 @njit(cache=True, nogil=True)
-def _degree(degrees: Degrees, most: int, term: tuple[float, int, float], best: float) -> tuple[float, int]:
+def _degree(degrees: ReplicaDegrees, most: int, term: tuple[float, int, float], best: float) -> tuple[float, int]:
     """The least batch time below ``best`` over data degrees up to ``most``, and the degree (0 if there is none).
 
     ``term`` holds the pace T, the number of stages S, and W. With r = slope S + offset the time is
@@ -177,11 +179,11 @@ def _degree(degrees: Degrees, most: int, term: tuple[float, int, float], best: f
 
 @njit(cache=True, nogil=True)
 def fastest(
-    chart: "Chart",
+    cut_sets: "CutSets",
     table: StageTable,
     room: Room,
     flying: "Floats",
-    rest_of: "tuple[Floats, Floats, Degrees, float, float]",
+    rest_of: "tuple[Floats, Floats, ReplicaDegrees, float, float]",
 ) -> tuple[float, int, int, int, int]:
     """The plan faster than ``best``: batch time, first stage, unsplit stages, stages, data degree (0: none is).
 
@@ -194,7 +196,7 @@ def fastest(
     for pair in range(table.start[sets - 1], table.start[sets]):
         rest = table.rest[pair]
         shift, sync_s = table.unsplit[pair] if kinds > 1 else 0, sync_s_per_byte * table.parameter_bytes[pair]
-        begin, end = (1, 1) if rest == 0 else (2, min(most, chart.size[rest] + 1))
+        begin, end = (1, 1) if rest == 0 else (2, min(most, cut_sets.size[rest] + 1))
         for s in range(begin, end + 1):
             mode = mode_of(table, room, pair, flying[s])
             if mode == NO_MODE:
@@ -202,7 +204,7 @@ def fastest(
             own_s = table.forward_s[pair] + table.backward_s[pair, mode]
             if own_s > limit_s[s]:
                 break
-            for q in range(shift, min(chart.unsplit[rest], kinds - 1 - shift) + shift + 1):
+            for q in range(shift, min(cut_sets.unsplit[rest], kinds - 1 - shift) + shift + 1):
                 pace_s = max(own_s, g[rest, q - shift, s - 1])
                 taken = degrees.width * (s - q) + q
                 if pace_s == np.inf or taken > degrees.devices:

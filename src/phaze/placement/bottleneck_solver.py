@@ -38,7 +38,7 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class BottleneckPlan:
     """The best plan so far: batch time, width, data degree, family, its stages and modes first to last, and at which
     stage of ZeRO."""
 
@@ -99,7 +99,7 @@ def limits(paces: _Paces, guess_s: float) -> Floats:
 
 def _require_room(width: Width, most: int) -> None:
     """Refuse a table that would not fit into an ordinary computer."""
-    sets = len(width.chart.size)
+    sets = len(width.cut_sets.size)
     size = 8 * sets * width.kinds * (most + 1)
     if size > MOST_TABLE_BYTES:
         raise InputError(
@@ -109,33 +109,35 @@ def _require_room(width: Width, most: int) -> None:
         )
 
 
-def _of_width(problem: Problem, width: Width, family: Family, limit_s: Floats, bar_s: float) -> Found | None:
+def _of_width(problem: Problem, width: Width, family: Family, limit_s: Floats, bar_s: float) -> BottleneckPlan | None:
     """The fastest plan of a width below ``bar_s``."""
     most = len(limit_s) - 2
     _require_room(width, most)
-    table = stages_of(problem, width, kernels.longest_of(width.chart, limit_s))
+    table = stages_of(problem, width, kernels.longest_of(width.cut_sets, limit_s))
     room, flying = room_of(problem, 1), flying_of(family, problem.microbatches, None, most)
-    free = np.zeros(len(width.chart.size))
-    g = kernels.bottleneck(width.chart, table, room, flying, (width.kinds, free, limit_s))
-    degrees = kernels.Degrees(width.taken, problem.devices, problem.microbatches, float(family.pace_stages), -1.0)
+    free = np.zeros(len(width.cut_sets.size))
+    g = kernels.bottleneck(width.cut_sets, table, room, flying, (width.kinds, free, limit_s))
+    degrees = kernels.ReplicaDegrees(
+        width.taken, problem.devices, problem.microbatches, float(family.pace_stages), -1.0
+    )
     sync_s = flat_link_s_per_byte(problem.rules.link_bytes_per_s or inf)
-    chosen = kernels.fastest(width.chart, table, room, flying, (g, limit_s, degrees, sync_s, bar_s))
+    chosen = kernels.fastest(width.cut_sets, table, room, flying, (g, limit_s, degrees, sync_s, bar_s))
     cost_s, first, unsplit, stages, data = chosen
     if not data:
         return None
     path, modes = kernels.trace(table, room, flying, g, (first, unsplit, stages))
-    return Found(cost_s, width, table, data, family, path, modes, problem.rules.orders[0])
+    return BottleneckPlan(cost_s, width, table, data, family, path, modes, problem.rules.orders[0])
 
 
-def fastest(problem: Problem, widths: list[Width], family: Family, below_s: float) -> Found | None:
+def fastest(problem: Problem, widths: list[Width], family: Family, below_s: float) -> BottleneckPlan | None:
     """The fastest plan of a family below ``below_s``; of equal ones the first in a fixed order."""
     paces = [_paces(problem, width, family) for width in widths]
     bound_s = min(pace.bound_s for pace in paces)
-    steps = sum(len(w.chart.size) ** 2 * w.kinds * w.depth / 6 for w in widths)
+    steps = sum(len(w.cut_sets.size) ** 2 * w.kinds * w.depth / 6 for w in widths)
     small = steps < FEW_STEPS or not 0 < bound_s < inf
     for factor in (inf,) if small else GUESSES:
         guess_s = below_s if factor == inf else min(below_s, factor * bound_s)
-        best: Found | None = None
+        best: BottleneckPlan | None = None
         for width, pace in zip(widths, paces, strict=True):
             bar_s = guess_s if best is None else best.cost_s
             limit_s = limits(pace, bar_s)

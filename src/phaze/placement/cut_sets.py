@@ -20,7 +20,7 @@ Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 
-class Chart(NamedTuple):
+class CutSets(NamedTuple):
     """Layers by position, edges grouped by head (``in_``) and by tail (``out_``), closed sets by ascending size.
 
     Closed set 0 is empty and the last one is the whole graph. Set u loses layer ``step_layer[k]`` and becomes set
@@ -111,7 +111,7 @@ def _grouped(keys: Ints, others: Ints, sizes: Floats, n: int) -> tuple[Ints, Int
     return start, others[order], sizes[order]
 
 
-def chart_of(graph: LayerGraph) -> Chart:
+def cut_sets_of(graph: LayerGraph) -> CutSets:
     """The arrays of ``graph``; an :class:`InputError` when it has too many closed sets."""
     layers, edges = graph.layers, graph.edges
     n = len(layers)
@@ -140,7 +140,7 @@ def chart_of(graph: LayerGraph) -> Chart:
         plain = sum(1 << position for position, layer in enumerate(layers) if not layer.sharded)
         size = np.array([mask.bit_count() for mask in sets], np.int64)
         unsplit = np.array([(mask & plain).bit_count() for mask in sets], np.int64)
-    return Chart(
+    return CutSets(
         forward_s,
         backward_s,
         parameter_bytes,

@@ -1,4 +1,7 @@
-"""Compiled: which depths of a pipeline fit into memory, and the least time of every depth and number of replicas."""
+"""Compiled: which depths of a pipeline fit into memory, and the least time of every depth and number of replicas.
+
+Closed sets are those of :mod:`phaze.placement.cut_sets`.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -9,11 +12,11 @@ from phaze.placement.bottleneck_kernels import NO_MODE, mode_of
 from phaze.placement.stage_kernels import Room, StageTable
 
 if TYPE_CHECKING:
-    from phaze.placement.cut_sets import Chart, Floats, Ints
+    from phaze.placement.cut_sets import CutSets, Floats, Ints
 
 
 @njit(cache=True, nogil=True)
-def depths_that_fit(chart: "Chart", table: StageTable, room: Room, flying: "Floats", kinds: int) -> "Ints":
+def depths_that_fit(cut_sets: "CutSets", table: StageTable, room: Room, flying: "Floats", kinds: int) -> "Ints":
     """By (q, S): 1 if some cut into S stages of which q are unsplit fits."""
     sets, most = table.start.shape[0] - 1, flying.shape[0] - 1
     start, rests, fits = table.start, table.rest, np.zeros((most + 1, sets, kinds), np.int64)
@@ -23,7 +26,7 @@ def depths_that_fit(chart: "Chart", table: StageTable, room: Room, flying: "Floa
     for s in range(1, most + 1):
         now[:] = False
         for top in range(1, sets):
-            if chart.size[top] < s:
+            if cut_sets.size[top] < s:
                 continue
             for pair in range(start[top], start[top + 1]):
                 rest = rests[pair]

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from phaze.placement import label_kernels
 from phaze.placement.batch_end import tied_s
-from phaze.placement.bottleneck_solver import AGREEMENT, Found
+from phaze.placement.bottleneck_solver import AGREEMENT, BottleneckPlan
 from phaze.placement.layout import Shape, boundary_levels
 from phaze.placement.prepared_width import flying_of, room_of, transfers_of
 from phaze.placement.shapes import Case, bound, end_s, fits, gathered_s, least_seconds, paces, rows_of
@@ -75,9 +75,9 @@ def costs_of(case: Case, shape: Shape, needed: int) -> label_kernels.ShapeCosts:
         tied_s=case.table.tied @ groups,
         room=room_of(problem, shape.data, shape.tensor),
         least_s=least_seconds(case, gathered),
-        size=width.chart.size,
+        size=width.cut_sets.size,
         size_of=size_of,
-        unsplit=width.chart.unsplit,
+        unsplit=width.cut_sets.unsplit,
         unsplit_needed=needed,
     )
 
@@ -101,7 +101,7 @@ def _completions(case: Case, shape: Shape, costs: label_kernels.ShapeCosts, best
     return cast(Floats, case.known[key])
 
 
-def fastest(cases: list[Case], best: Found | None, below_s: float) -> Found | None:
+def fastest(cases: list[Case], best: BottleneckPlan | None, below_s: float) -> BottleneckPlan | None:
     """The best plan of some cases, or ``best`` if none is faster than it or than ``below_s``."""
     best_s = below_s if best is None else best.cost_s
     plain: dict[tuple[int, int], Floats] = {}
@@ -131,8 +131,8 @@ def _sharper(case: Case, shape: Shape, needed: int, first_s: float) -> float:
 
 
 def _best_first(
-    cases: list[Case], shapes: tuple[Ints, Floats, Ints], best: Found | None, best_s: float
-) -> Found | None:
+    cases: list[Case], shapes: tuple[Ints, Floats, Ints], best: BottleneckPlan | None, best_s: float
+) -> BottleneckPlan | None:
     table, first, case_of = shapes
     order, at, heap = np.argsort(first, kind="stable"), 0, list[tuple[float, int, int]]()
 
@@ -168,4 +168,4 @@ def _best_first(
         if cost_s < best_s:
             best_s = float(cost_s)
             chosen = (case.width, case.table, shape.data, case.family, path, modes, shape.order)
-            best = Found(best_s, *chosen, case.problem.zero)
+            best = BottleneckPlan(best_s, *chosen, case.problem.zero)

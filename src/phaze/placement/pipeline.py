@@ -24,7 +24,7 @@ from phaze.placement.simulate import replica_seconds
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class StageCut:
     """A stage as it is requested: the ids of its layers, and its recompute mode."""
 
     layers: tuple[int, ...]
@@ -48,7 +48,7 @@ class _Sums:
     expert_bytes: float
 
 
-def _require_structure(problem: Problem, graph: LayerGraph, shape: Shape, cuts: Sequence[Cut]) -> dict[int, int]:
+def _require_structure(problem: Problem, graph: LayerGraph, shape: Shape, cuts: Sequence[StageCut]) -> dict[int, int]:
     owner = {id_: index for index, cut in enumerate(cuts) for id_ in cut.layers}
     if shape.stages != len(cuts) or not cuts:
         raise InputError("pipeline", f"{shape.stages} stages are said and {len(cuts)} given", "let them agree")
@@ -244,7 +244,7 @@ def _tied(problem: Problem, shape: Shape, owner: dict[int, int], prices: Prices)
     return sum(batch_end.tied_s(problem, shape, prices, len(stages), sizes[name]) for name, stages in crossing.items())
 
 
-def price(problem: Problem, shape: Shape, cuts: Sequence[Cut], prices: Prices, simulated: bool = True) -> Plan:
+def price(problem: Problem, shape: Shape, cuts: Sequence[StageCut], prices: Prices, simulated: bool = True) -> Plan:
     """The plan with its batch time, fitting or not; nothing is proved of it, so its lower bound is 0. Its events are
     run if it is to be ``simulated``."""
     graph, extras = problem.graph(shape.tensor)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from phaze.errors import InputError
 from phaze.placement import stage_kernels
-from phaze.placement.cut_sets import Chart, chart_of
+from phaze.placement.cut_sets import CutSets, cut_sets_of
 from phaze.placement.layers import LayerGraph
 from phaze.placement.prices import Prices
 from phaze.placement.problem import ROUNDING, Extra, Problem
@@ -35,7 +35,7 @@ class Width:
     """
 
     graph: LayerGraph
-    chart: Chart
+    cut_sets: CutSets
     saved: Saved
     taken: int
     kinds: int
@@ -57,13 +57,13 @@ class Width:
         return self.saved.link_bytes_per_s == 0
 
 
-def _saved(problem: Problem, graph: LayerGraph, extras: tuple[Extra, ...], chart: Chart) -> Saved:
+def _saved(problem: Problem, graph: LayerGraph, extras: tuple[Extra, ...], cut_sets: CutSets) -> Saved:
     entering = [0.0] * len(graph.layers)
     for edge in graph.edges:
         entering[edge.head] += edge.size_bytes
     shape = (len(extras), len(problem.mode_names))
     kept, again, block = np.empty(shape), np.zeros(shape), np.zeros(len(extras), np.int64)
-    kept[:, :-1], kept[:, -1], again[:, -1] = chart.activation_bytes[:, None], entering, chart.forward_s
+    kept[:, :-1], kept[:, -1], again[:, -1] = cut_sets.activation_bytes[:, None], entering, cut_sets.forward_s
     names = sorted({extra.tied for extra in extras if extra.tied is not None})
     group = np.full(len(extras), -1)
     sizes, members, last = np.zeros(len(names)), np.zeros(len(names), np.int64), np.zeros(len(names), np.int64)
@@ -80,7 +80,7 @@ def _saved(problem: Problem, graph: LayerGraph, extras: tuple[Extra, ...], chart
             g = group[i] = names.index(extra.tied)
             sizes[g], members[g], last[g] = extra.tied_bytes, members[g] + 1, i
     link = problem.rules.link_bytes_per_s if problem.rules.stage == "icml24" else None
-    live = np.maximum(0.0, chart.activation_bytes[:, None] - kept)
+    live = np.maximum(0.0, cut_sets.activation_bytes[:, None] - kept)
     if extras[0].more:
         live[:, 2:-1] = [[own.live_bytes for own in extra.more] for extra in extras]
     live += np.array([extra.live_bytes for extra in extras])[:, None]
@@ -117,26 +117,26 @@ def around_bytes(graph: LayerGraph, extras: tuple[Extra, ...]) -> float:
 
 def prepared(problem: Problem, graph: LayerGraph, extras: tuple[Extra, ...], prices: Prices) -> Width:
     """One width. Where no layer is sharded, or the width is 1, stages need not be told apart."""
-    chart = chart_of(graph)
-    saved = _saved(problem, graph, extras, chart)
-    plain, n = int(chart.unsplit[-1]), len(graph.layers)
+    cut_sets = cut_sets_of(graph)
+    saved = _saved(problem, graph, extras, cut_sets)
+    plain, n = int(cut_sets.unsplit[-1]), len(graph.layers)
     unsplit = problem.rules.unsplit_stages and graph.width > 1
     taken, kinds = (1 if unsplit and plain == n else graph.width), (plain + 1 if unsplit and plain < n else 1)
     few = min(kinds - 1, problem.devices)
     depth = min(n, few + (problem.devices - few) // taken)
-    levels, sets = len(problem.cluster.levels), len(chart.size)
+    levels, sets = len(problem.cluster.levels), len(cut_sets.size)
     moves, around = np.zeros((levels + 1, sets)), np.zeros(levels)
     if problem.rules.stage == "layers":
         lanes = graph.width // problem.sharing.context if problem.scatter_gather else 1
-        carried, most = stage_kernels.cut_bytes(chart) / lanes, around_bytes(graph, extras) / lanes
+        carried, most = stage_kernels.cut_bytes(cut_sets) / lanes, around_bytes(graph, extras) / lanes
         for level in range(levels):
             moves[level] = prices.transfer_s(level, carried)
             around[level] = prices.transfer_s(level, np.array([most]))[0]
-    seconds = chart.forward_s + chart.backward_s
+    seconds = cut_sets.forward_s + cut_sets.backward_s
     shared = float((saved.group_bytes * (saved.group_size - 1)).sum())
     return Width(
         graph,
-        chart,
+        cut_sets,
         saved,
         taken,
         kinds,
@@ -146,18 +146,18 @@ def prepared(problem: Problem, graph: LayerGraph, extras: tuple[Extra, ...], pri
         around,
         float(seconds.sum()),
         float(seconds.max()),
-        float(chart.parameter_bytes.sum()) - shared,
+        float(cut_sets.parameter_bytes.sum()) - shared,
     )
 
 
 def retimed(width: Width, forward_s: Floats, backward_s: Floats) -> Width:
     """The width with other seconds of its layers, by position, which a full recompute runs forward as a whole."""
-    chart = width.chart._replace(forward_s=forward_s, backward_s=backward_s)
+    cut_sets = width.cut_sets._replace(forward_s=forward_s, backward_s=backward_s)
     again, seconds = np.zeros_like(width.saved.again_s), forward_s + backward_s
     again[:, -1] = forward_s
     saved = width.saved._replace(again_s=again)
     whole_s, longest_s = float(seconds.sum()), float(seconds.max())
-    return replace(width, chart=chart, saved=saved, seconds=whole_s, longest_s=longest_s)
+    return replace(width, cut_sets=cut_sets, saved=saved, seconds=whole_s, longest_s=longest_s)
 
 
 def _flags(problem: Problem, modes: tuple[Mode, ...]) -> Ints:
@@ -175,33 +175,33 @@ def room_of(problem: Problem, data: int, width: int = 1) -> Room:
 
 def stages_of(problem: Problem, width: Width, limit_s: Floats | None = None) -> StageTable:
     """The stage table of a width, of stages no longer than the limit of their closed set."""
-    n, sets = len(width.graph.layers), len(width.chart.size)
+    n, sets = len(width.graph.layers), len(width.cut_sets.size)
     limit = np.full(sets, inf) if limit_s is None else limit_s
     device = room_of(problem, max(1, min(problem.devices, problem.microbatches)), width.graph.width)
-    count, table = stage_kernels.stage_table(width.chart, width.saved, device, limit, n * (n + 1) // 2)
+    count, table = stage_kernels.stage_table(width.cut_sets, width.saved, device, limit, n * (n + 1) // 2)
     if count > len(table.rest):
         if count > MOST_STAGES:
             raise InputError(
                 f"widths.{width.graph.width}.edges", f"the layers branch into {count:,} possible stages", "merge layers"
             )
-        count, table = stage_kernels.stage_table(width.chart, width.saved, device, limit, count)
+        count, table = stage_kernels.stage_table(width.cut_sets, width.saved, device, limit, count)
     table = table._replace(**{n: getattr(table, n)[:count] for n in table._fields if n != "start"})
     return _with_experts(problem, width, table) if problem.has_experts else table
 
 
 def _with_experts(problem: Problem, width: Width, table: StageTable) -> StageTable:
     """The table with the bytes of experts of every stage."""
-    whole = inside(width.chart, np.array([layer.expert_bytes for layer in width.graph.layers]))
+    whole = inside(width.cut_sets, np.array([layer.expert_bytes for layer in width.graph.layers]))
     tops = np.repeat(np.arange(len(table.start) - 1), np.diff(table.start))
     return table._replace(expert_bytes=whole[tops] - whole[table.rest])
 
 
-def inside(chart: Chart, amounts: Floats) -> Floats:
+def inside(cut_sets: CutSets, amounts: Floats) -> Floats:
     """The sum of an amount of each layer over the layers of every closed set."""
-    found = np.zeros(len(chart.size))
-    for place in range(1, len(chart.size)):
-        step = chart.step_start[place]
-        found[place] = found[chart.step_set[step]] + amounts[chart.step_layer[step]]
+    found = np.zeros(len(cut_sets.size))
+    for place in range(1, len(cut_sets.size)):
+        step = cut_sets.step_start[place]
+        found[place] = found[cut_sets.step_set[step]] + amounts[cut_sets.step_layer[step]]
     return found
 
 

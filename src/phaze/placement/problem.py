@@ -69,7 +69,7 @@ from phaze.placement.rules import MODES, Family, Mode, Rules
 from phaze.placement.sharing import REPLICAS, Sharing
 
 # The name of a mode for every stage, or best.
-Choice = str
+RecomputeChoice = str
 # Sums of the same bytes in another order differ in the last bits; a need that exceeds the memory by no more than that
 # fits.
 ROUNDING = 1e-12
@@ -122,7 +122,7 @@ class Problem:
     devices: int
     hbm_bytes: float
     microbatches: int
-    recompute: Choice
+    recompute: RecomputeChoice
     state: State
     cluster: Cluster
     graphs: tuple[LayerGraph, ...]

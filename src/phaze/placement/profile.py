@@ -16,7 +16,7 @@ from phaze.hardware.cluster import Cluster
 from phaze.hardware.files import LevelTable
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.placement.layers import Layer, LayerGraph, layer_graph
-from phaze.placement.problem import Choice, Extra, Problem
+from phaze.placement.problem import Extra, Problem, RecomputeChoice
 from phaze.placement.rules import GPIPE, ONE_F_ONE_B
 from phaze.placement.settings import icml24_problem, stack_problem
 
@@ -148,7 +148,7 @@ def read_profile(raw: Mapping[str, Any], where: str) -> ProfileFile:
     return file
 
 
-def _choice(file: ProfileFile) -> Choice:
+def _choice(file: ProfileFile) -> RecomputeChoice:
     if isinstance(file.recompute, str):
         return file.recompute
     return "full" if file.recompute else "none"

@@ -11,7 +11,7 @@ from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.stack import Optimizer, Precision, Stack
 from phaze.placement.layers import LayerGraph
-from phaze.placement.problem import Choice, Extra, Problem
+from phaze.placement.problem import Extra, Problem, RecomputeChoice
 from phaze.placement.rules import ICML24, ONE_F_ONE_B, ZEROS, Family, Rules, icml24_rules, interleaved
 from phaze.placement.sharing import REPLICAS, Sharing
 
@@ -72,7 +72,7 @@ def stack_problem(
     precision: Precision,
     optimizer: Optimizer,
     zero: int,
-    recompute: Choice,
+    recompute: RecomputeChoice,
     headroom: float = 0.0,
     sharing: Sharing = REPLICAS,
 ) -> Problem:
@@ -112,7 +112,7 @@ def icml24_problem(
     hbm_bytes: float,
     link_bytes_per_s: float,
     optimizer: Optimizer,
-    recompute: Choice,
+    recompute: RecomputeChoice,
 ) -> Problem:
     """Layers at one or more widths as the ICML 2024 paper placed them: one flat link, all state on every device."""
     # Devices beyond these help no plan: every layer a stage of the widest split.

@@ -100,7 +100,7 @@ def paces(case: Case) -> Floats:
     def solved(rounds: int) -> Floats:
         flying = flying_of(case.family, rounds, None, depth)
         g = bottleneck_kernels.bottleneck(
-            width.chart, case.table, room, flying, (width.kinds, least_moves(case), limit)
+            width.cut_sets, case.table, room, flying, (width.kinds, least_moves(case), limit)
         )
         return np.asarray(np.minimum.accumulate(g[-1][::-1], axis=0)[::-1])
 
@@ -139,7 +139,7 @@ def rows_of(case: Case, best_s: float, pace_s: Floats) -> tuple[Ints, Floats]:
 
 def _depths(case: Case, flying: Floats, replicas: int) -> Ints:
     room = room_of(case.problem, replicas, case.width.graph.width)
-    return np.asarray(depth_kernels.depths_that_fit(case.width.chart, case.table, room, flying, case.width.kinds))
+    return np.asarray(depth_kernels.depths_that_fit(case.width.cut_sets, case.table, room, flying, case.width.kinds))
 
 
 def fits(case: Case, stages: int, needed: int) -> bool:
@@ -170,9 +170,9 @@ def gathered_s(case: Case, shape: Shape) -> Floats:
     if case.problem.zero < 2:
         return np.empty(0)
     members = case.problem.sharing.dense_by_level(case.problem.cluster, shape)
-    sizes = case.width.chart.parameter_bytes
+    sizes = case.width.cut_sets.parameter_bytes
     return case.remembered(
-        ("gathered", members), lambda: inside(case.width.chart, case.prices.gather_s(members, sizes))
+        ("gathered", members), lambda: inside(case.width.cut_sets, case.prices.gather_s(members, sizes))
     )
 
 
@@ -192,7 +192,7 @@ def _least_end(case: Case, shape: Shape) -> float:
     """What the end takes at least: one stage has its share of the dense parameters, one its share of the experts."""
     width, layers = case.width, case.width.graph.layers
     if not case.problem.has_experts:
-        least = max(width.parameter_bytes / shape.stages, float(width.chart.parameter_bytes.max()))
+        least = max(width.parameter_bytes / shape.stages, float(width.cut_sets.parameter_bytes.max()))
         if case.problem.rules.end == "first":
             least = float(case.sizes[0][0])
         return float(end_s(case, shape, np.array([least]))[0])

@@ -13,9 +13,9 @@ import numpy as np
 
 from phaze.errors import InputError, PhazeError
 from phaze.placement import bottleneck_solver, label_solver, stage_kernels
-from phaze.placement.bottleneck_solver import AGREEMENT, Found
+from phaze.placement.bottleneck_solver import AGREEMENT, BottleneckPlan
 from phaze.placement.layout import Shape
-from phaze.placement.pipeline import Cut, fits, price
+from phaze.placement.pipeline import StageCut, fits, price
 from phaze.placement.plan import Plan
 from phaze.placement.prepared_width import Width, prepared
 from phaze.placement.prices import Prices, RingPrices
@@ -29,14 +29,14 @@ MANY_STAGES = 600_000
 MOST_REPLICAS = 2**24
 
 
-def cuts_of(problem: Problem, found: Found) -> list[Cut]:
+def cuts_of(problem: Problem, found: BottleneckPlan) -> list[StageCut]:
     """The stages that were found, first to last."""
     layers: list[list[int]] = [[] for _ in found.path]
-    owner = stage_kernels.owners(found.width.chart, found.table.rest[found.path])
+    owner = stage_kernels.owners(found.width.cut_sets, found.table.rest[found.path])
     for layer, stage in zip(found.width.graph.layers, owner.tolist(), strict=True):
         layers[stage].append(layer.id)
     names = problem.mode_names
-    return [Cut(tuple(ids), names[mode]) for ids, mode in zip(layers, found.modes.tolist(), strict=True)]
+    return [StageCut(tuple(ids), names[mode]) for ids, mode in zip(layers, found.modes.tolist(), strict=True)]
 
 
 def _quick_bound(problem: Problem, width: Width) -> float:
@@ -78,12 +78,12 @@ def needed_zeros(zeros: Sequence[int]) -> tuple[int, ...]:
     return tuple(zero for zero in sorted(zeros) if zero != 0 or 1 not in zeros)
 
 
-def _fastest_of(problems: Sequence[Problem], prices: Prices, below_s: float) -> Found | None:
+def _fastest_of(problems: Sequence[Problem], prices: Prices, below_s: float) -> BottleneckPlan | None:
     """The best of problems that differ in their stage of ZeRO alone, below ``below_s``."""
     problem = problems[0]
     given = zip(problem.graphs, problem.extras, strict=True)
     widths = [width for width in (prepared(problem, *one, prices) for one in given) if width.depth]
-    best: Found | None = None
+    best: BottleneckPlan | None = None
     labelled = dict[int, tuple[Family, ...]]()
     for own in problems:
         for family in own.rules.families:
@@ -100,7 +100,7 @@ def _fastest_of(problems: Sequence[Problem], prices: Prices, below_s: float) -> 
             f"give at most {MOST_REPLICAS:,} microbatches",
         )
     open_ = [own for own in problems if own.zero in labelled]
-    if labelled and sum(len(w.chart.size) ** 2 / 2 for w in widths) <= MANY_STAGES:
+    if labelled and sum(len(w.cut_sets.size) ** 2 / 2 for w in widths) <= MANY_STAGES:
         cases = [case for own in open_ for width in widths for case in cases_of(own, width, labelled[own.zero], prices)]
         best = label_solver.fastest(cases, best, below_s)
     elif labelled:
@@ -110,12 +110,12 @@ def _fastest_of(problems: Sequence[Problem], prices: Prices, below_s: float) -> 
     return best
 
 
-def _shape_of(found: Found) -> Shape:
+def _shape_of(found: BottleneckPlan) -> Shape:
     family = found.family
     return Shape(found.width.graph.width, len(found.path), found.data, found.order, family.chunks, family.name)
 
 
-def plan_of(problem: Problem, found: Found, prices: Prices) -> Plan:
+def plan_of(problem: Problem, found: BottleneckPlan, prices: Prices) -> Plan:
     """What was found as a plan, priced anew."""
     plan = price(problem, _shape_of(found), cuts_of(problem, found), prices)
     if abs(plan.batch_s - found.cost_s) > AGREEMENT * found.cost_s:

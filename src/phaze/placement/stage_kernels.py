@@ -1,5 +1,7 @@
 """Compiled: the stage table, every stage that can be taken from every closed set, with its sums by recompute mode.
 
+Closed sets are those of :mod:`phaze.placement.cut_sets`.
+
 A stage taken from closed set U is a walk of single removals in topological order, so its sums, its forward walk and its
 entering edges grow with each layer; only the leaving edges are looked at anew. Stages longer than ``limit_s`` of their
 closed set, or that fit into no device even with one microbatch in flight, are left out with all that hold them.
@@ -11,7 +13,7 @@ import numpy as np
 from numba import njit
 
 if TYPE_CHECKING:
-    from phaze.placement.cut_sets import Chart, Flags, Floats, Ints
+    from phaze.placement.cut_sets import CutSets, Flags, Floats, Ints
 
 
 # The first column of the sums by mode: seconds recomputed, bytes kept, bytes live of the first, then of the others.
@@ -198,16 +200,18 @@ def _tie(saved: Saved, tied: "Floats", seen: "Ints", where: tuple[int, int, int]
 
 
 @njit(cache=True, nogil=True)
-def stage_table(chart: "Chart", saved: Saved, device: Room, limit_s: "Floats", room: int) -> tuple[int, StageTable]:
+def stage_table(
+    cut_sets: "CutSets", saved: Saved, device: Room, limit_s: "Floats", room: int
+) -> tuple[int, StageTable]:
     """All stages within the limits; how many there are, which may be more than there is ``room`` for."""
-    n, sets, groups = chart.forward_s.shape[0], chart.size.shape[0], saved.group_size.shape[0]
+    n, sets, groups = cut_sets.forward_s.shape[0], cut_sets.size.shape[0], saved.group_size.shape[0]
     modes, link, count = saved.kept_bytes.shape[1], saved.link_bytes_per_s, 0
     # The column of what the last mode keeps, full: where edges arrive inside a stage, those from outside it.
     table, used, full = new_table(sets, room, groups, modes), device.allowed + device.last, AGAIN + 3 * modes - 2
     start, rests, ahead_s, back_s, weights, largest, buffers, kepts, lives, _, unsplit, blocks, _ = table
-    _, _, parameter_bytes, _, sharded, in_start, in_tail, in_bytes, _, _, _, _, _, _, _, _ = chart
-    step_start, step_layer, step_set = chart.step_start, chart.step_layer, chart.step_set
-    forward_s, backward_s, state, hbm = chart.forward_s, chart.backward_s, device.state, device.hbm_bytes
+    _, _, parameter_bytes, _, sharded, in_start, in_tail, in_bytes, _, _, _, _, _, _, _, _ = cut_sets
+    step_start, step_layer, step_set = cut_sets.step_start, cut_sets.step_layer, cut_sets.step_set
+    forward_s, backward_s, state, hbm = cut_sets.forward_s, cut_sets.backward_s, device.state, device.hbm_bytes
     # By depth of the walk: the layer taken, what is left, the next step, tied groups, unsplit, blocks, kinds with
     # buffers as bits, and sums: parameters, forward, backward without recomputing, largest layer, end of the forward
     # walk, most live in every mode, buffers, and from AGAIN on by mode recomputed seconds, kept and live.
@@ -215,7 +219,7 @@ def stage_table(chart: "Chart", saved: Saved, device: Room, limit_s: "Floats", r
     seen, counts = np.zeros((n + 1, groups), np.int64), np.zeros((n + 1, 3), np.int64)
     sums = np.zeros((n + 1, AGAIN + 3 * modes))
     inside, leavers, counts[0, 0] = np.zeros(n, np.bool_), np.zeros(n + 1, np.int64), 1
-    leaving, edges = np.empty((n + 1, n + 1), np.int64), (chart.out_start, chart.out_head, chart.out_bytes)
+    leaving, edges = np.empty((n + 1, n + 1), np.int64), (cut_sets.out_start, cut_sets.out_head, cut_sets.out_bytes)
     for top in range(sets):
         start[top], place[0], step[0], depth = count, top, step_start[top], 0
         while depth >= 0:
@@ -261,31 +265,31 @@ def stage_table(chart: "Chart", saved: Saved, device: Room, limit_s: "Floats", r
 
 
 @njit(cache=True, nogil=True)
-def owners(chart: "Chart", rests: "Ints") -> "Ints":
+def owners(cut_sets: "CutSets", rests: "Ints") -> "Ints":
     """The stage of every layer, from what is left after each stage, first to last."""
-    owner = np.zeros(chart.forward_s.shape[0], np.int64)
+    owner = np.zeros(cut_sets.forward_s.shape[0], np.int64)
     for stage in range(rests.shape[0]):
         place = rests[stage]
         while place != 0:
-            owner[chart.step_layer[chart.step_start[place]]] = stage + 1
-            place = chart.step_set[chart.step_start[place]]
+            owner[cut_sets.step_layer[cut_sets.step_start[place]]] = stage + 1
+            place = cut_sets.step_set[cut_sets.step_start[place]]
     return owner
 
 
 @njit(cache=True, nogil=True)
-def cut_bytes(chart: "Chart") -> "Floats":
+def cut_bytes(cut_sets: "CutSets") -> "Floats":
     """Bytes of the edges that lead into each closed set from outside."""
-    n, sets = chart.forward_s.shape[0], chart.size.shape[0]
+    n, sets = cut_sets.forward_s.shape[0], cut_sets.size.shape[0]
     total, inside = np.zeros(sets), np.zeros(n, np.bool_)
     for place in range(sets):
         inside[:] = False
         at = place
         while at != 0:
-            inside[chart.step_layer[chart.step_start[at]]] = True
-            at = chart.step_set[chart.step_start[at]]
+            inside[cut_sets.step_layer[cut_sets.step_start[at]]] = True
+            at = cut_sets.step_set[cut_sets.step_start[at]]
         for layer in range(n):
             if inside[layer]:
-                for edge in range(chart.in_start[layer], chart.in_start[layer + 1]):
-                    if not inside[chart.in_tail[edge]]:
-                        total[place] += chart.in_bytes[edge]
+                for edge in range(cut_sets.in_start[layer], cut_sets.in_start[layer + 1]):
+                    if not inside[cut_sets.in_tail[edge]]:
+                        total[place] += cut_sets.in_bytes[edge]
     return total

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from phaze.search.evaluation import Evaluated, Opened, Ran
+from phaze.search.evaluation import ChipEvaluation, Evaluated, ModelRun
 from phaze.search.state import TIE, State
 
 
@@ -20,10 +20,10 @@ class Best:
     chip: int
     hbm: int
     score: float
-    ran: tuple[Ran, ...]
+    ran: tuple[ModelRun, ...]
 
 
-def _least(state: State, opened: Opened, model: int, hbm: int, near: float) -> Ran | None:
+def _least(state: State, opened: ChipEvaluation, model: int, hbm: int, near: float) -> ModelRun | None:
     """The best way of a model with that memory, among those that may have a value of ``near``; the first of equals."""
     at = state.memories.index(hbm) if hbm in state.memories else len(state.memories) - 1
     bounds = state.values(model, np.array([opened.chip]))[:, at, 0]
@@ -34,11 +34,11 @@ def _least(state: State, opened: Opened, model: int, hbm: int, near: float) -> R
         found = opened.price(model, way, hbm)
         value = float(rates.value(np.asarray(found.batch_s), found.dynamic_j))
         if value < (float("inf") if best is None else best.value):
-            best = Ran(way, found.batch_s, found.dynamic_j, value, float(bounds[way]))
+            best = ModelRun(way, found.batch_s, found.dynamic_j, value, float(bounds[way]))
     return best
 
 
-def _with_memory(state: State, found: Evaluated, hbm: int) -> tuple[Ran, ...] | None:
+def _with_memory(state: State, found: Evaluated, hbm: int) -> tuple[ModelRun, ...] | None:
     """The models' best ways with that memory, if their score is as good, or None."""
     opened, ran = state.open(found.chip), []
     for model, own in enumerate(found.ran):
@@ -51,7 +51,7 @@ def _with_memory(state: State, found: Evaluated, hbm: int) -> tuple[Ran, ...] | 
     return tuple(ran) if score <= found.score * (1 + TIE) else None
 
 
-def lean(state: State, found: Evaluated) -> tuple[int, tuple[Ran, ...]]:
+def lean(state: State, found: Evaluated) -> tuple[int, tuple[ModelRun, ...]]:
     """The least memory that keeps the score, and the ways with it."""
     for hbm in range(found.hbm):
         ran = _with_memory(state, found, hbm)

@@ -28,7 +28,7 @@ COMMON: tuple[Common, ...] = get_args(Common)
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class ComparedChip:
     """A chip to be compared; ``own_links``: it is priced on its own links, as the search that found it did."""
 
     chip: Chip
@@ -38,7 +38,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ChipToCompare:
     """A chip that someone wants compared, and whether its links were an axis of the space it was found in."""
 
     chip: Chip
@@ -64,11 +64,11 @@ def with_constants(chip: Chip, owner: Chip) -> Chip:
     return replace(plain, calibration=owner.calibration, clusters=design)
 
 
-def candidates_of(job: Job, chips: Sequence[Known], basis: Common = "space") -> list[Candidate]:
+def candidates_of(job: Job, chips: Sequence[ChipToCompare], basis: Common = "space") -> list[ComparedChip]:
     """The chips as they are priced; the first is the baseline."""
     task = job.models[0]
     if task.training.machine.basis == "ideal":
-        return [Candidate(one.chip, trust_of(None, "ideal"), one.chip.name, one.own_links) for one in chips]
+        return [ComparedChip(one.chip, trust_of(None, "ideal"), one.chip.name, one.own_links) for one in chips]
     base, found = job.space.base, []
     for one in chips:
         owner = {"space": base, "baseline": chips[0].chip}.get(basis, one.chip)
@@ -76,10 +76,10 @@ def candidates_of(job: Job, chips: Sequence[Known], basis: Common = "space") -> 
         trust = chip_trust(chip, task.training.machine.basis)
         if owner.name != one.chip.name and trust.basis in ("calibrated", "fitted"):
             trust = replace(trust, band=max(trust.band, BANDS["datasheet"]))
-        found.append(Candidate(chip, trust, owner.name, one.own_links))
+        found.append(ComparedChip(chip, trust, owner.name, one.own_links))
     return found
 
 
-def plain_candidates(job: Job, chips: Sequence[Chip]) -> list[Candidate]:
+def plain_candidates(job: Job, chips: Sequence[Chip]) -> list[ComparedChip]:
     """Chips as the search of a job prices them."""
-    return candidates_of(job, [Known(chip) for chip in chips])
+    return candidates_of(job, [ChipToCompare(chip) for chip in chips])

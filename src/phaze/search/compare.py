@@ -11,7 +11,7 @@ from typing import Any
 
 from phaze.evaluate.baselines import Split, experts_plan, rule_of_thumb, usual_width
 from phaze.hardware.chip import Chip
-from phaze.search.candidates import Candidate
+from phaze.search.candidates import ComparedChip
 from phaze.search.objective import UNITS, Objective
 from phaze.search.reference import Choose, Offer, best_offer, energy_table, layers_on
 from phaze.search.task import Job, ModelTask, Way, tasks_for
@@ -20,7 +20,7 @@ KINDS = ("experts", "rule of thumb", "searched")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ComparisonRow:
     """One model on one chip under one kind of placement; None where nothing fits.
 
     ``value`` is of a batch, in the objective's unit. ``link_bytes_per_s`` is the flat link that the chip is priced on
@@ -73,24 +73,26 @@ def best_offers(
     }
 
 
-def _row(task: ModelTask, candidate: Candidate, kind: str, offer: Offer | None, base: float | None) -> Row:
+def _row(task: ModelTask, candidate: ComparedChip, kind: str, offer: Offer | None, base: float | None) -> ComparisonRow:
     chip, trust = candidate.chip, candidate.trust
     link = task.training.link_bytes_per_s
     basis = (link, trust.basis, candidate.constants_of, trust.band)
     if offer is None:
-        return Row(task.name, chip.name, kind, *(None,) * 10, *basis)
+        return ComparisonRow(task.name, chip.name, kind, *(None,) * 10, *basis)
     rate, plan = task.training.batch / offer.plan.batch_s, offer.plan
     recompute: str = offer.way.recompute
     if recompute == "best":
         recompute = ", ".join(sorted({stage.recompute for stage in plan.stages}))
     split = (len(plan.stages), plan.data, plan.tensor, task.graphs[offer.way.graph].microbatch)
     ratio = None if base is None else rate / base
-    return Row(task.name, chip.name, kind, rate, ratio, offer.value, *split, recompute, offer.zero, plan.chunks, *basis)
+    return ComparisonRow(
+        task.name, chip.name, kind, rate, ratio, offer.value, *split, recompute, offer.zero, plan.chunks, *basis
+    )
 
 
-def compare(job: Job, candidates: Sequence[Candidate], experts: Mapping[str, Split]) -> list[Row]:
+def compare(job: Job, candidates: Sequence[ComparedChip], experts: Mapping[str, Split]) -> list[ComparisonRow]:
     """Every model on every chip, each as a search prices it; the first chip is the baseline."""
-    rows: list[Row] = []
+    rows: list[ComparisonRow] = []
     tasks = [tasks_for(job, one.chip, one.own_links) for one in candidates]
     for model, task in enumerate(job.models):
         kinds, split = KINDS if task.name in experts else KINDS[1:], experts.get(task.name)
@@ -108,7 +110,7 @@ def compare(job: Job, candidates: Sequence[Candidate], experts: Mapping[str, Spl
     return rows
 
 
-def compare_document(job: Job, rows: Sequence[Row], baseline: str, basis: str) -> dict[str, Any]:
+def compare_document(job: Job, rows: Sequence[ComparisonRow], baseline: str, basis: str) -> dict[str, Any]:
     """The rows as plain values."""
     return {
         "schema": "phaze.comparison/1",

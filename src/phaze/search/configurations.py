@@ -10,7 +10,7 @@ from typing import Any
 from phaze.hardware.chip import Chip
 from phaze.hardware.silicon.design import EnergyModel
 from phaze.placement.plan import Plan
-from phaze.search.evaluation import Known
+from phaze.search.evaluation import ScheduleMemo
 from phaze.search.reference import ReferenceLayers, layers_on, placed_on
 from phaze.search.state import State
 from phaze.search.task import ModelTask, Way
@@ -33,7 +33,7 @@ class WaysOnChip:
     task: ModelTask
     chip: Chip
     table: EnergyModel | None
-    known: tuple[Known, bytes] | None = None
+    known: tuple[ScheduleMemo, bytes] | None = None
     layers: dict[int, ReferenceLayers] = field(default_factory=dict)
 
     def plan(self, way: Way, hbm_bytes: int) -> WayPlan | None:

@@ -50,7 +50,7 @@ def limits_of(scheduler: Scheduler) -> Limits:
 
 
 @dataclass(slots=True)
-class Known:
+class ScheduleMemo:
     """Schedules solved so far, by all that they depend on: makespan, bound, what is spread; and counts of the work.
 
     ``frozen``: the time is up, and what is not there raises :class:`OutOfTime` instead of being solved. ``kept``: every
@@ -74,7 +74,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class ModelRun:
     """The best plan of a model on a chip: which way, its batch, its value, and what no way can undercut."""
 
     way: int
@@ -92,7 +92,7 @@ class Evaluated:
     hbm: int
     score: float
     lower: float
-    ran: tuple[Ran, ...]
+    ran: tuple[ModelRun, ...]
     error: str = ""
 
     def document(self) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def evaluated_from(chip: int, raw: dict[str, Any]) -> Evaluated:
     if type(raw["error"]) is not str:
         raise ValueError("an error is no text")
     raw["error"].encode()  # raises ValueError for half a character, which no file can hold
-    ran = tuple(Ran(_whole(way), *map(_number, rest)) for way, *rest in raw["ran"])
+    ran = tuple(ModelRun(_whole(way), *map(_number, rest)) for way, *rest in raw["ran"])
     score = float("inf") if raw["score"] is None else _number(raw["score"], LEAST)
     lower = float("inf") if raw["lower"] is None else _number(raw["lower"])
     for one in ran:
@@ -140,7 +140,7 @@ def evaluated_from(chip: int, raw: dict[str, Any]) -> Evaluated:
     return Evaluated(chip, _whole(raw["hbm"]), score, lower, ran, raw["error"])
 
 
-def _schedule(one: RuledPass, name: bytes, times: Times, known: Known) -> Found:
+def _schedule(one: RuledPass, name: bytes, times: Times, known: ScheduleMemo) -> Found:
     """Makespan and bound of a pass on one chip, and what it spreads; cores beyond the number of operators make no
     difference."""
     exact = one.exact(times)
@@ -171,7 +171,9 @@ class ExactLayers:
     spreads: tuple[bytes, ...]
 
 
-def exact_layers(graph: RankGraph, name: bytes, chip: ChipSet, constants: Constants, known: Known) -> ExactLayers:
+def exact_layers(
+    graph: RankGraph, name: bytes, chip: ChipSet, constants: Constants, known: ScheduleMemo
+) -> ExactLayers:
     """All distinct layers of one graph on one chip, every pass scheduled; ``name`` tells graphs apart."""
     found: list[Found] = []
 
@@ -187,7 +189,7 @@ def exact_layers(graph: RankGraph, name: bytes, chip: ChipSet, constants: Consta
 
 
 @dataclass(frozen=True, slots=True)
-class Priced:
+class PricedConfiguration:
     """What a batch takes under the fastest plan, and seconds that no plan can undercut."""
 
     batch_s: float
@@ -195,11 +197,11 @@ class Priced:
     lower_s: float
 
 
-NOTHING = Priced(float("inf"), 0.0, float("inf"))
+NOTHING = PricedConfiguration(float("inf"), 0.0, float("inf"))
 
 
 @dataclass(slots=True)
-class Opened:
+class ChipEvaluation:
     """One chip being evaluated: its layers by (model, graph), found when they are asked for; ``rates`` are its own."""
 
     job: Job
@@ -209,7 +211,7 @@ class Opened:
     arrays: ChipSet
     tasks: tuple[ModelTask, ...]
     network: int
-    known: Known
+    known: ScheduleMemo
     energy: EnergyModel | None = None
     layers: dict[tuple[int, int], ExactLayers] = field(default_factory=dict)
     joules: dict[tuple[int, int], tuple[LayerJoules, ...]] = field(default_factory=dict)
@@ -236,7 +238,7 @@ class Opened:
         self.known.placements += 1
         return fastest(chosen, problem, task.prices, below_s)
 
-    def price(self, model: int, way: int, hbm: int, below_s: float = float("inf")) -> Priced:
+    def price(self, model: int, way: int, hbm: int, below_s: float = float("inf")) -> PricedConfiguration:
         """A batch of a configuration with that memory, or that no plan takes less than ``below_s``.
 
         Where energy counts there is no limit: which of equally fast plans is found must not depend on it.
@@ -253,7 +255,7 @@ class Opened:
         if found is None:
             return replace(NOTHING, lower_s=lower_s)
         joules = 0.0 if self.energy is None else self.plan_joules(model, way, *found, self.energy)
-        return Priced(found[1].batch_s, joules, lower_s)
+        return PricedConfiguration(found[1].batch_s, joules, lower_s)
 
     def plan_joules(self, model: int, way: int, problem: Problem, plan: Plan, energy: EnergyModel) -> float:
         """Joules of a batch beyond static power."""
@@ -264,12 +266,14 @@ class Opened:
             self.joules[key] = layer_joules(task.graphs[chosen.graph], self.arrays, constants, energy, spreads)
         return float(plan_joules(task, chosen, problem, plan, self.joules[key], energy).sum())
 
-    def model(self, model: int, hbm: int, bounds: Floats, floors: Floats, lowers: Floats, cut: float) -> Ran | None:
+    def model(
+        self, model: int, hbm: int, bounds: Floats, floors: Floats, lowers: Floats, cut: float
+    ) -> ModelRun | None:
         """The best way of one model; ``lowers[model]`` is raised to what was proved. None: the chip cannot win.
 
         ``bounds`` are on the value of each way, ``floors`` on the joules of each graph.
         """
-        best: Ran | None = None
+        best: ModelRun | None = None
         lower, rates = float("inf"), self.rates.at(hbm, 0)
         for way in np.argsort(bounds, kind="stable").tolist():
             bound = float(bounds[way])
@@ -287,12 +291,14 @@ class Opened:
             proved = float(rates.value(np.asarray(found.lower_s), joules))
             lower = min(lower, max(proved, bound))
             if value < (float("inf") if best is None else best.value):
-                best = Ran(way, found.batch_s, found.dynamic_j, value, lower)
+                best = ModelRun(way, found.batch_s, found.dynamic_j, value, lower)
         lowers[model] = lower
-        return None if best is None else Ran(best.way, best.batch_s, best.dynamic_j, best.value, lower)
+        return None if best is None else ModelRun(best.way, best.batch_s, best.dynamic_j, best.value, lower)
 
 
-def evaluate(opened: Opened, bounds: list[Floats], floors: list[Floats], memories: list[int], cut: float) -> Evaluated:
+def evaluate(
+    opened: ChipEvaluation, bounds: list[Floats], floors: list[Floats], memories: list[int], cut: float
+) -> Evaluated:
     """The chip of ``opened``; ``bounds`` on values by model are [ways, memories], ``floors`` on joules [graphs]."""
     best = Evaluated(opened.chip, memories[-1], float("inf"), float("inf"), ())
     lower = float("inf")

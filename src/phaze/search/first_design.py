@@ -14,10 +14,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.search.bound import CHEAP, batch_bounds, layer_bounds
+from phaze.search.bounds.model_bounds import CHEAP, batch_bounds, layer_bounds
+from phaze.search.bounds.shape_bounds import SLACK
 from phaze.search.energy import dynamic_floors
-from phaze.search.evaluation import Evaluated, Known, Opened, Ran
-from phaze.search.shape_bound import SLACK
+from phaze.search.evaluation import ChipEvaluation, Evaluated, ModelRun, ScheduleMemo
 from phaze.search.state import State
 from phaze.search.work_item import opened
 
@@ -57,9 +57,9 @@ def first_bounds(state: State, index: Integers) -> None:
             state.deadline.check()
 
 
-def listed(state: State, chip: int) -> Opened:
+def listed(state: State, chip: int) -> ChipEvaluation:
     """A chip to be priced by list schedules, which are kept for nothing else."""
-    return opened(state.common(), state.item(chip), Known(scheduler="list"))
+    return opened(state.common(), state.item(chip), ScheduleMemo(scheduler="list"))
 
 
 def _on(state: State, chip: int) -> Evaluated | None:
@@ -68,7 +68,7 @@ def _on(state: State, chip: int) -> Evaluated | None:
     values = [state.values(model, index)[:, :, 0] for model in range(len(state.job.models))]
     scores = [float(state.scale.score(np.array([v[:, at].min() for v in values]))) for at in range(len(state.memories))]
     at = int(np.argmin(scores))
-    pricing, hbm, ran = listed(state, chip), state.memories[at], list[Ran]()
+    pricing, hbm, ran = listed(state, chip), state.memories[at], list[ModelRun]()
     for model, own in enumerate(values):
         for way in np.argsort(own[:, at], kind="stable").tolist():
             if not np.isfinite(own[way, at]):
@@ -76,7 +76,7 @@ def _on(state: State, chip: int) -> Evaluated | None:
             found = pricing.price(model, way, hbm)
             value = float(state.rates.at(hbm, chip).value(np.asarray(found.batch_s), found.dynamic_j))
             if np.isfinite(value):
-                ran.append(Ran(way, found.batch_s, found.dynamic_j, value, 0.0))
+                ran.append(ModelRun(way, found.batch_s, found.dynamic_j, value, 0.0))
                 break
         else:
             return None
@@ -97,13 +97,13 @@ def first_design(state: State) -> Evaluated | None:
 
 def relisted(state: State, found: Evaluated) -> Evaluated | None:
     """A design that was evaluated, by list schedules: for one that was resumed, whose exact ones are not at hand."""
-    pricing, ran = listed(state, found.chip), list[Ran]()
+    pricing, ran = listed(state, found.chip), list[ModelRun]()
     for model, own in enumerate(found.ran):
         priced = pricing.price(model, own.way, found.hbm)
         value = float(state.rates.at(found.hbm, found.chip).value(np.asarray(priced.batch_s), priced.dynamic_j))
         if not np.isfinite(value):
             return None
-        ran.append(Ran(own.way, priced.batch_s, priced.dynamic_j, value, 0.0))
+        ran.append(ModelRun(own.way, priced.batch_s, priced.dynamic_j, value, 0.0))
     return Evaluated(found.chip, found.hbm, float(state.scale.score(np.array([r.value for r in ran]))), 0.0, tuple(ran))
 
 

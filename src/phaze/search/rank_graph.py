@@ -54,7 +54,7 @@ class RankGraph:
         return notes_of(self.model)
 
 
-def graph_of(model: Model, layers: Sequence[RuledLayer]) -> RankGraph:
+def rank_graph_of(model: Model, layers: Sequence[RuledLayer]) -> RankGraph:
     """A traced rank with its layers as a stack runs them."""
     edges = tuple((edge.source, edge.target, float(edge.bytes)) for edge in model.edges)
     return RankGraph(model, tuple(layers), tuple(call.layer for call in model.calls), edges)
@@ -63,7 +63,7 @@ def graph_of(model: Model, layers: Sequence[RuledLayer]) -> RankGraph:
 def rank_graph(model: Model, machine: Machine, selective: bool = True) -> RankGraph:
     """A traced rank on a machine; ``selective``: what selective recompute runs is of interest."""
     layers = ruled_layers(model, machine)
-    return graph_of(model, layers if selective else [_without_selective(layer) for layer in layers])
+    return rank_graph_of(model, layers if selective else [_without_selective(layer) for layer in layers])
 
 
 def _without_selective(layer: RuledLayer) -> RuledLayer:

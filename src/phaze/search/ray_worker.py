@@ -4,7 +4,7 @@ import os
 import socket
 from typing import Any
 
-from phaze.search.evaluation import Found, Known
+from phaze.search.evaluation import Found, ScheduleMemo
 from phaze.search.work_item import Common, WorkItem, evaluate_item
 
 Answered = tuple[dict[str, Any], list[tuple[bytes, Found]], int, int]
@@ -15,7 +15,7 @@ class Worker:
 
     def __init__(self) -> None:
         self.common: Common | None = None
-        self.known = Known()
+        self.known = ScheduleMemo()
 
     def warm(self) -> None:
         """Load the kernels; a machine that has none compiled compiles them now."""
@@ -34,7 +34,7 @@ class Worker:
 
     def begin(self, common: Common) -> None:
         """Another search."""
-        self.common, self.known = common, Known()
+        self.common, self.known = common, ScheduleMemo()
 
     def learn(self, *news: list[tuple[bytes, Found]]) -> None:
         """Schedules that others have found."""

@@ -22,7 +22,7 @@ from phaze.placement.problem import Problem
 from phaze.placement.shortage import Shortage, shortage_of
 from phaze.schedule.solve import Scheduler
 from phaze.search.energy import COMPONENTS, LayerJoules, layer_joules, plan_joules
-from phaze.search.evaluation import BARELY, ExactLayers, Known, exact_layers
+from phaze.search.evaluation import BARELY, ExactLayers, ScheduleMemo, exact_layers
 from phaze.search.objective import Objective, Rates
 from phaze.search.problem import fastest, has_plan, pattern_of, problem_of
 from phaze.search.rates import chip_rates
@@ -79,13 +79,13 @@ def layers_on(
     graph: int,
     chip: Chip,
     table: EnergyModel | None,
-    known: tuple[Known, bytes] | None = None,
+    known: tuple[ScheduleMemo, bytes] | None = None,
     scheduler: Scheduler = "exact",
 ) -> ReferenceLayers:
     """The layers of one graph on a chip; ``known`` are schedules and the graph's name in them, where there is no time
     to find them anew."""
     own, constants = task.graphs[graph], task.training.setting(chip).constants
-    memo, name = (Known(scheduler=scheduler), b"") if known is None else known
+    memo, name = (ScheduleMemo(scheduler=scheduler), b"") if known is None else known
     arrays = chip_set([chip])
     exact = exact_layers(own, name, arrays, constants, memo)
     joules = () if table is None else layer_joules(own, arrays, constants, table, exact.spreads)

@@ -27,7 +27,7 @@ from phaze.schedule.solve import Scheduler
 from phaze.search.answer import Best
 from phaze.search.certificate import Certificate
 from phaze.search.energy import COMPONENTS
-from phaze.search.evaluation import ExactLayers, Known, Ran
+from phaze.search.evaluation import ExactLayers, ModelRun, ScheduleMemo
 from phaze.search.figures import with_figures
 from phaze.search.objective import UNITS, Scale
 from phaze.search.plausibility import axis_ends, plausibility_of
@@ -115,7 +115,7 @@ def model_document(
     task: ModelTask,
     way: Way,
     chip: Chip,
-    known: tuple[Known, bytes] | None = None,
+    known: tuple[ScheduleMemo, bytes] | None = None,
     scheduler: Scheduler = "exact",
 ) -> dict[str, Any]:
     """One model on the chip: its configuration, plan, layers, throughput and energy; ``known`` and ``scheduler`` as of
@@ -150,7 +150,7 @@ def model_document(
     }
 
 
-def _known(state: State, chip: int, model: int, ran: Ran) -> tuple[Known, bytes] | None:
+def _known(state: State, chip: int, model: int, ran: ModelRun) -> tuple[ScheduleMemo, bytes] | None:
     """The schedules of a model as the search found them: when it was stopped there is no time to solve them anew."""
     if not state.stopped:
         return None
@@ -188,7 +188,7 @@ def answer_view(
     tasks: Sequence[ModelTask],
     chosen: tuple[int, int],
     ways: Sequence[Way],
-    known: Sequence[tuple[Known, bytes] | None] | None = None,
+    known: Sequence[tuple[ScheduleMemo, bytes] | None] | None = None,
     provisional: bool = False,
 ) -> dict[str, Any]:
     """All of an answer but its proof: ``chosen`` are chip and memory, ``ways`` those of the models.
@@ -255,7 +255,7 @@ def answer_of(state: State, best: Best, provisional: bool = False) -> AnswerPart
     """The answer of a search that has ended; the plain path and the search must agree on it."""
     tasks = state.networks.tasks_of(best.chip)
     ways = tuple(task.ways[ran.way] for task, ran in zip(tasks, best.ran, strict=True))
-    fresh = [(Known(scheduler="list" if provisional else "exact", kept=[]), b"") for _ in ways]
+    fresh = [(ScheduleMemo(scheduler="list" if provisional else "exact", kept=[]), b"") for _ in ways]
     found = [None if provisional else _known(state, best.chip, model, ran) for model, ran in enumerate(best.ran)]
     known = [new if own is None else own for own, new in zip(found, fresh, strict=True)]
     answer = answer_view(state.job, state.scale, state.opened, tasks, (best.chip, best.hbm), ways, known, provisional)

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from phaze.cost.chip_set import ChipSet
 from phaze.evaluate.layer_times import layer_works
 from phaze.schedule.bounds import Bound
-from phaze.search.bound import CHEAP, DUAL, layer_bounds, model_bounds, model_floors, no_floors
+from phaze.search.bounds.model_bounds import CHEAP, DUAL, layer_bounds, model_bounds, model_floors, no_floors
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, after
-from phaze.search.evaluation import Evaluated, Known
+from phaze.search.evaluation import Evaluated, ScheduleMemo
 from phaze.search.first_design import better_design, first_bounds, first_design, stop
 from phaze.search.objective import Scale
 from phaze.search.rank_graph import CHUNK, GraphTimes, empty_times
@@ -65,7 +65,7 @@ def in_process(state: State, chips: list[int], cut: float) -> list[Evaluated]:
     return [evaluate_one(state, chip, cut) for chip in chips]
 
 
-def open_round(state: State, chips: list[int], engine: Evaluate, journal: Journal | None) -> None:
+def evaluate_round(state: State, chips: list[int], engine: Evaluate, journal: Journal | None) -> None:
     """Open the chips of a round; what the journal has is not done again. What an engine leaves out stays open."""
     kept = journal.known() if journal is not None else {}
     wanted = [chip for chip in chips if chip not in kept]
@@ -199,7 +199,7 @@ def begin(
     memories = job.memories(job.objective.needs_energy) if memories is None else memories
     rates = rates_of(job.objective, opened, list(job.hbm_bytes), job.models[0].training.devices)
     nothing = [np.full((len(task.ways), len(memories), len(arrays)), np.inf) for task in job.models]
-    known = Known() if shared is None else shared.schedules(job)
+    known = ScheduleMemo() if shared is None else shared.schedules(job)
     floors = no_floors(job, len(arrays))
     state = State(job, opened, arrays, networks, scale, rates, memories, [], nothing, floors, known)
     state.deadline = deadline
@@ -237,7 +237,7 @@ def _pilot(state: State, engine: Evaluate, journal: Journal | None, shared: Shar
     else:
         times = [[own.taken(index) for own in model] for model in state.times] or _times_on(state, index)
         state.put_bounds(index, bounds_on(state, index, times, [np.inf] * len(times)))
-    open_round(state, _next(state, max(1, state.job.round_size // 4)), engine, journal)
+    evaluate_round(state, _next(state, max(1, state.job.round_size // 4)), engine, journal)
 
 
 def _hurry(state: State, shared: Shared | None) -> None:
@@ -275,9 +275,9 @@ def _rounds(state: State, engine: Evaluate, journal: Journal | None, watch: Watc
         if not chips:
             return
         if tightened:
-            open_round(state, chips, engine, journal)
+            evaluate_round(state, chips, engine, journal)
             continue
-        open_round(state, chips[: max(1, size // 4)], engine, journal)
+        evaluate_round(state, chips[: max(1, size // 4)], engine, journal)
         _tighten(state)
         tightened = True
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.search.evaluation import Known
+from phaze.search.evaluation import ScheduleMemo
 from phaze.search.rank_graph import GraphTimes
 from phaze.search.spaces import OpenedSpace
 from phaze.search.task import Job
@@ -63,15 +63,15 @@ class Shared:
     """What was worked out last; a value that is passed from search to search."""
 
     shapes: tuple[object, ...] = ()
-    known: Known = field(default_factory=Known)
+    known: ScheduleMemo = field(default_factory=ScheduleMemo)
     family: tuple[object, ...] = ()
     rows: NDArray[np.void] | None = None
     times: Times = field(default_factory=list)
 
-    def schedules(self, job: Job) -> Known:
+    def schedules(self, job: Job) -> ScheduleMemo:
         """Schedules of the same graphs, counts of work at zero; none where the graphs are others."""
         shapes = _shapes(job)
-        self.known = Known(self.known.schedules if shapes == self.shapes else {})
+        self.known = ScheduleMemo(self.known.schedules if shapes == self.shapes else {})
         self.shapes = shapes
         return self.known
 

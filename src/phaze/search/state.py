@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from phaze.cost.chip_set import ChipSet
 from phaze.hardware.silicon.design import EnergyModel
 from phaze.search.deadline import NEVER, Deadline
-from phaze.search.evaluation import Evaluated, Known, Opened
+from phaze.search.evaluation import ChipEvaluation, Evaluated, ScheduleMemo
 from phaze.search.objective import Rates, Scale
 from phaze.search.rank_graph import CHUNK, GraphTimes
 from phaze.search.spaces import OpenedSpace
@@ -56,7 +56,7 @@ class State:
     times: list[list[GraphTimes]]
     bounds: list[Floats]
     floors: list[Floats]
-    known: Known = field(default_factory=Known)
+    known: ScheduleMemo = field(default_factory=ScheduleMemo)
     evaluated: dict[int, Evaluated] = field(default_factory=dict)
     dual: frozenset[int] = frozenset()
     cached: Floats | None = None
@@ -120,7 +120,7 @@ class State:
         own = (self.arrays.taken(index), rates, bounds, floors)
         return WorkItem(chip, int(self.networks.of[chip]), *own, float(self.scored()[chip]))
 
-    def open(self, chip: int) -> Opened:
+    def open(self, chip: int) -> ChipEvaluation:
         """One chip, to be evaluated."""
         return opened(self.common(), self.item(chip), self.known)
 

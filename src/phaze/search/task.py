@@ -17,7 +17,7 @@ from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, links_words, same_links
 from phaze.hardware.stack import Optimizer, Precision
-from phaze.placement.problem import Choice as Recompute
+from phaze.placement.problem import RecomputeChoice
 from phaze.placement.rules import Rules
 from phaze.placement.settings import stack_rules
 from phaze.search.objective import Objective
@@ -75,7 +75,7 @@ class Way:
     stages of ZeRO that its plan may run at (:func:`zero_groups`)."""
 
     graph: int
-    recompute: Recompute
+    recompute: RecomputeChoice
     zeros: tuple[int, ...] = (0,)
 
 
@@ -103,14 +103,16 @@ def zero_groups(zeros: Sequence[int]) -> list[tuple[int, ...]]:
     return [*([together] if together else []), *((zero,) for zero in sorted(zeros) if zero not in together)]
 
 
-def ways_of(graphs: tuple[RankGraph, ...], recompute: tuple[Recompute, ...], zeros: tuple[int, ...]) -> tuple[Way, ...]:
+def ways_of(
+    graphs: tuple[RankGraph, ...], recompute: tuple[RecomputeChoice, ...], zeros: tuple[int, ...]
+) -> tuple[Way, ...]:
     """Every graph with every recompute choice and stage of ZeRO, in a fixed order."""
     every = ((at, choice, own) for at in range(len(graphs)) for choice in recompute for own in zero_groups(zeros))
     return tuple(Way(*one) for one in every)
 
 
 def task_of(
-    name: str, weight: float, training: Training, graphs: Sequence[RankGraph], recompute: Sequence[Recompute]
+    name: str, weight: float, training: Training, graphs: Sequence[RankGraph], recompute: Sequence[RecomputeChoice]
 ) -> ModelTask:
     """A model with every graph, recompute choice and stage of ZeRO."""
     own = tuple(graphs)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
 from phaze.hardware.silicon.design import EnergyModel
-from phaze.search.evaluation import Evaluated, Known, Opened, evaluate
+from phaze.search.evaluation import ChipEvaluation, Evaluated, ScheduleMemo, evaluate
 from phaze.search.objective import Rates, Scale
 from phaze.search.task import Job, ModelTask
 
@@ -47,14 +47,14 @@ def failed(chip: int, memory: int, bound: float, why: str) -> Evaluated:
     return Evaluated(chip, memory, float("inf"), bound, (), why)
 
 
-def opened(common: Common, item: WorkItem, known: Known) -> Opened:
+def opened(common: Common, item: WorkItem, known: ScheduleMemo) -> ChipEvaluation:
     """The chip, to be evaluated."""
     tasks = common.networks[item.network]
     own = (item.rates, item.chip, item.arrays, tasks, item.network)
-    return Opened(common.job, common.scale, *own, known, common.energy)
+    return ChipEvaluation(common.job, common.scale, *own, known, common.energy)
 
 
-def evaluate_item(common: Common, item: WorkItem, cut: float, known: Known) -> Evaluated:
+def evaluate_item(common: Common, item: WorkItem, cut: float, known: ScheduleMemo) -> Evaluated:
     """One chip against a cut-off; a failure is an answer that keeps the chip's bound."""
     try:
         chip = opened(common, item, known)

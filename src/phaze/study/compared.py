@@ -8,7 +8,7 @@ from phaze.errors import InputError
 from phaze.graph.zoo import ZOO
 from phaze.hardware.chip import Chip
 from phaze.hardware.library import require_links
-from phaze.search.candidates import Known, candidates_of, require_basis
+from phaze.search.candidates import ChipToCompare, candidates_of, require_basis
 from phaze.search.compare import compare, compare_document
 from phaze.search.folder import RESULT
 from phaze.search.result_file import read_result
@@ -18,14 +18,14 @@ from phaze.study.load import question_in, question_of, study_of, with_settings
 from phaze.study.places import Origin
 
 
-def _found_chip(folder: str) -> Known:
+def _found_chip(folder: str) -> ChipToCompare:
     """The chip that a search found, on its own links where its space had them as an axis."""
     space = question_in(Path(folder)).job.space
     opened, wanted = open_space(space), read_result(Path(folder))["chip"]
     if wanted["number"] >= len(opened):
         seen = f"its chip {wanted['number']:,} is none of the {len(opened):,} of its space"
         raise InputError(str(Path(folder) / RESULT), seen, "search again")
-    return Known(opened.chip(wanted["number"], wanted["hbm_bytes"]), space.own_links)
+    return ChipToCompare(opened.chip(wanted["number"], wanted["hbm_bytes"]), space.own_links)
 
 
 def _own_chip(name: str, job: Job) -> Chip:
@@ -49,7 +49,7 @@ def compared(
         raw = with_settings(raw, [f"cost.basis={basis}"])
     job = question_of(study_of(raw, origin.where), reader=origin.reader).job
     common = require_basis(job, basis)
-    base = Known(job.baseline or job.space.chip_named(job.objective.baseline))
-    others = [Known(_own_chip(name, job)) for name in chips] + [_found_chip(folder) for folder in runs]
+    base = ChipToCompare(job.baseline or job.space.chip_named(job.objective.baseline))
+    others = [ChipToCompare(_own_chip(name, job)) for name in chips] + [_found_chip(folder) for folder in runs]
     rows = compare(job, candidates_of(job, [base, *others], common), _experts(job))
     return compare_document(job, rows, base.chip.name, common)

@@ -22,7 +22,7 @@ from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import Cluster, grown
 from phaze.hardware.library import load_cluster, require_links
 from phaze.hardware.stack import Stack, require_priced
-from phaze.placement.problem import Choice as Recompute
+from phaze.placement.problem import RecomputeChoice
 from phaze.placement.rules import ZEROS
 from phaze.placement.settings import require_levels
 from phaze.schedule.rules import RULE
@@ -52,7 +52,7 @@ class Defaults:
     stack: str | None
     basis: Basis
     headroom: float
-    recompute: tuple[Recompute, ...]
+    recompute: tuple[RecomputeChoice, ...]
     zeros: tuple[int, ...]
     cluster: str = "paper-flat"
     baseline: str = "tpu-v4-paper"
@@ -172,12 +172,12 @@ def stated_batch(batch: Batch) -> int:
     return batch if isinstance(batch, int) else 1
 
 
-def recompute_of(study: StudyFile) -> tuple[Recompute, ...]:
+def recompute_of(study: StudyFile) -> tuple[RecomputeChoice, ...]:
     """The recompute choices of a study, in a fixed order; without any those of its setting."""
-    named: dict[bool | str, Recompute] = {False: "none", True: "full", "best": "best"}
+    named: dict[bool | str, RecomputeChoice] = {False: "none", True: "full", "best": "best"}
     said = study.training.recompute
     wanted = SETTINGS[study.rules].recompute if said is None else tuple(named[choice] for choice in said)
-    order: tuple[Recompute, ...] = ("none", "full", "best")
+    order: tuple[RecomputeChoice, ...] = ("none", "full", "best")
     return tuple(choice for choice in order if choice in wanted)
 
 

@@ -15,7 +15,7 @@ from phaze.errors import PhazeError
 from phaze.hardware.chip import Chip
 from phaze.hardware.figures import figures_of
 from phaze.hardware.shipped import shipped_file
-from phaze.search.candidates import Known, candidates_of
+from phaze.search.candidates import ChipToCompare, candidates_of
 from phaze.search.compare import best_offers
 from phaze.search.task import Job, tasks_for
 
@@ -60,7 +60,7 @@ def rival_of(job: Job, result: Mapping[str, Any]) -> Rival | None:
     """The study's baseline priced as the search priced its chips; None where there is none to price."""
     if job.baseline is None:
         return None
-    candidate = candidates_of(job, [Known(job.baseline)])[0]
+    candidate = candidates_of(job, [ChipToCompare(job.baseline)])[0]
     found: list[float | None] = []
     try:
         for task in tasks_for(job, candidate.chip, candidate.own_links):

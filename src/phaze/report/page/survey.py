@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from phaze.report.page.cloud import Cloud, Field, Scale
 from phaze.report.page.floors import floors
-from phaze.search.bound import CHEAP, layer_bounds
+from phaze.search.bounds.model_bounds import CHEAP, layer_bounds
 from phaze.search.evaluation import LEAST, MOST, Evaluated
 from phaze.search.journal import Closed
 from phaze.search.problem import table_decides

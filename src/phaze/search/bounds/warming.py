@@ -7,7 +7,7 @@ from phaze.evaluate.machine import Machine
 from phaze.graph.zoo import load_family
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.library import load_chip, load_cluster, load_stack
-from phaze.search.bound import CHEAP, layer_bounds, model_bounds
+from phaze.search.bounds.model_bounds import CHEAP, layer_bounds, model_bounds
 from phaze.search.rank_graph import rank_graph
 from phaze.search.task import Training, task_of
 

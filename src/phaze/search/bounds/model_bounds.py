@@ -5,10 +5,11 @@ r"""Lower bounds on batch time for all chips at once, from arrays, in tightening
        the layers' is a lower bound
 
 Step 2 depends on what a family counts. Where only the pace and the first stage count, the structures of a chain of
-equal blocks give it exactly (:mod:`phaze.search.layouts`, :mod:`phaze.search.kernels`); other graphs first get a looser
-bound, by what their first stage takes, then the bottleneck (:mod:`phaze.search.graph_bounds`). Where sums count, it
-is bounded by counting and by the best cuts (:mod:`phaze.search.shape_bound`). Bounds are lowered by 1e-9 for the
-rounding of sums. Where energy counts, the least joules of every layer come with the times.
+equal blocks give it exactly (:mod:`~phaze.search.bounds.chain_layouts`, :mod:`~phaze.search.bounds.chain_kernels`);
+other graphs first get a looser bound, by what their first stage takes, then the bottleneck
+(:mod:`~phaze.search.bounds.graph_bounds`). Where sums count, it is bounded by counting and by the best cuts
+(:mod:`~phaze.search.bounds.shape_bounds`). Bounds are lowered by 1e-9 for the rounding of sums. Where energy counts,
+the least joules of every layer come with the times.
 """
 
 from collections.abc import Sequence
@@ -22,15 +23,15 @@ from phaze.evaluate.ruled_pass import RuledPass, Times, WorkTimes
 from phaze.hardware.silicon.design import EnergyModel
 from phaze.placement.bottleneck_solver import decides
 from phaze.schedule.bounds import Bound
+from phaze.search.bounds.chain_kernels import least_batches
+from phaze.search.bounds.chain_layouts import chain_of, layout_of
+from phaze.search.bounds.graph_bounds import any_floors, solved
+from phaze.search.bounds.shape_bounds import SLACK, shape_bounds
+from phaze.search.bounds.shape_tables import tables_of
 from phaze.search.deadline import NEVER, Deadline
 from phaze.search.energy import dynamic_floors, layer_floors
-from phaze.search.graph_bounds import any_floors, solved
-from phaze.search.kernels import least_batches
-from phaze.search.layouts import chain_of, layout_of
 from phaze.search.problem import pattern_of
 from phaze.search.rank_graph import GraphTimes, RankGraph, graph_times
-from phaze.search.shape_bound import SLACK, shape_bounds
-from phaze.search.shape_tables import tables_of
 from phaze.search.task import Job, ModelTask, Way
 
 Floats = NDArray[np.float64]

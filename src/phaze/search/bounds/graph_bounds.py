@@ -2,7 +2,7 @@ r"""Layer graphs of any shape: what no plan can beat, by its first stage, and th
 
 Every plan has a first stage X, one of the sets that can be cut off at the front. With c = f + b the seconds of a layer
 (with recompute "full" c' = 2 f + b in every stage but the last), C the sum over all layers, and S stages on at most
-K / d devices a copy, the longest stage takes at least
+K / d devices a replica, the longest stage takes at least
 
     tau >= max( c(X), longest layer, (C - c(X)) / (S - 1) )                       stashing
     tau >= max( c'(X), longest layer, (C' - c'(X)) / (S - 1 + rho) )              recomputing
@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.placement.bottleneck_solver import fastest
-from phaze.placement.cut_sets import Chart, chart_of
+from phaze.placement.cut_sets import CutSets, cut_sets_of
 from phaze.placement.prepared_width import prepared, retimed
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import ROUNDING, Problem
+from phaze.search.bounds.chain_kernels import first_floors
 from phaze.search.deadline import NEVER, Deadline
-from phaze.search.kernels import first_floors
 from phaze.search.rank_graph import RankGraph
 from phaze.search.task import Training
 
@@ -31,13 +31,13 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-def _counts(model: RankGraph, chart: Chart) -> Floats:
+def _counts(model: RankGraph, cut_sets: CutSets) -> Floats:
     """How many layers of each kind every closed set holds, [sets, kinds]."""
-    found = np.zeros((len(chart.size), len(model.layers)))
-    for top in range(1, len(chart.size)):
-        step = chart.step_start[top]
-        found[top] = found[chart.step_set[step]]
-        found[top, model.calls[int(chart.step_layer[step])]] += 1
+    found = np.zeros((len(cut_sets.size), len(model.layers)))
+    for top in range(1, len(cut_sets.size)):
+        step = cut_sets.step_start[top]
+        found[top] = found[cut_sets.step_set[step]]
+        found[top, model.calls[int(cut_sets.step_layer[step])]] += 1
     return found
 
 
@@ -53,8 +53,8 @@ class FirstStages:
 
 def first_stages(model: RankGraph, problem: Problem, training: Training) -> FirstStages:
     """Those of one graph that fit into memory."""
-    chart = chart_of(problem.graphs[0])
-    left = _counts(model, chart)
+    cut_sets = cut_sets_of(problem.graphs[0])
+    left = _counts(model, cut_sets)
     counts = left[-1] - left[:-1]
     weights = counts @ np.array([layer.parameter_bytes for layer in model.layers])
     kept = counts @ np.array([float(layer.saved_bytes) for layer in model.layers])
@@ -70,27 +70,27 @@ def first_stages(model: RankGraph, problem: Problem, training: Training) -> Firs
     return FirstStages(counts[fits], most[fits].astype(np.int64), sync_s[fits], (left[:-1].sum(axis=1) == 0)[fits])
 
 
-def plain_floors(model: RankGraph, forward_s: Floats, backward_s: Floats, training: Training) -> Floats:
+def loosest_floors(model: RankGraph, forward_s: Floats, backward_s: Floats, training: Training) -> Floats:
     """The loosest floor, for all chips at once: S stages take max(C / S, longest layer), memory and links aside."""
     seconds = forward_s + backward_s
     calls = np.array(model.calls)
     total = (np.bincount(calls, minlength=len(seconds))[:, None] * seconds).sum(axis=0)
     longest = seconds[np.unique(calls)].max(axis=0)
     rounds, best = training.microbatches(model.microbatch), np.full(len(total), np.inf)
-    for stages, copies in _copies(model, training):
-        best = np.minimum(best, np.maximum(total / stages, longest) * (-(-rounds // copies) + stages - 1))
+    for stages, replicas in _most_replicas(model, training):
+        best = np.minimum(best, np.maximum(total / stages, longest) * (-(-rounds // replicas) + stages - 1))
     return best
 
 
-def _copies(model: RankGraph, training: Training) -> list[tuple[int, int]]:
-    """For every number of stages the most copies of a pipeline, where there is room for one."""
+def _most_replicas(model: RankGraph, training: Training) -> list[tuple[int, int]]:
+    """For every number of stages the most replicas of a pipeline, where there is room for one."""
     plain = sum(not model.layers[kind].sharded for kind in model.calls)
     rounds, found = training.microbatches(model.microbatch), []
     for stages in range(1, min(len(model.calls), training.devices) + 1):
         taken = model.width * max(0, stages - plain) + min(stages, plain)
-        copies = min(training.devices // taken, rounds)
-        if copies:
-            found.append((stages, copies))
+        replicas = min(training.devices // taken, rounds)
+        if replicas:
+            found.append((stages, replicas))
     return found
 
 
@@ -103,17 +103,17 @@ def any_floors(
 ) -> Floats:
     """The lesser of ``cut_s`` and what no plan beats, for each chip; times of both passes are [layers, chips]."""
     forward_s, backward_s = times
-    found = plain_floors(model, forward_s, backward_s, training)
+    found = loosest_floors(model, forward_s, backward_s, training)
     index = np.flatnonzero(found < cut_s)
     stages = first_stages(model, problem, training)
-    copies = np.zeros(min(len(model.calls), training.devices) + 1, np.int64)
-    for number, most in _copies(model, training):
-        copies[number] = most
+    replicas = np.zeros(min(len(model.calls), training.devices) + 1, np.int64)
+    for number, most in _most_replicas(model, training):
+        replicas[number] = most
     rounds = training.microbatches(model.microbatch)
     in_all = np.bincount(model.calls, minlength=len(model.layers)).astype(np.float64)
     finer = first_floors(
         np.ascontiguousarray(forward_s[:, index]), np.ascontiguousarray(backward_s[:, index]), stages.counts,
-        stages.most_stages, stages.sync_s, stages.whole, copies, in_all,
+        stages.most_stages, stages.sync_s, stages.whole, replicas, in_all,
         rounds, problem.recompute == "full", cut_s,
     )  # fmt: skip
     found[index] = np.maximum(found[index], finer)

@@ -1,5 +1,5 @@
 """Compiled: which cuts and stages fit on no chip, and which rows of a table none beats; for
-:mod:`phaze.search.shape_tables`."""
+:mod:`phaze.search.bounds.shape_tables`."""
 
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,7 @@ def fewest_again(pairs: StageTable, room: Room, flying: "Floats") -> "Ints":
 
 
 @njit(cache=True, nogil=True)
-def undominated(rows: "Floats") -> "Ints":
+def unbeaten_rows(rows: "Floats") -> "Ints":
     """Which rows no other is at most as great as in every column; of equals the first. They ascend by their first
     column, then by their sum, so that none comes before a row that beats it."""
     count, columns = rows.shape

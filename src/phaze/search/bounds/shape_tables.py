@@ -1,9 +1,9 @@
 r"""The shapes of a model on a cluster, on no chip: what fits, and what every plan of a shape takes at the least.
 
 A shape is a width t, a depth S, d replicas and an order, under a stage of ZeRO z and a pipeline family. What depends on
-no chip is tabled once for a graph, a recompute choice and a memory (:mod:`phaze.search.shape_rows` has the degrees),
-with w_S = max(W / S, largest layer, ceil(n_k / S) w_k) a size that some stage reaches (W all parameters, n_k layers of
-kind k, w_k the bytes of one; one of S stages holds ceil(n_k / S) of them):
+no chip is tabled once for a graph, a recompute choice and a memory (:mod:`phaze.search.bounds.shape_rows` has the
+degrees), with w_S = max(W / S, largest layer, ceil(n_k / S) w_k) a size that some stage reaches (W all parameters, n_k
+layers of kind k, w_k the bytes of one; one of S stages holds ceil(n_k / S) of them):
 
     laps, sums   alpha and beta of the family: m - 1/v and 1/v, under icml24 m + S - 1 and 0
     ends         (1 - h) sync_d(w_S), and Y where tied layers lie at both ends of a chain; where E is that of the first
@@ -36,11 +36,11 @@ from phaze.placement.problem import Problem
 from phaze.placement.rules import Family
 from phaze.placement.shortage import something_fits
 from phaze.placement.stage_kernels import StageTable
-from phaze.search.fitting_kernels import fewest_again, highest_numbers, undominated
+from phaze.search.bounds.fitting_kernels import fewest_again, highest_numbers, unbeaten_rows
+from phaze.search.bounds.shape_kernels import Shapes, Stages
+from phaze.search.bounds.shape_rows import ShapeRows, all_degrees, chunk_seconds, most_replicas, shape_rows_of
 from phaze.search.problem import pattern_of
 from phaze.search.rank_graph import RankGraph
-from phaze.search.shape_kernels import Shapes, Stages
-from phaze.search.shape_rows import ShapeRows, all_degrees, chunk_seconds, most_replicas, rows_of
 from phaze.search.task import ModelTask, Way, zero_groups
 
 Floats = NDArray[np.float64]
@@ -55,14 +55,14 @@ PLAIN, AGAIN = 7, 5
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
+class ShapeTables:
     """What a graph takes on no chip: its shapes over all families, how many layers of each kind it has, which repeat;
     and those of one family, made when they are asked for, as are the stages of a depth."""
 
     shapes: Shapes
     numbers: Integers
     repeated: Floats
-    known: "Known"
+    known: "ShapeTerms"
     made: dict[int, Shapes] = field(default_factory=dict, compare=False)
     cut: dict[tuple[int, int], Stages] = field(default_factory=dict, compare=False)
 
@@ -82,7 +82,7 @@ class Tables:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ShapeTerms:
     """What the tables of a configuration and a memory have in common.
 
     ``reached`` is w_S by depth, ``first`` what a first stage has at the least where its end counts alone, ``again`` by
@@ -186,7 +186,7 @@ class Known:
         width, graph, pairs = self.width, self.graph, whole_blocks(self.table, family.chunks)
         kinds = np.array([graph.calls[layer.id] for layer in width.graph.layers])
         top = np.repeat(np.arange(len(pairs.start) - 1), np.diff(pairs.start))
-        held = [inside(width.chart, (kinds == kind).astype(np.float64)) for kind in range(len(graph.layers))]
+        held = [inside(width.cut_sets, (kinds == kind).astype(np.float64)) for kind in range(len(graph.layers))]
         counts = np.stack([own[top] - own[pairs.rest] for own in held], axis=1)
         replicas = most_replicas(self.problem, width, depth)
         rounds = self.problem.rounds(replicas)
@@ -208,7 +208,7 @@ def _unbeaten(rows: Floats) -> Floats:
     if not len(rows):
         return rows
     ordered = np.ascontiguousarray(rows[np.lexsort((rows.sum(axis=1), rows[:, 0]))])
-    return np.asarray(ordered[undominated(np.column_stack([ordered, -ordered[:, PLAIN - 1]]))])
+    return np.asarray(ordered[unbeaten_rows(np.column_stack([ordered, -ordered[:, PLAIN - 1]]))])
 
 
 def _shapes(rows: Sequence[Floats], classes: int) -> Shapes:
@@ -256,7 +256,7 @@ def _reached(graph: RankGraph, problem: Problem, width: Width) -> Floats:
     free = {graph.calls[layer.id] for layer in width.graph.layers}
     free -= {graph.calls[layer.id] for layer, e in zip(width.graph.layers, extras, strict=True) if e.tied is not None}
     depths = np.arange(1, width.depth + 1)
-    found = np.maximum(width.parameter_bytes / depths, float(width.chart.parameter_bytes.max()))
+    found = np.maximum(width.parameter_bytes / depths, float(width.cut_sets.parameter_bytes.max()))
     for kind in free:
         found = np.maximum(found, -(-graph.calls.count(kind) // depths) * graph.layers[kind].parameter_bytes)
     return np.append(0.0, found)
@@ -281,7 +281,7 @@ def _repeated(graph: RankGraph, problem: Problem) -> Floats:
     return np.array([float(graph.calls.count(kind) >= again) for kind in range(len(graph.layers))])
 
 
-def tables_of(task: ModelTask, way: Way, hbm_bytes: float) -> Tables:
+def tables_of(task: ModelTask, way: Way, hbm_bytes: float) -> ShapeTables:
     """The tables of a configuration and a memory; what does not depend on both is made once for all that share it."""
     zeros = tuple(max(group) for group in zero_groups(task.training.zeros))
     graph, problem, at = task.graphs[way.graph], pattern_of(task, way, hbm_bytes), way.graph
@@ -297,14 +297,14 @@ def tables_of(task: ModelTask, way: Way, hbm_bytes: float) -> Tables:
     sizes = _sizes(roomy, reached[1:] if first is None else np.append(reached[1:], first))
     degrees = task.shared.take(("degrees", at), lambda: all_degrees(problem, width))
     rows = task.memo.take(
-        ("shape rows", at, sizes.tobytes()), lambda: rows_of(task, problem, width, degrees, zeros, sizes)
+        ("shape rows", at, sizes.tobytes()), lambda: shape_rows_of(task, problem, width, degrees, zeros, sizes)
     )
     tied_s, counted = _tied(task, problem, width), way.recompute == "best"
-    known = Known(task, graph, problem, width, stages, rows, reached, first, again, tied_s, counted)
+    known = ShapeTerms(task, graph, problem, width, stages, rows, reached, first, again, tied_s, counted)
     overall = task.memo.take(
         ("overall", at, problem.zero, sizes.tobytes()), lambda: [known.overall(s) for s in range(1, width.depth + 1)]
     )
     numbers = np.array([graph.calls.count(kind) for kind in range(len(graph.layers))], np.int64)
     # Where the last stage never recomputes, no layer is sure to be computed again.
     repeated = _repeated(graph, problem) if problem.rules.last_stage_recomputes else np.zeros(len(graph.layers))
-    return Tables(known.overall_in_memory(overall), numbers, repeated, known)
+    return ShapeTables(known.overall_in_memory(overall), numbers, repeated, known)

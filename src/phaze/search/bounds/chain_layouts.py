@@ -2,7 +2,7 @@ r"""The structures of a chain of equal blocks: which splits into stages fit into
 
 A chain is an optional prologue, n equal blocks and an optional epilogue. A plan of S >= 2 stages gives the first stage
 the prologue and a blocks, the last one z blocks and the epilogue, and each stage between them at least one block.
-What fits depends on no chip, so it is tabled once (:class:`Layout`), with s a stage's number counted from the end:
+What fits depends on no chip, so it is tabled once (:class:`ChainLayout`), with s a stage's number counted from the end:
 
     first_ok[S, a]    state w + A + (S - 1) Z <= H for the first stage              last_ok[z]   the same at s = 1
     cap(s)            most blocks of a stage at number s                               (falls with s)
@@ -11,7 +11,7 @@ What fits depends on no chip, so it is tabled once (:class:`Layout`), with s a s
 
 Z is A when stashing and the entering bytes when recomputing; "best" counts the smaller one, and no time for running the
 forward pass again: a bound. Edges of unlike size count as the smallest: a bound too. Otherwise the least batch time
-over these structures is that of the general solver, exactly (:func:`phaze.search.kernels.least_batches`).
+over these structures is that of the general solver, exactly (:func:`phaze.search.bounds.chain_kernels.least_batches`).
 """
 
 from dataclasses import dataclass
@@ -21,9 +21,8 @@ import numpy as np
 from phaze.cost.memory import stack_state
 from phaze.evaluate.flow import SENT_BYTES
 from phaze.evaluate.layer_times import RuledLayer
-from phaze.placement.problem import ROUNDING
-from phaze.placement.problem import Choice as Recompute
-from phaze.search.kernels import Layout, middle_table
+from phaze.placement.problem import ROUNDING, RecomputeChoice
+from phaze.search.bounds.chain_kernels import ChainLayout, middle_table
 from phaze.search.rank_graph import RankGraph
 from phaze.search.task import Training
 
@@ -63,7 +62,9 @@ def _held(layer: RuledLayer | None, factor: float) -> tuple[float, float, float]
     return factor * layer.parameter_bytes + layer.saved_bytes, float(layer.saved_bytes), layer.parameter_bytes
 
 
-def layout_of(model: RankGraph, chain: Chain, recompute: Recompute, hbm_bytes: float, training: Training) -> Layout:
+def layout_of(
+    model: RankGraph, chain: Chain, recompute: RecomputeChoice, hbm_bytes: float, training: Training
+) -> ChainLayout:
     """The tables of one width, microbatch, recompute choice and memory."""
     stack = training.machine.stack
     state = stack_state(training.precision, training.optimizer, stack)
@@ -85,7 +86,7 @@ def layout_of(model: RankGraph, chain: Chain, recompute: Recompute, hbm_bytes: f
     cap = (held1 * blocks + behind * middle_kept <= room).sum(axis=1) - 1
     plain = [layer is not None and not layer.sharded and model.width > 1 for layer in layers]
     split = model.width if any(layer is not None and layer.sharded for layer in layers) else 1
-    return Layout(
+    return ChainLayout(
         first_ok=first_ok,
         last_ok=held2 + blocks * held1 <= room,
         whole_ok=bool(held0 + n * held1 + held2 <= room),

@@ -1,6 +1,6 @@
 r"""Compiled: what no plan of a depth undercuts by its best cuts, for every chip.
 
-The formulas stand in :mod:`phaze.search.shape_bound`, the tables in :mod:`phaze.search.shape_tables`.
+The formulas stand in :mod:`phaze.search.bounds.shape_bounds`, the tables in :mod:`phaze.search.bounds.shape_tables`.
 """
 
 from typing import TYPE_CHECKING
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from phaze.search.shape_kernels import Shapes, Stages, ended
+from phaze.search.bounds.shape_kernels import Shapes, Stages, ended
 
 if TYPE_CHECKING:
     from phaze.placement.cut_sets import Floats

@@ -1,7 +1,7 @@
 r"""Lower bounds on batch time where the sum of stage times counts, for all chips at once. No bound uses a plan.
 
 With c_k = f_k + b_k the seconds of a layer of kind k on a chip, n_k of them, and the chip-free terms of a shape
-(:mod:`phaze.search.shape_tables`), every plan of S stages takes at least
+(:mod:`phaze.search.bounds.shape_tables`), every plan of S stages takes at least
 
     laps max( P + move, V / S ) + sums max(V, the same) + ends + step / HBM bandwidth,         V = Q + moves + waits
 
@@ -26,11 +26,11 @@ are lowered by 1e-9 for the rounding of sums.
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.search.bounds.shape_cut_kernels import cut_floors
+from phaze.search.bounds.shape_kernels import depth_floors, shape_floors
+from phaze.search.bounds.shape_tables import ShapeTables
 from phaze.search.deadline import NEVER, Deadline
 from phaze.search.rank_graph import GraphTimes
-from phaze.search.shape_cut_kernels import cut_floors
-from phaze.search.shape_kernels import depth_floors, shape_floors
-from phaze.search.shape_tables import Tables
 
 Floats = NDArray[np.float64]
 SLACK = 1e-9
@@ -38,7 +38,7 @@ SLACK = 1e-9
 CUTS = 1024
 
 
-def cheap_floors(tables: Tables, times: GraphTimes, choice: str, cut_s: float = np.inf) -> Floats:
+def cheap_floors(tables: ShapeTables, times: GraphTimes, choice: str, cut_s: float = np.inf) -> Floats:
     """What no plan undercuts, by counting, for each chip, or ``cut_s`` if that is less; infinite where nothing fits."""
     layer_s, again_s = times.forward_s + times.backward_s, np.zeros(times.forward_s.shape[1])
     repeated = tables.repeated > 0
@@ -52,7 +52,7 @@ def cheap_floors(tables: Tables, times: GraphTimes, choice: str, cut_s: float = 
     return np.asarray(found * (1 - SLACK))
 
 
-def cut_bounds(tables: Tables, times: GraphTimes, cut_s: float) -> Floats:
+def cut_bounds(tables: ShapeTables, times: GraphTimes, cut_s: float) -> Floats:
     """The same by the best cuts of every depth, or ``cut_s`` if that is less."""
     layer_s = np.ascontiguousarray(times.forward_s + times.backward_s)
     mode_s = np.stack([np.zeros_like(layer_s), times.selective_s, *times.more_s, times.full_s])
@@ -68,7 +68,7 @@ def cut_bounds(tables: Tables, times: GraphTimes, cut_s: float) -> Floats:
 
 
 def shape_bounds(
-    tables: Tables, times: GraphTimes, choice: str, cut_s: float, cuts: bool, deadline: Deadline = NEVER
+    tables: ShapeTables, times: GraphTimes, choice: str, cut_s: float, cuts: bool, deadline: Deadline = NEVER
 ) -> Floats:
     """Bounds on the batch time of a configuration, for each chip.
 

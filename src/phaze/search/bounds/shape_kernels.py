@@ -1,6 +1,6 @@
 r"""Compiled: what no plan undercuts where the sum of stage times counts, by counting, for every chip.
 
-The formulas stand in :mod:`phaze.search.shape_bound`, the tables in :mod:`phaze.search.shape_tables`.
+The formulas stand in :mod:`phaze.search.bounds.shape_bounds`, the tables in :mod:`phaze.search.bounds.shape_tables`.
 """
 
 from typing import TYPE_CHECKING, NamedTuple

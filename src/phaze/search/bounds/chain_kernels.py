@@ -7,9 +7,10 @@ With f, b the seconds of prologue (0), block (1) and epilogue (2) on a chip and 
     last(z)   = e + z c1 + c2
     batch     = max(first, middle, last) (ceil(M/d) + S - 1) + 4 (d - 1)/d w_first / B
 
-The longest middle stage m is the table's (:mod:`phaze.search.layouts`). For given S and a, last rises and middle falls
-with z, so the best z lies where they cross. A number of stages is skipped when even max(C / S, c1) is too long, C being
-the time of all layers; a when its first stage is; a chip when even C M / (S d) is, for the most S d that there is.
+The longest middle stage m is the table's (:mod:`phaze.search.bounds.chain_layouts`). For given S and a, last rises and
+middle falls with z, so the best z lies where they cross. A number of stages is skipped when even max(C / S, c1) is too
+long, C being the time of all layers; a when its first stage is; a chip when even C M / (S d) is, for the most S d that
+there is.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
 
 
-class Layout(NamedTuple):
-    """What fits, and the numbers of a job; see :mod:`phaze.search.layouts`."""
+class ChainLayout(NamedTuple):
+    """What fits, and the numbers of a job; see :mod:`phaze.search.bounds.chain_layouts`."""
 
     first_ok: "Flags"
     last_ok: "Flags"
@@ -89,7 +90,7 @@ def _degree(microbatches: int, most: int, longest: float, stages: int, sync: flo
 
 
 @njit(cache=True, nogil=True)
-def _with_last(lay: Layout, times: "Floats", place: tuple[int, int, int], first_s: float, best: float) -> float:
+def _with_last(lay: ChainLayout, times: "Floats", place: tuple[int, int, int], first_s: float, best: float) -> float:
     """The least batch time when S, a and z are given."""
     stages, a, z = place
     f1, c1, c2 = times[0, 1], times[0, 1] + times[1, 1], times[0, 2] + times[1, 2]
@@ -106,7 +107,7 @@ def _with_last(lay: Layout, times: "Floats", place: tuple[int, int, int], first_
 
 
 @njit(cache=True, nogil=True)
-def _with_first(lay: Layout, times: "Floats", stages: int, a: int, first_s: float, best: float) -> float:
+def _with_first(lay: ChainLayout, times: "Floats", stages: int, a: int, first_s: float, best: float) -> float:
     """The least batch time when S and a are given."""
     blocks = lay.sync_s.shape[0] - 1
     f1, c1, c2 = times[0, 1], times[0, 1] + times[1, 1], times[0, 2] + times[1, 2]
@@ -135,7 +136,7 @@ def _with_first(lay: Layout, times: "Floats", stages: int, a: int, first_s: floa
 
 
 @njit(cache=True, nogil=True)
-def _with_stages(lay: Layout, times: "Floats", stages: int, best: float) -> float:
+def _with_stages(lay: ChainLayout, times: "Floats", stages: int, best: float) -> float:
     """The least batch time with that many stages, two or more."""
     blocks = lay.sync_s.shape[0] - 1
     f0, f1 = times[0, 0], times[0, 1]
@@ -158,8 +159,8 @@ def _with_stages(lay: Layout, times: "Floats", stages: int, best: float) -> floa
 
 
 @njit(cache=True, nogil=True)
-def _most_at_once(lay: Layout, most: int) -> int:
-    """The most stages that run at once, copies counted: S d over all structures, at least 1.
+def _most_at_once(lay: ChainLayout, most: int) -> int:
+    """The most stages that run at once, replicas counted: S d over all structures, at least 1.
 
     A batch of M microbatches takes at least (C / S) ceil(M / d) >= C M / (S d), C being the time of all layers.
     """
@@ -171,7 +172,7 @@ def _most_at_once(lay: Layout, most: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def least_batches(lay: Layout, forward_s: "Floats", backward_s: "Floats", cut_s: float) -> "Floats":
+def least_batches(lay: ChainLayout, forward_s: "Floats", backward_s: "Floats", cut_s: float) -> "Floats":
     """For each chip the lesser of ``cut_s`` and the least batch time; seconds are [prologue, block, epilogue; chips].
 
     Infinite where nothing fits and ``cut_s`` is. Nothing above the cut is looked at, which is what makes it fast.
@@ -212,15 +213,16 @@ def first_floors(
     most_stages: "Ints",
     sync_s: "Floats",
     whole: "Flags",
-    copies: "Ints",
+    replicas: "Ints",
     in_all: "Floats",
     microbatches: int,
     again: bool,
     cut_s: float,
 ) -> "Floats":
-    """By chip the lesser of ``cut_s`` and the bound of :mod:`phaze.search.graph_bounds`; seconds are [layers, chips].
+    """By chip the lesser of ``cut_s`` and the bound of :mod:`phaze.search.bounds.graph_bounds`.
 
-    ``counts`` [first stages, layers]; ``copies`` by number of stages, 0 where there is no room for one.
+    Seconds are [layers, chips], ``counts`` [first stages, layers]; ``replicas`` by number of stages, 0 where there is
+    no room for one.
     """
     kinds, chips = forward_s.shape
     found = np.empty(chips)
@@ -241,14 +243,14 @@ def first_floors(
                 stash += counts[k, kind] * (f + b)
                 double += counts[k, kind] * (2 * f + b)
             if whole[k]:
-                best = _degree(microbatches, copies[1], max(stash, longest), 1, sync_s[k], best)
+                best = _degree(microbatches, replicas[1], max(stash, longest), 1, sync_s[k], best)
                 continue
             own = double if again else stash
-            for stages in range(2, min(most_stages[k], copies.shape[0] - 1) + 1):
-                if copies[stages] < 1:
+            for stages in range(2, min(most_stages[k], replicas.shape[0] - 1) + 1):
+                if replicas[stages] < 1:
                     continue
                 rest = (total - own) / (stages - 1 + (share if again else 0.0))
-                best = _degree(microbatches, copies[stages], max(own, longest, rest), stages, sync_s[k], best)
+                best = _degree(microbatches, replicas[stages], max(own, longest, rest), stages, sync_s[k], best)
         found[chip] = best
     return found
 
@@ -260,10 +262,10 @@ def warm() -> None:
     first_floors(ones, ones, np.ones((1, 1)), numbers[:1] + 1, np.ones(1), whole, numbers, np.ones(1), 2, True, 1e9)
     cap = np.array([4, 4, 4, 4], np.int64)
     flags = np.ones((4, 5), np.bool_)
-    lay = Layout(
+    lay = ChainLayout(
         flags, flags[0].copy(), True, middle_table(cap, 4, 3), np.ones(5), 1.0, 1.0, 1, False, False, 0, 0, True, 8, 8
     )
     least_batches(lay, np.ones((3, 2)), np.ones((3, 2)), np.inf)
-    from phaze.search.warming import warm_all
+    from phaze.search.bounds.warming import warm_all
 
     warm_all()

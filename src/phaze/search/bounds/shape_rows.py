@@ -41,13 +41,13 @@ def least_prices(task: ModelTask, problem: Problem, width: Width) -> Floats:
     """By level, the transfer of the smallest cut; nothing where edges arrive inside stages."""
     if problem.rules.stage != "layers":
         return np.zeros(len(problem.cluster.levels))
-    cuts, lanes = cut_bytes(width.chart)[1:-1], width.graph.width if problem.scatter_gather else 1
+    cuts, lanes = cut_bytes(width.cut_sets)[1:-1], width.graph.width if problem.scatter_gather else 1
     carried = np.array([cuts.min() / lanes if len(cuts) else 0.0])
     return np.array([float(task.prices.transfer_s(at, carried)[0]) for at in range(len(problem.cluster.levels))])
 
 
 @dataclass(frozen=True, slots=True)
-class Degrees:
+class ShapeDegrees:
     """The degrees of one depth, those of an order after those of the other: replicas, rounds, which of ``levels``
     [patterns, boundaries] their boundaries cross, and the replicas by level (a place in a list of these)."""
 
@@ -71,7 +71,7 @@ class Ends:
     waits_s: Floats
 
 
-def _degrees(problem: Problem, width: Width, stages: int, met: Met) -> Degrees:
+def _degrees(problem: Problem, width: Width, stages: int, met: Met) -> ShapeDegrees:
     tensor, found = width.graph.width, []
     most = most_replicas(problem, width, stages)
     several = stages > 1 and len(problem.cluster.levels) > 1
@@ -88,10 +88,10 @@ def _degrees(problem: Problem, width: Width, stages: int, met: Met) -> Degrees:
         found.append((replicas, -(-problem.microbatches // replicas), members, levels))
     many, rounds, met_at, crossed = (np.concatenate(column) for column in zip(*found, strict=True))
     patterns, which = np.unique(crossed, axis=0, return_inverse=True)
-    return Degrees(many, rounds, which.reshape(-1).astype(np.int64), met_at, patterns)
+    return ShapeDegrees(many, rounds, which.reshape(-1).astype(np.int64), met_at, patterns)
 
 
-def all_degrees(problem: Problem, width: Width) -> tuple[tuple[Degrees, ...], Met]:
+def all_degrees(problem: Problem, width: Width) -> tuple[tuple[ShapeDegrees, ...], Met]:
     """The degrees of every depth, from 1 on, and the replicas by level that they have; on any bandwidth."""
     met = Met()
     return tuple(_degrees(problem, width, stages, met) for stages in range(1, width.depth + 1)), met
@@ -102,18 +102,18 @@ class ShapeRows:
     """All degrees of a graph by depth, from 1 on; by pattern all transfers of a microbatch and the least of one; what
     the replicas take by stage of ZeRO, for ``sizes_bytes``."""
 
-    degrees: tuple[Degrees, ...]
+    degrees: tuple[ShapeDegrees, ...]
     transfers_s: tuple[tuple[Floats, Floats], ...]
     sizes_bytes: Floats
     ends: dict[int, Ends]
 
-    def at(self, stages: int) -> Degrees:
+    def at(self, stages: int) -> ShapeDegrees:
         """Those of a depth."""
         return self.degrees[stages - 1]
 
 
 def _ends(task: ModelTask, problem: Problem, width: Width, met: Met, sizes_bytes: Floats) -> Ends:
-    kinds, counts = np.unique(width.chart.parameter_bytes, return_counts=True)
+    kinds, counts = np.unique(width.cut_sets.parameter_bytes, return_counts=True)
     ends_s, waits_s = np.zeros((len(met), len(sizes_bytes))), np.zeros(len(met))
     for members, (at, shape) in met.items():
         ends_s[at] = synchronisation_s(problem, shape, task.prices, sizes_bytes)
@@ -123,11 +123,11 @@ def _ends(task: ModelTask, problem: Problem, width: Width, met: Met, sizes_bytes
     return Ends(ends_s, waits_s)
 
 
-def rows_of(
+def shape_rows_of(
     task: ModelTask,
     problem: Problem,
     width: Width,
-    known: tuple[tuple[Degrees, ...], Met],
+    known: tuple[tuple[ShapeDegrees, ...], Met],
     zeros: Sequence[int],
     sizes_bytes: Floats,
 ) -> ShapeRows:
