@@ -311,10 +311,8 @@ def warm() -> None:
     from phaze.cost.products import map_product
 
     map_product(product(1, 8, 8, 8), TensorPart(1, 2, 2, 1024.0, 1e9, 1e9, 2.0**20, 1e9, 1e9))
-    sizes = np.array([[1, 8, 8, 8, 2]], np.int64)
-    held = np.array([[128.0, 128.0, 128.0, np.inf, np.inf, np.inf]])
-    shapes = np.array([[1, 2, 2]], np.int64)
-    rates = np.array([[1024.0, 1e9, 1e9, 0.0]])
+    held, rates = np.array([[128.0, 128.0, 128.0, np.inf, np.inf, np.inf]]), np.array([[1024.0, 1e9, 1e9, 0.0]])
+    sizes, shapes = np.array([[1, 8, 8, 8, 2]], np.int64), np.array([[1, 2, 2]], np.int64)
     zero, one = np.zeros(1, np.int64), np.ones(1)
     sweep(sizes, held, shapes, rates, np.array([2.0**20]), zero, zero, one, one, np.empty((1, 1, FOUND)))
     cluster_kernels.warm()
