@@ -8,7 +8,7 @@ from pathlib import Path
 
 from phaze.search.baseline import scale_for
 from phaze.search.certificate import certificate_of
-from phaze.search.evaluation import Evaluated, ModelRun
+from phaze.search.evaluated import Evaluated, ModelRun
 from phaze.search.folder import JOURNAL, RESULT
 from phaze.search.journal import Closed, read_closed, read_evaluated
 from phaze.search.result import answer_view, code_digest, result_view, written

@@ -26,7 +26,7 @@ from phaze.hardware.ownership import load_terms
 from phaze.placement.problem import RecomputeChoice
 from phaze.placement.solve import fastest_plan
 from phaze.schedule.rules import ICML24
-from phaze.search.evaluation import Evaluated
+from phaze.search.evaluated import Evaluated
 from phaze.search.objective import Kind, Objective, Scale
 from phaze.search.problem import problem_of
 from phaze.search.rank_graph import RankGraph, rank_graph, rank_graph_of

@@ -12,7 +12,7 @@ import pytest
 from phaze.errors import InfeasibleError, InputError, PhazeError
 from phaze.search import run, work_item
 from phaze.search.engine import workers
-from phaze.search.evaluation import Evaluated
+from phaze.search.evaluated import Evaluated
 from phaze.search.folder import JOURNAL, RESULT, run_in
 from phaze.search.journal import SqliteJournal, read_closed
 from phaze.search.objective import scale_of

@@ -18,7 +18,7 @@ from phaze.search import baseline, engine
 from phaze.search.baseline import scale_for
 from phaze.search.certificate import certificate_of, closed_chips
 from phaze.search.deadline import Deadline, OutOfTime, after
-from phaze.search.evaluation import Evaluated
+from phaze.search.evaluated import Evaluated
 from phaze.search.folder import JOURNAL, RESULT, run_in
 from phaze.search.journal import SqliteJournal
 from phaze.search.objective import Kind, scale_of

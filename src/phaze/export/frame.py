@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.search.evaluation import Evaluated
+from phaze.search.evaluated import Evaluated
 from phaze.search.journal import Closed
 from phaze.search.spaces import OpenedSpace
 

@@ -19,7 +19,7 @@ from phaze.front.state import FrontState
 from phaze.hardware.cluster import cluster_document
 from phaze.search.answer import Best, lean
 from phaze.search.configurations import WayPlan, plan_found, way_names
-from phaze.search.evaluation import Evaluated, ModelRun
+from phaze.search.evaluated import Evaluated, ModelRun
 from phaze.search.journal import Closed
 from phaze.search.plausibility import plausibility_of
 from phaze.search.result import chip_document

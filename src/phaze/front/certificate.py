@@ -32,7 +32,7 @@ from phaze.front.order import shortfall, steps
 from phaze.front.state import FrontState
 from phaze.schedule.problem import ROUNDING
 from phaze.search.certificate import digest_of
-from phaze.search.evaluation import Evaluated
+from phaze.search.evaluated import Evaluated
 from phaze.search.journal import Closed
 
 Floats = NDArray[np.float64]

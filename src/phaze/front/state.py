@@ -22,7 +22,8 @@ from phaze.front.measures import limit_of
 from phaze.front.metrics import RequestedMetrics, known_values
 from phaze.front.order import closed, steps
 from phaze.schedule.problem import ROUNDING
-from phaze.search.evaluation import Evaluated, ModelRun, evaluate
+from phaze.search.evaluated import Evaluated, ModelRun
+from phaze.search.evaluation import evaluate
 from phaze.search.objective import Objective, Rates, Scale
 from phaze.search.rates import rates_of
 from phaze.search.state import TIE, State

@@ -22,7 +22,7 @@ from phaze.front.measures import Listed, Measures, listed_from
 from phaze.front.order import steps, undominated
 from phaze.front.reference import PlainFront
 from phaze.search.configurations import WayPlan
-from phaze.search.evaluation import Evaluated
+from phaze.search.evaluated import Evaluated
 from phaze.search.journal import Closed
 from phaze.search.objective import Rates
 from phaze.search.pruned import STEPS

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from phaze.search.evaluation import ChipEvaluation, Evaluated, ModelRun
+from phaze.search.evaluated import Evaluated, ModelRun
+from phaze.search.evaluation import ChipEvaluation
 from phaze.search.state import TIE, State
 
 

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from phaze.documents import compact
-from phaze.search.evaluation import Evaluated
+from phaze.search.evaluated import Evaluated
 from phaze.search.journal import Closed
 from phaze.search.problem import table_decides
 from phaze.search.pruned import BATCH, REASONS, STEPS, ClosedChips

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from phaze.search.evaluation import Evaluated, evaluated_from
+from phaze.search.evaluated import Evaluated, evaluated_from
 from phaze.search.run import Evaluate, evaluate_one, in_process
 from phaze.search.state import State
 from phaze.search.work_item import failed

@@ -28,7 +28,7 @@ from typing import Any
 from phaze.errors import InputError
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, after
 from phaze.search.engine import TRIES
-from phaze.search.evaluation import Evaluated, evaluated_from
+from phaze.search.evaluated import Evaluated, evaluated_from
 from phaze.search.ray_worker import Answered, Worker
 from phaze.search.state import State
 from phaze.search.work_item import Common, WorkItem, failed

@@ -13,7 +13,6 @@ with their makespan for ``score``, and for ``lower`` with their bound and the le
 
 from collections.abc import MutableMapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +28,7 @@ from phaze.schedule.problem import ROUNDING, Schedule
 from phaze.schedule.solve import Limits, Scheduler
 from phaze.search.deadline import OutOfTime
 from phaze.search.energy import LayerJoules, layer_joules, plan_joules, spread_of
+from phaze.search.evaluated import Evaluated, ModelRun
 from phaze.search.objective import Rates, Scale
 from phaze.search.problem import fastest, problem_of
 from phaze.search.rank_graph import GraphTimes, RankGraph, graph_times
@@ -71,73 +71,6 @@ class ScheduleMemo:
             return f"It took {self.placements:,} placements."
         schedules = f"{len(self.schedules):,} distinct exact schedules ({self.asked:,} asked for)"
         return f"It took {schedules} and {self.placements:,} placements."
-
-
-@dataclass(frozen=True, slots=True)
-class ModelRun:
-    """The best plan of a model on a chip: which way, its batch, its value, and what no way can undercut."""
-
-    way: int
-    batch_s: float
-    dynamic_j: float
-    value: float
-    lower: float
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluated:
-    """A chip's score with its best memory, and its lower bound; ``ran`` is empty where it was closed before the end."""
-
-    chip: int
-    hbm: int
-    score: float
-    lower: float
-    ran: tuple[ModelRun, ...]
-    error: str = ""
-
-    def document(self) -> dict[str, Any]:
-        """Plain values, for the journal; infinities as null."""
-        ran = [[r.way, r.batch_s, r.dynamic_j, r.value, r.lower] for r in self.ran]
-        return {
-            "hbm": self.hbm,
-            "score": _plain(self.score),
-            "lower": _plain(self.lower),
-            "ran": ran,
-            "error": self.error,
-        }
-
-
-def _plain(value: float) -> float | None:
-    return value if np.isfinite(value) else None
-
-
-# No batch takes less or costs more; what divides by less leaves the numbers of 64 bits.
-LEAST, MOST = 1e-30, 1e30
-
-
-def _number(value: Any, least: float = 0.0) -> float:
-    if type(value) not in (int, float) or not least <= value <= MOST:  # NaN is not
-        raise ValueError(f"{str(value)[:40]!r} is no number from {least:g} to {MOST:g}")
-    return float(value)
-
-
-def _whole(value: Any) -> int:
-    if type(value) is not int:
-        raise ValueError(f"{str(value)[:40]!r} is no whole number")
-    return value
-
-
-def evaluated_from(chip: int, raw: dict[str, Any]) -> Evaluated:
-    """The value of :meth:`Evaluated.document`; raises ValueError, TypeError or KeyError where it is none."""
-    if type(raw["error"]) is not str:
-        raise ValueError("an error is no text")
-    raw["error"].encode()  # raises ValueError for half a character, which no file can hold
-    ran = tuple(ModelRun(_whole(way), *map(_number, rest)) for way, *rest in raw["ran"])
-    score = float("inf") if raw["score"] is None else _number(raw["score"], LEAST)
-    lower = float("inf") if raw["lower"] is None else _number(raw["lower"])
-    for one in ran:
-        _number(one.batch_s, LEAST)
-    return Evaluated(chip, _whole(raw["hbm"]), score, lower, ran, raw["error"])
 
 
 def _schedule(one: RuledPass, name: bytes, times: Times, known: ScheduleMemo) -> Found:

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from phaze.search.bounds.model_bounds import CHEAP, batch_bounds, layer_bounds
 from phaze.search.bounds.shape_bounds import SLACK
 from phaze.search.energy import dynamic_floors
-from phaze.search.evaluation import ChipEvaluation, Evaluated, ModelRun, ScheduleMemo
+from phaze.search.evaluated import Evaluated, ModelRun
+from phaze.search.evaluation import ChipEvaluation, ScheduleMemo
 from phaze.search.state import State
 from phaze.search.work_item import opened
 

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from phaze.errors import InputError
 from phaze.files import refuse_other_kinds
-from phaze.search.evaluation import Evaluated, evaluated_from
+from phaze.search.evaluated import Evaluated, evaluated_from
 
 FORMAT = "phaze.journal/1"
 # The files that SQLite itself writes beside a journal; it would follow a link that stands in their place.

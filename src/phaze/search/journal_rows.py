@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from phaze.errors import InputError
-from phaze.search.evaluation import Evaluated
+from phaze.search.evaluated import Evaluated
 from phaze.search.journal import Closed
 from phaze.search.pruned import REASONS
 from phaze.search.task import Job

@@ -27,7 +27,8 @@ from phaze.schedule.solve import Scheduler
 from phaze.search.answer import Best
 from phaze.search.certificate import Certificate
 from phaze.search.energy import COMPONENTS
-from phaze.search.evaluation import ExactLayers, ModelRun, ScheduleMemo
+from phaze.search.evaluated import ModelRun
+from phaze.search.evaluation import ExactLayers, ScheduleMemo
 from phaze.search.figures import with_figures
 from phaze.search.objective import UNITS, Scale
 from phaze.search.plausibility import axis_ends, plausibility_of

@@ -9,7 +9,7 @@ from phaze.documents import Count, NonNegative, Positive, check, parse
 from phaze.errors import InputError
 from phaze.evaluate.plan_file import FiguresTable, LeftTable, Loose, Number, PlanTable
 from phaze.files import read_text
-from phaze.search.evaluation import LEAST, MOST
+from phaze.search.evaluated import LEAST, MOST
 from phaze.search.folder import RESULT
 from phaze.search.result import SCHEMA
 from phaze.search.spaces import OpenedSpace

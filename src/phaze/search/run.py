@@ -23,7 +23,8 @@ from phaze.evaluate.layer_times import layer_works
 from phaze.schedule.bounds import Bound
 from phaze.search.bounds.model_bounds import CHEAP, DUAL, layer_bounds, model_bounds, model_floors, no_floors
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, after
-from phaze.search.evaluation import Evaluated, ScheduleMemo
+from phaze.search.evaluated import Evaluated
+from phaze.search.evaluation import ScheduleMemo
 from phaze.search.first_design import better_design, first_bounds, first_design, stop
 from phaze.search.objective import Scale
 from phaze.search.rank_graph import CHUNK, GraphTimes, empty_times

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from phaze.cost.chip_set import ChipSet
 from phaze.hardware.silicon.design import EnergyModel
 from phaze.search.deadline import NEVER, Deadline
-from phaze.search.evaluation import ChipEvaluation, Evaluated, ScheduleMemo
+from phaze.search.evaluated import Evaluated
+from phaze.search.evaluation import ChipEvaluation, ScheduleMemo
 from phaze.search.objective import Rates, Scale
 from phaze.search.rank_graph import CHUNK, GraphTimes
 from phaze.search.spaces import OpenedSpace

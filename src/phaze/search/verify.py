@@ -29,7 +29,7 @@ from phaze.schedule.bounds import lower_bound
 from phaze.schedule.order import contract, series
 from phaze.schedule.part import part_of
 from phaze.search.energy import dynamic_floors, layer_floors
-from phaze.search.evaluation import Evaluated
+from phaze.search.evaluated import Evaluated
 from phaze.search.journal import Closed
 from phaze.search.objective import Rates, Scale
 from phaze.search.problem import fastest, has_plan, problem_of, table_decides

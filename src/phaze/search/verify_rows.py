@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
-from phaze.search.evaluation import Evaluated
+from phaze.search.evaluated import Evaluated
 from phaze.search.journal import Closed
 from phaze.search.objective import Rates
 from phaze.search.pruned import STEPS

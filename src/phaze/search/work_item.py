@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
 from phaze.hardware.silicon.design import EnergyModel
-from phaze.search.evaluation import ChipEvaluation, Evaluated, ScheduleMemo, evaluate
+from phaze.search.evaluated import Evaluated
+from phaze.search.evaluation import ChipEvaluation, ScheduleMemo, evaluate
 from phaze.search.objective import Rates, Scale
 from phaze.search.task import Job, ModelTask
 

@@ -35,7 +35,7 @@ from phaze.report.page.survey import cloud_of
 from phaze.report.page.time_view import TimelineView, TimeView, tail_of, time_view, timeline_numbers, timeline_view
 from phaze.report.run_sheet import flops_text, training_rows
 from phaze.report.view_model import Story, searched
-from phaze.search.evaluation import Evaluated
+from phaze.search.evaluated import Evaluated
 from phaze.search.journal import Closed
 from phaze.search.spaces import OpenedSpace, open_space
 from phaze.search.task import Job, ModelTask, networks_of

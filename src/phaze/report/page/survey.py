@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from phaze.report.page.cloud import Cloud, Field, Scale
 from phaze.report.page.floors import floors
 from phaze.search.bounds.model_bounds import CHEAP, layer_bounds
-from phaze.search.evaluation import LEAST, MOST, Evaluated
+from phaze.search.evaluated import LEAST, MOST, Evaluated
 from phaze.search.journal import Closed
 from phaze.search.problem import table_decides
 from phaze.search.pruned import REASONS
