@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from phaze.errors import InputError
 from phaze.explain.question import Question, gain
 from phaze.search.engine import workers
-from phaze.search.evaluation import Evaluated
+from phaze.search.evaluated import Evaluated
 from phaze.search.run import begin, bounds_on, last_times
 from phaze.search.state import State
 
