@@ -11,8 +11,10 @@ from phaze.cli.plan_options import (
     ChipName,
     Chunks,
     ClusterName,
+    Context,
     Datasheet,
     Devices,
+    Expert,
     Fixed,
     Fresh,
     Gpt,
@@ -56,6 +58,8 @@ def plan(
     sequence: Sequence = None,
     microbatch: Microbatch = None,
     tensor: Tensor = None,
+    expert: Expert = None,
+    context: Context = None,
     chunks: Chunks = None,
     zero: Zero = None,
     recompute: Recompute = "best",
@@ -78,6 +82,7 @@ def plan(
 
     Examples: phaze plan --model llama2-7b --chip a100-80gb --devices 64 --batch 4M-tokens --tokens 2T ·
     phaze plan --model my_model.py:build --chip h100 --devices 64 --batch 512 · phaze plan --fixed run.json ·
+    phaze plan --model mixtral-8x7b --chip h100 --devices 64 --batch 512 --expert 1,8 --context 1,2 ·
     phaze plan --against launch.sh --model llama3-8b --chip h100 --devices 64
     """
     basis: Basis = "datasheet" if datasheet else "calibrated"
@@ -123,6 +128,8 @@ def plan(
         headroom=parse_headroom(headroom, "--headroom"),
         budget=budget,
         fresh=fresh,
+        contexts=_numbers("--context", context),
+        expert=_numbers("--expert", expert),
     )
     answer = _planned(asked, perfetto, progress, what_if)
     if launched is not None:

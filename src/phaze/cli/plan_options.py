@@ -45,6 +45,14 @@ Terms = Annotated[
 Fresh = Annotated[bool, typer.Option("--fresh", help="Trace the model again, whatever the cache holds.")]
 Microbatch = Annotated[str | None, typer.Option(help="Microbatches to try, such as 1,2,4; without it 1,2,4,8,16.")]
 Tensor = Annotated[str | None, typer.Option(help="Tensor widths to try, such as 1,8; without it those that divide.")]
+Expert = Annotated[
+    str | None,
+    typer.Option(help="Expert-parallel degrees to try, such as 1,8: ranks that share out the experts; without it 1."),
+]
+Context = Annotated[
+    str | None,
+    typer.Option(help="Context-parallel degrees to try, such as 1,2: ranks that share a sequence; without it 1."),
+]
 Zero = Annotated[
     int | None,
     typer.Option(

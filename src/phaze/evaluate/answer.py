@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from phaze.evaluate.exchanges import exchange_document
 from phaze.evaluate.fixed import block_calls
 from phaze.evaluate.headroom import memory_left
 from phaze.evaluate.layer_times import keeping_of
@@ -47,6 +48,7 @@ class Facts:
     budget: Budget | None = None
     requested: Batch | None = None
     keeping: Keeping = AS_TRACED
+    expert_planned: bool = False
 
 
 def memory_shortage(problem: Problem, plan: Plan) -> dict[str, Any] | None:
@@ -93,7 +95,8 @@ def _document(facts: Facts, problem: Problem, plan: Plan) -> dict[str, Any]:
         "constants": _constants(facts.setting),
         "cluster": cluster_document(problem.cluster, chip),
         "memory_left": memory_left(document["stages"], chip.hbm.size_bytes, facts.headroom),
-        "approximations": list(notes_of(model)),
+        **exchange_document(model, problem, plan, facts.setting.basis),
+        "approximations": list(notes_of(model, facts.expert_planned)),
     }
 
 
@@ -138,7 +141,8 @@ def _brief(candidate: Candidate, best: Plan, facts: Facts) -> dict[str, Any]:
     plan = candidate.plan
     assert plan is not None
     return {
-        "tensor": plan.tensor,
+        "tensor": plan.tensor // plan.sharing.context,
+        **{name: degree for name, degree in asdict(plan.sharing).items() if degree > 1},
         "pipeline": len(plan.stages),
         "data": plan.data,
         "microbatch": candidate.microbatch,
@@ -187,6 +191,7 @@ def planned_document(
         None if asked is None else asked.budget,
         None if asked is None else asked.batch,
         keeping_of(setting.stack),
+        max(request.expert) > 1,
     )
     fitting = [candidate for candidate in found if candidate.plan is not None]
     require_true(best.problem, document_of(best.plan), request.prices)

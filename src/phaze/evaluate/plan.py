@@ -14,21 +14,26 @@ without sequence parallelism.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from phaze.errors import InputError
 from phaze.evaluate.baselines import experts_plan, rule_of_thumb, usual_width
 from phaze.evaluate.flow import PlacementJob, rank_problem
 from phaze.evaluate.layers import Setting
+from phaze.evaluate.parallel_rank import Parallel
 from phaze.evaluate.prices import KnownPrices, LevelPrices
 from phaze.graph.ir import Attention, Model
 from phaze.hardware.stack import Optimizer, Precision
 from phaze.placement.plan import Plan
 from phaze.placement.problem import Problem, RecomputeChoice
 from phaze.placement.rules import Family
+from phaze.placement.sharing import REPLICAS, Sharing
 from phaze.placement.solve import fastest_at, fastest_plan
 
 # So many of the best choices are told apart; what could not be among them is not looked at closely.
 TOLD = 5
 ModelAt = Callable[[int, int, bool, Attention], Model]
 Choosing = tuple[int, int, bool, Attention]
+# The rank of a choice under further degrees.
+RankAt = Callable[[Choosing, Parallel], Model]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +43,8 @@ class Request:
     split (pipeline, data, tensor) of 1024 devices, where there is one. ``chunks`` to try beside 1; None: all that
     divide the blocks. ``zeros``: stages of ZeRO to try beside ``zero``, where it is free.
     ``wider``: usual widths that need more devices than there are. ``refused``: choices that the model cannot run, and
-    why."""
+    why. ``contexts`` and ``expert``: how many ranks may share a sequence, or share out the experts; ``rank_at`` gives
+    the rank of a choice where that is more than 1."""
 
     model_at: ModelAt
     setting: Setting
@@ -58,6 +64,9 @@ class Request:
     refused: tuple[tuple[Choosing, str], ...] = ()
     attentions: tuple[Attention, ...] = ("eager",)
     headroom: float = 0.0
+    contexts: tuple[int, ...] = (1,)
+    expert: tuple[int, ...] = (1,)
+    rank_at: RankAt | None = None
 
     @property
     def job(self) -> PlacementJob:
@@ -97,9 +106,17 @@ class Candidate:
         return batch_s, self.model.tensor, -self.microbatch, self.sequence_parallel, self.model.attention
 
 
-def problem_at(request: Request, model: Model) -> Problem:
+def problem_at(request: Request, model: Model, sharing: Sharing = REPLICAS) -> Problem:
     """The placement problem of a traced rank."""
-    return rank_problem(request.job, model, request.setting)
+    return rank_problem(replace(request.job, sharing=sharing), model, request.setting)
+
+
+def parallels(request: Request, width: int) -> Iterator[Parallel]:
+    """Every further degree to try at a width; experts are cut as the rest is, or not at all."""
+    for context in request.contexts:
+        for expert in request.expert:
+            for cut in sorted({1, width}) if expert > 1 else (None,):
+                yield Parallel(width, context, expert, cut)
 
 
 def choices(request: Request) -> Iterator[Choosing]:
@@ -120,11 +137,31 @@ def _with(problem: Problem, families: tuple[Family, ...]) -> Problem:
 def candidates(request: Request) -> Iterator[Candidate]:
     """The fastest plan of every choice without chunks, at the request's own stage of ZeRO."""
     prices = KnownPrices(request.prices)
-    for width, microbatch, spread, attention in choices(request):
-        model = request.model_at(width, microbatch, spread, attention)
-        problem = problem_at(request, model)
-        plan = fastest_plan(_with(problem, problem.rules.families[:1]), prices)
-        yield Candidate(microbatch, spread, model, problem, plan)
+    faults: dict[tuple[int, int], InputError | None] = {}
+    for choice in choices(request):
+        for parallel in parallels(request, choice[0]):
+            degrees = (parallel.context, parallel.expert)
+            try:
+                model, problem = _rank(request, choice, parallel)
+            except InputError as fault:
+                if degrees == (1, 1):
+                    raise
+                faults.setdefault(degrees, fault)
+                continue
+            faults[degrees] = None
+            plan = fastest_plan(_with(problem, problem.rules.families[:1]), prices)
+            yield Candidate(choice[1], choice[2], model, problem, plan)
+    for impossible in faults.values():
+        if impossible is not None:  # degrees that no choice can have
+            raise impossible
+
+
+def _rank(request: Request, choice: Choosing, parallel: Parallel) -> tuple[Model, Problem]:
+    if (parallel.context, parallel.expert) == (1, 1) or request.rank_at is None:
+        model = request.model_at(*choice)
+        return model, problem_at(request, model)
+    model = request.rank_at(choice, parallel)
+    return model, problem_at(request, model, parallel.sharing)
 
 
 def best_first(request: Request, found: Sequence[Candidate]) -> list[Candidate]:
@@ -133,7 +170,8 @@ def best_first(request: Request, found: Sequence[Candidate]) -> list[Candidate]:
     ranked, prices = sorted(found, key=lambda candidate: candidate.rank), KnownPrices(request.prices)
     for index, candidate in enumerate(ranked):
         told_s = sorted(other.rank[0] for other in ranked)[:TOLD][-1]
-        zeros = (request.zero, *request.zeros)
+        most = 1 if candidate.problem.has_experts else 3
+        zeros = [zero for zero in (request.zero, *request.zeros) if zero <= most]
         better = fastest_at(candidate.problem, zeros, prices, min(candidate.rank[0], told_s))
         if better is not None:
             ranked[index] = replace(candidate, problem=better[0], plan=better[1])
@@ -143,6 +181,7 @@ def best_first(request: Request, found: Sequence[Candidate]) -> list[Candidate]:
 def usual_plans(request: Request, found: Sequence[Candidate]) -> tuple[Candidate | None, Candidate | None]:
     """The rule of thumb and the experts' split, each at the best candidate that it allows; None if none fits."""
     width, prices = usual_width(request.widths, request.setting.cluster), request.prices
+    found = [c for c in found if c.problem.sharing == REPLICAS]
     usual = [c for c in found if c.model.tensor == width]
     by_thumb = [replace(c, plan=rule_of_thumb(c.problem, c.model, prices)) for c in usual]
     split = request.experts

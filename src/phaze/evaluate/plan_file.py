@@ -52,6 +52,8 @@ class PlanTable(Loose):
     context: Count = 1
     expert: Count = 1
     expert_tensor: Count = 1
+    exchange_s: NonNegative = 0.0
+    expert_nodes: Count = 1
     chunks: Count = 1
     stages: Annotated[list[StageTable], Field(min_length=1)]
     breakdown: dict[str, Number]

@@ -8,10 +8,11 @@ from phaze import units
 from phaze.errors import InputError, unknown_name
 from phaze.evaluate.headroom import USUAL_HEADROOM, require_headroom
 from phaze.evaluate.layers import Setting
-from phaze.evaluate.plan import Request, choices
+from phaze.evaluate.parallel_rank import Parallel, parallel_rank, supply_at
+from phaze.evaluate.plan import Choosing, Request, choices
 from phaze.evaluate.recomputing import mode_asked, stack_recomputing
 from phaze.evaluate.training_run import Budget
-from phaze.graph.ir import Attention
+from phaze.graph.ir import Attention, Model
 from phaze.graph.supply.point import Point
 from phaze.graph.supply.supply import Family, GraphFile, Supply, supply_of
 from phaze.graph.supply.tracing import Watch, silent
@@ -50,6 +51,8 @@ class Asked:
     budget: Budget | None = None
     fresh: bool = False
     supply: Supply | None = None
+    contexts: tuple[int, ...] | None = None
+    expert: tuple[int, ...] | None = None
 
 
 def sequences_of(batch: units.Batch, sequence: int, where: str) -> int:
@@ -116,6 +119,10 @@ def request_of(asked: Asked, watch: Watch = silent) -> Request:
     def point_at(width: int, microbatch: int, spread: bool, attention: Attention) -> Point:
         return Point(width, microbatch, length, attention, spread)
 
+    def rank_at(choice: Choosing, parallel: Parallel) -> Model:
+        _, microbatch, spread, attention = choice
+        return parallel_rank(supply_at(supply, microbatch, attention), parallel, length, spread)
+
     request = Request(
         model_at=lambda *choice: supply.model(point_at(*choice)),
         setting=Setting(chip, cluster, stack, asked.basis),
@@ -137,5 +144,8 @@ def request_of(asked: Asked, watch: Watch = silent) -> Request:
         if isinstance(supply, GraphFile) and asked.attention in (None, "best")
         else attentions_of(asked.attention, stack, "--attention"),
         headroom=require_headroom(asked.headroom, "--headroom"),
+        contexts=asked.contexts or (1,),
+        expert=asked.expert or (1,),
+        rank_at=rank_at,
     )
     return _traced(supply, request, point_at, watch)

@@ -15,7 +15,11 @@ def has_experts(model: Model) -> bool:
     return any("experts" in op.module.split(".") for layer in model.layers for op in layer.forward.operators)
 
 
-def notes_of(model: Model) -> tuple[str, ...]:
-    """What a plan of a model must say beside its numbers: approximations of its graph, and what is not planned."""
+def notes_of(model: Model, planned: bool = False) -> tuple[str, ...]:
+    """What a plan of a model must say beside its numbers: approximations of its graph, and what is not planned, unless
+    experts that ranks share out were ``planned`` too."""
     shared = any(parameter.experts for layer in model.layers for parameter in layer.parameters)
-    return (*model.approximations, *((NO_EXPERT_PARALLELISM,) if has_experts(model) and not shared else ()))
+    return (
+        *model.approximations,
+        *((NO_EXPERT_PARALLELISM,) if has_experts(model) and not (shared or planned) else ()),
+    )

@@ -19,6 +19,20 @@ def shared_text(document: Mapping[str, Any]) -> str:
     return "".join(f"{name} {document[key]}, " for key, name in names.items() if document.get(key, 1) > 1)
 
 
+def _shared(row: Mapping[str, Any]) -> str:
+    names = {"context": "c", "expert": "e", "expert_tensor": "x"}
+    return "".join(f"{name} {row[key]} " for key, name in names.items() if row.get(key, 1) > 1)
+
+
+def exchange_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """How far experts are shared out, and what exchanging their rows takes."""
+    if "exchange_s" not in document:
+        return []
+    nodes, share = document["expert_nodes"], document["exchange_s"] / document["batch_s"]
+    where = f"across {nodes} nodes" if nodes > 1 else "inside a node"
+    return [("experts", f"expert parallel {document['expert']} {where}; exchange {share:.0%} of the time")]
+
+
 def _memory_rows(document: Mapping[str, Any], hbm_bytes: int) -> list[tuple[str, ...]]:
     stages = document["stages"]
     rows: list[tuple[str, ...]] = []
@@ -131,6 +145,7 @@ def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> N
                     + (", sequence parallel" if document["sequence_parallel"] else "")
                     + f", {document['attention']} attention",
                 ),
+                *exchange_rows(document),
                 ("memory left", left_text(document["memory_left"])),
                 *training_rows(document.get("training_run")),
             ]
@@ -206,7 +221,7 @@ def show_alternatives(console: Console, document: Mapping[str, Any]) -> None:
     kinds = {row["attention"] for row in document["alternatives"]}
     rows = [
         (
-            f"t {row['tensor']} p {row['pipeline']} d {row['data']} mb {row['microbatch']}"
+            f"t {row['tensor']} {_shared(row)}p {row['pipeline']} d {row['data']} mb {row['microbatch']}"
             + (f" v {row['chunks']}" if row["chunks"] > 1 else "")
             + (f" z {row['zero']}" if row["zero"] else "")
             + (" sp" if row["sequence_parallel"] else "")

@@ -1,0 +1,56 @@
+"""Plans over expert and context degrees: the best of all, in words, and what is refused."""
+
+from typing import Any
+
+import pytest
+
+import phaze
+from phaze.errors import InputError
+from phaze.graph.experts import NO_EXPERT_PARALLELISM
+from phaze.report.run_sheet import exchange_rows, shared_text
+
+
+def _plan(**more: Any) -> dict[str, Any]:
+    job: dict[str, Any] = {"chip": "h100", "devices": 16, "batch": 64, "stack": "megatron-core", "sequence": 1024}
+    found = phaze.plan("mixtral-8x7b", **job, widths=[1, 2], microbatches=[1], **more)
+    return dict(found.document)
+
+
+def test_the_best_over_all_degrees_is_the_best_of_each() -> None:
+    both = _plan(expert=[1, 8], contexts=[1, 2])
+    alone = [_plan(expert=[e], contexts=[c])["batch_s"] for e in (1, 8) for c in (1, 2)]
+    assert both["batch_s"] == min(alone)
+    assert both["proved"]
+    assert both["lower_bound_s"] == both["batch_s"]
+    assert both["expert"] == 8
+    assert both["tensor"] * both.get("context", 1) * both["pipeline"] * both["data"] == both["devices_used"]
+
+
+def test_an_answer_says_what_was_planned_of_experts() -> None:
+    shared, whole = _plan(expert=[8]), _plan()
+    assert NO_EXPERT_PARALLELISM not in shared["approximations"]
+    assert NO_EXPERT_PARALLELISM in whole["approximations"]
+    assert 0 < shared["exchange_s"] < shared["batch_s"]
+    assert "exchange_s" not in whole
+    (row,) = exchange_rows(shared)
+    assert row[1].startswith("expert parallel 8 inside a node; exchange ")
+    assert "expert parallel 8" in shared_text(shared)
+    assert exchange_rows(whole) == []
+    assert NO_EXPERT_PARALLELISM not in _plan(expert=[1, 8])["approximations"]
+
+
+def test_experts_across_nodes_say_so() -> None:
+    job: dict[str, Any] = {"chip": "h100", "devices": 32, "batch": 64, "stack": "megatron-core", "sequence": 1024}
+    found = phaze.plan("mixtral-8x7b", **job, widths=[4], microbatches=[1], expert=[8])
+    document = dict(found.document)
+    wide = document.get("expert_tensor", 1)
+    assert document["expert_nodes"] == max(1, 8 * wide // 8)
+
+
+def test_degrees_that_no_choice_can_have_are_refused_with_the_reason() -> None:
+    with pytest.raises(InputError, match="8 experts do not divide by 3"):
+        _plan(expert=[1, 3])
+    with pytest.raises(InputError, match="no experts"):
+        phaze.plan("llama3-8b", chip="h100", devices=8, batch=8, widths=[1], microbatches=[1], expert=[2])
+    with pytest.raises(InputError, match="6 chunks"):
+        _plan(contexts=[3])
