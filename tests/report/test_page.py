@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 
 from phaze.hardware.library import load_chip
+from phaze.report.front_page import Column, knee_of
 from phaze.report.page.cloud import MOST, Cloud, Field, Scale, cloud_view, front, kept, numbers
 from phaze.report.page.die import Box, cells, parts_of, treemap
 from phaze.report.page.floors import floors
+from phaze.report.page.plan_view import fit_of
 from phaze.report.page.search_page import search_page
 from phaze.report.page.time_view import MOST_EVENTS
 from phaze.report.run_sheet import lever_rows
@@ -355,9 +357,31 @@ def test_the_page_shows_an_explanation_of_its_own_answer_alone(phaze: Callable[.
         assert phaze("report", run).code == 0
         text = (run / "report.html").read_text()
         assert ('id="marginals"' in text) == shown
-        assert ("needs 704 W" in text) == shown
+        assert ("+3.7 %, refused: needs 704 W." in text) == shown
         assert "<b> " not in text.partition("<main")[2].partition("<script")[0]
     (run / "explanation.json").write_text(json.dumps({**said, "marginals": [{**marginal, "gain": "much"}]}))
     ran = phaze("report", run)
     assert ran.code == 2
     assert "marginals[0].gain" in ran.err
+
+
+def test_the_knee_is_farthest_from_the_chord() -> None:
+    up = Column("throughput", "1/s", True, (1.0, 8.0, 9.0, 10.0, 2.0))
+    across = Column("area", "mm2", False, (1.0, 2.0, 6.0, 10.0, 5.0))
+    assert knee_of(up, across) == 1
+    fewer = Column("step", "s", False, (10.0, 3.0, 2.0, 1.0, 9.0))
+    assert knee_of(fewer, across) == 1
+    assert knee_of(Column("a", "", True, (1.0, 2.0)), Column("b", "", False, (1.0, 2.0))) == 1
+
+
+def test_the_ratio_on_the_page_is_that_of_the_comparison(phaze: Callable[..., Any], tmp_path: Path) -> None:
+    run = small_run(tmp_path)
+    rows = json.loads(phaze("compare", "--run", run, "--json").out)["rows"]
+    ratio = next(row["ratio"] for row in rows if row["placement"] == "searched" and row["ratio"] != 1.0)
+    assert f"{ratio:.2f} × as fast as tpu-v4-paper" in (run / "report.html").read_text()
+
+
+def test_a_verdict_on_memory_follows_the_error_of_estimates() -> None:
+    stage = {"layers": [0], "recompute": "none", "memory": {}}
+    said = [fit_of({"stages": [{**stage, "memory_bytes": used}]}, 100.0, 0.06).verdict for used in (70, 85, 95, 101)]
+    assert said == ["Fits", "Likely fits", "Tight", "Does not fit"]

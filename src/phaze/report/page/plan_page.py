@@ -103,7 +103,7 @@ def _title(fit: Fit, gain: Gain, document: Mapping[str, Any]) -> str:
     if document.get("shortage") is not None:
         short = document["shortage"]
         return f"Does not fit: stage {short['stage']} lacks {gib(short['missing_bytes'])}. {split}."
-    verdict = "Fits" if fit.verdict == "Fits" else "Fits, but tightly,"
+    verdict = fit.verdict if fit.verdict != "Tight" else "Fits, but tightly,"
     faster = f"; {gain.headline} {gain.against}" if gain.headline.endswith("%") else ""
     return f"{verdict} with {fit.left} to spare{faster}: {split}."
 

@@ -128,12 +128,17 @@ def short_words(plan: Mapping[str, Any]) -> str:
 
 
 def fit_of(plan: Mapping[str, Any], hbm_bytes: float, headroom: float) -> Fit:
-    """The fullest stage against the memory of a device, with the error of such estimates."""
+    """The fullest stage against the memory of a device, with the error of such estimates.
+
+    It fits if it does with the error that nine of ten estimates stay within, likely fits with the median one.
+    """
     left = memory_left(plan["stages"], hbm_bytes, headroom)
     band = left["band"]
     used = hbm_bytes - left["left_bytes"]
     usual, worst = used * (1 + band["median"]), used * (1 + band["ninetieth"])
-    verdict, kind = ("Fits", "good") if usual <= hbm_bytes else ("Tight", "warn")
+    verdict, kind = ("Fits", "good") if worst <= hbm_bytes else ("Likely fits", "good")
+    if usual > hbm_bytes:
+        verdict, kind = "Tight", "warn"
     if used > hbm_bytes * (1 + 1e-9):
         verdict, kind = "Does not fit", "bad"
     most = max(hbm_bytes, usual) * 1.02

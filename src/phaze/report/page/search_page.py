@@ -152,6 +152,15 @@ def _neighbour_rows(said: ExplanationTable) -> list[tuple[str, str, str, str]]:
     ]
 
 
+def _near_misses(said: ExplanationTable) -> list[str]:
+    """Better chips one step away that a limit of the space refuses, best first."""
+    found = sorted((one for one in said.neighbours if one.refused and one.gain >= 0.005), key=lambda one: -one.gain)
+    return [
+        f"{one.axis.replace('_', ' ')} {one.value:.4g} would give {100 * one.gain:+.1f} %, refused: {one.refused}."
+        for one in found[:3]
+    ]
+
+
 def _assumed(run: Run) -> list[str]:
     """What the answer holds under, in sentences."""
     result = run.result
@@ -199,8 +208,10 @@ def _context(run: Run, chip: Chip, stories: Sequence[Story], rival: Rival | None
         "model_rows": _model_rows(result, stories, rival),
         "marginals": [] if said is None else _gain_bars(said),
         "neighbours": [] if said is None else _neighbour_rows(said),
+        "near_misses": [] if said is None else _near_misses(said),
         "closed": proof_rows(result["certificate"]),
         "where": run.where,
+        "certificate": (Path(run.where) / "certificate.json").is_file(),
         "assumed": _assumed(run),
         "study": run.study,
         "digests": (str(result["study_digest"])[:12], str(result["code_digest"])[:12]),

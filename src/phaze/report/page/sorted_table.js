@@ -1,6 +1,6 @@
 // Tables that are sorted by a click on a column, filtered by the plot, paged, and linked to the plot's pins.
 for (const table of document.querySelectorAll("table[data-paged]")) {
-  const body = table.tBodies[0], rows = [...body.rows], each = Number(table.dataset.paged), pager = document.getElementById(table.dataset.pager);
+  const body = table.tBodies[0], rows = [...body.rows], each = Math.ceil(Number(table.dataset.paged) / (innerWidth < 740 ? 2 : 1)), pager = document.getElementById(table.dataset.pager);
   const before = pager.querySelector("[data-go=before]"), after = pager.querySelector("[data-go=after]"), place = pager.querySelector("[data-place]");
   let page = 0, order = rows, kept = null;
   const show = () => {
