@@ -64,6 +64,19 @@ def test_tpus(name: str, memo: Memo) -> None:
     assert stated(name, memo).median < 0.10
 
 
+@pytest.mark.parametrize(
+    ("name", "cores"),
+    [
+        ("sc21", 0.021), ("korthikanti", 0.019), ("vtrain-multi", 0.045), ("vtrain-single", 0.054),
+        ("mosaic-mpt", 0.048), ("nanotron-h100", 0.205), ("torchtitan", 0.104), ("maxtext-v5e", 0.024),
+        ("maxtext-v5p", 0.043),
+    ],
+)  # fmt: skip
+def test_chips_of_clusters_meet_runs_as_well_as_chips_of_cores_did(name: str, cores: float, memo: Memo) -> None:
+    # ``cores``: the median before the bundled chips became chips of clusters (docs/accuracy.md).
+    assert stated(name, memo).median <= cores + 0.005
+
+
 def test_memory_of_the_h100_sweep(memo: Memo) -> None:
     found = scored("nanotron-h100", memo).scores["memory_bytes", False]
     assert found.median < 0.12
