@@ -7,6 +7,7 @@ import pytest
 from phaze.errors import InputError
 from phaze.graph.ir import Layer, Model
 from phaze.graph.mixture import mixture_of
+from phaze.graph.split_context import context_parallel
 from phaze.graph.split_experts import expert_parallel, expert_split
 from phaze.graph.store import dumps, loads
 from phaze.graph.summary import graph_flops
@@ -105,3 +106,22 @@ def test_a_width_that_does_not_divide_and_a_model_without_experts_are_refused() 
         expert_parallel(load_model("llama3-8b", 1, 1, SEQUENCE), 2)
     with pytest.raises(InputError, match="at least 1"):
         expert_parallel(_model(), 2, 1, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "ep"),
+    [("qwen3-30b-a3b", 16), ("qwen3-235b-a22b", 32), ("deepseek-v3", 64), ("grok-1", 8), ("mixtral-8x22b", 8)],
+)
+def test_built_in_mixtures_are_shared_out_with_two_exchanges_a_pass_beside_shared_sequences(name: str, ep: int) -> None:
+    whole = load_model(name, 1, 1, SEQUENCE, attention="fused")
+    rank = context_parallel(expert_parallel(whole, ep), 2)
+    assert loads(dumps(rank), "split") == rank
+    split = 0
+    for before, after in zip(whole.layers, rank.layers, strict=True):
+        if mixture_of(before) is not None:
+            for graph in (after.forward, after.backward):
+                assert sum(op.kind == "all_to_all" for op in graph.operators) == 2
+            experts = sum(p.elements for p in after.parameters if p.experts)
+            assert before.parameter_elements - after.parameter_elements == experts * (ep - 1)
+            split += 1
+    assert split

@@ -24,6 +24,10 @@ PARAMETERS = {
     "llama3-70b": 70553706496,
     "llama3.1-405b": 405853388800,
     "mixtral-8x7b": 46702792704,
+    "mixtral-8x22b": 140630071296,
+    "qwen3-30b-a3b": 30532122624,
+    "qwen3-235b-a22b": 235093634560,
+    "deepseek-v3": 671026404352,
     "t5-large": 737668096,
     "vit-large": 304326632,
 }
@@ -44,6 +48,11 @@ def test_the_named_models_are_those_that_others_rely_on() -> None:
         "llama3-70b",
         "llama3.1-405b",
         "mixtral-8x7b",
+        "mixtral-8x22b",
+        "grok-1",
+        "qwen3-30b-a3b",
+        "qwen3-235b-a22b",
+        "deepseek-v3",
         "t5-large",
         "vit-large",
     ]

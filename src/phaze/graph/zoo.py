@@ -43,7 +43,8 @@ ALL = SHIPPED_WIDTHS
 
 
 def _entry(name: str, layers: int, hidden: int, heads: int, positions: int | None, **more: Any) -> Entry:
-    divides = tuple(width for width in ALL if heads % width == 0)
+    most = more.pop("most", max(ALL))
+    divides = tuple(width for width in ALL if heads % width == 0 and width <= most)
     sequence, widths = more.pop("sequence", positions), more.pop("widths", divides)
     return Entry(name, layers, hidden, heads, sequence, positions, widths, divides, **more)
 
@@ -64,6 +65,11 @@ ZOO: Mapping[str, Entry] = MappingProxyType(
             _entry("llama3-70b", 80, 8192, 64, 8192),
             _entry("llama3.1-405b", 126, 16384, 128, 131072, sequence=8192),
             _entry("mixtral-8x7b", 32, 4096, 32, 32768, sequence=4096),
+            _entry("mixtral-8x22b", 56, 6144, 48, 65536, sequence=4096),
+            _entry("grok-1", 64, 6144, 48, 8192),
+            _entry("qwen3-30b-a3b", 48, 2048, 32, 40960, sequence=4096, most=4),
+            _entry("qwen3-235b-a22b", 94, 4096, 64, 40960, sequence=4096, most=4),
+            _entry("deepseek-v3", 61, 7168, 128, 131072, sequence=4096, most=1),
             _entry("t5-large", 48, 1024, 16, None, sequence=512),
             _entry("vit-large", 24, 1024, 16, 197, fixed=True),
         )

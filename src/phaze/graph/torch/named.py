@@ -30,6 +30,53 @@ def _llama(usual: int, **sizes: Any) -> Named:
     return Named("llama", usual, MappingProxyType(sizes))
 
 
+def _qwen3_moe(hidden: int, layers: int, heads: int, expert_mlp: int) -> Named:
+    return _hf(
+        "qwen3_moe",
+        "Qwen3MoeForCausalLM",
+        4096,
+        hidden_size=hidden,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=4,
+        head_dim=128,
+        intermediate_size=3 * hidden,
+        moe_intermediate_size=expert_mlp,
+        num_experts=128,
+        num_experts_per_tok=8,
+        norm_topk_prob=True,
+        vocab_size=151936,
+        max_position_embeddings=40960,
+    )
+
+
+def _deepseek_v3(vocabulary: int, layers: int, heads: int, experts: int, dense: int, **groups: int) -> Named:
+    return _hf(
+        "deepseek_v3",
+        "DeepseekV3ForCausalLM",
+        4096,
+        hidden_size=7168,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=heads,
+        intermediate_size=18432,
+        moe_intermediate_size=2048,
+        n_routed_experts=experts,
+        num_local_experts=experts,
+        num_experts_per_tok=8,
+        n_shared_experts=1,
+        first_k_dense_replace=dense,
+        q_lora_rank=1536,
+        kv_lora_rank=512,
+        qk_nope_head_dim=128,
+        qk_rope_head_dim=64,
+        v_head_dim=128,
+        vocab_size=vocabulary,
+        max_position_embeddings=131072,
+        **groups,
+    )
+
+
 _BERT: Mapping[str, int] = MappingProxyType(
     {
         "hidden_size": 1024,
@@ -128,6 +175,41 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             vocab_size=32000,
             max_position_embeddings=32768,
         ),
+        "mixtral-8x22b": _hf(
+            "mixtral",
+            "MixtralForCausalLM",
+            4096,
+            hidden_size=6144,
+            num_hidden_layers=56,
+            num_attention_heads=48,
+            num_key_value_heads=8,
+            intermediate_size=16384,
+            num_local_experts=8,
+            num_experts_per_tok=2,
+            vocab_size=32768,
+            max_position_embeddings=65536,
+            rope_theta=1000000.0,
+        ),
+        "grok-1": _hf(
+            "mixtral",
+            "MixtralForCausalLM",
+            8192,
+            hidden_size=6144,
+            num_hidden_layers=64,
+            num_attention_heads=48,
+            num_key_value_heads=8,
+            head_dim=128,
+            intermediate_size=32768,
+            hidden_act="gelu",
+            num_local_experts=8,
+            num_experts_per_tok=2,
+            vocab_size=131072,
+            max_position_embeddings=8192,
+            tie_word_embeddings=True,
+        ),
+        "qwen3-30b-a3b": _qwen3_moe(2048, 48, 32, 768),
+        "qwen3-235b-a22b": _qwen3_moe(4096, 94, 64, 1536),
+        "deepseek-v3": _deepseek_v3(129280, 61, 128, 256, 3, n_group=8, topk_group=4),
         "t5-large": _hf(
             "t5",
             "T5ForConditionalGeneration",

@@ -141,6 +141,9 @@ def rebuild_model(name: str) -> str:
     entry, sizes = ZOO[name], NAMED[name].sizes
     whole = named_source(name)
     fewer = {key: value for key, value in SHALLOW.items() if key in sizes}
+    if "first_k_dense_replace" in sizes:  # blocks without experts first: two of each kind, or the one there is
+        dense = min(2, sizes["first_k_dense_replace"])
+        fewer |= {"first_k_dense_replace": dense, "num_hidden_layers": 2 + dense}
     shallow = named_source(name, **fewer)
     found: dict[tuple[bool, Attention], Discovery] = {}
     for attention in ATTENTIONS:
