@@ -109,8 +109,16 @@ def record() -> None:
         csv.writer(out, lineterminator="\n").writerows([("flag", "takes", "type", "choices"), *sorted(rows)])
     job = importlib.import_module("torchtitan.config.job_config").JobConfig
     hints = typing.get_type_hints(job)
-    tables = {name: _keys(hints[name]) for name in sorted(hints) if is_dataclass(hints[name])}
+    tables = {name: keys for top in sorted(hints) for name, keys in _tables(top, hints[top])}
     (RECORDED / "torchtitan-0.2.2.json").write_text(json.dumps(tables, indent=1) + "\n")
+
+
+def _tables(name: str, table: Any) -> Iterator[tuple[str, dict[str, str]]]:
+    """A table and those inside it, by dotted names."""
+    if is_dataclass(table):
+        yield name, _keys(table)
+        for key, kind in typing.get_type_hints(table).items():
+            yield from _tables(f"{name}.{key}", kind)
 
 
 def _keys(table: Any) -> dict[str, str]:

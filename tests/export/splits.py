@@ -51,6 +51,11 @@ MEGATRON: Mapping[str, Split] = MappingProxyType(
         "ZeRO 3, nothing hidden": split(**ALONE, zero=3, hides_synchronisation=False),
         "fp32": split(**ALONE, precision="fp32"),
         "fp8": split(precision="fp8"),
+        "fp8, weights too": split(precision="fp8-delayed", low_precision_weights=True),
+        "fp8, scale of now": split(precision="fp8-tensorwise"),
+        "fp8 by block": split(precision="fp8-block"),
+        "mxfp8": split(precision="mxfp8"),
+        "nvfp4": split(precision="nvfp4"),
         "sgd": split(optimizer="sgd", zero=0),
         "fused attention": split(attention="fused"),
         "not sequence parallel": split(sequence_parallel=False),
@@ -73,6 +78,8 @@ TORCHTITAN: Mapping[str, Split] = MappingProxyType(
         "ZeRO 2": split(zero=2),
         "ZeRO 3": split(zero=3),
         "fp32": split(precision="fp32", data=1),
+        "fp8, scale of now": split(precision="fp8-tensorwise", low_precision_weights=True),
+        "mxfp8": split(precision="mxfp8"),
         "llama by sizes": split(model="llama", sizes={**LLAMA, "mlp": 11008}),
     }
 )

@@ -5,7 +5,7 @@ import csv
 import json
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,14 @@ def parser_of(path: Path) -> argparse.ArgumentParser:
             count: Any = None if row["takes"] == "1" else row["takes"] if row["takes"] in "*+?" else int(row["takes"])
             parser.add_argument(row["flag"], nargs=count, type=kind, choices=row["choices"].split() or None)
     return parser
+
+
+def tables_of(job: dict[str, Any], above: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """The tables of a job file by dotted names, each with its own keys."""
+    for name, table in job.items():
+        yield above + name, {key: value for key, value in table.items() if not isinstance(value, dict)}
+        inner = {key: value for key, value in table.items() if isinstance(value, dict)}
+        yield from tables_of(inner, f"{above}{name}.")
 
 
 @pytest.fixture(scope="module")
@@ -145,13 +153,19 @@ def test_megatron_refuses_what_it_cannot_run(changes: dict[str, Any], said: str)
         megatron(split(**changes))
 
 
-KINDS = {"<class 'int'>": int, "<class 'str'>": str, "list[list[str]] | None": list}
+KINDS = {
+    "<class 'bool'>": bool,
+    "list[str]": list,
+    "<class 'int'>": int,
+    "<class 'str'>": str,
+    "list[list[str]] | None": list,
+}
 
 
 @pytest.mark.parametrize("name", TORCHTITAN)
 def test_torchtitan_knows_every_key_and_value(name: str) -> None:
     known = json.loads((RECORDED / "torchtitan-0.2.2.json").read_text())
-    for table, keys in tomllib.loads(torchtitan(TORCHTITAN[name])).items():
+    for table, keys in tables_of(tomllib.loads(torchtitan(TORCHTITAN[name]))):
         for key, value in keys.items():
             kind = known[table][key]
             if kind.startswith("Literal"):
@@ -196,7 +210,8 @@ def test_torchtitan_interleaves_chunks() -> None:
         ({"optimizer": "sgd"}, "no optimizer sgd"),
         ({"recompute": ("none", "full", "full", "full")}, "recompute differently"),
         ({"data": 1}, "mixed precision with sharding only"),
-        ({"precision": "fp8"}, "fp8"),
+        ({"precision": "fp8-block"}, "fp8-tensorwise and mxfp8 alone"),
+        ({"precision": "nvfp4"}, "products in nvfp4"),
         ({"chunks": 2}, "chunks that do not divide"),
         ({"chunks": 2, "stages": EVEN, "batch": 144}, "9 microbatches of a replica do not divide into 2 rounds"),
     ],

@@ -59,7 +59,14 @@ def of_chip(chip: dict[str, Any], folder: Path) -> Iterator[Any]:
     yield told("estimate", "--vector", "softmax:1048576:2", "--chip", path)
     sheet = told("chips", path)
     yield {key: sheet[key] for key in JUDGED}
-    yield told("plan", "--fixed", written(folder, "run.json", run(chip=path, cluster=str(folder / "own.json"))))
+    own = str(folder / "own.json")
+    yield told("plan", "--fixed", written(folder, "run.json", run(chip=path, cluster=own)))
+    large = {"hidden": 2048, "layers": 2, "heads": 16, "vocabulary": 512, "sequence": 2048}
+    whole = run()["plan"] | {"tensor": 1, "pipeline": 1, "data": 16}
+    for precision in (None, "fp8", "mxfp8", "nvfp4"):
+        if precision is None or "formats" in chip:
+            made = run(chip=path, cluster=own, stack="megatron-core", precision=precision, gpt=large, plan=whole)
+            yield told("plan", "--fixed", written(folder, "run.json", made))
 
 
 def of_usual_cluster(chip: dict[str, Any], folder: Path) -> list[Any]:
@@ -98,6 +105,14 @@ def of_modules(stack: dict[str, Any], folder: Path) -> Iterator[Any]:
     gpt = {"hidden": 64, "layers": 4, "heads": 4, "vocabulary": 4096, "sequence": 32}
     one = run(stack=path, plan=run()["plan"] | {"recompute": ["mlp"]}, gpt=gpt)
     yield told("plan", "--fixed", written(folder, "run.json", one))
+
+
+def of_kernel(stack: dict[str, Any], folder: Path) -> Iterator[Any]:
+    """A run on a chip whose attention kernels were measured."""
+    path = written(folder, "stack.json", stack)
+    for chunks in (1, 2):
+        own = run(stack=path, chip="h100", cluster="dgx-h100", plan=run()["plan"] | {"chunks": chunks})
+        yield told("plan", "--fixed", written(folder, "run.json", own))
 
 
 def of_sought(stack: dict[str, Any], folder: Path) -> Iterator[Any]:

@@ -33,12 +33,14 @@ def same(*pairs: tuple[str, Any]) -> tuple[Case, ...]:
 
 MEASURED = {
     "matrix_share": 0.8, "training_matrix_share": 0.6, "hbm_share": 0.7, "vector_hbm_share": 0.7, "start_up": "4 us",
-    "vector_start_up": "3 us", "block_cycles": 20, "kept_row": "64 KiB",
+    "vector_start_up": "3 us", "block_cycles": 20, "kept_row": "64 KiB", "attention": "hopper",
+    "matrix_share_fp8": 0.75,
 }  # fmt: skip
 
 
 def chip(folder: Path) -> dict[str, Any]:
-    return preset("chips", "h100") | {"name": "mine", "calibration": dict(MEASURED)}
+    own = {"name": "mine", "calibration": dict(MEASURED), "formats": {"fp8": 2, "mxfp8": 2, "fp4": 4}}
+    return preset("chips", "h100") | own
 
 
 CHIP = Base(
@@ -75,6 +77,11 @@ CHIP = Base(
         ("calibration.vector_start_up", "40 us"),
         ("calibration.block_cycles", 20000),
         ("calibration.kept_row", "1 KiB"),
+        ("calibration.attention", "blackwell"),
+        ("calibration.matrix_share_fp8", 0.45),
+        ("formats.fp8", 1),
+        ("formats.mxfp8", 1),
+        ("formats.fp4", 1),
     ),
 )
 USUAL = Base(chip, answers.of_usual_cluster, same(("cluster", "nvl72")))
@@ -147,7 +154,8 @@ STACK = Base(
         ("balances_stages", True),
         ("gradient_bytes", 8.0),
         ("synchronisation", "layers"),
-        ("accumulation_bytes", 800.0),
+        ("accumulation_inside", 8000.0),
+        ("accumulation_apart", 800.0),
         ("stages", "icml24"),
         ("pipeline", "icml24"),
         ("saves", "mincut"),
@@ -168,7 +176,28 @@ def modular_stack(folder: Path) -> dict[str, Any]:
 
 MODULAR_STACK = Base(modular_stack, answers.of_modules, same(("recompute_modules", ["layernorm"])))
 SOUGHT_STACK = Base(stack, answers.of_sought, same(("interleaves", False)))
-SHORT_STACK = Base(short_stack, answers.of_stack, same(("base", "megatron-core"), ("attention", "fused")))
+SHORT_STACK = Base(short_stack, answers.of_stack, same(("base", "megatron-core")))
+
+
+def kernel_stack(folder: Path) -> dict[str, Any]:
+    return short_stack(folder) | {"attention": {"kernel": "fa2"}}
+
+
+KERNELS = tuple(
+    ("attention.kernel", "attention", value) for value in ({"kernel": "cudnn"}, {"kernel": "eager"}, "fused")
+)
+KERNEL_STACK = Base(kernel_stack, answers.of_kernel, KERNELS)
+
+
+def low_stack(folder: Path) -> dict[str, Any]:
+    return kernel_stack(folder) | {"recipes": ["fp8-delayed"], "precision": "fp8", "scatter_gather": False}
+
+
+LOW_STACK = Base(
+    low_stack,
+    answers.of_kernel,
+    same(("recipes", ["fp8-tensorwise"]), ("recipes", []), ("low_precision_weights", True), ("overlap_p2p", True)),
+)
 
 
 def technology(folder: Path) -> dict[str, Any]:
@@ -328,7 +357,7 @@ AREA = Base(by_area, answers.of_space, same(("keep.most_area", "30 mm2")))
 HARDWARE: dict[str, list[Base]] = {
     "phaze.chip/1": [CHIP, USUAL],
     "phaze.cluster/1": [CLUSTER, TORUS, CHIP_LINKS],
-    "phaze.stack/1": [STACK, SOUGHT_STACK, SHORT_STACK, MODULAR_STACK],
+    "phaze.stack/1": [STACK, SOUGHT_STACK, SHORT_STACK, MODULAR_STACK, KERNEL_STACK, LOW_STACK],
     "phaze.technology/1": [TECHNOLOGY],
     "phaze.ownership/1": [OWNERSHIP],
     "phaze.space/1": [SPACE, AREA, *axes()],

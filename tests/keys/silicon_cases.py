@@ -60,13 +60,15 @@ def of_accelerator(chip: dict[str, Any], folder: Path) -> Iterator[Any]:
 
 MEASURED = {
     "rate": "700 TFLOP/s", "shape": [4096, 4096, 4096], "clock": "1.6 GHz", "hbm_share": 0.7, "vector_hbm_share": 0.7,
-    "start_up": "4 us", "vector_start_up": "3 us", "kept_row": "64 KiB",
+    "start_up": "4 us", "vector_start_up": "3 us", "kept_row": "64 KiB", "attention": "hopper",
+    "rate_fp8": "1300 TFLOP/s",
 }  # fmt: skip
 
 
 def accelerator(folder: Path) -> dict[str, Any]:
     """An H100 of which everything was measured."""
-    return preset("silicon/chips", "h100") | {"name": "mine", "measured": dict(MEASURED)}
+    own = {"name": "mine", "measured": dict(MEASURED), "formats": {"fp8": 2, "mxfp8": 2, "fp4": 4}}
+    return preset("silicon/chips", "h100") | own
 
 
 def unmeasured(folder: Path) -> dict[str, Any]:
@@ -120,6 +122,11 @@ MEASURED_CHIP = Base(
         ("measured.start_up", "40 us"),
         ("measured.vector_start_up", "40 us"),
         ("measured.kept_row", "1 KiB"),
+        ("measured.attention", "blackwell"),
+        ("measured.rate_fp8", "900 TFLOP/s"),
+        ("formats.fp8", 1),
+        ("formats.mxfp8", 1),
+        ("formats.fp4", 1),
     ),
 )
 STACKED = Base(

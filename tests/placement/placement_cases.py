@@ -219,6 +219,7 @@ def mixed_problem(seed: int, chain: bool, most_layers: int = 4) -> Problem:
         link_bytes_per_s=link,
         piece_start_s=rng.choice([0.0, 0.2]),
         reduction=rng.choice(["share", "layers"]),
+        overlapped_transfers=rng.random() < 0.4,
     )
     sharded = {layer.id: rng.random() < 0.5 for layer in problem.graphs[0].layers}
     graphs = tuple(

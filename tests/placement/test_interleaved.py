@@ -28,6 +28,7 @@ def random_plan(seed: int) -> tuple[Problem, Plan]:
     problem = random_cluster_problem(seed, chain=True)
     chunks = rng.randint(2, 5)
     rules = replace(problem.rules, families=(interleaved(chunks),), piece_start_s=rng.choice([0.0, 0.3]))
+    rules = replace(rules, overlapped_transfers=seed % 3 == 1)
     problem = replace(problem, rules=rules, devices=8, microbatches=rng.choice([4, 6, 8, 12]))
     layers = problem.graphs[0].layers
     shapes = [(s, d) for s in range(1, len(layers) + 1) for d in (1, 2) if problem.rounds(d) % s == 0]

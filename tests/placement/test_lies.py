@@ -192,6 +192,7 @@ def test_uneven_chunks_may_be_given_but_not_proved() -> None:
         ("cluster", {"hidden": 0.5}, {"batch_s", "simulated_s"}),
         ("cluster", {"reduction": "layers"}, {"batch_s", "simulated_s"}),
         ("chunks", {"piece_start_s": 0.0}, {"forward_s", "backward_s", "time_s", "batch_s", "simulated_s"}),
+        ("chunks", {"overlapped_transfers": True}, {"forward_s", "backward_s", "time_s", "batch_s", "simulated_s"}),
     ],
 )
 def test_a_plan_of_another_value_of_the_rules_is_refused_by_what_follows_from_it(

@@ -51,8 +51,8 @@ def test_vtrain_inside_a_node(memo: Memo) -> None:
 def test_fully_sharded_runs_that_nothing_was_fitted_on(memo: Memo) -> None:
     found = stated("mosaic-mpt", memo)
     assert found.rows == 50
-    assert found.median < 0.06
-    assert abs(found.bias) < 0.03
+    assert found.median < 0.08
+    assert abs(found.bias) < 0.07
 
 
 def test_h100_with_the_best_of_what_the_rows_leave_open(memo: Memo) -> None:

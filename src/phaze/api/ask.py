@@ -93,12 +93,14 @@ def plan(
     fresh: bool = False,
     contexts: Sequence[int] | None = None,
     expert: Sequence[int] | None = None,
+    precision: str | None = None,
 ) -> Planned:
     """The fastest split of a job over devices that exist.
 
     ``batch`` may be ``"4M-tokens"``, ``sequence`` ``"32k"``, ``tokens`` ``"15T"``: what training on them takes, on the
     ``terms`` of a file. ``fresh`` traces a model of your own again; ``model`` may be a :class:`phaze.Model` too.
     ``contexts`` and ``expert``: how many ranks may share a sequence, and share out the experts of a mixture.
+    ``precision``: bf16, fp8 (the stack's recipe) or a recipe by name; without it the stack's.
     """
     given = [(name, sizes) for name, sizes in (("gpt", gpt), ("llama", llama)) if sizes is not None]
     if (model is not None) + len(given) != 1:
@@ -111,7 +113,7 @@ def plan(
         None if microbatches is None else tuple(microbatches), None if widths is None else tuple(widths),
         zero, recompute, attention, basis, None if chunks is None else tuple(chunks), headroom,
         _budget(tokens, terms), fresh, model if isinstance(model, Model) else None,
-        None if contexts is None else tuple(contexts), None if expert is None else tuple(expert),
+        None if contexts is None else tuple(contexts), None if expert is None else tuple(expert), precision,
     )  # fmt: skip
     with on_standard_error() as progress:
         progress.step("opening the model")

@@ -38,6 +38,7 @@ class Constants:
 def constants_of(table: Mapping[str, Any]) -> Constants:
     """The constants that a problem states."""
     cover(table["software_share"] == 1.0, "a stack's software share")
+    cover(table["attention"] is None and not table["rates"], "measured attention kernels and products in few bits")
     kept = table["kept_row_bytes"]
     return Constants(
         positive(table["matrix_share"], "matrix_share"),

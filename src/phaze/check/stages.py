@@ -25,8 +25,9 @@ STACK = frozenset({
     "name", "title", "fusion", "host_s", "hides_tensor_collectives", "hidden_synchronisation", "scatter_gather",
     "optimizer_traffic_bytes", "state_bytes", "reserve_bytes", "schedule", "precision", "optimizer",
     "piecewise_collectives", "trims_recompute", "balances_stages", "gradient_bytes", "attention", "synchronisation",
-    "interleaves", "accumulation_bytes", "stages", "pipeline", "software_share", "saves", "logit_bytes", "selective",
-    "gradient_buffer_bytes", "recompute_modules", "recompute_named",
+    "interleaves", "accumulation_inside", "accumulation_apart", "stages", "pipeline", "software_share", "saves",
+    "logit_bytes", "selective", "gradient_buffer_bytes", "attention_kernel", "recipes", "low_precision_weights",
+    "overlap_p2p", "recompute_modules", "recompute_named",
 })  # fmt: skip
 TRAINING = frozenset({
     "devices", "batch", "optimizer", "machine", "constants", "precision", "zeros", "chunks", "headroom",
@@ -71,14 +72,15 @@ def training_of(table: Mapping[str, Any]) -> Training:
     fixed = {
         "schedule": "icml24", "stages": "icml24", "pipeline": "icml24", "synchronisation": "first", "host_s": 0.0,
         "hides_tensor_collectives": False, "hidden_synchronisation": 0.0, "optimizer_traffic_bytes": 0.0,
-        "accumulation_bytes": 0.0, "piecewise_collectives": False, "saves": "trace", "logit_bytes": None,
-        "gradient_buffer_bytes": 0.0,
+        "accumulation_inside": 2.0, "accumulation_apart": 0.0, "piecewise_collectives": False, "saves": "trace",
+        "logit_bytes": None, "gradient_buffer_bytes": 0.0,
     }  # fmt: skip
     for key, value in fixed.items():
         cover(stack[key] == value, f"stack.{key} = {stack[key]!r}")
     cover(list(table["zeros"]) == [0], "stages of ZeRO")
     cover(len(cluster["levels"]) == 1 and cluster["levels"][0]["kind"] == "switch", "a network of several levels")
     cover(machine["basis"] == "ideal", f"the basis {machine['basis']}")
+    cover(machine["precision"] == table["precision"] == "bf16", f"products in {machine['precision']}")
     devices = whole(table["devices"], "devices", 1)
     require(devices <= whole(cluster["devices"], "cluster.devices", 1), "devices: the cluster has fewer")
     return Training(

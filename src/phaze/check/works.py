@@ -110,11 +110,25 @@ def needs_of(operators: Sequence[Operator], outputs: frozenset[int]) -> list[tup
     ]
 
 
+def _keys(part: Operator) -> int:
+    """Keys that a query sees on the average, rounded up: position i of k sees min(i, w) of those before it and itself,
+    and without a causal mask as many behind it."""
+    k, queries = part.size("keys"), part.size("queries")
+    causal, window = part.sizes.get("causal", 0), part.sizes.get("window", 0)
+    if not k or not queries or not (causal or 0 < window < k):
+        return k
+    w = window if 0 < window < k else k
+    before = k * w - w * (w - 1) // 2
+    seen = before if causal else 2 * before - k
+    pairs = (queries * seen + k - 1) // k
+    return (pairs + queries - 1) // queries
+
+
 def _elements(part: Operator) -> tuple[int, int]:
     """Elements that lanes go through, and in how many rows."""
     if part.kind in ATTENTION:
         rows = part.size("batch") * part.size("queries")
-        return rows * part.size("keys"), rows
+        return rows * _keys(part), rows
     return part.size("elements"), 0 if part.kind in LOOKED_UP else part.sizes.get("rows", 0)
 
 
@@ -164,7 +178,7 @@ def _operands(part: Operator, width_of: Mapping[int, int]) -> Sequence[tuple[int
 
 def _attention(part: Operator, e: int, operands: Moved) -> list[Product]:
     """Scores and values forward; backward the scores again and the gradients of v, scores, q and k."""
-    batch, q, k = part.size("batch"), part.size("queries"), part.size("keys")
+    batch, q, k = part.size("batch"), part.size("queries"), _keys(part)
     w, v = part.size("width"), part.size("value_width")
     shapes = [(q, k, w), (q, v, k)]
     if part.kind == "attention_backward":

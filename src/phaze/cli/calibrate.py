@@ -45,7 +45,10 @@ def calibrate(measurements: Measurements, chip: ChipName, out: Out = None, *, pr
     progress.step(f"fitting constants to {len(rows):,} measurements")
     cores = isinstance(file, ChipFile)
     found = fit_chip(rows, file.value() if isinstance(file, ChipFile) else chip_in(file))
-    constants = {name: value for name, value in asdict(found.calibration).items() if value is not None}
+    said = asdict(found.calibration)
+    constants = {
+        name: value for name, value in said.items() if value is not None and name not in ("attention", "fp8_gain")
+    }
     if found.clock_hz is not None:
         constants["clock_hz"] = found.clock_hz
     target = out or f"{file.name}-calibrated.toml"

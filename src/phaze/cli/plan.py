@@ -23,6 +23,7 @@ from phaze.cli.plan_options import (
     Llama,
     Microbatch,
     ModelName,
+    Precision,
     Recompute,
     Sequence,
     StackName,
@@ -64,6 +65,7 @@ def plan(
     zero: Zero = None,
     recompute: Recompute = "best",
     attention: Attention = None,
+    precision: Precision = None,
     headroom: Headroom = "6%",
     tokens: Tokens = None,
     terms: Terms = None,
@@ -130,6 +132,7 @@ def plan(
         fresh=fresh,
         contexts=_numbers("--context", context),
         expert=_numbers("--expert", expert),
+        precision=precision,
     )
     answer = _planned(asked, perfetto, progress, what_if)
     if launched is not None:

@@ -75,6 +75,13 @@ Attention = Annotated[
     str | None,
     typer.Option(help="eager, fused (scores never leave the chip), or best of both; without it as the stack runs it."),
 ]
+Precision = Annotated[
+    str | None,
+    typer.Option(
+        help="bf16, fp8 (the stack's recipe), fp8-delayed, fp8-tensorwise, fp8-block, mxfp8 or nvfp4; without it the "
+        "stack's."
+    ),
+]
 Headroom = Annotated[
     str, typer.Option(help="Share of memory to leave free, such as 6% or 0.06; a fixed plan may fill all of it.")
 ]

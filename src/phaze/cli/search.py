@@ -35,6 +35,10 @@ Attention = Annotated[
     str | None,
     typer.Option("--attention", help="eager, fused, or best of both; without it as the stack runs it."),
 ]
+Precision = Annotated[
+    str | None,
+    typer.Option("--precision", help="bf16, fp8 or a recipe that stack and space have; without it the stack's."),
+]
 Headroom = Annotated[
     str | None,
     typer.Option("--headroom", help="Share of memory to leave free; without it 6% under rules cluster, else 0."),
@@ -135,6 +139,7 @@ def search(
     engine: Engine = "local",
     address: Address = None,
     attention: Attention = None,
+    precision: Precision = None,
     headroom: Headroom = None,
     devices: Devices = None,
     batch: Batch = None,
@@ -168,6 +173,7 @@ def search(
     given = {
         "rules": rules,
         "training.attention": attention,
+        "training.precision": precision,
         "training.headroom": headroom,
         "training.devices": devices,
         "training.batch": int(batch) if batch is not None and batch.isdecimal() else batch,

@@ -3,7 +3,9 @@
 :mod:`phaze.cost.gemm` says which choices there are and what each costs.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil
 from typing import Literal
 
 from phaze.errors import InputError
@@ -27,7 +29,8 @@ NEVER = float("inf")
 @dataclass(frozen=True, slots=True)
 class Product:
     """A product and its operands' bytes in HBM; ``*_need_bytes``: the operand needs no HBM trip when half of the global
-    buffer holds that many bytes (:mod:`phaze.cost.residency`), NEVER if it always does."""
+    buffer holds that many bytes (:mod:`phaze.cost.residency`), NEVER if it always does. ``bits`` of an operand in
+    products of low precision (:meth:`packed`)."""
 
     batch: int
     m: int
@@ -40,6 +43,7 @@ class Product:
     a_need_bytes: float = NEVER
     b_need_bytes: float = NEVER
     c_need_bytes: float = NEVER
+    bits: int = 16
 
     def __post_init__(self) -> None:
         for name in ("batch", "m", "n", "k"):
@@ -51,6 +55,13 @@ class Product:
     @property
     def macs(self) -> float:
         return float(self.batch) * self.m * self.n * self.k
+
+    def packed(self, rates: Sequence[tuple[int, float]]) -> "Product":
+        """The product as arrays run it that make r multiply-accumulates of its format where they make one of 16 bits:
+        its depth is k / r. Its HBM bytes are as they are; what moves on the chip is counted for k / r values, too few,
+        which never bounds arrays that their buffers feed. So a higher rate is never slower."""
+        rate = dict(rates).get(self.bits, 1.0) if self.bits != 16 else 1.0
+        return self if rate == 1.0 else replace(self, k=ceil(self.k / rate))
 
     @property
     def empty(self) -> bool:

@@ -5,7 +5,7 @@ For one parameter (:func:`state_of`), bytes by precision and optimizer:
     precision   weight                     gradient   optimizer: sgd, adam (two moments)
     fp32        4                          4          0, 8
     bf16        2                          4          4, 12     a master weight of 4 beside the moments
-    fp8         3 (16 bits and 8)          4          4, 12     products in 8 bits, all else as bf16
+    a recipe    2 and what products read   4          4, 12     :meth:`phaze.hardware.formats.Recipe.weight_bytes`
 
 ZeRO over d replicas shares out, by stage: 1 the optimizer state, 2 also the gradients, 3 also the weights:
 
@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from phaze.errors import InputError
-from phaze.hardware.stack import Optimizer, Precision, Stack
+from phaze.hardware.formats import PLAIN, RECIPES, Precision
+from phaze.hardware.stack import Optimizer, Stack
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ STATES: Mapping[tuple[Precision, Optimizer], State] = MappingProxyType(
         ("fp32", "adam"): State(4.0, 4.0, 8.0),
         ("bf16", "sgd"): State(2.0, 4.0, 4.0),
         ("bf16", "adam"): State(2.0, 4.0, 12.0),
+        # Of a profile, which names no recipe: 16 bits and 8.
         ("fp8", "sgd"): State(3.0, 4.0, 4.0),
         ("fp8", "adam"): State(3.0, 4.0, 12.0),
     }
@@ -71,6 +73,10 @@ def state_of(
 
 def stack_state(precision: Precision, optimizer: Optimizer, stack: Stack) -> State:
     """Bytes for one parameter under a stack; what it says it holds is at its own precision and optimizer."""
+    recipe = RECIPES.get(precision)
+    if recipe is not None:
+        plain = stack_state(PLAIN, optimizer, stack)
+        return State(recipe.weight_bytes(stack.low_precision_weights), plain.gradient, plain.optimizer)
     own = (precision, optimizer) == (stack.precision, stack.optimizer)
     if not own:
         return state_of(precision, optimizer)

@@ -105,6 +105,12 @@ def _cores(own: Floats, other: Floats, how: How) -> tuple[Floats, Floats]:
     return (np.ones(len(own)), own) if how == "one_core" else (np.minimum(own, other), np.ones(len(own)))
 
 
+def peak_flops(chips: ChipArrays, how: How) -> Floats:
+    """FLOP/s of the tensor cores that an operator has, as the data sheet counts them."""
+    cores, _ = _cores(chips.tensor_cores, chips.vector_cores, how)
+    return np.asarray(2.0 * cores * chips.rows * chips.columns * chips.clock_hz)
+
+
 def tensor_parts(chips: ChipArrays, constants: Constants, how: How) -> tuple[TensorParts, Integers]:
     """The distinct tensor parts, and for every chip which of them it has."""
     cores, shares = _cores(chips.tensor_cores, chips.vector_cores, how)

@@ -6,6 +6,7 @@ For work w on chip c, with the products p of w, the constants of the chip, and o
     tensor_s[w, c] = sum over p of time(p, tensor part of c)
     vector_s[w, c] = time(vector work of w, vector part of c)
     time_s[w, c]   = start-up + max(tensor_s, vector_s)                                          (:meth:`Column.time_s`)
+                     of a measured attention kernel: start + (FLOP + extra keys x FLOP of a key) / (share x peak of c)
     serial(c)      = sum over the operators of a graph of time_s, collectives added by the caller    (:func:`serial_s`)
 
 A network work takes ``network_s``, which the caller has from :mod:`phaze.cost.collective`: it depends on no chip part.
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.mapping import Product
-from phaze.cost.parts import ChipArrays, How, tensor_parts, vector_parts
+from phaze.cost.parts import ChipArrays, How, peak_flops, tensor_parts, vector_parts
 from phaze.cost.products import ProductCosts, sweep_products
 from phaze.cost.vector import VectorCosts, VectorWork, sweep_vector
 from phaze.cost.work import Work
@@ -41,6 +42,7 @@ class Column:
     vectors: VectorCosts
     vector_rows: tuple[int, ...]
     vector_part_of: Integers
+    peak_flops: Floats
 
     def _tensor(self, values: Floats, work: int) -> Floats:
         total: Floats = np.zeros(values.shape[1])
@@ -57,6 +59,11 @@ class Column:
         core = self.works[work].core
         if core in ("none", "network"):
             return np.zeros(len(self.tensor_part_of))
+        kernel, rates = self.works[work].attention, self.constants.attention
+        if kernel is not None and rates is not None:
+            rate = rates.rate(kernel.backward, kernel.width)
+            flops = kernel.flops + rate.extra_keys * kernel.key_flops
+            return np.asarray(rate.start_s + flops / (rate.share * self.peak_flops))
         start_up_s = self.constants.vector_start_up_s if core == "vector" else self.constants.start_up_s
         tensor, vector = self._tensor(self.products.time_s, work), self._vector(self.vectors.time_s, work)
         return start_up_s + np.maximum(tensor, vector)
@@ -105,7 +112,8 @@ def _numbered(values: Sequence[Product]) -> tuple[list[Product], dict[Product, i
 
 def cost_works(works: Sequence[Work], chips: ChipArrays, constants: Constants, how: How = "all_cores") -> Column:
     """Every work on every chip."""
-    products, product_row = _numbered([p for work in works for p in work.products])
+    packed = [tuple(p.packed(constants.rates) for p in work.products) for work in works]
+    products, product_row = _numbered([p for own in packed for p in own])
     vectors: dict[VectorWork, int] = {}
     for work in works:
         if work.vector is not None:
@@ -117,11 +125,12 @@ def cost_works(works: Sequence[Work], chips: ChipArrays, constants: Constants, h
         how=how,
         constants=constants,
         products=sweep_products(products, tensor),
-        product_rows=tuple(tuple(product_row[p] for p in work.products) for work in works),
+        product_rows=tuple(tuple(product_row[p] for p in own) for own in packed),
         tensor_part_of=tensor_of,
         vectors=sweep_vector(list(vectors), vector),
         vector_rows=tuple(-1 if work.vector is None else vectors[work.vector] for work in works),
         vector_part_of=vector_of,
+        peak_flops=peak_flops(chips, how),
     )
 
 

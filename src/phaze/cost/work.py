@@ -6,11 +6,13 @@ An operator runs its products one after the other on the tensor cores and its ve
 
 An epilogue's operands and results go to HBM with the product's, so they are the product's ``c`` bytes, and its
 elements cost lane operations alone. Fused attention: both products of the forward pass, the five of the backward pass
-(scores again, then the gradients of values, scores, queries and keys); scores never leave the chip.
+(scores again, then the gradients of values, scores, queries and keys), over the keys that a query sees
+(:func:`phaze.graph.pairs.mean_keys`); scores never leave the chip. Where the kernel was measured on the chip's family
+(:class:`AttentionWork`, :class:`phaze.hardware.attention.AttentionRates`) its seconds are those instead.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 
 from phaze.cost.mapping import NEVER, Product
@@ -18,6 +20,7 @@ from phaze.cost.residency import Needs, needs_of
 from phaze.cost.vector import PASSES, ROW_KINDS, Moved, VectorWork, whole_bursts
 from phaze.graph.ir import Access, Core, Operator, OperatorGraph, Tensor
 from phaze.graph.opset import KINDS
+from phaze.graph.pairs import attention_pairs, mean_keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,16 @@ class CollectiveWork:
 
 
 @dataclass(frozen=True, slots=True)
+class AttentionWork:
+    """A fused attention kernel: its pass, the width of its heads, FLOP of its pairs, and of one key for each query."""
+
+    backward: bool
+    width: int
+    flops: float
+    key_flops: float
+
+
+@dataclass(frozen=True, slots=True)
 class Work:
     """What an operator's cost depends on; ``core`` says which cores it keeps."""
 
@@ -40,6 +53,7 @@ class Work:
     products: tuple[Product, ...] = ()
     vector: VectorWork | None = None
     collective: CollectiveWork | None = None
+    attention: AttentionWork | None = None
 
     @property
     def flops(self) -> float:
@@ -69,13 +83,20 @@ def _work(op: Operator, needs: Needs, tensors: dict[int, Tensor]) -> Work:
     products = _products(op, matrix, tensors, (reads, writes))
     lanes = [part for part in members if part not in matrix or KINDS[part.kind].rule == "attention"]
     vector = _vector(lanes, (), ()) if lanes else None
-    return Work("both" if vector else "tensor", products, vector)
+    alone = matrix[0] if len(matrix) == 1 and KINDS[matrix[0].kind].rule == "attention" else None
+    return Work("both" if vector else "tensor", products, vector, attention=None if alone is None else _kernel(alone))
+
+
+def _kernel(part: Operator) -> AttentionWork:
+    back, width, value_width = part.kind == "attention_backward", part.size("width"), part.size("value_width")
+    each = 2.0 * part.size("batch") * (3 * width + 2 * value_width if back else width + value_width)
+    return AttentionWork(back, width, each * attention_pairs(part), each * part.size("queries"))
 
 
 def _lane_elements(part: Operator) -> tuple[int, int]:
     sizes = dict(part.sizes)
     if KINDS[part.kind].rule == "attention":
-        return sizes["batch"] * sizes["queries"] * sizes["keys"], sizes["batch"] * sizes["queries"]
+        return sizes["batch"] * sizes["queries"] * mean_keys(part), sizes["batch"] * sizes["queries"]
     return sizes["elements"], sizes.get("rows", 0) if part.kind not in ROW_KINDS else 0
 
 
@@ -165,18 +186,16 @@ def _element_bytes(accesses: Sequence[Access], tensors: dict[int, Tensor]) -> in
 
 def _product(part: Operator, element_bytes: int, a: Moved, b: Moved) -> Product:
     sizes = (part.size("batch"), part.size("m"), part.size("n"), part.size("k"))
-    return Product(*sizes, element_bytes, a.bytes, b.bytes, 0.0, a.need_bytes, b.need_bytes, NEVER)
+    bits = dict(part.sizes).get("bits", 16)
+    return Product(*sizes, element_bytes, a.bytes, b.bytes, 0.0, a.need_bytes, b.need_bytes, NEVER, bits)
 
 
 def _with_results(p: Product, rest: Moved) -> Product:
-    return Product(
-        p.batch, p.m, p.n, p.k, p.element_bytes, p.a_bytes, p.b_bytes, rest.bytes,
-        p.a_need_bytes, p.b_need_bytes, rest.need_bytes,
-    )  # fmt: skip
+    return replace(p, c_bytes=rest.bytes, c_need_bytes=rest.need_bytes)
 
 
 def _attention(part: Operator, element_bytes: int, operands: Moved) -> list[Product]:
-    b, q, k = part.size("batch"), part.size("queries"), part.size("keys")
+    b, q, k = part.size("batch"), part.size("queries"), mean_keys(part)
     w, v = part.size("width"), part.size("value_width")
     shapes = [(q, k, w), (q, v, k)]
     if part.kind == "attention_backward":

@@ -87,8 +87,8 @@ def _require_pieces(model: Model, cuts: Sequence[StageCut], chunks: int) -> None
 def fixed_plan(job: Job, basis: Basis = "calibrated", memo: Memo | None = None) -> tuple[Problem, Plan]:
     """The plan of a job with its times and memory; ``memo`` keeps what jobs share."""
     plan = job.plan
-    setting = Setting(job.chip, job.cluster, job.stack, basis)
-    where = (job.chip, job.cluster, job.stack, basis)
+    setting = Setting(job.chip, job.cluster, job.stack, basis, precision=job.precision)
+    where = (job.chip, job.cluster, job.stack, basis, job.precision)
     costs = (memo or Memo()).take(("costs", job.traced, where), lambda: layer_costs(job.model, setting))
     asked = PlacementJob(
         setting.machine,

@@ -30,14 +30,15 @@ Throughput is sequences / batch time. A search does the same with arrays over al
 chips that may still win.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from phaze.cost.low_precision import AROUND
 from phaze.evaluate.layers import LayerCost, ModeCost, Setting, layer_costs
 from phaze.evaluate.machine import Machine
 from phaze.graph.ir import Model
-from phaze.hardware.stack import Optimizer, Precision
+from phaze.hardware.formats import Precision
+from phaze.hardware.stack import Optimizer
 from phaze.placement.layers import Layer, LayerGraph, layer_graph
 from phaze.placement.problem import Extra, Kept, Problem, RecomputeChoice
 from phaze.placement.rules import Family
@@ -46,8 +47,6 @@ from phaze.placement.sharing import REPLICAS, Sharing
 
 # Weights and gradients are sent in 16 bits.
 SENT_BYTES = 2.0
-# How traced graphs name what lies around their blocks.
-AROUND = re.compile(r"prologue|epilogue|between(\.\d+)?")
 
 
 def placed_layers(

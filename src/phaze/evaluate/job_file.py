@@ -24,8 +24,9 @@ from phaze.graph.supply.module import ModuleSupply
 from phaze.graph.supply.supply import supply_of
 from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import grown
+from phaze.hardware.formats import Precision
 from phaze.hardware.library import load_built_stack, load_chip, load_cluster
-from phaze.hardware.stack import Optimizer, Precision, require_priced
+from phaze.hardware.stack import Optimizer, require_priced
 
 # Degrees of a plan that it states where they are more than 1.
 SHARED = ("context", "expert", "expert_tensor")
@@ -111,7 +112,6 @@ def reopened(document: Mapping[str, Any], where: str) -> Reopened:
         raise InputError(where, f"the key '{lacking[0]}' is missing", "give what phaze plan ... --json prints")
     require_job_plan(document, where)
     job = check(JobTable, document["job"], f"{where}: job")
-    require_priced(job.precision, f"{where}: job.precision")
     asked = Parallel(document["tensor"], **{key: document[key] for key in SHARED if key in document})
     spread, microbatch = bool(document.get("sequence_parallel", False)), document["microbatch"]
     if job.family is not None and job.sizes is not None:
@@ -127,4 +127,6 @@ def reopened(document: Mapping[str, Any], where: str) -> Reopened:
         raise InputError(f"{where}: job", "it names no model", "give model, family and sizes, or graph")
     chip = load_chip(job.chip)
     cluster = grown(load_cluster(job.cluster, chip=chip), job.devices, f"{where}: job.devices")
-    return Reopened(job, model, Setting(chip, cluster, load_built_stack(job.stack), job.basis))
+    stack = load_built_stack(job.stack)
+    precision = require_priced(job.precision, stack, chip, f"{where}: job.precision")
+    return Reopened(job, model, Setting(chip, cluster, stack, job.basis, precision=precision))

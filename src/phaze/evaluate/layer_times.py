@@ -18,7 +18,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.cost.accumulation import added_inside
 from phaze.cost.chip_set import ChipSet
+from phaze.cost.low_precision import low_precision
 from phaze.evaluate.machine import Machine
 from phaze.evaluate.overlap import closure, needed_again
 from phaze.evaluate.ruled_pass import RuledPass, Times, WorkTimes, ruled_pass, work_times
@@ -179,6 +181,7 @@ def ruled_layer(
     ``apart``: also the halves of its backward pass."""
     stack = machine.stack
     rule = rule or rule_of(stack)
+    layer = low_precision(added_inside(layer, stack.accumulation_inside), machine.recipe)
     modes = Modes(layer, keeping_of(stack))
     none, selective, whole = modes.none(), modes.selective(), modes.full()
     full, halves = None, None
@@ -199,7 +202,7 @@ def ruled_layer(
         kept_bytes=whole.saved_bytes,
         sharded=layer.sharded,
         halves=halves,
-        accumulation_bytes=stack.accumulation_bytes,
+        accumulation_bytes=stack.accumulation_apart,
         logit_bytes=modes.logit_bytes,
         buffer_bytes=stack.gradient_buffer_bytes * gradient_elements(layer) if stack.gradient_buffer_bytes else 0.0,
         more=tuple(_ruled_mode(modes.of(name), machine, rule) for name in names),

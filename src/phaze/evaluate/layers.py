@@ -15,9 +15,11 @@ from phaze.evaluate.layer_times import LayerTimes, RuledLayer, rule_of, ruled_la
 from phaze.evaluate.machine import Machine
 from phaze.evaluate.ruled_pass import RuledPass, Times, ruled_pass, work_times
 from phaze.graph.ir import Model, OperatorGraph
-from phaze.hardware.calibration import Basis, Constants
+from phaze.hardware.attention_file import attention_rates
+from phaze.hardware.calibration import Basis, Constants, format_rates
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster
+from phaze.hardware.formats import PLAIN, Precision
 from phaze.hardware.stack import Stack
 from phaze.schedule.problem import Problem, Schedule
 from phaze.schedule.solve import KnownPart, Limits, Scheduler
@@ -34,18 +36,26 @@ class Setting:
     stack: Stack
     basis: Basis = "calibrated"
     residency: bool = True
+    precision: Precision = PLAIN
 
     @property
     def machine(self) -> Machine:
-        return Machine(self.cluster, self.stack, self.basis, self.residency)
+        return Machine(self.cluster, self.stack, self.basis, self.residency, self.precision)
 
     @property
     def constants(self) -> Constants:
-        found, design = chip_constants(self.chip, self.basis, "training"), self.chip.clusters
-        if design is None or self.basis == "ideal":
+        said, design = self.chip.calibration, self.chip.clusters
+        found = chip_constants(self.chip, self.basis, "training")
+        found = replace(found, rates=format_rates(said, self.chip.formats, self.basis, self.machine.recipe))
+        warm = found.matrix_share / chip_constants(self.chip, self.basis, "alone").matrix_share
+        if design is not None and self.basis != "ideal":
+            generation = (design.software_of,) if design.software_of else (self.chip.name, self.chip.technology)
+            warm = self.stack.share_on(*generation)
+            found = replace(found, software_share=warm)
+        if found.basis != "calibrated" or said is None:
             return found
-        generation = (design.software_of,) if design.software_of else (self.chip.name, self.chip.technology)
-        return replace(found, software_share=self.stack.share_on(*generation))
+        kernels = attention_rates(said.attention, self.stack.attention_kernel)
+        return replace(found, attention=None if kernels is None else kernels.times(min(1.0, warm)))
 
     @property
     def hbm_bytes_per_s(self) -> float:

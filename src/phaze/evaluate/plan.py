@@ -21,7 +21,8 @@ from phaze.evaluate.layers import Setting
 from phaze.evaluate.parallel_rank import Parallel
 from phaze.evaluate.prices import KnownPrices, LevelPrices
 from phaze.graph.ir import Attention, Model
-from phaze.hardware.stack import Optimizer, Precision
+from phaze.hardware.formats import Precision
+from phaze.hardware.stack import Optimizer
 from phaze.placement.plan import Plan
 from phaze.placement.problem import Problem, RecomputeChoice
 from phaze.placement.rules import Family

@@ -18,6 +18,7 @@ from phaze.graph.supply.supply import Family, GraphFile, Supply, supply_of
 from phaze.graph.supply.tracing import Watch, silent
 from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import grown
+from phaze.hardware.formats import known_precision
 from phaze.hardware.library import load_built_stack, load_chip, load_cluster, require_links
 from phaze.hardware.stack import Stack, require_priced
 from phaze.placement.problem import RecomputeChoice
@@ -53,6 +54,7 @@ class Asked:
     supply: Supply | None = None
     contexts: tuple[int, ...] | None = None
     expert: tuple[int, ...] | None = None
+    precision: str | None = None
 
 
 def sequences_of(batch: units.Batch, sequence: int, where: str) -> int:
@@ -105,6 +107,8 @@ def request_of(asked: Asked, watch: Watch = silent) -> Request:
     cluster = grown(load_cluster(name, chip=chip), asked.devices, "--devices")
     require_links(chip, asked.chip, cluster, "--chip")
     stack = stack_recomputing(load_built_stack(asked.stack or cluster.stack), recompute, "--recompute")
+    said = "--precision" if asked.precision is not None else f"the stack {stack.name}: precision"
+    precision = require_priced(known_precision(asked.precision or stack.precision, said), stack, chip, said)
     supply = asked.supply or (
         supply_of(asked.model, fresh=asked.fresh) if asked.sizes is None else Family(asked.model, asked.sizes)
     )
@@ -125,13 +129,13 @@ def request_of(asked: Asked, watch: Watch = silent) -> Request:
 
     request = Request(
         model_at=lambda *choice: supply.model(point_at(*choice)),
-        setting=Setting(chip, cluster, stack, asked.basis),
+        setting=Setting(chip, cluster, stack, asked.basis, precision=precision),
         devices=asked.devices,
         batch=batch,
         widths=fitting,
         microbatches=asked.microbatches or microbatches,
         sequence_parallel=spreads,
-        precision=require_priced(stack.precision, f"the stack {stack.name}: precision"),
+        precision=precision,
         optimizer=stack.optimizer,
         zero=asked.zero or 0,
         zeros=ZEROS[1:] if asked.zero is None else (),

@@ -26,9 +26,10 @@ from phaze.graph.supply.supply import supply_of
 from phaze.graph.tensor_plan import is_place, place_beside
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, grown
+from phaze.hardware.formats import Precision
 from phaze.hardware.library import is_path, load_built_stack, load_chip, load_cluster, require_links
 from phaze.hardware.ownership import load_run_terms
-from phaze.hardware.stack import Optimizer, Precision, Stack, require_priced
+from phaze.hardware.stack import Optimizer, Stack, require_priced
 from phaze.placement.rules import MODES
 from phaze.units import Batch, sequences_in
 
@@ -253,10 +254,10 @@ def _depth(run: RunFile) -> int | None:
     return None if table is None else table.layers
 
 
-def _precision(run: RunFile, stack: Stack, where: str) -> Precision:
+def _precision(run: RunFile, stack: Stack, chip: Chip, where: str) -> Precision:
     if run.precision is not None:
-        return require_priced(run.precision, f"{where}: precision")
-    return require_priced(stack.precision, f"{where}: stack: precision")
+        return require_priced(run.precision, stack, chip, f"{where}: precision")
+    return require_priced(stack.precision, stack, chip, f"{where}: stack: precision")
 
 
 def _sequences(run: RunFile, model: Model, where: str) -> int:
@@ -299,7 +300,7 @@ def job_of(raw: dict[str, Any], where: str, memo: Memo | None = None) -> Job:
         devices=run.devices,
         batch=_sequences(run, model, where),
         plan=run.plan,
-        precision=_precision(run, stack, where),
+        precision=_precision(run, stack, chip, where),
         optimizer=run.optimizer or stack.optimizer,
         budget=_budget(run, where),
         requested=run.batch,

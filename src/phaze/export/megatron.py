@@ -8,6 +8,9 @@ documented beside a pipeline. What Megatron-LM cannot express is refused: see
 to the release itself.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from phaze import __version__
 from phaze.errors import InputError
 from phaze.export.flags import Choice, aligned
@@ -92,12 +95,33 @@ def _recompute(model: str, mode: str) -> list[Choice]:
     return []
 
 
+HYBRID = "products in fp8: E4M3 forward, E5M2 for gradients"
+FP8_RECIPES: Mapping[str, tuple[str, str, str]] = MappingProxyType(
+    {
+        "fp8": ("delayed", "hybrid", HYBRID),
+        "fp8-delayed": ("delayed", "hybrid", HYBRID),
+        "fp8-tensorwise": ("tensorwise", "hybrid", HYBRID),
+        "fp8-block": ("blockwise", "e4m3", "products in fp8: E4M3 with a scale for every 128 values"),
+        "mxfp8": ("mxfp8", "e4m3", "products in fp8: E4M3 with a scale for every 32 values"),
+    }
+)
+"""Megatron-LM's word for a recipe, its format, and why."""
+
+
 def _precision(split: Split) -> list[Choice]:
     if split.precision == "fp32":
         return []
     found = [Choice("--bf16", None, "weights and activations in bf16, state in fp32")]
-    if split.precision == "fp8":
-        found.append(Choice("--fp8-format", "hybrid", "products in fp8: E4M3 forward, E5M2 backward"))
+    if split.precision == "nvfp4":
+        found += [
+            Choice("--fp4-format", "e2m1", "products in 4 bits"),
+            Choice("--fp4-recipe", "nvfp4", "a scale for every 16 values"),
+        ]
+    elif split.precision in FP8_RECIPES:
+        name, form, why = FP8_RECIPES[split.precision]
+        found += [Choice("--fp8-format", form, why), Choice("--fp8-recipe", name, f"the plan's {split.precision}")]
+        if split.low_precision_weights:
+            found.append(Choice("--fp8-param-gather", None, "weights are held and gathered in fp8"))
     return found
 
 

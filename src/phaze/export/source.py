@@ -44,6 +44,7 @@ class Split:
     context: int = 1
     expert: int = 1
     expert_tensor: int = 1
+    low_precision_weights: bool = False
 
     @property
     def processes(self) -> int:
@@ -124,6 +125,7 @@ def searched_split(task: ModelTask, found: Mapping[str, Any], study: StudyFile, 
         devices=tuple(stage["devices"] for stage in plan["stages"]),
         stages=cut(graph.calls, plan["stages"], task.name),
         sizes=known,
+        low_precision_weights=job.machine.stack.low_precision_weights,
     )
 
 
@@ -157,6 +159,7 @@ def planned_split(document: Mapping[str, Any], opened: Reopened) -> Split:
         context=int(document.get("context", 1)),
         expert=int(document.get("expert", 1)),
         expert_tensor=int(document.get("expert_tensor", 1)),
+        low_precision_weights=opened.setting.stack.low_precision_weights,
     )
 
 

@@ -41,8 +41,12 @@ def _require(split: Split) -> None:
             f"one replica in {split.precision} beside tensor or pipeline parallelism",
             f"{VERSION} has mixed precision with sharding only; plan for two replicas or more",
         )
-    if split.precision == "fp8":
-        raise InputError(split.model, "products in fp8", f"in {VERSION} they need a converter; plan in bf16")
+    if split.precision not in ("fp32", "bf16", *CONVERTERS):
+        raise InputError(
+            split.model,
+            f"products in {split.precision}",
+            f"{VERSION} has {' and '.join(CONVERTERS)} alone; plan with one of these or in bf16",
+        )
     if split.tensor > 1 and not split.sequence_parallel:
         raise InputError(
             split.model,
@@ -96,6 +100,29 @@ def module_names(split: Split) -> list[list[str]]:
 def _quoted(parts: list[list[str]]) -> str:
     rows = ",\n".join("    [" + ", ".join(f'"{name}"' for name in part) + "]" for part in parts)
     return f"[\n{rows},\n]"
+
+
+CONVERTERS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
+    {
+        "fp8-tensorwise": ("quantize.linear.float8", "float8", "products of linear maps in fp8, a scale a tensor"),
+        "mxfp8": ("quantize.linear.mx", "mx", "products of linear maps in fp8, a scale for every 32 values"),
+    }
+)
+"""The converter of a recipe, its table under quantize.linear, and why."""
+
+
+def _quantized(split: Split) -> dict[str, list[Choice]]:
+    """The tables of low precision; none in 16 bits."""
+    if split.precision not in CONVERTERS:
+        return {}
+    converter, table, why = CONVERTERS[split.precision]
+    rows = [Choice("filter_fqns", '["output"]', "logits stay in 16 bits")]
+    if table == "float8":
+        sent = str(split.low_precision_weights).lower()
+        rows.append(Choice("enable_fsdp_float8_all_gather", sent, "weights are gathered in 8 bits as planned"))
+    else:
+        rows.insert(0, Choice("recipe_name", '"mxfp8_cublas"', "products by cuBLAS"))
+    return {f"quantize.linear.{table}": rows, "": [Choice("converters", f'["{converter}"]', why)]}
 
 
 def _training(split: Split) -> list[Choice]:
@@ -173,12 +200,15 @@ def tables(split: Split) -> dict[str, list[Choice]]:
     name = {"adam": "AdamW"}.get(split.optimizer)
     if name is None:
         raise InputError(split.model, f"{VERSION} has no optimizer {split.optimizer}", "plan with adam")
+    quantized = _quantized(split)
+    model += quantized.pop("", [])
     return {
         "model": model,
         "training": _training(split),
         "parallelism": _parallelism(split),
         "activation_checkpoint": again,
         "optimizer": [Choice("name", f'"{name}"', "as planned")],
+        **quantized,
     }
 
 

@@ -53,9 +53,10 @@ class Access:
 class Operator:
     """One kernel. ``kind`` is a row of :mod:`phaze.graph.opset`; ``sizes`` are named, in the order of that row:
 
-    product: batch, m, n, k · attention: batch, queries, keys, width, value_width · vector kinds: elements,
-    and rows where rows are reduced or normalised · collectives: bytes (of the whole tensor), group · exchanges:
-    bytes (of this rank's part), group, stride (between its ranks), copies (ranks that get the same row).
+    product: batch, m, n, k · attention: batch, queries, keys, width, value_width, and where it is known ``causal`` (0
+    or 1) and ``window`` (keys a query sees at most, 0: all) · vector kinds: elements, and rows where rows are reduced
+    or normalised · collectives: bytes (of the whole tensor), group · exchanges: bytes (of this rank's part), group,
+    stride (between its ranks), copies (ranks that get the same row).
     ``parts`` are the members of a fused operator, in order; ``module`` is the path within the layer.
     """
 

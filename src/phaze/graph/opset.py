@@ -5,7 +5,8 @@ not there yet needs a row in ``KINDS``. The rule says which sizes the operator g
 
     product       batch, m, n, k: 2 batch m n k FLOP on the tensor cores
     convolution   the same, per group: m output positions, n output channels, k input channels x window
-    attention     batch, queries, keys, width, value_width: both products and the softmax between, scores on chip
+    attention     batch, queries, keys, width, value_width: both products and the softmax between, scores on chip;
+                  causal, window: what its mask leaves (:mod:`phaze.graph.pairs`)
     map           elements (of the largest operand): ``operations`` elementary steps on the vector cores for each
     reduce        elements (read), rows (results): ``operations`` for each element
     normalize     elements, rows: ``operations`` for each element, in several passes over a row
@@ -21,6 +22,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from phaze.graph.ir import Core, Operator
+from phaze.graph.pairs import attention_pairs
 
 Rule = Literal[
     "product", "convolution", "attention", "map", "reduce", "normalize", "move", "collective", "exchange", "free"
@@ -207,20 +209,21 @@ def kind_of(name: str) -> str | None:
     return NAMES.get(packet)
 
 
-def flops(operator: Operator) -> int:
+def flops(operator: Operator, masked: bool = False) -> int:
     """Floating-point operations of matrix products: twice the multiply-accumulates; parts of a fused one are summed.
 
-    Fused attention: forward 2 b q k (w + v); backward makes the scores again: 2 b q k (3 w + 2 v).
+    Fused attention over P pairs of a head: forward 2 b P (w + v); backward makes the scores again: 2 b P (3 w + 2 v).
+    P is all q k pairs, or with ``masked`` those that the kernel's mask leaves.
     """
     if operator.parts:
-        return sum(flops(part) for part in operator.parts)
+        return sum(flops(part, masked) for part in operator.parts)
     if operator.kind in ("product", "convolution"):
         return 2 * operator.size("batch") * operator.size("m") * operator.size("n") * operator.size("k")
     if operator.kind in ("attention", "attention_backward"):
-        scores = operator.size("batch") * operator.size("queries") * operator.size("keys")
+        seen = attention_pairs(operator) if masked else operator.size("queries") * operator.size("keys")
         width, value_width = operator.size("width"), operator.size("value_width")
         back = operator.kind == "attention_backward"
-        return 2 * scores * (3 * width + 2 * value_width if back else width + value_width)
+        return 2 * operator.size("batch") * seen * (3 * width + 2 * value_width if back else width + value_width)
     return 0
 
 
@@ -230,5 +233,5 @@ def vector_operations(operator: Operator) -> int:
         return sum(vector_operations(part) for part in operator.parts)
     row = KINDS[operator.kind]
     if row.rule == "attention":
-        return operator.size("batch") * operator.size("queries") * operator.size("keys") * row.operations
+        return operator.size("batch") * attention_pairs(operator) * row.operations
     return operator.size("elements") * row.operations if row.core == "vector" else 0

@@ -23,7 +23,7 @@ from phaze.errors import InputError
 from phaze.graph import opset, sizes, store
 from phaze.graph.ir import Attention, Model, Role
 from phaze.graph.sizes import Expression, Point
-from phaze.graph.summary import SIZES
+from phaze.graph.summary import MASK, SIZES
 from phaze.graph.template import Symbolic, filled, group_alike, template
 
 ROLES: Mapping[Role, str] = MappingProxyType({"input": "in", "parameter": "pa", "intermediate": "im", "constant": "co"})
@@ -66,7 +66,7 @@ def _whole_graph(graph: Any) -> Any:
     rows = []
     for number, kind, numbers, reads, writes, module in graph["operators"]:
         row = opset.KINDS[kind]
-        named = dict(zip(SIZES[row.rule], numbers, strict=True))
+        named = dict(zip((*SIZES[row.rule], *MASK)[: len(numbers)], numbers, strict=True))
         operands = (list(zip(flat[::2], flat[1::2], strict=True)) for flat in (reads, writes))
         rows.append([number, kind, row.core, named, *operands, module, ()])
     return {"operators": rows, "outputs": graph["outputs"]}

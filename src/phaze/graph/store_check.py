@@ -13,7 +13,7 @@ from phaze import documents
 from phaze.errors import InputError, unknown_name
 from phaze.graph import opset
 from phaze.graph.ir import Attention, Core, Model, Role
-from phaze.graph.summary import SIZES
+from phaze.graph.summary import SIZES, sizes_named
 
 Whole = Annotated[int, Field(ge=0, le=2**62)]
 Name = Annotated[str, Field(max_length=1000)]
@@ -96,10 +96,12 @@ def _sizes(operator: Sequence[Any], path: str) -> None:
         raise unknown_name(path, "kind of operator", kind, opset.KINDS)
     if not parts and core != row.core:
         raise InputError(path, f"{kind} runs on core '{row.core}', not on '{core}'")
-    if tuple(sizes) != SIZES[row.rule]:
+    if not sizes_named(row.rule, list(sizes)):
         raise InputError(
             path, f"{kind} has the sizes {', '.join(SIZES[row.rule])}", f"not {', '.join(sizes) or 'none'}"
         )
+    if sizes.get("causal", 0) > 1:
+        raise InputError(path, f"causal is {sizes['causal']}", "give 0 or 1")
 
 
 def _parts(operator: Sequence[Any], known: frozenset[int], path: str) -> None:

@@ -1,6 +1,8 @@
 """What a graph adds up to: parameters, work, what is kept, what goes over the network.
 
-    forward_flops  = sum over calls of 2 x multiply-accumulates of the layer's products, backward_flops likewise
+    forward_flops  = sum over calls of 2 x multiply-accumulates of the layer's products, backward_flops likewise;
+                     attention over all pairs of queries and keys
+    causal_*_flops = the same without what causal and windowed kernels skip
     saved_bytes    = sum over calls of what the layer keeps from forward to backward, nothing recomputed
     parameters     = sum over calls of the layer's parameters, tied ones once
     collectives    = for each (kind, pass, bytes) how often one microbatch makes it, over all calls
@@ -9,7 +11,7 @@ All of one rank and one microbatch; ``layers`` has the same of one call of each 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -31,11 +33,19 @@ SIZES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 """The names of the sizes that an operator has, by the rule of its kind, in order."""
+MASK = ("causal", "window")
+"""Sizes of attention that older graphs do not have: what its mask leaves."""
 
 
-def graph_flops(graph: OperatorGraph) -> int:
-    """Floating-point operations of all products of a graph."""
-    return sum(opset.flops(operator) for operator in graph.operators)
+def sizes_named(rule: str, names: Sequence[str]) -> bool:
+    """Whether an operator of that rule may have just these sizes, in this order."""
+    return tuple(names) == SIZES[rule] or (rule == "attention" and tuple(names) == (*SIZES[rule], *MASK))
+
+
+def graph_flops(graph: OperatorGraph, masked: bool = False) -> int:
+    """Floating-point operations of all products of a graph; ``masked``: without what a causal or windowed kernel
+    skips."""
+    return sum(opset.flops(operator, masked) for operator in graph.operators)
 
 
 def _network(operators: Iterable[Operator]) -> Counter[tuple[str, int]]:
@@ -70,6 +80,8 @@ def _layer(layer: Layer, count: int) -> dict[str, Any]:
         "backward_operators": len(layer.backward.operators),
         "forward_flops": graph_flops(layer.forward),
         "backward_flops": graph_flops(layer.backward),
+        "causal_forward_flops": graph_flops(layer.forward, masked=True),
+        "causal_backward_flops": graph_flops(layer.backward, masked=True),
         "parameters": layer.parameter_elements,
         "parameter_bytes": layer.parameter_bytes,
         "saved_bytes": layer.none.saved_bytes,
@@ -93,6 +105,8 @@ def summary(model: Model) -> dict[str, Any]:
         "parameters": model.parameters,
         "forward_flops": sum(row["forward_flops"] * row["count"] for row in layers),
         "backward_flops": sum(row["backward_flops"] * row["count"] for row in layers),
+        "causal_forward_flops": sum(row["causal_forward_flops"] * row["count"] for row in layers),
+        "causal_backward_flops": sum(row["causal_backward_flops"] * row["count"] for row in layers),
         "saved_bytes": sum(row["saved_bytes"] * row["count"] for row in layers),
         "collectives": _rows(network),
         "layers": layers,

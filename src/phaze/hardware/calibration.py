@@ -16,6 +16,8 @@ from types import MappingProxyType
 from typing import Literal
 
 from phaze.errors import InputError
+from phaze.hardware.attention import AttentionRates
+from phaze.hardware.formats import Ratios, Recipe
 
 Basis = Literal["calibrated", "datasheet", "ideal"]
 Load = Literal["alone", "training"]
@@ -44,7 +46,9 @@ class Calibration:
     ``vector_start_up_s``: seconds that a product, a vector operator called alone takes beside its work.
     ``block_cycles``: cycles lost for each array-sized block of outputs (filling and emptying it). ``kept_row_bytes``:
     the longest row, at 4 bytes an element, that a vector core keeps between the passes of a normalisation; longer ones
-    are fetched again.
+    are fetched again. ``attention``: the family of chips whose measured attention kernels run on it
+    (:mod:`phaze.hardware.attention`). ``matrix_share_fp8``: as ``matrix_share``, of products in 8 bits;
+    ``fp8_gain``: of chips of clusters, how many times the rate of 16 bits products in 8 bits were measured to reach.
     """
 
     matrix_share: float | None = None
@@ -55,10 +59,14 @@ class Calibration:
     vector_start_up_s: float | None = None
     block_cycles: float | None = None
     kept_row_bytes: float | None = None
+    attention: str | None = None
+    matrix_share_fp8: float | None = None
+    fp8_gain: float | None = None
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            _in_range("calibration", field.name, getattr(self, field.name))
+            if field.name != "attention":
+                _in_range("calibration", field.name, getattr(self, field.name))
 
     @property
     def complete(self) -> bool:
@@ -79,7 +87,9 @@ class Constants:
 
     ``software_share``: what a stack leaves of the rate that a chip of clusters holds, ``clock_hz``: the clock that was
     measured on it (None: the one it holds by its power limit); ``matrix_share`` and ``block_cycles`` are of chips of
-    cores.
+    cores. ``attention``: what the stack's attention kernel was measured to reach on the chip's family; None: its
+    products are mapped on the arrays as others are. ``rates``: by bits of an operand, how many times as many
+    multiply-accumulates a cycle as in 16 bits products sustain.
     """
 
     basis: Basis
@@ -92,6 +102,23 @@ class Constants:
     kept_row_bytes: float | None
     software_share: float = 1.0
     clock_hz: float | None = None
+    attention: AttentionRates | None = None
+    rates: tuple[tuple[int, float], ...] = ()
+
+
+def format_rates(
+    said: Calibration | None, formats: Ratios, basis: Basis, recipe: Recipe | None
+) -> tuple[tuple[int, float], ...]:
+    """Multiply-accumulates a cycle in a recipe's format, over those of 16 bits, by its bits: the arrays' ratio times
+    what 8 bits were measured to sustain of it (4 bits as 8); never less than in 16 bits, which is what runs else."""
+    if recipe is None or recipe.format not in dict(formats):
+        return ()
+    share = 1.0
+    if basis == "calibrated" and said is not None and said.matrix_share_fp8 and said.matrix_share:
+        share = said.matrix_share_fp8 / said.matrix_share
+    elif basis == "calibrated" and said is not None and said.fp8_gain:
+        share = said.fp8_gain / dict(formats).get("fp8", said.fp8_gain)
+    return ((recipe.bits, max(1.0, share * dict(formats)[recipe.format])),)
 
 
 IDEAL = Constants("ideal", 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, None)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from phaze.errors import InputError
 from phaze.hardware.calibration import Calibration
+from phaze.hardware.formats import Ratios
 
 if TYPE_CHECKING:
     from phaze.hardware.silicon.design import ClusterDesign
@@ -112,7 +113,8 @@ class Chip:
     """One accelerator device; ``technology`` names its process, ``process`` is what a file read with it says of it.
 
     ``clusters``: what a chip of clusters is priced by (:mod:`phaze.hardware.silicon.design`); its clock is that held,
-    and ``rated_hz`` that of its data sheet, which its peak is stated at; None: the same.
+    and ``rated_hz`` that of its data sheet, which its peak is stated at; None: the same. ``formats``: how many times
+    faster than in 16 bits its arrays are in fp8, mxfp8, fp4.
     """
 
     name: str
@@ -134,6 +136,7 @@ class Chip:
     process: "Technology | None" = None
     clusters: "ClusterDesign | None" = None
     rated_hz: float | None = None
+    formats: Ratios = ()
 
     def __post_init__(self) -> None:
         require_positive(

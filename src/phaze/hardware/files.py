@@ -1,4 +1,4 @@
-"""Hardware files (``phaze.chip/1``, ``phaze.cluster/1``) as they stand in TOML or JSON (stacks: ``stack_file``).
+"""Hardware files (``phaze.chip/1``, ``phaze.cluster/1``) as they stand in TOML or JSON; stacks: ``stack_file.py``.
 
 Each model here says which keys a file may have; ``value()`` turns the checked file into the frozen domain value.
 A file's ``sources`` table names, for the path of a number, where the number comes from; a source that begins with
@@ -24,6 +24,7 @@ from phaze.documents import (
     Watts,
 )
 from phaze.errors import InputError
+from phaze.hardware.attention_file import known_family
 from phaze.hardware.calibration import Calibration, LinkCalibration
 from phaze.hardware.chip import (
     Chip,
@@ -38,11 +39,13 @@ from phaze.hardware.chip import (
     lane_feed_bytes_per_cycle,
 )
 from phaze.hardware.cluster import Cluster, Level, LevelKind
+from phaze.hardware.formats import Ratios
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=64)]
 Text = Annotated[str, Field(min_length=1, max_length=400)]
 Units = Annotated[int, Field(gt=0, le=10**6, strict=True)]
 Sources = dict[str, Text]
+Ratio = Annotated[float, Field(ge=1, le=64)]
 UnitPair = Annotated[tuple[Units, Units], Field(strict=False)]
 
 
@@ -132,6 +135,8 @@ class CalibrationTable(Document):
     vector_start_up: Seconds | None = None
     block_cycles: NonNegative | None = None
     kept_row: Bytes | None = None
+    matrix_share_fp8: Share | None = None
+    attention: Annotated[str | None, Field(description="the family whose measured attention kernels it runs")] = None
 
     def value(self) -> Calibration:
         return Calibration(
@@ -143,7 +148,20 @@ class CalibrationTable(Document):
             self.vector_start_up,
             self.block_cycles,
             self.kept_row,
+            None if self.attention is None else known_family(self.attention, "calibration.attention"),
+            self.matrix_share_fp8,
         )
+
+
+class FormatsTable(Document):
+    """How many times faster than in 16 bits the arrays are in a number format; without a key they have none."""
+
+    fp8: Ratio | None = None
+    mxfp8: Ratio | None = None
+    fp4: Ratio | None = None
+
+    def value(self) -> Ratios:
+        return tuple((name, ratio) for name, ratio in self.model_dump(exclude_none=True).items())
 
 
 class HbmTable(MemoryTable):
@@ -174,6 +192,7 @@ class ChipFile(Document):
     silicon: SiliconTable = SiliconTable()
     published: PublishedTable = PublishedTable()
     calibration: CalibrationTable | None = None
+    formats: FormatsTable = FormatsTable()
     notes: Text | None = None
     sources: Sources = Field(default_factory=dict)
 
@@ -201,6 +220,7 @@ class ChipFile(Document):
             silicon=self.silicon.value(),
             published=Published(said.peak, said.die, said.die_is_upper_bound, said.tdp, said.process),
             calibration=None if self.calibration is None else self.calibration.value(),
+            formats=self.formats.value(),
         )
 
 

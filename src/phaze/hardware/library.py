@@ -101,10 +101,19 @@ def load_stack(text: str, reader: Reader = read_text) -> Stack:
 def read_stack(text: str, reader: Reader = read_text) -> StackFile:
     """A stack's file by preset name or path; one with ``base`` changes single keys of a preset."""
     if not is_path(text):
-        return read(StackFile, "stacks", text, reader)
+        if text not in preset_names("stacks"):
+            raise unknown_name("", "stack", text, preset_names("stacks"))
+        where = f"presets/stacks/{text}.toml"
+        return documents.check(StackFile, _on_base(_preset_stack(text), where), where)
     raw, where = reader(text)
     own = documents.parse(raw, documents.notation_of(text, raw), where)
     return documents.check(StackFile, _on_base(own, where), where)
+
+
+def _preset_stack(name: str) -> dict[str, Any]:
+    """The keys of a bundled stack file as they stand there."""
+    source = files("phaze.hardware") / "presets" / "stacks" / f"{name}.toml"
+    return documents.parse(source.read_text(encoding="utf-8"), "toml", f"presets/stacks/{name}.toml")
 
 
 def _on_base(own: dict[str, Any], where: str) -> dict[str, Any]:
@@ -114,8 +123,7 @@ def _on_base(own: dict[str, Any], where: str) -> dict[str, Any]:
         return own
     if base not in preset_names("stacks"):
         raise unknown_name(f"{where}: base", "stack", str(base), preset_names("stacks"))
-    source = files("phaze.hardware") / "presets" / "stacks" / f"{base}.toml"
-    below = documents.parse(source.read_text(encoding="utf-8"), "toml", f"presets/stacks/{base}.toml")
+    below = _on_base(_preset_stack(base), f"presets/stacks/{base}.toml")
     above = own.get("sources", {})
     sources = {**below.pop("sources", {}), **above} if isinstance(above, dict) else above
     return {**below, **own, "sources": sources}

@@ -4,10 +4,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from phaze.errors import InputError
+from phaze.hardware.attention import Generation
+from phaze.hardware.chip import Chip
+from phaze.hardware.formats import PLAIN, Precision, Recipes, require_format, resolved
 
 Fusion = Literal["none", "chains", "elementwise", "full"]
 ScheduleRule = Literal["serial", "companions", "links", "overlap", "icml24"]
-Precision = Literal["fp32", "bf16", "fp8"]
 Optimizer = Literal["sgd", "adam"]
 Kernel = Literal["eager", "fused"]
 Synchronisation = Literal["share", "layers", "first"]
@@ -18,8 +20,6 @@ Selective = Literal["scores", "operators"]
 RecomputeModule = Literal[
     "core_attn", "layernorm", "mlp", "shared_experts", "moe_act", "moe", "mla_up_proj", "alternate"
 ]
-# Traces, operator times and collectives are those of 16-bit values.
-PRICED_PRECISION: Precision = "bf16"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,20 @@ class Stack:
     ``balances_stages``: it cuts a model into stages of equal work, not of as many blocks.
     ``gradient_bytes``: of ``state_bytes``, those of the gradient; 0: as the precision says.
     ``schedule``: how the operators of a layer may overlap (:func:`require_built`).
-    ``accumulation_bytes``: HBM bytes that adding a microbatch's gradient to those before it moves for a parameter.
+    ``accumulation_inside``: HBM bytes that the product of a weight's gradient moves for each of its results: 2 where it
+    is written, 8 where the product adds it to a 32-bit sum; ``accumulation_apart``: those that adding a microbatch's
+    gradient to others moves for a parameter beside that.
     ``stages``: transfers between stages stand apart from their layers, or arrive inside stages over one flat link as
     the ICML 2024 paper had it; ``pipeline``: 1F1B, or the paper's m + S - 1 times the slowest stage.
     ``interleaves``: it can cut the blocks of a stage into chunks (interleaved 1F1B).
     ``software_share``: what training with it leaves of the rate that products hold on chips of clusters, by a chip, the
     process of a generation of chips, or ``any`` (:meth:`share_on`).
-    ``attention``: eager (scores go through memory) or fused (they never leave the chip), as the framework runs it.
+    ``attention``: eager (scores go through memory) or fused (they never leave the chip), as the framework runs it;
+    ``attention_kernel``: the generation of its fused kernel, whose measured rates count where the chip's family has
+    them (:mod:`phaze.hardware.attention`).
+    ``recipes``: of low precision that it runs, the first is what ``fp8`` means; ``low_precision_weights``: weights are
+    held and gathered in the recipe's format alone.
+    ``overlap_p2p``: transfers between interleaved stages run behind other chunks.
     ``saves``: what it keeps between the passes of a layer: as eager PyTorch does (trace), the inputs of every kernel,
     or the least that a compiler finds (:mod:`phaze.graph.saved.rules`). ``logit_bytes``: bytes that are alive for each
     logit of one microbatch; None: as ``saves`` says, and kept. ``selective``: what selective recompute reruns, the
@@ -68,7 +75,7 @@ class Stack:
     state_bytes: float
     reserve_bytes: float
     schedule: ScheduleRule = "serial"
-    precision: Precision = "bf16"
+    precision: Precision = PLAIN
     optimizer: Optimizer = "adam"
     piecewise_collectives: bool = False
     trims_recompute: bool = False
@@ -78,7 +85,7 @@ class Stack:
     synchronisation: Synchronisation = "share"
     interleaves: bool = True
     # 4 bytes read and 4 written: gradients are added in 32 bits.
-    accumulation_bytes: float = 8.0
+    accumulation_apart: float = 8.0
     stages: StageRule = "layers"
     pipeline: Pipeline = "1f1b"
     software_share: tuple[tuple[str, float], ...] = ()
@@ -88,6 +95,11 @@ class Stack:
     gradient_buffer_bytes: float = 0.0
     recompute_modules: tuple[RecomputeModule, ...] = ()
     recompute_named: tuple[str, ...] = ()
+    attention_kernel: Generation | None = None
+    recipes: Recipes = ()
+    low_precision_weights: bool = False
+    overlap_p2p: bool = False
+    accumulation_inside: float = 2.0
 
     def share_on(self, *generation: str | None) -> float:
         """The software share on a generation of chips, by the first of its names that is known (chip, process); 1 where
@@ -109,16 +121,11 @@ class Stack:
             )
 
 
-class NotPricedError(InputError):
-    """A precision whose state bytes are known and whose times are not."""
-
-
-def require_priced(precision: Precision, where: str) -> Precision:
-    """The precision, or a refusal: others than 16 bits have state bytes and no times of their own."""
-    if precision != PRICED_PRECISION:
-        problem = f"'{precision}' is not priced yet: times, activations and collectives are those of 16 bits"
-        raise NotPricedError(where, problem, f"allowed: {PRICED_PRECISION}")
-    return precision
+def require_priced(precision: Precision, stack: Stack, chip: Chip, where: str) -> Precision:
+    """The precision by its full name, or a refusal where the stack has no such recipe or the chip no such arrays."""
+    name = resolved(precision, stack.recipes, stack.name, where)
+    require_format(name, chip.formats, chip.name, where)
+    return name
 
 
 def require_built(stack: Stack, where: str) -> Stack:

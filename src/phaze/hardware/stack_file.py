@@ -5,13 +5,14 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, model_validator
 
 from phaze.documents import Document, Format, NonNegative, Seconds, Share
+from phaze.hardware.attention import Generation
 from phaze.hardware.files import Name, Sources, Text
+from phaze.hardware.formats import Precision
 from phaze.hardware.stack import (
     Fusion,
     Kernel,
     Optimizer,
     Pipeline,
-    Precision,
     RecomputeModule,
     Saves,
     ScheduleRule,
@@ -27,6 +28,15 @@ def _less_with_base(schema: dict[str, Any]) -> None:
     needed = schema["required"]
     schema["required"] = ["schema"]
     schema["anyOf"] = [{"required": ["base"], "properties": {"base": {"type": "string"}}}, {"required": needed}]
+
+
+Recipe = Literal["fp8-delayed", "fp8-tensorwise", "fp8-block", "mxfp8", "nvfp4"]
+
+
+class AttentionTable(Document):
+    """The attention kernel of a stack: eager, or a generation of fused ones."""
+
+    kernel: Generation
 
 
 class StackFile(Document):
@@ -53,13 +63,16 @@ class StackFile(Document):
     trims_recompute: bool = False
     balances_stages: bool = False
     gradient_bytes: NonNegative = 0.0
-    attention: Kernel = "fused"
+    attention: Annotated[
+        Kernel | AttentionTable, Field(description="eager, fused, or a table with the kernel that the stack runs")
+    ] = "fused"
     synchronisation: Synchronisation = "share"
     interleaves: bool = True
     software_share: Annotated[
         dict[Name, Share], Field(description="of the rate products hold on chips of clusters, by chip, process or any")
     ] = Field(default_factory=dict)
-    accumulation_bytes: NonNegative = 8.0
+    accumulation_inside: NonNegative = 2.0
+    accumulation_apart: NonNegative = 8.0
     stages: StageRule = "layers"
     pipeline: Pipeline = "1f1b"
     saves: Annotated[Saves, Field(description="what it keeps between the passes: trace, kernels or mincut")] = "trace"
@@ -74,8 +87,25 @@ class StackFile(Document):
         list[RecomputeModule],
         Field(description="parts of a block that it can recompute, or alternate blocks"),
     ] = Field(default_factory=list)
+    recipes: Annotated[
+        list[Recipe], Field(description="of low precision that it runs; the first is what fp8 means")
+    ] = Field(default_factory=list)
+    low_precision_weights: bool = False
+    overlap_p2p: bool = False
     notes: Text | None = None
     sources: Sources = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _older_names(cls, raw: Any) -> Any:
+        return cls.renamed(raw)
+
+    @staticmethod
+    def renamed(raw: Any) -> Any:
+        """Keys by today's names: ``accumulation_bytes`` was all of it, apart from the product."""
+        if isinstance(raw, dict) and "accumulation_bytes" in raw and "accumulation_apart" not in raw:
+            return {"accumulation_apart" if key == "accumulation_bytes" else key: raw[key] for key in raw}
+        return raw
 
     @model_validator(mode="after")
     def _consistent(self) -> "StackFile":
@@ -85,12 +115,19 @@ class StackFile(Document):
 
     def value(self) -> Stack:
         """The stack; keys are called as its fields but for two, whose fields name their unit."""
-        apart = {"schema_", "base", "notes", "sources", "host_time", "reserve", "software_share", "recompute_modules"}
-        shares = tuple(sorted(self.software_share.items()))
-        same = self.model_dump(exclude=apart)
-        modules = tuple(dict.fromkeys(self.recompute_modules))
+        renamed = {"host_time", "reserve", "software_share", "attention", "recipes", "recompute_modules"}
+        same = self.model_dump(exclude={"schema_", "base", "notes", "sources", *renamed})
+        kernel = self.attention.kernel if isinstance(self.attention, AttentionTable) else None
+        fused: Kernel = "eager" if kernel == "eager" else "fused"
         return Stack(
-            host_s=self.host_time, reserve_bytes=self.reserve, software_share=shares, recompute_modules=modules, **same
+            host_s=self.host_time,
+            reserve_bytes=self.reserve,
+            software_share=tuple(sorted(self.software_share.items())),
+            attention=self.attention if not isinstance(self.attention, AttentionTable) else fused,
+            attention_kernel=kernel,
+            recipes=tuple(self.recipes),
+            recompute_modules=tuple(dict.fromkeys(self.recompute_modules)),
+            **same,
         )
 
 

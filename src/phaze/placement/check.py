@@ -84,6 +84,7 @@ def _moves(stated: Stated) -> list[float]:
     """Seconds at every boundary for a microbatch, in all its chunks; first and last the way around."""
     chunks, graph, count = stated.family.chunks, stated.graph, stated.count
     starts_s = (chunks - 1) * stated.problem.rules.piece_start_s
+    covered = chunks > 1 and stated.problem.rules.overlapped_transfers
     if stated.problem.rules.stage != "layers":
         return [starts_s] * (count + 1)
     owner = {id_: i for i, stage in enumerate(stated.document["stages"]) for id_ in stage["layers"]}
@@ -96,9 +97,9 @@ def _moves(stated: Stated) -> list[float]:
     for boundary, level in enumerate(levels):
         ends = ((owner[graph.layers[e.tail].id], owner[graph.layers[e.head].id], e.size_bytes) for e in graph.edges)
         over = [size for tail, head, size in ends if tail <= boundary < head]
-        found.append(chunks * seconds(level, over) + starts_s)
+        found.append((0.0 if covered else chunks * seconds(level, over)) + starts_s)
     around_s = 0.0
-    if chunks > 1:
+    if chunks > 1 and not covered:
         blocks = [i for i, extra in enumerate(stated.extras) if extra.block] or [0, len(stated.extras) - 1]
         cuts = [
             [e.size_bytes for e in graph.edges if e.tail <= at < e.head] for at in range(blocks[0], max(blocks[-1], 1))

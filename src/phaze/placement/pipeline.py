@@ -189,7 +189,7 @@ def _transfers(problem: Problem, shape: Shape, owner: dict[int, int], prices: Pr
     """What a microbatch takes to cross every boundary, the entry of the first stage and the exit of the last included:
     v x and the starts of v - 1 chunks, and v - 1 times the way around at both ends."""
     graph, extras = problem.graph(shape.tensor)
-    more, start_s = shape.chunks - 1, (shape.chunks - 1) * problem.rules.piece_start_s
+    start_s = (shape.chunks - 1) * problem.rules.piece_start_s
     if problem.rules.stage != "layers":
         return [start_s] * (shape.stages + 1)
     carried = [0.0] * (shape.stages - 1)
@@ -202,8 +202,9 @@ def _transfers(problem: Problem, shape: Shape, owner: dict[int, int], prices: Pr
     def once(level: int, size: float) -> float:
         return float(prices.transfer_s(level, np.array([size / lanes]))[0])
 
-    between = [shape.chunks * once(level, size) + start_s for level, size in zip(levels, carried, strict=True)]
-    around = more * once(max(levels, default=0), around_bytes(graph, extras)) if more else 0.0
+    sent, back = problem.rules.sent(shape.chunks), problem.rules.around(shape.chunks)
+    between = [sent * once(level, size) + start_s for level, size in zip(levels, carried, strict=True)]
+    around = back * once(max(levels, default=0), around_bytes(graph, extras)) if back else 0.0
     return [around + start_s, *between, around + start_s]
 
 

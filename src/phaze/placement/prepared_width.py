@@ -228,7 +228,7 @@ def transfers_of(problem: Problem, width: Width, family: Family, level: int | No
     """Transfers by level and closed set as the family's chunks make them; the last row at the ends of the pipeline,
     around it across ``level``, or the least of any."""
     more = family.chunks - 1
-    moves = family.chunks * width.moves_s + more * problem.rules.piece_start_s
+    moves = problem.rules.sent(family.chunks) * width.moves_s + more * problem.rules.piece_start_s
     around = width.around_s.min() if level is None else width.around_s[level]
-    moves[-1] += more * around
+    moves[-1] += problem.rules.around(family.chunks) * around
     return np.asarray(moves)

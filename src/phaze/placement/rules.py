@@ -94,8 +94,9 @@ class Rules:
     stages and replicas, and ``zeros``, stages of ZeRO, that are allowed. ``hidden``: share of the collectives over
     replicas that is overlapped, as far as there is work beside them. ``reduction``: what is exposed of the reduction of
     gradients at the end, a ``share`` or by ``layers``. ``piece_start_s``: what a chunk beyond the first adds to each
-    pass of its stage. ``plain_layers``: no parameters are tied, and a full recompute runs every layer of a stage again,
-    not its blocks alone.
+    pass of its stage. ``overlapped_transfers``: those of interleaved chunks run behind other chunks; what filling and
+    emptying the pipeline shows of them is left out. ``plain_layers``: no parameters are tied, and a full recompute runs
+    every layer of a stage again, not its blocks alone.
     """
 
     name: str
@@ -112,6 +113,15 @@ class Rules:
     reduction: Reduction = "share"
     piece_start_s: float = 0.0
     plain_layers: bool = False
+    overlapped_transfers: bool = False
+
+    def sent(self, chunks: int) -> int:
+        """Exposed transfers of a microbatch across a boundary, a pass: one a chunk, none where chunks overlap them."""
+        return 0 if self.overlapped_transfers and chunks > 1 else chunks
+
+    def around(self, chunks: int) -> int:
+        """Exposed transfers of a microbatch from the last stage to the first, a pass."""
+        return 0 if self.overlapped_transfers else chunks - 1
 
     @property
     def flat_link_bytes_per_s(self) -> float | None:

@@ -9,7 +9,8 @@ from dataclasses import replace
 from phaze.cost.memory import State, stack_state
 from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster, Level
-from phaze.hardware.stack import Optimizer, Precision, Stack
+from phaze.hardware.formats import RECIPES, Precision
+from phaze.hardware.stack import Optimizer, Stack
 from phaze.placement.layers import LayerGraph
 from phaze.placement.problem import Extra, Problem, RecomputeChoice
 from phaze.placement.rules import ICML24, ONE_F_ONE_B, ZEROS, Family, Rules, icml24_rules, interleaved
@@ -56,7 +57,14 @@ def stack_rules(stack: Stack, cluster: Cluster, families: tuple[Family, ...] = (
         hidden=stack.hidden_synchronisation,
         reduction="layers" if stack.synchronisation == "layers" else "share",
         piece_start_s=LAUNCHES_A_CHUNK * stack.host_s,
+        overlapped_transfers=stack.overlap_p2p,
     )
+
+
+def optimizer_traffic(stack: Stack, precision: Precision) -> float:
+    """HBM bytes of an update of one parameter; in low precision with the cast of its weight, once a step."""
+    recipe = RECIPES.get(precision)
+    return stack.optimizer_traffic_bytes + (0.0 if recipe is None else recipe.weight_cast_bytes)
 
 
 def stack_problem(
@@ -95,7 +103,7 @@ def stack_problem(
         zero=zero,
         sent_bytes=4.0 if precision == "fp32" else 2.0,
         hbm_bytes_per_s=hbm_bytes_per_s,
-        optimizer_traffic_bytes=stack.optimizer_traffic_bytes,
+        optimizer_traffic_bytes=optimizer_traffic(stack, precision),
         reserve_bytes=stack.reserve_bytes,
         scatter_gather=stack.scatter_gather,
         headroom=headroom,

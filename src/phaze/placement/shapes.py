@@ -96,12 +96,12 @@ def paces(case: Case) -> Floats:
     fewest = int(width.fewest_devices(np.ones(1, np.int64))[0])
     replicas = max(1, min(case.problem.microbatches, case.problem.devices // fewest))
     room, limit = room_of(case.problem, replicas, width.graph.width), np.full(depth + 2, inf)
+    # P bounds that of more chunks too, whose transfers may be overlapped.
+    moves = least_moves(case) * (0.0 if case.problem.rules.overlapped_transfers else 1.0)
 
     def solved(rounds: int) -> Floats:
         flying = flying_of(case.family, rounds, None, depth)
-        g = bottleneck_kernels.bottleneck(
-            width.cut_sets, case.table, room, flying, (width.kinds, least_moves(case), limit)
-        )
+        g = bottleneck_kernels.bottleneck(width.cut_sets, case.table, room, flying, (width.kinds, moves, limit))
         return np.asarray(np.minimum.accumulate(g[-1][::-1], axis=0)[::-1])
 
     rounds, family = case.problem.rounds(replicas), case.family
@@ -124,7 +124,7 @@ def rows_of(case: Case, best_s: float, pace_s: Floats) -> tuple[Ints, Floats]:
     inner = moves[1:-1]
     stages = np.arange(width.depth + 1)
     between_s = float(inner.min()) if len(inner) else 0.0
-    ends_s = more * (float(width.around_s.min()) + problem.rules.piece_start_s)
+    ends_s = problem.rules.around(family.chunks) * float(width.around_s.min()) + more * problem.rules.piece_start_s
     whole_s = width.seconds + 2 * (np.maximum(stages - 1, 0) * between_s + ends_s) * (1 - ROUNDING)
     offset = -1.0 if family.pace_stages else -family.fill
     found: tuple[Ints, Floats] = depth_kernels.shape_rows(

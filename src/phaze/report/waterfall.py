@@ -131,7 +131,7 @@ def product_parts(works: Sequence[Work], products: Products) -> Floats:
     found = np.zeros(len(CAUSES))
     for work in works:
         for product in work.products:
-            found[:4] += products.parts(product)
+            found[:4] += products.parts(product.packed(products.constants.rates))
     return found
 
 

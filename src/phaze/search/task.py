@@ -16,7 +16,8 @@ from phaze.evaluate.training_run import Budget
 from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, links_words, same_links
-from phaze.hardware.stack import Optimizer, Precision
+from phaze.hardware.formats import Precision, require_format
+from phaze.hardware.stack import Optimizer
 from phaze.placement.problem import RecomputeChoice
 from phaze.placement.rules import Rules
 from phaze.placement.settings import stack_rules
@@ -66,7 +67,8 @@ class Training:
             words = links_words(chip, self.machine.cluster)
             raise InputError("training.cluster", f"{words}, the links of the space's chips", "compare chips of those")
         machine = self.machine
-        return Setting(chip, machine.cluster, machine.stack, machine.basis, machine.residency)
+        require_format(self.precision, chip.formats, chip.name, "training.precision")
+        return Setting(chip, machine.cluster, machine.stack, machine.basis, machine.residency, machine.precision)
 
 
 @dataclass(frozen=True, slots=True)

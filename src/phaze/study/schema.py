@@ -23,7 +23,8 @@ from phaze.errors import InputError
 from phaze.evaluate.headroom import MOST_HEADROOM, parse_headroom
 from phaze.hardware.calibration import Basis
 from phaze.hardware.files import Name, Text
-from phaze.hardware.stack import Optimizer, Precision
+from phaze.hardware.formats import Precision
+from phaze.hardware.stack import Optimizer
 from phaze.search.objective import Kind, Mean
 from phaze.study.places import name_of
 from phaze.study.stack import StackTable

@@ -149,18 +149,16 @@ def training_of(study: StudyFile, space: AnySpace, reader: Reader) -> Training:
         remedy = 'choose serial, companions or links, as rules = "cluster" does'
         raise InputError(f"the stack {stack.name}: schedule", seen, remedy)
     require_levels(stack, cluster, "training.cluster")
-    machine = Machine(cluster, stack, study.cost.basis or usual.basis, study.cost.residency)
-    said = table.precision is not None
+    said = "training.precision" if table.precision is not None else f"the stack {stack.name}: precision"
+    precision = require_priced(table.precision or stack.precision, stack, space.base, said)
+    machine = Machine(cluster, stack, study.cost.basis or usual.basis, study.cost.residency, precision)
     return Training(
         _devices(study) or cluster.devices,
         stated_batch(batch_of(study)),
         table.optimizer or stack.optimizer,
         machine,
-        Setting(space.base, cluster, stack, machine.basis).constants,
-        precision=require_priced(
-            table.precision or stack.precision,
-            "training.precision" if said else f"the stack {stack.name}: precision",
-        ),
+        Setting(space.base, cluster, stack, machine.basis, precision=precision).constants,
+        precision=precision,
         zeros=_zeros(table, usual.zeros),
         chunks=_chunks(table, stack),
         headroom=usual.headroom if table.headroom is None else table.headroom,

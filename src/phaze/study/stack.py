@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from pydantic import model_validator
+
 from phaze.documents import Document, NonNegative, Reader, Seconds, Share, check
 from phaze.hardware.library import is_path, read_stack
 from phaze.hardware.stack import (
@@ -44,7 +46,8 @@ class StackTable(Document):
     gradient_bytes: NonNegative | None = None
     synchronisation: Synchronisation | None = None
     interleaves: bool | None = None
-    accumulation_bytes: NonNegative | None = None
+    accumulation_inside: NonNegative | None = None
+    accumulation_apart: NonNegative | None = None
     stages: StageRule | None = None
     pipeline: Pipeline | None = None
     saves: Saves | None = None
@@ -52,6 +55,11 @@ class StackTable(Document):
     selective: Selective | None = None
     gradient_buffer_bytes: NonNegative | None = None
     recompute_modules: list[RecomputeModule] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _older_names(cls, raw: Any) -> Any:
+        return StackFile.renamed(raw)
 
     def changes(self) -> Mapping[str, Any]:
         """The keys that are given."""

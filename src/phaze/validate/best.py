@@ -19,7 +19,7 @@ from phaze.evaluate.memo import Memo
 from phaze.evaluate.plan import Candidate, best_first, candidates
 from phaze.evaluate.request import Asked, request_of, usual_microbatches
 from phaze.hardware.calibration import Basis
-from phaze.hardware.stack import PRICED_PRECISION
+from phaze.hardware.formats import PLAIN
 from phaze.validate.predict import Prediction, predict
 from phaze.validate.rows import MeasuredRun
 
@@ -74,9 +74,9 @@ def _asked(row: MeasuredRun, basis: Basis) -> Asked:
 
 
 def priced_jobs(rows: Iterable[MeasuredRun]) -> tuple[tuple[MeasuredRun, ...], int]:
-    """The jobs whose precision is priced, and how many are left out."""
+    """The jobs in 16 bits, and how many are left out: a plan is sought in the precision of its stack."""
     jobs = jobs_of(rows)
-    priced = tuple(row for row in jobs if row.run.get("precision", PRICED_PRECISION) == PRICED_PRECISION)
+    priced = tuple(row for row in jobs if row.run.get("precision", PLAIN) == PLAIN)
     return priced, len(jobs) - len(priced)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from phaze.evaluate.memo import Memo
 from phaze.hardware.calibration import Basis
-from phaze.hardware.stack import NotPricedError
+from phaze.hardware.formats import NotPricedError
 from phaze.validate.predict import Prediction, predict
 from phaze.validate.rows import MeasuredRun
 from phaze.validate.statistics import Score, score

@@ -24,6 +24,8 @@ SETS: tuple[RunSet, ...] = (
     RunSet("mt-nlg", "MT-NLG 530B: 2240 A100, Selene"),
     RunSet("megatron-core-h100", "Megatron-Core, 48 to 6144 H100"),
     RunSet("megatron-b200", "Megatron-Core, 12 blocks of Llama-3 70B: 8 B200"),
+    RunSet("nemo-h100", "NeMo on Megatron-Core 24.11 to 25.04, dense, bf16: 128 to 2048 H100"),
+    RunSet("nemo-h100-fp8", "NeMo 24.07, GPT-3 and Llama 2, FP8: 8 to 512 H100"),
     RunSet("nanotron-h100", "nanotron, 8 to 128 H100"),
     RunSet("torchtitan", "torchtitan, 8 to 256 H100 capped at 500 W"),
     RunSet("maxtext-v5e", "MaxText, 256 to 8192 TPU v5e"),

@@ -49,8 +49,9 @@ def cost_works_on_clusters(
     chips = one_cluster(chips) if how == "one_core" else chips
     products: dict[Product, int] = {}
     vectors: dict[VectorWork, int] = {}
-    for work in works:
-        for p in work.products:
+    packed = [tuple(p.packed(constants.rates) for p in work.products) for work in works]
+    for work, own in zip(works, packed, strict=True):
+        for p in own:
             products.setdefault(p, len(products))
         if work.vector is not None:
             vectors.setdefault(work.vector, len(vectors))
@@ -70,9 +71,10 @@ def cost_works_on_clusters(
             bound=found.bound,
             port_bytes=found.port_bytes,
         ),
-        product_rows=tuple(tuple(products[p] for p in work.products) for work in works),
+        product_rows=tuple(tuple(products[p] for p in own) for own in packed),
         tensor_part_of=part_of,
         vectors=sweep_vector(list(vectors), sides),
         vector_rows=tuple(-1 if work.vector is None else vectors[work.vector] for work in works),
         vector_part_of=side_of,
+        peak_flops=2.0 * chips.clusters * chips.arrays * chips.rows * chips.columns * chips.clock_hz,
     )

@@ -8,7 +8,8 @@ nothing). Under every rule the kept tensors are the least bytes that all of it c
     kernels   every kernel keeps its inputs. Operators outside the vector cores are kernels, so are norms of one
               operator, look-ups and dropouts, and other vector operators that follow each other are one. A tensor is
               *written to memory* if it enters the layer or leaves it, if a kernel of the former reads or writes it, or
-              if it waits for a product (a reader needs more products before it than its writer did: the residual).
+              if it waits for a product (a reader needs more products before it than its writer did: the residual); and
+              what is written beside such a tensor (a cast to few bits and its transpose).
               Those are sources; what lies inside a kernel is made again from them in that kernel's backward: norms from
               their 16-bit input, gates from the results of their products. Wider casts and expanding copies are no
               sources: attention keeps keys and values before they are repeated.
@@ -111,7 +112,8 @@ def _written(layer: Layer, flow: Flow) -> frozenset[int]:
     for tensor, operator in flow.writer.items():
         later = any(
             is_kernel(op) or max((depth.get(a.tensor, 0) for a in op.reads), default=0) > depth[tensor]
-            for op in flow.readers.get(tensor, ())
+            for beside in operator.writes
+            for op in flow.readers.get(beside.tensor, ())
         )
         if (is_kernel(operator) or tensor in flow.outputs or later) and not _widens(flow, tensor):
             found.add(tensor)

@@ -65,8 +65,17 @@ def _attention_sizes(step: Step) -> Sizes:
     """Operands: query, key, value in forward; gradient, query, key, value in backward; (batch, head, length, width)."""
     query, key, value = step.reads[1:4] if "backward" in step.name else step.reads[:3]
     batch = math.prod(query.shape[:-2])
-    sizes = (batch, query.shape[-2], key.shape[-2], query.shape[-1], value.shape[-1])
-    return tuple(zip(("batch", "queries", "keys", "width", "value_width"), sizes, strict=True))
+    sizes = (batch, query.shape[-2], key.shape[-2], query.shape[-1], value.shape[-1], *_mask(step))
+    names = ("batch", "queries", "keys", "width", "value_width", "causal", "window")
+    return tuple(zip(names, sizes, strict=True))
+
+
+def _mask(step: Step) -> tuple[int, int]:
+    """Causal (0 or 1) and window: the last arguments of our operators, the flag after the dropout of PyTorch's."""
+    given = list(step.settings[0])
+    if step.name.startswith("phaze."):
+        return int(given[-2]), int(given[-1])
+    return int(any(value is True for value in given)), 0
 
 
 def _largest(operands: Iterable[Operand]) -> tuple[int, ...]:

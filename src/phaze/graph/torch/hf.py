@@ -11,11 +11,13 @@ import transformers
 from torch import nn
 from torch.nn import functional
 from transformers import initialization
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.models.megatron_bert.modeling_megatron_bert import MegatronBertSelfAttention
 from transformers.pytorch_utils import Conv1D
 
 from phaze.errors import InputError
 from phaze.graph.family import MOST_LAYERS
+from phaze.graph.torch.attention import MASK
 from phaze.graph.torch.fake import building, forget_values
 from phaze.graph.torch.hf_inputs import model_inputs
 from phaze.graph.torch.hf_plans import plan_of
@@ -67,6 +69,14 @@ def fuse_megatron_bert(model: nn.Module) -> None:
             module.__dict__["forward"] = fused(module)
 
 
+def fuse_capped(model: nn.Module) -> None:
+    """Models that cap their scores refuse PyTorch's function, which cannot; the fused kernels of accelerators can."""
+    for module in model.modules():
+        config = getattr(module, "config", None)
+        if config is not None and hasattr(config, "_attn_implementation_internal"):
+            config._attn_implementation_internal = "sdpa"
+
+
 def no_cache(model: nn.Module) -> None:
     """Training keeps no cache of keys and values; sub-configurations have their own switch."""
     for module in model.modules():
@@ -99,6 +109,26 @@ def _quiet() -> Iterator[None]:
         transformers.logging.set_verbosity(level)
 
 
+@contextmanager
+def _masks_told() -> Iterator[None]:
+    """While it lasts, queries carry what the library knows of their mask: whether it is causal, and its window."""
+    known = ALL_ATTENTION_FUNCTIONS["sdpa"]
+
+    def told(module: Any, query: torch.Tensor, *args: Any, **named: Any) -> Any:
+        said = named.get("is_causal")
+        causal = bool(getattr(module, "is_causal", True) if said is None else said) and query.shape[2] > 1
+        setattr(query, MASK, (causal, int(named.get("sliding_window") or 0)))
+        # Fused kernels cap scores on the way; PyTorch's own function is the one that cannot.
+        named.pop("softcap", None)
+        return known(module, query, *args, **named)
+
+    ALL_ATTENTION_FUNCTIONS["sdpa"] = told
+    try:
+        yield
+    finally:
+        ALL_ATTENTION_FUNCTIONS["sdpa"] = known
+
+
 def _build(config: Any, kind: type[nn.Module], shape: Shape) -> Program:
     config = copy.deepcopy(config)
     fused = shape.attention == "fused" and getattr(kind, "_supports_sdpa", False)
@@ -111,12 +141,14 @@ def _build(config: Any, kind: type[nn.Module], shape: Shape) -> Program:
         model.loss_type = "ForCausalLM"
     plain_linears(model)
     no_cache(model)
+    if shape.attention == "fused" and getattr(config, "attn_logit_softcapping", None):
+        fuse_capped(model)
     if shape.attention == "fused":
         fuse_megatron_bert(model)
     inputs = model_inputs(model, config, shape)
 
     def step() -> Any:
-        with _quiet():
+        with _quiet(), _masks_told():
             result = model(**inputs)
         loss = getattr(result, "loss", None)
         return result if loss is None else loss

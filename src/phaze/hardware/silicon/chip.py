@@ -32,6 +32,7 @@ from phaze.hardware.chip import (
     lane_feed_bytes_per_cycle,
     require_positive,
 )
+from phaze.hardware.formats import Ratios
 
 Interfaces = Literal["ga100", "aldebaran"]
 """The die photo whose HBM and link interfaces a maker's chips are priced by."""
@@ -135,9 +136,10 @@ class Built:
 class ChipMeasurements:
     """What was measured of a chip, used to plan for it and to judge the model, never by a search.
 
-    ``rate_flops``: of the product ``rate_shape`` (m, n, k), run for long. ``clock_hz``: held by single products, and
-    in training where no rate is stated. ``power_w``: the mean of a load that keeps the arrays busy. Start-up times,
-    HBM shares and the row that lanes keep as in :mod:`phaze.hardware.calibration`.
+    ``rate_flops``: of the product ``rate_shape`` (m, n, k), run for long; ``rate_fp8_flops``: the greatest in 8 bits.
+    ``clock_hz``: held by single products, and in training where no rate is stated. ``power_w``: the mean of a load that
+    keeps the arrays busy. Start-up times, HBM shares, the row that lanes keep and the family of attention kernels as in
+    :mod:`phaze.hardware.calibration`.
     """
 
     rate_flops: float | None = None
@@ -149,6 +151,8 @@ class ChipMeasurements:
     hbm_share: float | None = None
     vector_hbm_share: float | None = None
     kept_row_bytes: float | None = None
+    attention: str | None = None
+    rate_fp8_flops: float | None = None
 
     @property
     def calibration(self) -> Calibration | None:
@@ -159,6 +163,8 @@ class ChipMeasurements:
             start_up_s=self.start_up_s,
             vector_start_up_s=self.vector_start_up_s,
             kept_row_bytes=self.kept_row_bytes,
+            attention=self.attention,
+            fp8_gain=None if not self.rate_flops or not self.rate_fp8_flops else self.rate_fp8_flops / self.rate_flops,
         )
         return None if found == Calibration() else found
 
@@ -184,6 +190,7 @@ class Accelerator:
     clock_basis: ClockBasis = "sourced"
     published: Published = UNPUBLISHED
     measured: ChipMeasurements = UNMEASURED
+    formats: Ratios = ()
 
     def __post_init__(self) -> None:
         require_positive(self.name, clock_hz=self.clock_hz)
@@ -282,4 +289,5 @@ def chip_of(accelerator: Accelerator, clock_hz: float | None = None) -> Chip:
             max(1.0, built.hbm_sites / max(1, hbm.stacks)),
         ),
         published=accelerator.published,
+        formats=accelerator.formats,
     )  # fmt: skip

@@ -27,8 +27,9 @@ from phaze.documents import (
 )
 from phaze.errors import unknown_name
 from phaze.files import read_text
+from phaze.hardware.attention_file import known_family
 from phaze.hardware.chip import ClockBasis, Published
-from phaze.hardware.files import ChipFile, Name, PublishedTable, Sources, Text, UnitPair, Units
+from phaze.hardware.files import ChipFile, FormatsTable, Name, PublishedTable, Sources, Text, UnitPair, Units
 from phaze.hardware.library import is_path, preset_names
 from phaze.hardware.silicon.chip import (
     GENERATIONS,
@@ -147,17 +148,23 @@ class MeasurementsTable(Document):
     hbm_share: Share | None = None
     vector_hbm_share: Share | None = None
     kept_row: Bytes | None = None
+    attention: Annotated[str | None, Field(description="the family whose measured attention kernels it runs")] = None
+    rate_fp8: FlopPerSecond | None = None
 
     @model_validator(mode="after")
     def _of_a_product(self) -> "MeasurementsTable":
         if (self.rate is None) != (self.shape is None):
             raise ValueError("give rate and shape together")
+        if self.rate_fp8 is not None and self.rate is None:
+            raise ValueError("give rate beside rate_fp8, which is held against it")
         return self
 
     def value(self) -> ChipMeasurements:
         return ChipMeasurements(
             self.rate, self.shape, self.power, self.clock, self.start_up, self.vector_start_up, self.hbm_share,
             self.vector_hbm_share, self.kept_row,
+            None if self.attention is None else known_family(self.attention, "measured.attention"),
+            self.rate_fp8,
         )  # fmt: skip
 
 
@@ -179,6 +186,7 @@ class AcceleratorFile(Document):
     power: PowerTable | None = None
     published: PublishedTable = PublishedTable()
     measured: MeasurementsTable = MeasurementsTable()
+    formats: FormatsTable = FormatsTable()
     notes: Text | None = None
     sources: Sources = Field(default_factory=dict)
 
@@ -209,6 +217,7 @@ class AcceleratorFile(Document):
             clock_basis=self.clock_basis,
             published=Published(said.peak, said.die, said.die_is_upper_bound, said.tdp, said.process),
             measured=self.measured.value(),
+            formats=self.formats.value(),
         )  # fmt: skip
 
     def _built(self) -> Built:

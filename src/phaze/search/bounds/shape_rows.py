@@ -133,6 +133,8 @@ def shape_rows_of(
 ) -> ShapeRows:
     """The rows of a graph whose degrees are known, for sizes of the largest stage."""
     (degrees, met), prices_s = known, least_prices(task, problem, width)
+    if problem.rules.overlapped_transfers:  # the rows bound every number of chunks, whose transfers may be overlapped
+        prices_s = np.zeros_like(prices_s)
     at_zeros = {zero: _ends(task, replace(problem, zero=zero), width, met, sizes_bytes) for zero in zeros}
     return ShapeRows(degrees, tuple(own.transfers_s(prices_s) for own in degrees), sizes_bytes, at_zeros)
 
@@ -142,4 +144,5 @@ def chunk_seconds(problem: Problem, width: Width, family: Family, levels: Intege
     ``levels`` [patterns, boundaries]."""
     more = family.chunks - 1
     start_s = more * problem.rules.piece_start_s
-    return start_s, start_s + more * width.around_s[levels.max(axis=1, initial=0)]
+    back = problem.rules.around(family.chunks)
+    return start_s, start_s + back * width.around_s[levels.max(axis=1, initial=0)]

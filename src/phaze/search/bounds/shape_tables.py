@@ -195,7 +195,7 @@ class ShapeTerms:
         fits = highest_numbers(pairs, room_of(self.problem, replicas), flying_of(family, rounds, depth, depth))
         levels = self.rows.at(depth).levels
         boundary_s, ends_s = chunk_seconds(self.problem, width, family, levels)
-        moves_s = family.chunks * width.moves_s[:-1] + boundary_s
+        moves_s = self.problem.rules.sent(family.chunks) * width.moves_s[:-1] + boundary_s
         # By number from the end: the boundary that a stage is entered by.
         crossed = np.pad(levels[:, ::-1], ((0, 0), (1, 1)))
         sizes = (pairs.parameter_bytes, self.classes(np.unique(pairs.parameter_bytes), depth)[0])

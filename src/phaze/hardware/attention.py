@@ -1,0 +1,51 @@
+"""What attention kernels were measured to reach: by family of chips, kernel generation, pass and head size.
+
+    seconds = start + (FLOP + extra keys x FLOP of one key for every query) / (share x peak of the chip)
+
+with FLOP over the pairs that the mask leaves. ``start`` is the serial path of one block of queries, seen with few
+heads; ``extra keys`` are what a query costs beside its pairs (filling and emptying a block, tiles that the mask cuts),
+seen with short sequences; ``share`` is what long sequences reach. More pairs, or a lower peak, never take less.
+
+They were measured alone. In training a chip is warm and at its power limit, which the shares of products know
+(:mod:`phaze.hardware.calibration`): a kernel's share falls by the same factor (:meth:`AttentionRates.times`).
+
+The rows lie in ``presets/attention/kernels.toml``, each with the measurements that it was fitted on, and are read by
+:mod:`phaze.hardware.attention_file`.
+"""
+
+from dataclasses import dataclass, replace
+from math import log
+from typing import Literal
+
+Generation = Literal["eager", "fa2", "fa3", "cudnn"]
+Pass = Literal["forward", "backward"]
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionRate:
+    """One kernel at one head size."""
+
+    start_s: float
+    extra_keys: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionRates:
+    """A kernel generation on a family of chips: its rates by head size, for each pass."""
+
+    forward: tuple[tuple[int, AttentionRate], ...]
+    backward: tuple[tuple[int, AttentionRate], ...]
+
+    def times(self, factor: float) -> "AttentionRates":
+        """The same kernels at a lower clock: every share times ``factor``."""
+
+        def scaled(rows: tuple[tuple[int, AttentionRate], ...]) -> tuple[tuple[int, AttentionRate], ...]:
+            return tuple((head, replace(one, share=one.share * factor)) for head, one in rows)
+
+        return AttentionRates(scaled(self.forward), scaled(self.backward))
+
+    def rate(self, backward: bool, width: int) -> AttentionRate:
+        """The rate of the head size nearest (by ratio) to ``width``, the smaller of two."""
+        rows = self.backward if backward else self.forward
+        return min(rows, key=lambda row: (abs(log(row[0] / max(width, 1))), row[0]))[1]
