@@ -17,7 +17,7 @@ def test_a_host_as_slow_as_the_device_costs_a_quarter_more_and_a_fast_one_nothin
 
 
 def test_a_backward_pass_reads_and_writes_four_bytes_of_gradient_for_every_parameter() -> None:
-    layer: Any = SimpleNamespace(parameters=1000, full=None, halves=object(), accumulation_bytes=8.0)
+    layer: Any = SimpleNamespace(parameters=1000, full=None, halves=object(), accumulation_bytes=8.0, more=())
     times = [np.array([seconds]) for seconds in (3.0, 5.0, 1.0, 2.0, 3.0)]
     found = layer_times._assembled(layer, times, np.array([100.0]))
     assert found.forward_s == pytest.approx([3.0])

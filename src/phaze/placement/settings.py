@@ -86,7 +86,7 @@ def stack_problem(
 ) -> Problem:
     """Layers at one or more widths as a stack trains them on a cluster; ``families`` where it runs 1F1B."""
     rules = stack_rules(stack, cluster, families)
-    if not rules.plain_layers:
+    if placed and not rules.plain_layers:
         names = [kept.name for kept in placed[0][1][0].more]
         rules = replace(rules, modes=(*rules.modes[:-1], *names, rules.modes[-1]))
     plain = optimizer != stack.optimizer == "sgd"
