@@ -5,7 +5,7 @@ import pytest
 
 from phaze.check import products, vectors, works
 from phaze.check.graphs import Graph, Layer, Pass
-from phaze.check.placements import cuts_of, least_batch
+from phaze.check.placements import cuts_of, least_batch, stages_of
 from phaze.check.schedules import ideals_of, least, makespan, order_of, series, shortest_path
 from phaze.check.stages import Training, plan_seconds
 from phaze.cost import mapping, vector
@@ -171,7 +171,7 @@ def test_placements_take_what_phaze_says(count: int) -> None:
         )  # fmt: skip
         found = fastest_plan(problem)
         training = Training(devices, batch, 3.0, 4.0, 0.0, 0.0)
-        cuts = cuts_of(graph, training, recompute, hbm)
+        cuts = cuts_of(stages_of(graph), training, recompute, hbm)
         bound = float(least_batch(cuts, forward, backward, np.full(1, 1e12))[0])
         if found is None:
             assert bound >= 1e12

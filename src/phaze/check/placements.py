@@ -94,28 +94,41 @@ def _bits(mask: int) -> Iterator[int]:
         mask ^= low
 
 
-def cuts_of(graph: Graph, training: Training, recompute: str, hbm_bytes: float) -> Cuts:
-    """Every stage of every closed set that fits somewhere."""
-    closed, numbers, stages = _closed(graph), dict[Stage, int](), list[Stage]()
-    inner: list[list[Cut]] = [[] for _ in closed]
-    fits: dict[int, tuple[int, int]] = {}
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """Every stage of every closed set of a graph, [from, to, stage], equal ones once."""
+
+    graph: Graph
+    sizes: tuple[int, ...]
+    stages: tuple[Stage, ...]
+    rows: tuple[tuple[int, int, int], ...]
+
+
+def stages_of(graph: Graph) -> Stages:
+    """The stages of a graph, whatever fits."""
+    closed, numbers, rows = _closed(graph), dict[Stage, int](), list[tuple[int, int, int]]()
     for at, left in enumerate(closed[1:], 1):
         for to in range(at):
-            if closed[to] & ~left:
-                continue
-            own = stage_of(graph, list(_bits(left & ~closed[to])))
-            number = numbers.setdefault(own, len(stages))
-            if number == len(stages):
-                stages.append(own)
-                plain = last_number(own, training, hbm_bytes, False)
-                again = 0 if recompute == "none" else last_number(own, training, hbm_bytes, True)
-                fits[number] = (min(plain, 1) if recompute == "full" else plain, again)
-            if max(fits[number]) > 0:
-                inner[at].append(Cut(at, to, number, *fits[number]))
-    width = graph.width
-    unsplit = 0 if width == 1 else sum(not graph.layers[kind].sharded for kind in graph.calls)
-    sizes = tuple(left.bit_count() for left in closed)
-    return Cuts(graph, training, recompute, tuple(stages), tuple(inner[-1]), tuple(map(tuple, inner)), sizes, unsplit)
+            if not closed[to] & ~left:
+                own = stage_of(graph, list(_bits(left & ~closed[to])))
+                rows.append((at, to, numbers.setdefault(own, len(numbers))))
+    return Stages(graph, tuple(left.bit_count() for left in closed), tuple(numbers), tuple(rows))
+
+
+def cuts_of(found: Stages, training: Training, recompute: str, hbm_bytes: float) -> Cuts:
+    """The stages that fit somewhere."""
+    graph, fits = found.graph, list[tuple[int, int]]()
+    for own in found.stages:
+        plain = last_number(own, training, hbm_bytes, False)
+        again = 0 if recompute == "none" else last_number(own, training, hbm_bytes, True)
+        fits.append((min(plain, 1) if recompute == "full" else plain, again))
+    inner: list[list[Cut]] = [[] for _ in found.sizes]
+    for at, to, number in found.rows:
+        if max(fits[number]) > 0:
+            inner[at].append(Cut(at, to, number, *fits[number]))
+    unsplit = 0 if graph.width == 1 else sum(not graph.layers[kind].sharded for kind in graph.calls)
+    firsts, every = tuple(inner[-1]), tuple(map(tuple, inner))
+    return Cuts(graph, training, recompute, found.stages, firsts, every, found.sizes, unsplit)
 
 
 def _floors(cuts: Cuts, forward: Floats, backward: Floats) -> Floats:

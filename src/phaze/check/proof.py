@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from .graphs import Graph, Pass, graph_of
 from .means import Mean
 from .operators import Constants, Costs, constants_of
-from .placements import Cuts, cuts_of, least_batch
+from .placements import Cuts, cuts_of, least_batch, stages_of
 from .reading import cover, listed, only, require, whole
 from .schedules import Multiplier, ideals_of, least, makespan, multiplier_of, order_of, series, shortest_path
 from .space import AXES, Chips, Space
@@ -218,9 +218,10 @@ def _start(models: Sequence[Model], mean: Mean, space: Space, memories: Sequence
     there = space.memory >= 0
     require(bool(there.any()), "no chip may have a memory of the problem")
     kept = [int(place) for place in np.unique(space.memory[there])]
+    stages = [[stages_of(graph) for graph in m.graphs] for m in models]
     cuts = [
-        [{p: cuts_of(m.graphs[graph], m.training, again, float(memories[p])) for p in kept} for graph, again in m.ways]
-        for m in models
+        [{p: cuts_of(own[graph], m.training, again, float(memories[p])) for p in kept} for graph, again in m.ways]
+        for m, own in zip(models, stages, strict=True)
     ]
     bounds = [np.where(there, 0.0, np.inf) * np.ones((len(m.ways), 1)) for m in models]
     return _Open(models, mean, cuts, space.chips, space.memory, goal, bounds)

@@ -251,7 +251,9 @@ def shortest_path(
     inside = (masks[:, None] >> np.arange(count)) & 1 == 1
     index = {mask: at for at, mask in enumerate(ideals)}
     single = np.array([float(one[at]) if order.uses[at] else np.inf for at in part])
-    preds = [[i for i, o in enumerate(part) if order.follows(o, at)] for at in part]
+    every = [[i for i, o in enumerate(part) if order.follows(o, at)] for at in part]
+    needs = [sum(1 << i for i in own) for own in every]
+    preds = [[i for i in own if not any(i in every[other] for other in own)] for own in every]
     loads = []
     for kind in ("tensor", "vector"):
         own = np.array([float(one[at]) if kind in order.uses[at] else 0.0 for at in part])
@@ -259,16 +261,16 @@ def shortest_path(
     reach = np.full(len(ideals), np.inf)
     reach[0] = 0.0
     for at, mask in enumerate(ideals):
-        here, end = reach[at], np.zeros(count)
+        here, end = reach[at], [0.0] * count
         for i in range(count):
             if mask >> i & 1:
                 continue
-            end[i] = single[i] + max((end[j] for j in preds[i]), default=0.0)
-            if not any(not mask >> j & 1 for j in preds[i]):
+            end[i] = single[i] + max([end[j] for j in preds[i]], default=0.0)
+            if mask & needs[i] == needs[i]:
                 to = index[mask | 1 << i]
                 reach[to] = min(reach[to], here + float(spread[part[i]]))
         above = np.flatnonzero(masks & mask == mask)
-        finish = np.where(inside[above], end, 0.0).max(axis=1)
+        finish = np.where(inside[above], np.array(end), 0.0).max(axis=1)
         phase = np.maximum(finish, np.maximum(loads[0][above] - loads[0][at], loads[1][above] - loads[1][at]))
         reach[above] = np.minimum(reach[above], here + phase)
     return float(reach[-1])

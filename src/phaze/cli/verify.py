@@ -236,9 +236,12 @@ def verify(
 
 def _by_reference(run: str, found: Verified, result: dict[str, Any], drawn: int, missing: str) -> Answer:
     """The answer of the reference path; ``missing`` is what the independent checker does not cover yet."""
-    complete = found.proved == found.rows
+    from phaze.search.witness import run_id_in
+
+    complete, own = found.proved == found.rows, run_id_in(Path(run))
     document = {
         "run": run,
+        "run_id": own,
         "checker": "reference path",
         "not_covered": missing or None,
         "holds": not found.wrong and complete,
@@ -253,6 +256,8 @@ def _by_reference(run: str, found: Verified, result: dict[str, Any], drawn: int,
         if missing:
             words = f"Not checkable by the independent checker yet ({missing}); by the reference path:"
             console.print(words, markup=False)
+        if own is not None:
+            console.print(f"run         {own}", markup=False, highlight=False)
         if not found.wrong:
             console.print(_sentence(run, found, result, drawn), markup=False)
             return

@@ -15,17 +15,19 @@
 from collections.abc import Sequence
 from dataclasses import fields
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from phaze.cost.vector import BURST_BYTES, PASSES, ROW_KINDS
 from phaze.documents import digest
+from phaze.files import read_text
 from phaze.graph.opset import KINDS
 from phaze.schedule.problem import Schedule
 from phaze.search.answer import Best
 from phaze.search.certificate import Certificate
-from phaze.search.question_files import Papers
+from phaze.search.question_files import GRAPHS, PROBLEM, Papers
 from phaze.search.rank_graph import RankGraph
 from phaze.search.result import AnswerParts
 from phaze.search.space import FIELDS
@@ -126,3 +128,11 @@ def proof_of(state: State, best: Best, parts: AnswerParts, certificate: Certific
         "fusion": [] if answer is None else fusion_of(state.job),
         "multipliers": [] if answer is None else [[[] for _ in task.graphs] for task in state.job.models],
     }
+
+
+def run_id_in(folder: Path) -> str | None:
+    """The id of a run: SHA-256 over the digests of its question and its certificate; None where it has none."""
+    paths = [folder / name for name in (PROBLEM, GRAPHS, CERTIFICATE)]
+    if not all(path.is_file() for path in paths):
+        return None
+    return _digest("".join(_digest(read_text(str(path))[0]) for path in paths))
