@@ -78,7 +78,9 @@ def mixture_of(layer: Layer) -> Mixture | None:
         number for number, p in owned.items() if p.elements % experts == 0 and p.name.rpartition(".")[0] in paths
     } | {access.tensor for op in forward for access in op.reads if access.tensor in owned}
     sizes = {elements[number] for number in weights}
+    # A gradient is known by its size, unless another weight or what enters the layer has the same.
     others = {p.elements for number, p in owned.items() if number not in weights}
+    others |= {elements[number] for number in layer.forward.inputs if tensors[number].role == "input"}
     inside: set[int] = set()
     for graph in (layer.forward, layer.backward):
         gradients = {t for t in graph.outputs if elements[t] in sizes - others} if graph is layer.backward else set()

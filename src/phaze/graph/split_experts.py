@@ -34,7 +34,9 @@ class _Rewrite:
         self.layer, self.mixture, self.imbalance, self.copies = layer, mixture, imbalance, copies
         self.ep, self.etp, self.tensors = ep, etp, all_tensors(layer)
         graphs = (layer.forward, layer.backward)
-        self.homes = {a.tensor for g in graphs for op in g.operators if op.id not in mixture.inside for a in op.writes}
+        # What reads nothing, a buffer of zeros, is made wherever it is wanted.
+        apart = [op for g in graphs for op in g.operators if op.id not in mixture.inside and op.reads]
+        self.homes = {a.tensor for op in apart for a in op.writes}
         self.written = {a.tensor for g in graphs for op in g.operators if op.id in mixture.inside for a in op.writes}
         self.next_tensor = max(self.tensors) + 1
         self.next_operator = max(op.id for g in graphs for op in g.operators) + 1
