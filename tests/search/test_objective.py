@@ -82,3 +82,10 @@ def test_a_chip_above_the_price_of_its_space_has_no_rate(kind: Kind) -> None:
     limited = replace(plain, space=replace(space, file=space.file.model_copy(update={"keep": keep})))
     found = rates_of(Objective(kind), limited, [GIB], 8).rate[0]
     assert [bool(np.isfinite(rate)) for rate in found] == [price <= most for price in prices]
+
+
+def test_a_memory_that_a_chip_may_not_have_is_infinite_before_any_bound_is_known() -> None:
+    rates = Rates(np.array([[np.inf, 2.0]]), 0.0, 0)
+    assert rates.value(np.zeros((1, 1, 2)), 0.0).tolist() == [[[np.inf, 0.0]]]
+    with_energy = Rates(np.array([[np.inf, 2.0]]), 1.0, 1)
+    assert with_energy.value(np.zeros((1, 1, 2)), 3.0).tolist() == [[[np.inf, 0.0]]]

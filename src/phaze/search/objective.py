@@ -84,9 +84,12 @@ class Rates:
 
     def value(self, batch_s: Floats, dynamic_j: Floats | float) -> Floats:
         """v of batch times [..., memories, chips] and dynamic energies that go with them."""
-        if self.weight == 0.0:
-            return np.asarray(self.rate * batch_s)
-        return np.asarray((self.rate * batch_s + self.weight * dynamic_j) * batch_s**self.delays)
+        with np.errstate(invalid="ignore"):  # a bound of 0 where a chip may not have that memory: never, not nothing
+            timed = np.where(np.isinf(self.rate), np.inf, self.rate * batch_s)
+            if self.weight == 0.0:
+                return timed
+            found = (timed + self.weight * dynamic_j) * batch_s**self.delays
+            return np.where(np.isinf(self.rate), np.inf, found)
 
     def last_s(self, value: float, dynamic_j: float) -> float:
         """The batch time whose v is ``value``, for one memory and chip: none above it has less."""
