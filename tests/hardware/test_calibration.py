@@ -20,8 +20,8 @@ from phaze.hardware.calibration import (
 from phaze.hardware.library import load_chip, load_cluster, preset_names
 
 
-def test_a_chip_has_at_most_eight_measured_numbers() -> None:
-    assert len(fields(Calibration)) == 8
+def test_a_chip_has_at_most_ten_measured_numbers_and_a_family() -> None:
+    assert len(fields(Calibration)) == 11
 
 
 def test_without_measurements_the_data_sheet_speaks_and_says_so() -> None:

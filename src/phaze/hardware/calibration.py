@@ -1,4 +1,4 @@
-"""What a chip and a link really sustain: at most eight measured numbers a chip, and the defaults without them.
+"""What a chip and a link really sustain: at most ten measured numbers a chip, and the defaults without them.
 
 The bases, from best to plainest:
 

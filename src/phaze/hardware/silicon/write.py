@@ -67,6 +67,7 @@ def accelerator_document(chip: Accelerator) -> dict[str, Any]:
             "process": said.process,
         },
         "measured": _measured_document(chip.measured),
+        "formats": dict(chip.formats),
     }
 
 
@@ -89,4 +90,6 @@ def _measured_document(said: ChipMeasurements) -> dict[str, Any]:
         "hbm_share": said.hbm_share,
         "vector_hbm_share": said.vector_hbm_share,
         "kept_row": said.kept_row_bytes,
+        "attention": said.attention,
+        "rate_fp8": said.rate_fp8_flops,
     }
