@@ -15,9 +15,17 @@ from tests.cli.test_commands import Phaze
 def test_every_technology_is_listed_and_shown_with_its_sources(phaze: Phaze) -> None:
     listed = json.loads(phaze("technologies", "--json").out)["technologies"]
     assert {"n5", "n7", "paper-22nm"} <= {one["name"] for one in listed}
-    for one in listed:
-        document = json.loads(phaze("technologies", one["name"], "--json").out)
-        assert document["sources"] and document["area"]["mac_mm2"] == one["area"]["mac_mm2"]
+    kinds = [(one["name"], one["schema"]) for one in listed]
+    assert len(set(kinds)) == len(kinds)
+    shown_as = set()
+    for name in sorted({one["name"] for one in listed}):
+        document = json.loads(phaze("technologies", name, "--json").out)
+        # A name of both versions: that of chips of cores, and that of chips of clusters within it.
+        for whole in (document, *([document.pop("of_clusters")] if "of_clusters" in document else [])):
+            assert whole.pop("sources") and isinstance(whole.pop("notes"), str)
+            assert whole in listed
+            shown_as.add((whole["name"], whole["schema"]))
+    assert shown_as == set(kinds)
     shown = phaze("technologies", "n5")
     assert shown.code == 0 and "pJ a byte" in shown.out and "Sources" in shown.out
     assert phaze("technologies", "n6").code == 2
