@@ -1,6 +1,7 @@
 """An answer beside shipped chips, how flat its optimum is, and under what it holds: stated, true, and checked."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -79,15 +80,15 @@ def test_an_answer_says_what_it_holds_under(run: Path, phaze: Callable[..., Ran]
     assert setting["link_bytes_per_s"] > 0 and setting["constants"]["basis"] == "ideal"
     assert result["models"][0]["attention"] == "eager"
     page = (run / "report.html").read_text()
-    for words in (
-        "paper-22nm",
-        "attention eager",
-        "optimizer sgd",
-        "within 1 % of the answer",
-        "TPU v3",
-        "no forecast",
-    ):
+    for words in ("paper-22nm", "attention eager", "optimizer sgd", "TPU v3", "no forecast"):
         assert words in page
+    flat = page.split("How flat is the optimum?")[1]
+    near = result["certificate"]["near"]
+    rows = dict(re.findall(r"<dt>(within [^<]*)</dt><dd>([^<]*)</dd>", flat))
+    assert rows["within 1 %, at most"] == f"{near['at_most']:,}"
+    exact = [int(rows[f"within {share} %, exact"].replace(",", "")) for share in (1, 2, 5)]
+    assert near["at_least"] <= exact[0] <= near["at_most"] and exact == sorted(exact)
+    assert exact[-1] <= result["certificate"]["closed"]["evaluated"]
     again = phaze("search", run / "study.toml", "--out", run)
     said = " ".join(again.out.split())
     for words in WORDS:
