@@ -17,8 +17,8 @@ from tests.placement.placement_cases import mixed_problem, published, random_clu
 
 KINDS: tuple[tuple[Callable[[int, bool, int], Problem], int], ...] = (
     (random_icml24_problem, 100),
-    (random_cluster_problem, 100),
-    (mixed_problem, 40),
+    (random_cluster_problem, 200),
+    (mixed_problem, 110),
 )
 SHORT = [
     (problem, found)
