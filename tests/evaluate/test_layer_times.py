@@ -25,7 +25,7 @@ from phaze.evaluate.overlap import companions, needed_again
 from phaze.evaluate.pass_units import in_pieces, in_ring
 from phaze.evaluate.ruled_pass import ruled_pass, work_times
 from phaze.graph.fuse import fuse_graph, fuse_layer
-from phaze.graph.ir import Layer, Model, OperatorGraph
+from phaze.graph.ir import Access, Layer, Model, OperatorGraph
 from phaze.graph.saved.modes import Modes
 from phaze.graph.split_context import context_parallel
 from phaze.graph.zoo import load_model
@@ -74,11 +74,32 @@ def _plain_s(graph: OperatorGraph, setting: Setting, backward: bool) -> float:
     return float((device**3 + host**3) ** (1 / 3))
 
 
+def _summed(layer: Layer, result_bytes: float) -> Layer:
+    """The layer with so many bytes written for each result of a weight's gradient.
+
+    Such a gradient is what a product of the backward pass makes, nobody reads, and has as many elements as a weight.
+    """
+    sizes = {tensor.elements for tensor in layer.forward.tensors if tensor.role == "parameter"}
+    read = {access.tensor for operator in layer.backward.operators for access in operator.reads}
+    gradients = {t.id: t.elements for t in layer.backward.tensors if t.id not in read and t.elements in sizes}
+
+    def moved(access: Access) -> Access:
+        made = gradients.get(access.tensor)
+        return access if made is None else replace(access, bytes=round(made * result_bytes))
+
+    operators = tuple(
+        replace(operator, writes=tuple(map(moved, operator.writes))) if operator.kind == "product" else operator
+        for operator in layer.backward.operators
+    )
+    return replace(layer, backward=replace(layer.backward, operators=operators))
+
+
 def _assert_as_by_formula(model: Model, setting: Setting) -> None:
     for layer, cost in zip(model.layers, layer_costs(model, setting), strict=True):
-        fused = fuse_layer(layer, setting.stack.fusion)
+        # Adding a gradient to its sum: inside the product what its results move, beside it so many bytes a parameter.
+        fused = fuse_layer(_summed(layer, setting.stack.accumulation_inside), setting.stack.fusion)
         forward = _plain_s(fused.forward, setting, False)
-        adding = 8 * layer.parameter_elements / setting.hbm_bytes_per_s
+        adding = setting.stack.accumulation_apart * layer.parameter_elements / setting.hbm_bytes_per_s
         assert cost.forward_s == pytest.approx(forward, rel=1e-9)
         assert cost.backward_s == pytest.approx(_plain_s(fused.backward, setting, True) + adding, rel=1e-9)
         rerun = Modes(layer, keeping_of(setting.stack)).selective().rerun
