@@ -139,6 +139,11 @@ def of_terms(terms: dict[str, Any], folder: Path) -> list[Any]:
     return [told("chips", "h100", "--terms", path)["ownership"], told("plan", "--fixed", job)["training_run"]]
 
 
+def of_core_terms(terms: dict[str, Any], folder: Path) -> list[Any]:
+    """What a chip of cores (``phaze.chip/1`` with a technology) costs to make and to own: HBM by the GB."""
+    return [told("chips", "tpu-v4-paper", "--terms", written(folder, "terms.json", terms))["ownership"]]
+
+
 def of_space(space: dict[str, Any], folder: Path) -> list[Any]:
     """The chips of a space, field by field."""
     chips = chips_of(core_space(written(folder, "space.json", space)))

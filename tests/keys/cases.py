@@ -261,7 +261,6 @@ OWNERSHIP = Base(
     same(
         ("device_usd_per_hour", {"h100": 9.0}),
         ("yield_clustering", 9.0),
-        ("hbm_usd_per_gb", 99.0),
         ("package_usd", 999.0),
         ("lifetime_years", 1.0),
         ("utilisation", 0.1),
@@ -273,6 +272,8 @@ OWNERSHIP = Base(
         ("package_kgco2e", 999.0),
     ),
 )
+# The technology of a chip of clusters prices HBM by the stack; the terms' price is that of a chip of cores.
+CORE_OWNERSHIP = Base(terms, answers.of_core_terms, same(("hbm_usd_per_gb", 99.0)))
 
 # -- spaces ----------------------------------------------------------------------------------------------------------
 
@@ -359,6 +360,6 @@ HARDWARE: dict[str, list[Base]] = {
     "phaze.cluster/1": [CLUSTER, TORUS, CHIP_LINKS],
     "phaze.stack/1": [STACK, SOUGHT_STACK, SHORT_STACK, MODULAR_STACK, KERNEL_STACK, LOW_STACK],
     "phaze.technology/1": [TECHNOLOGY],
-    "phaze.ownership/1": [OWNERSHIP],
+    "phaze.ownership/1": [OWNERSHIP, CORE_OWNERSHIP],
     "phaze.space/1": [SPACE, AREA, *axes()],
 }
