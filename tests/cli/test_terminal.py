@@ -112,7 +112,8 @@ def _commands() -> list[str]:
 
 
 def test_every_command_was_looked_at() -> None:
-    assert set(_commands()) == {line.split()[0] for line in (*COMMANDS, *WITH_A_RUN)}
+    # ``view`` serves until it is stopped; tests/browser looks at what it shows.
+    assert set(_commands()) - {"view"} == {line.split()[0] for line in (*COMMANDS, *WITH_A_RUN)}
 
 
 @pytest.mark.parametrize("command", _commands())

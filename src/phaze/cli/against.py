@@ -23,8 +23,11 @@ def launched_job(
     devices: int | None,
     batch: Any,
     sequence: int | None,
+    precision: str | None,
 ) -> "Launched":
-    """The run of a launch file with what the command line says beside it; its optimizer and precision are checked."""
+    """The run of a launch file with what the command line says beside it; its optimizer must be the stack's."""
+    from dataclasses import replace
+
     from phaze.export.launch.read import Told, read_launch
     from phaze.hardware.library import load_built_stack, load_chip, load_cluster
 
@@ -33,12 +36,13 @@ def launched_job(
     run = launched.run
     named = run.get("stack") or load_cluster(str(run["cluster"]), chip=load_chip(str(run["chip"]))).stack
     software = load_built_stack(str(named))
-    for key in ("precision", "optimizer"):
-        seen, usual_value = run.get(key), getattr(software, key)
-        if seen is not None and seen != usual_value:
-            what = f"{seen} and plans of the stack {software.name} are sought with {usual_value}"
-            raise InputError(f"{launched.where}: {key}", what, "name a stack with it (--stack), or change the file")
-    return launched
+    if run.get("optimizer", software.optimizer) != software.optimizer:
+        what = f"{run['optimizer']} and plans of the stack {software.name} are sought with {software.optimizer}"
+        raise InputError(f"{launched.where}: optimizer", what, "name a stack with it (--stack), or change the file")
+    if precision is not None and run.get("precision", precision) != precision:
+        what = f"{precision} and {launched.where} says {run['precision']}"
+        raise InputError("--precision", what, "leave the option out")
+    return launched if precision is None else replace(launched, run={**run, "precision": precision})
 
 
 def with_given(answer: Answer, launched: "Launched", basis: "Basis", progress: "Progress") -> Answer:

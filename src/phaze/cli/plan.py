@@ -102,11 +102,11 @@ def plan(
 
         named = {"model": model} if model is not None else _family(gpt, llama, length)
         told_batch = None if batch is None else told("--batch", batch, parse_batch)
-        launched = launched_job(against, named, chip, cluster, stack, devices, told_batch, length)
+        launched = launched_job(against, named, chip, cluster, stack, devices, told_batch, length, precision)
         chip, cluster, stack = launched.run["chip"], launched.run["cluster"], launched.run.get("stack")
         devices, batch = launched.run["devices"], str(launched.run["batch"])
         name, sizes = _named(launched.run)
-        length = launched.run.get("sequence")
+        length, precision = launched.run.get("sequence"), launched.run.get("precision")
     if chip is None or devices is None or batch is None:
         raise InputError("plan", "a job needs a chip, devices and a batch", "add --chip, --devices and --batch")
     if launched is None:

@@ -68,7 +68,8 @@ def test_a_named_model_is_its_trace(name: str, width: int, micro: int) -> None:
 
 def test_every_file_of_the_folder_is_one_that_is_rebuilt() -> None:
     assert sorted(path.name for path in Path(DATA).iterdir()) == sorted(f"{name}.json" for name in files())
-    assert sum(path.stat().st_size for path in Path(DATA).iterdir()) < 3e6
+    # About 200 kB a model on average, so that a wheel stays small.
+    assert sum(path.stat().st_size for path in Path(DATA).iterdir()) < 2.5e5 * len(files())
 
 
 @pytest.mark.slow

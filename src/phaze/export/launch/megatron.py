@@ -21,6 +21,9 @@ from phaze.graph.saved.modes import JOIN
 # Degrees of parallelism that a run of phaze has no key for; 1 is what a file without them means.
 NOT_PRICED = ("--context-parallel-size", "--expert-model-parallel-size", "--expert-tensor-parallel-size")
 SHARDING: Mapping[str, int] = MappingProxyType({"no_shard": 0, "optim": 1, "optim_grads": 2, "optim_grads_params": 3})
+FP8: Mapping[str, str] = MappingProxyType(
+    {"delayed": "fp8-delayed", "tensorwise": "fp8-tensorwise", "blockwise": "fp8-block", "mxfp8": "mxfp8"}
+)
 SIZES: Mapping[str, str] = MappingProxyType(
     {
         "--num-layers": "layers",
@@ -58,6 +61,9 @@ READ = frozenset(
         "--bf16",
         "--fp16",
         "--fp8-format",
+        "--fp8-recipe",
+        "--fp4-format",
+        "--fp4-recipe",
         "--optimizer",
         "--attention-backend",
         "--swiglu",
@@ -179,8 +185,13 @@ def _model(flags: Flags, sizes: Mapping[str, int], sequence: int | None) -> dict
 
 
 def _precision(flags: Flags) -> tuple[str | None, list[str]]:
+    if "--fp4-format" in flags:
+        return "nvfp4", []
     if "--fp8-format" in flags:
-        return "fp8", []
+        kind = flags.text("--fp8-recipe") or "delayed"
+        if kind not in FP8:
+            raise unknown_name(f"{flags.where}: --fp8-recipe", "priced recipe", kind, tuple(FP8))
+        return FP8[kind], []
     if "--fp16" in flags:
         return "bf16", ["fp16 is priced as bf16: both have two bytes"]
     return ("bf16" if "--bf16" in flags else "fp32"), []

@@ -10,7 +10,7 @@ from typing import Any
 
 from phaze.errors import InputError, unknown_name
 from phaze.export.launch.values import Launch, stages_of
-from phaze.export.torchtitan import FLAVOURS
+from phaze.export.torchtitan import CONVERTERS, FLAVOURS
 from phaze.graph.saved.modes import ALTERNATE
 
 # What a file without a key means, by the release's own defaults.
@@ -31,7 +31,7 @@ DEFAULTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             "module_fqns_per_model_part": None,
         },
         "activation_checkpoint": {"mode": "selective", "selective_ac_option": "2"},
-        "model": {"name": "llama3", "flavor": "debugmodel"},
+        "model": {"name": "llama3", "flavor": "debugmodel", "converters": []},
         "optimizer": {"name": "AdamW"},
     }
 )
@@ -121,6 +121,15 @@ def _zero(job: Job, shard: int, pipeline: int) -> int:
     return 3 if again else 2
 
 
+def _precision(job: Job) -> str:
+    converters = job.value("model", "converters", list)
+    for recipe, (converter, _, _) in CONVERTERS.items():
+        if converter in converters:
+            return recipe
+    kind = job.raw.get("training", {}).get("mixed_precision_param", "bfloat16")
+    return "fp32" if kind == "float32" else "bf16"
+
+
 def torchtitan_launch(raw: Mapping[str, Any], where: str, devices: int | None) -> Launch:
     """The launch that a job file describes; ``devices`` fill in a sharding degree of -1."""
     job = Job(raw, where)
@@ -142,7 +151,6 @@ def torchtitan_launch(raw: Mapping[str, Any], where: str, devices: int | None) -
     flavour = job.value("model", "flavor", str)
     names = {value: key for key, value in FLAVOURS.items()} if job.value("model", "name", str) == "llama3" else {}
     optimizer = job.value("optimizer", "name", str)
-    kind = raw.get("training", {}).get("mixed_precision_param", "bfloat16")
     return Launch(
         framework="torchtitan",
         plan={
@@ -159,7 +167,7 @@ def torchtitan_launch(raw: Mapping[str, Any], where: str, devices: int | None) -
         sequence=job.count("training", "seq_len"),
         devices=tensor * pipeline * data,
         model={"model": names[flavour]} if flavour in names else {},
-        precision="fp32" if kind == "float32" else "bf16",
+        precision=_precision(job),
         optimizer="adam" if optimizer in ("Adam", "AdamW") else optimizer.lower(),
         attention="fused",
         not_read=job.not_read(),

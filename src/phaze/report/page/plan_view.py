@@ -188,7 +188,8 @@ def cost_of(plan: Mapping[str, Any], chip: Chip, devices: int) -> Cost:
     usd = None if run["usd"] is None else float(run["usd"]) / hours
     watts = None if run["kwh"] is None else float(run["kwh"]) * 1e3 / hours / pue
     tokens = show_count(run["tokens"])
-    said = f"{tokens} tokens. {run['usd_basis']}; {run['power_basis']}; PUE {pue:g}. Change any of them."
+    carbon = "" if run["kgco2e"] is None else f", {digits(run['kgco2e'])} kg CO2e"
+    said = f"{tokens} tokens{carbon}. {run['usd_basis']}; {run['power_basis']}; PUE {pue:g}. Change any of them."
     return Cost(
         days=digits(run["days"]),
         hours=digits(run["device_hours"]),
