@@ -29,14 +29,14 @@ from phaze.search.compare import ComparisonRow
 GIB = 2**30
 TABLES = ("paper", "real", "ablation", "arithmetic", "steps")
 PAGE = Path(__file__).parents[2] / "docs" / "paper.md"
-# The real chip's job: its torus, and the software that it usually runs.
+# The real chip's job: its torus, and the stack that the cluster names (maxtext).
 REAL = (
     'rules="cluster"',
     'training.cluster="tpu-v4-pod"',
     'training.optimizer="adam"',
     'training.recompute=["best"]',
     'training.sequence_parallel="best"',
-    # as in the paper's own setting: eager attention, all of the memory, no ZeRO and no interleaving
+    # as in the paper's own setting: eager attention, all memory that the stack leaves, no ZeRO and no interleaving
     "training.zero=0",
     "training.chunks=[1]",
     'training.attention="eager"',

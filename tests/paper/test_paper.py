@@ -40,7 +40,7 @@ def test_the_experts_split_never_beats_the_searched_one_and_the_page_says_by_how
     assert shown[:2] == [f"{experts:,.4g}", f"{best / experts:.2f}"]
 
 
-@pytest.mark.parametrize("model", ["bert-large", "gpt2-xl", "llama2-7b"])
+@pytest.mark.parametrize("model", MODELS)
 def test_on_the_real_chip_and_its_torus_too(model: str) -> None:
     real = load_core_chip("tpu-v4")
     found = rows(model, [real], REAL)
@@ -55,6 +55,20 @@ def test_on_the_real_chip_and_its_torus_too(model: str) -> None:
         assert shown[0] == "does not fit"
     else:
         assert shown[:2] == [f"{experts:,.4g}", f"{best / experts:.2f}"]
+
+
+def test_the_page_names_the_stack_of_the_real_chip_and_how_many_models_stay_whole() -> None:
+    part = PAGE.read_text(encoding="utf-8").partition("## Against the real chip")[2].partition("\n## ")[0]
+    job, _ = _job("model.toml", REAL)
+    machine = job.models[0].training.machine
+    assert f"the stack that this cluster names, `{machine.stack.name}`" in part
+    assert machine.stack.name == machine.cluster.stack
+    chips = part.partition("<!-- paper: real-chips -->")[2].partition("<!-- end -->")[0]
+    assert chips.count("| 1 x 1024 x 1 |") == 5 and "five of the eight models" in part
+    means = re.search(r"^\| \*\*geometric mean\*\* \| 1 \| (.+)$", part, re.MULTILINE)
+    assert means is not None
+    searched_mean, own_mean = [means[1].replace("*", "").split(" | ")[at].strip() for at in (0, 4)]
+    assert f"{searched_mean} alone, {own_mean} with a chip of its own" in part
 
 
 def _never_below(model: str, folder: Path, settings: list[str]) -> Found:
