@@ -256,7 +256,7 @@ def test_a_fault_of_a_file_that_phaze_brings_along_is_its_own(phaze: Any, monkey
     def gone(*_: object) -> None:
         raise FileNotFoundError(2, "No such file or directory", str(Path(commands.__file__).parents[1] / "data"))
 
-    monkeypatch.setattr("phaze.hardware.library.preset_names", gone)
+    monkeypatch.setattr("phaze.hardware.technologies.preset_names", gone)
     ran = phaze("technologies")
     assert ran.code == 1 and "a fault of phaze" in ran.err
 
