@@ -13,7 +13,7 @@ from phaze.bench.published import MAPPER, SOURCE
 from phaze.cost.parts import ChipArrays, tensor_parts
 from phaze.hardware.calibration import IDEAL
 from phaze.search.baseline import scale_for
-from phaze.search.bounds.chain_kernels import warm
+from phaze.search.bounds.kernels import warm
 from phaze.search.folder import Finished, run_in
 from phaze.search.question_files import Papers
 from phaze.search.state import TIE

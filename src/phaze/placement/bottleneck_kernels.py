@@ -151,7 +151,9 @@ def longest_of(cut_sets: "CutSets", limit_s: "Floats") -> "Floats":
 
 
 @njit(cache=True, nogil=True)
-def _degree(degrees: ReplicaDegrees, most: int, term: tuple[float, int, float], best: float) -> tuple[float, int]:
+def fastest_degree(
+    degrees: ReplicaDegrees, most: int, term: tuple[float, int, float], best: float
+) -> tuple[float, int]:
     """The least batch time below ``best`` over data degrees up to ``most``, and the degree (0 if there is none).
 
     ``term`` holds the pace T, the number of stages S, and W. With r = slope S + offset the time is
@@ -210,7 +212,7 @@ def fastest(
                 if pace_s == np.inf or taken > degrees.devices:
                     continue
                 replicas = min(degrees.devices // taken, degrees.microbatches)
-                cost, degree = _degree(degrees, replicas, (pace_s, s, sync_s), chosen[0])
+                cost, degree = fastest_degree(degrees, replicas, (pace_s, s, sync_s), chosen[0])
                 if degree > 0:
                     chosen = (cost, pair, q, s, degree)
     return chosen

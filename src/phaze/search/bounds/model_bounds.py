@@ -4,10 +4,9 @@ r"""Lower bounds on batch time for all chips at once, from arrays, in tightening
     2  batch time is monotone in layer times, so the least batch time over all structures with these times in place of
        the layers' is a lower bound
 
-Step 2 depends on what a family counts. Where only the pace and the first stage count, the structures of a chain of
-equal blocks give it exactly (:mod:`~phaze.search.bounds.chain_layouts`, :mod:`~phaze.search.bounds.chain_kernels`);
-other graphs first get a looser bound, by what their first stage takes, then the bottleneck
-(:mod:`~phaze.search.bounds.graph_bounds`). Where sums count, it is bounded by counting and by the best cuts
+Step 2 depends on what a family counts. Where only the pace and the first stage count, it is bounded by what the first
+stage takes, then given by the bottleneck table of each chip that may still win, exactly
+(:mod:`~phaze.search.bounds.bottleneck_bounds`). Where sums count, it is bounded by counting and by the best cuts
 (:mod:`~phaze.search.bounds.shape_bounds`). Bounds are lowered by 1e-9 for the rounding of sums. Where energy counts,
 the least joules of every layer come with the times.
 """
@@ -23,9 +22,7 @@ from phaze.evaluate.ruled_pass import RuledPass, Times, WorkTimes
 from phaze.hardware.silicon.design import EnergyModel
 from phaze.placement.bottleneck_solver import decides
 from phaze.schedule.bounds import Bound
-from phaze.search.bounds.chain_kernels import least_batches
-from phaze.search.bounds.chain_layouts import chain_of, layout_of
-from phaze.search.bounds.graph_bounds import any_floors, solved
+from phaze.search.bounds.bottleneck_bounds import first_stage_bounds, table_bounds
 from phaze.search.bounds.shape_bounds import SLACK, shape_bounds
 from phaze.search.bounds.shape_tables import tables_of
 from phaze.search.deadline import NEVER, Deadline
@@ -82,7 +79,7 @@ def batch_bounds(
 ) -> Floats:
     """A lower bound on the batch time of a configuration, or ``cut_s`` if that is less, on each chip.
 
-    ``finer``: by the general solver or the best cuts, where the cheap bound is below ``cut_s``.
+    ``finer``: by the bottleneck table or the best cuts, where the cheap bound is below ``cut_s``.
     """
     deadline.check()
     problem = pattern_of(task, way, hbm_bytes)
@@ -90,20 +87,11 @@ def batch_bounds(
         tables = task.memo.take(("tables", way, hbm_bytes), lambda: tables_of(task, way, hbm_bytes))
         return shape_bounds(tables, times, way.recompute, cut_s, finer, deadline)
     graph, training = task.graphs[way.graph], task.training
-    chain = chain_of(graph)
-    if chain is None:
-        both = (times.forward_s, times.backward_s)
-        floors = any_floors(graph, both, problem, training, cut_s)
-        if finer:
-            floors = solved(graph, both, problem, floors, cut_s, deadline)
-        return np.asarray(floors * (1 - SLACK))
-    layout = layout_of(graph, chain, way.recompute, hbm_bytes, training)
-    nothing = np.zeros(times.forward_s.shape[1])
-    rows = [
-        np.stack([nothing if kind is None else seconds[kind] for kind in chain.kinds])
-        for seconds in (times.forward_s, times.backward_s)
-    ]
-    return np.asarray(least_batches(layout, rows[0], rows[1], cut_s) * (1 - SLACK))
+    both = (times.forward_s, times.backward_s)
+    floors = first_stage_bounds(graph, both, problem, training, cut_s)
+    if finer:
+        floors = table_bounds(graph, both, problem, floors, cut_s, deadline)
+    return np.asarray(floors * (1 - SLACK))
 
 
 def model_bounds(

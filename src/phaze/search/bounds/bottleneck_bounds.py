@@ -1,4 +1,4 @@
-r"""Layer graphs of any shape: what no plan can beat, by its first stage, and the general solver for what is left.
+r"""Layer graphs of any shape: what no plan can beat, by its first stage, and the bottleneck table for what is left.
 
 Every plan has a first stage X, one of the sets that can be cut off at the front. With c = f + b the seconds of a layer
 (with recompute "full" c' = 2 f + b in every stage but the last), C the sum over all layers, and S stages on at most
@@ -22,7 +22,7 @@ from phaze.placement.cut_sets import CutSets, cut_sets_of
 from phaze.placement.prepared_width import prepared, retimed
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import ROUNDING, Problem
-from phaze.search.bounds.chain_kernels import first_floors
+from phaze.search.bounds.bottleneck_bound_kernels import first_floors
 from phaze.search.deadline import NEVER, Deadline
 from phaze.search.rank_graph import RankGraph
 from phaze.search.task import Training
@@ -94,7 +94,7 @@ def _most_replicas(model: RankGraph, training: Training) -> list[tuple[int, int]
     return found
 
 
-def any_floors(
+def first_stage_bounds(
     model: RankGraph,
     times: tuple[Floats, Floats],
     problem: Problem,
@@ -120,7 +120,7 @@ def any_floors(
     return np.minimum(found, cut_s)
 
 
-def solved(
+def table_bounds(
     model: RankGraph,
     times: tuple[Floats, Floats],
     problem: Problem,
@@ -128,7 +128,7 @@ def solved(
     cut_s: float,
     deadline: Deadline = NEVER,
 ) -> Floats:
-    """The lesser of ``cut_s`` and the general solver's batch time, on each chip whose floor is below the cut."""
+    """The lesser of ``cut_s`` and the least batch time, by the bottleneck table, on chips whose floor is below it."""
     forward_s, backward_s = times
     found, calls = floors.copy(), np.array(model.calls)
     (family,), (extras,) = problem.rules.families, problem.extras
