@@ -93,7 +93,8 @@ CHECKERS = {
     "schedule/check.py": ("phaze.schedule.problem.",),
     "placement/check.py": ("phaze.placement.problem.", "phaze.placement.layers.", "phaze.placement.check_"),
     "placement/check_end.py": ("phaze.placement.problem.", "phaze.placement.check_layout."),
-    "placement/check_events.py": (),
+    "placement/check_events.py": ("phaze.placement.check_split.",),
+    "placement/check_split.py": (),
     "placement/check_layout.py": ("phaze.placement.problem.", "phaze.placement.layers.", "phaze.placement.rules."),
 }
 # A run is verified without the modules that bound, open and order chips in a search or a front.

@@ -5,11 +5,12 @@ from itertools import product
 
 from phaze.placement.layers import LayerGraph
 from phaze.placement.layout import Shape
-from phaze.placement.pipeline import StageCut, fits, price
+from phaze.placement.pipeline import fits, price
 from phaze.placement.plan import Plan
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import Problem
-from phaze.placement.rules import Family
+from phaze.placement.rules import SPLIT, Family
+from phaze.placement.structure import StageCut
 
 
 def _closed(graph: LayerGraph, left: frozenset[int]) -> bool:
@@ -32,8 +33,10 @@ def _cuts(graph: LayerGraph, left: frozenset[int]) -> Iterator[list[tuple[int, .
 def _families(problem: Problem, blocks: list[int], rounds: int) -> Iterator[Family]:
     """The families that a cut with so many blocks a stage allows, by their definition."""
     for family in problem.rules.families:
-        whole = all(count > 0 and count % family.chunks == 0 for count in blocks) and rounds % len(blocks) == 0
-        if family.chunks == 1 or whole:
+        even = all(count > 0 and count % family.chunks == 0 for count in blocks)
+        least = {"zb-h1": 1, "zb-interleaved": 1, "zb-v": 2, "dualpipe-v": 2}.get(family.name, 0) * len(blocks)
+        folded = family.name in ("zb-v", "dualpipe-v")
+        if rounds >= least and (family.chunks == 1 or (even and (folded or rounds % len(blocks) == 0))):
             yield family
 
 
@@ -61,6 +64,8 @@ def every_family_plan(problem: Problem, simulated: bool = False) -> Iterator[tup
             for modes, data in product(product(*choices), replicas):
                 cuts = [StageCut(layers, mode) for layers, mode in zip(stages, modes, strict=True)]
                 for family, order in product(_families(problem, counts, problem.rounds(data)), problem.rules.orders):
+                    if family.name in SPLIT and set(modes) != {"none"}:
+                        continue
                     shape = Shape(graph.width, len(stages), data, order, family.chunks, family.name)
                     if not problem.sharing.allows(shape):
                         continue

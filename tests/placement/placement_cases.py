@@ -11,7 +11,17 @@ from phaze.hardware.cluster import Cluster, Level
 from phaze.placement.layers import Layer, layer_graph
 from phaze.placement.problem import Extra, Kept, Problem
 from phaze.placement.profile import problem_of
-from phaze.placement.rules import GPIPE, ICML24, ONE_F_ONE_B, Rules, interleaved
+from phaze.placement.rules import (
+    DUALPIPE_V,
+    GPIPE,
+    ICML24,
+    ONE_F_ONE_B,
+    ZB_H1,
+    ZB_V,
+    Rules,
+    interleaved,
+    zb_interleaved,
+)
 from phaze.placement.settings import icml24_problem
 from phaze.placement.sharing import Sharing
 
@@ -235,6 +245,30 @@ def mixed_problem(seed: int, chain: bool, most_layers: int = 4) -> Problem:
         microbatches=rng.choice([1, 2, 3, 4, 6, 7]),
     )
     return _with_blocks(problem, seed)
+
+
+SPLITS = (ZB_H1, zb_interleaved(2), zb_interleaved(3), ZB_V, DUALPIPE_V)
+
+
+def split_problem(seed: int, chain: bool, most_layers: int = 4) -> Problem:
+    """A small problem of mixed rules whose families split the backward pass, with long and short weight gradients."""
+    rng = random.Random(seed + 13)
+    problem = mixed_problem(seed, chain, most_layers)
+    shares = [rng.choice([0.0, 0.3, 0.5, rng.uniform(0, 1), 1.0]) for _ in problem.graphs[0].layers]
+    graphs = tuple(
+        replace(graph, layers=tuple(replace(la, weight_s=shares[la.id] * la.backward_s) for la in graph.layers))
+        for graph in problem.graphs
+    )
+    some = tuple(rng.sample(SPLITS, rng.randint(1, len(SPLITS))))
+    families = rng.choice([some, (ONE_F_ONE_B, *some), (ONE_F_ONE_B, interleaved(2), *some), (ZB_H1,), (ZB_V,)])
+    return replace(
+        problem,
+        rules=replace(problem.rules, families=families),
+        graphs=graphs,
+        microbatches=rng.choice([2, 3, 4, 6, 8]),
+        recompute=rng.choice(["none", "best", "best", "full"]),
+        hbm_bytes=float(rng.choice([80, 160, 320, 2000])),
+    )
 
 
 def sharing_problem(seed: int, chain: bool, most_layers: int = 4) -> Problem:

@@ -19,7 +19,7 @@ NOTHING = np.empty((2, 0, 0))
 def formula_s(family: Family, passes: list[tuple[float, float]], rounds: int) -> float:
     """alpha pace + beta sum T."""
     pace_s = max(map(sum, passes)) if not family.apart else sum(max(column) for column in zip(*passes, strict=True))
-    return family.alpha(rounds, len(passes)) * pace_s + family.beta * sum(map(sum, passes))
+    return family.alpha(rounds, len(passes)) * pace_s + family.beta(len(passes)) * sum(map(sum, passes))
 
 
 @given(PASSES, st.integers(1, 30))

@@ -12,12 +12,13 @@ from phaze.errors import InputError
 from phaze.placement.answer import document_of
 from phaze.placement.check import objections
 from phaze.placement.layout import Shape
-from phaze.placement.pipeline import StageCut, fits, price
+from phaze.placement.pipeline import fits, price
 from phaze.placement.plan import Plan
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import Problem
 from phaze.placement.rules import GPIPE, interleaved
 from phaze.placement.simulate import timeline
+from phaze.placement.structure import StageCut
 from tests.placement.placement_cases import random_cluster_problem
 from tests.placement.test_check import require_every_field_checked
 

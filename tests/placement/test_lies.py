@@ -17,11 +17,12 @@ from phaze.placement.answer import document_of
 from phaze.placement.check import objections
 from phaze.placement.layers import Edge, Layer, LayerGraph
 from phaze.placement.layout import Shape
-from phaze.placement.pipeline import StageCut, price
+from phaze.placement.pipeline import price
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import Extra, Problem
 from phaze.placement.rules import GPIPE, ONE_F_ONE_B, Rules, interleaved
 from phaze.placement.settings import icml24_problem
+from phaze.placement.structure import StageCut
 
 Document = dict[str, Any]
 Change = Callable[[Document], None]

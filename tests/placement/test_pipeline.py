@@ -15,7 +15,7 @@ from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.stack import Optimizer
 from phaze.placement.layers import Layer, layer_graph
 from phaze.placement.layout import Shape
-from phaze.placement.pipeline import StageCut, fits, price
+from phaze.placement.pipeline import fits, price
 from phaze.placement.plan import Plan
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import Extra, Problem, RecomputeChoice
@@ -23,6 +23,7 @@ from phaze.placement.rules import GPIPE, ONE_F_ONE_B, Mode, Rules
 from phaze.placement.settings import icml24_problem
 from phaze.placement.simulate import timeline
 from phaze.placement.solve import fastest_plan
+from phaze.placement.structure import StageCut
 from tests.placement.brute_force import every_plan
 from tests.placement.placement_cases import interleaving_problem, mixed_problem, published, random_icml24_problem
 from tests.placement.test_layout import TWO

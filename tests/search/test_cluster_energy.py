@@ -8,8 +8,9 @@ from phaze.evaluate.layers import layer_costs
 from phaze.hardware.library import load_chip
 from phaze.hardware.technology_files import load_technology
 from phaze.placement.layout import Shape
-from phaze.placement.pipeline import StageCut, price
+from phaze.placement.pipeline import price
 from phaze.placement.rules import Mode
+from phaze.placement.structure import StageCut
 from phaze.search.energy import HBM, LINKS, dynamic_floors, layer_floors, layer_joules, plan_joules
 from phaze.search.problem import problem_of
 from tests.search.made_cluster import cluster_task

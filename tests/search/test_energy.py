@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from phaze.hardware.technology_files import load_technology
 from phaze.placement.layout import Shape
-from phaze.placement.pipeline import StageCut, price
+from phaze.placement.pipeline import price
 from phaze.placement.prices import RingPrices
+from phaze.placement.structure import StageCut
 from phaze.search.bounds.model_bounds import CHEAP, layer_bounds
 from phaze.search.energy import COMPONENTS, LINKS, LayerJoules, dynamic_floors, plan_joules
 from phaze.search.problem import pattern_of

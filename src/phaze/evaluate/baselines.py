@@ -13,10 +13,11 @@ from phaze.evaluate.flow import block_calls
 from phaze.graph.ir import Model
 from phaze.hardware.cluster import Cluster
 from phaze.placement.layout import Shape
-from phaze.placement.pipeline import StageCut, fits, price
+from phaze.placement.pipeline import fits, price
 from phaze.placement.plan import Plan
 from phaze.placement.prices import Prices
 from phaze.placement.problem import Problem
+from phaze.placement.structure import StageCut
 
 # Pipeline depth, replicas on 1,024 devices, tensor width.
 Split = tuple[int, int, int]

@@ -17,10 +17,11 @@ from phaze.evaluate.run_file import Job
 from phaze.graph.ir import Model
 from phaze.hardware.calibration import Basis
 from phaze.placement.layout import Shape
-from phaze.placement.pipeline import StageCut, price
+from phaze.placement.pipeline import price
 from phaze.placement.plan import Plan
 from phaze.placement.problem import Problem
 from phaze.placement.rules import ORDERS, Mode, interleaved
+from phaze.placement.structure import StageCut
 
 __all__ = ["SENT_BYTES", "balanced_cuts", "block_calls", "even_cuts", "fixed_plan", "placed_layers", "stated_cuts"]
 

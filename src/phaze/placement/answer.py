@@ -9,6 +9,7 @@ from phaze.placement import check
 from phaze.placement.plan import Plan, Stage
 from phaze.placement.prices import Prices, RingPrices
 from phaze.placement.problem import Problem
+from phaze.placement.rules import SPLIT
 from phaze.placement.shortage import Shortage, shortage_of
 from phaze.placement.solve import fastest_plan
 
@@ -33,7 +34,11 @@ def checked_document(problem: Problem, found: Plan | Shortage, prices: Prices | 
     return document
 
 
-def _stage(stage: Stage) -> dict[str, Any]:
+# Families that the chunks and the rules of a document tell apart.
+UNNAMED = ("1f1b", "interleaved", "icml24")
+
+
+def _stage(stage: Stage, split: bool = False) -> dict[str, Any]:
     return {
         "layers": list(stage.layers),
         "devices": stage.devices,
@@ -42,6 +47,7 @@ def _stage(stage: Stage) -> dict[str, Any]:
         "memory_bytes": stage.memory.total_bytes,
         "forward_s": stage.forward_s,
         "backward_s": stage.backward_s,
+        **({"weight_s": stage.weight_s} if split else {}),
         "memory": asdict(stage.memory),
     }
 
@@ -81,6 +87,7 @@ def document_of(found: Plan | Shortage) -> Mapping[str, Any]:
         **{name: degree for name, degree in asdict(found.sharing).items() if degree > 1},
         **({"order": found.order} if found.order else {}),
         **({"chunks": found.chunks} if found.chunks > 1 else {}),
-        "stages": [_stage(stage) for stage in found.stages],
+        **({"family": found.family} if found.family not in UNNAMED else {}),
+        "stages": [_stage(stage, found.family in SPLIT) for stage in found.stages],
         "breakdown": asdict(found.breakdown),
     }

@@ -74,7 +74,9 @@ def decides(problem: Problem, family: Family) -> bool:
     priced = stepped or rules.hidden > 0
     tied = any(extra.tied is not None for extras in problem.extras for extra in extras)
     flat = rules.stage == "icml24" and rules.flat_link_bytes_per_s is not None
-    return flat and family.beta == 0 and family.flying == "number" and problem.zero == 0 and not priced and not tied
+    return (
+        flat and family.pace_stages == 1 and family.flying == "number" and problem.zero == 0 and not priced and not tied
+    )
 
 
 def _paces(problem: Problem, width: Width, family: Family) -> _Paces:

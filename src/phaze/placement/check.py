@@ -16,6 +16,7 @@ import numpy.typing as npt
 from phaze.placement.check_end import batch_end, ranks_of_experts
 from phaze.placement.check_events import events_range
 from phaze.placement.check_layout import Priced, Stated, crossed_level, replica_members
+from phaze.placement.check_split import FOLDED, NAMES, fewest_rounds, fill_s, held
 from phaze.placement.layers import LayerGraph
 from phaze.placement.problem import ROUNDING, Problem
 
@@ -63,6 +64,7 @@ def _stage_sums(stated: Stated, stage: Mapping[str, Any]) -> dict[str, float]:
         "forward": ahead_s,
         "backward": fsum(backward),
         "again": fsum(again),
+        "weight": fsum(layer.weight_s or 0.0 for layer in layers),
         "ahead_s": ahead_s,
         "behind_s": behind_s,
         "parameters": fsum(layer.parameter_bytes for layer in layers) - twice,
@@ -85,6 +87,7 @@ def _moves(stated: Stated) -> list[float]:
     chunks, graph, count = stated.family.chunks, stated.graph, stated.count
     starts_s = (chunks - 1) * stated.problem.rules.piece_start_s
     covered = chunks > 1 and stated.problem.rules.overlapped_transfers
+    folded = stated.family.name in FOLDED
     if stated.problem.rules.stage != "layers":
         return [starts_s] * (count + 1)
     owner = {id_: i for i, stage in enumerate(stated.document["stages"]) for id_ in stage["layers"]}
@@ -99,7 +102,7 @@ def _moves(stated: Stated) -> list[float]:
         over = [size for tail, head, size in ends if tail <= boundary < head]
         found.append((0.0 if covered else chunks * seconds(level, over)) + starts_s)
     around_s = 0.0
-    if chunks > 1 and not covered:
+    if chunks > 1 and not covered and not folded:
         blocks = [i for i, extra in enumerate(stated.extras) if extra.block] or [0, len(stated.extras) - 1]
         cuts = [
             [e.size_bytes for e in graph.edges if e.tail <= at < e.head] for at in range(blocks[0], max(blocks[-1], 1))
@@ -156,6 +159,7 @@ def _stage(stated: Stated, said: Mapping[str, Any], true: Mapping[str, float], f
         "forward_s": true["forward_s"],
         "backward_s": true["backward_s"],
         "time_s": true["forward_s"] + true["backward_s"],
+        **({"weight_s": true["weight"]} if stated.family.name in NAMES else {}),
         "memory_bytes": fsum(terms.values()),
         "devices": true["devices"],
     }
@@ -165,7 +169,7 @@ def _stage(stated: Stated, said: Mapping[str, Any], true: Mapping[str, float], f
     ]
 
 
-def _structure(problem: Problem, graph: LayerGraph, document: Mapping[str, Any]) -> list[str]:
+def _structure(problem: Problem, graph: LayerGraph, document: Mapping[str, Any], split: bool) -> list[str]:
     stages = document["stages"]
     placed = [id_ for stage in stages for id_ in stage["layers"]]
     if sorted(placed) != sorted(layer.id for layer in graph.layers) or not all(stage["layers"] for stage in stages):
@@ -177,7 +181,9 @@ def _structure(problem: Problem, graph: LayerGraph, document: Mapping[str, Any])
             owner[graph.layers[e.tail].id] > owner[graph.layers[e.head].id] for e in graph.edges
         ),
         "a stage saves in a way that is not allowed": any(
-            stage["recompute"] not in problem.modes(last=i == len(stages) - 1) for i, stage in enumerate(stages)
+            stage["recompute"] not in problem.modes(last=i == len(stages) - 1)
+            or (split and stage["recompute"] != "none")
+            for i, stage in enumerate(stages)
         ),
         "layers are not in the order in which they run": any(
             [rank[id_] for id_ in s["layers"]] != sorted(rank[id_] for id_ in s["layers"]) for s in stages
@@ -199,6 +205,10 @@ def _whole(stated: Stated, true: Sequence[Mapping[str, float]], moves: Sequence[
     # The formulas of each family, written out: docs/placement.md.
     laps = rounds + stated.count - 1 if family.pace_stages else rounds - 1 / family.chunks
     pipeline_s = fsum([laps * pace_s, 0.0 if family.pace_stages else fsum(times) / family.chunks])
+    thirds = [(f, r - sums["weight"], sums["weight"]) for (f, r), sums in zip(passes, true, strict=True)]
+    split = (family.name, thirds) if family.name in NAMES else None
+    if split is not None:
+        pipeline_s = rounds * pace_s + fill_s(family.name, family.chunks, thirds)
     batch_s = fsum([pipeline_s, sync_s, step_s, tied_s])
     said, room, possible = document["breakdown"], TOLERANCE * batch_s, []
     # Stages that tie for the slowest differ in the last bits only, and the breakdown may show any one of them.
@@ -219,7 +229,7 @@ def _whole(stated: Stated, true: Sequence[Mapping[str, float]], moves: Sequence[
         found.append(f"batch_s should be {batch_s!r}")
     if not 0 <= document["lower_bound_s"] <= batch_s * (1 + TOLERANCE):
         found.append("lower_bound_s exceeds the batch time")
-    least_s, most_s = events_range(passes, rounds, family.chunks, family.apart)
+    least_s, most_s = events_range(passes, rounds, family.chunks, family.apart, split)
     said_s, end_s = document["simulated_s"], sync_s + step_s + tied_s
     if not (_same(said_s, least_s + end_s) or least_s + end_s <= said_s <= (most_s + end_s) * (1 + TOLERANCE)):
         more = "" if least_s == most_s else f" to {most_s + end_s!r}"
@@ -241,9 +251,24 @@ def _degrees(stated: Stated, rounds: int) -> list[str]:
     apart = stated.count > 1 and document.get("order") == "pipeline"
     if (stated.width if apart else stated.width * stated.data) % ranks_of_experts(problem):
         return ["the ranks that share out experts do not divide those of a stage"]
-    if stated.family.chunks > 1 and rounds % stated.count:
+    name = stated.family.name
+    if stated.family.chunks > 1 and rounds % stated.count and name not in FOLDED:
         return ["the microbatches of a replica are no multiple of the stages"]
+    if rounds < fewest_rounds(name, stated.count):
+        return [f"the microbatches of a replica are too few for {name}"]
     return []
+
+
+def _flying(stated: Stated, stage: int, rounds: int) -> float:
+    """Microbatches that a stage holds at once."""
+    family, count = stated.family, stated.count
+    if family.flying == "all":
+        return float(rounds)
+    pieces = 2 * (count - stage) - 1 + (family.chunks - 1) * count
+    kept = count - stage if family.chunks == 1 else pieces / family.chunks
+    if family.name in NAMES:
+        kept = held(family.name, count)
+    return kept if family.flying == "number" else min(float(rounds), kept)
 
 
 def objections(problem: Problem, document: Mapping[str, Any], prices: Priced) -> list[str]:
@@ -253,14 +278,15 @@ def objections(problem: Problem, document: Mapping[str, Any], prices: Priced) ->
         return [f"the document is no plan under rules {problem.rules.name}"]
     tensor, data, name = (document.get(key) for key in ("tensor", "data", "family"))
     chunks = document.get("chunks", 1)
-    family = next((f for f in problem.rules.families if f.chunks == chunks and name in (None, f.name)), None)
+    known = [f for f in problem.rules.families if f.chunks == chunks]
+    family = next((f for f in known if name == f.name or (name is None and f.name not in NAMES)), None)
     widths = {graph.width / problem.sharing.context: graph.width for graph in problem.graphs}
     if "stages" not in document or tensor not in widths or type(chunks) is not int:
         return ["stages, tensor or chunks are missing or out of range"]
     if type(data) is not int or not 1 <= data <= problem.microbatches or family is None:
         return ["data or family is out of range"]
     graph, extras = problem.graph(widths[tensor])
-    found = _structure(problem, graph, document)
+    found = _structure(problem, graph, document, family.name in NAMES)
     if found:
         return found
     stages, count, rounds = document["stages"], len(document["stages"]), -(-problem.microbatches // data)
@@ -277,12 +303,7 @@ def objections(problem: Problem, document: Mapping[str, Any], prices: Priced) ->
     for i, (stage, sums) in enumerate(zip(stages, true, strict=True)):
         forward_s, backward_s = _with_waits(stated, sums, stage)
         sums["forward_s"], sums["backward_s"] = forward_s + moves[i], backward_s + moves[i + 1]
-        flying = float(rounds)
-        if family.flying != "all":
-            pieces = 2 * (count - i) - 1 + (family.chunks - 1) * count
-            held = count - i if family.chunks == 1 else pieces / family.chunks
-            flying = held if family.flying == "number" else min(flying, held)
-        found += [f"stages[{i}]: {text}" for text in _stage(stated, stage, sums, flying)]
+        found += [f"stages[{i}]: {text}" for text in _stage(stated, stage, sums, _flying(stated, i, rounds))]
     most, there = max(stage["memory_bytes"] for stage in stages), problem.hbm_bytes * (1 - problem.headroom)
     # A need that differs from the memory by rounding only may be called either.
     if document["feasible"] and most > there * (1 + ROUNDING + TOLERANCE):

@@ -3,19 +3,31 @@
 from collections.abc import Sequence
 from math import fsum
 
+from phaze.placement.check_split import Passes, run_split_events
+
 # Running more events than this takes seconds; a document's simulation of more must lie within what is proved.
 MOST_EVENTS = 400_000
 
 
 def events_range(
-    passes: Sequence[tuple[float, float]], rounds: int, chunks: int, all_ahead: bool
+    passes: Sequence[tuple[float, float]],
+    rounds: int,
+    chunks: int,
+    all_ahead: bool,
+    split: tuple[str, Passes] | None = None,
 ) -> tuple[float, float]:
     """The least and the most that the end of the last event can be; the same where it is known.
 
     The slowest stage is busy for m max T, and some stage runs at any time, so the end is at most m sum T; without
     chunks it is at most (m + S - 1) max T, and with all forwards ahead (m - 1)(max F + max R) + sum T (placement.md).
+    ``split``: the family and passes of backward passes in two.
     """
     times = [forward + backward for forward, backward in passes]
+    if split is not None:
+        if 3 * rounds * len(passes) * chunks > MOST_EVENTS:
+            return rounds * max(times), rounds * fsum(times)
+        end_s = run_split_events(*split, rounds, chunks)
+        return end_s, end_s
     if 2 * rounds * len(passes) * chunks <= MOST_EVENTS:
         end_s = run_events(passes, rounds, chunks, all_ahead)
         return end_s, end_s

@@ -45,18 +45,20 @@ def depths_that_fit(cut_sets: "CutSets", table: StageTable, room: Room, flying: 
 @njit(cache=True, nogil=True)
 def shape_rows(
     pace_s: "Floats",
-    degrees: "tuple[int, int, int, int]",
+    degrees: "tuple[int, int, int]",
+    multiples: "tuple[int, int]",
     family: "tuple[float, float, float]",
-    wholes_s: "Floats",
+    sums_s: "Floats",
     best: float,
 ) -> "tuple[Ints, Floats]":
     """Every (stages, replicas, unsplit stages needed) with a lower bound on the batch time, end aside, below ``best``.
 
-    ``pace_s`` is P by (at least so many unsplit, S); ``degrees`` are width, devices, microbatches and whether only
-    multiples of S are allowed; ``family`` is slope, offset, beta; ``wholes_s`` what all stages take together, by S.
+    ``pace_s`` is P by (at least so many unsplit, S); ``degrees`` are width, devices, microbatches; ``multiples``
+    whether only multiples of S are allowed as microbatches of a replica, and the least multiple; ``family`` is slope,
+    offset and how often the sum of stages counts that is at least P; ``sums_s`` is what it counts with all, by S.
     """
-    width, devices, microbatches, chunks = degrees
-    slope, offset, beta = family
+    width, devices, microbatches = degrees
+    (whole, fewest_rounds), (slope, offset, beta) = multiples, family
     kinds, depth = pace_s.shape[0], pace_s.shape[1] - 1
     found, bounds, count = np.empty((64, 3), np.int64), np.empty(64), 0
     for stages in range(1, depth + 1):
@@ -65,12 +67,12 @@ def shape_rows(
         fewest = width * max(0, stages - (kinds - 1)) + min(stages, kinds - 1)
         for data in range(1, min(microbatches, devices // fewest) + 1):
             rounds, needed = -(-microbatches // data), 0
-            if chunks > 1 and rounds % stages:
+            if (whole and rounds % stages) or rounds < fewest_rounds * stages:
                 continue
             if width * stages > devices // data:
                 needed = -(-(width * stages - devices // data) // (width - 1))
             least_s = pace_s[needed, stages]
-            bound = (rounds + slope * stages + offset) * least_s + beta * max(wholes_s[stages], least_s)
+            bound = (rounds + slope * stages + offset) * least_s + max(sums_s[stages], beta * least_s)
             if bound >= best:
                 continue
             if count == bounds.shape[0]:

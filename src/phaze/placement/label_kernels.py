@@ -1,12 +1,13 @@
 """Compiled: the best cut of one shape (width, stages S, replicas, order, family), where sums of stage times count.
 
-The cost alpha (max A + max B) + beta sum T + E + Y is minimised over cuts; A is a stage's time T and B is 0, or A and B
-are its forward and its backward time where passes are apart. With *states* (s, U), closed set U cut into s stages:
+The cost alpha (max A + max B) + beta sum D + E + Y is minimised over cuts; A is a stage's time T and B is 0, or A and B
+are its forward and its backward time where passes are apart; D is T, or what a family of split backward passes counts.
+With *states* (s, U), closed set U cut into s stages:
 
-1. For every state the least max A, max B, sum of T and greatest parameter bytes that E counts over all ways to cut what
+1. For every state the least max A, max B, sum of D and greatest parameter bytes that E counts over all ways to cut what
    lies before U into S - s stages, each by itself, with the least that a transfer can take (completions). E does not
    fall with parameter bytes, so this serves all shapes with the same width, depth, memory and microbatches in flight.
-2. Labels over states from the end of the pipeline: max A, max B, beta sum T + Y, greatest size, unsplit stages. A label
+2. Labels over states from the end of the pipeline: max A, max B, beta sum D + Y, greatest size, unsplit stages. A label
    is dropped if another of its state is no worse in all of them, or if it does not beat the best plan known even with
    the least of each that step 1 allows. Both keep an optimal plan, as the cost rises with all of them and as more
    unsplit stages never take more devices.
@@ -35,7 +36,8 @@ class ShapeCosts(NamedTuple):
     of ZeRO of the layers in each closed set, of which ``shown`` is the exposed share. ``end_s`` is E by number of a
     stage's size, ``size_of`` numbers the parameter bytes of every stage in their order, ``size`` counts the layers of a
     closed set and ``unsplit`` those not sharded; at least ``unsplit_needed`` stages must be unsplit. ``least_s`` is
-    less than any stages take together. ``grows``: a stage of a chain takes no less than one inside it.
+    less than the sum of D of any stages. ``grows``: a stage of a chain takes no less than one inside it. ``forms`` are
+    the forms of D by row, ``weight_s`` the weight gradients of the layers in each closed set; no rows where D is T.
     """
 
     stages: int
@@ -58,6 +60,8 @@ class ShapeCosts(NamedTuple):
     size_of: "Ints"
     unsplit: "Ints"
     unsplit_needed: int
+    forms: "Floats"
+    weight_s: "Floats"
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -70,6 +74,24 @@ def stage_seconds(table: StageTable, costs: ShapeCosts, pair: int, top: int, mod
         forward_s = max(forward_s + costs.shown * ahead_s, ahead_s)
         backward_s = max(backward_s + costs.shown * behind_s, behind_s)
     return forward_s, backward_s
+
+
+@njit(cache=True, nogil=True, inline="always")
+def counted_seconds(
+    table: StageTable, costs: ShapeCosts, at: tuple[int, int], passes: tuple[float, float], least: bool
+) -> float:
+    """D of a stage, ``at`` its pair and closed set, with these forward and backward seconds; with ``least`` no more
+    than it is with longer ones: without the forms that fall with them."""
+    forward_s, backward_s = passes
+    if costs.forms.shape[0] == 0:
+        return forward_s + backward_s
+    pair, top = at
+    weight_s, most_s = costs.weight_s[top] - costs.weight_s[table.rest[pair]], 0.0
+    for k in range(costs.forms.shape[0]):
+        a, b, c = costs.forms[k]
+        if not (least and (a < 0 or b < 0)):
+            most_s = max(most_s, a * forward_s + b * (backward_s - weight_s) + c * weight_s)
+    return most_s
 
 
 @njit(cache=True, nogil=True)
@@ -86,7 +108,7 @@ def _numbers(table: StageTable, costs: ShapeCosts, pair: int, top: int) -> tuple
 
 @njit(cache=True, nogil=True)
 def completions(table: StageTable, costs: ShapeCosts, limit_s: float) -> "Floats":
-    """By (what, U, s), what being max A, max B, sum of T, size: the least of it over cuts of what lies before U, none
+    """By (what, U, s), what being max A, max B, sum of D, size: the least of it over cuts of what lies before U, none
     of whose stages takes longer than ``limit_s``."""
     sets = table.start.shape[0] - 1
     least = np.full((4, sets, costs.stages + 1), np.inf)
@@ -113,12 +135,13 @@ def completions(table: StageTable, costs: ShapeCosts, limit_s: float) -> "Floats
                     continue
                 room = held + table.live_bytes[pair, mode]
                 up_to = highest(room, table.kept_bytes[pair, mode], costs.room.hbm_bytes, costs.flying, high)
+                counted_s = counted_seconds(table, costs, (pair, top), (a, b), True)
                 if not costs.apart:
                     a, b = both_s, 0.0
                 for number in range(max(low, covered + 1 if both_s >= slowest_s else 1), up_to + 1):
                     least[0, rest, number - 1] = min(least[0, rest, number - 1], max(a, least[0, top, number]))
                     least[1, rest, number - 1] = min(least[1, rest, number - 1], max(b, least[1, top, number]))
-                    least[2, rest, number - 1] = min(least[2, rest, number - 1], both_s + least[2, top, number])
+                    least[2, rest, number - 1] = min(least[2, rest, number - 1], counted_s + least[2, top, number])
                     here = max(size if counted else 0.0, least[3, top, number])
                     least[3, rest, number - 1] = min(least[3, rest, number - 1], here)
                 if up_to > 0:
@@ -199,7 +222,8 @@ def _labelled(
                     continue
                 forward_s, backward_s = stage_seconds(table, costs, pair, top, mode)
                 forward_s, backward_s = forward_s + entry_s, backward_s + costs.moves_s[costs.level[s - 1], rest]
-                own_s = beta * (forward_s + backward_s) + costs.tied_s[pair]
+                counted_s = counted_seconds(table, costs, (pair, top), (forward_s, backward_s), False)
+                own_s = beta * counted_s + costs.tied_s[pair]
                 a, b = (forward_s, backward_s) if costs.apart else (forward_s + backward_s, 0.0)
                 if alpha * (max(a, least_a) + max(b, least_b)) + floor_s >= best:
                     continue

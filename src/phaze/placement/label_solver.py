@@ -9,13 +9,16 @@ No plan of a shape (t, S, d, order, family) is faster than
       + E of max(W / S, largest layer)  W all parameters, as prices do not fall with size; where E is that of the first
                                         stage, E of the smallest stage
 
-so shapes are taken by that bound, and each is solved exactly (:func:`phaze.placement.label_kernels.best_cut`) until
-the next bound is no less than the best plan. P of v chunks is at least that of 1; it is computed only for families
-whose shapes may still win. Under ZeRO 2 and 3 what is exposed of their collectives joins C, and P(S) is at least C / S.
-A depth at which nothing fits is left out at once: more replicas never need more memory.
+Where backward passes are split, beta counts not max(C, P(S)) but the forms of D at the sums of all layers, which no sum
+of greatest forms undercuts. So shapes are taken by that bound, and each is solved exactly
+(:func:`phaze.placement.label_kernels.best_cut`) until the next bound is no less than the best plan. P of v chunks is at
+least that of 1; it is computed only for families whose shapes may still win. Under ZeRO 2 and 3 what is exposed of
+their collectives joins C, and P(S) is at least C / S. A depth at which nothing fits is left out at once: more replicas
+never need more memory.
 """
 
 import heapq
+from dataclasses import replace
 from math import inf
 from typing import cast
 
@@ -27,7 +30,8 @@ from phaze.placement.batch_end import tied_s
 from phaze.placement.bottleneck_solver import AGREEMENT, BottleneckPlan
 from phaze.placement.layout import Shape, boundary_levels
 from phaze.placement.prepared_width import flying_of, room_of, transfers_of
-from phaze.placement.shapes import Case, bound, end_s, fits, gathered_s, least_seconds, paces, rows_of
+from phaze.placement.rules import ONE_F_ONE_B
+from phaze.placement.shapes import Case, bound, end_s, fits, gathered_s, least_fill, least_seconds, paces, rows_of
 
 # Numbers of completions that one case remembers: 40 MB.
 MOST_KEPT = 5_000_000
@@ -61,7 +65,7 @@ def costs_of(case: Case, shape: Shape, needed: int) -> label_kernels.ShapeCosts:
     return label_kernels.ShapeCosts(
         stages=shape.stages,
         alpha=family.alpha(rounds, shape.stages),
-        beta=family.beta,
+        beta=family.beta(shape.stages),
         apart=family.apart,
         first_end=problem.rules.end == "first",
         grows=width.grows,
@@ -73,12 +77,14 @@ def costs_of(case: Case, shape: Shape, needed: int) -> label_kernels.ShapeCosts:
         shown=1 - problem.rules.hidden,
         end_s=ends_s,
         tied_s=case.table.tied @ groups,
-        room=room_of(problem, shape.data, shape.tensor),
-        least_s=least_seconds(case, gathered),
+        room=room_of(problem, shape.data, shape.tensor, family),
+        least_s=least_fill(case, shape.stages) if family.split else least_seconds(case, gathered),
         size=width.cut_sets.size,
         size_of=size_of,
         unsplit=width.cut_sets.unsplit,
         unsplit_needed=needed,
+        forms=family.coefficients(shape.stages),
+        weight_s=case.weight_s if family.split else np.empty(0),
     )
 
 
@@ -92,7 +98,7 @@ def _completions(case: Case, shape: Shape, costs: label_kernels.ShapeCosts, best
     key = ("least", costs.stages, costs.flying.tobytes(), shape.data if problem.zero >= 1 else 1, around, *members)
     if key not in case.known:
         alpha = case.family.alpha(problem.rounds(max(1, case.most_replicas(shape.stages))), shape.stages)
-        room_s = best_s - case.family.beta * costs.least_s
+        room_s = best_s - costs.beta * costs.least_s
         limit_s = room_s / alpha * (1 + AGREEMENT) if alpha > 0 else inf
         tables = [known for known in case.known if known[0] == "least"]
         while tables and sum(cast(Floats, case.known[name]).size for name in tables) > MOST_KEPT:
@@ -104,13 +110,15 @@ def _completions(case: Case, shape: Shape, costs: label_kernels.ShapeCosts, best
 def fastest(cases: list[Case], best: BottleneckPlan | None, below_s: float) -> BottleneckPlan | None:
     """The best plan of some cases, or ``best`` if none is faster than it or than ``below_s``."""
     best_s = below_s if best is None else best.cost_s
-    plain: dict[tuple[int, int], Floats] = {}
+    plain: dict[tuple[int, int, str], Floats] = {}
     rows, bounds, owner = [], [], []
     for index, case in enumerate(cases):
-        # P of one chunk bounds that of more, as these have fewer stages to choose from and no less to do.
-        at = (id(case.width), case.problem.zero)
-        if case.family.chunks == 1 or at not in plain:
-            plain[at] = paces(case)
+        # P of 1F1B bounds that of chunks and of split backward passes: these have fewer stages to choose from, no less
+        # to do and no less in flight.
+        simple = case.family.chunks == 1 and not case.family.split
+        at = (id(case.width), case.problem.zero, case.family.name if simple else ONE_F_ONE_B.name)
+        if at not in plain:
+            plain[at] = paces(case if simple else replace(case, family=ONE_F_ONE_B, known={}))
         own_rows, own_bounds = rows_of(case, best_s, plain[at])
         rows.append(own_rows)
         bounds.append(own_bounds)
@@ -123,10 +131,13 @@ def fastest(cases: list[Case], best: BottleneckPlan | None, below_s: float) -> B
 
 def _sharper(case: Case, shape: Shape, needed: int, first_s: float) -> float:
     """The bound of a shape from the P of its own family."""
-    if case.family.chunks == 1:
+    family = case.family
+    if family.chunks == 1 and not family.split:
         return first_s
     pace_s = float(case.remembered(("paces",), lambda: paces(case))[needed, shape.stages])
-    alpha, beta = case.family.alpha(case.problem.rounds(shape.data), shape.stages), case.family.beta
+    alpha, beta = family.alpha(case.problem.rounds(shape.data), shape.stages), family.beta(shape.stages)
+    if family.split:
+        return max(first_s, alpha * pace_s + beta * least_fill(case, shape.stages))
     return max(first_s, (alpha + beta) * pace_s)
 
 

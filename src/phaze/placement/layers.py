@@ -13,7 +13,8 @@ LARGEST = 1e24
 @dataclass(frozen=True, slots=True)
 class Layer:
     """One layer at one tensor width, all numbers of one device and one microbatch; ``expert_bytes`` of its parameters
-    are experts that ranks share out."""
+    are experts that ranks share out. Of ``backward_s`` the gradients of weights take ``weight_s``, where that is known.
+    """
 
     id: int
     forward_s: float
@@ -22,6 +23,7 @@ class Layer:
     activation_bytes: float
     sharded: bool
     expert_bytes: float = 0.0
+    weight_s: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("forward_s", "backward_s", "parameter_bytes", "activation_bytes", "expert_bytes"):
@@ -31,6 +33,10 @@ class Layer:
                     f"{getattr(self, name)!r} is out of range",
                     f"it must be at least 0 and below {LARGEST:g}",
                 )
+        if self.weight_s is not None and not 0 <= self.weight_s <= self.backward_s:
+            raise InputError(
+                f"layer {self.id}: weight_s", f"{self.weight_s!r} is out of range", "it is a part of backward_s"
+            )
         if self.expert_bytes > self.parameter_bytes:
             raise InputError(
                 f"layer {self.id}: expert_bytes",

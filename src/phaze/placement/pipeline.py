@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from phaze.cost.memory import State
-from phaze.errors import InputError
 from phaze.placement import batch_end
 from phaze.placement.layers import LayerGraph
 from phaze.placement.layout import Shape, boundary_levels
@@ -21,14 +20,7 @@ from phaze.placement.prices import Prices
 from phaze.placement.problem import ROUNDING, Extra, Problem
 from phaze.placement.rules import Family, Mode
 from phaze.placement.simulate import replica_seconds
-
-
-@dataclass(frozen=True, slots=True)
-class StageCut:
-    """A stage as it is requested: the ids of its layers, and its recompute mode."""
-
-    layers: tuple[int, ...]
-    mode: Mode
+from phaze.placement.structure import StageCut, require_degrees, require_modes, require_structure
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,45 +38,7 @@ class _Sums:
     buffer_bytes: float
     layer_bytes: tuple[float, ...]
     expert_bytes: float
-
-
-def _require_structure(problem: Problem, graph: LayerGraph, shape: Shape, cuts: Sequence[StageCut]) -> dict[int, int]:
-    owner = {id_: index for index, cut in enumerate(cuts) for id_ in cut.layers}
-    if shape.stages != len(cuts) or not cuts:
-        raise InputError("pipeline", f"{shape.stages} stages are said and {len(cuts)} given", "let them agree")
-    if sorted(id_ for cut in cuts for id_ in cut.layers) != sorted(layer.id for layer in graph.layers):
-        raise InputError("stages", "they do not hold every layer once", "give every layer one stage")
-    if any(not cut.layers for cut in cuts):
-        raise InputError("stages", "a stage is empty", "leave it out")
-    for edge in graph.edges:
-        tail, head = graph.layers[edge.tail].id, graph.layers[edge.head].id
-        if owner[tail] > owner[head]:
-            raise InputError("stages", f"the edge from {tail} to {head} runs backwards", "keep the order of the edges")
-    if not problem.rules.last_stage_recomputes and cuts[-1].mode != "none":
-        raise InputError(f"stages[{len(cuts) - 1}]", "the last stage recomputes", "let it keep what it computed")
-    return owner
-
-
-def _require_degrees(problem: Problem, shape: Shape, family: Family, devices: int) -> None:
-    if not 1 <= shape.data <= problem.microbatches or devices * shape.data > problem.devices:
-        raise InputError("data", f"{shape.data} replicas are out of range", "use fewer replicas or stages")
-    if not problem.sharing.allows(shape):
-        whole, ranks = shape.tensor * shape.data, problem.sharing.group
-        raise InputError(
-            "expert",
-            f"experts over {ranks} ranks do not divide the {whole} of a stage"
-            if whole % ranks
-            else f"experts over {ranks} ranks reach other replicas, which order pipeline puts apart",
-            "use other degrees, or order data",
-        )
-    rounds = problem.rounds(shape.data)
-    if not family.divides(rounds, shape.stages):
-        raise InputError(
-            "chunks",
-            f"{family.chunks} need a multiple of the {shape.stages} stages as microbatches of a replica, and there are "
-            f"{rounds}",
-            "use 1, or another microbatch, batch, data or pipeline degree",
-        )
+    weight_s: float
 
 
 def _walk(start_s: float, steps: Iterable[tuple[float, float]]) -> float:
@@ -168,7 +122,8 @@ def _sums(
     sizes = tuple(graph.layers[position].parameter_bytes for position in positions)
     buffers = sum({kind_of(extras, position): extras[position].buffer_bytes for position in positions}.values())
     experts = sum(graph.layers[position].expert_bytes for position in positions) if problem.has_experts else 0.0
-    return _Sums(forward_s, backward_s, again_s, waiting_s, parameters, kept, live, buffers, sizes, experts)
+    weight_s = sum(graph.layers[position].weight_s or 0.0 for position in positions)
+    return _Sums(forward_s, backward_s, again_s, waiting_s, parameters, kept, live, buffers, sizes, experts, weight_s)
 
 
 def _memory(problem: Problem, sums: _Sums, states: tuple[State, State, State], in_flight: float) -> Memory:
@@ -185,7 +140,7 @@ def _memory(problem: Problem, sums: _Sums, states: tuple[State, State, State], i
     )
 
 
-def _transfers(problem: Problem, shape: Shape, owner: dict[int, int], prices: Prices) -> list[float]:
+def _transfers(problem: Problem, shape: Shape, family: Family, owner: dict[int, int], prices: Prices) -> list[float]:
     """What a microbatch takes to cross every boundary, the entry of the first stage and the exit of the last included:
     v x and the starts of v - 1 chunks, and v - 1 times the way around at both ends."""
     graph, extras = problem.graph(shape.tensor)
@@ -202,7 +157,7 @@ def _transfers(problem: Problem, shape: Shape, owner: dict[int, int], prices: Pr
     def once(level: int, size: float) -> float:
         return float(prices.transfer_s(level, np.array([size / lanes]))[0])
 
-    sent, back = problem.rules.sent(shape.chunks), problem.rules.around(shape.chunks)
+    sent, back = problem.rules.sent(shape.chunks), problem.rules.around(family)
     between = [sent * once(level, size) + start_s for level, size in zip(levels, carried, strict=True)]
     around = back * once(max(levels, default=0), around_bytes(graph, extras)) if back else 0.0
     return [around + start_s, *between, around + start_s]
@@ -250,11 +205,12 @@ def price(problem: Problem, shape: Shape, cuts: Sequence[StageCut], prices: Pric
     run if it is to be ``simulated``."""
     graph, extras = problem.graph(shape.tensor)
     family = problem.family(shape.family, shape.chunks)
-    owner = _require_structure(problem, graph, shape, cuts)
+    owner = require_structure(problem, graph, shape, cuts)
     split = {layer.id for layer in graph.layers if layer.sharded or not problem.rules.unsplit_stages}
     devices = [1 if split.isdisjoint(cut.layers) else shape.tensor for cut in cuts]
-    _require_degrees(problem, shape, family, sum(devices))
-    moves, rounds = _transfers(problem, shape, owner, prices), problem.rounds(shape.data)
+    require_degrees(problem, shape, family, sum(devices))
+    require_modes(family, cuts)
+    moves, rounds = _transfers(problem, shape, family, owner, prices), problem.rounds(shape.data)
     place, given = {la.id: at for at, la in enumerate(graph.layers)}, (graph, _arrivals(problem, graph, owner))
     states = problem.held(shape.data), problem.working(shape.data), problem.held_experts(shape.tensor, shape.data)
     stages, sums = [], []
@@ -267,14 +223,17 @@ def price(problem: Problem, shape: Shape, cuts: Sequence[StageCut], prices: Pric
         backward_s = overlapped(work_s, behind_s, problem.rules.hidden) + moves[i + 1]
         memory = _memory(problem, own, states, family.in_flight(rounds, len(cuts) - i, len(cuts)))
         ids = tuple(graph.layers[p].id for p in positions)
-        stages.append(Stage(ids, devices[i], cut.mode, forward_s, backward_s, forward_s + backward_s, memory))
+        weight_s = own.weight_s if family.split else 0.0
+        times_s = (forward_s, backward_s, forward_s + backward_s)
+        stages.append(Stage(ids, devices[i], cut.mode, *times_s, memory, weight_s))
         sums.append(own)
     sync_s, step_s = _end(problem, shape, prices, sums[:1] if problem.rules.end == "first" else sums)
     tied_s = _tied(problem, shape, owner, prices)
     pace_s = max(stage.time_s for stage in stages)
     if family.apart:
         pace_s = max(stage.forward_s for stage in stages) + max(stage.backward_s for stage in stages)
-    pipeline_s = family.alpha(rounds, len(cuts)) * pace_s + family.beta * sum(stage.time_s for stage in stages)
+    counted_s = sum(counted(family, len(cuts), stage) for stage in stages)
+    pipeline_s = family.alpha(rounds, len(cuts)) * pace_s + family.beta(len(cuts)) * counted_s
     batch_s = pipeline_s + sync_s + step_s + tied_s
     slowest = max(range(len(stages)), key=lambda i: (stages[i].time_s, -i))
     breakdown = _breakdown(sums[slowest], stages[slowest].time_s, moves[slowest] + moves[slowest + 1], rounds)
@@ -286,13 +245,21 @@ def price(problem: Problem, shape: Shape, cuts: Sequence[StageCut], prices: Pric
         tied_s=tied_s,
     )
     name, order = problem.rules.name, shape.order
-    degrees = (order, shape.chunks, problem.sharing)
+    degrees = (order, shape.chunks, family.name, problem.sharing)
     plan = Plan(name, shape.tensor, shape.data, tuple(stages), batch_s, 0.0, 0.0, breakdown, *degrees)
     if not simulated:
         return plan
     end_s = replica_seconds(plan, rounds, family.apart) + sync_s + step_s + tied_s
     # Where every stage is given the common pace the events never take longer (docs/placement.md); rounding aside.
     return replace(plan, simulated_s=min(end_s, batch_s) if family.pace_stages else end_s)
+
+
+def counted(family: Family, depth: int, stage: Stage) -> float:
+    """D of a stage: its time, or the greatest form of its F, B and W."""
+    if not family.split:
+        return stage.time_s
+    passes = np.array([stage.forward_s, stage.backward_s - stage.weight_s, stage.weight_s])
+    return float((family.coefficients(depth) @ passes).max())
 
 
 def _breakdown(sums: _Sums, time_s: float, moved_s: float, rounds: int) -> Breakdown:

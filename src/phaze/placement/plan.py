@@ -24,7 +24,10 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage of a plan and what it costs; ``forward_s`` and ``backward_s`` include waiting and recomputing."""
+    """One stage of a plan and what it costs; ``forward_s`` and ``backward_s`` include waiting and recomputing.
+
+    Of ``backward_s`` the gradients of weights take ``weight_s``, where a family runs them apart from those of inputs.
+    """
 
     layers: tuple[int, ...]
     devices: int
@@ -33,6 +36,7 @@ class Stage:
     backward_s: float
     time_s: float
     memory: Memory
+    weight_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,8 @@ class Plan:
 
     ``order`` says what lies next to each other beyond tensor groups where a network has levels: the stages of a replica
     (``pipeline``) or the replicas of a stage (``data``). ``chunks`` of a stage take turns (interleaved 1F1B). With
-    ranks that share a sequence ``tensor`` counts these too: it is the devices of a stage in one replica.
+    ranks that share a sequence ``tensor`` counts these too: it is the devices of a stage in one replica. ``family`` is
+    the name of its pipeline schedule.
     """
 
     rules: str
@@ -73,4 +78,5 @@ class Plan:
     breakdown: Breakdown
     order: Order = ""
     chunks: int = 1
+    family: str = "1f1b"
     sharing: Sharing = REPLICAS

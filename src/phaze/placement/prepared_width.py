@@ -164,11 +164,11 @@ def _flags(problem: Problem, modes: tuple[Mode, ...]) -> Ints:
     return np.array([mode in modes for mode in problem.mode_names], np.int64)
 
 
-def room_of(problem: Problem, data: int, width: int = 1) -> Room:
-    """What a stage of a ``width`` must fit into when there are so many replicas."""
+def room_of(problem: Problem, data: int, width: int = 1, family: Family | None = None) -> Room:
+    """What a stage of a ``width`` must fit into when there are so many replicas, and how a family may recompute it."""
     there = problem.available_bytes * (1 + ROUNDING) - problem.reserve_bytes
     held, working = problem.held(data).total, problem.working(data).total
-    sent, flags = problem.sent_bytes, [_flags(problem, problem.modes(last)) for last in (False, True)]
+    sent, flags = problem.sent_bytes, [_flags(problem, problem.modes(last, family)) for last in (False, True)]
     more = max(0.0, problem.held_experts(width, data).total - held) if problem.has_experts else 0.0
     return Room(there, held / sent, working / sent, more / sent, *flags)
 
@@ -230,5 +230,5 @@ def transfers_of(problem: Problem, width: Width, family: Family, level: int | No
     more = family.chunks - 1
     moves = problem.rules.sent(family.chunks) * width.moves_s + more * problem.rules.piece_start_s
     around = width.around_s.min() if level is None else width.around_s[level]
-    moves[-1] += problem.rules.around(family.chunks) * around
+    moves[-1] += problem.rules.around(family) * around
     return np.asarray(moves)

@@ -165,6 +165,8 @@ class Problem:
         require_same_layers(self.graphs)
         for graph, extras in zip(self.graphs, self.extras, strict=True):
             _require_extras(graph, extras, self.mode_names)
+        for family in self.rules.families:
+            _require_weights(self.graphs if family.split else (), family.name)
         if self.rules.unsplit_stages and len(self.cluster.levels) > 1:
             raise InputError("cluster", "stages of unequal width lie on one level only", "give one level")
 
@@ -225,11 +227,12 @@ class Problem:
         """Whether a device has that much memory."""
         return need_bytes <= self.available_bytes * (1 + ROUNDING)
 
-    def modes(self, last: bool = False) -> tuple[Mode, ...]:
-        """The modes that a stage may choose from, fastest first."""
+    def modes(self, last: bool = False, family: Family | None = None) -> tuple[Mode, ...]:
+        """The modes that a stage may choose from, fastest first; a family of split backward passes has none but one."""
         if last and not self.rules.last_stage_recomputes:
             return ("none",)
-        return self.rules.modes if self.recompute == "best" else (self.recompute,)
+        modes = self.rules.modes if self.recompute == "best" else (self.recompute,)
+        return tuple(mode for mode in modes if mode == "none") if family is not None and family.split else modes
 
     @property
     def mode_names(self) -> tuple[Mode, ...]:
@@ -246,7 +249,16 @@ class Problem:
             if family.chunks == chunks and name in (None, family.name):
                 return family
         known = sorted({family.name for family in self.rules.families})
-        raise InputError("chunks", f"{chunks} under {', '.join(known)}", "use a family of the problem's rules")
+        named = "" if name is None else f" of {name}"
+        raise InputError("chunks", f"{chunks}{named} under {', '.join(known)}", "use a family of the problem's rules")
+
+
+def _require_weights(graphs: Sequence[LayerGraph], family: str) -> None:
+    for graph in graphs:
+        for layer in graph.layers:
+            if layer.weight_s is None:
+                where = f"widths.{graph.width}: layer {layer.id}: weight_s"
+                raise InputError(where, f"it is missing and {family} needs it", "add it")
 
 
 def _require_modes(where: str, layer: Layer, extra: Extra, names: tuple[Mode, ...]) -> None:

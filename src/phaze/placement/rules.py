@@ -3,17 +3,31 @@ r"""Rules as values: the pipeline families, and the settings that say how stages
 A replica of a pipeline of S stages runs m microbatches. F and R are the forward and the backward seconds of a stage,
 T = F + R. Every family's batch time has one form,
 
-    batch time = alpha pace + beta sum T + E + Y,        pace = max T, or max F + max R where passes are apart
+    batch time = alpha pace + beta sum D + E + Y,        pace = max T, or max F + max R where passes are apart
 
-    family          alpha        beta   passes apart   microbatches in flight at stage number s, from the end
-    icml24          m + S - 1    0      no             s
-    gpipe           m - 1        1      yes            m
-    1f1b            m - 1        1      no             min(m, s)
-    interleaved v   m - 1/v      1/v    no             min(m, (2 (s - 1) + (v - 1) S + 1) / v)
+    family            alpha      beta       D          microbatches in flight at stage number s, from the end
+    icml24            m + S - 1  0          T          s
+    gpipe             m - 1      1          T          m                                                (passes apart)
+    1f1b              m - 1      1          T          min(m, s)
+    interleaved v     m - 1/v    1/v        T          min(m, (2 (s - 1) + (v - 1) S + 1) / v)
+    zb-h1             m          (S - 1)/S  max(F, B, F + B - W)                                        S
+    zb-interleaved v  m          (S - 1)/S  max(F, B, F + B - W) / v                                    S
+    zb-v              m          (S - 1)/S  max(B, 2 (B - W), forms of V) / 2                           S
+    dualpipe-v        m          (S - 1)/S  (max(2 F, (1 - e) F + B) + max(0, B - W)) / 2               S + 1/2
 
 E is the end of a batch (synchronisation and optimizer step), Y the exposed reductions of tied layers. Interleaved
-stages are cut into v *chunks* of equal time; that needs S to divide m and v to divide the blocks of every stage. A
-family of split backward passes has the same form with a sum of other terms than T.
+stages are cut into v *chunks* of equal time; that needs S to divide m and v to divide the blocks of every stage.
+
+The last four run the gradients of inputs, B seconds, and of weights, W seconds, at different times: R = B + W, B taking
+all that is no weight gradient (transfers, exposed collectives). They keep all activations of a microbatch until its
+weight gradients are done, and recompute nothing. For equal stages D says exactly what the last event ends at, whatever
+F, B and W are, from so many microbatches on: m >= S, under zb-v and dualpipe-v m >= 2 S (docs/placement.md has how it
+was witnessed). The *forms of V*, e = 1/(S - 1), count where F > B, W > B or B > 2 W:
+
+    2 (B - W),  e B + (1 - e) W,  e F + (1 - e) W,  (2 - e) F - (1 - e) B,  2 F - B - e W,  (2 - e) F + e B - 2 W,
+    2 F - (2 + e) W
+
+zb-v and dualpipe-v fold a replica into a V: a stage has chunks i and 2 S - 1 - i, and the last hands on to itself.
 """
 
 from dataclasses import dataclass
@@ -23,7 +37,7 @@ import numpy as np
 import numpy.typing as npt
 
 Number = TypeVar("Number", float, npt.NDArray[np.float64])
-Flying = Literal["number", "all", "capped"]
+Flying = Literal["number", "all", "capped", "depth"]
 StageRule = Literal["layers", "icml24"]
 EndRule = Literal["slowest", "first"]
 Reduction = Literal["share", "layers"]
@@ -33,11 +47,35 @@ Order = Literal["", "pipeline", "data"]
 MODES: tuple[Mode, ...] = ("none", "selective", "full")
 ORDERS: tuple[Order, ...] = ("pipeline", "data")
 ZEROS = (0, 1, 2, 3)
+# Coefficients of F, B and W, and what 1/(S - 1) adds to each.
+Form = tuple[float, float, float, float, float, float]
+ZERO_BUBBLE: tuple[Form, ...] = ((1, 1, -1, 0, 0, 0), (1, 0, 0, 0, 0, 0), (0, 1, 0, 0, 0, 0))
+ZERO_BUBBLE_V: tuple[Form, ...] = (
+    (0, 1, 0, 0, 0, 0),
+    (0, 2, -2, 0, 0, 0),
+    (0, 0, 1, 0, 1, -1),
+    (0, 0, 1, 1, 0, -1),
+    (2, -1, 0, -1, 1, 0),
+    (2, -1, 0, 0, 0, -1),
+    (2, 0, -2, -1, 1, 0),
+    (2, 0, -2, 0, 0, -1),
+)
+DUAL_PIPE_V: tuple[Form, ...] = (
+    (2, 0, 0, 0, 0, 0),
+    (2, 1, -1, 0, 0, 0),
+    (1, 1, 0, -1, 0, 0),
+    (1, 2, -1, -1, 0, 0),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One kind of pipeline schedule; ``pace_stages`` is how many times S counts in alpha, 0 or 1."""
+    """One kind of pipeline schedule; ``pace_stages`` is how many times S counts in alpha, 0 or 1.
+
+    ``forms`` of D where the backward pass is split, each divided by the chunks; ``more_flying`` is what stages hold
+    beyond S. ``rounds_a_stage``: the fewest microbatches of a replica, in multiples of its stages. ``folded``: the last
+    stage hands on to itself, and no microbatch goes from the last stage to the first.
+    """
 
     name: str
     flying: Flying
@@ -45,18 +83,47 @@ class Family:
     fill: float = 1.0
     apart: bool = False
     chunks: int = 1
-
-    def alpha(self, microbatches: int, stages: int) -> float:
-        """How many times the pace counts: m + S - 1, or m - beta."""
-        return microbatches + stages - 1.0 if self.pace_stages else microbatches - self.fill
+    forms: tuple[Form, ...] = ()
+    more_flying: float = 0.0
+    rounds_a_stage: int = 0
+    folded: bool = False
 
     @property
-    def beta(self) -> float:
-        """How many times the sum of the stage times counts."""
+    def split(self) -> bool:
+        """Whether the gradients of inputs and of weights run at different times."""
+        return bool(self.forms)
+
+    @property
+    def whole_rounds(self) -> bool:
+        """Whether the microbatches of a replica must be a multiple of its stages."""
+        return self.chunks > 1 and not self.folded
+
+    @property
+    def by_depth(self) -> bool:
+        """Whether what a stage holds depends on the depth of the pipeline too."""
+        return self.chunks > 1 or self.flying == "depth"
+
+    def alpha(self, microbatches: int, stages: int) -> float:
+        """How many times the pace counts: m + S - 1, m, or m - beta."""
+        if self.pace_stages:
+            return microbatches + stages - 1.0
+        return float(microbatches) if self.split else microbatches - self.fill
+
+    def beta(self, stages: int) -> float:
+        """How many times the sum of D over the stages counts."""
+        if self.split:
+            return (stages - 1) / stages
         return 0.0 if self.pace_stages else self.fill
+
+    def coefficients(self, stages: int) -> npt.NDArray[np.float64]:
+        """The forms of D at a depth by row: what F, B and W count; none where D is T."""
+        forms, near = np.array(self.forms).reshape(-1, 6), 1 / (stages - 1) if stages > 1 else 0.0
+        return np.asarray((forms[:, :3] + near * forms[:, 3:]) / self.chunks)
 
     def uncapped(self, number: Number, stages: Number) -> Number:
         """Microbatches that the stage of a number, from the end, holds at once if there are so many."""
+        if self.flying == "depth":
+            return stages + self.more_flying
         if self.chunks == 1:
             return number
         return (2 * (number - 1) + (self.chunks - 1) * stages + 1) / self.chunks
@@ -70,17 +137,33 @@ class Family:
 
     def divides(self, microbatches: int, stages: int) -> bool:
         """Whether a replica of so many stages can run so many microbatches."""
-        return self.chunks == 1 or microbatches % stages == 0
+        if microbatches < self.rounds_a_stage * stages:
+            return False
+        return not self.whole_rounds or microbatches % stages == 0
 
 
 ICML24 = Family("icml24", "number", pace_stages=1)
 GPIPE = Family("gpipe", "all", apart=True)
 ONE_F_ONE_B = Family("1f1b", "capped")
+ZB_H1 = Family("zb-h1", "depth", forms=ZERO_BUBBLE, rounds_a_stage=1)
+ZB_V = Family("zb-v", "depth", chunks=2, forms=ZERO_BUBBLE_V, rounds_a_stage=2, folded=True)
+DUALPIPE_V = Family("dualpipe-v", "depth", chunks=2, forms=DUAL_PIPE_V, more_flying=0.5, rounds_a_stage=2, folded=True)
+
+
+# Names of families whose backward pass is split.
+SPLIT = ("zb-h1", "zb-interleaved", "zb-v", "dualpipe-v")
 
 
 def interleaved(chunks: int) -> Family:
     """1F1B with so many chunks a stage."""
     return Family("interleaved", "capped", fill=1 / chunks, chunks=chunks) if chunks > 1 else ONE_F_ONE_B
+
+
+def zb_interleaved(chunks: int) -> Family:
+    """Zero bubble H1 with so many chunks a stage."""
+    if chunks == 1:
+        return ZB_H1
+    return Family("zb-interleaved", "depth", chunks=chunks, forms=ZERO_BUBBLE, rounds_a_stage=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +202,9 @@ class Rules:
         """Exposed transfers of a microbatch across a boundary, a pass: one a chunk, none where chunks overlap them."""
         return 0 if self.overlapped_transfers and chunks > 1 else chunks
 
-    def around(self, chunks: int) -> int:
+    def around(self, family: Family) -> int:
         """Exposed transfers of a microbatch from the last stage to the first, a pass."""
-        return 0 if self.overlapped_transfers else chunks - 1
+        return 0 if self.overlapped_transfers or family.folded else family.chunks - 1
 
     @property
     def flat_link_bytes_per_s(self) -> float | None:

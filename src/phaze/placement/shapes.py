@@ -55,6 +55,12 @@ class Case:
         """The same where some parameters are experts: bytes of all, bytes of experts, and which each stage has."""
         return self.remembered(("mixed",), lambda: _mixed_sizes(self.table))
 
+    @property
+    def weight_s(self) -> Floats:
+        """Seconds of the weight gradients of the layers in every closed set."""
+        own = np.array([layer.weight_s or 0.0 for layer in self.width.graph.layers])
+        return self.remembered(("weights",), lambda: inside(self.width.cut_sets, own))
+
     def most_replicas(self, stages: int, unsplit: int | None = None) -> int:
         """The most replicas of so many stages, of which so many are unsplit, or as many as can be."""
         plain = min(stages, self.width.kinds - 1) if unsplit is None else unsplit
@@ -95,7 +101,7 @@ def paces(case: Case) -> Floats:
     width, depth = case.width, case.width.depth
     fewest = int(width.fewest_devices(np.ones(1, np.int64))[0])
     replicas = max(1, min(case.problem.microbatches, case.problem.devices // fewest))
-    room, limit = room_of(case.problem, replicas, width.graph.width), np.full(depth + 2, inf)
+    room, limit = room_of(case.problem, replicas, width.graph.width, case.family), np.full(depth + 2, inf)
     # P bounds that of more chunks too, whose transfers may be overlapped.
     moves = least_moves(case) * (0.0 if case.problem.rules.overlapped_transfers else 1.0)
 
@@ -106,7 +112,8 @@ def paces(case: Case) -> Floats:
 
     rounds, family = case.problem.rounds(replicas), case.family
     found = solved(rounds)
-    if family.flying == "capped" and family.in_flight(rounds, depth, depth) < family.in_flight(2 * depth, depth, depth):
+    filled = family.in_flight(2 * depth, depth, depth)
+    if family.flying in ("capped", "depth") and family.in_flight(rounds, depth, depth) < filled:
         # Depths whose replicas have microbatches enough to fill them hold as many as their numbers say.
         taken = width.fewest_devices(np.arange(2, depth + 1))
         most = np.maximum(1, np.minimum(case.problem.microbatches, case.problem.devices // taken))
@@ -124,21 +131,26 @@ def rows_of(case: Case, best_s: float, pace_s: Floats) -> tuple[Ints, Floats]:
     inner = moves[1:-1]
     stages = np.arange(width.depth + 1)
     between_s = float(inner.min()) if len(inner) else 0.0
-    ends_s = problem.rules.around(family.chunks) * float(width.around_s.min()) + more * problem.rules.piece_start_s
-    whole_s = width.seconds + 2 * (np.maximum(stages - 1, 0) * between_s + ends_s) * (1 - ROUNDING)
-    offset = -1.0 if family.pace_stages else -family.fill
+    ends_s = problem.rules.around(family) * float(width.around_s.min()) + more * problem.rules.piece_start_s
+    moved_s = 2 * (np.maximum(stages - 1, 0) * between_s + ends_s) * (1 - ROUNDING)
+    betas = np.array([family.beta(max(1, depth)) for depth in stages.tolist()])
+    sums_s = betas * (width.seconds + moved_s)
+    if family.split:
+        sums_s = betas * np.array([least_fill(case, max(1, depth)) for depth in stages.tolist()])
+    offset = -1.0 if family.pace_stages else 0.0 if family.split else -family.fill
     found: tuple[Ints, Floats] = depth_kernels.shape_rows(
         pace_s,
-        (width.taken, problem.devices, problem.microbatches, family.chunks),
-        (float(family.pace_stages), offset, family.beta),
-        whole_s,
+        (width.taken, problem.devices, problem.microbatches),
+        (int(family.whole_rounds), family.rounds_a_stage),
+        (float(family.pace_stages), offset, 0.0 if family.split else family.beta(1)),
+        sums_s,
         best_s,
     )
     return found
 
 
 def _depths(case: Case, flying: Floats, replicas: int) -> Ints:
-    room = room_of(case.problem, replicas, case.width.graph.width)
+    room = room_of(case.problem, replicas, case.width.graph.width, case.family)
     return np.asarray(depth_kernels.depths_that_fit(case.width.cut_sets, case.table, room, flying, case.width.kinds))
 
 
@@ -149,12 +161,12 @@ def fits(case: Case, stages: int, needed: int) -> bool:
         replicas = case.most_replicas(stages, unsplit) if unsplit <= stages else 0
         if not replicas:
             continue
-        rounds, depth = problem.rounds(replicas), stages if case.family.chunks > 1 else width.depth
-        if case.family.flying == "capped" and rounds >= case.family.in_flight(2 * stages, stages, stages):
+        rounds, depth = problem.rounds(replicas), stages if case.family.by_depth else width.depth
+        if case.family.flying in ("capped", "depth") and rounds >= case.family.in_flight(2 * stages, stages, stages):
             rounds = 2 * depth
         # More in flight and fewer replicas need no less, so powers of two on the safe side serve many depths at once.
         safe, few_safe = 1 << (rounds - 1).bit_length(), 1 << (replicas.bit_length() - 1)
-        at = stages if case.family.chunks > 1 else None
+        at = stages if case.family.by_depth else None
         for m, few in ((safe, few_safe), (rounds, replicas)):
             known = case.remembered(
                 ("fits", m, at, few if problem.zero else 1),
@@ -180,6 +192,16 @@ def least_seconds(case: Case, gathered: Floats) -> float:
     """C: all layers, and what is exposed of their collectives, whose sums are rounded apart from those of stages."""
     waits = sum(case.problem.gathers) * float(gathered[-1]) if len(gathered) else 0.0
     return (case.width.seconds + (1 - case.problem.rules.hidden) * waits) * (1 - ROUNDING)
+
+
+def least_fill(case: Case, stages: int) -> float:
+    """The least sum of D over stages: no less than each form at the sums of all layers, without their transfers."""
+    layers = case.width.graph.layers
+    forward_s, weight_s = sum(layer.forward_s for layer in layers), float(case.weight_s[-1])
+    input_s = sum(layer.backward_s for layer in layers) - weight_s
+    forms = case.family.coefficients(stages)
+    rising = forms[(forms[:, :2] >= 0).all(axis=1)]
+    return max(0.0, float((rising @ np.array([forward_s, input_s, weight_s])).max()) * (1 - ROUNDING))
 
 
 def end_s(case: Case, shape: Shape, sizes_bytes: Floats, experts_bytes: Floats | None = None) -> Floats:
@@ -211,5 +233,6 @@ def bound(case: Case, shape: Shape, first_s: float) -> float:
     if problem.zero >= 2:
         whole_s = least_seconds(case, gathered_s(case, shape))
         alpha = case.family.alpha(problem.rounds(shape.data), shape.stages)
-        first_s = max(first_s, alpha * whole_s / shape.stages + case.family.beta * whole_s)
+        counted_s = least_fill(case, shape.stages) if case.family.split else whole_s
+        first_s = max(first_s, alpha * whole_s / shape.stages + case.family.beta(shape.stages) * counted_s)
     return first_s + _least_end(case, shape)

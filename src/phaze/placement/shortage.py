@@ -115,9 +115,9 @@ def first_power(fits: Callable[[int], bool]) -> int | None:
 def something_fits(problem: Problem) -> bool:
     """Whether any plan fits, whatever its time."""
     prices = RingPrices(problem.cluster)
-    # Chunks never need less memory than one, so they are tried only where nothing else is allowed; what divides what
-    # then matters, as it does for the ranks that share out experts.
-    plain = tuple(family for family in problem.rules.families if family.chunks == 1)
+    # Chunks and split backward passes never need less memory than 1F1B, so they are tried only where nothing else is
+    # allowed; what divides what then matters, as it does for the ranks that share out experts.
+    plain = tuple(family for family in problem.rules.families if family.chunks == 1 and not family.split)
     if not plain or problem.has_experts:
         return fastest_plan(problem, prices) is not None
     for graph, extras in zip(problem.graphs, problem.extras, strict=True):

@@ -9,34 +9,45 @@ synchronised after it, as the rules say.
 Interleaved 1F1B runs each pass in as many equal pieces as a stage has chunks; equal stages and m a multiple of S end
 at m T + (S - 1) T / v.
 
+Families of split backward passes run gradients of inputs and of weights apart
+(:mod:`phaze.placement.split_event_kernels`); equal stages end at m T + (S - 1) D.
+
 Under GPipe every stage runs all its forwards and then all its backwards; the last event ends at
 (m - 1) (max F + max R) + the sum of all F and R, as in a line where items wait for their turn at every station.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 
 from phaze.placement.event_kernels import events, gpipe_events, interleaved_events
 from phaze.placement.plan import Plan
+from phaze.placement.split_event_kernels import DUALPIPE_V, LOOPED, ZB_V, split_events, split_lists
 
 # Beyond so many events one more microbatch every T seconds is reckoned, the pace that the slowest stage keeps.
 MOST_EVENTS = 1_000_000
 
 Floats = npt.NDArray[np.float64]
+# In which order the stages of a family run their passes.
+ORDER_OF: Mapping[str, int] = MappingProxyType(
+    {"zb-h1": LOOPED, "zb-interleaved": LOOPED, "zb-v": ZB_V, "dualpipe-v": DUALPIPE_V}
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
     """Start of every event of one replica: ``forward_s[i, k]`` of stage i and microbatch k, ``backward_s`` likewise.
 
-    With v chunks k counts pieces, v of each microbatch.
+    With v chunks k counts pieces, v of each microbatch. ``weight_s`` likewise where the gradients of weights are apart.
     """
 
     forward_s: Floats
     backward_s: Floats
     end_s: float
+    weight_s: Floats | None = None
 
 
 def _durations(plan: Plan) -> tuple[Floats, Floats]:
@@ -47,6 +58,11 @@ def _durations(plan: Plan) -> tuple[Floats, Floats]:
 
 
 def _run(plan: Plan, rounds: int, all_ahead: bool, starts_s: Floats) -> float:
+    if plan.family in ORDER_OF:
+        ahead_s, behind_s = _durations(plan)
+        weight_s = np.array([stage.weight_s for stage in plan.stages])
+        lists = split_lists(ORDER_OF[plan.family], len(plan.stages), rounds, plan.chunks)
+        return float(split_events(np.stack([ahead_s, behind_s - weight_s, weight_s]), lists, plan.chunks, starts_s))
     if plan.chunks > 1:
         return float(interleaved_events(*_durations(plan), rounds, plan.chunks, starts_s))
     return float((gpipe_events if all_ahead else events)(*_durations(plan), rounds, starts_s))
@@ -56,7 +72,7 @@ def replica_seconds(plan: Plan, rounds: int, all_ahead: bool = False) -> float:
     """End of the last event of one replica that runs ``rounds`` microbatches."""
     count = len(plan.stages)
     watched = min(rounds, max(MOST_EVENTS // (plan.chunks * count), 4 * count))
-    if plan.chunks > 1 and watched < rounds:
+    if (plan.chunks > 1 or plan.family in ORDER_OF) and watched < rounds:
         watched -= (watched - rounds) % count
     ahead_s, behind_s = _durations(plan)
     end_s = _run(plan, watched, all_ahead, np.empty((2, 0, 0)))
@@ -66,6 +82,7 @@ def replica_seconds(plan: Plan, rounds: int, all_ahead: bool = False) -> float:
 
 def timeline(plan: Plan, rounds: int, all_ahead: bool = False) -> Timeline:
     """When every event of one replica of ``rounds`` microbatches starts, for a drawing."""
-    starts_s = np.empty((2, len(plan.stages), rounds * plan.chunks))
+    apart = plan.family in ORDER_OF
+    starts_s = np.empty((2 + apart, len(plan.stages), rounds * plan.chunks))
     end_s = _run(plan, rounds, all_ahead, starts_s)
-    return Timeline(starts_s[0], starts_s[1], end_s)
+    return Timeline(starts_s[0], starts_s[1], end_s, starts_s[2] if apart else None)

@@ -15,13 +15,14 @@ from phaze.errors import InputError, PhazeError
 from phaze.placement import bottleneck_solver, label_solver, stage_kernels
 from phaze.placement.bottleneck_solver import AGREEMENT, BottleneckPlan
 from phaze.placement.layout import Shape
-from phaze.placement.pipeline import StageCut, fits, price
+from phaze.placement.pipeline import fits, price
 from phaze.placement.plan import Plan
 from phaze.placement.prepared_width import Width, prepared
 from phaze.placement.prices import Prices, RingPrices
 from phaze.placement.problem import Problem
 from phaze.placement.rules import Family
 from phaze.placement.shapes import cases_of
+from phaze.placement.structure import StageCut
 
 # With more stages than this in all widths they are searched one after another, so that one at a time is in memory.
 MANY_STAGES = 600_000

@@ -144,5 +144,5 @@ def chunk_seconds(problem: Problem, width: Width, family: Family, levels: Intege
     ``levels`` [patterns, boundaries]."""
     more = family.chunks - 1
     start_s = more * problem.rules.piece_start_s
-    back = problem.rules.around(family.chunks)
+    back = problem.rules.around(family)
     return start_s, start_s + back * width.around_s[levels.max(axis=1, initial=0)]

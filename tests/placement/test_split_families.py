@@ -1,0 +1,231 @@
+"""Zero bubble, its V and DualPipe V: solver against every plan, events against laws, the checker against both."""
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from phaze.errors import InputError
+from phaze.placement.answer import document_of
+from phaze.placement.check import objections
+from phaze.placement.check_split import fill_s, run_split_events
+from phaze.placement.layers import Layer
+from phaze.placement.layout import Shape
+from phaze.placement.pipeline import price
+from phaze.placement.prices import RingPrices
+from phaze.placement.problem import Problem
+from phaze.placement.rules import DUALPIPE_V, ONE_F_ONE_B, SPLIT, ZB_H1, ZB_V, Family, interleaved, zb_interleaved
+from phaze.placement.simulate import ORDER_OF, timeline
+from phaze.placement.solve import fastest_plan
+from phaze.placement.split_event_kernels import split_events, split_lists
+from phaze.placement.structure import StageCut
+from tests.placement.brute_force import brute_force, every_family_plan
+from tests.placement.placement_cases import SPLITS, split_problem
+
+SECONDS = st.floats(0.01, 10.0)
+FAMILIES = st.sampled_from(SPLITS)
+
+
+def fewest(family: Family, stages: int, more: int) -> int:
+    """A number of microbatches that the family can run, growing with ``more``."""
+    least = max(1, family.rounds_a_stage) * stages
+    return least + more * (stages if family.whole_rounds else 1)
+
+
+def ended_s(family: Family, passes: list[tuple[float, float, float]], rounds: int) -> float:
+    lists = split_lists(ORDER_OF[family.name], len(passes), rounds, family.chunks)
+    return float(split_events(np.array(passes).T.copy(), lists, family.chunks, np.empty((3, 0, 0))))
+
+
+def require_fastest(problem: Problem) -> str | None:
+    plan = fastest_plan(problem)
+    assert (float("inf") if plan is None else plan.batch_s) == pytest.approx(brute_force(problem), rel=1e-9)
+    if plan is None:
+        return None
+    assert plan.lower_bound_s == plan.batch_s
+    assert objections(problem, document_of(plan), RingPrices(problem.cluster)) == []
+    return plan.family
+
+
+@pytest.mark.parametrize("chain", [True, False], ids=["chain", "branching"])
+def test_no_plan_of_a_small_problem_is_faster(chain: bool) -> None:
+    found = [require_fastest(split_problem(seed, chain)) for seed in range(36)]
+    assert {*found} & {*SPLIT}
+    assert sum(name is not None for name in found) > 12
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chain", [True, False], ids=["chain", "branching"])
+@pytest.mark.parametrize("block", range(10))
+def test_no_plan_of_many_small_problems_is_faster(block: int, chain: bool) -> None:
+    for seed in range(1000 + 50 * block, 1050 + 50 * block):
+        require_fastest(split_problem(seed, chain, 4 if seed % 3 else 5))
+
+
+@given(FAMILIES, st.integers(1, 8), st.integers(0, 5), st.tuples(SECONDS, SECONDS, SECONDS))
+def test_events_of_equal_stages_end_when_the_formula_says(
+    family: Family, stages: int, more: int, passes: tuple[float, float, float]
+) -> None:
+    rounds = fewest(family, stages, more)
+    counted_s = float((family.coefficients(stages) @ np.array(passes)).max())
+    law_s = family.alpha(rounds, stages) * sum(passes) + family.beta(stages) * stages * counted_s
+    assert ended_s(family, [passes] * stages, rounds) == pytest.approx(law_s, rel=1e-9)
+    assert law_s == pytest.approx(
+        rounds * sum(passes) + fill_s(family.name, family.chunks, [passes] * stages), rel=1e-12
+    )
+
+
+@given(FAMILIES, st.lists(st.tuples(SECONDS, SECONDS, SECONDS), min_size=1, max_size=6), st.integers(0, 3))
+def test_events_of_the_checker_are_those_of_the_simulation(
+    family: Family, passes: list[tuple[float, float, float]], more: int
+) -> None:
+    rounds = fewest(family, len(passes), more)
+    end_s = run_split_events(family.name, passes, rounds, family.chunks)
+    assert end_s == pytest.approx(ended_s(family, passes, rounds), rel=1e-12)
+    times = [sum(own) for own in passes]
+    assert rounds * max(times) * (1 - 1e-12) <= end_s <= rounds * sum(times) * (1 + 1e-12)
+
+
+@given(FAMILIES, st.integers(2, 6), st.integers(0, 3), st.integers(0, 5), st.floats(1.0, 2.0))
+def test_the_formula_never_falls_when_a_pass_of_every_stage_takes_longer(
+    family: Family, stages: int, more: int, which: int, factor: float
+) -> None:
+    rounds, passes = fewest(family, stages, more), np.array([1.0, 1.3, 0.8])
+    longer = passes.copy()
+    longer[which % 3] *= factor
+
+    def law_s(own: np.ndarray) -> float:
+        return float(
+            family.alpha(rounds, stages) * own.sum() + (stages - 1) * (family.coefficients(stages) @ own).max()
+        )
+
+    assert law_s(longer) >= law_s(passes) * (1 - 1e-12)
+
+
+def test_zero_bubble_saves_a_part_of_the_bubble_of_1f1b_and_v_more() -> None:
+    """F = B = W = 1, S stages: 3 (S - 1), S - 1 and (S - 1) / 2."""
+    passes = np.ones(3)
+    bubbles = [(family.coefficients(8) @ passes).max() for family in (ZB_H1, zb_interleaved(2), ZB_V, DUALPIPE_V)]
+    assert bubbles == pytest.approx([1.0, 0.5, 0.5, 1.0])
+
+
+def chain_of(family: Family, blocks: int = 4) -> Problem:
+    problem = split_problem(3, True, 4)
+    layers = tuple(Layer(i, 1.0, 2.0, 1.0, 1.0, False, weight_s=0.9) for i in range(blocks))
+    graph = replace(problem.graphs[0], width=1, layers=layers, edges=())
+    extras = tuple(replace(problem.extras[0][0], tied=None, tied_bytes=0.0, block=True, more=()) for _ in layers)
+    rules = replace(problem.rules, families=(family,), stage="layers", orders=("pipeline",), unsplit_stages=False)
+    small = replace(problem, rules=rules, graphs=(graph,), extras=(extras,), zero=0, recompute="none")
+    return replace(small, hbm_bytes=1e6, devices=2, microbatches=8)
+
+
+@pytest.mark.parametrize("family", SPLITS, ids=lambda family: f"{family.name} {family.chunks}")
+def test_a_timeline_has_every_pass_of_every_microbatch_once_and_none_beside_another(family: Family) -> None:
+    problem = chain_of(family, 2 * family.chunks)
+    cuts = [StageCut(tuple(range(i * family.chunks, (i + 1) * family.chunks)), "none") for i in range(2)]
+    plan = price(problem, Shape(1, 2, 1, "pipeline", family.chunks, family.name), cuts, RingPrices(problem.cluster))
+    line = timeline(plan, 4)
+    assert line.weight_s is not None
+    for i, stage in enumerate(plan.stages):
+        lengths = np.array([stage.forward_s, stage.backward_s - stage.weight_s, stage.weight_s]) / family.chunks
+        rows = (line.forward_s[i], line.backward_s[i], line.weight_s[i])
+        spans = sorted((s, s + length) for row, length in zip(rows, lengths, strict=True) for s in row.tolist())
+        assert len(spans) == 3 * 4 * family.chunks
+        assert all(end <= start + 1e-9 for (_, end), (start, _) in pairwise(spans))
+        assert spans[-1][1] <= line.end_s * (1 + 1e-12)
+
+
+def test_a_split_family_holds_as_many_microbatches_on_every_stage_and_recomputes_nothing() -> None:
+    problem = chain_of(ZB_H1)
+    cuts = [StageCut((0, 1), "none"), StageCut((2, 3), "none")]
+    prices = RingPrices(problem.cluster)
+    plan = price(problem, Shape(1, 2, 1, "pipeline", 1, "zb-h1"), cuts, prices)
+    assert [stage.memory.in_flight for stage in plan.stages] == [2.0, 2.0]
+    assert [stage.weight_s for stage in plan.stages] == [1.8, 1.8]
+    with pytest.raises(InputError, match="recompute: full under zb-h1, which keeps activations"):
+        price(problem, Shape(1, 2, 1, "pipeline", 1, "zb-h1"), [replace(cut, mode="full") for cut in cuts], prices)
+    few = replace(problem, microbatches=1)
+    with pytest.raises(InputError, match="family: zb-h1 needs 2 microbatches of a replica, and there are 1"):
+        price(few, Shape(1, 2, 1, "pipeline", 1, "zb-h1"), cuts, prices)
+    with pytest.raises(InputError, match="layer 0: weight_s: it is missing and zb-h1 needs it"):
+        replace(
+            problem,
+            graphs=(
+                replace(
+                    problem.graphs[0], layers=tuple(replace(layer, weight_s=None) for layer in problem.graphs[0].layers)
+                ),
+            ),
+        )
+
+
+def test_the_checker_agrees_with_the_price_of_every_plan() -> None:
+    seen, plans = set(), 0
+    for seed in range(60, 76):
+        problem = split_problem(seed, seed % 2 == 0, 3)
+        for plan, name in every_family_plan(problem, simulated=True):
+            fit = all(problem.fits(stage.memory.total_bytes) for stage in plan.stages)
+            document = {**document_of(plan), "feasible": fit}
+            assert objections(problem, document, RingPrices(problem.cluster)) == [], (seed, name)
+            seen.add(name)
+            plans += 1
+    assert {*SPLIT} <= seen
+    assert plans > 150
+
+
+LIES: dict[str, tuple[dict[str, Any], str]] = {
+    "another family": ({"family": "zb-interleaved"}, "data or family"),
+    "no family": ({"family": None}, "data or family"),
+    "weight gradients that take longer": ({"weight_s": 1e-3}, "stages[0]: weight_s should be"),
+    "fewer microbatches in flight": ({"in_flight": -0.5}, "stages[0]: memory.in_flight"),
+    "another fill": ({"batch_s": 0.3}, "batch_s should be"),
+    "other events": ({"simulated_s": -1e-3}, "simulated_s should be"),
+    "recompute": ({"recompute": "selective"}, "not allowed"),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+@pytest.mark.parametrize("family", [ZB_H1, ZB_V, DUALPIPE_V], ids=lambda family: family.name)
+def test_a_consistent_lie_about_a_split_family_is_refused(family: Family, lie: str) -> None:
+    problem = replace(chain_of(family), recompute="best")
+    cuts = [StageCut((0, 1), "none"), StageCut((2, 3), "none")]
+    prices = RingPrices(problem.cluster)
+    shape = Shape(1, 2, 1, "pipeline", family.chunks, family.name)
+    document = dict(document_of(price(problem, shape, cuts, prices)))
+    assert objections(problem, document, prices) == []
+    changes, sentence = LIES[lie]
+    stage = dict(document["stages"][0])
+    for key, change in changes.items():
+        if key in ("family", "recompute"):
+            (document if key == "family" else stage)[key] = change
+        elif key == "in_flight":
+            stage["memory"] = {**stage["memory"], key: stage["memory"][key] + change}
+        else:
+            (stage if key == "weight_s" else document)[key] += change
+    document["stages"] = [stage, *document["stages"][1:]]
+    assert any(sentence in said for said in objections(problem, document, prices)), objections(
+        problem, document, prices
+    )
+
+
+def test_too_few_microbatches_are_objected_to() -> None:
+    problem = chain_of(ZB_V)
+    cuts = [StageCut((0, 1), "none"), StageCut((2, 3), "none")]
+    prices = RingPrices(problem.cluster)
+    document = document_of(price(problem, Shape(1, 2, 1, "pipeline", 2, "zb-v"), cuts, prices))
+    found = objections(replace(problem, microbatches=3), document, prices)
+    assert found == ["the microbatches of a replica are too few for zb-v"]
+
+
+def test_what_was_proved_stays_as_fast_when_families_are_added() -> None:
+    for seed in range(200, 230):
+        problem = split_problem(seed, True)
+        few = replace(problem, rules=replace(problem.rules, families=(ONE_F_ONE_B, interleaved(2))))
+        more = replace(problem, rules=replace(problem.rules, families=(ONE_F_ONE_B, interleaved(2), *SPLITS)))
+        plain, best = fastest_plan(few), fastest_plan(more)
+        if plain is not None:
+            assert best is not None
+            assert best.batch_s <= plain.batch_s * (1 + 1e-12)
