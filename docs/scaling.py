@@ -21,7 +21,7 @@ from phaze.search.evaluation import Evaluated, ScheduleMemo
 from phaze.search.ray_worker import Worker
 from phaze.search.run import Evaluate, in_process, search
 from phaze.search.state import State
-from phaze.search.task import Job
+from phaze.search.task import SearchJob
 from phaze.study.load import default_study, job_of, study_of
 
 CHIPS = 96
@@ -50,7 +50,7 @@ def _timed(engine: Evaluate, state: State, chips: list[int], pids: list[int]) ->
     return wall, [time.process_time() - own, *(_cpu_s(pid) - was for pid, was in zip(pids, before, strict=True))]
 
 
-def _job(model: str) -> Job:
+def _job(model: str) -> SearchJob:
     return job_of(study_of(default_study(model, "icml24") | {"models": [model]}, "scaling"))
 
 

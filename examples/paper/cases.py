@@ -16,8 +16,8 @@ from phaze.search.compare import ComparisonRow, compare
 from phaze.search.folder import RESULT, run_in
 from phaze.search.question_files import Papers
 from phaze.search.result import code_digest
-from phaze.search.spaces import open_space
-from phaze.search.task import Job
+from phaze.search.spaces import enumerate_space
+from phaze.search.task import SearchJob
 from phaze.study.load import question_of, read_study, study_of, with_settings
 
 HERE = Path(__file__).parent
@@ -43,14 +43,14 @@ class Found:
     seconds: float
 
 
-def _job(study: str, settings: Sequence[str]) -> tuple[Job, Papers]:
+def _job(study: str, settings: Sequence[str]) -> tuple[SearchJob, Papers]:
     raw, origin = read_study(str(HERE / study))
     raw = with_settings(raw, settings)
     question = question_of(study_of(raw, origin.where), reader=origin.reader)
     return question.job, question.papers(toml_text(raw))
 
 
-def _kept(folder: Path, job: Job) -> dict[str, Any] | None:
+def _kept(folder: Path, job: SearchJob) -> dict[str, Any] | None:
     """The result that lies in a folder, if this study and this code made it."""
     if not (folder / RESULT).is_file():
         return None
@@ -70,7 +70,7 @@ def searched(folder: Path, study: str, settings: Sequence[str] = ()) -> Found:
         spent = round(spent + time.monotonic() - began, 1)
         clock.write_text(f"{spent}\n", encoding="utf-8")
     said = document["chip"]
-    return Found(open_space(job.space).chip(int(said["number"]), int(said["hbm_bytes"])), document, spent)
+    return Found(enumerate_space(job.space).chip(int(said["number"]), int(said["hbm_bytes"])), document, spent)
 
 
 def rows(model: str, chips: Sequence[Chip], settings: Sequence[str] = ()) -> dict[tuple[str, str], ComparisonRow]:

@@ -11,8 +11,8 @@ from phaze.search.baseline import scale_for
 from phaze.search.evaluation import ScheduleMemo
 from phaze.search.result import answer_view
 from phaze.search.space import FIELDS
-from phaze.search.spaces import open_space
-from phaze.search.task import Way
+from phaze.search.spaces import enumerate_space
+from phaze.search.task import Configuration
 from phaze.search.verify import Plain, plain_of
 from phaze.search.witness import schedules_of
 from phaze.study.load import question_in
@@ -74,7 +74,7 @@ class Chooser:
 
     def __init__(self, folder: Path) -> None:
         job = question_in(folder).job
-        self.plain: Plain = plain_of(job, scale_for(job), open_space(job.space))
+        self.plain: Plain = plain_of(job, scale_for(job), enumerate_space(job.space))
 
     def scores(self) -> list[float]:
         """The true score of every chip."""
@@ -83,8 +83,12 @@ class Chooser:
     def name(self, papers: Papers, chip: int) -> None:
         """Make ``chip`` the answer, in its best configuration."""
         job, plain = self.plain.job, self.plain
-        found = [self._answer(chip, way) for way in job.models[0].ways if plain.fits(job.models[0], way, self._most)]
-        score, way, document, memo = min(found, key=lambda one: one[0])
+        found = [
+            self._answer(chip, configuration)
+            for configuration in job.models[0].configurations
+            if plain.fits(job.models[0], configuration, self._most)
+        ]
+        score, configuration, document, memo = min(found, key=lambda one: one[0])
         plan, chips = document["models"][0]["plan"], plain.opened.chips  # type: ignore[union-attr]
         columns = list(chips.__dataclass_fields__)
         papers.answer["chip"] = {
@@ -94,11 +98,11 @@ class Chooser:
         }
         papers.answer["hbm_bytes"] = self._most
         papers.model.update(
-            graph=way.graph,
-            recompute=way.recompute,
+            graph=configuration.graph,
+            recompute=configuration.recompute,
             data=plan["data"],
             stages=[[stage["layers"], stage["recompute"]] for stage in plan["stages"]],
-            schedules=schedules_of(job.models[0].graphs[way.graph], memo.kept or []),
+            schedules=schedules_of(job.models[0].graphs[configuration.graph], memo.kept or []),
         )
         papers.claim(score)
 
@@ -106,8 +110,10 @@ class Chooser:
     def _most(self) -> int:
         return self.plain.job.hbm_bytes[-1]
 
-    def _answer(self, chip: int, way: Way) -> tuple[float, Way, dict[str, Any], ScheduleMemo]:
+    def _answer(
+        self, chip: int, configuration: Configuration
+    ) -> tuple[float, Configuration, dict[str, Any], ScheduleMemo]:
         plain, memo = self.plain, ScheduleMemo(kept=[])
         tasks, place = plain.networks.tasks_of(chip), (chip, len(plain.job.hbm_bytes) - 1)
-        document = answer_view(plain.job, plain.scale, plain.opened, tasks, place, [way], [(memo, b"")])
-        return float(document["objective"]["score"]), way, document, memo
+        document = answer_view(plain.job, plain.scale, plain.opened, tasks, place, [configuration], [(memo, b"")])
+        return float(document["objective"]["score"]), configuration, document, memo

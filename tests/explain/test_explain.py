@@ -13,7 +13,7 @@ from phaze.explain.neighbours import neighbours
 from phaze.explain.question import Found, Question, gain, question_of, with_budget
 from phaze.explain.ranges import Stays, ranges, scaled, worst_case
 from phaze.search.reference import value_on
-from phaze.search.spaces import open_space
+from phaze.search.spaces import enumerate_space
 from phaze.study.load import default_study
 from tests.conftest import Ran
 
@@ -152,7 +152,7 @@ def test_the_best_with_another_value_of_an_axis_is_a_search_of_those_chips(quest
 def test_gains_and_larger_budgets(question: Question) -> None:
     assert gain(2.0, 1.0) == 1.0
     assert gain(2.0, float("inf")) == -1.0
-    assert open_space(with_budget(question.job, "area", 321.0).space).area_budget() == 321.0
+    assert enumerate_space(with_budget(question.job, "area", 321.0).space).area_budget() == 321.0
 
 
 @pytest.mark.parametrize(

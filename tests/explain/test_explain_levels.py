@@ -17,7 +17,7 @@ from phaze.hardware.silicon.design import changed_chip
 from phaze.search.baseline import scale_for
 from phaze.search.changed_network import levels_of, with_bandwidths, with_devices
 from phaze.search.plan_words import plan_words
-from phaze.search.spaces import open_space
+from phaze.search.spaces import enumerate_space
 from phaze.study.load import default_study
 from tests.conftest import Ran
 from tests.explain.test_explain import SPACE
@@ -136,7 +136,7 @@ def test_where_links_are_an_axis_the_innermost_level_is_the_chip_s() -> None:
     job = cluster_job(
         (cluster_task(widths=(2,), microbatches=(1,)),), rows=[16], tensor_cores=[4], links=["1 GB/s", "4 GB/s"]
     )
-    opened, scale = open_space(job.space), scale_for(job)
+    opened, scale = enumerate_space(job.space), scale_for(job)
     for number in range(len(opened)):
         chip = opened.chip(number, job.hbm_bytes[-1])
         question = Question(job, scale, opened, number, chip, score_on(job, scale, chip), (), np.zeros(len(opened)))

@@ -18,7 +18,7 @@ from phaze.explain.question import Question, best_with, question_of, score_on, w
 from phaze.explain.sheet import show_explanation
 from phaze.search.clustered_chips import ClusterChips
 from phaze.search.clustered_space import SpaceOfClusters
-from phaze.search.spaces import open_space
+from phaze.search.spaces import enumerate_space
 from tests.conftest import Ran
 from tests.search.made_silicon import SMALL
 from tests.search.test_silicon_search import STUDY
@@ -85,7 +85,7 @@ def test_a_changed_constant_has_the_answer_of_a_whole_search_of_the_changed_spac
 
 def test_a_chip_that_is_not_looked_at_again_cannot_win(question: Question) -> None:
     job = with_budget(question.job, "power", 800.0)
-    opened = open_space(job.space)
+    opened = enumerate_space(job.space)
     assert isinstance(opened, ClusterChips)
     kept = candidates(question, opened, job)
     left = np.setdiff1d(np.arange(len(opened)), kept)

@@ -18,7 +18,7 @@ from phaze.export.frame import csv_text
 from phaze.export.parquet import parquet_bytes
 from phaze.export.perfetto import trace
 from phaze.report.view_model import searched
-from phaze.search.spaces import open_space
+from phaze.search.spaces import enumerate_space
 from tests.report.runs import PLAN, made_run, named, small_run
 from tests.search.made import traced_task
 
@@ -78,7 +78,7 @@ def test_stages_of_a_plan_are_rows(phaze: Callable[..., Any], tmp_path: Path) ->
 def test_a_trace_has_every_microbatch_and_no_overlap_on_a_row(tmp_path: Path) -> None:
     run = made_run(tmp_path, (traced_task(3),))
     wanted = run.result["chip"]
-    chip = open_space(run.job.space).chip(wanted["number"], wanted["hbm_bytes"])
+    chip = enumerate_space(run.job.space).chip(wanted["number"], wanted["hbm_bytes"])
     story = searched(run.job.models[0], run.result["models"][0], chip, "made")
     document = trace([story])
     events = [event for event in document["traceEvents"] if event["ph"] == "X"]
@@ -101,7 +101,7 @@ def test_a_trace_of_several_models_names_each_and_one_can_be_chosen(
 ) -> None:
     made = made_run(tmp_path, (named(3, "first"), named(4, "second")))
     wanted = made.result["chip"]
-    chip = open_space(made.job.space).chip(wanted["number"], wanted["hbm_bytes"])
+    chip = enumerate_space(made.job.space).chip(wanted["number"], wanted["hbm_bytes"])
     pairs = zip(made.job.models, made.result["models"], strict=True)
     events = trace([searched(task, found, chip, "made") for task, found in pairs])["traceEvents"]
     called = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}

@@ -20,9 +20,9 @@ from phaze.front.metrics import asked_of
 from phaze.front.reference import PlainFront
 from phaze.front.run import job_for, memories_of, scales_for
 from phaze.front.verify import _designs
-from phaze.search.journal import Closed, read_closed, read_evaluated
+from phaze.search.journal import PrunedChip, read_closed, read_evaluated
 from phaze.search.result import code_digest, written
-from phaze.search.spaces import open_space
+from phaze.search.spaces import enumerate_space
 from phaze.search.verify import plain_of
 from phaze.search.verify_answer import check_text
 from phaze.study.load import question_in
@@ -30,13 +30,13 @@ from tests.conftest import Ran
 from tests.front.test_front_command import _made
 from tests.search.test_verify import changed_documents
 
-Fate = Callable[[Closed], Closed]
+Fate = Callable[[PrunedChip], PrunedChip]
 FATES: dict[str, Fate] = {
-    "area": lambda row: Closed(row.chip, "area", None, "cheap"),
-    "memory": lambda row: Closed(row.chip, "memory", None, "cheap"),
-    "within": lambda row: Closed(row.chip, "within", row.bound, "cheap"),
-    "bound": lambda row: Closed(row.chip, "bound", row.bound, "cheap"),
-    "a false bound": lambda row: Closed(row.chip, "bound", 1e9, "cheap"),
+    "area": lambda row: PrunedChip(row.chip, "area", None, "cheap"),
+    "memory": lambda row: PrunedChip(row.chip, "memory", None, "cheap"),
+    "within": lambda row: PrunedChip(row.chip, "within", row.bound, "cheap"),
+    "bound": lambda row: PrunedChip(row.chip, "bound", row.bound, "cheap"),
+    "a false bound": lambda row: PrunedChip(row.chip, "bound", 1e9, "cheap"),
 }
 
 
@@ -55,7 +55,7 @@ def _cut(folder: Path, kept: slice, fate: Fate) -> int:
     asked = asked_of(document["of"])
     job = job_for(question_in(folder, asked.document()).job, asked)
     scales, memories = scales_for(job, asked), tuple(memories_of(job, asked))
-    plain = plain_of(job, scales[0], open_space(job.space))
+    plain = plain_of(job, scales[0], enumerate_space(job.space))
     front, measures = (
         PlainFront(plain, asked, scales, np.empty((2, 0)), memories),
         measures_of(job, asked, scales, plain.opened, memories),

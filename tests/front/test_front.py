@@ -23,8 +23,8 @@ from phaze.search.objective import Objective
 from phaze.search.rates import chip_rates
 from phaze.search.reference import layers_on, placed_on
 from phaze.search.run import search
-from phaze.search.spaces import open_space
-from phaze.search.task import Job
+from phaze.search.spaces import enumerate_space
+from phaze.search.task import SearchJob
 from tests.search.made import exact_score, made_job, made_task
 
 Floats = NDArray[np.float64]
@@ -42,20 +42,20 @@ FRONTS = [
 ]
 
 
-def small_job(seed: int, gap: float = 0.0) -> Job:
-    """A dozen chips, two memories, four ways."""
+def small_job(seed: int, gap: float = 0.0) -> SearchJob:
+    """A dozen chips, two memories, four configurations."""
     task = made_task(seed, widths=(1, 2), microbatches=(1,))
     return made_job((task,), gap=gap, tensor_cores=[1, 4, 16], vector_cores=[1, 4], lanes=[16], global_buffer=["8 MiB"])
 
 
-def found_by(job: Job, asked: RequestedMetrics, count: int = 1) -> FrontState:
+def found_by(job: SearchJob, asked: RequestedMetrics, count: int = 1) -> FrontState:
     own = job_for(job, asked)
     return front(own, asked, scales_for(own, asked), workers(count))
 
 
-def every_design(job: Job) -> dict[str, Floats]:
+def every_design(job: SearchJob) -> dict[str, Floats]:
     """Every chip, memory and way by the plain path, one at a time: what each metric is."""
-    opened, (task,) = open_space(job.space), job.models
+    opened, (task,) = enumerate_space(job.space), job.models
     energy, rows = opened.energy, []
     for number in range(len(opened)):
         for size in job.hbm_bytes:
@@ -69,8 +69,8 @@ def every_design(job: Job) -> dict[str, Floats]:
                 "embodied": owned.kgco2e,
             }
             layers = [layers_on(task, graph, chip, energy) for graph in range(len(task.graphs))]
-            for way in task.ways:
-                placed = placed_on(task, way, layers[way.graph], size, energy)
+            for configuration in task.configurations:
+                placed = placed_on(task, configuration, layers[configuration.graph], size, energy)
                 for metric in METRICS if placed.plan is not None else ():
                     if metric.kind is not None:
                         rates = chip_rates(Objective(metric.kind), chip, task.training.devices)
@@ -145,7 +145,7 @@ def test_several_models_are_weighed_by_their_mean() -> None:
     job = made_job((made_task(5, microbatches=(1,)), made_task(6, microbatches=(1,))), lanes=[16])
     asked = asked_of("throughput,price")
     found, own = found_by(job, asked), job_for(job, asked)
-    opened, scale = open_space(job.space), scale_for(own)
+    opened, scale = enumerate_space(job.space), scale_for(own)
     rows = []
     for number in range(len(opened)):
         for hbm, size in enumerate(job.hbm_bytes):

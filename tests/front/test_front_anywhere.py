@@ -28,8 +28,8 @@ from phaze.search.objective import Mean, Objective
 from phaze.search.question_files import Papers
 from phaze.search.rates import chip_rates
 from phaze.search.reference import layers_on, placed_on
-from phaze.search.spaces import open_space
-from phaze.search.task import Job
+from phaze.search.spaces import enumerate_space
+from phaze.search.task import SearchJob
 from tests.conftest import Ran
 from tests.front.test_front import FRONTS, rounded
 from tests.search.made import MIB, made_job, made_task
@@ -42,14 +42,14 @@ Floats = NDArray[np.float64]
 SEVERAL = [("throughput", "energy"), ("throughput", "cost", "area"), ("energy", "carbon", "throughput")]
 
 
-def _ways(job: Job, number: int, size: int) -> list[list[tuple[float, float]]]:
-    """Seconds and joules of a batch of every way that fits, by model, each placed alone."""
-    opened, found = open_space(job.space), list[list[tuple[float, float]]]()
+def _ways(job: SearchJob, number: int, size: int) -> list[list[tuple[float, float]]]:
+    """Seconds and joules of a batch of every configuration that fits, by model, each placed alone."""
+    opened, found = enumerate_space(job.space), list[list[tuple[float, float]]]()
     chip, table = opened.chip(number, size), opened.energy
     for task in job.models:
         own = []
-        for way in task.ways:
-            placed = placed_on(task, way, layers_on(task, way.graph, chip, table), size, table)
+        for configuration in task.configurations:
+            placed = placed_on(task, configuration, layers_on(task, configuration.graph, chip, table), size, table)
             own += [] if placed.plan is None else [(placed.batch_s, placed.dynamic_j)]
         found.append(own)
     return found
@@ -58,13 +58,13 @@ def _ways(job: Job, number: int, size: int) -> list[list[tuple[float, float]]]:
 Ways = dict[tuple[int, int], list[list[tuple[float, float]]]]
 
 
-def _every_way(job: Job) -> Ways:
-    return {(at, size): _ways(job, at, size) for at in range(len(open_space(job.space))) for size in job.hbm_bytes}
+def _every_way(job: SearchJob) -> Ways:
+    return {(at, size): _ways(job, at, size) for at in range(len(enumerate_space(job.space))) for size in job.hbm_bytes}
 
 
-def _by_brute_force(job: Job, asked: RequestedMetrics, every: Ways) -> set[tuple[float, ...]]:
-    """Every chip, memory and combination of ways in every metric; those that none beats."""
-    opened, scales, rows = open_space(job.space), scales_for(job_for(job, asked), asked), []
+def _by_brute_force(job: SearchJob, asked: RequestedMetrics, every: Ways) -> set[tuple[float, ...]]:
+    """Every chip, memory and combination of configurations in every metric; those that none beats."""
+    opened, scales, rows = enumerate_space(job.space), scales_for(job_for(job, asked), asked), []
     for (number, size), own in every.items():
         chip = opened.chip(number, size)
         owned, figures = making_of(chip, load_terms()), figures_of(chip)
@@ -77,9 +77,9 @@ def _by_brute_force(job: Job, asked: RequestedMetrics, every: Ways) -> set[tuple
         }
         kinds = [metric.kind for metric in asked.runs if metric.kind is not None]
         rates = [chip_rates(Objective(kind), chip, job.models[0].training.devices) for kind in kinds]
-        for ways in product(*own):
+        for configurations in product(*own):
             for metric, scale, rate in zip(asked.runs, scales, rates, strict=True):
-                values = [float(rate.value(np.asarray(s), j)) for s, j in ways]
+                values = [float(rate.value(np.asarray(s), j)) for s, j in configurations]
                 known[metric.name] = float(scale.score(np.array(values)))
             if all(known[metric.name] <= limit * (1 + 1e-9) for metric, limit in asked.within):
                 rows.append([known[metric.name] for metric in asked.of])
@@ -89,12 +89,12 @@ def _by_brute_force(job: Job, asked: RequestedMetrics, every: Ways) -> set[tuple
     return rounded(found[:, undominated(found, np.arange(found.shape[1]))])
 
 
-def _found(job: Job, asked: RequestedMetrics, count: int = 1) -> FrontState:
+def _found(job: SearchJob, asked: RequestedMetrics, count: int = 1) -> FrontState:
     own = job_for(job, asked)
     return front(own, asked, scales_for(own, asked), workers(count))
 
 
-def _check(job: Job, *fronts: tuple[tuple[str, ...], tuple[str, ...]]) -> None:
+def _check(job: SearchJob, *fronts: tuple[tuple[str, ...], tuple[str, ...]]) -> None:
     every = _every_way(job)
     if not any(all(own) for own in every.values()):
         return
@@ -118,7 +118,7 @@ def test_a_front_on_levels_is_what_brute_force_finds(schedule: Any) -> None:
 
 
 @st.composite
-def _jobs(draw: st.DrawFn, models: int) -> Job:
+def _jobs(draw: st.DrawFn, models: int) -> SearchJob:
     axes: dict[str, Any] = {"tensor_cores": [1, 8], "rows": [16, 128], "lanes": [8, 64], "vector_cores": [1]}
     axes = {name: sorted(draw(st.sets(st.sampled_from(v), min_size=1, max_size=2))) for name, v in axes.items()}
     tasks = draw(st.lists(DRAWN_TASKS, min_size=1, max_size=models, unique_by=lambda task: task.name))
@@ -130,14 +130,14 @@ def _jobs(draw: st.DrawFn, models: int) -> Job:
 
 @settings(max_examples=3, deadline=None)
 @given(_jobs(1), st.sampled_from(FRONTS))
-def test_any_front_on_any_levels(job: Job, of: tuple[str, ...]) -> None:
+def test_any_front_on_any_levels(job: SearchJob, of: tuple[str, ...]) -> None:
     _check(job, (of, ()))
 
 
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(_jobs(2), st.sampled_from([*FRONTS, *SEVERAL]))
-def test_many_fronts_on_any_levels_of_several_models(job: Job, of: tuple[str, ...]) -> None:
+def test_many_fronts_on_any_levels_of_several_models(job: SearchJob, of: tuple[str, ...]) -> None:
     try:
         _check(job, (of, ()))
     except InfeasibleError:
@@ -163,8 +163,8 @@ def test_models_on_levels_are_combined_way_by_way() -> None:
 
 
 def test_a_unit_is_finished_in_one_opening(tmp_path: Path) -> None:
-    """What a journal has is not opened again, so a way that the fastest one of its unit hides must not be left in it:
-    here the fastest breaks the limit."""
+    """What a journal has is not opened again, so a configuration that the fastest one of its unit hides must not be
+    left in it: here the fastest breaks the limit."""
     task = made_task(4, widths=(1, 2), microbatches=(1,))
     job = made_job((task,), tensor_cores=[1, 8], vector_cores=[1], lanes=[16], global_buffer=["2 MiB"])
     joules = np.sort(_found(job, asked_of("throughput,energy")).archive.values[1])

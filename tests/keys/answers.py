@@ -159,7 +159,7 @@ def of_study(study: dict[str, Any], folder: Path) -> list[Any]:
     best = best_of(state)
     if best is None:
         raise Refused(str(nothing_found(state)))
-    ran = [(one.way, one.batch_s, one.dynamic_j, one.value) for one in best.ran]
+    ran = [(one.configuration, one.batch_s, one.dynamic_j, one.value) for one in best.ran]
     split = [[(graph.width, graph.microbatch) for graph in task.graphs] for task in job.models]
     return [best.chip, job.hbm_bytes[best.hbm], best.score, ran, split, len(state.evaluated), job.rules]
 

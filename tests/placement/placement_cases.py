@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from phaze.cost.memory import State
+from phaze.cost.memory import ParameterState
 from phaze.hardware.cluster import Cluster, Level
 from phaze.placement.layers import Layer, layer_graph
-from phaze.placement.problem import Extra, Kept, Problem
+from phaze.placement.problem import Extra, LayerMode, Problem
 from phaze.placement.profile import problem_of
 from phaze.placement.rules import (
     DUALPIPE_V,
@@ -137,10 +137,10 @@ def with_modes(problem: Problem, seed: int) -> Problem:
     if not names or problem.rules.plain_layers:
         return problem
 
-    def kept(layer: Layer) -> tuple[Kept, ...]:
+    def kept(layer: Layer) -> tuple[LayerMode, ...]:
         shares = sorted((rng.random() for _ in names), reverse=True)
         return tuple(
-            Kept(name, a * share, a * rng.uniform(1 - share, 1), rng.uniform(0, 1) * layer.forward_s)
+            LayerMode(name, a * share, a * rng.uniform(1 - share, 1), rng.uniform(0, 1) * layer.forward_s)
             for name, share, a in zip(names, shares, (layer.activation_bytes,) * len(names), strict=True)
         )
 
@@ -187,7 +187,7 @@ def _random_cluster_problem(seed: int, chain: bool, most_layers: int) -> Problem
         hbm_bytes=float(rng.choice([40, 80, 160, 320, 2000])),
         microbatches=rng.randint(1, 9),
         recompute=rng.choice(["none", "selective", "full", "best", "best"]),
-        state=State(2.0, rng.choice([2.0, 4.0]), rng.choice([0.0, 12.0])),
+        state=ParameterState(2.0, rng.choice([2.0, 4.0]), rng.choice([0.0, 12.0])),
         cluster=_random_cluster(rng),
         graphs=tuple(graphs),
         extras=tuple(extras),
@@ -307,7 +307,7 @@ def shared_experts() -> Problem:
         hbm_bytes=160.0,
         microbatches=8,
         recompute="none",
-        state=State(2.0, 4.0, 12.0),
+        state=ParameterState(2.0, 4.0, 12.0),
         cluster=Cluster("two", "two levels", 16, levels),
         graphs=(graph,),
         extras=(tuple(Extra() for _ in rows),),
@@ -329,7 +329,7 @@ def interleaving_problem(seed: int, start_s: float = 0.05) -> Problem:
         hbm_bytes=90.0 + 10 * (seed % 3),
         microbatches=2 + 2 * (seed % 2),
         recompute="best",
-        state=State(2.0, 4.0, 12.0),
+        state=ParameterState(2.0, 4.0, 12.0),
         cluster=Cluster("two", "two levels", 4, levels),
         graphs=(graph,),
         extras=(tuple(Extra(0.5, 0.3, block=True) for _ in rows),),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from phaze.cost.memory import State
+from phaze.cost.memory import ParameterState
 from phaze.hardware.cluster import Cluster, Level
 from phaze.placement import check_events
 from phaze.placement.answer import document_of
@@ -39,7 +39,7 @@ CLUSTER = Problem(
     hbm_bytes=9000.0,
     microbatches=6,
     recompute="none",
-    state=State(2.0, 2.0, 12.0),
+    state=ParameterState(2.0, 2.0, 12.0),
     cluster=Cluster("made", "made", 8, LEVELS),
     graphs=(CHAIN,),
     extras=((Extra(),) * 4,),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phaze.cost.memory import State
+from phaze.cost.memory import ParameterState
 from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.stack import Optimizer
@@ -134,7 +134,7 @@ def levelled(zero: int = 0) -> Problem:
         hbm_bytes=1000.0,
         microbatches=10,
         recompute="best",
-        state=State(2.0, 4.0, 12.0),
+        state=ParameterState(2.0, 4.0, 12.0),
         cluster=TWO,
         graphs=(graph,),
         extras=((Extra(tied="word", tied_bytes=16.0), Extra(2.0, 0.5), Extra(tied="word", tied_bytes=16.0)),),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from phaze.cost.memory import State
+from phaze.cost.memory import ParameterState
 from phaze.errors import InputError
 from phaze.hardware.library import load_stack
 from phaze.placement.profile import problem_of
@@ -202,12 +202,12 @@ def test_a_named_cluster_brings_its_stack_and_its_state() -> None:
     named = problem_of({**CLUSTER, "cluster": "selene", "stack": None, "optimizer": "adam"}, "p")
     assert (named.rules.hidden, named.state) == (
         load_stack("megatron-2021").hidden_synchronisation,
-        State(2.0, 4.0, 12.0),
+        ParameterState(2.0, 4.0, 12.0),
     )
     titan = problem_of({**CLUSTER, "cluster": "selene", "stack": "torchtitan", "optimizer": "adam"}, "p")
-    assert titan.state == State(2.0, 4.0, 10.0)
+    assert titan.state == ParameterState(2.0, 4.0, 10.0)
     plain = problem_of({**CLUSTER, "precision": "fp32", "zero": 1, "schedule": "gpipe"}, "p")
-    assert (plain.state, plain.sent_bytes, plain.zero) == (State(4.0, 4.0, 0.0), 4.0, 1)
+    assert (plain.state, plain.sent_bytes, plain.zero) == (ParameterState(4.0, 4.0, 0.0), 4.0, 1)
 
 
 def test_a_cluster_that_does_not_fit_is_a_shortage(phaze: Any, write: Callable[[str, Any], str]) -> None:

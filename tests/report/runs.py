@@ -8,7 +8,7 @@ from phaze.report.page.search_page import Run
 from phaze.search.folder import JOURNAL, run_in
 from phaze.search.journal import read_closed, read_evaluated
 from phaze.search.question_files import Papers
-from phaze.search.task import Job, ModelTask
+from phaze.search.task import ModelTask, SearchJob
 from tests.search.made import made_job, traced_task
 
 HOSTILE = "<script>alert(1)</script>\"'&"
@@ -51,7 +51,7 @@ def made_run(folder: Path, tasks: tuple[ModelTask, ...], study: str = "made") ->
     return run_of_job(folder, made_job(tasks, gap=1e-4), study)
 
 
-def run_of_job(folder: Path, job: Job, study: str = "made") -> Run:
+def run_of_job(folder: Path, job: SearchJob, study: str = "made") -> Run:
     """A job run to its end, as a page wants it."""
     done = run_in(folder, Papers(study), job)
     journal = folder / JOURNAL

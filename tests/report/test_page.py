@@ -22,7 +22,7 @@ from phaze.report.page.search_page import search_page
 from phaze.report.page.time_view import MOST_EVENTS
 from phaze.report.run_sheet import lever_rows
 from phaze.search.bounds.model_bounds import CHEAP, layer_bounds, model_bounds
-from phaze.search.spaces import open_space
+from phaze.search.spaces import enumerate_space
 from phaze.units import show
 from tests.report.runs import HOSTILE, PLAN, made_run, named, small_run
 from tests.search.made import made_job, made_task, traced_task
@@ -213,7 +213,7 @@ def test_no_chip_beats_the_front() -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_the_quick_floor_lies_below_every_exact_time(seed: int) -> None:
     job = made_job((made_task(seed, widths=(1, 2)),))
-    opened, task = open_space(job.space), job.models[0]
+    opened, task = enumerate_space(job.space), job.models[0]
     bounds = [layer_bounds(task, graph, opened.arrays(), CHEAP) for graph in task.graphs]
     found = np.min(
         [floors(g, task.training, own.forward_s + own.backward_s) for g, own in zip(task.graphs, bounds, strict=True)],

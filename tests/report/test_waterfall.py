@@ -14,7 +14,7 @@ from phaze.hardware.calibration import IDEAL
 from phaze.hardware.library import load_chip, load_cluster, load_core_chip, load_stack, preset_names
 from phaze.report.view_model import searched
 from phaze.report.waterfall import CAUSES, Products, plan_parts
-from phaze.search.spaces import open_space
+from phaze.search.spaces import enumerate_space
 from tests.report.runs import made_run
 from tests.search.made import traced_task
 
@@ -25,7 +25,7 @@ NAMES = list(CAUSES)
 @pytest.mark.parametrize("seed", range(6))
 def test_steps_of_a_search_sum_to_the_batch(seed: int, tmp_path: Path) -> None:
     run = made_run(tmp_path, (traced_task(seed),))
-    chip = open_space(run.job.space).chip(run.result["chip"]["number"], run.result["chip"]["hbm_bytes"])
+    chip = enumerate_space(run.job.space).chip(run.result["chip"]["number"], run.result["chip"]["hbm_bytes"])
     story = searched(run.job.models[0], run.result["models"][0], chip, "made")
     assert sum(step.seconds for step in story.steps) == pytest.approx(story.plan["batch_s"], rel=1e-12)
     for step in story.steps:

@@ -10,14 +10,14 @@ from phaze.search.baseline import scale_for
 from phaze.search.certificate import certificate_of
 from phaze.search.evaluated import Evaluated, ModelRun
 from phaze.search.folder import JOURNAL, RESULT
-from phaze.search.journal import Closed, read_closed, read_evaluated
+from phaze.search.journal import PrunedChip, read_closed, read_evaluated
 from phaze.search.result import answer_view, code_digest, result_view, written
-from phaze.search.spaces import open_space
-from phaze.search.task import Way
+from phaze.search.spaces import enumerate_space
+from phaze.search.task import Configuration
 from phaze.search.verify import Plain, plain_of
 from phaze.study.load import question_in
 
-Rows = list[Closed]
+Rows = list[PrunedChip]
 Entries = dict[int, Evaluated]
 Edit = Callable[[Rows, Entries, float], None]
 
@@ -29,7 +29,7 @@ class Forger:
         self.folder = folder
         self.question = question_in(folder)
         job = self.question.job
-        self.plain: Plain = plain_of(job, scale_for(job), open_space(job.space))
+        self.plain: Plain = plain_of(job, scale_for(job), enumerate_space(job.space))
         self.rows: Rows = read_closed(folder / JOURNAL)
         self.entries: Entries = {one.chip: one for one in read_evaluated(folder / JOURNAL)}
         self.result = json.loads((folder / RESULT).read_text())
@@ -42,33 +42,37 @@ class Forger:
         """The true score of every chip."""
         return [min(self.plain.exact(chip, self.plain.memories)) for chip in range(len(self.rows))]
 
-    def best_ways(self, chip: int) -> tuple[int, list[Way]]:
-        """The memory and the ways that are best on a chip, as an honest answer would name them."""
+    def best_ways(self, chip: int) -> tuple[int, list[Configuration]]:
+        """The memory and the configurations that are best on a chip, as an honest answer would name them."""
         plain, job = self.plain, self.plain.job
         for hbm in range(len(job.hbm_bytes)):
-            ways = []
+            configurations = []
             for task in plain.networks.tasks_of(chip):
-                fits = [way for way in task.ways if plain.fits(task, way, job.hbm_bytes[hbm])]
+                fits = [
+                    configuration
+                    for configuration in task.configurations
+                    if plain.fits(task, configuration, job.hbm_bytes[hbm])
+                ]
                 tasks, place = [task], (chip, hbm)
-                values = [self._score(tasks, place, [way]) for way in fits]
-                ways += [fits[values.index(min(values))]] if fits else []
-            if len(ways) == len(job.models):
-                return hbm, ways
+                values = [self._score(tasks, place, [configuration]) for configuration in fits]
+                configurations += [fits[values.index(min(values))]] if fits else []
+            if len(configurations) == len(job.models):
+                return hbm, configurations
         raise AssertionError("nothing fits")
 
-    def _score(self, tasks: Sequence[object], place: tuple[int, int], ways: Sequence[Way]) -> float:
+    def _score(self, tasks: Sequence[object], place: tuple[int, int], configurations: Sequence[Configuration]) -> float:
         plain = self.plain
-        view = answer_view(plain.job, plain.scale, plain.opened, tasks, place, ways)  # type: ignore[arg-type]
+        view = answer_view(plain.job, plain.scale, plain.opened, tasks, place, configurations)  # type: ignore[arg-type]
         return float(view["objective"]["score"])
 
     def write(self, chip: int, edit: Edit, score_share: float = 1.0) -> None:
         """Name ``chip`` the answer, edit the list, and make everything else fit."""
         plain, job = self.plain, self.plain.job
-        hbm, ways = self.best_ways(chip)
-        answer = answer_view(job, plain.scale, plain.opened, plain.networks.tasks_of(chip), (chip, hbm), ways)
+        hbm, configurations = self.best_ways(chip)
+        answer = answer_view(job, plain.scale, plain.opened, plain.networks.tasks_of(chip), (chip, hbm), configurations)
         answer["objective"]["score"] *= score_share
         score = float(answer["objective"]["score"])
-        self.rows[chip] = Closed(chip, "evaluated", score, "exact")
+        self.rows[chip] = PrunedChip(chip, "evaluated", score, "exact")
         model = answer["models"][0]
         self.entries[chip] = Evaluated(
             chip, len(job.hbm_bytes) - 1, score, score, (ModelRun(0, model["batch_s"], 0.0, score, score),)
@@ -102,7 +106,7 @@ def reasoned(reason: str, bound: float | None = None, times: float = 2.0) -> Edi
         for number in range(len(rows)):
             if number not in kept:
                 said = None if bound is None else times * score
-                rows[number] = Closed(number, reason, said, "cheap")
+                rows[number] = PrunedChip(number, reason, said, "cheap")
                 entries.pop(number, None)
 
     return edit
@@ -112,5 +116,5 @@ def evaluated_falsely(rows: Rows, entries: Entries, score: float) -> None:
     """Every other chip opened, and found to be twice as slow."""
     for number, row in enumerate(rows):
         if row.bound != score:
-            rows[number] = Closed(number, "evaluated", 2 * score, "exact")
+            rows[number] = PrunedChip(number, "evaluated", 2 * score, "exact")
             entries[number] = replace(next(iter(entries.values())), chip=number, score=2 * score, lower=2 * score)

@@ -33,9 +33,9 @@ from phaze.search.rank_graph import RankGraph, rank_graph, rank_graph_of
 from phaze.search.rates import chip_rates
 from phaze.search.reference import layers_on, value_on
 from phaze.search.space import Space, SpaceFile, space_from
-from phaze.search.spaces import OpenedSpace, load_space
-from phaze.search.state import State
-from phaze.search.task import Job, ModelTask, Training, Way, networks_of, task_of, with_links
+from phaze.search.spaces import EnumeratedSpace, load_space
+from phaze.search.state import SearchState
+from phaze.search.task import Configuration, ModelTask, SearchJob, Training, networks_of, task_of, with_links
 
 MIB, GIB = 2**20, 2**30
 CHOICES: tuple[RecomputeChoice, ...] = ("none", "full")
@@ -156,9 +156,9 @@ def _renamed(model: Model, name: str) -> Model:
     return replace(model, name=name, layers=layers)
 
 
-def made_job(tasks: tuple[ModelTask, ...], kind: Kind = "throughput", gap: float = 0.0, **axes: Any) -> Job:
+def made_job(tasks: tuple[ModelTask, ...], kind: Kind = "throughput", gap: float = 0.0, **axes: Any) -> SearchJob:
     """A search over a small space."""
-    return Job("made", tasks, small_space(**axes), (128 * MIB, GIB), Objective(kind), gap, "made", round_size=4)
+    return SearchJob("made", tasks, small_space(**axes), (128 * MIB, GIB), Objective(kind), gap, "made", round_size=4)
 
 
 def core_space(name: str) -> Space:
@@ -168,9 +168,9 @@ def core_space(name: str) -> Space:
     return space
 
 
-def exact_score(job: Job, scale: Scale, opened: OpenedSpace, chip: int, hbm: int) -> float:
-    """A chip's score by the plain path: every way, no bound, no cache; energy and price by the one-chip formulas. Where
-    time alone counts every stage of ZeRO and pipeline family by itself."""
+def exact_score(job: SearchJob, scale: Scale, opened: EnumeratedSpace, chip: int, hbm: int) -> float:
+    """A chip's score by the plain path: every configuration, no bound, no cache; energy and price by the one-chip
+    formulas. Where time alone counts every stage of ZeRO and pipeline family by itself."""
     links = opened.link_bytes_per_s
     tasks, values = networks_of(job.models, job.space, links).tasks_of(chip), []
     value, most = opened.chip(chip, job.hbm_bytes[hbm]), job.space.limits["usd"]
@@ -187,12 +187,12 @@ def exact_score(job: Job, scale: Scale, opened: OpenedSpace, chip: int, hbm: int
 def _value_of_each(task: ModelTask, chip: Chip, objective: Objective) -> float:
     """The least value of a model on a chip over graphs, recompute choices, stages of ZeRO and families, one by one."""
     rates, best_s = chip_rates(objective, chip, task.training.devices), float("inf")
-    choices = dict.fromkeys(way.recompute for way in task.ways)
+    choices = dict.fromkeys(configuration.recompute for configuration in task.configurations)
     for at, graph in enumerate(task.graphs):
         times = layers_on(task, at, chip, None).exact.times
         for choice, zero in product_of(choices, task.training.zeros):
             costs, rate = times.costs(graph), float(times.hbm_bytes_per_s[0])
-            problem = problem_of(task, Way(at, choice, (zero,)), costs, chip.hbm.size_bytes, rate)
+            problem = problem_of(task, Configuration(at, choice, (zero,)), costs, chip.hbm.size_bytes, rate)
             for family in problem.rules.families:
                 alone = replace(problem, rules=replace(problem.rules, families=(family,)))
                 plan = fastest_plan(alone, task.prices)
@@ -200,11 +200,13 @@ def _value_of_each(task: ModelTask, chip: Chip, objective: Objective) -> float:
     return float(rates.value(np.asarray(best_s), 0.0))
 
 
-def stopping_after_one(plain: Callable[[State, int, float], Evaluated]) -> Callable[[State, int, float], Evaluated]:
+def stopping_after_one(
+    plain: Callable[[SearchState, int, float], Evaluated],
+) -> Callable[[SearchState, int, float], Evaluated]:
     """``plain`` for one chip, then an interruption."""
     seen = list[int]()
 
-    def stopping(state: State, chip: int, cut: float) -> Evaluated:
+    def stopping(state: SearchState, chip: int, cut: float) -> Evaluated:
         if seen:
             raise KeyboardInterrupt
         seen.append(chip)

@@ -12,7 +12,7 @@ from phaze.hardware.stack import Pipeline, ScheduleRule, StageRule, Synchronisat
 from phaze.placement.problem import RecomputeChoice
 from phaze.search.objective import Kind, Objective
 from phaze.search.rank_graph import rank_graph
-from phaze.search.task import Job, ModelTask, Training, task_of
+from phaze.search.task import ModelTask, SearchJob, Training, task_of
 from tests.search.made import MIB, small_space
 
 GPT = {"hidden": 64, "layers": 4, "heads": 4, "vocabulary": 512, "sequence": 32}
@@ -79,7 +79,7 @@ def cluster_job(
     gap: float = 0.0,
     hbm: tuple[int, ...] = (2 * MIB, 64 * MIB),
     **axes: Any,
-) -> Job:
+) -> SearchJob:
     """A search over a dozen chips."""
     few: dict[str, Any] = {"tensor_cores": [1, 4], "rows": [16, 64], "vector_cores": [2], "lanes": [16], **axes}
-    return Job("made", tasks, small_space(**few), hbm, Objective(kind), gap, "made", round_size=2)
+    return SearchJob("made", tasks, small_space(**few), hbm, Objective(kind), gap, "made", round_size=2)

@@ -6,7 +6,7 @@ from typing import Any
 from phaze.hardware.silicon.space_file import ClusterSpaceFile
 from phaze.search.clustered_space import SpaceOfClusters, cluster_space
 from phaze.search.objective import Kind, Objective
-from phaze.search.task import Job, ModelTask
+from phaze.search.task import ModelTask, SearchJob
 
 SMALL: dict[str, Any] = {
     "schema": "phaze.space/2",
@@ -38,7 +38,7 @@ def silicon_space(keep: dict[str, Any] | None = None, **axes: Any) -> SpaceOfClu
 
 def silicon_job(
     tasks: tuple[ModelTask, ...], space: SpaceOfClusters, kind: Kind = "throughput", gap: float = 0.0
-) -> Job:
+) -> SearchJob:
     """A search of it, with the constants that its chips have."""
     memories = space.memories or ()
     constants = [task.training.setting(space.base).constants for task in tasks]
@@ -46,4 +46,4 @@ def silicon_job(
         replace(task, training=replace(task.training, constants=one))
         for task, one in zip(tasks, constants, strict=True)
     )
-    return Job("made", own, space, memories, Objective(kind, baseline="h100"), gap, "made", round_size=2)
+    return SearchJob("made", own, space, memories, Objective(kind, baseline="h100"), gap, "made", round_size=2)

@@ -15,8 +15,8 @@ from phaze.hardware.stack import ScheduleRule
 from phaze.search.bounds.model_bounds import CHEAP, DUAL, layer_bounds
 from phaze.search.objective import KINDS, Mean, Objective
 from phaze.search.reference import layers_on
-from phaze.search.spaces import open_space
-from phaze.search.task import Job, ModelTask, on_cluster
+from phaze.search.spaces import enumerate_space
+from phaze.search.task import ModelTask, SearchJob, on_cluster
 from tests.search.made import GIB, MIB, small_space, traced_task
 from tests.search.made_cluster import cluster_task
 from tests.search.test_run import _check_against_exhaustive
@@ -71,7 +71,7 @@ def _changed(task: ModelTask, changed: dict[str, Any]) -> ModelTask:
 
 
 @st.composite
-def _jobs(draw: st.DrawFn) -> Job:
+def _jobs(draw: st.DrawFn) -> SearchJob:
     """Any search: models, axes (links too), objective, mean, memories, gap."""
     axes: dict[str, list[Any]] = {"tensor_cores": [1, 8], "rows": [16, 128], "lanes": [8, 64]}
     axes = {name: sorted(draw(st.sets(st.sampled_from(v), min_size=1, max_size=2))) for name, v in axes.items()}
@@ -81,10 +81,10 @@ def _jobs(draw: st.DrawFn) -> Job:
     memories = draw(st.sampled_from([(2 * MIB, 64 * MIB), (64 * MIB,)]))
     objective = Objective(draw(st.sampled_from(KINDS)), draw(st.sampled_from(MEANS)))
     gap = draw(st.sampled_from([0.0, 0.01]))
-    return Job("any", draw(_tasks()), small_space(**axes), memories, objective, gap, "any", round_size=3)
+    return SearchJob("any", draw(_tasks()), small_space(**axes), memories, objective, gap, "any", round_size=3)
 
 
-def _check(job: Job) -> None:
+def _check(job: SearchJob) -> None:
     try:
         _check_against_exhaustive(job)
     except InfeasibleError:  # the best of a model alone, where it fits on no chip
@@ -93,14 +93,14 @@ def _check(job: Job) -> None:
 
 @settings(max_examples=3, deadline=None)
 @given(_jobs())
-def test_any_answer_is_that_of_exhaustive_evaluation(job: Job) -> None:
+def test_any_answer_is_that_of_exhaustive_evaluation(job: SearchJob) -> None:
     _check(job)
 
 
 @pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(_jobs())
-def test_many_answers_are_those_of_exhaustive_evaluation(job: Job) -> None:
+def test_many_answers_are_those_of_exhaustive_evaluation(job: SearchJob) -> None:
     _check(job)
 
 
@@ -109,14 +109,14 @@ def test_links_as_an_axis_decide_where_the_network_does() -> None:
     task = cluster_task(widths=(2,), microbatches=(1,), devices=8)
     few: dict[str, Any] = {"tensor_cores": [4], "rows": [64], "vector_cores": [1], "lanes": [64]}
     space = small_space(**few, global_buffer=[2 * MIB], links=[1e8, 1e11])
-    state = _check_against_exhaustive(Job("links", (task,), space, (GIB,), Objective(), 0.0, "links"))
+    state = _check_against_exhaustive(SearchJob("links", (task,), space, (GIB,), Objective(), 0.0, "links"))
     best = min(state.evaluated.values(), key=lambda one: one.score)
     assert state.opened.link_bytes_per_s[best.chip] == 1e11
 
 
 def _check_bounds(model: str, rule: ScheduleRule, width: int, seed: int) -> None:
     task = _task(model, rule, width)
-    opened = open_space(small_space(rows=[16, 128], lanes=[16, 256]))
+    opened = enumerate_space(small_space(rows=[16, 128], lanes=[16, 256]))
     chip = int(np.random.default_rng(seed).integers(len(opened)))
     arrays = opened.arrays().taken(np.array([chip]))
     cheap, dual = (layer_bounds(task, task.graphs[0], arrays, use) for use in (CHEAP, DUAL))

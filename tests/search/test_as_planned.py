@@ -7,10 +7,10 @@ import pytest
 from phaze.evaluate.plan import Candidate, Request, best_first, candidates
 from phaze.graph.ir import Attention, Model
 from phaze.search.answer import best_of
-from phaze.search.configurations import WayPlan, plan_found
+from phaze.search.configurations import ConfigurationPlan, plan_found
 from phaze.search.objective import Objective, scale_of
 from phaze.search.run import search
-from phaze.search.task import Job, ModelTask
+from phaze.search.task import ModelTask, SearchJob
 from tests.search.made import MIB, small_space
 from tests.search.made_cluster import cluster_task
 
@@ -52,15 +52,15 @@ def _planned(task: ModelTask, hbm_bytes: int) -> Candidate:
 SCALE = scale_of(Objective(), [1.0], [1.0], [1.0])
 
 
-def _job(task: ModelTask, hbm_bytes: int) -> Job:
-    return Job("one", (task,), small_space(**ONE_CHIP), (hbm_bytes,), Objective(), 0.0, "one")
+def _job(task: ModelTask, hbm_bytes: int) -> SearchJob:
+    return SearchJob("one", (task,), small_space(**ONE_CHIP), (hbm_bytes,), Objective(), 0.0, "one")
 
 
-def _searched(task: ModelTask, hbm_bytes: int) -> WayPlan:
+def _searched(task: ModelTask, hbm_bytes: int) -> ConfigurationPlan:
     state = search(_job(task, hbm_bytes), SCALE)
     best = best_of(state)
     assert best is not None and len(state.opened) == 1
-    found = plan_found(state, best.chip, 0, best.ran[0].way, best.hbm)
+    found = plan_found(state, best.chip, 0, best.ran[0].configuration, best.hbm)
     assert found is not None
     return found
 

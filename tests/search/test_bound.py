@@ -14,7 +14,7 @@ from phaze.search.bounds.model_bounds import CHEAP, DUAL, batch_bounds, layer_bo
 from phaze.search.problem import problem_of
 from phaze.search.rank_graph import GraphTimes, RankGraph
 from phaze.search.reference import layers_on
-from phaze.search.spaces import open_space
+from phaze.search.spaces import enumerate_space
 from phaze.search.task import ModelTask, Training, task_of
 from tests.search.made import MIB, chained, made_model, made_training, small_space
 
@@ -32,14 +32,14 @@ def _times(forward_s: Floats, backward_s: Floats) -> GraphTimes:
 
 
 def _truth(task: ModelTask, times: GraphTimes, hbm: int, chip: int = 0) -> float:
-    problem = problem_of(task, task.ways[0], times.costs(task.graphs[0], chip), hbm, 1.0)
+    problem = problem_of(task, task.configurations[0], times.costs(task.graphs[0], chip), hbm, 1.0)
     plan = fastest_plan(problem)
     return np.inf if plan is None else plan.batch_s
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_no_schedule_undercuts_a_layers_bound(seed: int) -> None:
-    opened = open_space(small_space())
+    opened = enumerate_space(small_space())
     model = made_model(seed, width=1 + seed % 2, operators=7)
     task = _task(model, "none", made_training(16, 64))
     cheap, dual = (layer_bounds(task, model, opened.arrays(), use) for use in (CHEAP, DUAL))
@@ -58,9 +58,9 @@ def test_a_cut_hides_nothing_below_it() -> None:
     rng = np.random.default_rng(1)
     times = _times(rng.uniform(1e-4, 1e-2, (3, 200)), rng.uniform(1e-4, 1e-2, (3, 200)))
     for finer in (False, True):
-        whole = batch_bounds(task, task.ways[0], times, 10**10, finer=finer)
+        whole = batch_bounds(task, task.configurations[0], times, 10**10, finer=finer)
         cut = float(np.median(whole))
-        below = batch_bounds(task, task.ways[0], times, 10**10, cut, finer)
+        below = batch_bounds(task, task.configurations[0], times, 10**10, cut, finer)
         assert np.allclose(below, np.minimum(whole, cut), rtol=2e-9)
 
 
@@ -87,8 +87,8 @@ def test_layer_graphs_of_any_shape_get_floors_and_then_the_bottleneck_table(
     task, hbm = _task(model, recompute, training), rng.choice((60, 150, 400, 4000)) * MIB
     times = _times(*(np.array([[10.0 ** rng.uniform(-4, -1)] for _ in range(3)]) for _ in range(2)))
     truth = _truth(task, times, hbm)
-    assert batch_bounds(task, task.ways[0], times, hbm)[0] <= truth
+    assert batch_bounds(task, task.configurations[0], times, hbm)[0] <= truth
     cut = (1.0 if np.isinf(truth) else truth) * rng.choice((0.5, 1.01, 3.0))
     for limit in (cut, np.inf):
-        solved = batch_bounds(task, task.ways[0], times, hbm, limit, finer=True)[0]
+        solved = batch_bounds(task, task.configurations[0], times, hbm, limit, finer=True)[0]
         assert solved == pytest.approx(min(limit, truth), rel=3e-9)

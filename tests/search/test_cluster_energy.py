@@ -24,14 +24,14 @@ TABLE = load_technology("paper-22nm").energy
 @pytest.mark.parametrize("mode", ["none", "selective", "full"])
 def test_a_plan_takes_what_its_parts_take(mode: Mode, stack: str, zero: int) -> None:
     task = cluster_task("gpt", stack=stack, widths=(2,), microbatches=(1,), zeros=(zero,), batch=6)
-    graph, setting, way = task.graphs[0], task.training.setting(CHIP), task.ways[0]
-    problem = problem_of(task, way, layer_costs(graph.model, setting), 1e12, 1e12)
+    graph, setting, configuration = task.graphs[0], task.training.setting(CHIP), task.configurations[0]
+    problem = problem_of(task, configuration, layer_costs(graph.model, setting), 1e12, 1e12)
     count = len(graph.calls)
     cuts = [StageCut(tuple(range(3)), mode), StageCut(tuple(range(3, count)), mode)]
     plan = price(problem, Shape(2, 2, 3, "pipeline"), cuts, task.prices)
     spreads = [b""] * sum(len(layer.passes) for layer in graph.layers)
     layers = layer_joules(graph, chip_arrays([CHIP]), setting.constants, TABLE, spreads)
-    found = plan_joules(task, way, problem, plan, layers, TABLE)
+    found = plan_joules(task, configuration, problem, plan, layers, TABLE)
 
     block = max(graph.calls, key=graph.calls.count)
     expected = np.zeros_like(found)

@@ -1,4 +1,5 @@
-"""Searches under rules ``cluster``: the answer of exhaustive evaluation, honest bounds, the same whatever the way."""
+"""Searches under rules ``cluster``: the answer of exhaustive evaluation, honest bounds, the same whatever the
+configuration."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -22,8 +23,8 @@ from phaze.search.objective import KINDS, Objective
 from phaze.search.problem import fastest, problem_of
 from phaze.search.question_files import Papers
 from phaze.search.rank_graph import GraphTimes
-from phaze.search.spaces import open_space
-from phaze.search.task import Job, ModelTask
+from phaze.search.spaces import enumerate_space
+from phaze.search.task import ModelTask, SearchJob
 from tests.search.made import MIB, stopping_after_one
 from tests.search.made_cluster import cluster_job, cluster_task
 from tests.search.test_run import _check_against_exhaustive
@@ -57,25 +58,25 @@ def _random_times(task: ModelTask, graph: int, seed: int, chips: int) -> GraphTi
 
 
 def _check_bounds(task: ModelTask, hbm_bytes: int, seed: int) -> None:
-    for way in task.ways:
-        graph, times = task.graphs[way.graph], _random_times(task, way.graph, seed, 4)
-        tables = tables_of(task, way, hbm_bytes)
-        cheap, cut = cheap_floors(tables, times, way.recompute), cut_bounds(tables, times, np.inf)
+    for configuration in task.configurations:
+        graph, times = task.graphs[configuration.graph], _random_times(task, configuration.graph, seed, 4)
+        tables = tables_of(task, configuration, hbm_bytes)
+        cheap, cut = cheap_floors(tables, times, configuration.recompute), cut_bounds(tables, times, np.inf)
         middle = float(np.median(cheap))
-        clipped = cheap_floors(tables, times, way.recompute, middle / (1 - SLACK))
+        clipped = cheap_floors(tables, times, configuration.recompute, middle / (1 - SLACK))
         np.testing.assert_allclose(clipped, np.minimum(cheap, middle), rtol=1e-12)
         for chip in range(4):
             rate = float(times.hbm_bytes_per_s[chip])
-            problem = problem_of(task, way, times.costs(graph, chip), hbm_bytes, rate)
-            alone = [fastest_plan(replace(problem, zero=zero), task.prices) for zero in way.zeros]
+            problem = problem_of(task, configuration, times.costs(graph, chip), hbm_bytes, rate)
+            alone = [fastest_plan(replace(problem, zero=zero), task.prices) for zero in configuration.zeros]
             best_s = min((plan.batch_s for plan in alone if plan is not None), default=None)
             if best_s is None:
                 assert np.isinf(cheap[chip]) and np.isinf(cut[chip])
                 continue
             assert cheap[chip] <= best_s
             assert cut[chip] <= best_s
-            assert fastest(way, problem, task.prices, best_s * (1 - 1e-9)) is None
-            found = fastest(way, problem, task.prices)
+            assert fastest(configuration, problem, task.prices, best_s * (1 - 1e-9)) is None
+            found = fastest(configuration, problem, task.prices)
             assert found is not None and found[1].batch_s == pytest.approx(best_s, rel=1e-9)
 
 
@@ -108,7 +109,7 @@ def test_no_plan_undercuts_a_bound_on_many_chips(task: ModelTask, hbm_bytes: int
 
 
 def test_layer_times_over_arrays_are_those_of_one_chip() -> None:
-    task, opened = cluster_task(stack="maxtext"), open_space(cluster_job((cluster_task(),)).space)
+    task, opened = cluster_task(stack="maxtext"), enumerate_space(cluster_job((cluster_task(),)).space)
     for graph in range(len(task.graphs)):
         times = layer_bounds(task, task.graphs[graph], opened.arrays(), CHEAP)
         for chip in range(0, len(opened), 3):
@@ -142,7 +143,7 @@ def test_several_models_and_memories_too() -> None:
 
 
 @st.composite
-def _jobs(draw: st.DrawFn) -> Job:
+def _jobs(draw: st.DrawFn) -> SearchJob:
     """Any search: some axes, one or two models, any stack, cluster, ZeRO, recompute, objective and memories."""
     few: dict[str, list[Any]] = {"tensor_cores": [1, 8], "rows": [16, 128], "columns": [32, 128], "lanes": [8, 64]}
     more: dict[str, list[Any]] = {"hbm_bandwidth": [3e11, 1.2e12], "clock": [7e8, 1.05e9]}
@@ -159,18 +160,18 @@ def _jobs(draw: st.DrawFn) -> Job:
 
 @settings(max_examples=4, deadline=None)
 @given(_jobs())
-def test_any_answer_is_that_of_exhaustive_evaluation(job: Job) -> None:
+def test_any_answer_is_that_of_exhaustive_evaluation(job: SearchJob) -> None:
     _check_against_exhaustive(job)
 
 
 @pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(_jobs())
-def test_many_answers_are_those_of_exhaustive_evaluation(job: Job) -> None:
+def test_many_answers_are_those_of_exhaustive_evaluation(job: SearchJob) -> None:
     _check_against_exhaustive(job)
 
 
-def _few() -> Job:
+def _few() -> SearchJob:
     task = cluster_task(widths=(1, 2), microbatches=(1,))
     return cluster_job((task,), gap=0.0, columns=[32, 64], lanes=[16, 64])
 

@@ -19,14 +19,14 @@ from phaze.search.objective import scale_of
 from phaze.search.question_files import Papers, differences
 from phaze.search.result import code_digest
 from phaze.search.run import evaluate_one, search
-from phaze.search.state import State
-from phaze.search.task import Job
+from phaze.search.state import SearchState
+from phaze.search.task import SearchJob
 from tests.search.made import made_job, made_task, stopping_after_one
 
 
-def _job(digest: str = "made") -> Job:
+def _job(digest: str = "made") -> SearchJob:
     job = made_job((made_task(7, widths=(1, 2)),), gap=1e-4)
-    return Job(job.name, job.models, job.space, job.hbm_bytes, job.objective, job.gap, digest, 2)
+    return SearchJob(job.name, job.models, job.space, job.hbm_bytes, job.objective, job.gap, digest, 2)
 
 
 def test_two_runs_have_the_same_bytes_whatever_the_workers(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_an_interrupted_run_goes_on_and_evaluates_nothing_twice(
     assert 0 < len(before) < len(whole.state.evaluated)
     asked: list[int] = []
 
-    def counting(state: State, chip: int, cut: float) -> Evaluated:
+    def counting(state: SearchState, chip: int, cut: float) -> Evaluated:
         asked.append(chip)
         return plain(state, chip, cut)
 
@@ -67,7 +67,7 @@ def test_a_killed_worker_is_replaced_and_its_chip_done_again(tmp_path: Path, mon
     marker = tmp_path / "killed"
     plain = evaluate_one
 
-    def dying(state: State, chip: int, cut: float) -> Evaluated:
+    def dying(state: SearchState, chip: int, cut: float) -> Evaluated:
         if not marker.exists():
             marker.touch()
             os.kill(os.getpid(), signal.SIGKILL)
@@ -115,7 +115,7 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
 
 def test_nothing_feasible_says_the_least_shortage(tmp_path: Path) -> None:
     job = _job()
-    tight = Job(job.name, job.models, job.space, (2**20,), job.objective, job.gap, "made", 2)
+    tight = SearchJob(job.name, job.models, job.space, (2**20,), job.objective, job.gap, "made", 2)
     with pytest.raises(InfeasibleError, match="nothing fits") as caught:
         run_in(tmp_path, Papers(""), tight)
     assert caught.value.document["needed_bytes"] > 2**20

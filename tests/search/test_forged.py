@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from phaze.search.journal import Closed
+from phaze.search.journal import PrunedChip
 from tests.conftest import Ran
 from tests.search.forge import Edit, Entries, Forger, Rows, evaluated_falsely, reasoned
 from tests.search.test_verify import STUDY, finished
@@ -94,7 +94,7 @@ def test_rows_that_are_missing_doubled_or_of_no_chip_are_seen(forger: Forger, ph
         del rows[-1]
 
     def more(rows: Rows, entries: Entries, score: float) -> None:
-        rows.append(Closed(len(rows), "bound", 9.0, "cheap"))
+        rows.append(PrunedChip(len(rows), "bound", 9.0, "cheap"))
 
     for edit in (more, fewer):
         forger.rows = forger.rows[:count]
@@ -106,9 +106,9 @@ def test_rows_that_are_missing_doubled_or_of_no_chip_are_seen(forger: Forger, ph
 @pytest.mark.parametrize("bound", [-1.0, 0.0, float("inf")])
 def test_bounds_that_are_none_are_seen(forger: Forger, phaze: Callable[..., Ran], bound: float) -> None:
     number = next(row.chip for row in forger.rows if row.reason == "bound")
-    forger.rows[number] = Closed(number, "bound", 1e9, "cheap")
+    forger.rows[number] = PrunedChip(number, "bound", 1e9, "cheap")
     forger.write(forger.winner, lambda rows, entries, score: None)
-    forger.rows[number] = Closed(number, "bound", bound, "cheap")
+    forger.rows[number] = PrunedChip(number, "bound", bound, "cheap")
     forger._write_journal()
     assert phaze("verify", forger.folder, "--all").code == 1
 
@@ -132,7 +132,7 @@ def test_a_chip_that_failed_or_was_not_reached_shows_in_gap_and_sentence(
 
     def left(rows: Rows, entries: Entries, score: float) -> None:
         rows[forger.winner], entries[forger.winner] = original
-        rows[number] = Closed(number, "open", score / 2, "cheap")
+        rows[number] = PrunedChip(number, "open", score / 2, "cheap")
 
     forger.write(forger.winner, left)
     ran = phaze("verify", forger.folder, "--all")

@@ -9,11 +9,11 @@ from phaze.documents import digest
 from phaze.search import certificate, pruned, run
 from phaze.search.baseline import scale_for
 from phaze.search.certificate import certificate_of, closed_chips, digest_of
-from phaze.search.journal import Closed
+from phaze.search.journal import PrunedChip
 from phaze.search.objective import Kind
-from phaze.search.pruned import ClosedChips
+from phaze.search.pruned import PrunedChips
 from phaze.search.run import search
-from phaze.search.spaces import open_space
+from phaze.search.spaces import enumerate_space
 from tests.search.made import made_job, made_task, small_space
 
 
@@ -49,8 +49,12 @@ def test_the_digest_of_the_list_is_that_of_one_document(monkeypatch: pytest.Monk
 
 
 def test_the_list_of_closed_chips_is_a_sequence() -> None:
-    chips = ClosedChips(np.array([4, 3, 5], np.uint8), np.array([1.5, np.inf, 2.0]), np.array([0, 1, 2], np.uint8))
-    every = [Closed(0, "bound", 1.5, "cheap"), Closed(1, "memory", None, "dual"), Closed(2, "evaluated", 2.0, "exact")]
+    chips = PrunedChips(np.array([4, 3, 5], np.uint8), np.array([1.5, np.inf, 2.0]), np.array([0, 1, 2], np.uint8))
+    every = [
+        PrunedChip(0, "bound", 1.5, "cheap"),
+        PrunedChip(1, "memory", None, "dual"),
+        PrunedChip(2, "evaluated", 2.0, "exact"),
+    ]
     assert list(chips) == every and [chips[at] for at in range(3)] == every
     assert chips[-1] == every[-1] and chips[1:] == every[1:] and len(chips) == 3
     with pytest.raises(IndexError):
@@ -58,6 +62,6 @@ def test_the_list_of_closed_chips_is_a_sequence() -> None:
 
 
 def test_a_field_that_does_not_vary_takes_no_memory() -> None:
-    chips = open_space(small_space(clock=["1 GHz", "2 GHz"])).chips
+    chips = enumerate_space(small_space(clock=["1 GHz", "2 GHz"])).chips
     assert chips.link_bytes_per_s.strides == (0,) and chips.clock_hz.strides == (8,)
     assert len(set(chips.link_bytes_per_s.tolist())) == 1 and len(set(chips.clock_hz.tolist())) == 2

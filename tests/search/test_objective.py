@@ -8,7 +8,7 @@ import pytest
 from phaze.hardware.ownership import load_terms, ownership_of
 from phaze.search.objective import Kind, Mean, Objective, Rates, scale_of
 from phaze.search.rates import chip_rates, rates_of
-from phaze.search.spaces import open_space
+from phaze.search.spaces import enumerate_space
 from tests.search.made import GIB, small_space
 
 
@@ -55,7 +55,7 @@ LIFE_S = load_terms().lifetime_years * 8766 * 3600.0
     "kind", ["throughput", "throughput_per_watt", "throughput_per_usd", "throughput_per_kgco2e", "energy_delay"]
 )
 def test_the_rates_of_a_space_are_those_of_each_chip_and_of_the_formula(kind: Kind) -> None:
-    opened, terms, sizes, devices = open_space(small_space()), load_terms(), [GIB, 4 * GIB], 8
+    opened, terms, sizes, devices = enumerate_space(small_space()), load_terms(), [GIB, 4 * GIB], 8
     objective = Objective(kind)
     found = rates_of(objective, opened, sizes, devices)
     a_kwh = {"throughput_per_usd": terms.electricity_usd_per_kwh, "throughput_per_kgco2e": terms.grid_kgco2e_per_kwh}
@@ -74,7 +74,7 @@ def test_the_rates_of_a_space_are_those_of_each_chip_and_of_the_formula(kind: Ki
 
 @pytest.mark.parametrize("kind", ["throughput", "throughput_per_watt", "throughput_per_usd", "energy_delay"])
 def test_a_chip_above_the_price_of_its_space_has_no_rate(kind: Kind) -> None:
-    plain = open_space(small_space())
+    plain = enumerate_space(small_space())
     prices = [ownership_of(plain.chip(at, GIB), plain.technology, load_terms()).making_usd for at in range(len(plain))]
     most = sorted(prices)[len(prices) // 2]
     space = plain.space

@@ -9,7 +9,7 @@ from phaze.hardware.ownership import GB, load_terms, ownership_of
 from phaze.hardware.power import full_rate_power
 from phaze.search.chips import SpaceChips
 from phaze.search.ownership_cost import design_watts, making_kgco2e, making_usd
-from phaze.search.spaces import open_space
+from phaze.search.spaces import enumerate_space
 from tests.search.made import small_space
 
 HBM_BYTES = 48 * 10**9
@@ -17,7 +17,7 @@ HBM_BYTES = 48 * 10**9
 
 @pytest.fixture(scope="module")
 def opened() -> SpaceChips:
-    return open_space(small_space())
+    return enumerate_space(small_space())
 
 
 @pytest.mark.parametrize("dies", [1, 2, 4])

@@ -13,7 +13,7 @@ from phaze.search.baseline import scale_for
 from phaze.search.certificate import certificate_of, closed_chips
 from phaze.search.plausibility import plausibility_of
 from phaze.search.run import search
-from phaze.search.spaces import open_space
+from phaze.search.spaces import enumerate_space
 from tests.conftest import Ran
 from tests.search.made import exact_score, made_job, made_task, small_space
 from tests.search.test_verify import run
@@ -45,7 +45,7 @@ def test_shipped_figures_have_sources_and_are_those_of_the_presets() -> None:
 
 
 def test_a_chip_that_nobody_could_build_is_called_so() -> None:
-    opened = open_space(small_space(clock=["1.05 GHz", "10.5 GHz"], hbm_bandwidth=["1.2 TB/s", "12 TB/s"]))
+    opened = enumerate_space(small_space(clock=["1.05 GHz", "10.5 GHz"], hbm_bandwidth=["1.2 TB/s", "12 TB/s"]))
     fields = opened.chips
     wild = max(range(len(opened)), key=lambda at: (fields.clock_hz[at], fields.hbm_bytes_per_s[at], fields.rows[at]))
     warnings = plausibility_of(opened.chip(wild, 2**35))["warnings"]

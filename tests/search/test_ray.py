@@ -23,8 +23,8 @@ from phaze.search.folder import JOURNAL, RESULT, run_in
 from phaze.search.objective import scale_of
 from phaze.search.question_files import Papers
 from phaze.search.run import in_process, search
-from phaze.search.state import State
-from phaze.search.task import Job
+from phaze.search.state import SearchState
+from phaze.search.task import SearchJob
 from phaze.search.work_item import WorkItem
 from tests.conftest import Ran
 from tests.search.deadly import Deadly
@@ -35,12 +35,12 @@ from tests.search.test_verify import STUDY
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed; make test does")
 
 
-def _job() -> Job:
+def _job() -> SearchJob:
     job = made_job((made_task(7, widths=(1, 2)),), gap=1e-4)
-    return Job(job.name, job.models, job.space, job.hbm_bytes, job.objective, job.gap, "made", 2)
+    return SearchJob(job.name, job.models, job.space, job.hbm_bytes, job.objective, job.gap, "made", 2)
 
 
-def _state() -> State:
+def _state() -> SearchState:
     job = _job()
     return search(job, scale_of(job.objective, [1.0], [64.0], [1.0]))
 
@@ -201,17 +201,17 @@ def test_ten_killed_workers_lose_nothing(engine: RayEngine) -> None:
 @needs_ray
 @pytest.mark.slow
 def test_a_chip_whose_workers_die_three_times_has_failed_and_keeps_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    state, plain = _state(), State.item
+    state, plain = _state(), SearchState.item
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
 
-    def deadly(self: State, chip: int) -> WorkItem:
+    def deadly(self: SearchState, chip: int) -> WorkItem:
         item = plain(self, chip)
         return replace(item, floors=(Deadly(),)) if chip == 1 else item  # type: ignore[arg-type]
 
     with RayEngine("local", 2) as engine:
         expected = in_process(state, [0, 1, 2], float("inf"))
         assert engine(state, [0, 1, 2], float("inf")) == expected
-        monkeypatch.setattr(State, "item", deadly)
+        monkeypatch.setattr(SearchState, "item", deadly)
         found = engine(state, [0, 1, 2], float("inf"))
     assert [found[0], found[2]] == [expected[0], expected[2]]
     assert found[1].error == "its worker died" and found[1].lower == state.scored()[1] <= expected[1].score

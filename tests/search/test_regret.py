@@ -8,14 +8,14 @@ from phaze.search.answer import best_of
 from phaze.search.baseline import own_bests, scale_for
 from phaze.search.objective import Objective, scale_of
 from phaze.search.run import search
-from phaze.search.spaces import open_space
+from phaze.search.spaces import enumerate_space
 from tests.search.made import exact_score, made_job, made_task
 
 
 def test_the_greatest_regret_is_least() -> None:
     tasks = tuple(made_task(seed, microbatches=(1,)) for seed in (31, 32, 33))
     job = replace(made_job(tasks, rows=[64]), objective=Objective("throughput", "regret"))
-    opened, most = open_space(job.space), len(job.hbm_bytes) - 1
+    opened, most = enumerate_space(job.space), len(job.hbm_bytes) - 1
     alone = []
     for task in tasks:
         one = replace(job, models=(task,))

@@ -1,4 +1,4 @@
-"""The search: the answer of exhaustive evaluation, honest bounds, and the same whatever the way."""
+"""The search: the answer of exhaustive evaluation, honest bounds, and the same whatever the configuration."""
 
 from dataclasses import replace
 from typing import Any
@@ -13,22 +13,22 @@ from phaze.search.answer import best_of
 from phaze.search.objective import KINDS, Kind, Objective, Scale, scale_of
 from phaze.search.run import search
 from phaze.search.space import SpaceFile, space_from
-from phaze.search.spaces import open_space
-from phaze.search.state import TIE, State
-from phaze.search.task import Job
+from phaze.search.spaces import enumerate_space
+from phaze.search.state import TIE, SearchState
+from phaze.search.task import SearchJob
 from tests.search.made import GIB, MIB, exact_score, made_job, made_task
 
 
-def _scale(job: Job) -> Scale:
+def _scale(job: SearchJob) -> Scale:
     rates = [float(task.training.batch) for task in job.models]
     return scale_of(
         job.objective, [task.weight for task in job.models], rates, [0.01 * (i + 1) for i in range(len(rates))]
     )
 
 
-def _check_against_exhaustive(job: Job) -> State:
+def _check_against_exhaustive(job: SearchJob) -> SearchState:
     """Every chip and memory by the plain path: the same best chip, and every recorded bound below its truth."""
-    scale, opened = _scale(job), open_space(job.space)
+    scale, opened = _scale(job), enumerate_space(job.space)
     state = search(job, scale)
     best = best_of(state)
     scores = np.array(
@@ -119,14 +119,14 @@ def test_a_chip_that_fails_keeps_its_bound(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_nothing_feasible_is_an_answer() -> None:
     job = made_job((made_task(61),))
-    tight = Job(job.name, job.models, job.space, (1024,), job.objective, 0.0, "made", 4)
+    tight = SearchJob(job.name, job.models, job.space, (1024,), job.objective, 0.0, "made", 4)
     state = search(tight, _scale(tight))
     assert best_of(state) is None
     assert state.standing().memory == len(state.arrays)
 
 
 @st.composite
-def _jobs(draw: st.DrawFn) -> Job:
+def _jobs(draw: st.DrawFn) -> SearchJob:
     """Any search: a space of up to a few hundred chips on any axes, one or two models, any objective, mean, rules."""
     few: dict[str, list[Any]] = {
         "tensor_cores": [1, 2, 8, 64], "rows": [16, 64, 256], "columns": [32, 128], "vector_cores": [1, 4, 32],
@@ -157,14 +157,14 @@ def _jobs(draw: st.DrawFn) -> Job:
 
 @settings(max_examples=6, deadline=None)
 @given(job=_jobs())
-def test_any_answer_is_that_of_exhaustive_evaluation(job: Job) -> None:
+def test_any_answer_is_that_of_exhaustive_evaluation(job: SearchJob) -> None:
     _check_against_exhaustive(job)
 
 
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(job=_jobs())
-def test_many_answers_are_those_of_exhaustive_evaluation(job: Job) -> None:
+def test_many_answers_are_those_of_exhaustive_evaluation(job: SearchJob) -> None:
     _check_against_exhaustive(job)
 
 

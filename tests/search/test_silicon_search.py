@@ -14,9 +14,10 @@ from phaze.cli.main import app
 from phaze.cost.chip_set import chip_set
 from phaze.hardware.figures import figures_of, making_of
 from phaze.hardware.ownership import load_terms
+from phaze.hardware.stack import ScheduleRule
 from phaze.report.answer_words import near_words
 from phaze.search.objective import KINDS, Kind
-from phaze.search.spaces import open_space
+from phaze.search.spaces import enumerate_space
 from tests.conftest import Ran
 from tests.search.made_cluster import cluster_task
 from tests.search.made_silicon import SMALL, silicon_job, silicon_space
@@ -24,7 +25,7 @@ from tests.search.test_run import _check_against_exhaustive
 
 
 def test_one_chip_of_a_space_has_the_figures_of_all_of_them_together() -> None:
-    opened, terms = open_space(silicon_space(keep={"sustained_power": "170 W"})), load_terms()
+    opened, terms = enumerate_space(silicon_space(keep={"sustained_power": "170 W"})), load_terms()
     assert len(opened) > 4
     many, static, watts = opened.arrays(), opened.static_w(), opened.design_w()
     usd, carbon = opened.making_usd(0), opened.making_kgco2e(0)
@@ -47,6 +48,12 @@ def test_one_chip_of_a_space_has_the_figures_of_all_of_them_together() -> None:
 def test_the_best_chip_of_clusters_is_that_of_exhaustive_evaluation(kind: Kind) -> None:
     task = cluster_task(widths=(1, 2), microbatches=(2,))
     _check_against_exhaustive(silicon_job((task,), silicon_space(), kind))
+
+
+@pytest.mark.parametrize("schedule", ["overlap", pytest.param("icml24", marks=pytest.mark.slow)])
+def test_operators_on_one_cluster_each_are_searched_exhaustively(schedule: ScheduleRule) -> None:
+    task = cluster_task(widths=(2,), microbatches=(1,), schedule=schedule)
+    _check_against_exhaustive(silicon_job((task,), silicon_space(), "energy_delay"))
 
 
 @pytest.mark.slow
@@ -76,24 +83,24 @@ def test_any_search_of_clusters_is_exhaustive(
     space = silicon_space(
         keep={"sustained_power": watts, "most_area": area}, clusters=clusters, rows=rows, hbm_stacks=stacks
     )
-    if len(open_space(space)):
+    if len(enumerate_space(space)):
         task = cluster_task(model, stack=stack, microbatches=(2,))
         _check_against_exhaustive(silicon_job((task,), space, kind, gap))
 
 
 def test_a_chip_has_the_memory_of_its_stacks_and_no_other() -> None:
     space = silicon_space()
-    opened = open_space(space)
+    opened = enumerate_space(space)
     assert space.memories == (32 * 2**30, 64 * 2**30)
     allowed = np.stack([opened.allowed(size) for size in space.memories or ()])
     assert (allowed.sum(axis=0) == 1).all() and allowed.any(axis=1).all()
 
 
 def test_what_the_rules_leave_out_is_counted() -> None:
-    whole = open_space(silicon_space())
-    dear = open_space(silicon_space(keep={"most_usd": float(np.median(whole.making_usd(0)))}))
+    whole = enumerate_space(silicon_space())
+    dear = enumerate_space(silicon_space(keep={"most_usd": float(np.median(whole.making_usd(0)))}))
     assert len(dear) + dear.left_out["cost"] == len(whole) and 0 < len(dear) < len(whole)
-    edge = open_space(silicon_space(keep={"most_area": "300 mm2"}))
+    edge = enumerate_space(silicon_space(keep={"most_area": "300 mm2"}))
     # Four stacks need a die of 353 mm2, whatever is on it.
     assert set(edge.found.chips.stacks.tolist()) == {2.0}
     assert sum(edge.left_out.values()) + len(edge) == len(edge.space.silicon)
@@ -141,21 +148,12 @@ def test_a_chip_at_the_end_of_an_axis_says_so(run: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        (("rules=icml24",), 'as rules = "cluster" does'),
-        (('hbm=["80 GiB"]',), "leave it out"),
-        (("training.stack=STACK",), "choose serial, companions or links"),
-    ],
+    ("change", "words"), [("rules=icml24", "such as paper-flat"), ('hbm=["80 GiB"]', "leave it out")]
 )
 def test_what_chips_of_clusters_cannot_be_asked_is_refused(
-    changes: tuple[str, ...], words: str, run: Path, phaze: Callable[..., Ran], tmp_path: Path
+    change: str, words: str, run: Path, phaze: Callable[..., Ran], tmp_path: Path
 ) -> None:
-    stack = 'schema = "phaze.stack/1"\nbase = "megatron-core"\nname = "own"\ntitle = "own"\nschedule = "overlap"\n'
-    (run.parent / "overlap.toml").write_text(stack)
-    own = str(run.parent / "overlap.toml")
-    settings_of = [word for change in changes for word in ("--set", change.replace("STACK", own))]
-    done = phaze("search", str(run.parent / "study.toml"), *settings_of, "--out", str(tmp_path / "other"))
+    done = phaze("search", str(run.parent / "study.toml"), "--set", change, "--out", str(tmp_path / "other"))
     assert done.code == 2 and words in done.err
 
 

@@ -133,12 +133,12 @@ def test_any_field_is_an_axis_and_a_chip_is_its_row(name: str) -> None:
 
     from phaze.cost.parts import chip_arrays
     from phaze.search.space import combinations_of
-    from phaze.search.spaces import open_space
+    from phaze.search.spaces import enumerate_space
 
     axes = _small().axes.model_dump(by_alias=True, exclude_none=True)
     given_ones = ALL_AXES if name == "all" else {name: ALL_AXES[name]}
     space = _small(axes=axes | {"global_buffer": ["2 MiB"]} | given_ones)
-    opened, technology = open_space(space), load_technology("paper-22nm")
+    opened, technology = enumerate_space(space), load_technology("paper-22nm")
     assert combinations_of(space) == len(opened) == 2 ** len(given_ones) * len(chips_of(_small())) // 2
     assert len({opened.name(i) for i in range(len(opened))}) == len(opened)
     arrays = opened.arrays()
@@ -169,10 +169,10 @@ def test_power_and_price_are_constraints_and_every_combination_is_counted() -> N
     from phaze.hardware.power import full_rate_power
     from phaze.search.feasibility import kept_of
     from phaze.search.space import combinations_of
-    from phaze.search.spaces import open_space
+    from phaze.search.spaces import enumerate_space
 
     technology, loose = load_technology("paper-22nm"), _small(keep={"most_area": "1000 mm2"})
-    opened = open_space(loose)
+    opened = enumerate_space(loose)
     chips = [opened.chip(i, 2**30) for i in range(len(opened))]
     watts = [full_rate_power(technology, chip).design_w for chip in chips]
     hbm_usd = 2**30 / 1e9 * load_terms().hbm_usd_per_gb
@@ -210,12 +210,12 @@ def test_rates_are_axes_too_and_a_chip_is_its_row() -> None:
     from phaze.hardware.power import full_rate_power
     from phaze.search.ownership_cost import design_watts
     from phaze.search.space import combinations_of
-    from phaze.search.spaces import open_space
+    from phaze.search.spaces import enumerate_space
 
     axes = _small().axes.model_dump(by_alias=True, exclude_none=True)
     rates = {"hbm_bandwidth": ["600 GB/s", "1200 GB/s"], "clock": [7e8, 1.05e9], "global_bandwidth": [2e12, 4e12]}
     space = _small(axes=axes | rates)
-    opened = open_space(space)
+    opened = enumerate_space(space)
     assert combinations_of(space) == len(opened) == 8 * len(chips_of(_small()))
     arrays, technology = opened.arrays(), load_technology("paper-22nm")
     watts = design_watts(opened.chips, technology)

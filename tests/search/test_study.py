@@ -12,7 +12,7 @@ import phaze as phaze_package
 from phaze.errors import InputError
 from phaze.graph import store
 from phaze.graph.zoo import load_model
-from phaze.search.task import Job
+from phaze.search.task import SearchJob
 from phaze.study.load import default_study, job_of, study_of, with_settings
 from tests.conftest import Ran
 
@@ -162,10 +162,10 @@ def test_a_search_of_many_models_has_a_short_name() -> None:
 
 
 def test_the_default_question_is_a_reticle_of_today_and_icml24_what_the_paper_asked() -> None:
-    def asked(job: Job) -> tuple[Any, ...]:
+    def asked(job: SearchJob) -> tuple[Any, ...]:
         task = job.models[0]
         training, microbatches = task.training, {graph.microbatch for graph in task.graphs}
-        machine, recompute = training.machine, {way.recompute for way in task.ways}
+        machine, recompute = training.machine, {configuration.recompute for configuration in task.configurations}
         assert microbatches == {1, 2, 4, 8} and job.baseline is not None
         named = (job.space.name, machine.cluster.name, machine.stack.name, job.baseline.name, training.optimizer)
         gibs = tuple(size >> 30 for size in job.hbm_bytes)

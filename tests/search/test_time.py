@@ -25,8 +25,8 @@ from phaze.search.objective import Kind, scale_of
 from phaze.search.question_files import Papers
 from phaze.search.result import code_digest
 from phaze.search.run import evaluate_one, in_process, search
-from phaze.search.state import State
-from phaze.search.task import Job
+from phaze.search.state import SearchState
+from phaze.search.task import SearchJob
 from tests.front.test_front import small_job
 from tests.search.made import made_job, made_task
 
@@ -35,7 +35,7 @@ LONG_S = 60.0
 SOON_S = 2.0
 
 
-def _job() -> Job:
+def _job() -> SearchJob:
     return made_job((made_task(4, widths=(1, 2)),))
 
 
@@ -61,7 +61,7 @@ def _slow_after(count: int, monkeypatch: pytest.MonkeyPatch, marks: Path) -> Non
     """Opening a chip takes a minute once so many were opened."""
     plain = evaluate_one
 
-    def slow(state: State, chip: int, cut: float) -> Evaluated:
+    def slow(state: SearchState, chip: int, cut: float) -> Evaluated:
         marks.mkdir(exist_ok=True)
         if len(list(marks.iterdir())) >= count:
             time.sleep(LONG_S)

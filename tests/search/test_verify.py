@@ -86,7 +86,7 @@ def _others(value: Any) -> Iterator[Any]:
 
 
 def changed_documents(good: dict[str, Any]) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
-    """The document with each of its values changed in each way."""
+    """The document with each of its values changed in each configuration."""
     for path, value in _places(good):
         for other in _others(value):
             bad = copied = json.loads(json.dumps(good))
@@ -178,7 +178,7 @@ def test_a_list_made_to_fit_is_seen_by_computing_bounds_anew(run: Path, copy: Pa
     """The winner struck from the list and the second best made the answer: digests right, the proof wrong."""
     from phaze.search.certificate import certificate_of
     from phaze.search.journal import read_closed, read_evaluated
-    from phaze.search.spaces import load_space, open_space
+    from phaze.search.spaces import enumerate_space, load_space
 
     good = json.loads((copy / "result.json").read_text())
     raised = good["objective"]["score"] * 1.5
@@ -190,7 +190,7 @@ def test_a_list_made_to_fit_is_seen_by_computing_bounds_anew(run: Path, copy: Pa
     base.commit()
     base.close()
     closed, opened = read_closed(copy / "journal.sqlite"), read_evaluated(copy / "journal.sqlite")
-    kept = open_space(load_space(str(run.parent / "space.toml")))
+    kept = enumerate_space(load_space(str(run.parent / "space.toml")))
     good["certificate"] = certificate_of(closed, opened, good["objective"]["score"], 1e-4, kept.left_out).document()
     (copy / "result.json").write_text(json.dumps(good))
     ran = phaze("verify", copy, "--all", "--json")

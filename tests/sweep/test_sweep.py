@@ -18,7 +18,7 @@ from phaze.search.folder import RESULT, run_in
 from phaze.search.question_files import Papers
 from phaze.search.run import begin, layer_times_on
 from phaze.search.shared import Shared
-from phaze.search.spaces import open_space
+from phaze.search.spaces import enumerate_space
 from phaze.study.load import default_study, job_of, study_of, with_settings
 from phaze.study.places import Origin
 from phaze.sweep.over import over_of
@@ -175,9 +175,9 @@ def test_points_of_the_same_chips_and_graphs_share_their_work(monkeypatch: pytes
         return layer_times_on(*arguments)
 
     monkeypatch.setattr("phaze.search.run.layer_times_on", counting)
-    states = [begin(job, open_space(job.space), scale_for(job), shared=shared) for job in jobs]
+    states = [begin(job, enumerate_space(job.space), scale_for(job), shared=shared) for job in jobs]
     assert counts == [len(states[0].opened), len(states[1].opened) - len(states[0].opened)]
-    alone = begin(jobs[1], open_space(jobs[1].space), scale_for(jobs[1]))
+    alone = begin(jobs[1], enumerate_space(jobs[1].space), scale_for(jobs[1]))
     for own, other in zip(states[1].times[0], alone.times[0], strict=True):
         assert own.forward_s.tobytes() == other.forward_s.tobytes()
         assert own.backward_s.tobytes() == other.backward_s.tobytes()

@@ -32,7 +32,7 @@ from phaze.report.run_sheet import training_rows
 from phaze.report.search_sheet import show_result
 from phaze.report.sweep_page import sweep_page
 from phaze.report.sweep_sheet import show_sweep
-from phaze.search.spaces import open_space
+from phaze.search.spaces import enumerate_space
 from phaze.units import show
 
 Show = Callable[[Console], None]
@@ -182,7 +182,7 @@ class Searched(Shown):
     def frame(self) -> Frame:
         """Every chip of the space, as columns: ``pandas.DataFrame(run.frame())``, ``polars.DataFrame(run.frame())``."""
         run = run_of(self.folder)
-        opened, chip = open_space(run.job.space), self.chip
+        opened, chip = enumerate_space(run.job.space), self.chip
         return chips_frame(opened, run.closed, run.evaluated, int(chip["hbm_bytes"]), int(chip["number"]))
 
     def page(self, path: str | Path | None = None) -> Path:

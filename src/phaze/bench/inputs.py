@@ -20,7 +20,7 @@ from phaze.hardware.library import load_chip, load_cluster, load_stack
 from phaze.placement.problem import Problem as PlacementProblem
 from phaze.placement.problem import RecomputeChoice
 from phaze.schedule.problem import Problem as ScheduleProblem
-from phaze.search.spaces import load_space, open_space
+from phaze.search.spaces import enumerate_space, load_space
 
 CHIP = "tpu-v4-paper"
 DEVICES = 1024
@@ -123,7 +123,7 @@ def shape_product(shape: tuple[int, int, int]) -> Product:
 
 def paper_parts() -> TensorParts:
     """The distinct tensor parts of the paper's 29,360 chips, all cores of each."""
-    arrays = open_space(load_space("paper")).arrays()
+    arrays = enumerate_space(load_space("paper")).arrays()
     if not isinstance(arrays, ChipArrays):
         raise AssertionError("the paper's chips are made of cores")
     return tensor_parts(arrays, IDEAL, "all_cores")[0]

@@ -17,7 +17,7 @@ from phaze.search.bounds.kernels import warm
 from phaze.search.folder import Finished, run_in
 from phaze.search.question_files import Papers
 from phaze.search.state import TIE
-from phaze.search.task import Job
+from phaze.search.task import SearchJob
 from phaze.search.verify import plain_of
 from phaze.study.load import default_study, job_of, study_of
 
@@ -25,12 +25,12 @@ MODEL = "bert-large"
 SAMPLE = 4
 
 
-def _search(job: Job) -> Finished:
+def _search(job: SearchJob) -> Finished:
     with tempfile.TemporaryDirectory(prefix="phaze-bench-") as folder:
         return run_in(Path(folder), Papers(""), job, os.cpu_count() or 1)
 
 
-def _plain(job: Job, done: Finished, sample: int) -> tuple[float, Took]:
+def _plain(job: SearchJob, done: Finished, sample: int) -> tuple[float, Took]:
     """The best score of a few chips, evenly spaced, by the plain path, and what all chips would take at that pace."""
     plain = plain_of(job, scale_for(job), done.state.opened)
     count = len(done.state.opened)
@@ -40,14 +40,14 @@ def _plain(job: Job, done: Finished, sample: int) -> tuple[float, Took]:
     return best, took(spent.most_s * share)
 
 
-def distinct_products(job: Job) -> int:
+def distinct_products(job: SearchJob) -> int:
     """Different products among the operators of all graphs of a job."""
     layers = [layer for task in job.models for graph in task.graphs for layer in graph.layers]
     works = [work for layer in layers for one in layer.passes for work in one.works]
     return len({product for work in works for product in work.products})
 
 
-def notes(job: Job, done: Finished, ours: Took, sample: int, mapped: tuple[int, int]) -> tuple[str, ...]:
+def notes(job: SearchJob, done: Finished, ours: Took, sample: int, mapped: tuple[int, int]) -> tuple[str, ...]:
     """What the reader must know."""
     closed = done.document["certificate"]["closed"]
     count = len(done.state.opened)

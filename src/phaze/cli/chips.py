@@ -36,10 +36,10 @@ def chips(name: Name = None, space: Space = None, count: CountOnly = False, term
 
 
 def _count(space: str) -> Answer:
-    from phaze.search.spaces import load_space, open_space
+    from phaze.search.spaces import enumerate_space, load_space
 
     opened = load_space(space)
-    found, sources = open_space(opened), opened.file.sources
+    found, sources = enumerate_space(opened), opened.file.sources
     document = {"chips": len(found), "tensor_parts": found.tensor_parts(), "vector_parts": found.vector_parts()}
 
     def show(console: "Console") -> None:

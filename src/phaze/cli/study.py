@@ -24,14 +24,14 @@ def check(file: File, settings: Settings = None, fresh: Fresh = False, *, progre
     Example: phaze study check examples/quickstart.toml --set objective.kind=energy_delay
     """
     from phaze.search.shortage import no_chip
-    from phaze.search.spaces import open_space
+    from phaze.search.spaces import enumerate_space
     from phaze.study.load import job_of, study_of
 
     raw, origin = settled(file, None, settings or [], fresh, progress)
     progress.step("counting the chips of the space")
     checked = study_of(raw, origin.where)
     job = job_of(checked, reader=origin.reader)
-    opened = open_space(job.space)
+    opened = enumerate_space(job.space)
     if not len(opened):
         raise no_chip(opened)
     document = {
@@ -44,15 +44,15 @@ def check(file: File, settings: Settings = None, fresh: Fresh = False, *, progre
             {
                 "name": task.name,
                 "graphs": [{"tensor": graph.width, "microbatch": graph.microbatch} for graph in task.graphs],
-                "ways": len(task.ways),
+                "ways": len(task.configurations),
             }
             for task in job.models
         ],
     }
 
     def show(console: "Console") -> None:
-        ways = sum(len(task.ways) for task in job.models)
-        chips = f"{document['chips']:,} chips x {len(job.hbm_bytes)} memories x {ways} ways"
+        configurations = sum(len(task.configurations) for task in job.models)
+        chips = f"{document['chips']:,} chips x {len(job.hbm_bytes)} memories x {configurations} configurations"
         if checked.title:
             console.print(checked.title, style="bold", markup=False)
         console.print(f"{job.name} is a good study: {chips}", markup=False)

@@ -62,7 +62,7 @@ def _verified(
     from phaze.search.journal import read_closed, read_evaluated
     from phaze.search.question_files import STUDY, unlike
     from phaze.search.result import code_digest
-    from phaze.search.spaces import open_space
+    from phaze.search.spaces import enumerate_space
     from phaze.search.verify import plain_of
     from phaze.search.verify_answer import check_result, regenerated
     from phaze.search.verify_rows import check_rows, prove_rows
@@ -76,7 +76,7 @@ def _verified(
         return Verified([f"{STUDY} is not the study of this result"])
     if code != result["code_digest"]:
         return Verified(["the result was made by another version of phaze"])
-    plain = plain_of(job, scale_for(job), open_space(job.space))
+    plain = plain_of(job, scale_for(job), enumerate_space(job.space))
     try:
         closed, evaluated = read_closed(folder / JOURNAL), read_evaluated(folder / JOURNAL)
         answer, wrong = regenerated(plain, result)
@@ -115,7 +115,7 @@ def _verified_front(folder: Path, result: dict[str, Any], text: str, sample: tup
     from phaze.search.journal import read_closed, read_evaluated
     from phaze.search.question_files import STUDY, unlike
     from phaze.search.result import code_digest
-    from phaze.search.spaces import open_space
+    from phaze.search.spaces import enumerate_space
     from phaze.search.verify import plain_of
     from phaze.study.load import question_in
 
@@ -130,7 +130,7 @@ def _verified_front(folder: Path, result: dict[str, Any], text: str, sample: tup
         if code != result["code_digest"]:
             return Verified(["the front was made by another version of phaze"])
         scales, memories = scales_for(job, asked), tuple(memories_of(job, asked))
-        plain = plain_of(job, scales[0], open_space(job.space))
+        plain = plain_of(job, scales[0], enumerate_space(job.space))
         front = PlainFront(plain, asked, scales, np.empty((len(asked.of), 0)), memories)
         measures = measures_of(job, asked, scales, plain.opened, memories)
         claim = Claim(text, result, read_closed(journal), read_evaluated(journal), code)

@@ -33,7 +33,7 @@ def _as_phaze_has_it(folder: Path, result: dict[str, Any], text: str, verdict: "
     from phaze.files import read_text
     from phaze.search.baseline import scale_for
     from phaze.search.question_files import unlike
-    from phaze.search.spaces import open_space
+    from phaze.search.spaces import enumerate_space
     from phaze.search.verify import plain_of
     from phaze.search.verify_answer import check_view
     from phaze.search.witness import CERTIFICATE, fusion_of
@@ -46,7 +46,7 @@ def _as_phaze_has_it(folder: Path, result: dict[str, Any], text: str, verdict: "
     certificate = json.loads(read_text(str(folder / CERTIFICATE))[0])
     if certificate["fusion"] != fusion_of(job):
         return [f"{CERTIFICATE}: operators are fused otherwise than {job.models[0].training.machine.stack.name} does"]
-    plain = plain_of(job, scale_for(job), open_space(job.space))
+    plain = plain_of(job, scale_for(job), enumerate_space(job.space))
     try:
         return check_view(plain, text, result, certificate, verdict.chips)
     except READING as fault:
@@ -59,13 +59,13 @@ def _solver(folder: Path) -> "Callable[[int], Sequence[float]]":
 
     def values(chip: int) -> list[float]:
         from phaze.search.baseline import scale_for
-        from phaze.search.spaces import open_space
+        from phaze.search.spaces import enumerate_space
         from phaze.search.verify import plain_of
         from phaze.study.load import question_in
 
         if not opened:
             job = question_in(folder).job
-            opened.append(plain_of(job, scale_for(job), open_space(job.space)))
+            opened.append(plain_of(job, scale_for(job), enumerate_space(job.space)))
         every = opened[0].values(chip, opened[0].memories)
         return [min(own) for own in zip(*every, strict=True)]
 

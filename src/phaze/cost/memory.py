@@ -26,7 +26,7 @@ from phaze.hardware.stack import Optimizer, Stack
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ParameterState:
     """Bytes held for one parameter."""
 
     weight: float
@@ -38,15 +38,15 @@ class State:
         return self.weight + self.gradient + self.optimizer
 
 
-STATES: Mapping[tuple[Precision, Optimizer], State] = MappingProxyType(
+STATES: Mapping[tuple[Precision, Optimizer], ParameterState] = MappingProxyType(
     {
-        ("fp32", "sgd"): State(4.0, 4.0, 0.0),
-        ("fp32", "adam"): State(4.0, 4.0, 8.0),
-        ("bf16", "sgd"): State(2.0, 4.0, 4.0),
-        ("bf16", "adam"): State(2.0, 4.0, 12.0),
+        ("fp32", "sgd"): ParameterState(4.0, 4.0, 0.0),
+        ("fp32", "adam"): ParameterState(4.0, 4.0, 8.0),
+        ("bf16", "sgd"): ParameterState(2.0, 4.0, 4.0),
+        ("bf16", "adam"): ParameterState(2.0, 4.0, 12.0),
         # Of a profile, which names no recipe: 16 bits and 8.
-        ("fp8", "sgd"): State(3.0, 4.0, 4.0),
-        ("fp8", "adam"): State(3.0, 4.0, 12.0),
+        ("fp8", "sgd"): ParameterState(3.0, 4.0, 4.0),
+        ("fp8", "adam"): ParameterState(3.0, 4.0, 12.0),
     }
 )
 ACTIVATION_SCALES: Mapping[Precision, float] = MappingProxyType({"fp32": 2.0, "bf16": 1.0, "fp8": 1.0})
@@ -54,36 +54,36 @@ ACTIVATION_SCALES: Mapping[Precision, float] = MappingProxyType({"fp32": 2.0, "b
 
 def state_of(
     precision: Precision, optimizer: Optimizer, state_bytes: float | None = None, gradient_bytes: float | None = None
-) -> State:
+) -> ParameterState:
     """Bytes for one parameter; ``state_bytes``, if given, is the sum that a software stack holds.
 
     ``gradient_bytes``, if given, are those of the gradient among them.
     """
     usual = STATES[precision, optimizer]
     if gradient_bytes is not None:
-        usual = State(usual.weight, gradient_bytes, usual.optimizer)
+        usual = ParameterState(usual.weight, gradient_bytes, usual.optimizer)
     if state_bytes is None or state_bytes == usual.total:
         return usual
     if state_bytes >= usual.weight + usual.gradient:
-        return State(usual.weight, usual.gradient, state_bytes - usual.weight - usual.gradient)
+        return ParameterState(usual.weight, usual.gradient, state_bytes - usual.weight - usual.gradient)
     if state_bytes < usual.weight:
         raise InputError("state_bytes", f"{state_bytes} do not hold a weight", f"give at least {usual.weight:.0f}")
-    return State(usual.weight, state_bytes - usual.weight, 0.0)
+    return ParameterState(usual.weight, state_bytes - usual.weight, 0.0)
 
 
-def stack_state(precision: Precision, optimizer: Optimizer, stack: Stack) -> State:
+def stack_state(precision: Precision, optimizer: Optimizer, stack: Stack) -> ParameterState:
     """Bytes for one parameter under a stack; what it says it holds is at its own precision and optimizer."""
     recipe = RECIPES.get(precision)
     if recipe is not None:
         plain = stack_state(PLAIN, optimizer, stack)
-        return State(recipe.weight_bytes(stack.low_precision_weights), plain.gradient, plain.optimizer)
+        return ParameterState(recipe.weight_bytes(stack.low_precision_weights), plain.gradient, plain.optimizer)
     own = (precision, optimizer) == (stack.precision, stack.optimizer)
     if not own:
         return state_of(precision, optimizer)
     return state_of(precision, optimizer, stack.state_bytes or None, stack.gradient_bytes or None)
 
 
-def held_bytes(parameters: float, state: State, zero: int = 0, replicas: int = 1) -> float:
+def held_bytes(parameters: float, state: ParameterState, zero: int = 0, replicas: int = 1) -> float:
     """Bytes of weights, gradients and optimizer state on one device."""
     if zero not in (0, 1, 2, 3):
         raise InputError("zero", f"{zero} is no stage", "give 0, 1, 2 or 3")

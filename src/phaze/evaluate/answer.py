@@ -16,7 +16,7 @@ from phaze.evaluate.layers import Setting
 from phaze.evaluate.plan import Candidate, Request
 from phaze.evaluate.prices import LevelPrices
 from phaze.evaluate.request import Asked
-from phaze.evaluate.run_file import Job
+from phaze.evaluate.run_file import RunJob
 from phaze.evaluate.training_run import Budget, Pace, training_run
 from phaze.evaluate.utilisation import Ran, model_flops, utilisation_of
 from phaze.graph.experts import notes_of
@@ -37,7 +37,7 @@ COMMON = ("schema", "rules", "feasible", "constants", "cluster", "approximations
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class PlanFacts:
     """What a plan's document says beside the plan."""
 
     model: Model
@@ -65,7 +65,7 @@ def memory_shortage(problem: Problem, plan: Plan) -> dict[str, Any] | None:
     }
 
 
-def _document(facts: Facts, problem: Problem, plan: Plan) -> dict[str, Any]:
+def _document(facts: PlanFacts, problem: Problem, plan: Plan) -> dict[str, Any]:
     model, chip = facts.model, facts.setting.chip
     used = plan.tensor * len(plan.stages) * plan.data
     tokens = facts.batch * model.sequence
@@ -110,11 +110,11 @@ def _constants(setting: Setting) -> dict[str, Any]:
     return {**found, "clock_hz": constants.clock_hz or chip.clock_hz, "software_share": constants.software_share}
 
 
-def fixed_document(job: Job, problem: Problem, plan: Plan, basis: Basis) -> dict[str, Any]:
+def fixed_document(job: RunJob, problem: Problem, plan: Plan, basis: Basis) -> dict[str, Any]:
     """The document of a given plan: always its time; when it does not fit also the shortage. Its checker agrees."""
     keeping = keeping_of(job.stack)
     setting = Setting(job.chip, job.cluster, job.stack, basis)
-    facts = Facts(job.model, setting, job.batch, 0.0, job.devices, job.budget, job.requested, keeping)
+    facts = PlanFacts(job.model, setting, job.batch, 0.0, job.devices, job.budget, job.requested, keeping)
     document = _document(facts, problem, plan)
     shortage = memory_shortage(problem, plan)
     document["feasible"] = shortage is None
@@ -129,14 +129,14 @@ def _loss(plan: Plan, best: Breakdown) -> str:
     return worst.removesuffix("_s").replace("_", " ")
 
 
-def _full(facts: Facts, candidate: Candidate) -> dict[str, Any]:
+def _full(facts: PlanFacts, candidate: Candidate) -> dict[str, Any]:
     """The whole plan of a candidate, without what the document says once for all of them."""
     assert candidate.plan is not None
     own = _document(replace(facts, model=candidate.model), candidate.problem, candidate.plan)
     return {key: value for key, value in own.items() if key not in COMMON}
 
 
-def _brief(candidate: Candidate, best: Plan, facts: Facts) -> dict[str, Any]:
+def _brief(candidate: Candidate, best: Plan, facts: PlanFacts) -> dict[str, Any]:
     """An alternative in short, with its whole plan; the best one's is the document itself."""
     plan = candidate.plan
     assert plan is not None
@@ -158,7 +158,7 @@ def _brief(candidate: Candidate, best: Plan, facts: Facts) -> dict[str, Any]:
     }
 
 
-def _baseline(candidate: Candidate | None, best: Plan, facts: Facts) -> dict[str, Any] | None:
+def _baseline(candidate: Candidate | None, best: Plan, facts: PlanFacts) -> dict[str, Any] | None:
     """A split that people choose, beside the best one, with its whole plan."""
     if candidate is None or candidate.plan is None:
         return None
@@ -182,7 +182,7 @@ def planned_document(
     best = found[0]
     assert best.plan is not None
     setting = request.setting
-    facts = Facts(
+    facts = PlanFacts(
         best.model,
         setting,
         request.batch,

@@ -18,7 +18,7 @@ from phaze.placement.problem import Problem
 def _layer_s(layer: Layer, problem: Problem, basis: Basis) -> float:
     operators = [op for graph in (layer.forward, layer.backward) for op in graph.operators if op.kind == "all_to_all"]
     sizes = [(op.size("bytes"), op.size("group"), op.size("stride"), op.size("copies")) for op in operators]
-    return sum(exchange_cost("all_to_all", one, problem.cluster, basis).time_s for one in sizes if one[3] > 1)
+    return sum(exchange_cost("all_to_all", size, problem.cluster, basis).time_s for size in sizes if size[3] > 1)
 
 
 def exchange_document(model: Model, problem: Problem, plan: Plan, basis: Basis) -> dict[str, Any]:

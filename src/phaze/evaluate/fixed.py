@@ -13,7 +13,7 @@ from phaze.evaluate.flow import SENT_BYTES, PlacementJob, block_calls, placed_la
 from phaze.evaluate.layers import LayerCost, Setting, layer_costs
 from phaze.evaluate.memo import Memo
 from phaze.evaluate.prices import LevelPrices
-from phaze.evaluate.run_file import Job
+from phaze.evaluate.run_file import RunJob
 from phaze.graph.ir import Model
 from phaze.hardware.calibration import Basis
 from phaze.placement.layout import Shape
@@ -85,7 +85,7 @@ def _require_pieces(model: Model, cuts: Sequence[StageCut], chunks: int) -> None
         raise InputError("plan.chunks", f"{chunks} chunks and a stage of {fewest} layers", "use at most as many chunks")
 
 
-def fixed_plan(job: Job, basis: Basis = "calibrated", memo: Memo | None = None) -> tuple[Problem, Plan]:
+def fixed_plan(job: RunJob, basis: Basis = "calibrated", memo: Memo | None = None) -> tuple[Problem, Plan]:
     """The plan of a job with its times and memory; ``memo`` keeps what jobs share."""
     plan = job.plan
     setting = Setting(job.chip, job.cluster, job.stack, basis, precision=job.precision)

@@ -40,7 +40,7 @@ from phaze.graph.ir import Model
 from phaze.hardware.formats import Precision
 from phaze.hardware.stack import Optimizer
 from phaze.placement.layers import Layer, LayerGraph, layer_graph
-from phaze.placement.problem import Extra, Kept, Problem, RecomputeChoice
+from phaze.placement.problem import Extra, LayerMode, Problem, RecomputeChoice
 from phaze.placement.rules import Family
 from phaze.placement.settings import PlacedLayers, families_of, stack_problem
 from phaze.placement.sharing import REPLICAS, Sharing
@@ -90,11 +90,11 @@ def placed_layers(
     return graph, tuple(order[layer.id] for layer in graph.layers)
 
 
-def _kept(mode: ModeCost, cost: LayerCost, again: bool) -> Kept:
+def _kept(mode: ModeCost, cost: LayerCost, again: bool) -> LayerMode:
     """A layer in a mode; what lies around the blocks is not recomputed."""
     if not again:
-        return Kept(mode.name, cost.saved_bytes, 0.0, 0.0)
-    return Kept(mode.name, min(mode.saved_bytes, cost.saved_bytes), mode.live_bytes, mode.again_s)
+        return LayerMode(mode.name, cost.saved_bytes, 0.0, 0.0)
+    return LayerMode(mode.name, min(mode.saved_bytes, cost.saved_bytes), mode.live_bytes, mode.again_s)
 
 
 def block_calls(model: Model) -> list[int]:

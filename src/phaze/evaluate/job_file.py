@@ -17,7 +17,7 @@ from phaze.evaluate.parallel_rank import Parallel, family_at, parallel_rank, sup
 from phaze.evaluate.plan import Candidate, Request
 from phaze.evaluate.plan_file import require_job_plan
 from phaze.evaluate.request import Asked
-from phaze.evaluate.run_file import Job, Reference, Size
+from phaze.evaluate.run_file import Reference, RunJob, Size
 from phaze.graph.ir import Attention, Model
 from phaze.graph.store import load as load_graph
 from phaze.graph.supply.module import ModuleSupply
@@ -84,7 +84,7 @@ def asked_job(asked: Asked, request: Request, best: Candidate) -> dict[str, Any]
     }
 
 
-def run_job(raw: Mapping[str, Any], job: Job, basis: Basis) -> dict[str, Any]:
+def run_job(raw: Mapping[str, Any], job: RunJob, basis: Basis) -> dict[str, Any]:
     """The job of a run (``phaze.run/1``), as plain values."""
     family = next((name for name in ("gpt", "llama") if name in raw), None)
     named = {"family": family, "sizes": raw[family]} if family else {k: raw[k] for k in ("model", "graph") if k in raw}

@@ -64,14 +64,14 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class SchedulingEffort:
     """How schedules are found, and how much is spent on one."""
 
     limits: Limits | None = None
     scheduler: Scheduler = "exact"
 
 
-EXACT = Effort()
+EXACT = SchedulingEffort()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class PassCost:
         return min(float(self.waits_s.sum()), max(0.0, self.device_s - float(self.times_s.sum())))
 
 
-def pass_cost(graph: OperatorGraph, setting: Setting, backward: bool, effort: Effort = EXACT) -> PassCost:
+def pass_cost(graph: OperatorGraph, setting: Setting, backward: bool, effort: SchedulingEffort = EXACT) -> PassCost:
     """What one (fused) pass takes in a setting."""
     chips = chip_set([setting.chip])
     one = ruled_pass(graph, setting.machine, rule_of(setting.stack), backward)
@@ -159,7 +159,7 @@ def pass_problem(graph: OperatorGraph, setting: Setting, backward: bool) -> tupl
 
 
 def pass_schedule(
-    graph: OperatorGraph, setting: Setting, backward: bool, effort: Effort = EXACT
+    graph: OperatorGraph, setting: Setting, backward: bool, effort: SchedulingEffort = EXACT
 ) -> tuple[RuledPass, Problem, Schedule]:
     """A (fused) pass, its scheduling problem and its schedule in a setting."""
     one, times = _passed(graph, setting, backward)
@@ -179,7 +179,7 @@ def layer_cost(layer: RuledLayer, times: LayerTimes, chip: int = 0) -> LayerCost
     )
 
 
-def layer_costs(model: Model, setting: Setting, effort: Effort = EXACT) -> tuple[LayerCost, ...]:
+def layer_costs(model: Model, setting: Setting, effort: SchedulingEffort = EXACT) -> tuple[LayerCost, ...]:
     """Every distinct layer of a model, under its stack's schedule rule."""
     chips, known = chip_set([setting.chip]), dict[str, KnownPart]()
     layers = ruled_layers(model, setting.machine)

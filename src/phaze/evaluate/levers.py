@@ -90,13 +90,15 @@ def _least_hbm(problems: Sequence[Problem]) -> tuple[float, Problem] | None:
 
 def _fewest_devices(problems: Sequence[Problem]) -> int | None:
     def enough(devices: int) -> bool:
-        found = []
+        fewest_devices = []
         for problem in problems:
             try:
-                found.append(replace(problem, devices=devices, cluster=grown(problem.cluster, devices, "devices")))
+                fewest_devices.append(
+                    replace(problem, devices=devices, cluster=grown(problem.cluster, devices, "devices"))
+                )
             except InfeasibleError:
                 return False
-        return any(something_fits(problem) for problem in found)
+        return any(something_fits(problem) for problem in fewest_devices)
 
     short, many = problems[0].devices, 2 * problems[0].devices
     while not enough(many):

@@ -51,13 +51,13 @@ def in_ring(collective_s: Floats, products_s: Floats, ranks: int) -> Floats:
 
 def rings_of(graph: OperatorGraph) -> list[Pieces]:
     """Rings of keys and values with the attention that reads what comes round."""
-    found = []
-    for at, ring in enumerate(graph.operators):
+    rings = []
+    for index, ring in enumerate(graph.operators):
         if ring.kind == "ring":
             made = {access.tensor for access in ring.writes}
             readers = (i for i, op in enumerate(graph.operators) if made & {access.tensor for access in op.reads})
-            found.append(Pieces(at, ring.size("group"), tuple(readers), ring=True))
-    return found
+            rings.append(Pieces(index, ring.size("group"), tuple(readers), ring=True))
+    return rings
 
 
 def named_beside(
@@ -92,5 +92,5 @@ def units_of(
         some = sorted(cores - {"none"})
         core: Core = "none" if not some else "both" if len(some) > 1 else some[0]
         units.append(Unit(tuple(own), core, any(works[place].core == "network" for place in own), cuts))
-    order = {number: at for at, number in enumerate(places)}
+    order = {number: index for index, number in enumerate(places)}
     return tuple(units), [order[number] for number in of]

@@ -42,17 +42,17 @@ def _traced(document: Mapping[str, Any], plan: Mapping[str, Any] | None) -> bool
 def plans_in(document: Mapping[str, Any]) -> list[NamedPlan]:
     """The plan itself first, then every other one that is there in full."""
     first = "Best plan" if document.get("proved") is True else "This plan"
-    found = [NamedPlan("best", first, document, document)]
+    plans = [NamedPlan("best", first, document, document)]
     others = [row for row in document.get("alternatives") or () if _traced(document, row.get("plan"))]
-    found += [
-        NamedPlan(f"a{at}", f"Alternative {at}", row, plan_document(document, row["plan"]))
-        for at, row in enumerate(others, 2)
+    plans += [
+        NamedPlan(f"a{index}", f"Alternative {index}", row, plan_document(document, row["plan"]))
+        for index, row in enumerate(others, 2)
     ]
     against = document.get("against")
     if isinstance(against, Mapping) and isinstance(against.get("plan"), Mapping):
-        found.append(NamedPlan("against", "Your plan", against, against["plan"]))
+        plans.append(NamedPlan("against", "Your plan", against, against["plan"]))
     for key, place, name in USUAL:
         row = document.get(place)
         if row and _traced(document, row.get("plan")):
-            found.append(NamedPlan(key, name, row, plan_document(document, row["plan"])))
-    return found
+            plans.append(NamedPlan(key, name, row, plan_document(document, row["plan"])))
+    return plans

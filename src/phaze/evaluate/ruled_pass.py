@@ -78,10 +78,10 @@ def work_times(works: Sequence[Work], chips: ChipSet, constants: Constants, rule
         return WorkTimes(spread, spread, np.broadcast_to(0.0, spread.shape))
     table = table_of(works, chips, constants)
     one, spread, hbm = (np.zeros((len(works), len(chips))) for _ in range(3))
-    for at, row in enumerate(table.rows):
-        spread[at], one[at] = table.spread_s(row, paired=rule.paired), table.one_core.time_s(row)
+    for index, row in enumerate(table.rows):
+        spread[index], one[index] = table.spread_s(row, paired=rule.paired), table.one_core.time_s(row)
         if rule.hbm_shared:
-            hbm[at] = np.minimum(np.minimum(one[at], spread[at]), table.hbm_s(row, chips.hbm_bytes_per_s))
+            hbm[index] = np.minimum(np.minimum(one[index], spread[index]), table.hbm_s(row, chips.hbm_bytes_per_s))
     return WorkTimes(one, spread, hbm)
 
 
@@ -130,12 +130,12 @@ class RuledPass:
     def _joined(self, one: Floats, spread: Floats, hbm: Floats) -> tuple[Floats, Floats, Floats]:
         """The works' times as those of units."""
         shape = (len(self.units), one.shape[1])
-        found = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-        for at, unit in enumerate(self.units):
+        joined = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        for index, unit in enumerate(self.units):
             for place in unit.places:
-                found[2][at] += hbm[place]
+                joined[2][index] += hbm[place]
             if len(unit.places) == 1 and not unit.network:
-                found[0][at], found[1][at] = one[unit.places[0]], spread[unit.places[0]]
+                joined[0][index], joined[1][index] = one[unit.places[0]], spread[unit.places[0]]
                 continue
             inside = {place for cut in unit.cut for place in (cut.collective, *cut.products)}
             seconds = np.zeros(shape[1])
@@ -146,8 +146,8 @@ class RuledPass:
             for place in unit.places:
                 if place not in inside:
                     seconds = seconds + spread[place] + self.waits_s[place]
-            found[0][at] = found[1][at] = seconds
-        return found
+            joined[0][index] = joined[1][index] = seconds
+        return joined
 
     def exact(self, times: Times) -> Floats | None:
         """Device seconds on every chip where a formula gives them, else None."""
@@ -189,14 +189,14 @@ class RuledPass:
         """The scheduling problem on one chip of an array; cores beyond the number of operators make no difference."""
         operators = tuple(
             Operator(
-                str(at),
+                str(index),
                 unit.core,
-                float(times.one_core_s[at, chip]),
-                float(times.spread_s[at, chip]),
+                float(times.one_core_s[index, chip]),
+                float(times.spread_s[index, chip]),
                 unit.network,
-                float(times.hbm_s[at, chip]),
+                float(times.hbm_s[index, chip]),
             )
-            for at, unit in enumerate(self.units)
+            for index, unit in enumerate(self.units)
         )
         tensor, vector = (min(int(n[chip]), len(operators)) for n in (times.tensor_cores, times.vector_cores))
         return Problem(self.rule.name, tensor, vector, operators, self.edges, self.beside)

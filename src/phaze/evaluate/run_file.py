@@ -147,7 +147,7 @@ RUN = Format("phaze.run/1", RunFile, "a model, where it runs, and the plan that 
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class RunJob:
     """A run with everything that its names lead to; ``traced`` says what the layers of its model depend on."""
 
     model: Model
@@ -273,7 +273,7 @@ def _budget(run: RunFile, where: str) -> Budget | None:
     return Budget(run.tokens, _at(f"{where}: terms", lambda: load_run_terms(run.terms or "default")))
 
 
-def job_of(raw: dict[str, Any], where: str, memo: Memo | None = None) -> Job:
+def job_of(raw: dict[str, Any], where: str, memo: Memo | None = None) -> RunJob:
     """The job that a document describes, or an InputError with the path; ``memo`` keeps what jobs share."""
     run, kept = check(RunFile, with_tensor_plan(raw), where), memo or Memo()
 
@@ -291,7 +291,7 @@ def job_of(raw: dict[str, Any], where: str, memo: Memo | None = None) -> Job:
     attention = run.attention or stack.attention
     traced = traced_as(run, attention)
     model = kept.take(("model", traced, _depth(run)), lambda: _at(where, lambda: _model_of(run, attention)))
-    return Job(
+    return RunJob(
         model=model,
         traced=traced,
         chip=chip,

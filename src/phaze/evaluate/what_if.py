@@ -31,12 +31,12 @@ class Change:
 
 def _scaled(values: tuple[float, ...], now: int, made: Callable[[int], Asked | None]) -> list[Change]:
     """Whole multiples and parts of a count."""
-    found = []
+    scaled = []
     for factor in values:
         value = int(now * factor)
         if value >= 1 and value == now * factor:
-            found.append(Change(f"{value:,}", None if factor == 1.0 else made(value)))
-    return found
+            scaled.append(Change(f"{value:,}", None if factor == 1.0 else made(value)))
+    return scaled
 
 
 def changes(asked: Asked, document: Mapping[str, Any]) -> Iterator[tuple[str, str, list[Change]]]:
@@ -66,10 +66,10 @@ def _row(label: str, document: Mapping[str, Any], same: bool) -> dict[str, Any]:
 def _planned(change: Change, asked: Asked) -> dict[str, Any]:
     try:
         request = request_of(asked)
-        found = best_first(request, list(candidates(request)))
-        if found[0].plan is None:
+        planned = best_first(request, list(candidates(request)))
+        if planned[0].plan is None:
             return {"label": change.label, "same": False, "reason": "nothing fits into memory"}
-        return _row(change.label, planned_document(request, found, None), False)
+        return _row(change.label, planned_document(request, planned, None), False)
     except PhazeError as fault:
         return {"label": change.label, "same": False, "reason": str(fault).rstrip(".")}
 

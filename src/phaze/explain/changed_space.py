@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from phaze.errors import InfeasibleError
 from phaze.explain.question import Found, Question, best_with, score_on
 from phaze.search.clustered_chips import ClusterChips
-from phaze.search.spaces import open_space
-from phaze.search.task import Job
+from phaze.search.spaces import enumerate_space
+from phaze.search.task import SearchJob
 
 
 def _numbers(opened: ClusterChips) -> NDArray[np.int64]:
@@ -27,7 +27,7 @@ def _numbers(opened: ClusterChips) -> NDArray[np.int64]:
     return np.asarray(np.ravel_multi_index(places, [len(axis) for axis in points.values()])).astype(np.int64)
 
 
-def candidates(question: Question, changed: ClusterChips, job: Job) -> NDArray[np.int64]:
+def candidates(question: Question, changed: ClusterChips, job: SearchJob) -> NDArray[np.int64]:
     """Chips of the changed space that may be its best."""
     old = question.opened
     if not isinstance(old, ClusterChips) or job.objective.needs_energy:
@@ -42,9 +42,9 @@ def candidates(question: Question, changed: ClusterChips, job: Job) -> NDArray[n
     return np.flatnonzero(bound <= reach * (1 + 1e-9))
 
 
-def best_of_changed(question: Question, job: Job, processes: int) -> Found | None:
+def best_of_changed(question: Question, job: SearchJob, processes: int) -> Found | None:
     """The certified best of a job whose space was changed; None where nothing fits."""
-    opened = open_space(job.space)
+    opened = enumerate_space(job.space)
     if isinstance(opened, ClusterChips) and len(opened):
         opened = opened.taken(candidates(question, opened, job))
     if not len(opened):

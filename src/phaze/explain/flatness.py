@@ -22,7 +22,7 @@ from phaze.explain.question import Question, gain
 from phaze.search.engine import workers
 from phaze.search.evaluated import Evaluated
 from phaze.search.run import begin, bounds_on, last_times
-from phaze.search.state import State
+from phaze.search.state import SearchState
 
 Integers = NDArray[np.int64]
 USUAL, MOST = 0.01, 0.25
@@ -71,8 +71,8 @@ class Flatness:
         """Plain values."""
         found = asdict(self)
         found["axes"] = [
-            {"axis": own.axis, "values": [{"value": value, "chips": chips} for value, chips in own.values]}
-            for own in self.axes
+            {"axis": shared.axis, "values": [{"value": value, "chips": chips} for value, chips in shared.values]}
+            for shared in self.axes
         ]
         return found
 
@@ -89,7 +89,7 @@ def share_of(text: str) -> float:
     return share
 
 
-def _tightened(question: Question, index: Integers, reach: float) -> State:
+def _tightened(question: Question, index: Integers, reach: float) -> SearchState:
     """The chips of ``index`` bounded as finely as a search bounds those that may win."""
     state = begin(question.job, question.opened.taken(index), question.scale)
     every = np.arange(len(index))
@@ -98,15 +98,15 @@ def _tightened(question: Question, index: Integers, reach: float) -> State:
     return state
 
 
-def _evaluated(state: State, reach: float, processes: int, tell: Callable[[str], None]) -> list[Evaluated]:
+def _evaluated(state: SearchState, reach: float, processes: int, tell: Callable[[str], None]) -> list[Evaluated]:
     """Every chip whose bound is within reach, evaluated against it."""
-    scores, engine, found = state.scores(), workers(processes), list[Evaluated]()
+    scores, engine, evaluated = state.scores(), workers(processes), list[Evaluated]()
     order = np.flatnonzero(scores <= reach)
     order = order[np.lexsort((order, scores[order]))]
     for start in range(0, len(order), ROUND):
         tell(f"chips that may be as good: {start:,} of {len(order):,}")
-        found += engine(state, order[start : start + ROUND].tolist(), reach)
-    return found
+        evaluated += engine(state, order[start : start + ROUND].tolist(), reach)
+    return evaluated
 
 
 def flatness(question: Question, within: float, processes: int, tell: Callable[[str], None]) -> Flatness:

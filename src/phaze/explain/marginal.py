@@ -71,10 +71,10 @@ def _on_job(question: Question) -> list[Resource]:
         larger = with_devices(job, round(units))
         return None if larger is None else score_on(larger, scale, question.chip)
 
-    found: list[Resource] = [
+    on_job: list[Resource] = [
         (level.name, "GB/s", level.bandwidth_bytes_per_s / GB, level_rate(at)) for at, level in enumerate(levels)
     ]
-    return [*found, ("devices", "", float(job.models[0].training.devices), devices)]
+    return [*on_job, ("devices", "", float(job.models[0].training.devices), devices)]
 
 
 def marginals(question: Question, processes: int, tell: Callable[[str], None]) -> list[Marginal]:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from phaze.errors import InfeasibleError, InputError
 from phaze.hardware.chip import Chip
 from phaze.placement.answer import document_of
-from phaze.search.answer import Best, best_of
+from phaze.search.answer import BestDesign, best_of
 from phaze.search.baseline import scale_for
-from phaze.search.configurations import plan_found, way_names
+from phaze.search.configurations import configuration_names, plan_found
 from phaze.search.engine import workers
 from phaze.search.folder import JOURNAL, RESULT
 from phaze.search.journal import read_closed, read_evaluated
@@ -27,9 +27,9 @@ from phaze.search.reference import value_on
 from phaze.search.result_file import read_result, require_of_job
 from phaze.search.run import search
 from phaze.search.shared import Shared
-from phaze.search.spaces import OpenedSpace, open_space
-from phaze.search.state import State
-from phaze.search.task import Job, tasks_for
+from phaze.search.spaces import EnumeratedSpace, enumerate_space
+from phaze.search.state import SearchState
+from phaze.search.task import SearchJob, tasks_for
 from phaze.study.load import question_in
 
 
@@ -38,9 +38,9 @@ class Question:
     """A run to be explained; ``plans`` are its models' in words, ``bounds`` what the run proved of every chip's score,
     infinite where a model does not fit."""
 
-    job: Job
+    job: SearchJob
     scale: Scale
-    opened: OpenedSpace
+    opened: EnumeratedSpace
     number: int
     chip: Chip
     score: float
@@ -65,22 +65,30 @@ class Found:
     plans: tuple[str, ...]
 
 
-def identity_of(opened: OpenedSpace, number: int) -> tuple[float, ...]:
+def identity_of(opened: EnumeratedSpace, number: int) -> tuple[float, ...]:
     """What names a chip whatever its constants are: two chips that are equal in this are the same choice."""
     return opened.identity(number)
 
 
-def _plans(state: State, best: Best) -> tuple[str, ...]:
+def _plans(state: SearchState, best: BestDesign) -> tuple[str, ...]:
     """The plan of every model on the best chip."""
-    found = []
+    plans = []
     for model, (task, ran) in enumerate(zip(state.networks.tasks_of(best.chip), best.ran, strict=True)):
-        way, plan = task.ways[ran.way], plan_found(state, best.chip, model, ran.way, best.hbm)
+        configuration, plan = (
+            task.configurations[ran.configuration],
+            plan_found(state, best.chip, model, ran.configuration, best.hbm),
+        )
         if plan is None:
             raise AssertionError(f"{task.name}: the answer's plan does not fit")
-        graph = task.graphs[way.graph]
-        named = {"tensor": graph.width, "microbatch": graph.microbatch, "recompute": way.recompute, "zero": plan.zero}
-        found.append(plan_words(named | way_names(task, way), document_of(plan.plan)))
-    return tuple(found)
+        graph = task.graphs[configuration.graph]
+        named = {
+            "tensor": graph.width,
+            "microbatch": graph.microbatch,
+            "recompute": configuration.recompute,
+            "zero": plan.zero,
+        }
+        plans.append(plan_words(named | configuration_names(task, configuration), document_of(plan.plan)))
+    return tuple(plans)
 
 
 def question_of(folder: str) -> Question:
@@ -95,7 +103,7 @@ def question_of(folder: str) -> Question:
     job = asked.job
     if said["study_digest"] != job.digest:
         raise InputError(folder, "result and study do not belong together", "search again")
-    opened, number = open_space(job.space), int(said["chip"]["number"])
+    opened, number = enumerate_space(job.space), int(said["chip"]["number"])
     require_of_job(said, job, opened, folder)
     chip = opened.chip(number, int(said["chip"]["hbm_bytes"]))
     scale = scale_for(job)
@@ -103,7 +111,7 @@ def question_of(folder: str) -> Question:
     return Question(job, scale, opened, number, chip, score_on(job, scale, chip), plans, _bounds(Path(folder), opened))
 
 
-def _bounds(folder: Path, opened: OpenedSpace) -> NDArray[np.float64]:
+def _bounds(folder: Path, opened: EnumeratedSpace) -> NDArray[np.float64]:
     """The bound of every chip from a run's journal."""
     journal = folder / JOURNAL
     closed = read_closed(journal)
@@ -111,13 +119,13 @@ def _bounds(folder: Path, opened: OpenedSpace) -> NDArray[np.float64]:
     return np.array([np.inf if one.bound is None else one.bound for one in closed])
 
 
-def score_on(job: Job, scale: Scale, chip: Chip) -> float:
+def score_on(job: SearchJob, scale: Scale, chip: Chip) -> float:
     """The score of a chip by the plain path; infinite where a model does not fit."""
     return float(scale.score(np.array([value_on(task, chip, job.objective) for task in tasks_for(job, chip)])))
 
 
 def best_with(
-    job: Job, scale: Scale, processes: int, opened: OpenedSpace | None = None, shared: Shared | None = None
+    job: SearchJob, scale: Scale, processes: int, opened: EnumeratedSpace | None = None, shared: Shared | None = None
 ) -> Found:
     """The certified best of a changed job, or of changed chips, measured by the scale of the run."""
     state = search(job, scale, workers(processes), shared=shared, opened=opened)
@@ -129,7 +137,7 @@ def best_with(
     return Found(chip.name, identity_of(state.opened, best.chip), chip, best.score, gap, _plans(state, best))
 
 
-def with_budget(job: Job, rule: str, most: float) -> Job:
+def with_budget(job: SearchJob, rule: str, most: float) -> SearchJob:
     """The job with another limit of area, power or usd."""
     return replace(job, space=job.space.within({rule: most}))
 

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from phaze.explain.question import Found, Question, best_with, gain, score_on
 from phaze.search.changed_network import levels_of, with_bandwidths
 from phaze.search.shared import Shared
-from phaze.search.spaces import OpenedSpace
-from phaze.search.task import Job
+from phaze.search.spaces import EnumeratedSpace
+from phaze.search.task import SearchJob
 
 OF_CHIPS = ("clock", "HBM bandwidth", "buffer bandwidth")
 OUTWARD = (1.1, 1.5, 2.0, 4.0)
@@ -58,7 +58,7 @@ def constants_of(question: Question) -> tuple[str, ...]:
     return (*OF_CHIPS, *(level.name for level in levels_of(question.job, question.chip)))
 
 
-def scaled(question: Question, factors: dict[str, float]) -> tuple[Job, OpenedSpace]:
+def scaled(question: Question, factors: dict[str, float]) -> tuple[SearchJob, EnumeratedSpace]:
     """The job and its chips with constants times their factors; areas and what is in the space stay."""
     job, opened, levels = question.job, question.opened, levels_of(question.job, question.chip)
     clock, hbm, shared = (factors.get(name, 1.0) for name in OF_CHIPS)
@@ -70,11 +70,11 @@ def scaled(question: Question, factors: dict[str, float]) -> tuple[Job, OpenedSp
 
 def _border(best: Callable[[float], Found], same: Callable[[Found], bool], up: bool) -> tuple[float, Found | None]:
     """The last factor with the same answer in one direction, and the answer that follows."""
-    last, other, found = 1.0, None, None
+    last, other, border = 1.0, None, None
     for step in OUTWARD:
         factor = step if up else 1 / step
         if not same(best(factor)):
-            other, found = factor, best(factor)
+            other, border = factor, best(factor)
             break
         last = factor
     while other is not None and max(other / last, last / other) > NEAR:
@@ -82,8 +82,8 @@ def _border(best: Callable[[float], Found], same: Callable[[Found], bool], up: b
         if same(best(factor)):
             last = factor
         else:
-            other, found = factor, best(factor)
-    return last, found
+            other, border = factor, best(factor)
+    return last, border
 
 
 def _stays(question: Question, constant: str, best: Callable[[float], Found]) -> Stays:

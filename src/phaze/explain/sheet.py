@@ -93,16 +93,16 @@ def _deciding(console: Console, said: Mapping[str, Any]) -> None:
         console.print("The constants of this space's process are not varied: its chips are no clusters.", markup=False)
         return
     cells = [
-        (one["constant"], *(_moved(one[side]) for side in sides), *(_gain(one[side]["gain"]) for side in sides))
-        for one in rows
+        (row["constant"], *(_moved(row[side]) for side in sides), *(_gain(row[side]["gain"]) for side in sides))
+        for row in rows
     ]
     heads = ("constant", "less", "more", f"{said['objective']} at -10%", "at +10%")
     console.print(table(heads, cells, left=1))
-    for one in rows[:3]:
-        paragraph(console, f"{one['constant']}: {one['basis']}.", "")
+    for row in rows[:3]:
+        paragraph(console, f"{row['constant']}: {row['basis']}.", "")
         for side in sides:
-            if one[side]["chip"]:
-                paragraph(console, f"with {side} of it: {one[side]['chip']}", "  ")
+            if row[side]["chip"]:
+                paragraph(console, f"with {side} of it: {row[side]['chip']}", "  ")
 
 
 def _instead(console: Console, said: Mapping[str, Any]) -> None:

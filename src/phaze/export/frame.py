@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.search.evaluated import Evaluated
-from phaze.search.journal import Closed
-from phaze.search.spaces import OpenedSpace
+from phaze.search.journal import PrunedChip
+from phaze.search.spaces import EnumeratedSpace
 
 Frame = dict[str, NDArray[Any]]
 
 
 def chips_frame(
-    opened: OpenedSpace, closed: Sequence[Closed], evaluated: Sequence[Evaluated], hbm_bytes: int, best: int
+    opened: EnumeratedSpace, closed: Sequence[PrunedChip], evaluated: Sequence[Evaluated], hbm_bytes: int, best: int
 ) -> Frame:
     """One row for each chip of a space; money is reckoned with ``hbm_bytes`` of HBM."""
     score = np.full(len(opened), np.nan)

@@ -13,7 +13,7 @@ from phaze.search.journal import read_closed, read_evaluated
 from phaze.search.journal_rows import require_closed, require_evaluated
 from phaze.search.question_files import STUDY
 from phaze.search.result_file import read_result, require_of_job
-from phaze.search.spaces import open_space
+from phaze.search.spaces import enumerate_space
 from phaze.study.complete import complete_text
 from phaze.study.load import question_in
 
@@ -28,7 +28,7 @@ def run_of(folder: Path) -> Run:
     if job.digest != result["study_digest"]:
         where = str(folder / STUDY)
         raise InputError(where, "the result beside it is of another study or another phaze", "search again")
-    opened = open_space(job.space)
+    opened = enumerate_space(job.space)
     require_of_job(result, job, opened, str(folder / RESULT))
     journal = folder / JOURNAL
     study, _ = read_text(str(folder / STUDY))

@@ -17,17 +17,17 @@ from phaze.front.measures import Listed, Measures, batch_of, listed_from, measur
 from phaze.front.metrics import METRICS, Metric, RequestedMetrics, known_values
 from phaze.front.state import FrontState
 from phaze.hardware.cluster import cluster_document
-from phaze.search.answer import Best, lean
-from phaze.search.configurations import WayPlan, plan_found, way_names
+from phaze.search.answer import BestDesign, lean
+from phaze.search.configurations import ConfigurationPlan, configuration_names, plan_found
 from phaze.search.evaluated import Evaluated, ModelRun
-from phaze.search.journal import Closed
+from phaze.search.journal import PrunedChip
 from phaze.search.plausibility import plausibility_of
 from phaze.search.result import chip_document
 from phaze.search.setting import setting_document
 from phaze.search.shortage import nothing_found
-from phaze.search.spaces import OpenedSpace
+from phaze.search.spaces import EnumeratedSpace
 from phaze.search.state import TIE
-from phaze.search.task import Job, ModelTask, Way
+from phaze.search.task import Configuration, ModelTask, SearchJob
 
 SCHEMA = "phaze.front/1"
 # What is stated was found by this program or read from a journal; only the latter can differ.
@@ -45,12 +45,12 @@ class Design:
     values: Floats
 
 
-def shown_value(job: Job, metric: Metric, value: float) -> float:
+def shown_value(job: SearchJob, metric: Metric, value: float) -> float:
     """A metric as it is shown: throughput instead of the seconds of a batch, or of the score of several models."""
     return batch_of(job) / value if metric.more else value
 
 
-def shown_unit(job: Job, metric: Metric) -> str:
+def shown_unit(job: SearchJob, metric: Metric) -> str:
     """The unit of a metric; of several models one of a run is relative to what they are averaged by."""
     if metric.kind is None or len(job.models) == 1:
         return metric.unit
@@ -60,9 +60,9 @@ def shown_unit(job: Job, metric: Metric) -> str:
 def _leanest(state: FrontState, unit: int, place: int) -> tuple[int, tuple[ModelRun, ...]]:
     """The least memory that keeps a design as it is, where memory counts in no metric."""
     chip, memory = state.place(unit)
-    found, hbm = replace(state.evaluated[unit], chip=chip), state.memories[memory]
+    evaluated, hbm = replace(state.evaluated[unit], chip=chip), state.memories[memory]
     if not state.several:
-        return (hbm, found.ran) if len(state.memories) > 1 else lean(state, found)
+        return (hbm, evaluated.ran) if len(state.memories) > 1 else lean(state, evaluated)
     chosen = next(ran for number, ran, _ in state.designs(state.evaluated[unit]) if number == place)
     for less in range(hbm) if len(state.memories) == 1 else ():
         if all(_as_with_more(state, chip, model, ran, less) for model, ran in enumerate(chosen)):
@@ -71,8 +71,8 @@ def _leanest(state: FrontState, unit: int, place: int) -> tuple[int, tuple[Model
 
 
 def _as_with_more(state: FrontState, chip: int, model: int, ran: ModelRun, hbm: int) -> bool:
-    """Whether a way of a model takes as long and as many joules with that memory."""
-    priced = state.open(chip).price(model, ran.way, hbm)
+    """Whether a configuration of a model takes as long and as many joules with that memory."""
+    priced = state.open(chip).price(model, ran.configuration, hbm)
     pairs = ((priced.batch_s, ran.batch_s), (priced.dynamic_j, ran.dynamic_j))
     return all(abs(own - other) <= TIE * other for own, other in pairs)
 
@@ -94,9 +94,11 @@ class StatedDesign:
     values: Floats
 
 
-def model_table(task: ModelTask, way: Way, found: WayPlan, static_w: float) -> dict[str, Any]:
-    """How a model runs: its way, its split, its batch and its energy."""
-    training, graph, plan = task.training, task.graphs[way.graph], found.plan
+def model_table(
+    task: ModelTask, configuration: Configuration, found: ConfigurationPlan, static_w: float
+) -> dict[str, Any]:
+    """How a model runs: its configuration, its split, its batch and its energy."""
+    training, graph, plan = task.training, task.graphs[configuration.graph], found.plan
     return {
         "name": task.name,
         "throughput_per_s": training.batch / plan.batch_s,
@@ -106,37 +108,37 @@ def model_table(task: ModelTask, way: Way, found: WayPlan, static_w: float) -> d
         "data": plan.data,
         "tensor": graph.width,
         "microbatch": graph.microbatch,
-        "recompute": way.recompute,
+        "recompute": configuration.recompute,
         "zero": found.zero,
         "chunks": plan.chunks,
         "attention": graph.attention,
-        **way_names(task, way),
+        **configuration_names(task, configuration),
     }
 
 
 def _stated(state: FrontState, design: Design, measures: Measures) -> StatedDesign:
     """A design with the plans of its models, found again."""
     static_w = float(state.opened.static_w()[design.chip])
-    found, seconds, joules = [], list[float](), list[float]()
+    stated, seconds, joules = [], list[float](), list[float]()
     for model, (task, ran) in enumerate(zip(state.networks.tasks_of(design.chip), design.ran, strict=True)):
-        planned = plan_found(state, design.chip, model, ran.way, design.hbm)
+        planned = plan_found(state, design.chip, model, ran.configuration, design.hbm)
         if planned is None or abs(planned.plan.batch_s - ran.batch_s) > TIE * ran.batch_s:
             raise InputError(task.name, "the plan that the journal has of a design is not found again", CHANGED)
         joules.append(planned.dynamic_j)
         seconds.append(planned.plan.batch_s)
-        found.append(model_table(task, task.ways[ran.way], planned, static_w))
+        stated.append(model_table(task, task.configurations[ran.configuration], planned, static_w))
     values = measures.values(design.chip, design.hbm, seconds, joules)
     if not np.allclose(values, design.values, rtol=TIE, atol=0.0):
         raise InputError(state.job.name, "the metrics that the journal has of a design are not found again", CHANGED)
-    return StatedDesign(design.chip, design.hbm, found, values)
+    return StatedDesign(design.chip, design.hbm, stated, values)
 
 
 def _point(
-    measures: Measures, opened: OpenedSpace, design: StatedDesign, proof: tuple[Metric, DesignProof] | None
+    measures: Measures, opened: EnumeratedSpace, design: StatedDesign, proof: tuple[Metric, DesignProof] | None
 ) -> dict[str, Any]:
     job, asked = measures.job, measures.asked
     return {
-        "chip": chip_document(opened, Best(design.chip, design.hbm, 0.0, ()), job.hbm_bytes),
+        "chip": chip_document(opened, BestDesign(design.chip, design.hbm, 0.0, ()), job.hbm_bytes),
         "plausibility": plausibility_of(opened.chip(design.chip, job.hbm_bytes[design.hbm])),
         "metrics": {
             one.name: shown_value(job, one, float(value))
@@ -183,7 +185,7 @@ def nothing_within(state: FrontState) -> PhazeError:
     return InfeasibleError(sentence, {"schema": SCHEMA, "feasible": False})
 
 
-def _setting(job: Job, opened: OpenedSpace, design: StatedDesign) -> dict[str, Any]:
+def _setting(job: SearchJob, opened: EnumeratedSpace, design: StatedDesign) -> dict[str, Any]:
     """Under what all designs were found, as in the answer of a search; where links are an axis each has its own."""
     chip = opened.chip(design.chip, job.hbm_bytes[design.hbm])
     setting, cluster = setting_document(job, opened, chip), job.cluster_on(chip)
@@ -196,10 +198,10 @@ def _setting(job: Job, opened: OpenedSpace, design: StatedDesign) -> dict[str, A
 
 def front_view(
     measures: Measures,
-    opened: OpenedSpace,
+    opened: EnumeratedSpace,
     designs: Sequence[StatedDesign],
     listed: Listed | None,
-    proof: tuple[Sequence[Closed], Sequence[Evaluated], str],
+    proof: tuple[Sequence[PrunedChip], Sequence[Evaluated], str],
 ) -> dict[str, Any]:
     """The whole front, from its designs, the list of closed units with what was found of the opened ones, and the code.
 
@@ -226,7 +228,7 @@ def front_view(
     }
 
 
-def bounds_of(closed: Sequence[Closed]) -> Floats:
+def bounds_of(closed: Sequence[PrunedChip]) -> Floats:
     """The bound of every unit of a list, infinite where there is none."""
     return np.array([np.inf if one.bound is None else one.bound for one in closed])
 
@@ -239,7 +241,7 @@ def state_designs(state: FrontState, measures: Measures, stated: dict[int, State
 
 
 def front_document(
-    state: FrontState, closed: Sequence[Closed], code: str, stated: dict[int, StatedDesign] | None = None
+    state: FrontState, closed: Sequence[PrunedChip], code: str, stated: dict[int, StatedDesign] | None = None
 ) -> dict[str, Any]:
     """The whole front of a search that has ended, designs in the order of the metrics that are known, then of the
     others; ``stated`` are designs whose plans are there already, by number, and gets all others."""
@@ -248,6 +250,6 @@ def front_document(
     state_designs(state, measures, stated)
     numbers = state.archive.numbers.tolist()
     designs = [stated[numbers[at]] for at in design_order(state.asked, numbers, state.archive.values)]
-    values = np.stack([one.values for one in designs], axis=1)
+    values = np.stack([design.values for design in designs], axis=1)
     listed = None if state.several else listed_from(measures, bounds_of(closed), values)
     return front_view(measures, state.opened, designs, listed, (closed, list(state.evaluated.values()), code))

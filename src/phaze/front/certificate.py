@@ -2,7 +2,7 @@ r"""The certificate of a front: how every unit was closed, the gap that is left,
 
     area, power, cost   combinations of the axes that the space's rules leave out
     within     a unit that is above a limit, by what is known of it or by its bound
-    memory     no way of running some model fits
+    memory     no configuration of running some model fits
     bound      a design of the front closes all its lanes (:mod:`phaze.front.order`)
     evaluated  opened: its designs are exact, and what was left out of it is closed
     failed     opened, and its evaluation raised an error: its bounds stay
@@ -33,20 +33,20 @@ from phaze.front.state import FrontState
 from phaze.schedule.problem import ROUNDING
 from phaze.search.certificate import digest_of
 from phaze.search.evaluated import Evaluated
-from phaze.search.journal import Closed
+from phaze.search.journal import PrunedChip
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 REASONS = ("area", "power", "cost", "within", "memory", "bound", "evaluated", "failed", "open")
 
 
-def closed_units(state: FrontState) -> list[Closed]:
+def closed_units(state: FrontState) -> list[PrunedChip]:
     """How each unit stands, by number; its bound is in the first metric of a run."""
     with np.errstate(invalid="ignore"):
         inside: Flags = np.asarray((state.lower <= state.limits[:, None, None]).all(axis=0).any(axis=0) & state.allowed)
     bounds = state.scored()
     alive: Flags = np.asarray(state.alive.any(axis=0))
-    found = []
+    units = []
     for unit, bound in enumerate(bounds.tolist()):
         opened = state.evaluated.get(unit)
         step = "dual" if state.tightened[unit % len(state.opened)] else "cheap"
@@ -60,8 +60,8 @@ def closed_units(state: FrontState) -> list[Closed]:
             reason = "within"
         else:
             reason = "open" if alive[unit] else "bound"
-        found.append(Closed(unit, reason, bound if np.isfinite(bound) else None, step))
-    return found
+        units.append(PrunedChip(unit, reason, bound if np.isfinite(bound) else None, step))
+    return units
 
 
 def listed_of(state: FrontState) -> Listed:
@@ -80,10 +80,10 @@ def gap_of(listed: Listed) -> float:
     return shortfall(points, lower[:, left], listed.run_metrics)
 
 
-def gap_of_ways(closed: Sequence[Closed], evaluated: Sequence[Evaluated], asked_gap: float) -> float:
+def gap_of_ways(closed: Sequence[PrunedChip], evaluated: Sequence[Evaluated], asked_gap: float) -> float:
     """The gap where two metrics come with a run: what was asked for, or 1 where anything is left.
 
-    The bounds of every way are not in the list, so nothing finer could be derived from it.
+    The bounds of every configuration are not in the list, so nothing finer could be derived from it.
     """
     left = any(one.reason in ("open", "failed") for one in closed)
     unproved = any(ran.lower < ran.value * (1 - ROUNDING) for one in evaluated for ran in one.ran)
@@ -119,14 +119,18 @@ def proofs(listed: Listed, values: Floats) -> list[DesignProof]:
     return found
 
 
-def counts_of(closed: Sequence[Closed], left_out: Mapping[str, int]) -> dict[str, int]:
+def counts_of(closed: Sequence[PrunedChip], left_out: Mapping[str, int]) -> dict[str, int]:
     """Units by how they were closed; combinations that the space's rules left out."""
     counts = Counter(one.reason for one in closed)
     return {reason: counts.get(reason, 0) + left_out.get(reason, 0) for reason in REASONS}
 
 
 def certificate_document(
-    gap: float, asked_gap: float, closed: Sequence[Closed], evaluated: Sequence[Evaluated], left_out: Mapping[str, int]
+    gap: float,
+    asked_gap: float,
+    closed: Sequence[PrunedChip],
+    evaluated: Sequence[Evaluated],
+    left_out: Mapping[str, int],
 ) -> dict[str, Any]:
     """The certificate of the whole front."""
     return {

@@ -21,7 +21,7 @@ from phaze.search.journal import SqliteJournal
 from phaze.search.journal_rows import require_evaluated
 from phaze.search.question_files import Papers, refuse_another
 from phaze.search.result import code_digest, written
-from phaze.search.task import Job
+from phaze.search.task import SearchJob
 
 FRONT, TABLE, PAGE = "front.json", "front.csv", "front.html"
 CHIP = ("name", "hbm_bytes", "area_mm2", "design_power_w", "making_usd", "making_kgco2e", "peak_flops")
@@ -42,15 +42,20 @@ def front_frame(document: Mapping[str, Any]) -> Frame:
     points = document["points"]
     columns = {name: [point["metrics"][name] for point in points] for name in document["of"]}
     columns |= {f"chip_{key}": [point["chip"][key] for point in points] for key in CHIP}
-    for at, model in enumerate(points[0]["models"]):
-        columns |= {f"{model['name']}_{key}": [point["models"][at][key] for point in points] for key in MODEL}
+    for index, model in enumerate(points[0]["models"]):
+        columns |= {f"{model['name']}_{key}": [point["models"][index][key] for point in points] for key in MODEL}
     gap = document["certificate"]["gap"]
     columns["gap"] = [gap if point["certificate"] is None else point["certificate"]["gap"] for point in points]
     return {name: np.array(column) for name, column in columns.items()}
 
 
 def front_in(
-    folder: Path, papers: Papers, job: Job, asked: RequestedMetrics, processes: int = 1, watch: Watch | None = None
+    folder: Path,
+    papers: Papers,
+    job: SearchJob,
+    asked: RequestedMetrics,
+    processes: int = 1,
+    watch: Watch | None = None,
 ) -> FinishedFront:
     """Find a front in its folder, or go on with it; raises what says why there is no design.
 

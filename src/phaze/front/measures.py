@@ -14,20 +14,20 @@ from numpy.typing import NDArray
 from phaze.front.metrics import Metric, RequestedMetrics, known_values
 from phaze.search.objective import Objective, Rates, Scale
 from phaze.search.rates import rates_of
-from phaze.search.spaces import OpenedSpace
+from phaze.search.spaces import EnumeratedSpace
 from phaze.search.state import TIE
-from phaze.search.task import Job
+from phaze.search.task import SearchJob
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 
-def batch_of(job: Job) -> float:
+def batch_of(job: SearchJob) -> float:
     """Sequences of a batch, by which seconds become throughput; of several models 1."""
     return float(job.models[0].training.batch) if len(job.models) == 1 else 1.0
 
 
-def limit_of(job: Job, metric: Metric, value: float) -> float:
+def limit_of(job: SearchJob, metric: Metric, value: float) -> float:
     """A limit as a score: at least so much throughput is at most so many seconds."""
     return (batch_of(job) / value if metric.more else value) * (1 + TIE)
 
@@ -37,7 +37,7 @@ class Measures:
     """What the metrics of a front are computed from: rates and scales of a run's metrics, and what is known of every
     unit."""
 
-    job: Job
+    job: SearchJob
     asked: RequestedMetrics
     scales: tuple[Scale, ...]
     memories: tuple[int, ...]
@@ -81,7 +81,7 @@ class Measures:
 
 
 def measures_of(
-    job: Job, asked: RequestedMetrics, scales: Sequence[Scale], opened: OpenedSpace, memories: Sequence[int]
+    job: SearchJob, asked: RequestedMetrics, scales: Sequence[Scale], opened: EnumeratedSpace, memories: Sequence[int]
 ) -> Measures:
     """The measures of a front; ``scales`` by metric of a run."""
     devices, sizes = job.models[0].training.devices, list(job.hbm_bytes)

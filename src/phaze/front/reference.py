@@ -1,4 +1,4 @@
-"""The plain path of a front: any chip, memory and way in every metric, by the formulas for one chip."""
+"""The plain path of a front: any chip, memory and configuration in every metric, by the formulas for one chip."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from phaze.front.combine import combined
 from phaze.front.metrics import Metric, RequestedMetrics
 from phaze.hardware.figures import figures_of, making_of
 from phaze.hardware.ownership import load_terms
-from phaze.search.configurations import WaysOnChip
+from phaze.search.configurations import ChipConfigurations
 from phaze.search.objective import Objective, Scale
 from phaze.search.rates import chip_rates
 from phaze.search.verify import NEAR, Plain
@@ -34,10 +34,10 @@ class PlainFront:
     def chips(self) -> int:
         return len(self.plain.opened)
 
-    def ways(self, chip: int) -> list[WaysOnChip]:
+    def configurations(self, chip: int) -> list[ChipConfigurations]:
         """The models on a chip."""
         value, table = self.plain.opened.chip(chip, self.plain.job.hbm_bytes[-1]), self.plain.opened.energy
-        return [WaysOnChip(task, value, table) for task in self.plain.networks.tasks_of(chip)]
+        return [ChipConfigurations(task, value, table) for task in self.plain.networks.tasks_of(chip)]
 
     def known(self, metric: Metric, chip: int, hbm: int) -> float:
         """What is known of a chip with a memory, by the formulas for one chip."""
@@ -48,12 +48,13 @@ class PlainFront:
         known = {"area": figures.area_mm2, "power": figures.design_w, "price": made.usd, "embodied": made.kgco2e}
         return known[metric.name]
 
-    def way_values(self, chip: int, hbm: int, ways: Sequence[tuple[float, float]]) -> Floats:
-        """Ways of one model by the seconds and joules of a batch, in every metric of a run [metrics, ways]."""
+    def configuration_values(self, chip: int, hbm: int, configurations: Sequence[tuple[float, float]]) -> Floats:
+        """Configurations of one model by the seconds and joules of a batch, in every metric of a run [metrics,
+        configurations]."""
         value, devices = self.plain.opened.chip(chip, self.plain.job.hbm_bytes[hbm]), self.plain.job.models[0].training
         kinds = [metric.kind for metric in self.asked.runs if metric.kind is not None]
         rates = [chip_rates(Objective(kind), value, devices.devices) for kind in kinds]
-        return np.array([[float(own.value(np.asarray(s), j)) for s, j in ways] for own in rates])
+        return np.array([[float(rate.value(np.asarray(s), j)) for s, j in configurations] for rate in rates])
 
     def measured(self, chip: int, hbm: int, runs: Sequence[float]) -> Floats:
         """All measured metrics of a unit, those of a run as given."""
@@ -61,10 +62,10 @@ class PlainFront:
         return np.array([own[m] if m in own else self.known(m, chip, hbm) for m in self.asked.measured])
 
     def values(self, chip: int, hbm: int, seconds: Sequence[float], joules: Sequence[float]) -> Floats:
-        """All measured metrics of one way of running the models."""
+        """All measured metrics of one configuration of running the models."""
         pairs = zip(seconds, joules, strict=True)
-        own = np.stack([self.way_values(chip, hbm, [pair])[:, 0] for pair in pairs])
-        return self.measured(chip, hbm, [float(scale.score(own[:, at])) for at, scale in enumerate(self.scales)])
+        own = np.stack([self.configuration_values(chip, hbm, [pair])[:, 0] for pair in pairs])
+        return self.measured(chip, hbm, [float(scale.score(own[:, index])) for index, scale in enumerate(self.scales)])
 
     def inside(self, chip: int, hbm: int, values: Floats) -> bool:
         """Whether values are within the limits."""
@@ -85,23 +86,25 @@ class PlainFront:
         return bool((self.points <= room[:, None]).all(axis=0).any())
 
     def exact(self, chip: int, hbm: int) -> list[Floats]:
-        """Every way of running the models on a unit that may count, exactly: the combinations that none beats."""
+        """Every configuration of the models on a unit that may count, exactly: the combinations that none beats."""
         size, values = self.plain.job.hbm_bytes[hbm], []
-        for own in self.ways(chip):
-            plans = (own.plan(way, size) for way in own.task.ways)
+        for own in self.configurations(chip):
+            plans = (own.plan(configuration, size) for configuration in own.task.configurations)
             found = [(plan.plan.batch_s, plan.dynamic_j) for plan in plans if plan is not None]
             if not found:
                 return []
-            values.append(self.way_values(chip, hbm, found))
+            values.append(self.configuration_values(chip, hbm, found))
         return [self.measured(chip, hbm, runs) for runs in combined(values, self.scales)[1].T.tolist()]
 
-    def least(self, chip: int, hbm: int, ways: Sequence[Sequence[tuple[float, float]]]) -> list[Floats]:
-        """Lower bounds of a unit from those of its models' ways, seconds and joules: of every way of one model, or the
-        least of several models in each metric."""
-        if not all(ways):
+    def least(self, chip: int, hbm: int, configurations: Sequence[Sequence[tuple[float, float]]]) -> list[Floats]:
+        """Lower bounds of a unit from those of its models' configurations, seconds and joules: of every configuration
+        of one model, or the least of several models in each metric."""
+        if not all(configurations):
             return []
-        values = [self.way_values(chip, hbm, own) for own in ways]
+        values = [self.configuration_values(chip, hbm, own) for own in configurations]
         if len(values) == 1:
             return [self.measured(chip, hbm, runs) for runs in values[0].T.tolist()]
         own = np.stack([rows.min(axis=1) for rows in values])
-        return [self.measured(chip, hbm, [float(scale.score(own[:, at])) for at, scale in enumerate(self.scales)])]
+        return [
+            self.measured(chip, hbm, [float(scale.score(own[:, index])) for index, scale in enumerate(self.scales)])
+        ]

@@ -21,8 +21,8 @@ from phaze.search.bounds.model_bounds import DUAL
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, after, nothing_in_time
 from phaze.search.objective import Objective, Scale
 from phaze.search.run import Evaluate, Journal, begin, bounds_on, evaluate_round, in_process, layer_times_on
-from phaze.search.spaces import open_space
-from phaze.search.task import Job
+from phaze.search.spaces import enumerate_space
+from phaze.search.task import SearchJob
 
 Integers = NDArray[np.int64]
 DUALS = 512
@@ -40,7 +40,7 @@ class FrontProgress:
 Watch = Callable[[FrontProgress], None]
 
 
-def job_for(job: Job, asked: RequestedMetrics) -> Job:
+def job_for(job: SearchJob, asked: RequestedMetrics) -> SearchJob:
     """The job with the objective whose bounds and energies the front needs."""
     kinds = [metric.kind for metric in asked.runs if metric.kind is not None]
     kind = kinds[0] if len(kinds) == 1 else "throughput_per_watt"
@@ -48,7 +48,7 @@ def job_for(job: Job, asked: RequestedMetrics) -> Job:
 
 
 def scales_for(
-    job: Job, asked: RequestedMetrics, engine: Evaluate = in_process, deadline: Deadline = NEVER
+    job: SearchJob, asked: RequestedMetrics, engine: Evaluate = in_process, deadline: Deadline = NEVER
 ) -> tuple[Scale, ...]:
     """How several models are averaged in each metric of a run; ``engine`` and ``deadline`` as in a search."""
     kinds = [metric.kind for metric in asked.runs if metric.kind is not None]
@@ -56,7 +56,7 @@ def scales_for(
     return tuple(scale_for(one, engine, deadline) for one in own)
 
 
-def memories_of(job: Job, asked: RequestedMetrics) -> list[int]:
+def memories_of(job: SearchJob, asked: RequestedMetrics) -> list[int]:
     """The memories that count: the most is enough where they are free."""
     return job.memories(asked.needs_hbm)
 
@@ -104,7 +104,7 @@ def _open(state: FrontState, units: list[int], engine: Evaluate, journal: Journa
 
 
 def front(
-    job: Job,
+    job: SearchJob,
     asked: RequestedMetrics,
     scales: Sequence[Scale],
     engine: Evaluate = in_process,
@@ -117,7 +117,7 @@ def front(
     :func:`scales_for`. Where there is a limit, ``ending`` does after every round what it can of the front's end."""
     deadline = after(job.limit_s) if deadline is None else deadline
     try:
-        start = begin(job, open_space(job.space), scales[0], memories_of(job, asked), deadline=deadline)
+        start = begin(job, enumerate_space(job.space), scales[0], memories_of(job, asked), deadline=deadline)
         if len(start.opened):
             every = np.arange(len(start.opened))
             start.set_bounds(bounds_on(start, every, start.times, [np.inf] * len(start.times)))

@@ -1,13 +1,14 @@
 """A front under way: lower bounds of every design in every metric, what was opened, and the designs that none beats.
 
 A unit is a chip with one memory, numbered memory * chips + chip; these numbers stand where a search has chips, in the
-journal too. Where one metric comes with a run, a unit has one lane: the best of all ways to run the models on it. Where
-several do, each way of a model is a lane of its own, for none of them need be best in all. Several models then share
-one lane again, whose bounds are the least of all ways in each metric; an opened unit has as many designs as there are
-combinations of ways that none beats (:mod:`phaze.front.combine`). ``lower`` is [metrics, lanes, units].
+journal too. Where one metric comes with a run, a unit has one lane: the best of all configurations to run the models on
+it. Where several do, each configuration of a model is a lane of its own, for none of them need be best in all. Several
+models then share one lane again, whose bounds are the least of all configurations in each metric; an opened unit has as
+many designs as there are combinations of configurations that none beats (:mod:`phaze.front.combine`). ``lower`` is
+[metrics, lanes, units].
 
-What an opened unit ran is one entry for the best way of each model, or where several metrics come with a run one for
-each way that may be in a design, the ways of all models numbered one model after the other.
+What an opened unit ran is one entry for the best configuration of each model, or where several metrics come with a run
+one for each configuration that may be in a design, the configurations of all models numbered one model after the other.
 """
 
 from collections.abc import Sequence
@@ -26,18 +27,18 @@ from phaze.search.evaluated import Evaluated, ModelRun
 from phaze.search.evaluation import evaluate
 from phaze.search.objective import Objective, Rates, Scale
 from phaze.search.rates import rates_of
-from phaze.search.state import TIE, State
+from phaze.search.state import TIE, SearchState
 from phaze.search.work_item import failed
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-# More combinations of ways than any unit has that none of the others beats: room for their numbers.
+# More combinations of configurations than any unit has that none of the others beats: room for their numbers.
 COMBINATIONS = 1 << 20
 
 
 @dataclass(slots=True, kw_only=True)
-class FrontState(State):
+class FrontState(SearchState):
     """A front under way: ``front_rates`` and ``front_scales`` of the metrics of a run, ``limits`` of all measured.
 
     ``allowed`` are the units within the limits on what is known of them.
@@ -98,24 +99,24 @@ class FrontState(State):
     def vectors(self, index: Integers) -> Floats:
         """Lower bounds of some chips in the metrics of a run, [runs, lanes, memories, chips], from times and joules."""
         found = []
-        for scale, values in zip(self.front_scales, self.way_bounds(index), strict=True):
+        for scale, values in zip(self.front_scales, self.configuration_bounds(index), strict=True):
             if self.several and len(values) == 1:
                 found.append(values[0])
             else:
-                found.append(scale.score(np.stack([own.min(axis=0) for own in values]))[None])
+                found.append(scale.score(np.stack([value.min(axis=0) for value in values]))[None])
         return np.stack(found)
 
-    def way_bounds(self, index: Integers) -> list[list[Floats]]:
-        """Lower bounds of every way on some chips, by metric of a run and model [ways, memories, chips]."""
-        found = []
+    def configuration_bounds(self, index: Integers) -> list[list[Floats]]:
+        """Lower bounds on some chips, by metric of a run and model [configurations, memories, chips]."""
+        bounds = []
         for rates in self.front_rates:
             some, values = Rates(rates.rate[self.memories][:, index], rates.weight, rates.delays), list[Floats]()
             for model, task in enumerate(self.job.models):
-                graphs = [way.graph for way in task.ways]
+                graphs = [configuration.graph for configuration in task.configurations]
                 joules = self.floors[model][graphs][:, index] if rates.weight else np.zeros((1, 1))
                 values.append(some.value(self.bounds[model][:, :, index], joules[:, None, :]))
-            found.append(values)
-        return found
+            bounds.append(values)
+        return bounds
 
     def refresh(self, index: Integers) -> None:
         """Bounds of some chips anew; lanes that no longer have a chance are closed. Opened units keep theirs."""
@@ -153,7 +154,7 @@ class FrontState(State):
         return min(cut, best * (1 - self.job.gap if self.job.gap > 0 else 1 + TIE))
 
     def evaluate(self, chip: int, cut: float) -> Evaluated:
-        """A unit opened (``chip`` is its number): its best ways against its own cut-off, or all ways with a chance."""
+        """A unit (``chip`` is its number): its best configurations against its cut-off, or all with a chance."""
         number, memory = self.place(chip)
         hbm = self.memories[memory]
         try:
@@ -162,7 +163,7 @@ class FrontState(State):
             return failed(chip, hbm, float(self.scored()[chip]), f"{type(fault).__name__}: {fault}")
 
     def _best(self, unit: int, chip: int, memory: int, cut: float) -> Evaluated:
-        """The best ways of all models on a unit."""
+        """The best configurations of all models on a unit."""
         index = np.array([chip])
         bounds = [self.values(model, index)[:, memory : memory + 1, 0] for model in range(len(self.bounds))]
         floors = [floor[:, chip] for floor in self.floors]
@@ -170,35 +171,40 @@ class FrontState(State):
         return replace(found, chip=unit)
 
     def _ways(self, unit: int, chip: int, memory: int) -> Evaluated:
-        """Every way of every model on a unit that may be in a design: that neither a design of the front closes, all
-        other models at their best, nor another way of its model beats."""
+        """Every configuration of every model on a unit that may be in a design: that neither a design of the front
+        closes, all other models at their best, nor another configuration of its model beats."""
         opened, ran, first = self.open(chip), list[ModelRun](), 0
-        bounds = self.way_bounds(np.array([chip]))
-        ways = [np.stack([own[model][:, memory, 0] for own in bounds]) for model in range(len(self.job.models))]
-        least = [own.min(axis=1) for own in ways]
-        for model, own in enumerate(ways):
-            found = np.empty((len(own), 0))
+        bounds = self.configuration_bounds(np.array([chip]))
+        models = range(len(self.job.models))
+        values = [np.stack([bound[model][:, memory, 0] for bound in bounds]) for model in models]
+        least = [bound.min(axis=1) for bound in values]
+        for model, value in enumerate(values):
+            found = np.empty((len(value), 0))
             with np.errstate(divide="ignore"):
-                order = np.argsort(np.log(own).sum(axis=0), kind="stable").tolist()
-            for way in order:
-                if self._left_out(unit, model, own[:, way], least) or self._beaten(found, own[:, way]):
+                order = np.argsort(np.log(value).sum(axis=0), kind="stable").tolist()
+            for configuration in order:
+                bound = value[:, configuration]
+                if self._left_out(unit, model, bound, least) or self._beaten(found, bound):
                     continue
-                priced = opened.price(model, way, self.memories[memory])
+                priced = opened.price(model, configuration, self.memories[memory])
                 if priced.batch_s < np.inf:
-                    ran.append(ModelRun(first + way, priced.batch_s, priced.dynamic_j, priced.batch_s, priced.lower_s))
+                    batch_s, number = priced.batch_s, first + configuration
+                    ran.append(ModelRun(number, batch_s, priced.dynamic_j, batch_s, priced.lower_s))
                     found = np.append(found, self.run_values(unit, [ran[-1]])[0], axis=1)
             if not found.shape[1]:
                 ran = []
                 break
-            least[model], first = found.min(axis=1), first + own.shape[1]
+            least[model], first = found.min(axis=1), first + value.shape[1]
         score = min((one.batch_s for one in ran), default=float("inf"))
         lower = min((one.lower for one in ran), default=float("inf"))
         return Evaluated(unit, self.memories[memory], score, lower, tuple(ran))
 
     def _left_out(self, unit: int, model: int, bounds: Floats, least: Sequence[Floats]) -> bool:
-        """Whether no design with a way of these bounds in the metrics of a run has a chance."""
-        values = np.stack([bounds if at == model else own for at, own in enumerate(least)])
-        lower = self._measured(unit, [float(scale.score(values[:, at])) for at, scale in enumerate(self.front_scales)])
+        """Whether no design with a configuration of these bounds in the metrics of a run has a chance."""
+        values = np.stack([bounds if index == model else own for index, own in enumerate(least)])
+        lower = self._measured(
+            unit, [float(scale.score(values[:, index])) for index, scale in enumerate(self.front_scales)]
+        )
         name = np.array([(unit + 1) * self.span - 1])
         return bool(self.hopeless(lower[:, None], name, self.archive.numbers, self.archive.values)[0])
 
@@ -213,23 +219,23 @@ class FrontState(State):
         values[[self.asked.measured.index(metric) for metric in self.asked.runs]] = runs
         return values
 
-    def own_way(self, number: int) -> tuple[int, int]:
-        """The model and its way, of a way numbered through all models."""
+    def model_and_configuration(self, number: int) -> tuple[int, int]:
+        """The model and its configuration, of one numbered through all models."""
         for model, task in enumerate(self.job.models):
-            if number < len(task.ways):
+            if number < len(task.configurations):
                 return model, number
-            number -= len(task.ways)
-        raise AssertionError("no way of that number")
+            number -= len(task.configurations)
+        raise AssertionError("no configuration of that number")
 
     def run_values(self, unit: int, ran: Sequence[ModelRun], lower: bool = False) -> list[Floats]:
-        """By model the values of its ways among ``ran`` in every metric of a run, [metrics, ways]; ``lower``: what
-        their schedules prove of them. Only models that ran."""
+        """By model the values of its configurations among ``ran`` in every metric of a run, [metrics, configurations];
+        ``lower``: what their schedules prove of them. Only models that ran."""
         chip, memory = self.place(unit)
         found: dict[int, list[list[float]]] = {}
         for one in ran:
-            model, way = self.own_way(one.way)
+            model, configuration = self.model_and_configuration(one.configuration)
             proved = lower and one.lower < one.batch_s * (1 - ROUNDING)
-            graph = self.job.models[model].ways[way].graph
+            graph = self.job.models[model].configurations[configuration].graph
             joules = float(self.floors[model][graph, chip]) if proved else one.dynamic_j
             seconds = np.asarray(one.lower if proved else one.batch_s)
             rates = [own.at(self.memories[memory], chip) for own in self.front_rates]
@@ -237,21 +243,25 @@ class FrontState(State):
         return [np.array(found[model]).T for model in sorted(found)]
 
     def designs(self, found: Evaluated) -> list[tuple[int, tuple[ModelRun, ...], Floats]]:
-        """The designs of an opened unit: position, the way of each model, and values."""
+        """The designs of an opened unit: position, the configuration of each model, and values."""
         if not found.ran:
             return []
         if not self.several:
             return [(0, found.ran, self._measured(found.chip, [found.score]))]
         models: dict[int, list[ModelRun]] = {}
         for one in found.ran:
-            model, way = self.own_way(one.way)
-            models.setdefault(model, []).append(replace(one, way=way))
-        ways, scores = combined(self.run_values(found.chip, found.ran), self.front_scales)
-        chosen = [tuple(models[at][way] for at, way in enumerate(one)) for one in ways.T.tolist()]
-        order = sorted(range(len(chosen)), key=lambda at: [ran.way for ran in chosen[at]])
+            model, configuration = self.model_and_configuration(one.configuration)
+            models.setdefault(model, []).append(replace(one, configuration=configuration))
+        combinations, scores = combined(self.run_values(found.chip, found.ran), self.front_scales)
+        chosen = [tuple(models[at][place] for at, place in enumerate(one)) for one in combinations.T.tolist()]
+        order = sorted(range(len(chosen)), key=lambda at: [ran.configuration for ran in chosen[at]])
         alone = len(models) == 1
         return [
-            (chosen[at][0].way if alone else place, chosen[at], self._measured(found.chip, scores[:, at].tolist()))
+            (
+                chosen[at][0].configuration if alone else place,
+                chosen[at],
+                self._measured(found.chip, scores[:, at].tolist()),
+            )
             for place, at in enumerate(order)
         ]
 
@@ -269,23 +279,23 @@ class FrontState(State):
         elif len(self.job.models) == 1:
             for one in found.ran:
                 runs = self.run_values(unit, [one], lower=True)[0][:, 0]
-                self.lower[:, one.way, unit] = self._measured(unit, runs.tolist())
+                self.lower[:, one.configuration, unit] = self._measured(unit, runs.tolist())
         return came
 
 
-def front_state(state: State, asked: RequestedMetrics, scales: Sequence[Scale]) -> FrontState:
+def front_state(state: SearchState, asked: RequestedMetrics, scales: Sequence[Scale]) -> FrontState:
     """The front of a search that has its bounds on batch times; ``scales`` by metric of a run."""
     job, opened = state.job, state.opened
     devices, sizes = job.models[0].training.devices, list(job.hbm_bytes)
     runs = [
         rates_of(Objective(metric.kind), opened, sizes, devices) for metric in asked.runs if metric.kind is not None
     ]
-    lanes = len(job.models[0].ways) if len(asked.runs) > 1 and len(job.models) == 1 else 1
+    lanes = len(job.models[0].configurations) if len(asked.runs) > 1 and len(job.models) == 1 else 1
     units = len(state.memories) * len(opened)
     limits = {metric: limit_of(job, metric, value) for metric, value in asked.within}
     measured = asked.measured
     found = FrontState(
-        *(getattr(state, one.name) for one in fields(State)),
+        *(getattr(state, one.name) for one in fields(SearchState)),
         asked=asked,
         front_rates=runs,
         front_scales=tuple(scales),

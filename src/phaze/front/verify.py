@@ -1,12 +1,13 @@
 """A front checked again by the plain path: one chip at a time, the general placement solver, no structures, no arrays.
 
 files     study and copies of its files give problem, graphs and the digest that the front names
-designs   ``front.json`` is written anew from the chips, memories and ways that it names, by scheduling and placing, and
-          compared byte for byte; no design beats another, none is above a limit, none fits as well into less memory
+designs   ``front.json`` is written anew from the chips, memories and configurations that it names, by scheduling
+          and placing, and compared byte for byte; no design beats another, none is above a limit, none fits as well
+          into less memory
 list      every unit is in it once; its reason and all counts are derived; where one metric comes with a run, some
           design is no worse than what is recorded of each unit that a bound closed, and the gaps follow
-proof     of a sample of the units (or all) the bounds anew, of opened ones every way exactly: some design must be no
-          worse, to the gap, in all metrics. The units that look best beside the designs are in every sample.
+proof     of a sample of the units (or all) the bounds anew, of opened ones every configuration exactly: some design
+          must be no worse, to the gap, in all metrics. The units that look best beside the designs are in every sample.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,9 +22,9 @@ from phaze.front.answer import StatedDesign, bounds_of, design_order, front_view
 from phaze.front.measures import Listed, Measures, listed_from
 from phaze.front.order import steps, undominated
 from phaze.front.reference import PlainFront
-from phaze.search.configurations import WayPlan
+from phaze.search.configurations import ConfigurationPlan
 from phaze.search.evaluated import Evaluated
-from phaze.search.journal import Closed
+from phaze.search.journal import PrunedChip
 from phaze.search.objective import Rates
 from phaze.search.pruned import STEPS
 from phaze.search.reference import way_of
@@ -41,13 +42,13 @@ class Claim:
 
     text: str
     document: Mapping[str, Any]
-    closed: Sequence[Closed]
+    closed: Sequence[PrunedChip]
     evaluated: Sequence[Evaluated]
     code: str
 
 
 def _design(front: PlainFront, measures: Measures, point: Mapping[str, Any]) -> StatedDesign | str:
-    """A design recomputed from the chip, memory and ways that it names, or what is wrong with it."""
+    """A design recomputed from the chip, memory and configurations that it names, or what is wrong with it."""
     plain, job = front.plain, front.plain.job
     number, size = point["chip"]["number"], point["chip"]["hbm_bytes"]
     if type(number) is not int or not 0 <= number < front.chips or size not in job.hbm_bytes:
@@ -57,18 +58,18 @@ def _design(front: PlainFront, measures: Measures, point: Mapping[str, Any]) -> 
         return "chip: it is too dear with that memory"
     static_w = float(plain.opened.static_w()[number])
     tables, seconds, joules, leaner = [], [], [], [hbm > 0 and len(front.memories) == 1]
-    for own, said in zip(front.ways(number), point["models"], strict=True):
-        way = way_of(own.task, said)
-        if way is None:
+    for own, said in zip(front.configurations(number), point["models"], strict=True):
+        configuration = way_of(own.task, said)
+        if configuration is None:
             return f"models[{own.task.name}]: the study knows no such microbatch, width, recompute and ZeRO"
-        plan = own.plan(way, size)
+        plan = own.plan(configuration, size)
         if plan is None:
             return f"models[{own.task.name}]: the plan does not fit"
-        less = own.plan(way, job.hbm_bytes[hbm - 1]) if hbm else None
+        less = own.plan(configuration, job.hbm_bytes[hbm - 1]) if hbm else None
         leaner.append(less is not None and _alike(less, plan))
         seconds.append(plan.plan.batch_s)
         joules.append(plan.dynamic_j)
-        tables.append(model_table(own.task, way, plan, static_w))
+        tables.append(model_table(own.task, configuration, plan, static_w))
     if all(leaner):
         return f"chip.hbm_bytes: {job.hbm_bytes[hbm - 1]} are enough"
     values, single = measures.values(number, hbm, seconds, joules), front.values(number, hbm, seconds, joules)
@@ -81,7 +82,7 @@ def _design(front: PlainFront, measures: Measures, point: Mapping[str, Any]) -> 
     )
 
 
-def _alike(less: WayPlan, than: WayPlan) -> bool:
+def _alike(less: ConfigurationPlan, than: ConfigurationPlan) -> bool:
     seconds, joules = (less.plan.batch_s, than.plan.batch_s), (less.dynamic_j, than.dynamic_j)
     return all(abs(own - other) <= other * TIE / 2 for own, other in (seconds, joules))
 
@@ -90,27 +91,27 @@ def _designs(
     front: PlainFront, measures: Measures, points: Sequence[Mapping[str, Any]]
 ) -> tuple[list[StatedDesign], list[str]]:
     """All designs recomputed, in their order, and what is wrong with them."""
-    found, wrong = [], []
+    designs, wrong = [], []
     for at, point in enumerate(points):
         design = _design(front, measures, point)
         if isinstance(design, str):
             wrong.append(f"points[{at}].{design}")
         else:
-            found.append(design)
-    if wrong or not found:
-        return found, wrong or ["points: there is none"]
+            designs.append(design)
+    if wrong or not designs:
+        return designs, wrong or ["points: there is none"]
     weighed = len(front.asked.of)
-    values = np.stack([one.values for one in found], axis=1)[:weighed]
-    numbers = [measures.unit(one.chip, one.hbm) for one in found]
-    kept = set(undominated(values, np.arange(len(found))).tolist())
-    wrong += [f"points[{at}] is beaten by another" for at in range(len(found)) if at not in kept]
-    if design_order(front.asked, numbers, values) != list(range(len(found))):
+    values = np.stack([one.values for one in designs], axis=1)[:weighed]
+    numbers = [measures.unit(one.chip, one.hbm) for one in designs]
+    kept = set(undominated(values, np.arange(len(designs))).tolist())
+    wrong += [f"points[{at}] is beaten by another" for at in range(len(designs)) if at not in kept]
+    if design_order(front.asked, numbers, values) != list(range(len(designs))):
         wrong.append("points: not in the order of their metrics")
-    return found, wrong
+    return designs, wrong
 
 
-def _reason(row: Closed, entry: Evaluated | None, inside: bool, covered: bool | None) -> str:
-    """The reason that follows for a unit; ``covered`` None: what bounds its ways is not in the list."""
+def _reason(row: PrunedChip, entry: Evaluated | None, inside: bool, covered: bool | None) -> str:
+    """The reason that follows for a unit; ``covered`` None: what bounds its configurations is not in the list."""
     if entry is not None and entry.error:
         return "failed"
     if row.bound is None:
@@ -129,10 +130,10 @@ def _covered(listed: Listed) -> NDArray[np.bool_]:
     run, weighed = listed.run_metrics, listed.weighed
     lower, points = listed.lower[:weighed, 0, :], steps(listed.points[:weighed])
     raised = steps(np.where(run[:, None], lower / (1 - listed.gap) if listed.gap < 1 else np.inf, lower))
-    found = np.zeros(lower.shape[1], np.bool_)
+    covered = np.zeros(lower.shape[1], np.bool_)
     for at in range(points.shape[1]):
-        found |= (points[:, at][:, None] <= raised).all(axis=0)
-    return found
+        covered |= (points[:, at][:, None] <= raised).all(axis=0)
+    return covered
 
 
 def check_units(front: PlainFront, measures: Measures, listed: Listed | None, claim: Claim) -> list[str]:
@@ -173,43 +174,45 @@ def _promise(front: PlainFront, measures: Measures, designs: Sequence[StatedDesi
         values = np.stack([some.value(np.broadcast_to(own, (len(memories), chips)), 0.0) for own in seconds])
         runs.append(scale.score(values).ravel())
     known = [measures.known[metric.name] for metric in asked.of if metric.kind is None]
-    found = np.full(len(memories) * chips, np.inf)
+    promise = np.full(len(memories) * chips, np.inf)
     for design in designs:
         unit = measures.unit(design.chip, design.hbm)
         with np.errstate(invalid="ignore", divide="ignore"):
             worst = np.max([own[unit] / own for own in runs], axis=0)
-        better = np.all([own[unit] <= own * (1 + TIE) for own in known], axis=0) if known else np.ones(len(found), bool)
-        found = np.where(better, np.fmin(found, worst), found)
-    return np.asarray(-found)
+        better = (
+            np.all([own[unit] <= own * (1 + TIE) for own in known], axis=0) if known else np.ones(len(promise), bool)
+        )
+        promise = np.where(better, np.fmin(promise, worst), promise)
+    return np.asarray(-promise)
 
 
-def _prove_bounds(front: PlainFront, rows: Sequence[Closed]) -> list[str]:
+def _prove_bounds(front: PlainFront, rows: Sequence[PrunedChip]) -> list[str]:
     """What is wrong with the bounds of units that were not opened."""
     plain, job, wrong = front.plain, front.plain.job, []
-    below = ways_below(plain, [one.chip % front.chips for one in rows])
+    below = ways_below(plain, [row.chip % front.chips for row in rows])
     first = front.asked.measured.index(front.asked.runs[0])
-    for one, own in zip(rows, below, strict=True):
-        chip, hbm = one.chip % front.chips, front.memories[one.chip // front.chips]
+    for row, own in zip(rows, below, strict=True):
+        chip, hbm = row.chip % front.chips, front.memories[row.chip // front.chips]
         every = front.exact(chip, hbm) if own is None else front.least(chip, hbm, own(job.hbm_bytes[hbm]))
         for values in every:
-            free = one.reason not in ("open", "failed") and front.inside(chip, hbm, values)
+            free = row.reason not in ("open", "failed") and front.inside(chip, hbm, values)
             if free and not front.covered(values, job.gap):
-                wrong.append(f"unit {one.chip} may have {values.tolist()}, which no design of the front covers")
+                wrong.append(f"unit {row.chip} may have {values.tolist()}, which no design of the front covers")
                 break
         least = min((float(values[first]) for values in every), default=np.inf)
-        if one.bound is not None and one.bound > least * (1 + NEAR):
-            wrong.append(f"unit {one.chip} is said to have a bound of {one.bound!r}, and it is {least!r}")
+        if row.bound is not None and row.bound > least * (1 + NEAR):
+            wrong.append(f"unit {row.chip} is said to have a bound of {row.bound!r}, and it is {least!r}")
     return wrong
 
 
-def _prove_opened(front: PlainFront, rows: Sequence[Closed]) -> list[str]:
-    """What is wrong with opened units: a way on one that no design of the front covers."""
+def _prove_opened(front: PlainFront, rows: Sequence[PrunedChip]) -> list[str]:
+    """What is wrong with opened units: a configuration on one that no design of the front covers."""
     wrong = []
-    for one in rows:
-        chip, hbm = one.chip % front.chips, front.memories[one.chip // front.chips]
+    for row in rows:
+        chip, hbm = row.chip % front.chips, front.memories[row.chip // front.chips]
         for values in front.exact(chip, hbm):
             if front.inside(chip, hbm, values) and not front.covered(values, front.plain.job.gap):
-                wrong.append(f"unit {one.chip} has {values.tolist()}, which no design of the front covers")
+                wrong.append(f"unit {row.chip} has {values.tolist()}, which no design of the front covers")
                 break
     return wrong
 

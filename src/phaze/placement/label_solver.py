@@ -31,7 +31,7 @@ from phaze.placement.bottleneck_solver import AGREEMENT, BottleneckPlan
 from phaze.placement.layout import Shape, boundary_levels
 from phaze.placement.prepared_width import flying_of, room_of, transfers_of
 from phaze.placement.rules import ONE_F_ONE_B
-from phaze.placement.shapes import Case, bound, end_s, fits, gathered_s, least_fill, least_seconds, paces, rows_of
+from phaze.placement.shapes import WidthCase, bound, end_s, fits, gathered_s, least_fill, least_seconds, paces, rows_of
 
 # Numbers of completions that one case remembers: 40 MB.
 MOST_KEPT = 5_000_000
@@ -40,7 +40,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-def _ends(case: Case, shape: Shape) -> tuple[Floats, Ints]:
+def _ends(case: WidthCase, shape: Shape) -> tuple[Floats, Ints]:
     """E of every size that stages have, ascending, and which of them each stage has."""
     if not case.problem.has_experts:
         return end_s(case, shape, case.sizes[0]), case.sizes[1]
@@ -52,7 +52,7 @@ def _ends(case: Case, shape: Shape) -> tuple[Floats, Ints]:
     return ends_s[order], place[which]
 
 
-def costs_of(case: Case, shape: Shape, needed: int) -> label_kernels.ShapeCosts:
+def costs_of(case: WidthCase, shape: Shape, needed: int) -> label_kernels.ShapeCosts:
     """What a shape makes its stages cost."""
     problem, width, family = case.problem, case.width, case.family
     levels, none = boundary_levels(problem.cluster, shape), len(problem.cluster.levels)
@@ -88,7 +88,7 @@ def costs_of(case: Case, shape: Shape, needed: int) -> label_kernels.ShapeCosts:
     )
 
 
-def _completions(case: Case, shape: Shape, costs: label_kernels.ShapeCosts, best_s: float) -> Floats:
+def _completions(case: WidthCase, shape: Shape, costs: label_kernels.ShapeCosts, best_s: float) -> Floats:
     """The table of completions that serves a shape; what it leaves out could not beat the best plan at any degree."""
     problem = case.problem
     members: tuple[object, ...] = problem.sharing.dense_by_level(problem.cluster, shape) if problem.zero >= 2 else ()
@@ -107,7 +107,7 @@ def _completions(case: Case, shape: Shape, costs: label_kernels.ShapeCosts, best
     return cast(Floats, case.known[key])
 
 
-def fastest(cases: list[Case], best: BottleneckPlan | None, below_s: float) -> BottleneckPlan | None:
+def fastest(cases: list[WidthCase], best: BottleneckPlan | None, below_s: float) -> BottleneckPlan | None:
     """The best plan of some cases, or ``best`` if none is faster than it or than ``below_s``."""
     best_s = below_s if best is None else best.cost_s
     plain: dict[tuple[int, int, str], Floats] = {}
@@ -129,7 +129,7 @@ def fastest(cases: list[Case], best: BottleneckPlan | None, below_s: float) -> B
     return _best_first(cases, (table, first, case_of), best, best_s)
 
 
-def _sharper(case: Case, shape: Shape, needed: int, first_s: float) -> float:
+def _sharper(case: WidthCase, shape: Shape, needed: int, first_s: float) -> float:
     """The bound of a shape from the P of its own family."""
     family = case.family
     if family.chunks == 1 and not family.split:
@@ -142,12 +142,12 @@ def _sharper(case: Case, shape: Shape, needed: int, first_s: float) -> float:
 
 
 def _best_first(
-    cases: list[Case], shapes: tuple[Ints, Floats, Ints], best: BottleneckPlan | None, best_s: float
+    cases: list[WidthCase], shapes: tuple[Ints, Floats, Ints], best: BottleneckPlan | None, best_s: float
 ) -> BottleneckPlan | None:
     table, first, case_of = shapes
     order, at, heap = np.argsort(first, kind="stable"), 0, list[tuple[float, int, int]]()
 
-    def shape_of(row: int, which: int) -> tuple[Case, Shape, int]:
+    def shape_of(row: int, which: int) -> tuple[WidthCase, Shape, int]:
         case = cases[case_of[row]]
         stages, data, needed = (int(value) for value in table[row])
         name = case.problem.rules.orders[which]

@@ -54,8 +54,8 @@ def boundary_levels(cluster: Cluster, shape: Shape) -> Ints:
         begin = boundary * data * tensor
         return _levels(begin, begin + 2 * data * tensor - 1, group_sizes(cluster))
     begin = (np.arange(data)[:, None] * stages + boundary) * tensor
-    found = _levels(begin, begin + 2 * tensor - 1, group_sizes(cluster))
-    return np.asarray(found.max(axis=0), np.int64)
+    levels = _levels(begin, begin + 2 * tensor - 1, group_sizes(cluster))
+    return np.asarray(levels.max(axis=0), np.int64)
 
 
 def boundary_levels_of(cluster: Cluster, shape: Shape) -> Ints:

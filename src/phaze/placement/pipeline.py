@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from phaze.cost.memory import State
+from phaze.cost.memory import ParameterState
 from phaze.placement import batch_end
 from phaze.placement.layers import LayerGraph
 from phaze.placement.layout import Shape, boundary_levels
@@ -126,7 +126,9 @@ def _sums(
     return _Sums(forward_s, backward_s, again_s, waiting_s, parameters, kept, live, buffers, sizes, experts, weight_s)
 
 
-def _memory(problem: Problem, sums: _Sums, states: tuple[State, State, State], in_flight: float) -> Memory:
+def _memory(
+    problem: Problem, sums: _Sums, states: tuple[ParameterState, ParameterState, ParameterState], in_flight: float
+) -> Memory:
     parameters, largest = sums.parameter_bytes / problem.sent_bytes, max(sums.layer_bytes) / problem.sent_bytes
     held, working, of_experts = states
     experts = sums.expert_bytes / problem.sent_bytes

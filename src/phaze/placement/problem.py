@@ -61,7 +61,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from phaze.cost.memory import State
+from phaze.cost.memory import ParameterState
 from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster
 from phaze.placement.layers import LARGEST, Layer, LayerGraph, require_same_layers
@@ -78,7 +78,7 @@ SLOWEST_BYTES_PER_S = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class LayerMode:
     """A layer in a mode beyond none, selective and full: bytes that every microbatch in flight keeps, bytes beside them
     while the layer's backward runs, and seconds that run again."""
 
@@ -106,7 +106,7 @@ class Extra:
     live_bytes: float = 0.0
     buffer_bytes: float = 0.0
     kind: int = -1
-    more: tuple[Kept, ...] = ()
+    more: tuple[LayerMode, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class Problem:
     hbm_bytes: float
     microbatches: int
     recompute: RecomputeChoice
-    state: State
+    state: ParameterState
     cluster: Cluster
     graphs: tuple[LayerGraph, ...]
     extras: tuple[tuple[Extra, ...], ...]
@@ -134,7 +134,7 @@ class Problem:
     reserve_bytes: float = 0.0
     scatter_gather: bool = False
     headroom: float = 0.0
-    sgd_state: State | None = None
+    sgd_state: ParameterState | None = None
     sharing: Sharing = REPLICAS
 
     def __post_init__(self) -> None:
@@ -197,21 +197,21 @@ class Problem:
         """Whether some parameters are experts that ranks share out."""
         return self.sharing.group > 1 and any(layer.expert_bytes for graph in self.graphs for layer in graph.layers)
 
-    def held_experts(self, width: int, data: int) -> State:
+    def held_experts(self, width: int, data: int) -> ParameterState:
         """Bytes that a device holds for a parameter of an expert; ZeRO 2 and 3 are refused for these."""
         shared = self.sharing.experts_share(width, data) if self.zero else 1.0
-        return State(self.state.weight, self.state.gradient, self.state.optimizer / shared)
+        return ParameterState(self.state.weight, self.state.gradient, self.state.optimizer / shared)
 
-    def held(self, data: int) -> State:
+    def held(self, data: int) -> ParameterState:
         """Bytes that a device holds for a dense parameter of its stage when there are so many replicas."""
         shared = self.sharing.context * data
         d1, d2, d3 = (shared if self.zero >= stage else 1 for stage in (1, 2, 3))
-        return State(self.state.weight / d3, self.state.gradient / d2, self.state.optimizer / d1)
+        return ParameterState(self.state.weight / d3, self.state.gradient / d2, self.state.optimizer / d1)
 
-    def working(self, data: int) -> State:
+    def working(self, data: int) -> ParameterState:
         """Bytes that it holds beyond that for a parameter of the largest layer, while that layer runs."""
         held = self.held(data)
-        return State(self.state.weight - held.weight, self.state.gradient - held.gradient, 0.0)
+        return ParameterState(self.state.weight - held.weight, self.state.gradient - held.gradient, 0.0)
 
     @property
     def gathers(self) -> tuple[int, int]:

@@ -6,7 +6,7 @@ Nothing else names them: solver, pricing and checker read the values of :class:`
 from collections.abc import Sequence
 from dataclasses import replace
 
-from phaze.cost.memory import State, stack_state
+from phaze.cost.memory import ParameterState, stack_state
 from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.formats import RECIPES, Precision
@@ -17,8 +17,8 @@ from phaze.placement.rules import ICML24, ONE_F_ONE_B, ZEROS, Family, Rules, icm
 from phaze.placement.sharing import REPLICAS, Sharing
 
 # Under icml24 memory is counted in bytes of parameters: as many again for gradients, and with Adam for its state.
-PLAIN = State(1.0, 1.0, 0.0)
-WITH_ADAM = State(1.0, 1.0, 1.0)
+PLAIN = ParameterState(1.0, 1.0, 0.0)
+WITH_ADAM = ParameterState(1.0, 1.0, 1.0)
 # What the host launches for a chunk beyond the operators of its layers: a receive before it and a send after it.
 LAUNCHES_A_CHUNK = 2
 

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class WidthCase:
     """One width and family of a problem; ``stages`` are those of the width, and ``known`` is what shapes share."""
 
     problem: Problem
@@ -78,25 +78,25 @@ def _mixed_sizes(table: StageTable) -> tuple[Floats, Floats, Ints]:
     return pairs[:, 0].copy(), pairs[:, 1].copy(), which.reshape(-1)
 
 
-def cases_of(problem: Problem, width: Width, families: tuple[Family, ...], prices: Prices) -> list[Case]:
+def cases_of(problem: Problem, width: Width, families: tuple[Family, ...], prices: Prices) -> list[WidthCase]:
     """One case for each family that the width allows: chunks divide the blocks of every stage, hence all blocks."""
     table = stages_of(problem, width)
     if table.start[-1] == table.start[-2]:
         return []
-    return [Case(problem, prices, width, f, table) for f in families if _allows(width, f)]
+    return [WidthCase(problem, prices, width, f, table) for f in families if _allows(width, f)]
 
 
 def _allows(width: Width, family: Family) -> bool:
     return family.chunks == 1 or (width.blocks >= family.chunks and width.blocks % family.chunks == 0)
 
 
-def least_moves(case: Case) -> Floats:
+def least_moves(case: WidthCase) -> Floats:
     """The least transfer into each closed set, rounded down."""
     moves = transfers_of(case.problem, case.width, case.family, None)
     return np.asarray(moves[:-1].min(axis=0) * (1 - ROUNDING))
 
 
-def paces(case: Case) -> Floats:
+def paces(case: WidthCase) -> Floats:
     """P by (at least so many unsplit stages, S), with no more in flight than a replica of that depth must have."""
     width, depth = case.width, case.width.depth
     fewest = int(width.fewest_devices(np.ones(1, np.int64))[0])
@@ -124,7 +124,7 @@ def paces(case: Case) -> Floats:
     return found
 
 
-def rows_of(case: Case, best_s: float, pace_s: Floats) -> tuple[Ints, Floats]:
+def rows_of(case: WidthCase, best_s: float, pace_s: Floats) -> tuple[Ints, Floats]:
     """Every (stages, replicas, unsplit needed) of a case with its bound, end aside, below ``best_s``."""
     problem, width, family = case.problem, case.width, case.family
     moves, more = least_moves(case), family.chunks - 1
@@ -149,12 +149,12 @@ def rows_of(case: Case, best_s: float, pace_s: Floats) -> tuple[Ints, Floats]:
     return found
 
 
-def _depths(case: Case, flying: Floats, replicas: int) -> Ints:
+def _depths(case: WidthCase, flying: Floats, replicas: int) -> Ints:
     room = room_of(case.problem, replicas, case.width.graph.width, case.family)
     return np.asarray(depth_kernels.depths_that_fit(case.width.cut_sets, case.table, room, flying, case.width.kinds))
 
 
-def fits(case: Case, stages: int, needed: int) -> bool:
+def fits(case: WidthCase, stages: int, needed: int) -> bool:
     """Whether some cut into that many stages, so many unsplit at least, fits with as many replicas as there can be."""
     problem, width = case.problem, case.width
     for unsplit in range(needed, width.kinds):
@@ -177,7 +177,7 @@ def fits(case: Case, stages: int, needed: int) -> bool:
     return False
 
 
-def gathered_s(case: Case, shape: Shape) -> Floats:
+def gathered_s(case: WidthCase, shape: Shape) -> Floats:
     """Seconds of one gather of the layers of every closed set; empty where there is none."""
     if case.problem.zero < 2:
         return np.empty(0)
@@ -188,13 +188,13 @@ def gathered_s(case: Case, shape: Shape) -> Floats:
     )
 
 
-def least_seconds(case: Case, gathered: Floats) -> float:
+def least_seconds(case: WidthCase, gathered: Floats) -> float:
     """C: all layers, and what is exposed of their collectives, whose sums are rounded apart from those of stages."""
     waits = sum(case.problem.gathers) * float(gathered[-1]) if len(gathered) else 0.0
     return (case.width.seconds + (1 - case.problem.rules.hidden) * waits) * (1 - ROUNDING)
 
 
-def least_fill(case: Case, stages: int) -> float:
+def least_fill(case: WidthCase, stages: int) -> float:
     """The least sum of D over stages: no less than each form at the sums of all layers, without their transfers."""
     layers = case.width.graph.layers
     forward_s, weight_s = sum(layer.forward_s for layer in layers), float(case.weight_s[-1])
@@ -204,13 +204,13 @@ def least_fill(case: Case, stages: int) -> float:
     return max(0.0, float((rising @ np.array([forward_s, input_s, weight_s])).max()) * (1 - ROUNDING))
 
 
-def end_s(case: Case, shape: Shape, sizes_bytes: Floats, experts_bytes: Floats | None = None) -> Floats:
+def end_s(case: WidthCase, shape: Shape, sizes_bytes: Floats, experts_bytes: Floats | None = None) -> Floats:
     """E of stages with so many bytes of parameters, and of experts among them."""
     exposed = synchronisation_s(case.problem, shape, case.prices, sizes_bytes, experts_bytes=experts_bytes)
     return exposed + step_s(case.problem, shape, sizes_bytes, experts_bytes)
 
 
-def _least_end(case: Case, shape: Shape) -> float:
+def _least_end(case: WidthCase, shape: Shape) -> float:
     """What the end takes at least: one stage has its share of the dense parameters, one its share of the experts."""
     width, layers = case.width, case.width.graph.layers
     if not case.problem.has_experts:
@@ -227,7 +227,7 @@ def _least_end(case: Case, shape: Shape) -> float:
     return float(end_s(case, shape, sizes, np.array([0.0, sizes[1]])).max())
 
 
-def bound(case: Case, shape: Shape, first_s: float) -> float:
+def bound(case: WidthCase, shape: Shape, first_s: float) -> float:
     """The bound of a shape with the least that its end can take."""
     problem = case.problem
     if problem.zero >= 2:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.errors import InputError
-from phaze.evaluate.layers import EXACT, Effort, Setting, pass_schedule
+from phaze.evaluate.layers import EXACT, SchedulingEffort, Setting, pass_schedule
 from phaze.evaluate.pass_schedule import name_of
 from phaze.evaluate.pass_units import Unit
 from phaze.evaluate.ruled_pass import RuledPass
@@ -132,12 +132,12 @@ def searched(
     task: ModelTask, found: Mapping[str, Any], chip: Chip, where: str, scheduler: Scheduler = "exact"
 ) -> Story:
     """A model of a search's answer; ``found`` is its table in ``phaze.result/1``, ``scheduler`` made its schedules."""
-    way = way_of(task, found)
-    if way is None:
+    configuration = way_of(task, found)
+    if configuration is None:
         raise InputError(where, f"{task.name} was not studied at this width and microbatch", "make the run again")
-    model, job = task.graphs[way.graph].model, task.training
+    model, job = task.graphs[configuration.graph].model, task.training
     at = (job.setting(chip), found["plan"], job.devices, job.batch, where)
-    effort = Effort(limits_of(scheduler), scheduler)
+    effort = SchedulingEffort(limits_of(scheduler), scheduler)
     return planned(model, *at, effort=effort)
 
 
@@ -150,7 +150,7 @@ def _rows(one: RuledPass, operator: Operator, unit: Unit, slot: Slot) -> Sequenc
     return (*kinds.get(unit.core, ()), *(("network",) if unit.network else ()))
 
 
-def _gantt(title: str, graph: OperatorGraph, setting: Setting, backward: bool, effort: Effort) -> Gantt:
+def _gantt(title: str, graph: OperatorGraph, setting: Setting, backward: bool, effort: SchedulingEffort) -> Gantt:
     """A pass as its stack schedules it."""
     one, problem, schedule = pass_schedule(graph, setting, backward, effort)
     rows: dict[str, list[Bar]] = {}
@@ -175,7 +175,7 @@ def planned(
     batch: int,
     where: str,
     *,
-    effort: Effort = EXACT,
+    effort: SchedulingEffort = EXACT,
 ) -> Story:
     """A plan (``phaze.plan/1``) of a model in a setting; ``effort`` as of plan_parts."""
     parts, _ = plan_parts(model, setting, effort)

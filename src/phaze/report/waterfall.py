@@ -36,7 +36,7 @@ from phaze.cost.mapped import arrays_alone_s, arrays_at_peak_s, hbm_bytes_per_s,
 from phaze.cost.mapping import Product
 from phaze.cost.work import Work, works_of
 from phaze.evaluate.flow import placed_layers
-from phaze.evaluate.layers import EXACT, Effort, LayerCost, Setting, layer_costs, pass_cost
+from phaze.evaluate.layers import EXACT, LayerCost, SchedulingEffort, Setting, layer_costs, pass_cost
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model, OperatorGraph
 from phaze.hardware.calibration import Constants
@@ -139,7 +139,9 @@ def _cause(name: str) -> int:
     return list(CAUSES).index(name)
 
 
-def _pass_parts(graph: OperatorGraph, setting: Setting, products: Products, backward: bool, effort: Effort) -> Floats:
+def _pass_parts(
+    graph: OperatorGraph, setting: Setting, products: Products, backward: bool, effort: SchedulingEffort
+) -> Floats:
     """A pass under a stack's schedule rule."""
     if not graph.operators:
         return np.zeros(len(CAUSES))
@@ -157,7 +159,7 @@ def _pass_parts(graph: OperatorGraph, setting: Setting, products: Products, back
 
 
 def plan_parts(
-    model: Model, setting: Setting, effort: Effort = EXACT
+    model: Model, setting: Setting, effort: SchedulingEffort = EXACT
 ) -> tuple[list[LayerParts], tuple[LayerCost, ...]]:
     """The layers of a model in a setting, and their costs."""
     products = Products(setting.chip, setting.constants, {})

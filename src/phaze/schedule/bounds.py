@@ -68,8 +68,8 @@ def with_antichain(part: Part, known: Bounds) -> Bounds:
 
 def lower_bound(part: Part, use: Sequence[Bound] = BOUNDS) -> int:
     """The greatest of the chosen bounds, in units."""
-    found = cheap_bounds(part, use)
-    return (with_antichain(part, found) if "antichain" in use else found).best
+    bound = cheap_bounds(part, use)
+    return (with_antichain(part, bound) if "antichain" in use else bound).best
 
 
 def chip_bounds(
@@ -101,19 +101,19 @@ def chip_bounds(
     if any(kinds[i] != "none" for i in queued):
         single = one_core_s.copy()
         single[queued] = all_cores_s[queued]
-    found: dict[str, Floats] = {}
+    bounds: dict[str, Floats] = {}
     if "critical_path" in use:
-        found["critical_path"] = _critical_paths(below, np.minimum(single, all_cores_s))
+        bounds["critical_path"] = _critical_paths(below, np.minimum(single, all_cores_s))
     if "load" in use:
-        found["load"] = _loads(rule, kinds, on_network, single, all_cores_s, tensor_cores, vector_cores)
+        bounds["load"] = _loads(rule, kinds, on_network, single, all_cores_s, tensor_cores, vector_cores)
     if "antichain" in use:
         cores = (tensor_cores.astype(np.int64), vector_cores.astype(np.int64))
         dual = _dual(rule, kinds, on_network, below, single, all_cores_s, cores)
         if dual is not None:
-            found["antichain"] = dual * (1 - 1e-12)
+            bounds["antichain"] = dual * (1 - 1e-12)
     if rule.hbm_shared and hbm_s is not None:
-        found["hbm"] = hbm_s.sum(axis=0) * (1 - 1e-12)
-    return found
+        bounds["hbm"] = hbm_s.sum(axis=0) * (1 - 1e-12)
+    return bounds
 
 
 def _dual(
@@ -128,7 +128,7 @@ def _dual(
     """The antichain dual of the rule for each chip, None where it is too dear or a time is zero."""
     collectives = [kind == "none" for kind in kinds]
     if not rule.one_core:
-        alone = [flag and not other for flag, other in zip(on_network, collectives, strict=True)]
+        alone = [flag and not collective for flag, collective in zip(on_network, collectives, strict=True)]
         return queue_and_network(all_cores_s, collectives, alone, below)
     if not ((one_core_s > 0).all() and (all_cores_s > 0).all()):
         return None

@@ -77,7 +77,7 @@ def _components(problem: Problem, schedule: Schedule) -> list[list[int]]:
             above[i] |= above[j]
     related = [one | other for one, other in zip(related, above, strict=True)]
     left = sum(1 << i for i, operator in enumerate(problem.operators) if not operator.free)
-    found = []
+    components = []
     while left:
         inside = joined = left & -left
         while joined:
@@ -85,9 +85,9 @@ def _components(problem: Problem, schedule: Schedule) -> list[list[int]]:
             more = left & ~related[i] & ~inside
             inside |= more
             joined = joined & ~(1 << i) | more
-        found.append([i for i in range(count) if inside >> i & 1])
+        components.append([i for i in range(count) if inside >> i & 1])
         left &= ~inside
-    return sorted(found, key=lambda own: min(schedule.slots[i].start_s for i in own))
+    return sorted(components, key=lambda own: min(schedule.slots[i].start_s for i in own))
 
 
 def _shares_memory(problem: Problem) -> bool:
@@ -152,8 +152,8 @@ def _overlaps(problem: Problem, schedule: Schedule, slack: float) -> Iterator[st
     ]
     lasting.sort(key=lambda pair: pair[1].start_s)
     named = {frozenset(problem.operators[i].id for i in pair) for pair in problem.beside}
-    for at, (operator, slot) in enumerate(lasting):
-        for other, later in lasting[at + 1 :]:
+    for index, (operator, slot) in enumerate(lasting):
+        for other, later in lasting[index + 1 :]:
             if later.start_s >= slot.end_s - slack:
                 break
             fault = _clash(problem, operator, slot, other, later, named)

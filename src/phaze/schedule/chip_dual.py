@@ -70,8 +70,8 @@ def queue_and_network(
     found: set[int] = set()
     for chosen in range(1 << len(own)):
         members, hidden = 0, 0
-        for at, i in enumerate(own):
-            if chosen >> at & 1:
+        for index, i in enumerate(own):
+            if chosen >> index & 1:
                 members |= 1 << i
                 hidden |= beside[i] & ~free
         found.add(members | with_cores & ~hidden)

@@ -84,12 +84,12 @@ def maximal_antichains(beside: Sequence[int], most: int = MOST_ANTICHAINS) -> li
 
     Maximal cliques of the incomparability graph, by Bron and Kerbosch's recursion with a pivot.
     """
-    found: list[list[int]] = []
+    antichains: list[list[int]] = []
 
     def extend(chosen: list[int], open_: int, closed: int) -> bool:
         if not open_ and not closed:
-            found.append(chosen)
-            return len(found) <= most
+            antichains.append(chosen)
+            return len(antichains) <= most
         both = open_ | closed
         pivot = max(_members(both), key=lambda i: ((beside[i] & open_).bit_count(), -i))
         for i in _members(open_ & ~beside[pivot]):
@@ -99,7 +99,7 @@ def maximal_antichains(beside: Sequence[int], most: int = MOST_ANTICHAINS) -> li
             closed |= 1 << i
         return True
 
-    return found if extend([], (1 << len(beside)) - 1, 0) else None
+    return antichains if extend([], (1 << len(beside)) - 1, 0) else None
 
 
 def _members(mask: int) -> list[int]:

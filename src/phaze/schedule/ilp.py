@@ -117,8 +117,8 @@ def _cores(program: _Program, kind: int) -> None:
     users = [i for i in range(len(part)) if part.times[i][0] and part.holds[i][0][kind]]
     cores = range(min(part.cores[kind], len(users)))
     flags = {(i, c): model.add_binary_variable(name=f"z{kind}_{i}_{c}") for i in users for c in cores}
-    for at, i in enumerate(users):
-        for c in cores[at + 1 :]:
+    for index, i in enumerate(users):
+        for c in cores[index + 1 :]:
             flags[i, c].upper_bound = 0.0
     for i in users:
         model.add_linear_constraint(sum(flags[i, c] for c in cores) >= 1 - program.spread[i])

@@ -39,7 +39,7 @@ class _Search:
             seen = [
                 (now[i], sorted(now[k] for k in below[i]), sorted(now[k] for k in above[i])) for i in range(len(now))
             ]
-            ranks = {repr(view): at for at, view in enumerate(sorted({repr(v): v for v in seen}.values()))}
+            ranks = {repr(view): index for index, view in enumerate(sorted({repr(v): v for v in seen}.values()))}
             after = [ranks[repr(view)] for view in seen]
             if len(set(after)) == len(set(now)):
                 return after
@@ -63,7 +63,7 @@ class _Search:
     def leaf(self, order: list[int]) -> None:
         """Write the component in ``order`` and keep it if it is the least so far."""
         self.leaves += 1
-        place = {i: at for at, i in enumerate(order)}
+        place = {i: index for index, i in enumerate(order)}
         part = self.part
         text = [[self.shares[i], part.holds[i], sorted(place[k] for k in bits(part.order.below[i]))] for i in order]
         if self.best is None or repr(text) < repr(self.best):

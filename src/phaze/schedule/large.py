@@ -31,7 +31,7 @@ def direct(problem: Problem) -> Order:
         for then in after[i]:
             before[then] |= own
     kept = [i for i in order if not problem.operators[i].free]
-    place = {i: at for at, i in enumerate(kept)}
+    place = {i: index for index, i in enumerate(kept)}
     return Order(tuple(kept), tuple(sum(1 << place[k] for k in before[i]) for i in kept))
 
 

@@ -72,7 +72,7 @@ def contract(problem: Problem) -> Order:
 
 def restrict(masks: Sequence[int], kept: Sequence[int]) -> list[int]:
     """The masks of ``kept``, renumbered by position in it."""
-    place = {i: at for at, i in enumerate(kept)}
+    place = {i: index for index, i in enumerate(kept)}
     return [sum(1 << place[k] for k in bits(masks[i]) if k in place) for i in kept]
 
 
@@ -123,15 +123,15 @@ def strong_components(count: int, edges: Sequence[tuple[int, int]]) -> list[int]
         steps[0][first].append(then)
         steps[1][then].append(first)
     left = _leaving(count, steps[0])
-    found = [-1] * count
+    components = [-1] * count
     for root in reversed(left):
-        stack = [root] if found[root] < 0 else []
+        stack = [root] if components[root] < 0 else []
         while stack:
             node = stack.pop()
-            if found[node] < 0:
-                found[node] = root
-                stack += [other for other in steps[1][node] if found[other] < 0]
-    return found
+            if components[node] < 0:
+                components[node] = root
+                stack += [other for other in steps[1][node] if components[other] < 0]
+    return components
 
 
 def _leaving(count: int, steps: Sequence[Sequence[int]]) -> list[int]:

@@ -195,10 +195,10 @@ def in_turn(problem: Problem) -> Problem:
 
 def part_of(problem: Problem, order: Order) -> Part:
     """The component ``order`` of ``problem`` in units."""
-    found = [problem.operators[i] for i in order.operators]
+    operators = [problem.operators[i] for i in order.operators]
     rule = problem.rule
-    horizon = sum(shortest_s(operator, rule) for operator in found)
-    modes = [_modes(operator, rule, horizon) for operator in found]
+    horizon = sum(shortest_s(operator, rule) for operator in operators)
+    modes = [_modes(operator, rule, horizon) for operator in operators]
     lasting = [time for pair in modes for time in pair if time > 0]
     unit_s, excess, whole = _grid(lasting, horizon)
     at = iter(whole)
@@ -207,13 +207,13 @@ def part_of(problem: Problem, order: Order) -> Part:
         order,
         times,
         tuple(modes),
-        tuple(_holds(operator, rule) for operator in found),
+        tuple(_holds(operator, rule) for operator in operators),
         tuple(mirrored(order.below)),
         (problem.tensor_cores, problem.vector_cores, 1),
         rule.alone,
         unit_s,
         max(0.0, excess),
-        sum(sorted(operator.hbm_s for operator in found)) if rule.hbm_shared else 0.0,
+        sum(sorted(operator.hbm_s for operator in operators)) if rule.hbm_shared else 0.0,
     )
 
 

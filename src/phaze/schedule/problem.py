@@ -77,10 +77,10 @@ class Problem:
         if self.rules not in RULES:
             raise unknown_name("rules", "rules", str(self.rules), RULES)
         _check_operators(self)
-        for at, (first, then) in enumerate(self.edges):
+        for index, (first, then) in enumerate(self.edges):
             for end in (first, then):
                 if not 0 <= end < len(self.operators):
-                    raise InputError(f"edges[{at}]", f"there is no operator number {end}", "name one that exists")
+                    raise InputError(f"edges[{index}]", f"there is no operator number {end}", "name one that exists")
         cycle = find_cycle(len(self.operators), self.edges)
         if cycle:
             names = " -> ".join(f"'{self.operators[i].id}'" for i in cycle)
@@ -100,8 +100,8 @@ class Problem:
 
 def _check_operators(problem: Problem) -> None:
     seen: set[str] = set()
-    for at, operator in enumerate(problem.operators):
-        where = f"operators[{at}]"
+    for index, operator in enumerate(problem.operators):
+        where = f"operators[{index}]"
         if operator.id in seen:
             raise InputError(f"{where}.id", f"the id '{operator.id}' stands twice", "give every operator its own")
         seen.add(operator.id)

@@ -107,12 +107,12 @@ def groups_in_turn(
             waiting[head[then]] += 1
     ready = [(members[group][0], group) for group in members if waiting[group] == 0]
     heapq.heapify(ready)
-    found = []
+    turn = []
     while ready:
         _, group = heapq.heappop(ready)
-        found.append(members[group])
+        turn.append(members[group])
         for then in sorted(after[group]):
             waiting[then] -= 1
             if waiting[then] == 0:
                 heapq.heappush(ready, (members[then][0], then))
-    return found if len(found) == len(members) else None
+    return turn if len(turn) == len(members) else None

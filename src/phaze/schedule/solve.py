@@ -218,10 +218,10 @@ def _cpsat(part: Part, best: Decisions, bound: int, limits: Limits, ideals: int,
         return PartAnswer(best, bound, "labels" if labels else "list", ideals, labels)
     from phaze.schedule.cpsat import solve_cpsat
 
-    found = solve_cpsat(part, best, int(bound), limits.cpsat)
-    if found.best is not None and found.best.makespan < best.makespan:
-        best = found.best
-    return PartAnswer(best, max(bound, found.bound), "cpsat", ideals, labels)
+    cpsat = solve_cpsat(part, best, int(bound), limits.cpsat)
+    if cpsat.best is not None and cpsat.best.makespan < best.makespan:
+        best = cpsat.best
+    return PartAnswer(best, max(bound, cpsat.bound), "cpsat", ideals, labels)
 
 
 def _ilp(part: Part, limits: Limits) -> PartAnswer:

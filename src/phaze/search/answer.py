@@ -11,12 +11,12 @@ import numpy as np
 
 from phaze.search.evaluated import Evaluated, ModelRun
 from phaze.search.evaluation import ChipEvaluation
-from phaze.search.state import TIE, State
+from phaze.search.state import TIE, SearchState
 
 
 @dataclass(frozen=True, slots=True)
-class Best:
-    """The chip, its memory (position in the job's list), its score, and for each model the way it runs."""
+class BestDesign:
+    """The chip, its memory (position in the job's list), its score, and for each model the configuration it runs in."""
 
     chip: int
     hbm: int
@@ -24,23 +24,24 @@ class Best:
     ran: tuple[ModelRun, ...]
 
 
-def _least(state: State, opened: ChipEvaluation, model: int, hbm: int, near: float) -> ModelRun | None:
-    """The best way of a model with that memory, among those that may have a value of ``near``; the first of equals."""
+def _least(state: SearchState, opened: ChipEvaluation, model: int, hbm: int, near: float) -> ModelRun | None:
+    """The best configuration of a model with that memory, among those that may have a value of ``near``; the first of
+    equals."""
     at = state.memories.index(hbm) if hbm in state.memories else len(state.memories) - 1
     bounds = state.values(model, np.array([opened.chip]))[:, at, 0]
     rates, best = state.rates.at(hbm, opened.chip), None
-    for way in np.argsort(bounds, kind="stable").tolist():
-        if bounds[way] > near or (best is not None and bounds[way] >= best.value):
+    for configuration in np.argsort(bounds, kind="stable").tolist():
+        if bounds[configuration] > near or (best is not None and bounds[configuration] >= best.value):
             break
-        found = opened.price(model, way, hbm)
+        found = opened.price(model, configuration, hbm)
         value = float(rates.value(np.asarray(found.batch_s), found.dynamic_j))
         if value < (float("inf") if best is None else best.value):
-            best = ModelRun(way, found.batch_s, found.dynamic_j, value, float(bounds[way]))
+            best = ModelRun(configuration, found.batch_s, found.dynamic_j, value, float(bounds[configuration]))
     return best
 
 
-def _with_memory(state: State, found: Evaluated, hbm: int) -> tuple[ModelRun, ...] | None:
-    """The models' best ways with that memory, if their score is as good, or None."""
+def _with_memory(state: SearchState, found: Evaluated, hbm: int) -> tuple[ModelRun, ...] | None:
+    """The models' best configurations with that memory, if their score is as good, or None."""
     opened, ran = state.open(found.chip), []
     for model, own in enumerate(found.ran):
         near = float("inf") if len(found.ran) > 1 else own.value * (1 + TIE)
@@ -52,8 +53,8 @@ def _with_memory(state: State, found: Evaluated, hbm: int) -> tuple[ModelRun, ..
     return tuple(ran) if score <= found.score * (1 + TIE) else None
 
 
-def lean(state: State, found: Evaluated) -> tuple[int, tuple[ModelRun, ...]]:
-    """The least memory that keeps the score, and the ways with it."""
+def lean(state: SearchState, found: Evaluated) -> tuple[int, tuple[ModelRun, ...]]:
+    """The least memory that keeps the score, and the configurations with it."""
     for hbm in range(found.hbm):
         ran = _with_memory(state, found, hbm)
         if ran is not None:
@@ -61,7 +62,7 @@ def lean(state: State, found: Evaluated) -> tuple[int, tuple[ModelRun, ...]]:
     return found.hbm, found.ran
 
 
-def best_of(state: State) -> Best | None:
+def best_of(state: SearchState) -> BestDesign | None:
     """The best chip, or None when nothing is feasible."""
     there = [found for found in state.evaluated.values() if found.ran]
     if not there:
@@ -73,4 +74,4 @@ def best_of(state: State) -> Best | None:
     tied = [found for found in tied if area[found.chip] == smallest]
     leaner = [(*lean(state, found), found) for found in tied]
     hbm, ran, found = min(leaner, key=lambda one: (one[0], one[2].chip))
-    return Best(found.chip, hbm, found.score, ran)
+    return BestDesign(found.chip, hbm, found.score, ran)

@@ -92,11 +92,11 @@ class AxesTable(Document):
 
 def whole_points(axis: RangeTable | BytesRange | Sequence[int]) -> NDArray[np.int64]:
     """The distinct whole values of an axis, ascending."""
-    found = axis.points() if isinstance(axis, Range) else axis
-    return np.array(sorted(set(found)), dtype=np.int64)
+    points = axis.points() if isinstance(axis, Range) else axis
+    return np.array(sorted(set(points)), dtype=np.int64)
 
 
 def real_points(axis: RateRange | ClockRange | Sequence[float]) -> NDArray[np.float64]:
     """The distinct real values of an axis, ascending."""
-    found = axis.points() if isinstance(axis, Range) else axis
-    return np.array(sorted(set(found)), dtype=np.float64)
+    points = axis.points() if isinstance(axis, Range) else axis
+    return np.array(sorted(set(points)), dtype=np.float64)

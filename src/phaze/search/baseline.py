@@ -10,12 +10,12 @@ from phaze.search.reference import value_on
 from phaze.search.result import SCHEMA
 from phaze.search.run import Evaluate, in_process, search
 from phaze.search.shortage import nothing_found
-from phaze.search.task import Job, tasks_for
+from phaze.search.task import SearchJob, tasks_for
 
 
-def own_bests(job: Job, engine: Evaluate = in_process, deadline: Deadline = NEVER) -> list[float]:
+def own_bests(job: SearchJob, engine: Evaluate = in_process, deadline: Deadline = NEVER) -> list[float]:
     """The best value of each model alone in the job's space, to the job's gap."""
-    found = []
+    bests = []
     for task in job.models:
         alone = replace(job, models=(task,), limit_s=None)
         scale = scale_of(job.objective, [1.0], [float(task.training.batch)], [1.0])
@@ -24,11 +24,11 @@ def own_bests(job: Job, engine: Evaluate = in_process, deadline: Deadline = NEVE
             raise nothing_in_time(SCHEMA)
         if state.best == float("inf"):
             raise nothing_found(state)
-        found.append(state.best)
-    return found
+        bests.append(state.best)
+    return bests
 
 
-def scale_for(job: Job, engine: Evaluate = in_process, deadline: Deadline = NEVER) -> Scale:
+def scale_for(job: SearchJob, engine: Evaluate = in_process, deadline: Deadline = NEVER) -> Scale:
     """The objective with its models' weights, sequences, and where it needs them their values on the baseline.
 
     ``engine`` and ``deadline`` are for the searches that this may take.

@@ -21,7 +21,7 @@ from phaze.hardware.calibration import BANDS, Trust, trust_of
 from phaze.hardware.chip import Chip
 from phaze.hardware.silicon.design import without_measurements
 from phaze.hardware.trust import chip_trust
-from phaze.search.task import Job
+from phaze.search.task import SearchJob
 
 Common = Literal["space", "baseline", "own", "datasheet", "ideal"]
 COMMON: tuple[Common, ...] = get_args(Common)
@@ -45,7 +45,7 @@ class ChipToCompare:
     own_links: bool = False
 
 
-def require_basis(job: Job, basis: str) -> Common:
+def require_basis(job: SearchJob, basis: str) -> Common:
     """The basis of a comparison, or an InputError."""
     for known in COMMON:
         if basis == known:
@@ -64,22 +64,22 @@ def with_constants(chip: Chip, owner: Chip) -> Chip:
     return replace(plain, calibration=owner.calibration, clusters=design)
 
 
-def candidates_of(job: Job, chips: Sequence[ChipToCompare], basis: Common = "space") -> list[ComparedChip]:
+def candidates_of(job: SearchJob, chips: Sequence[ChipToCompare], basis: Common = "space") -> list[ComparedChip]:
     """The chips as they are priced; the first is the baseline."""
     task = job.models[0]
     if task.training.machine.basis == "ideal":
         return [ComparedChip(one.chip, trust_of(None, "ideal"), one.chip.name, one.own_links) for one in chips]
-    base, found = job.space.base, []
+    base, candidates = job.space.base, []
     for one in chips:
         owner = {"space": base, "baseline": chips[0].chip}.get(basis, one.chip)
         chip = one.chip if owner is one.chip and basis == "own" else with_constants(one.chip, owner)
         trust = chip_trust(chip, task.training.machine.basis)
         if owner.name != one.chip.name and trust.basis in ("calibrated", "fitted"):
             trust = replace(trust, band=max(trust.band, BANDS["datasheet"]))
-        found.append(ComparedChip(chip, trust, owner.name, one.own_links))
-    return found
+        candidates.append(ComparedChip(chip, trust, owner.name, one.own_links))
+    return candidates
 
 
-def plain_candidates(job: Job, chips: Sequence[Chip]) -> list[ComparedChip]:
+def plain_candidates(job: SearchJob, chips: Sequence[Chip]) -> list[ComparedChip]:
     """Chips as the search of a job prices them."""
     return candidates_of(job, [ChipToCompare(chip) for chip in chips])

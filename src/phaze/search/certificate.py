@@ -1,7 +1,7 @@
 """The certificate: how every chip of a space was closed, the bound of all, and the gap that is left.
 
 area, power, cost   combinations of the axes that the space's rules leave out
-memory     no way of running some model fits on any number of its devices, or no memory of the study is within the
+memory     no configuration of some model fits on any number of its devices, or no memory of the study is within the
            space's price: its bound is infinite
 bound      its lower bound is above the cut-off, best * (1 - gap asked for): steps "cheap" and "dual" (under
            rules cluster "cut")
@@ -26,10 +26,10 @@ import numpy as np
 
 from phaze.documents import compact
 from phaze.search.evaluated import Evaluated
-from phaze.search.journal import Closed
+from phaze.search.journal import PrunedChip
 from phaze.search.problem import table_decides
-from phaze.search.pruned import BATCH, REASONS, STEPS, ClosedChips
-from phaze.search.state import State
+from phaze.search.pruned import BATCH, REASONS, STEPS, PrunedChips
+from phaze.search.state import SearchState
 
 # How near to the best a chip is called as good.
 WITHIN = 0.01
@@ -70,7 +70,7 @@ class Certificate:
         }
 
 
-def closed_chips(state: State, best: float | None = None) -> ClosedChips:
+def closed_chips(state: SearchState, best: float | None = None) -> PrunedChips:
     """Every chip of the space, in order; ``best`` is the score of the answer, else that of the best evaluated chip."""
     bounds, cut = state.scores(), state.cut if best is None else state.cut_at(best)
     steps = np.full(len(bounds), STEPS.index("cheap"), np.uint8)
@@ -84,10 +84,10 @@ def closed_chips(state: State, best: float | None = None) -> ClosedChips:
         reasons[chip] = REASONS.index("failed" if opened.error else reason)
         if not opened.error and reason == "evaluated":
             steps[chip] = STEPS.index("exact")
-    return ClosedChips(reasons, bounds, steps)
+    return PrunedChips(reasons, bounds, steps)
 
 
-def digest_of(closed: Sequence[Closed], evaluated: Sequence[Evaluated]) -> str:
+def digest_of(closed: Sequence[PrunedChip], evaluated: Sequence[Evaluated]) -> str:
     """One number for the list of closed chips and for what was found of the opened ones: nothing of it can change."""
     return _summed(closed, evaluated, 0.0).digest
 
@@ -100,7 +100,7 @@ class _Sums:
     below: int
 
 
-def _summed(closed: Sequence[Closed], evaluated: Sequence[Evaluated], near: float) -> _Sums:
+def _summed(closed: Sequence[PrunedChip], evaluated: Sequence[Evaluated], near: float) -> _Sums:
     """In one pass over the list: its digest, the least bound, chips by reason, chips whose bound is at most ``near``.
 
     The digest is that of the document [[chip, reason, bound, step] ..., [chip, what was found] ...], never held whole.
@@ -122,7 +122,11 @@ def _summed(closed: Sequence[Closed], evaluated: Sequence[Evaluated], near: floa
 
 
 def certificate_of(
-    closed: Sequence[Closed], evaluated: Sequence[Evaluated], best: float, asked_gap: float, left_out: Mapping[str, int]
+    closed: Sequence[PrunedChip],
+    evaluated: Sequence[Evaluated],
+    best: float,
+    asked_gap: float,
+    left_out: Mapping[str, int],
 ) -> Certificate:
     """The certificate of a list of closed chips; ``left_out``: combinations that the space's rules leave out."""
     sums, reach = _summed(closed, evaluated, best * (1 + WITHIN)), best * (1 + WITHIN)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from phaze.errors import InfeasibleError
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, grown
-from phaze.search.task import Job, on_cluster, with_links
+from phaze.search.task import SearchJob, on_cluster, with_links
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class NetworkLevel:
     of_chip: bool
 
 
-def levels_of(job: Job, chip: Chip) -> tuple[NetworkLevel, ...]:
+def levels_of(job: SearchJob, chip: Chip) -> tuple[NetworkLevel, ...]:
     """The levels of the job's network under a chip, as explanations name them; a flat link is the chip's own, and so is
     the innermost level where links are an axis of the space."""
     training = job.models[0].training
@@ -37,7 +37,7 @@ def levels_of(job: Job, chip: Chip) -> tuple[NetworkLevel, ...]:
     )
 
 
-def with_bandwidths(job: Job, bandwidths: Sequence[float]) -> Job:
+def with_bandwidths(job: SearchJob, bandwidths: Sequence[float]) -> SearchJob:
     """The job on levels of these bandwidths in bytes/s, innermost first."""
 
     def faster(cluster: Cluster) -> Cluster:
@@ -48,7 +48,7 @@ def with_bandwidths(job: Job, bandwidths: Sequence[float]) -> Job:
     return replace(job, models=models, cluster=None if job.cluster is None else faster(job.cluster))
 
 
-def with_devices(job: Job, devices: int) -> Job | None:
+def with_devices(job: SearchJob, devices: int) -> SearchJob | None:
     """The job on so many devices, its cluster grown as that of a study; None where the cluster cannot have as many."""
     try:
         cluster = None if job.cluster is None else grown(job.cluster, devices, "devices")

@@ -21,7 +21,7 @@ from phaze.hardware.chip import (
 )
 from phaze.hardware.ownership import load_terms
 from phaze.hardware.technology import EnergyTable, Technology
-from phaze.search.feasibility import Kept, Need, area_budget, combinations_at, nearest_chip, refusals
+from phaze.search.feasibility import FeasibleChips, Need, area_budget, combinations_at, nearest_chip, refusals
 from phaze.search.ownership_cost import design_watts, making_kgco2e, making_usd
 from phaze.search.space import FIELDS, Chips, Space
 from phaze.units import Unit
@@ -36,7 +36,7 @@ class SpaceChips:
     space: Space
     base: Chip
     technology: Technology
-    kept: Kept
+    kept: FeasibleChips
 
     @property
     def chips(self) -> Chips:
@@ -69,11 +69,11 @@ class SpaceChips:
 
     def taken(self, index: NDArray[Any]) -> "SpaceChips":
         """Some of its chips, nothing left out."""
-        return replace(self, kept=Kept(self.chips.taken(index), 0, 0, 0))
+        return replace(self, kept=FeasibleChips(self.chips.taken(index), 0, 0, 0))
 
     def at(self, numbers: list[int]) -> "SpaceChips":
         """Combinations by number, whether or not the space keeps them."""
-        return replace(self, kept=Kept(combinations_at(self.space, numbers), 0, 0, 0))
+        return replace(self, kept=FeasibleChips(combinations_at(self.space, numbers), 0, 0, 0))
 
     def refusals(self) -> list[str | None]:
         """Why the space does not keep each of these combinations, or None where it does."""

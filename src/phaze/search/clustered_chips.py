@@ -238,6 +238,6 @@ class ClusterChips:
         }
 
 
-def open_clusters(space: SpaceOfClusters) -> ClusterChips:
+def enumerate_clusters(space: SpaceOfClusters) -> ClusterChips:
     """The chips of a space, ready."""
     return ClusterChips(space, space_columns(space.silicon))

@@ -97,5 +97,5 @@ class SpaceOfClusters:
 
 def cluster_space(file: ClusterSpaceFile, reader: Reader = read_text) -> SpaceOfClusters:
     """The space of a checked file, the chip and the node that it names read."""
-    found = cluster_space_of(file, reader)
-    return SpaceOfClusters(found, designed(found.base, found.node))
+    space = cluster_space_of(file, reader)
+    return SpaceOfClusters(space, designed(space.base, space.node))

@@ -7,6 +7,7 @@ throughput over that of the baseline chip under the same kind of placement.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from phaze.evaluate.baselines import Split, experts_plan, rule_of_thumb, usual_width
@@ -14,7 +15,7 @@ from phaze.hardware.chip import Chip
 from phaze.search.candidates import ComparedChip
 from phaze.search.objective import UNITS, Objective
 from phaze.search.reference import Choose, Offer, best_offer, energy_table, layers_on
-from phaze.search.task import Job, ModelTask, Way, tasks_for
+from phaze.search.task import Configuration, ModelTask, SearchJob, tasks_for
 
 KINDS = ("experts", "rule of thumb", "searched")
 
@@ -47,10 +48,10 @@ class ComparisonRow:
     band: float
 
 
-def _choose(task: ModelTask, way: Way, kind: str, split: Split | None) -> Choose | bool:
+def _choose(task: ModelTask, configuration: Configuration, kind: str, split: Split | None) -> Choose | bool:
     """How a kind of placement places a configuration, if not by the fastest plan; False where it does not use its
     width."""
-    model = task.graphs[way.graph].model
+    model = task.graphs[configuration.graph].model
     if kind == "searched":
         return True
     if kind == "experts" and split is not None:
@@ -67,10 +68,8 @@ def best_offers(
     """For each kind of placement the plan of a model with the least value on a chip."""
     table = energy_table(chip) if objective.needs_energy else None
     layers = [layers_on(task, graph, chip, table) for graph in range(len(task.graphs))]
-    return {
-        kind: best_offer(task, chip, objective, layers, lambda way, kind=kind: _choose(task, way, kind, split))  # type: ignore[misc]
-        for kind in kinds
-    }
+    chosen = {kind: partial(_choose, task, kind=kind, split=split) for kind in kinds}
+    return {kind: best_offer(task, chip, objective, layers, choose) for kind, choose in chosen.items()}
 
 
 def _row(task: ModelTask, candidate: ComparedChip, kind: str, offer: Offer | None, base: float | None) -> ComparisonRow:
@@ -80,17 +79,17 @@ def _row(task: ModelTask, candidate: ComparedChip, kind: str, offer: Offer | Non
     if offer is None:
         return ComparisonRow(task.name, chip.name, kind, *(None,) * 10, *basis)
     rate, plan = task.training.batch / offer.plan.batch_s, offer.plan
-    recompute: str = offer.way.recompute
+    recompute: str = offer.configuration.recompute
     if recompute == "best":
         recompute = ", ".join(sorted({stage.recompute for stage in plan.stages}))
-    split = (len(plan.stages), plan.data, plan.tensor, task.graphs[offer.way.graph].microbatch)
+    split = (len(plan.stages), plan.data, plan.tensor, task.graphs[offer.configuration.graph].microbatch)
     ratio = None if base is None else rate / base
     return ComparisonRow(
         task.name, chip.name, kind, rate, ratio, offer.value, *split, recompute, offer.zero, plan.chunks, *basis
     )
 
 
-def compare(job: Job, candidates: Sequence[ComparedChip], experts: Mapping[str, Split]) -> list[ComparisonRow]:
+def compare(job: SearchJob, candidates: Sequence[ComparedChip], experts: Mapping[str, Split]) -> list[ComparisonRow]:
     """Every model on every chip, each as a search prices it; the first chip is the baseline."""
     rows: list[ComparisonRow] = []
     tasks = [tasks_for(job, one.chip, one.own_links) for one in candidates]
@@ -110,7 +109,7 @@ def compare(job: Job, candidates: Sequence[ComparedChip], experts: Mapping[str, 
     return rows
 
 
-def compare_document(job: Job, rows: Sequence[ComparisonRow], baseline: str, basis: str) -> dict[str, Any]:
+def compare_document(job: SearchJob, rows: Sequence[ComparisonRow], baseline: str, basis: str) -> dict[str, Any]:
     """The rows as plain values."""
     return {
         "schema": "phaze.comparison/1",

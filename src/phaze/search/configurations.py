@@ -12,12 +12,12 @@ from phaze.hardware.silicon.design import EnergyModel
 from phaze.placement.plan import Plan
 from phaze.search.evaluation import ScheduleMemo
 from phaze.search.reference import ReferenceLayers, layers_on, placed_on
-from phaze.search.state import State
-from phaze.search.task import ModelTask, Way
+from phaze.search.state import SearchState
+from phaze.search.task import Configuration, ModelTask
 
 
 @dataclass(frozen=True, slots=True)
-class WayPlan:
+class ConfigurationPlan:
     """The fastest plan of a configuration, its stage of ZeRO, and its joules of a batch beyond static ones."""
 
     plan: Plan
@@ -26,7 +26,7 @@ class WayPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class WaysOnChip:
+class ChipConfigurations:
     """A model on one chip; ``table`` None: joules do not count. ``known``: schedules found before, and the name of the
     graph in them without its number."""
 
@@ -36,24 +36,26 @@ class WaysOnChip:
     known: tuple[ScheduleMemo, bytes] | None = None
     layers: dict[int, ReferenceLayers] = field(default_factory=dict)
 
-    def plan(self, way: Way, hbm_bytes: int) -> WayPlan | None:
+    def plan(self, configuration: Configuration, hbm_bytes: int) -> ConfigurationPlan | None:
         """The fastest plan of a configuration with that memory, or None when nothing fits."""
-        if way.graph not in self.layers:
-            known = None if self.known is None else (self.known[0], b"%s %d" % (self.known[1], way.graph))
-            self.layers[way.graph] = layers_on(self.task, way.graph, self.chip, self.table, known)
-        found = placed_on(self.task, way, self.layers[way.graph], hbm_bytes, self.table)
-        return None if found.plan is None else WayPlan(found.plan, found.problem.zero, found.dynamic_j)
+        if configuration.graph not in self.layers:
+            known = None if self.known is None else (self.known[0], b"%s %d" % (self.known[1], configuration.graph))
+            self.layers[configuration.graph] = layers_on(self.task, configuration.graph, self.chip, self.table, known)
+        found = placed_on(self.task, configuration, self.layers[configuration.graph], hbm_bytes, self.table)
+        return None if found.plan is None else ConfigurationPlan(found.plan, found.problem.zero, found.dynamic_j)
 
 
-def way_names(task: ModelTask, way: Way) -> dict[str, Any]:
+def configuration_names(task: ModelTask, configuration: Configuration) -> dict[str, Any]:
     """What names a configuration beside width, microbatch and recompute."""
-    graph = task.graphs[way.graph]
+    graph = task.graphs[configuration.graph]
     return {"sequence_parallel": graph.model.sequence_parallel, "attention": graph.attention}
 
 
-def plan_found(state: State, chip: int, model: int, way: int, hbm: int) -> WayPlan | None:
+def plan_found(state: SearchState, chip: int, model: int, configuration: int, hbm: int) -> ConfigurationPlan | None:
     """The plan of a configuration on a chip of a search, its joules counted; schedules that were found are not solved
     again."""
     task, value = state.networks.tasks_of(chip)[model], state.opened.chip(chip, state.job.hbm_bytes[hbm])
     known = (state.known, b"%d %d" % (state.networks.of[chip], model))
-    return WaysOnChip(task, value, state.opened.energy, known).plan(task.ways[way], value.hbm.size_bytes)
+    return ChipConfigurations(task, value, state.opened.energy, known).plan(
+        task.configurations[configuration], value.hbm.size_bytes
+    )

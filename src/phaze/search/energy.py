@@ -39,7 +39,7 @@ from phaze.placement.prepared_width import around_bytes
 from phaze.placement.problem import Extra, Problem
 from phaze.schedule.problem import Schedule
 from phaze.search.rank_graph import CHUNK, RankGraph
-from phaze.search.task import ModelTask, Way
+from phaze.search.task import Configuration, ModelTask
 
 Floats = NDArray[np.float64]
 COMPONENTS = tuple(f.name for f in fields(Energies) if f.name != "static")
@@ -99,8 +99,8 @@ def _pass_floor(one: RuledPass, operators: _Operators, first: int) -> Floats:
     total = np.full(len(operators.chips), one.sent_bytes * operators.table.link_j_per_byte)
     for place, work in enumerate(one.works):
         if work.core not in ("none", "network"):
-            ways = (True, False) if one.rule.one_core else (True,)
-            total += np.min([operators.joules(first + place, work, way).sum(axis=0) for way in ways], axis=0)
+            spreads = (True, False) if one.rule.one_core else (True,)
+            total += np.min([operators.joules(first + place, work, spread).sum(axis=0) for spread in spreads], axis=0)
     return total
 
 
@@ -213,10 +213,15 @@ def _is_recomputed(extra: Extra) -> bool:
 
 
 def plan_joules(
-    task: ModelTask, way: Way, problem: Problem, plan: Plan, layers: Sequence[LayerJoules], table: EnergyModel
+    task: ModelTask,
+    configuration: Configuration,
+    problem: Problem,
+    plan: Plan,
+    layers: Sequence[LayerJoules],
+    table: EnergyModel,
 ) -> Floats:
     """Joules of a batch by component, static power left out; the layers are on one chip."""
-    total, calls = np.zeros(len(COMPONENTS)), task.graphs[way.graph].calls
+    total, calls = np.zeros(len(COMPONENTS)), task.graphs[configuration.graph].calls
     stage_of = {place: at for at, stage in enumerate(plan.stages) for place in stage.layers}
     graph, extras = problem.graph(plan.tensor)
     recomputed = {la.id: _is_recomputed(extra) for la, extra in zip(graph.layers, extras, strict=True)}

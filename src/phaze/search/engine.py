@@ -14,13 +14,13 @@ from typing import Any
 
 from phaze.search.evaluated import Evaluated, evaluated_from
 from phaze.search.run import Evaluate, evaluate_one, in_process
-from phaze.search.state import State
+from phaze.search.state import SearchState
 from phaze.search.work_item import failed
 
 TRIES = 3
 
 
-def _work(state: State, cut: float, pipe: Connection) -> None:
+def _work(state: SearchState, cut: float, pipe: Connection) -> None:
     """Answer chips until the pipe closes; an interrupt is the parent's to hear."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -37,7 +37,7 @@ def _work(state: State, cut: float, pipe: Connection) -> None:
 class _Crew:
     """The workers of one round."""
 
-    def __init__(self, state: State, cut: float, size: int) -> None:
+    def __init__(self, state: SearchState, cut: float, size: int) -> None:
         self.context = multiprocessing.get_context("fork")
         self.state, self.cut = state, cut
         self.busy: dict[Connection, int | None] = {}
@@ -111,7 +111,7 @@ def workers(count: int) -> Evaluate:
     At a deadline the processes are ended; chips that were not done are left out.
     """
 
-    def evaluate(state: State, chips: list[int], cut: float) -> list[Evaluated]:
+    def evaluate(state: SearchState, chips: list[int], cut: float) -> list[Evaluated]:
         if count <= 1 and not state.deadline.is_set:
             return in_process(state, chips, cut)
         crew = _Crew(state, cut, min(count, len(chips)))

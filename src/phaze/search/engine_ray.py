@@ -30,7 +30,7 @@ from phaze.search.deadline import NEVER, Deadline, OutOfTime, after
 from phaze.search.engine import TRIES
 from phaze.search.evaluated import Evaluated, evaluated_from
 from phaze.search.ray_worker import Answered, Worker
-from phaze.search.state import State
+from phaze.search.state import SearchState
 from phaze.search.work_item import Common, WorkItem, failed
 
 WHERE = "--engine ray"
@@ -99,7 +99,7 @@ class _Crew:
         """The chip and what was found, or None when its worker has died."""
         worker, chip = self.busy.pop(ref)
         try:
-            found: Answered = self.ray.get(ref)
+            answered: Answered = self.ray.get(ref)
         except self.ray.exceptions.RayTaskError:
             raise
         except self.ray.exceptions.RayError:
@@ -108,7 +108,7 @@ class _Crew:
             self.hire()
             return chip, None
         self.idle.append(worker)
-        return chip, found
+        return chip, answered
 
     def round(self, items: list[WorkItem], cut: float, deadline: Deadline = NEVER) -> dict[int, Answered | None]:
         """Every chip opened, or those done before the deadline; None for one whose workers all died."""
@@ -236,7 +236,7 @@ class RayEngine:
             env={**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_gcs_rpc_server_reconnect_timeout_s": "20"},
         )
         theirs.close()
-        self.state: State | None = None
+        self.state: SearchState | None = None
         self.joined, self.patient = False, True
 
     def _join(self, deadline: Deadline) -> None:
@@ -249,12 +249,12 @@ class RayEngine:
         self.joined = True
 
     def _received(self) -> Any:
-        found = self.pipe.recv()
-        if isinstance(found, InputError):
-            raise found
-        return found
+        received = self.pipe.recv()
+        if isinstance(received, InputError):
+            raise received
+        return received
 
-    def _round(self, state: State, chips: list[int], cut: float) -> dict[int, Answered | None]:
+    def _round(self, state: SearchState, chips: list[int], cut: float) -> dict[int, Answered | None]:
         common = None if state is self.state else state.common()
         self.state = state
         try:
@@ -269,8 +269,8 @@ class RayEngine:
             raise InputError(WHERE, *LOST) from None
         return answers
 
-    def __call__(self, state: State, chips: list[int], cut: float) -> list[Evaluated]:
-        found: list[Evaluated] = []
+    def __call__(self, state: SearchState, chips: list[int], cut: float) -> list[Evaluated]:
+        merged: list[Evaluated] = []
         try:
             answers = self._round(state, chips, cut)
         except OutOfTime:
@@ -281,14 +281,14 @@ class RayEngine:
                 continue
             answer = answers[chip]
             if answer is None:
-                found.append(failed(chip, state.memories[-1], float(state.scored()[chip]), "its worker died"))
+                merged.append(failed(chip, state.memories[-1], float(state.scored()[chip]), "its worker died"))
                 continue
             raw, fresh, asked, placements = answer
-            found.append(evaluated_from(chip, raw))
+            merged.append(evaluated_from(chip, raw))
             state.known.schedules.update(fresh)
             state.known.asked += asked
             state.known.placements += placements
-        return found
+        return merged
 
     def close(self) -> None:
         """End the bridge, and with it all workers; what is left of its session is killed."""

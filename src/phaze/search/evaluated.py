@@ -8,9 +8,10 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class ModelRun:
-    """The best plan of a model on a chip: which way, its batch, its value, and what no way can undercut."""
+    """The best plan of a model on a chip: which configuration, its batch, its value, and what no configuration can
+    undercut."""
 
-    way: int
+    configuration: int
     batch_s: float
     dynamic_j: float
     value: float
@@ -30,7 +31,7 @@ class Evaluated:
 
     def document(self) -> dict[str, Any]:
         """Plain values, for the journal; infinities as null."""
-        ran = [[r.way, r.batch_s, r.dynamic_j, r.value, r.lower] for r in self.ran]
+        ran = [[r.configuration, r.batch_s, r.dynamic_j, r.value, r.lower] for r in self.ran]
         return {
             "hbm": self.hbm,
             "score": _plain(self.score),
@@ -65,7 +66,7 @@ def evaluated_from(chip: int, raw: dict[str, Any]) -> Evaluated:
     if type(raw["error"]) is not str:
         raise ValueError("an error is no text")
     raw["error"].encode()  # raises ValueError for half a character, which no file can hold
-    ran = tuple(ModelRun(_whole(way), *map(_number, rest)) for way, *rest in raw["ran"])
+    ran = tuple(ModelRun(_whole(configuration), *map(_number, rest)) for configuration, *rest in raw["ran"])
     score = float("inf") if raw["score"] is None else _number(raw["score"], LEAST)
     lower = float("inf") if raw["lower"] is None else _number(raw["lower"])
     for one in ran:

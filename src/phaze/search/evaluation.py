@@ -1,11 +1,11 @@
 """A chip opened: exact schedules and exact placements, as far as its bounds leave a chance.
 
-For each memory size, best bound first, and for each model its ways, best bound first: the layers' exact schedules, then
-the fastest plan, then its value (:mod:`phaze.search.objective`). A way is left out when its bound is no better than the
-best value of the model so far, or when with it the chip's score could not beat the cut-off. What was left out keeps its
-bound, so that
+For each memory size, best bound first, and for each model its configurations, best bound first: the layers' exact
+schedules, then the fastest plan, then its value (:mod:`phaze.search.objective`). A configuration is left out when its
+bound is no better than the best value of the model so far, or when with it the chip's score could not beat the cut-off.
+What was left out keeps its bound, so that
 
-    lower  =  least over memories of score( over models: least over ways of the proved value or the bound )
+    lower  =  least over memories of score( over models: least over configurations of the proved value or the bound )
 
 is a lower bound on the chip's score whether or not it was evaluated to the end. Schedules that are not proved count
 with their makespan for ``score``, and for ``lower`` with their bound and the least energy of any schedule.
@@ -32,7 +32,7 @@ from phaze.search.evaluated import Evaluated, ModelRun
 from phaze.search.objective import Rates, Scale
 from phaze.search.problem import fastest, problem_of
 from phaze.search.rank_graph import GraphTimes, RankGraph, graph_times
-from phaze.search.task import Job, ModelTask
+from phaze.search.task import ModelTask, SearchJob
 
 Floats = NDArray[np.float64]
 Found = tuple[float, float, bytes]
@@ -108,17 +108,17 @@ def exact_layers(
     graph: RankGraph, name: bytes, chip: ChipSet, constants: Constants, known: ScheduleMemo
 ) -> ExactLayers:
     """All distinct layers of one graph on one chip, every pass scheduled; ``name`` tells graphs apart."""
-    found: list[Found] = []
+    layers: list[Found] = []
 
     def scheduled(one: RuledPass, times: Times) -> Floats:
-        found.append(_schedule(one, b"%s %d" % (name, len(found)), times, known))
-        return np.array([found[-1][0]])
+        layers.append(_schedule(one, b"%s %d" % (name, len(layers)), times, known))
+        return np.array([layers[-1][0]])
 
     times = graph_times(graph, chip, constants, scheduled)
-    least, proved = iter(found), times
-    if any(lower_s < makespan_s for makespan_s, lower_s, _ in found):
+    least, proved = iter(layers), times
+    if any(lower_s < makespan_s for makespan_s, lower_s, _ in layers):
         proved = graph_times(graph, chip, constants, lambda one, own: np.array([next(least)[1]]))
-    return ExactLayers(times, proved, tuple(spread for _, _, spread in found))
+    return ExactLayers(times, proved, tuple(spread for _, _, spread in layers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ NOTHING = PricedConfiguration(float("inf"), 0.0, float("inf"))
 class ChipEvaluation:
     """One chip being evaluated: its layers by (model, graph), found when they are asked for; ``rates`` are its own."""
 
-    job: Job
+    job: SearchJob
     scale: Scale
     rates: Rates
     chip: int
@@ -158,41 +158,48 @@ class ChipEvaluation:
             self.layers[key] = own
         return self.layers[key]
 
-    def problem(self, model: int, way: int, hbm: int, times: GraphTimes) -> Problem:
+    def problem(self, model: int, configuration: int, hbm: int, times: GraphTimes) -> Problem:
         """The placement problem of a configuration with a memory (its position in the job's list)."""
-        task, chosen = self.tasks[model], self.tasks[model].ways[way]
+        task, chosen = self.tasks[model], self.tasks[model].configurations[configuration]
         costs, rate = times.costs(task.graphs[chosen.graph]), float(times.hbm_bytes_per_s[0])
         return problem_of(task, chosen, costs, self.job.hbm_bytes[hbm], rate)
 
-    def plan(self, model: int, way: int, hbm: int, below_s: float = float("inf")) -> tuple[Problem, Plan] | None:
+    def plan(
+        self, model: int, configuration: int, hbm: int, below_s: float = float("inf")
+    ) -> tuple[Problem, Plan] | None:
         """The fastest plan of a configuration that takes less than ``below_s``, and its problem at its ZeRO stage."""
-        task, chosen = self.tasks[model], self.tasks[model].ways[way]
-        problem = self.problem(model, way, hbm, self.exact(model, chosen.graph).times)
+        task, chosen = self.tasks[model], self.tasks[model].configurations[configuration]
+        problem = self.problem(model, configuration, hbm, self.exact(model, chosen.graph).times)
         self.known.placements += 1
         return fastest(chosen, problem, task.prices, below_s)
 
-    def price(self, model: int, way: int, hbm: int, below_s: float = float("inf")) -> PricedConfiguration:
+    def price(self, model: int, configuration: int, hbm: int, below_s: float = float("inf")) -> PricedConfiguration:
         """A batch of a configuration with that memory, or that no plan takes less than ``below_s``.
 
         Where energy counts there is no limit: which of equally fast plans is found must not depend on it.
         """
         task = self.tasks[model]
-        layers = self.exact(model, task.ways[way].graph)
+        layers = self.exact(model, task.configurations[configuration].graph)
         limit = below_s if self.energy is None else float("inf")
-        found = self.plan(model, way, hbm, limit)
+        found = self.plan(model, configuration, hbm, limit)
         lower_s = limit if found is None else found[1].batch_s
         if layers.proved is not layers.times:
             # Some schedule is not proved: no plan with the bounds of all schedules is faster than this.
-            proved = fastest(task.ways[way], self.problem(model, way, hbm, layers.proved), task.prices, limit)
+            proved = fastest(
+                task.configurations[configuration],
+                self.problem(model, configuration, hbm, layers.proved),
+                task.prices,
+                limit,
+            )
             lower_s = limit if proved is None else proved[1].batch_s
         if found is None:
             return replace(NOTHING, lower_s=lower_s)
-        joules = 0.0 if self.energy is None else self.plan_joules(model, way, *found, self.energy)
+        joules = 0.0 if self.energy is None else self.plan_joules(model, configuration, *found, self.energy)
         return PricedConfiguration(found[1].batch_s, joules, lower_s)
 
-    def plan_joules(self, model: int, way: int, problem: Problem, plan: Plan, energy: EnergyModel) -> float:
+    def plan_joules(self, model: int, configuration: int, problem: Problem, plan: Plan, energy: EnergyModel) -> float:
         """Joules of a batch beyond static power."""
-        task, chosen = self.tasks[model], self.tasks[model].ways[way]
+        task, chosen = self.tasks[model], self.tasks[model].configurations[configuration]
         key = (model, chosen.graph)
         if key not in self.joules:
             spreads, constants = self.exact(*key).spreads, task.training.constants
@@ -202,37 +209,39 @@ class ChipEvaluation:
     def model(
         self, model: int, hbm: int, bounds: Floats, floors: Floats, lowers: Floats, cut: float
     ) -> ModelRun | None:
-        """The best way of one model; ``lowers[model]`` is raised to what was proved. None: the chip cannot win.
+        """The best configuration of one model; ``lowers[model]`` is raised to what was proved. None: the chip cannot
+        win.
 
-        ``bounds`` are on the value of each way, ``floors`` on the joules of each graph.
+        ``bounds`` are on the value of each configuration, ``floors`` on the joules of each graph.
         """
         best: ModelRun | None = None
         lower, rates = float("inf"), self.rates.at(hbm, 0)
-        for way in np.argsort(bounds, kind="stable").tolist():
-            bound = float(bounds[way])
+        for configuration in np.argsort(bounds, kind="stable").tolist():
+            bound = float(bounds[configuration])
             if bound >= (float("inf") if best is None else best.value):
                 break
             lowers[model] = min(lower, bound)
             if float(self.scale.score(lowers)) > cut:
                 return best
-            floor_j = float(floors[self.tasks[model].ways[way].graph])
+            floor_j = float(floors[self.tasks[model].configurations[configuration].graph])
             useful = min(float("inf") if best is None else best.value, cut if len(lowers) == 1 else float("inf"))
             below_s = rates.last_s(useful, floor_j) * (1 + BARELY) if useful < float("inf") else useful
-            found = self.price(model, way, hbm, below_s)
+            found = self.price(model, configuration, hbm, below_s)
             value = float(rates.value(np.asarray(found.batch_s), found.dynamic_j))
             joules = floor_j if found.lower_s < found.batch_s * (1 - ROUNDING) else found.dynamic_j
             proved = float(rates.value(np.asarray(found.lower_s), joules))
             lower = min(lower, max(proved, bound))
             if value < (float("inf") if best is None else best.value):
-                best = ModelRun(way, found.batch_s, found.dynamic_j, value, lower)
+                best = ModelRun(configuration, found.batch_s, found.dynamic_j, value, lower)
         lowers[model] = lower
-        return None if best is None else ModelRun(best.way, best.batch_s, best.dynamic_j, best.value, lower)
+        return None if best is None else ModelRun(best.configuration, best.batch_s, best.dynamic_j, best.value, lower)
 
 
 def evaluate(
     opened: ChipEvaluation, bounds: list[Floats], floors: list[Floats], memories: list[int], cut: float
 ) -> Evaluated:
-    """The chip of ``opened``; ``bounds`` on values by model are [ways, memories], ``floors`` on joules [graphs]."""
+    """The chip of ``opened``; ``bounds`` on values by model are [configurations, memories], ``floors`` on joules
+    [graphs]."""
     best = Evaluated(opened.chip, memories[-1], float("inf"), float("inf"), ())
     lower = float("inf")
     starts = [np.array([b[:, at].min() for b in bounds]) for at in range(len(memories))]

@@ -22,7 +22,7 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class FeasibleChips:
     """The chips of a space, and how many combinations each rule left out."""
 
     chips: Chips
@@ -73,7 +73,7 @@ def _budget(space: Space, technology: Technology) -> float:
     return float(chip_areas(technology, space.area_chip).total())
 
 
-def kept_of(space: Space) -> Kept:
+def kept_of(space: Space) -> FeasibleChips:
     """Every chip of the space, and what was left out."""
     technology, grid = space.technology, grid_of(space)
     budget, most_w, most_usd = _budget(space, technology), space.keep.most_power, space.keep.most_usd
@@ -95,7 +95,7 @@ def kept_of(space: Space) -> Kept:
         for column, field in zip(pieces, fields(Chips), strict=True):
             column.append(getattr(some, field.name))
     varied = {"vector_cores", "lanes", "tensor_buffer", "vector_buffer", "area", *grid.names}
-    return Kept(Chips(*(_joined(pieces, name not in varied) for name in FIELDS)), *counts.tolist())
+    return FeasibleChips(Chips(*(_joined(pieces, name not in varied) for name in FIELDS)), *counts.tolist())
 
 
 def nearest_chip(space: Space) -> Need:

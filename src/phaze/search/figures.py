@@ -12,14 +12,14 @@ from phaze.evaluate.layer_times import keeping_of
 from phaze.evaluate.training_run import Budget, Pace, training_run
 from phaze.evaluate.utilisation import LayerFlops, Ran, model_flops, utilisation_of
 from phaze.hardware.chip import Chip
-from phaze.search.task import ModelTask, Way
+from phaze.search.task import Configuration, ModelTask
 
 
 def with_figures(
-    model: Mapping[str, Any], task: ModelTask, way: Way, chip: Chip, budget: Budget | None
+    model: Mapping[str, Any], task: ModelTask, configuration: Configuration, chip: Chip, budget: Budget | None
 ) -> dict[str, Any]:
     """A model's table in the answer with these figures."""
-    graph, training, plan = task.graphs[way.graph], task.training, model["plan"]
+    graph, training, plan = task.graphs[configuration.graph], task.training, model["plan"]
     used = plan["tensor"] * plan["pipeline"] * plan["data"]
     tokens = training.batch * graph.model.sequence
     recomputed = range(len(graph.calls)) if training.rules.plain_layers else block_calls(graph.model)

@@ -19,7 +19,7 @@ from phaze.search.bounds.shape_bounds import SLACK
 from phaze.search.energy import dynamic_floors
 from phaze.search.evaluated import Evaluated, ModelRun
 from phaze.search.evaluation import ChipEvaluation, ScheduleMemo
-from phaze.search.state import State
+from phaze.search.state import SearchState
 from phaze.search.work_item import opened
 
 Floats = NDArray[np.float64]
@@ -28,7 +28,7 @@ Integers = NDArray[np.int64]
 CHIPS = 3
 
 
-def _graph_bounds(state: State, model: int, graph: int, index: Integers) -> None:
+def _graph_bounds(state: SearchState, model: int, graph: int, index: Integers) -> None:
     """The bounds of the chips of ``index`` for one graph of a model."""
     for own, tasks in state.networks.groups(index):
         task, some = tasks[model], index[own]
@@ -36,15 +36,15 @@ def _graph_bounds(state: State, model: int, graph: int, index: Integers) -> None
         if times.dynamic_j is not None:
             least_j = dynamic_floors(task, task.graphs[graph], times.dynamic_j)
             state.floors[model][graph, some] = least_j * (1 - SLACK)
-        for way, chosen in enumerate(task.ways):
+        for configuration, chosen in enumerate(task.configurations):
             if chosen.graph == graph:
                 for at, hbm in enumerate(state.memories):
                     found = batch_bounds(task, chosen, times, state.job.hbm_bytes[hbm])
-                    state.bounds[model][way, at, some] = found
+                    state.bounds[model][configuration, at, some] = found
     state.cached = None
 
 
-def first_bounds(state: State, index: Integers) -> None:
+def first_bounds(state: SearchState, index: Integers) -> None:
     """Bounds of the chips of ``index``, as the pilot of a search has them; raises where the time is up.
 
     It is looked at only after there is some bound for every model, so that there is always a chip to choose.
@@ -58,12 +58,12 @@ def first_bounds(state: State, index: Integers) -> None:
             state.deadline.check()
 
 
-def listed(state: State, chip: int) -> ChipEvaluation:
+def listed(state: SearchState, chip: int) -> ChipEvaluation:
     """A chip to be priced by list schedules, which are kept for nothing else."""
     return opened(state.common(), state.item(chip), ScheduleMemo(scheduler="list"))
 
 
-def _on(state: State, chip: int) -> Evaluated | None:
+def _on(state: SearchState, chip: int) -> Evaluated | None:
     """The first configuration of every model that fits on a chip, in order of bounds; None where a model has none."""
     index = np.array([chip])
     values = [state.values(model, index)[:, :, 0] for model in range(len(state.job.models))]
@@ -71,13 +71,13 @@ def _on(state: State, chip: int) -> Evaluated | None:
     at = int(np.argmin(scores))
     pricing, hbm, ran = listed(state, chip), state.memories[at], list[ModelRun]()
     for model, own in enumerate(values):
-        for way in np.argsort(own[:, at], kind="stable").tolist():
-            if not np.isfinite(own[way, at]):
+        for configuration in np.argsort(own[:, at], kind="stable").tolist():
+            if not np.isfinite(own[configuration, at]):
                 return None
-            found = pricing.price(model, way, hbm)
+            found = pricing.price(model, configuration, hbm)
             value = float(state.rates.at(hbm, chip).value(np.asarray(found.batch_s), found.dynamic_j))
             if np.isfinite(value):
-                ran.append(ModelRun(way, found.batch_s, found.dynamic_j, value, 0.0))
+                ran.append(ModelRun(configuration, found.batch_s, found.dynamic_j, value, 0.0))
                 break
         else:
             return None
@@ -85,39 +85,39 @@ def _on(state: State, chip: int) -> Evaluated | None:
     return Evaluated(chip, hbm, score, 0.0, tuple(ran))
 
 
-def first_design(state: State) -> Evaluated | None:
+def first_design(state: SearchState) -> Evaluated | None:
     """The design, from the bounds that the state has; None where nothing fits on the chips with the best ones."""
     scores = state.scored()
     for chip in np.argsort(scores, kind="stable")[:CHIPS].tolist():
         if np.isfinite(scores[chip]):
-            found = _on(state, chip)
-            if found is not None:
-                return found
+            design = _on(state, chip)
+            if design is not None:
+                return design
     return None
 
 
-def relisted(state: State, found: Evaluated) -> Evaluated | None:
+def relisted(state: SearchState, found: Evaluated) -> Evaluated | None:
     """A design that was evaluated, by list schedules: for one that was resumed, whose exact ones are not at hand."""
     pricing, ran = listed(state, found.chip), list[ModelRun]()
     for model, own in enumerate(found.ran):
-        priced = pricing.price(model, own.way, found.hbm)
+        priced = pricing.price(model, own.configuration, found.hbm)
         value = float(state.rates.at(found.hbm, found.chip).value(np.asarray(priced.batch_s), priced.dynamic_j))
         if not np.isfinite(value):
             return None
-        ran.append(ModelRun(own.way, priced.batch_s, priced.dynamic_j, value, 0.0))
+        ran.append(ModelRun(own.configuration, priced.batch_s, priced.dynamic_j, value, 0.0))
     return Evaluated(found.chip, found.hbm, float(state.scale.score(np.array([r.value for r in ran]))), 0.0, tuple(ran))
 
 
-def better_design(state: State, bounds: list[Floats]) -> Evaluated | None:
+def better_design(state: SearchState, bounds: list[Floats]) -> Evaluated | None:
     """The better of the state's first design and that by other bounds."""
     before = state.bounds
     state.set_bounds(bounds)
-    found, had = first_design(state), state.provisional
+    design, had = first_design(state), state.provisional
     state.set_bounds(before)
-    return had if found is None or (had is not None and had.score <= found.score) else found
+    return had if design is None or (had is not None and had.score <= design.score) else design
 
 
-def stop(state: State, bounded: bool, kept: Mapping[int, Evaluated]) -> None:
+def stop(state: SearchState, bounded: bool, kept: Mapping[int, Evaluated]) -> None:
     """The time is up: what is known of all chips are their bounds, if they were worked out, and what a journal has."""
     state.stopped = True
     state.evaluated.update(kept)

@@ -7,7 +7,7 @@ from typing import Any
 from phaze.documents import dumps
 from phaze.errors import InputError
 from phaze.files import folder_for, write_whole
-from phaze.search.answer import Best, best_of
+from phaze.search.answer import BestDesign, best_of
 from phaze.search.baseline import scale_for
 from phaze.search.certificate import certificate_of, closed_chips
 from phaze.search.deadline import OutOfTime, after, nothing_in_time
@@ -28,8 +28,8 @@ from phaze.search.result import (
 from phaze.search.run import Evaluate, Watch, search
 from phaze.search.shared import Shared
 from phaze.search.shortage import nothing_found
-from phaze.search.state import State
-from phaze.search.task import Job
+from phaze.search.state import SearchState
+from phaze.search.task import SearchJob
 from phaze.search.witness import CERTIFICATE, proof_of
 
 JOURNAL, RESULT = "journal.sqlite", "result.json"
@@ -41,8 +41,8 @@ class Finished:
 
     folder: Path
     document: dict[str, Any]
-    state: State
-    best: Best
+    state: SearchState
+    best: BestDesign
 
 
 def write_papers(folder: Path, papers: Papers) -> None:
@@ -54,7 +54,7 @@ def write_papers(folder: Path, papers: Papers) -> None:
         write_whole(folder / place, text)
 
 
-def answered(state: State) -> tuple[Best, AnswerParts] | None:
+def answered(state: SearchState) -> tuple[BestDesign, AnswerParts] | None:
     """The best design of a search and its answer; where the time is up, one that can be written without solving.
 
     That is the best evaluated chip, where its schedules are at hand (they are not where it was resumed), else the
@@ -75,14 +75,14 @@ def answered(state: State) -> tuple[Best, AnswerParts] | None:
     if not offers:
         return None
     found = min(offers, key=lambda one: one.score)
-    best = Best(found.chip, found.hbm, found.score, found.ran)
+    best = BestDesign(found.chip, found.hbm, found.score, found.ran)
     return best, answer_of(state, best, provisional=True)
 
 
 def run_in(
     folder: Path,
     papers: Papers,
-    job: Job,
+    job: SearchJob,
     engine: int | Evaluate = 1,
     watch: Watch | None = None,
     shared: Shared | None = None,

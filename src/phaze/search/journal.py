@@ -37,7 +37,7 @@ TABLES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
+class PrunedChip:
     """How one chip was closed: by evaluating it, by a bound (and which), by memory, or by a failure."""
 
     chip: int
@@ -116,7 +116,7 @@ class SqliteJournal:
             self.base.execute("COMMIT")
         self._known.update({one.chip: one for one in kept})
 
-    def finish(self, closed: Iterable[Closed]) -> None:
+    def finish(self, closed: Iterable[PrunedChip]) -> None:
         """Keep how every chip was closed."""
         with _said(self.path):
             self.base.execute("BEGIN IMMEDIATE")
@@ -151,12 +151,12 @@ def _read(path: Path, query: str) -> list[Any]:
             base.close()
 
 
-def read_closed(path: Path) -> list[Closed]:
+def read_closed(path: Path) -> list[PrunedChip]:
     """The certificate of a finished run, chip by chip."""
     rows = _read(path, "SELECT chip, reason, bound, step FROM closed ORDER BY chip")
     with _said(path):
         return [
-            Closed(int(chip), str(reason), None if bound is None else float(bound), str(step))
+            PrunedChip(int(chip), str(reason), None if bound is None else float(bound), str(step))
             for chip, reason, bound, step in rows
         ]
 

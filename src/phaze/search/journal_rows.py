@@ -1,39 +1,42 @@
-"""Rows of a journal against the question that it stands beside: chips, memories and ways that there are, or refused."""
+"""Rows of a journal against the question that it stands beside: chips, memories and configurations that there are, or
+refused."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from phaze.errors import InputError
 from phaze.search.evaluated import Evaluated
-from phaze.search.journal import Closed
+from phaze.search.journal import PrunedChip
 from phaze.search.pruned import REASONS
-from phaze.search.task import Job
+from phaze.search.task import SearchJob
 
 REMEDY = "move the folder away and start again"
 
 
-def _fits(one: Evaluated, job: Job, several: bool) -> bool:
-    """Whether memory and ways of a row are some of the job's; ``several``: any number of ways, numbered through all
-    its models."""
+def _fits(one: Evaluated, job: SearchJob, several: bool) -> bool:
+    """Whether memory and configurations of a row are some of the job's; ``several``: any number of configurations,
+    numbered through all its models."""
     if not 0 <= one.hbm < len(job.hbm_bytes):
         return False
     models = job.models
     if several:
-        return all(0 <= ran.way < sum(len(task.ways) for task in models) for ran in one.ran)
+        return all(0 <= ran.configuration < sum(len(task.configurations) for task in models) for ran in one.ran)
     if one.ran and len(one.ran) != len(models):
         return False
-    return all(0 <= ran.way < len(task.ways) for ran, task in zip(one.ran, models, strict=False))
+    return all(0 <= ran.configuration < len(task.configurations) for ran, task in zip(one.ran, models, strict=False))
 
 
-def require_evaluated(path: Path, rows: Iterable[Evaluated], job: Job, several: bool = False) -> None:
-    """Refuse a journal that states a memory or a way that the question does not have."""
-    for one in rows:
-        if not _fits(one, job, several):
-            seen = f"the journal is damaged (chip {one.chip} has a memory or a way that is none of its question)"
+def require_evaluated(path: Path, rows: Iterable[Evaluated], job: SearchJob, several: bool = False) -> None:
+    """Refuse a journal that states a memory or a configuration that the question does not have."""
+    for row in rows:
+        if not _fits(row, job, several):
+            seen = (
+                f"the journal is damaged (chip {row.chip} has a memory or a configuration that is none of its question)"
+            )
             raise InputError(str(path), seen, REMEDY)
 
 
-def require_closed(path: Path, closed: Sequence[Closed], evaluated: Sequence[Evaluated], chips: int) -> None:
+def require_closed(path: Path, closed: Sequence[PrunedChip], evaluated: Sequence[Evaluated], chips: int) -> None:
     """Refuse a journal whose rows are not one for each of ``chips`` chips, each closed for a reason that there is."""
     if [one.chip for one in closed] != list(range(chips)):
         raise InputError(str(path), f"its {len(closed):,} rows are not the {chips:,} chips of its space", REMEDY)

@@ -14,7 +14,7 @@ with m and c the price and the carbon of making a chip with its HBM, and life th
     v = (rate T + weight D) T^p
 
 with rate and weight of the chip and its memory (:class:`Rates`), so v rises with T and with D: lower bounds on both
-give a lower bound on v. T and D are those of the fastest plan of a way to run the model; of all ways the one with the
+give a lower bound on v. T and D are those of the fastest plan of a configuration of the model; of all the one with the
 least v counts. Several models, of weights w_m that sum to 1, n_m sequences a batch and v0_m on the baseline chip:
 
     geometric    score = prod over m of (v_m / v0_m)^w_m              the default; one model: its v itself

@@ -24,8 +24,8 @@ def split_words(row: Mapping[str, Any]) -> str:
 
 
 def plan_words(model: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
-    """A plan in words: pipeline x data x tensor, and how it is run; ``model`` names the way and the stage of ZeRO, as
-    in a result."""
+    """A plan in words: pipeline x data x tensor, and how it is run; ``model`` names the configuration and the stage of
+    ZeRO, as in a result."""
     words = [f"{plan['pipeline']} x {plan['data']} x {model['tensor']}", f"microbatch {model['microbatch']}"]
     words.append(f"recompute {recompute_words(plan, model['recompute'])}")
     words += ["sequence parallel"] if model.get("sequence_parallel") else []

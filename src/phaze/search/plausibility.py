@@ -12,7 +12,7 @@ from typing import Any
 from phaze.hardware.chip import Chip
 from phaze.hardware.figures import figures_of
 from phaze.hardware.shipped import Shipped, ShippedChip, shipped_beside
-from phaze.search.spaces import OpenedSpace
+from phaze.search.spaces import EnumeratedSpace
 
 # Figures of shipped chips are rounded; a chip that is alike is no warning.
 ALIKE = 1.02
@@ -80,11 +80,11 @@ def plausibility_of(chip: Chip) -> dict[str, Any]:
     }
 
 
-def axis_ends(opened: OpenedSpace, number: int) -> list[dict[str, Any]]:
+def axis_ends(opened: EnumeratedSpace, number: int) -> list[dict[str, Any]]:
     """Axes at whose end a chip stands: a space that goes further may have a better one."""
-    own, found = opened.axis_values(), list[dict[str, Any]]()
+    own, ends = opened.axis_values(), list[dict[str, Any]]()
     for name, points in opened.space.axis_points().items():
         value = own[name][number]
         if len(points) > 1 and value in (points[0], points[-1]):
-            found.append({"axis": name, "value": float(value), "end": "least" if value == points[0] else "most"})
-    return found
+            ends.append({"axis": name, "value": float(value), "end": "least" if value == points[0] else "most"})
+    return ends

@@ -17,28 +17,34 @@ from phaze.placement.problem import Extra, Problem
 from phaze.placement.shortage import something_fits
 from phaze.placement.solve import fastest_at
 from phaze.search.rank_graph import RankGraph
-from phaze.search.task import Job, ModelTask, Way
+from phaze.search.task import Configuration, ModelTask, SearchJob
 
 
 def problem_of(
-    task: ModelTask, way: Way, costs: Sequence[LayerCost], hbm_bytes: float, hbm_bytes_per_s: float
+    task: ModelTask, configuration: Configuration, costs: Sequence[LayerCost], hbm_bytes: float, hbm_bytes_per_s: float
 ) -> Problem:
     """The placement problem of a configuration whose layers' costs are known, on devices of so much memory."""
-    return _problem(task, way, placed_layers(task.graphs[way.graph].model, costs), hbm_bytes, hbm_bytes_per_s)
+    return _problem(
+        task, configuration, placed_layers(task.graphs[configuration.graph].model, costs), hbm_bytes, hbm_bytes_per_s
+    )
 
 
 def _problem(
-    task: ModelTask, way: Way, placed: tuple[LayerGraph, tuple[Extra, ...]], hbm_bytes: float, hbm_bytes_per_s: float
+    task: ModelTask,
+    configuration: Configuration,
+    placed: tuple[LayerGraph, tuple[Extra, ...]],
+    hbm_bytes: float,
+    hbm_bytes_per_s: float,
 ) -> Problem:
-    training, graph = task.training, task.graphs[way.graph]
+    training, graph = task.training, task.graphs[configuration.graph]
     job = PlacementJob(
         training.machine,
         training.devices,
         training.batch,
         training.precision,
         training.optimizer,
-        way.zeros[0],
-        way.recompute,
+        configuration.zeros[0],
+        configuration.recompute,
         training.chunks,
         headroom=training.headroom,
     )
@@ -53,30 +59,38 @@ def unit_costs(graph: RankGraph) -> tuple[LayerCost, ...]:
     )
 
 
-def pattern_of(task: ModelTask, way: Way, hbm_bytes: float) -> Problem:
+def pattern_of(task: ModelTask, configuration: Configuration, hbm_bytes: float) -> Problem:
     """The problem of a configuration on no chip, at the last of its stages of ZeRO: it needs the least memory, and of a
     group that is searched together no other is faster."""
 
     def made() -> Problem:
-        graph = task.graphs[way.graph]
-        placed = task.shared.take(("placed", way.graph), lambda: placed_layers(graph.model, unit_costs(graph)))
-        return replace(_problem(task, way, placed, hbm_bytes, 1.0), zero=max(way.zeros))
+        graph = task.graphs[configuration.graph]
+        placed = task.shared.take(
+            ("placed", configuration.graph), lambda: placed_layers(graph.model, unit_costs(graph))
+        )
+        return replace(_problem(task, configuration, placed, hbm_bytes, 1.0), zero=max(configuration.zeros))
 
-    return task.memo.take(("pattern", way, hbm_bytes), made)
+    return task.memo.take(("pattern", configuration, hbm_bytes), made)
 
 
-def table_decides(job: Job) -> bool:
+def table_decides(job: SearchJob) -> bool:
     """Whether the pace and the first stage alone decide every plan of a job, so that the bottleneck table does."""
-    problems = (pattern_of(task, way, job.hbm_bytes[-1]) for task in job.models for way in task.ways)
+    problems = (
+        pattern_of(task, configuration, job.hbm_bytes[-1])
+        for task in job.models
+        for configuration in task.configurations
+    )
     return all(decides(problem, family) for problem in problems for family in problem.rules.families)
 
 
-def fastest(way: Way, problem: Problem, prices: Prices, below_s: float = float("inf")) -> tuple[Problem, Plan] | None:
+def fastest(
+    configuration: Configuration, problem: Problem, prices: Prices, below_s: float = float("inf")
+) -> tuple[Problem, Plan] | None:
     """The fastest plan of a configuration over pipeline families and stages of ZeRO, below ``below_s``, and the problem
     at its stage."""
-    return fastest_at(problem, way.zeros, prices, below_s)
+    return fastest_at(problem, configuration.zeros, prices, below_s)
 
 
-def has_plan(task: ModelTask, way: Way, hbm_bytes: float) -> bool:
+def has_plan(task: ModelTask, configuration: Configuration, hbm_bytes: float) -> bool:
     """Whether a configuration fits into a memory, whatever its layers take."""
-    return something_fits(pattern_of(task, way, hbm_bytes))
+    return something_fits(pattern_of(task, configuration, hbm_bytes))

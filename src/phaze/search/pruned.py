@@ -7,7 +7,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.search.journal import Closed
+from phaze.search.journal import PrunedChip
 
 REASONS = ("area", "power", "cost", "memory", "bound", "evaluated", "failed", "open")
 STEPS = ("cheap", "dual", "exact", "cut")
@@ -15,7 +15,7 @@ BATCH = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ClosedChips(Sequence[Closed]):
+class PrunedChips(Sequence[PrunedChip]):
     """Every chip in order: the numbers of its reason and its step, and its bound, infinite where there is none."""
 
     reasons: NDArray[np.uint8]
@@ -25,21 +25,21 @@ class ClosedChips(Sequence[Closed]):
     def __len__(self) -> int:
         return len(self.bounds)
 
-    def _some(self, start: int, end: int) -> Iterator[Closed]:
+    def _some(self, start: int, end: int) -> Iterator[PrunedChip]:
         columns = (column[start:end].tolist() for column in (self.reasons, self.bounds, self.steps))
         rows = zip(*columns, strict=True)
         for chip, (reason, bound, step) in enumerate(rows, start):
-            yield Closed(chip, REASONS[reason], None if bound == float("inf") else bound, STEPS[step])
+            yield PrunedChip(chip, REASONS[reason], None if bound == float("inf") else bound, STEPS[step])
 
-    def __iter__(self) -> Iterator[Closed]:
+    def __iter__(self) -> Iterator[PrunedChip]:
         for start in range(0, len(self), BATCH):
             yield from self._some(start, start + BATCH)
 
     @overload
-    def __getitem__(self, at: int) -> Closed: ...
+    def __getitem__(self, at: int) -> PrunedChip: ...
     @overload
-    def __getitem__(self, at: slice) -> list[Closed]: ...
-    def __getitem__(self, at: int | slice) -> Closed | list[Closed]:
+    def __getitem__(self, at: slice) -> list[PrunedChip]: ...
+    def __getitem__(self, at: int | slice) -> PrunedChip | list[PrunedChip]:
         if isinstance(at, slice):
             return [self[chip] for chip in range(*at.indices(len(self)))]
         chip = range(len(self))[at]

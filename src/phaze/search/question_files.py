@@ -55,14 +55,14 @@ def copy_name(at: int, path: str) -> str:
 
 def texts_of(papers: Papers) -> dict[str, str]:
     """Every file of the question by its place in the folder."""
-    found = {STUDY: papers.study}
+    texts = {STUDY: papers.study}
     if papers.problem:
-        found |= {PROBLEM: papers.problem, GRAPHS: papers.graphs}
+        texts |= {PROBLEM: papers.problem, GRAPHS: papers.graphs}
     if papers.files:
-        names = {path: copy_name(at, path) for at, path in enumerate(papers.files, 1)}
-        found |= {f"{FILES}/{name}": papers.files[path] for path, name in names.items()}
-        found[f"{FILES}/{NAMES}"] = json.dumps(names, indent=2, ensure_ascii=False) + "\n"
-    return found
+        names = {path: copy_name(index, path) for index, path in enumerate(papers.files, 1)}
+        texts |= {f"{FILES}/{name}": papers.files[path] for path, name in names.items()}
+        texts[f"{FILES}/{NAMES}"] = json.dumps(names, indent=2, ensure_ascii=False) + "\n"
+    return texts
 
 
 def reader_of(folder: Path) -> Reader:
@@ -87,8 +87,8 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         for key, inner in value.items():
             yield from _leaves(inner, f"{path}.{key}" if path else str(key))
     elif isinstance(value, list):
-        for at, inner in enumerate(value):
-            yield from _leaves(inner, f"{path}[{at}]")
+        for index, inner in enumerate(value):
+            yield from _leaves(inner, f"{path}[{index}]")
     else:
         yield path, value
 

@@ -10,7 +10,7 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.figures import figures_of, making_of
 from phaze.hardware.ownership import HOURS_PER_YEAR, Terms, load_terms
 from phaze.search.objective import Objective, Rates
-from phaze.search.spaces import OpenedSpace
+from phaze.search.spaces import EnumeratedSpace
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -33,7 +33,7 @@ def _a_second(making: Floats, terms: Terms) -> Floats:
     return making / (terms.lifetime_years * HOURS_PER_YEAR * 3600.0)
 
 
-def _allowed(opened: OpenedSpace, hbm_bytes: list[int]) -> Floats:
+def _allowed(opened: EnumeratedSpace, hbm_bytes: list[int]) -> Floats:
     """1 where a chip may have a memory, else infinite, [memories, chips]."""
     if not opened.space.memory_limited:
         return np.broadcast_to(1.0, (len(hbm_bytes), len(opened)))
@@ -51,7 +51,7 @@ def alike(allowed: NDArray[np.bool_]) -> Iterator[tuple[Integers, Integers]]:
             yield np.flatnonzero(kinds[:, at]), np.flatnonzero(of.ravel() == at)
 
 
-def rates_of(objective: Objective, opened: OpenedSpace, hbm_bytes: list[int], devices: int) -> Rates:
+def rates_of(objective: Objective, opened: EnumeratedSpace, hbm_bytes: list[int], devices: int) -> Rates:
     """The rates of every memory and chip."""
     terms, allowed = load_terms(), _allowed(opened, hbm_bytes)
     weight, delays = _weight(objective, terms), objective.delays

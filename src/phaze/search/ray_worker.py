@@ -38,8 +38,8 @@ class Worker:
 
     def learn(self, *news: list[tuple[bytes, Found]]) -> None:
         """Schedules that others have found."""
-        for some in news:
-            self.known.schedules.update(some)
+        for new in news:
+            self.known.schedules.update(new)
 
     def open(self, item: WorkItem, cut: float) -> Answered:
         """One chip: its document, its fresh schedules, and counts of the work."""

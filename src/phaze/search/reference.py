@@ -26,7 +26,7 @@ from phaze.search.evaluation import BARELY, ExactLayers, ScheduleMemo, exact_lay
 from phaze.search.objective import Objective, Rates
 from phaze.search.problem import fastest, has_plan, pattern_of, problem_of
 from phaze.search.rates import chip_rates
-from phaze.search.task import ModelTask, Way
+from phaze.search.task import Configuration, ModelTask
 
 Floats = NDArray[np.float64]
 Choose = Callable[[Problem, LevelPrices], Plan | None]
@@ -42,7 +42,7 @@ class ReferenceLayers:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedConfiguration:
     """One configuration of a model on a chip: the problem at the plan's stage of ZeRO, the plan, and joules of a batch
     by component."""
 
@@ -94,30 +94,36 @@ def layers_on(
 
 def placed_on(
     task: ModelTask,
-    way: Way,
+    configuration: Configuration,
     layers: ReferenceLayers,
     hbm_bytes: float,
     table: EnergyModel | None,
     below_s: float = np.inf,
     choose: Choose | None = None,
-) -> Placed:
+) -> PlacedConfiguration:
     """The plan that is chosen for one configuration at each stage of ZeRO, the fastest of any kind if nothing else is
     said; without one where nothing fits or nothing takes less than ``below_s``."""
     times = layers.exact.times
-    costs, rate = times.costs(task.graphs[way.graph]), float(times.hbm_bytes_per_s[0])
-    problem = problem_of(task, way, costs, hbm_bytes, rate)
-    found = fastest(way, problem, prices_of(task), below_s) if choose is None else _chosen(task, way, problem, choose)
+    costs, rate = times.costs(task.graphs[configuration.graph]), float(times.hbm_bytes_per_s[0])
+    problem = problem_of(task, configuration, costs, hbm_bytes, rate)
+    found = (
+        fastest(configuration, problem, prices_of(task), below_s)
+        if choose is None
+        else _chosen(task, configuration, problem, choose)
+    )
     joules = np.zeros(len(COMPONENTS))
     if found is None:
-        return Placed(problem, None, joules)
+        return PlacedConfiguration(problem, None, joules)
     if table is not None:
-        joules = plan_joules(task, way, *found, layers.joules, table)
-    return Placed(*found, joules)
+        joules = plan_joules(task, configuration, *found, layers.joules, table)
+    return PlacedConfiguration(*found, joules)
 
 
-def _chosen(task: ModelTask, way: Way, problem: Problem, choose: Choose) -> tuple[Problem, Plan] | None:
+def _chosen(
+    task: ModelTask, configuration: Configuration, problem: Problem, choose: Choose
+) -> tuple[Problem, Plan] | None:
     """The fastest of the plans that are chosen at each stage of ZeRO, of equals at the least."""
-    at_zeros = [replace(problem, zero=zero) for zero in way.zeros]
+    at_zeros = [replace(problem, zero=zero) for zero in configuration.zeros]
     plans = [(own, choose(own, prices_of(task))) for own in at_zeros]
     found = [(own, plan) for own, plan in plans if plan is not None]
     return min(found, key=lambda one: one[1].batch_s, default=None)
@@ -134,12 +140,12 @@ def value_of(
     """The least value of a model over all its configurations; infinite if none fits, or none within ``last_s``, which
     only counts where energy does not. ``layers`` by graph."""
     best = float("inf")
-    for way in task.ways:
+    for configuration in task.configurations:
         below_s = np.inf
         if table is None:
             useful_s = rates.last_s(best, 0.0) if best < np.inf else np.inf
             below_s = min(last_s, useful_s) * (1 + BARELY)
-        found = placed_on(task, way, layers[way.graph], hbm_bytes, table, below_s)
+        found = placed_on(task, configuration, layers[configuration.graph], hbm_bytes, table, below_s)
         if found.plan is not None:
             best = min(best, float(rates.value(np.asarray(found.batch_s), found.dynamic_j)))
     return best
@@ -155,9 +161,10 @@ def value_on(task: ModelTask, chip: Chip, objective: Objective) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A plan of a model on a chip, the way that it runs, its stage of ZeRO, and its value under the objective."""
+    """A plan of a model on a chip, the configuration that it runs, its stage of ZeRO, and its value under the
+    objective."""
 
-    way: Way
+    configuration: Configuration
     plan: Plan
     zero: int
     value: float
@@ -168,54 +175,63 @@ def best_offer(
     chip: Chip,
     objective: Objective,
     layers: Sequence[ReferenceLayers],
-    choice: Callable[[Way], Choose | bool],
+    choice: Callable[[Configuration], Choose | bool],
 ) -> Offer | None:
     """The plan of a model with the least value on a chip with its own memory; ``choice`` says whether a configuration
     is placed, and how if not by the fastest plan."""
     rates = chip_rates(objective, chip, task.training.devices)
     table, found = energy_table(chip) if objective.needs_energy else None, list[Offer]()
-    for way in task.ways:
-        chosen = choice(way)
+    for configuration in task.configurations:
+        chosen = choice(configuration)
         if chosen is not False:
             choose = None if chosen is True else chosen
-            placed = placed_on(task, way, layers[way.graph], chip.hbm.size_bytes, table, choose=choose)
+            placed = placed_on(
+                task, configuration, layers[configuration.graph], chip.hbm.size_bytes, table, choose=choose
+            )
             if placed.plan is not None:
                 value = float(rates.value(np.asarray(placed.batch_s), placed.dynamic_j))
-                found.append(Offer(way, placed.plan, placed.problem.zero, value))
+                found.append(Offer(configuration, placed.plan, placed.problem.zero, value))
     return min(found, key=lambda offer: offer.value, default=None)
 
 
 def plan_objections(
-    task: ModelTask, way: Way, chip: Chip, plan: Mapping[str, object], zero: int, scheduler: Scheduler = "exact"
+    task: ModelTask,
+    configuration: Configuration,
+    chip: Chip,
+    plan: Mapping[str, object],
+    zero: int,
+    scheduler: Scheduler = "exact",
 ) -> list[str]:
     """What the placement's checker finds wrong with a plan that a result states, at its stage of ZeRO."""
-    layers = layers_on(task, way.graph, chip, None, scheduler=scheduler)
+    layers = layers_on(task, configuration.graph, chip, None, scheduler=scheduler)
     times, prices = layers.exact.times, prices_of(task)
-    costs, rate = times.costs(task.graphs[way.graph]), float(times.hbm_bytes_per_s[0])
-    problem = problem_of(task, way, costs, chip.hbm.size_bytes, rate)
+    costs, rate = times.costs(task.graphs[configuration.graph]), float(times.hbm_bytes_per_s[0])
+    problem = problem_of(task, configuration, costs, chip.hbm.size_bytes, rate)
     return objections(replace(problem, zero=zero), plan, prices)
 
 
-def way_of(task: ModelTask, said: Mapping[str, object]) -> Way | None:
+def way_of(task: ModelTask, said: Mapping[str, object]) -> Configuration | None:
     """The configuration that a model's table in a result names."""
     wanted = (said["microbatch"], said["tensor"], said["recompute"])
-    for way in task.ways:
-        graph = task.graphs[way.graph]
-        if (graph.microbatch, graph.width, way.recompute) != wanted or said["zero"] not in way.zeros:
+    for configuration in task.configurations:
+        graph = task.graphs[configuration.graph]
+        if (graph.microbatch, graph.width, configuration.recompute) != wanted or said[
+            "zero"
+        ] not in configuration.zeros:
             continue
         spread, attention = graph.model.sequence_parallel, graph.attention
         if spread == said.get("sequence_parallel", spread) and attention == said.get("attention", attention):
-            return way
+            return configuration
     return None
 
 
 def least_shortage(task: ModelTask, hbm_bytes: float) -> tuple[float, Shortage] | None:
     """What the most frugal configuration of a model lacks in a memory; None if one fits."""
     found: list[tuple[float, Shortage]] = []
-    for way in task.ways:
-        if has_plan(task, way, hbm_bytes):
+    for configuration in task.configurations:
+        if has_plan(task, configuration, hbm_bytes):
             return None
-        shortage = shortage_of(pattern_of(task, way, hbm_bytes), prices_of(task))
+        shortage = shortage_of(pattern_of(task, configuration, hbm_bytes), prices_of(task))
         stage = shortage.tightest
         found.append((float("inf") if stage is None else stage.memory.total_bytes, shortage))
     return min(found, key=lambda one: one[0])

@@ -24,7 +24,7 @@ from phaze.hardware.silicon.design import clusters_document
 from phaze.placement.answer import document_of
 from phaze.schedule.problem import Schedule
 from phaze.schedule.solve import Scheduler
-from phaze.search.answer import Best
+from phaze.search.answer import BestDesign
 from phaze.search.certificate import Certificate
 from phaze.search.energy import COMPONENTS
 from phaze.search.evaluated import ModelRun
@@ -36,9 +36,9 @@ from phaze.search.rank_graph import RankGraph
 from phaze.search.rates import chip_rates
 from phaze.search.reference import layers_on, placed_on
 from phaze.search.setting import setting_document
-from phaze.search.spaces import OpenedSpace
-from phaze.search.state import State
-from phaze.search.task import Job, ModelTask, Way
+from phaze.search.spaces import EnumeratedSpace
+from phaze.search.state import SearchState
+from phaze.search.task import Configuration, ModelTask, SearchJob
 
 SCHEMA = "phaze.result/1"
 
@@ -63,7 +63,7 @@ def code_digest() -> str:
     return total.hexdigest()
 
 
-def chip_document(opened: OpenedSpace, best: Best, hbm_bytes: Sequence[int]) -> dict[str, Any]:
+def chip_document(opened: EnumeratedSpace, best: BestDesign, hbm_bytes: Sequence[int]) -> dict[str, Any]:
     """The chip, field by field."""
     chip = opened.chip(best.chip, hbm_bytes[best.hbm])
     figures, made = figures_of(chip), making_of(chip, load_terms())
@@ -114,18 +114,18 @@ def layer_documents(graph: RankGraph, layers: ExactLayers) -> list[dict[str, Any
 
 def model_document(
     task: ModelTask,
-    way: Way,
+    configuration: Configuration,
     chip: Chip,
     known: tuple[ScheduleMemo, bytes] | None = None,
     scheduler: Scheduler = "exact",
 ) -> dict[str, Any]:
     """One model on the chip: its configuration, plan, layers, throughput and energy; ``known`` and ``scheduler`` as of
     layers_on."""
-    figures, graph, training = figures_of(chip), task.graphs[way.graph], task.training
+    figures, graph, training = figures_of(chip), task.graphs[configuration.graph], task.training
     if figures is None:
         raise AssertionError(f"{chip.name}: a chip of a space names a process")
-    layers = layers_on(task, way.graph, chip, figures.energy, known, scheduler)
-    found = placed_on(task, way, layers, chip.hbm.size_bytes, figures.energy)
+    layers = layers_on(task, configuration.graph, chip, figures.energy, known, scheduler)
+    found = placed_on(task, configuration, layers, chip.hbm.size_bytes, figures.energy)
     if found.plan is None:
         raise AssertionError(f"{task.name}: the answer's plan does not fit")
     static_j, plan = training.devices * figures.static_w * found.batch_s, document_of(found.plan)
@@ -137,7 +137,7 @@ def model_document(
         "tensor": graph.width,
         "sequence_parallel": graph.model.sequence_parallel,
         "attention": graph.attention,
-        "recompute": way.recompute,
+        "recompute": configuration.recompute,
         "zero": found.problem.zero,
         "batch_s": found.batch_s,
         "throughput_per_s": training.batch / found.batch_s,
@@ -151,15 +151,15 @@ def model_document(
     }
 
 
-def _known(state: State, chip: int, model: int, ran: ModelRun) -> tuple[ScheduleMemo, bytes] | None:
+def _known(state: SearchState, chip: int, model: int, ran: ModelRun) -> tuple[ScheduleMemo, bytes] | None:
     """The schedules of a model as the search found them: when it was stopped there is no time to solve them anew."""
     if not state.stopped:
         return None
-    graph = state.networks.tasks_of(chip)[model].ways[ran.way].graph
+    graph = state.networks.tasks_of(chip)[model].configurations[ran.configuration].graph
     return state.known, b"%d %d %d" % (state.networks.of[chip], model, graph)
 
 
-def objective_document(job: Job, scale: Scale, score: float, values: Sequence[float]) -> dict[str, Any]:
+def objective_document(job: SearchJob, scale: Scale, score: float, values: Sequence[float]) -> dict[str, Any]:
     """What was minimised, and for several models how they were averaged; ``values`` are theirs on the chip."""
     found: dict[str, Any] = {"kind": job.objective.kind, "score": score}
     if len(job.models) == 1:
@@ -173,7 +173,7 @@ def objective_document(job: Job, scale: Scale, score: float, values: Sequence[fl
     return found
 
 
-def _values(job: Job, chip: Chip, models: Sequence[Mapping[str, Any]]) -> list[float]:
+def _values(job: SearchJob, chip: Chip, models: Sequence[Mapping[str, Any]]) -> list[float]:
     """The models' values on the chip, from what their tables say of time and energy."""
     rates, found = chip_rates(job.objective, chip, job.models[0].training.devices), []
     for model in models:
@@ -183,16 +183,16 @@ def _values(job: Job, chip: Chip, models: Sequence[Mapping[str, Any]]) -> list[f
 
 
 def answer_view(
-    job: Job,
+    job: SearchJob,
     scale: Scale,
-    opened: OpenedSpace,
+    opened: EnumeratedSpace,
     tasks: Sequence[ModelTask],
     chosen: tuple[int, int],
-    ways: Sequence[Way],
+    configurations: Sequence[Configuration],
     known: Sequence[tuple[ScheduleMemo, bytes] | None] | None = None,
     provisional: bool = False,
 ) -> dict[str, Any]:
-    """All of an answer but its proof: ``chosen`` are chip and memory, ``ways`` those of the models.
+    """All of an answer but its proof: ``chosen`` are chip and memory, ``configurations`` those of the models.
 
     ``known`` are schedules by model, as of :func:`phaze.search.reference.layers_on`. ``provisional``: list schedules,
     and the answer says so (:mod:`phaze.search.first_design`).
@@ -201,15 +201,15 @@ def answer_view(
     """
     number, hbm = chosen
     chip = opened.chip(number, job.hbm_bytes[hbm])
-    found = [None] * len(ways) if known is None else known
+    found = [None] * len(configurations) if known is None else known
     scheduler: Scheduler = "list" if provisional else "exact"
     models = [
-        with_figures(model_document(task, way, chip, own, scheduler), task, way, chip, job.budget)
-        for task, way, own in zip(tasks, ways, found, strict=True)
+        with_figures(model_document(task, configuration, chip, own, scheduler), task, configuration, chip, job.budget)
+        for task, configuration, own in zip(tasks, configurations, found, strict=True)
     ]
     values, cluster = _values(job, chip, models), job.cluster_on(chip)
     return {
-        "chip": chip_document(opened, Best(number, hbm, 0.0, ()), job.hbm_bytes),
+        "chip": chip_document(opened, BestDesign(number, hbm, 0.0, ()), job.hbm_bytes),
         "cluster": None if cluster is None else network_document(cluster, chip),
         "models": models,
         "objective": objective_document(job, scale, float(scale.score(np.array(values))), values),
@@ -220,7 +220,7 @@ def answer_view(
     }
 
 
-def result_view(job: Job, answer: Mapping[str, Any], certificate: Certificate, code: str) -> dict[str, Any]:
+def result_view(job: SearchJob, answer: Mapping[str, Any], certificate: Certificate, code: str) -> dict[str, Any]:
     """The whole answer (``phaze.result/1``)."""
     return {
         "schema": SCHEMA,
@@ -248,20 +248,22 @@ class AnswerParts:
 
     document: dict[str, Any]
     tasks: tuple[ModelTask, ...]
-    ways: tuple[Way, ...]
+    configurations: tuple[Configuration, ...]
     schedules: tuple[list[Schedule], ...]
 
 
-def answer_of(state: State, best: Best, provisional: bool = False) -> AnswerParts:
+def answer_of(state: SearchState, best: BestDesign, provisional: bool = False) -> AnswerParts:
     """The answer of a search that has ended; the plain path and the search must agree on it."""
     tasks = state.networks.tasks_of(best.chip)
-    ways = tuple(task.ways[ran.way] for task, ran in zip(tasks, best.ran, strict=True))
-    fresh = [(ScheduleMemo(scheduler="list" if provisional else "exact", kept=[]), b"") for _ in ways]
+    configurations = tuple(task.configurations[ran.configuration] for task, ran in zip(tasks, best.ran, strict=True))
+    fresh = [(ScheduleMemo(scheduler="list" if provisional else "exact", kept=[]), b"") for _ in configurations]
     found = [None if provisional else _known(state, best.chip, model, ran) for model, ran in enumerate(best.ran)]
     known = [new if own is None else own for own, new in zip(found, fresh, strict=True)]
-    answer = answer_view(state.job, state.scale, state.opened, tasks, (best.chip, best.hbm), ways, known, provisional)
+    answer = answer_view(
+        state.job, state.scale, state.opened, tasks, (best.chip, best.hbm), configurations, known, provisional
+    )
     pairs = [(model["batch_s"], ran.batch_s) for model, ran in zip(answer["models"], best.ran, strict=True)]
     for plain, searched in (*pairs, (answer["objective"]["score"], best.score)):
         if abs(plain - searched) > 1e-9 * searched:
             raise DisagreementError(f"{state.job.name}: the plain path and the search disagree")
-    return AnswerParts(answer, tasks, ways, tuple(memo.kept or [] for memo, _ in fresh))
+    return AnswerParts(answer, tasks, configurations, tuple(memo.kept or [] for memo, _ in fresh))

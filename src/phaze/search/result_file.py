@@ -12,8 +12,8 @@ from phaze.files import read_text
 from phaze.search.evaluated import LEAST, MOST
 from phaze.search.folder import RESULT
 from phaze.search.result import SCHEMA
-from phaze.search.spaces import OpenedSpace
-from phaze.search.task import Job
+from phaze.search.spaces import EnumeratedSpace
+from phaze.search.task import SearchJob
 
 
 class ChipTable(Loose):
@@ -150,7 +150,7 @@ def read_result(folder: Path) -> dict[str, Any]:
     return raw
 
 
-def require_of_job(result: dict[str, Any], job: Job, opened: OpenedSpace, where: str) -> None:
+def require_of_job(result: dict[str, Any], job: SearchJob, opened: EnumeratedSpace, where: str) -> None:
     """Refuse an answer that is not of this job: other models, other layers, a chip outside the space."""
     named, wanted = [model["name"] for model in result["models"]], [task.name for task in job.models]
     if named != wanted:

@@ -30,9 +30,9 @@ from phaze.search.objective import Scale
 from phaze.search.rank_graph import CHUNK, GraphTimes, empty_times
 from phaze.search.rates import alike, rates_of
 from phaze.search.shared import Shared
-from phaze.search.spaces import OpenedSpace, open_space
-from phaze.search.state import Standing, State
-from phaze.search.task import Job, Networks, networks_of
+from phaze.search.spaces import EnumeratedSpace, enumerate_space
+from phaze.search.state import SearchState, Standing
+from phaze.search.task import Networks, SearchJob, networks_of
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -52,21 +52,21 @@ class Journal(Protocol):
     def add(self, found: Iterable[Evaluated]) -> None: ...
 
 
-Evaluate = Callable[[State, list[int], float], list[Evaluated]]
+Evaluate = Callable[[SearchState, list[int], float], list[Evaluated]]
 Watch = Callable[[Standing], None]
 
 
-def evaluate_one(state: State, chip: int, cut: float) -> Evaluated:
+def evaluate_one(state: SearchState, chip: int, cut: float) -> Evaluated:
     """One chip against a cut-off; a failure is an answer that keeps the chip's bound."""
     return state.evaluate(chip, cut)
 
 
-def in_process(state: State, chips: list[int], cut: float) -> list[Evaluated]:
+def in_process(state: SearchState, chips: list[int], cut: float) -> list[Evaluated]:
     """The plain engine."""
     return [evaluate_one(state, chip, cut) for chip in chips]
 
 
-def evaluate_round(state: State, chips: list[int], engine: Evaluate, journal: Journal | None) -> None:
+def evaluate_round(state: SearchState, chips: list[int], engine: Evaluate, journal: Journal | None) -> None:
     """Open the chips of a round; what the journal has is not done again. What an engine leaves out stays open."""
     kept = journal.known() if journal is not None else {}
     wanted = [chip for chip in chips if chip not in kept]
@@ -79,7 +79,7 @@ def evaluate_round(state: State, chips: list[int], engine: Evaluate, journal: Jo
         raise OutOfTime
 
 
-def _next(state: State, count: int) -> list[int]:
+def _next(state: SearchState, count: int) -> list[int]:
     """The best chips that are still open, in order of bound, area, number."""
     scores, cut = state.scores(), state.cut
     scores[list(state.evaluated)] = np.inf
@@ -88,7 +88,7 @@ def _next(state: State, count: int) -> list[int]:
     return [int(chip) for chip in near[order]]
 
 
-def _cuts(state: State) -> list[float]:
+def _cuts(state: SearchState) -> list[float]:
     """For each model the batch time up to which bounds are worked out."""
     best = min(state.evaluated.values(), key=lambda one: (one.score, one.chip), default=state.provisional)
     if best is None or not best.ran:
@@ -97,7 +97,7 @@ def _cuts(state: State) -> list[float]:
     return [reach * ran.batch_s for ran in best.ran]
 
 
-def last_times(state: State, index: Integers, best: float) -> list[float]:
+def last_times(state: SearchState, index: Integers, best: float) -> list[float]:
     """For each model a batch time with which no chip of ``index`` has a score of ``best``: (rate T) T^p above what that
     leaves it.
 
@@ -108,20 +108,20 @@ def last_times(state: State, index: Integers, best: float) -> list[float]:
     if not 0 < rate < np.inf or not best < np.inf or (models > 1 and state.scale.objective.mean != "geometric"):
         return [float("inf")] * models
     least = [float(state.values(model, index).min(initial=np.inf)) for model in range(models)]
-    found = []
+    times = []
     for model in range(models):
         last = best
         if models > 1:
             scale = state.scale
             ratios = [(least[o] / scale.baseline[o]) ** scale.weights[o] for o in range(models) if o != model]
             last = scale.baseline[model] * (best / float(np.prod(ratios))) ** (1 / scale.weights[model])
-        found.append((last / rate) ** (1 / (1 + state.rates.delays)) * (1 + 1e-6))
-    return found
+        times.append((last / rate) ** (1 / (1 + state.rates.delays)) * (1 + 1e-6))
+    return times
 
 
 def layer_times_on(
-    job: Job,
-    opened: OpenedSpace,
+    job: SearchJob,
+    opened: EnumeratedSpace,
     networks: Networks,
     arrays: ChipSet,
     index: Integers,
@@ -130,9 +130,9 @@ def layer_times_on(
 ) -> list[list[GraphTimes]]:
     """Bounds on all layers of all models on the chips of ``index``, by model and graph."""
     energy = opened.energy if job.objective.needs_energy else None
-    found: list[list[GraphTimes]] = []
+    times: list[list[GraphTimes]] = []
     for model, task in enumerate(job.models):
-        found.append([])
+        times.append([])
         for graph, prepared in enumerate(task.graphs):
             whole = empty_times(prepared, len(index), energy is not None)
             for start in range(0, len(index), CHUNK):
@@ -145,30 +145,30 @@ def layer_times_on(
                     mine = tasks[model]
                     bounds = layer_bounds(mine, mine.graphs[graph], some, use, energy, deadline, known)
                     whole.put(start + own, bounds)
-            found[-1].append(whole)
-    return found
+            times[-1].append(whole)
+    return times
 
 
 def bounds_on(
-    state: State, index: Integers, times: list[list[GraphTimes]], cuts: list[float], general: bool = False
+    state: SearchState, index: Integers, times: list[list[GraphTimes]], cuts: list[float], general: bool = False
 ) -> list[Floats]:
     """Bounds on batch times of the chips of ``index``; ``times`` are theirs, by model and graph."""
     hbm = [state.job.hbm_bytes[at] for at in state.memories]
-    found = []
+    bounds = []
     for model, (task, cut) in enumerate(zip(state.job.models, cuts, strict=True)):
-        whole = np.full((len(task.ways), len(hbm), len(index)), np.inf)
+        whole = np.full((len(task.configurations), len(hbm), len(index)), np.inf)
         for own, tasks in state.networks.groups(index):
             for memories, within in alike(np.isfinite(state.rates.rate[state.memories][:, index[own]])):
                 chips = own[within]
                 some = times[model] if len(chips) == len(index) else [t.taken(chips) for t in times[model]]
                 sizes = [hbm[at] for at in memories]
                 found_s = model_bounds(tasks[model], some, sizes, cut, general, state.deadline)
-                whole[np.ix_(np.arange(len(task.ways)), memories, chips)] = found_s
-        found.append(whole)
-    return found
+                whole[np.ix_(np.arange(len(task.configurations)), memories, chips)] = found_s
+        bounds.append(whole)
+    return bounds
 
 
-def keep_times(state: State, shared: Shared | None) -> None:
+def keep_times(state: SearchState, shared: Shared | None) -> None:
     """The cheap bounds on layer times and joules of all chips, as far as they are not shared."""
     job, opened = state.job, state.opened
 
@@ -179,18 +179,18 @@ def keep_times(state: State, shared: Shared | None) -> None:
         state.times = work_out(np.arange(len(opened)))
     else:
         state.times = shared.layer_times(job, opened, work_out)
-    state.floors = [model_floors(task, own) for task, own in zip(job.models, state.times, strict=True)]
+    state.floors = [model_floors(task, time) for task, time in zip(job.models, state.times, strict=True)]
 
 
 def begin(
-    job: Job,
-    opened: OpenedSpace,
+    job: SearchJob,
+    opened: EnumeratedSpace,
     scale: Scale,
     memories: list[int] | None = None,
     kept: bool = True,
     shared: Shared | None = None,
     deadline: Deadline = NEVER,
-) -> State:
+) -> SearchState:
     """A search before its first bound on batch times; ``memories`` are those that chips are opened with.
 
     ``kept``: with the layer times and floors of all chips.
@@ -199,26 +199,26 @@ def begin(
     networks = networks_of(job.models, job.space, opened.link_bytes_per_s)
     memories = job.memories(job.objective.needs_energy) if memories is None else memories
     rates = rates_of(job.objective, opened, list(job.hbm_bytes), job.models[0].training.devices)
-    nothing = [np.full((len(task.ways), len(memories), len(arrays)), np.inf) for task in job.models]
+    nothing = [np.full((len(task.configurations), len(memories), len(arrays)), np.inf) for task in job.models]
     known = ScheduleMemo() if shared is None else shared.schedules(job)
     floors = no_floors(job, len(arrays))
-    state = State(job, opened, arrays, networks, scale, rates, memories, [], nothing, floors, known)
+    state = SearchState(job, opened, arrays, networks, scale, rates, memories, [], nothing, floors, known)
     state.deadline = deadline
     if kept:
         keep_times(state, shared)
     return state
 
 
-def _times_on(state: State, index: Integers) -> list[list[GraphTimes]]:
-    """Layer times of some chips of a large space, whose floors on joules are set by the way."""
+def _times_on(state: SearchState, index: Integers) -> list[list[GraphTimes]]:
+    """Layer times of some chips of a large space, whose floors on joules are set by the configuration."""
     times = layer_times_on(state.job, state.opened, state.networks, state.arrays, index, CHEAP, state.deadline)
     if state.energy is not None:
-        for floors, task, own in zip(state.floors, state.job.models, times, strict=True):
-            floors[:, index] = model_floors(task, own)
+        for floors, task, time in zip(state.floors, state.job.models, times, strict=True):
+            floors[:, index] = model_floors(task, time)
     return times
 
 
-def _bound_all(state: State) -> None:
+def _bound_all(state: SearchState) -> None:
     """Bounds on batch times of every chip, as far as they may matter; in a large space a chunk after the other."""
     cuts, count = _cuts(state), len(state.arrays)
     if state.times:
@@ -229,7 +229,7 @@ def _bound_all(state: State) -> None:
         state.put_bounds(slice(start, start + len(index)), bounds_on(state, index, _times_on(state, index), cuts))
 
 
-def _pilot(state: State, engine: Evaluate, journal: Journal | None, shared: Shared | None) -> None:
+def _pilot(state: SearchState, engine: Evaluate, journal: Journal | None, shared: Shared | None) -> None:
     """Bounds of every k-th chip; the best of them are opened for a first incumbent."""
     index = np.arange(0, len(state.arrays), max(1, len(state.arrays) // PILOTS))
     if state.deadline.is_set:
@@ -241,7 +241,7 @@ def _pilot(state: State, engine: Evaluate, journal: Journal | None, shared: Shar
     evaluate_round(state, _next(state, max(1, state.job.round_size // 4)), engine, journal)
 
 
-def _hurry(state: State, shared: Shared | None) -> None:
+def _hurry(state: SearchState, shared: Shared | None) -> None:
     """Before a chip is evaluated, which may take longer than there is time: a design, and except in a large space
     bounds of all chips, by which a better one may be found."""
     state.provisional = first_design(state)
@@ -252,7 +252,7 @@ def _hurry(state: State, shared: Shared | None) -> None:
     state.provisional = better_design(state, state.interim)
 
 
-def _tighten(state: State) -> None:
+def _tighten(state: SearchState) -> None:
     """The finer bounds (the antichain dual, then the general solver or the best cuts) for all chips that may still win;
     the better one is kept."""
     scores = state.scores()
@@ -265,7 +265,7 @@ def _tighten(state: State) -> None:
     state.dual = frozenset(index.tolist())
 
 
-def _rounds(state: State, engine: Evaluate, journal: Journal | None, watch: Watch | None) -> None:
+def _rounds(state: SearchState, engine: Evaluate, journal: Journal | None, watch: Watch | None) -> None:
     """Rounds of opened chips until no bound beats the best one."""
     size, tightened = state.job.round_size, False
     while True:
@@ -284,21 +284,21 @@ def _rounds(state: State, engine: Evaluate, journal: Journal | None, watch: Watc
 
 
 def search(
-    job: Job,
+    job: SearchJob,
     scale: Scale,
     engine: Evaluate = in_process,
     journal: Journal | None = None,
     watch: Watch | None = None,
     shared: Shared | None = None,
-    opened: OpenedSpace | None = None,
+    opened: EnumeratedSpace | None = None,
     deadline: Deadline | None = None,
-) -> State:
+) -> SearchState:
     """Run a search to its gap, or to its time limit; the state holds what was found and proved.
 
     ``opened`` are chips to search instead of those of the job's space. With a deadline there is a design before any
     chip is evaluated (:mod:`phaze.search.first_design`); what is found later does not depend on it.
     """
-    opened = open_space(job.space) if opened is None else opened
+    opened = enumerate_space(job.space) if opened is None else opened
     deadline = after(job.limit_s) if deadline is None else deadline
     small, bounded = len(opened) <= LARGE, False
     state = begin(job, opened, scale, kept=small and not deadline.is_set, shared=shared, deadline=deadline)

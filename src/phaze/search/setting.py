@@ -4,18 +4,18 @@ from typing import Any
 
 from phaze.hardware.chip import Chip
 from phaze.search.candidates import plain_candidates
-from phaze.search.spaces import OpenedSpace
-from phaze.search.task import Job, tasks_for
+from phaze.search.spaces import EnumeratedSpace
+from phaze.search.task import SearchJob, tasks_for
 
 
-def setting_document(job: Job, opened: OpenedSpace, chip: Chip) -> dict[str, Any]:
+def setting_document(job: SearchJob, opened: EnumeratedSpace, chip: Chip) -> dict[str, Any]:
     """What a reader must know to compare the answer with another one; the attention stands with each model.
 
     ``zero`` and ``chunks`` are what the study states, "best" where they are chosen, as each model says."""
     task = tasks_for(job, chip)[0]
     training = task.training
     (candidate,) = plain_candidates(job, [chip])
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "rules": job.rules,
         "devices": training.devices,
         "batch": training.batch,
@@ -35,5 +35,5 @@ def setting_document(job: Job, opened: OpenedSpace, chip: Chip) -> dict[str, Any
         "chunks": "best" if training.chunks is None else list(training.chunks),
     }
     if chip.clusters is not None:
-        found["constants"]["software_share"] = training.constants.software_share
-    return found
+        document["constants"]["software_share"] = training.constants.software_share
+    return document

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from phaze.search.evaluation import ScheduleMemo
 from phaze.search.rank_graph import GraphTimes
-from phaze.search.spaces import OpenedSpace
-from phaze.search.task import Job
+from phaze.search.spaces import EnumeratedSpace
+from phaze.search.task import SearchJob
 
 Integers = NDArray[np.int64]
 Times = list[list[GraphTimes]]
 
 
-def _shapes(job: Job) -> tuple[object, ...]:
+def _shapes(job: SearchJob) -> tuple[object, ...]:
     """What the names of schedules stand for: the operators' cores and edges of every pass, by model and graph."""
     return tuple(
         tuple(
@@ -32,7 +32,7 @@ def _shapes(job: Job) -> tuple[object, ...]:
     )
 
 
-def _family(job: Job) -> tuple[object, ...]:
+def _family(job: SearchJob) -> tuple[object, ...]:
     """All that bounds on layer times depend on but the chip's own fields."""
     energy, space = job.objective.needs_energy, job.space
     layers = tuple(tuple(graph.layers for graph in task.graphs) for task in job.models)
@@ -40,7 +40,7 @@ def _family(job: Job) -> tuple[object, ...]:
     return (space.base, space.own_links, layers, constants, energy)
 
 
-def _rows(opened: OpenedSpace) -> NDArray[np.void]:
+def _rows(opened: EnumeratedSpace) -> NDArray[np.void]:
     """A chip as one value that can be sorted and found: all its fields."""
     columns = [np.ascontiguousarray(column).view(np.int64) for column in opened.columns()]
     table = np.ascontiguousarray(np.stack(columns, axis=1))
@@ -68,14 +68,14 @@ class Shared:
     rows: NDArray[np.void] | None = None
     times: Times = field(default_factory=list)
 
-    def schedules(self, job: Job) -> ScheduleMemo:
+    def schedules(self, job: SearchJob) -> ScheduleMemo:
         """Schedules of the same graphs, counts of work at zero; none where the graphs are others."""
         shapes = _shapes(job)
         self.known = ScheduleMemo(self.known.schedules if shapes == self.shapes else {})
         self.shapes = shapes
         return self.known
 
-    def layer_times(self, job: Job, opened: OpenedSpace, work_out: Callable[[Integers], Times]) -> Times:
+    def layer_times(self, job: SearchJob, opened: EnumeratedSpace, work_out: Callable[[Integers], Times]) -> Times:
         """Bounds on layer times of all chips; ``work_out`` is asked for those that the last search did not have."""
         family, rows, every = _family(job), _rows(opened), np.arange(len(opened))
         if self.rows is None or family != self.family or not len(self.rows):

@@ -6,12 +6,12 @@ from phaze.errors import InfeasibleError, PhazeError
 from phaze.placement.shortage import Shortage
 from phaze.search.reference import least_shortage
 from phaze.search.result import SCHEMA
-from phaze.search.spaces import OpenedSpace
-from phaze.search.state import State
-from phaze.search.task import Job
+from phaze.search.spaces import EnumeratedSpace
+from phaze.search.state import SearchState
+from phaze.search.task import SearchJob
 
 
-def nothing_found(state: State) -> PhazeError:
+def nothing_found(state: SearchState) -> PhazeError:
     """What to say when no chip of the space was found feasible."""
     if not len(state.opened):
         return no_chip(state.opened)
@@ -23,7 +23,7 @@ def nothing_found(state: State) -> PhazeError:
     return _no_room(state.job)
 
 
-def no_chip(opened: OpenedSpace) -> InfeasibleError:
+def no_chip(opened: EnumeratedSpace) -> InfeasibleError:
     """A space of which its rules leave nothing: what each left out, and what the nearest chip needs."""
     out, name = opened.left_out, opened.space.name
     said = ", ".join(f"{rule} {count:,}" for rule, count in out.items() if count)
@@ -35,7 +35,7 @@ def no_chip(opened: OpenedSpace) -> InfeasibleError:
     )
 
 
-def _too_dear(state: State) -> InfeasibleError:
+def _too_dear(state: SearchState) -> InfeasibleError:
     most = state.job.space.limits["usd"]
     least = float(state.opened.making_usd(state.job.hbm_bytes[0]).min())
     sentence = (
@@ -44,8 +44,8 @@ def _too_dear(state: State) -> InfeasibleError:
     return InfeasibleError(sentence, {"schema": SCHEMA, "feasible": False, "needed_usd": least, "available_usd": most})
 
 
-def _no_room(job: Job) -> InfeasibleError:
-    """The least shortage over all ways and the most HBM; memory depends on no chip."""
+def _no_room(job: SearchJob) -> InfeasibleError:
+    """The least shortage over all configurations and the most HBM; memory depends on no chip."""
     found: list[tuple[float, str, Shortage]] = []
     for task in job.models:
         least = least_shortage(task, job.hbm_bytes[-1])

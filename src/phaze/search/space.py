@@ -280,20 +280,20 @@ class Grid:
 
 def grid_of(space: Space) -> Grid:
     """The axes of a space, in their fixed order."""
-    axes, found = space.axes, dict[str, NDArray[Any]]()
+    axes, grid = space.axes, dict[str, NDArray[Any]]()
     for name in ("tensor_cores", "rows", "columns", "vector_cores", "lanes", "global_buffer"):
         if not isinstance(getattr(axes, name), str):
-            found[name] = whole_points(getattr(axes, name))
+            grid[name] = whole_points(getattr(axes, name))
     for name in ("tensor_buffer", "vector_buffer"):
         if getattr(axes, name) is not None:
-            found[name] = whole_points(getattr(axes, name))
+            grid[name] = whole_points(getattr(axes, name))
     for name in ("global_bandwidth", "hbm_bandwidth", "links", "clock"):
         if getattr(axes, name) is not None:
-            found[name] = real_points(getattr(axes, name))
-    count = prod(float(len(axis)) for axis in found.values())
+            grid[name] = real_points(getattr(axes, name))
+    count = prod(float(len(axis)) for axis in grid.values())
     if count > MOST_COMBINATIONS:
         raise InputError("axes", f"there are {count:.3g} combinations", f"give at most {MOST_COMBINATIONS:.0e}")
-    return Grid(space, tuple(found), tuple(found.values()))
+    return Grid(space, tuple(grid), tuple(grid.values()))
 
 
 def combinations_of(space: Space) -> int:

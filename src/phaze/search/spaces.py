@@ -14,13 +14,13 @@ from phaze.hardware.library import is_path
 from phaze.hardware.silicon.space import KIND, cluster_space_names
 from phaze.hardware.silicon.space_file import SCHEMA, ClusterSpaceFile
 from phaze.search.chips import SpaceChips
-from phaze.search.clustered_chips import ClusterChips, open_clusters
+from phaze.search.clustered_chips import ClusterChips, enumerate_clusters
 from phaze.search.clustered_space import SpaceOfClusters, cluster_space
 from phaze.search.feasibility import kept_of
 from phaze.search.space import Space, SpaceFile, space_from
 
 AnySpace = Space | SpaceOfClusters
-OpenedSpace = SpaceChips | ClusterChips
+EnumeratedSpace = SpaceChips | ClusterChips
 
 
 def _names() -> tuple[str, ...]:
@@ -53,11 +53,11 @@ def load_space(text: str, reader: Reader = read_text) -> AnySpace:
 
 
 @overload
-def open_space(space: Space) -> SpaceChips: ...
+def enumerate_space(space: Space) -> SpaceChips: ...
 @overload
-def open_space(space: SpaceOfClusters) -> ClusterChips: ...
-def open_space(space: AnySpace) -> OpenedSpace:
+def enumerate_space(space: SpaceOfClusters) -> ClusterChips: ...
+def enumerate_space(space: AnySpace) -> EnumeratedSpace:
     """The chips of a space, ready."""
     if isinstance(space, SpaceOfClusters):
-        return open_clusters(space)
+        return enumerate_clusters(space)
     return SpaceChips(space, space.base, space.technology, kept_of(space))

@@ -12,8 +12,8 @@ from phaze.search.evaluated import Evaluated
 from phaze.search.evaluation import ChipEvaluation, ScheduleMemo
 from phaze.search.objective import Rates, Scale
 from phaze.search.rank_graph import CHUNK, GraphTimes
-from phaze.search.spaces import OpenedSpace
-from phaze.search.task import Job, Networks
+from phaze.search.spaces import EnumeratedSpace
+from phaze.search.task import Networks, SearchJob
 from phaze.search.work_item import Common, WorkItem, evaluate_item, opened
 
 Floats = NDArray[np.float64]
@@ -38,17 +38,17 @@ class Standing:
 
 
 @dataclass(slots=True)
-class State:
+class SearchState:
     """A search under way.
 
     ``rates`` are those of all memories of the job; ``memories`` are the ones that chips are opened with. ``times`` by
-    model and graph (none in a large space), ``bounds`` on batch times by model [ways, memories, chips], ``floors`` on
-    joules [graphs, chips]. ``stopped``: the deadline came before the end. ``provisional`` and ``interim`` are there
-    only under a deadline: a design for the case that no chip is evaluated in time, and bounds of all chips.
+    model and graph (none in a large space), ``bounds`` on batch times by model [configurations, memories, chips],
+    ``floors`` on joules [graphs, chips]. ``stopped``: the deadline came before the end. ``provisional`` and ``interim``
+    are there only under a deadline: a design for the case that no chip is evaluated in time, and bounds of all chips.
     """
 
-    job: Job
-    opened: OpenedSpace
+    job: SearchJob
+    opened: EnumeratedSpace
     arrays: ChipSet
     networks: Networks
     scale: Scale
@@ -72,8 +72,8 @@ class State:
         return self.opened.energy if self.job.objective.needs_energy else None
 
     def values(self, model: int, index: Integers | slice) -> Floats:
-        """Bounds on a model's value on some chips, [ways, memories, chips]."""
-        graphs = [way.graph for way in self.job.models[model].ways]
+        """Bounds on a model's value on some chips, [configurations, memories, chips]."""
+        graphs = [configuration.graph for configuration in self.job.models[model].configurations]
         rates = Rates(self.rates.rate[self.memories][:, index], self.rates.weight, self.rates.delays)
         floors = self.floors[model][graphs][:, index] if self.rates.weight else np.zeros((1, 1))
         return rates.value(self.bounds[model][:, :, index], floors[:, None, :])

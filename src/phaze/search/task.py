@@ -72,7 +72,7 @@ class Training:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Configuration:
     """A configuration of a model on a chip: which of its graphs (width, microbatch), whether it recomputes, and the
     stages of ZeRO that its plan may run at (:func:`zero_groups`)."""
 
@@ -93,7 +93,7 @@ class ModelTask:
     weight: float
     training: Training
     graphs: tuple[RankGraph, ...]
-    ways: tuple[Way, ...]
+    configurations: tuple[Configuration, ...]
     prices: KnownPrices = field(compare=False, repr=False)
     memo: Memo = field(default_factory=Memo, compare=False, repr=False)
     shared: Memo = field(default_factory=Memo, compare=False, repr=False)
@@ -105,12 +105,12 @@ def zero_groups(zeros: Sequence[int]) -> list[tuple[int, ...]]:
     return [*([together] if together else []), *((zero,) for zero in sorted(zeros) if zero not in together)]
 
 
-def ways_of(
+def configurations_of(
     graphs: tuple[RankGraph, ...], recompute: tuple[RecomputeChoice, ...], zeros: tuple[int, ...]
-) -> tuple[Way, ...]:
+) -> tuple[Configuration, ...]:
     """Every graph with every recompute choice and stage of ZeRO, in a fixed order."""
     every = ((at, choice, own) for at in range(len(graphs)) for choice in recompute for own in zero_groups(zeros))
-    return tuple(Way(*one) for one in every)
+    return tuple(Configuration(*one) for one in every)
 
 
 def task_of(
@@ -119,7 +119,7 @@ def task_of(
     """A model with every graph, recompute choice and stage of ZeRO."""
     own = tuple(graphs)
     return ModelTask(
-        name, weight, training, own, ways_of(own, tuple(recompute), training.zeros), _prices(training.machine)
+        name, weight, training, own, configurations_of(own, tuple(recompute), training.zeros), _prices(training.machine)
     )
 
 
@@ -128,7 +128,7 @@ def _prices(machine: Machine) -> KnownPrices:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class SearchJob:
     """A search: everything that its answer depends on. ``hbm_bytes`` ascends; ``digest`` is over all of
     it, graphs included; ``baseline`` is the chip that the objective names, ``cluster`` where the job runs, ``rules``
     the name of the setting that its study began from, for documents alone."""
@@ -180,7 +180,7 @@ def at_link(task: ModelTask, link_bytes_per_s: float) -> ModelTask:
     return replace(on_cluster(task, with_links(task.training.machine.cluster, link_bytes_per_s)), shared=task.shared)
 
 
-def tasks_for(job: Job, chip: Chip, own_links: bool = False) -> tuple[ModelTask, ...]:
+def tasks_for(job: SearchJob, chip: Chip, own_links: bool = False) -> tuple[ModelTask, ...]:
     """The job's models as one chip runs them: on its own links where those are an axis of its space, else on the
     cluster's."""
     if not job.space.own_links and not own_links:

@@ -1,9 +1,9 @@
 """A run checked again by the plain path: one chip at a time, the general placement solver, no structures, no arrays.
 
     files     study and copies of its files give problem, graphs and the digest that the result names, byte for byte
-    answer    ``result.json`` is written anew from the chip, memory and ways that it names, by scheduling and placing,
-              and compared byte for byte (:mod:`phaze.search.verify_answer`); its plan by the placement checker; no
-              other way of running it and no smaller memory is better
+    answer    ``result.json`` is written anew from the chip, memory and configurations that it names, by scheduling and
+              placing, and compared byte for byte (:mod:`phaze.search.verify_answer`); its plan by the placement
+              checker; no other configuration and no smaller memory is better
     list      every chip of the space is in it once; its reason, all counts, the global bound and the gap are derived
               (:mod:`phaze.search.verify_rows`)
     proof     for a sample of the chips that were not opened (or all) the bound anew, schedule bounds of
@@ -30,15 +30,15 @@ from phaze.schedule.order import contract, series
 from phaze.schedule.part import part_of
 from phaze.search.energy import dynamic_floors, layer_floors
 from phaze.search.evaluated import Evaluated
-from phaze.search.journal import Closed
+from phaze.search.journal import PrunedChip
 from phaze.search.objective import Rates, Scale
 from phaze.search.problem import fastest, has_plan, problem_of, table_decides
 from phaze.search.rank_graph import GraphTimes, RankGraph, graph_times
 from phaze.search.rates import chip_rates
 from phaze.search.reference import layers_on, prices_of, value_of
-from phaze.search.spaces import OpenedSpace
+from phaze.search.spaces import EnumeratedSpace
 from phaze.search.state import TIE
-from phaze.search.task import Job, ModelTask, Networks, Way, networks_of
+from phaze.search.task import Configuration, ModelTask, Networks, SearchJob, networks_of
 
 Floats = NDArray[np.float64]
 NEAR = 1e-8
@@ -48,9 +48,9 @@ NEAR = 1e-8
 class Plain:
     """The plain path of a job."""
 
-    job: Job
+    job: SearchJob
     scale: Scale
-    opened: OpenedSpace
+    opened: EnumeratedSpace
     networks: Networks
 
     def rates(self, chip: int, hbm: int) -> Rates:
@@ -98,26 +98,30 @@ class Plain:
         tasks, best = self.networks.tasks_of(chip), float("inf")
         for hbm in self.memories:
             rates, values = self.rates(chip, hbm), []
-            for task, own, joules in zip(tasks, times, floors, strict=True):
+            for task, time, joules in zip(tasks, times, floors, strict=True):
                 found = [float("inf")]
-                for way in task.ways if float(rates.rate) < np.inf else ():
-                    last_s = rates.last_s(min(cut, *found), joules[way.graph]) if len(tasks) == 1 else np.inf
-                    batch_s = self.batch(task, way, own[way.graph], self.job.hbm_bytes[hbm], last_s)
-                    found.append(float(rates.value(np.asarray(batch_s), joules[way.graph])))
+                for configuration in task.configurations if float(rates.rate) < np.inf else ():
+                    last_s = rates.last_s(min(cut, *found), joules[configuration.graph]) if len(tasks) == 1 else np.inf
+                    batch_s = self.batch(
+                        task, configuration, time[configuration.graph], self.job.hbm_bytes[hbm], last_s
+                    )
+                    found.append(float(rates.value(np.asarray(batch_s), joules[configuration.graph])))
                 values.append(min(found))
             best = min(best, float(self.scale.score(np.array(values))))
         return best
 
-    def batch(self, task: ModelTask, way: Way, times: GraphTimes, hbm_bytes: int, cut_s: float) -> float:
+    def batch(
+        self, task: ModelTask, configuration: Configuration, times: GraphTimes, hbm_bytes: int, cut_s: float
+    ) -> float:
         """The least batch time of a configuration by the placement solver; where it is above ``cut_s``, that."""
-        costs, rate = times.costs(task.graphs[way.graph]), float(times.hbm_bytes_per_s[0])
+        costs, rate = times.costs(task.graphs[configuration.graph]), float(times.hbm_bytes_per_s[0])
         cut_s *= 1 + NEAR
-        found = fastest(way, problem_of(task, way, costs, hbm_bytes, rate), prices_of(task), cut_s)
+        found = fastest(configuration, problem_of(task, configuration, costs, hbm_bytes, rate), prices_of(task), cut_s)
         return cut_s if found is None else found[1].batch_s
 
-    def fits(self, task: ModelTask, way: Way, hbm_bytes: int) -> bool:
+    def fits(self, task: ModelTask, configuration: Configuration, hbm_bytes: int) -> bool:
         """Whether a configuration of a model fits into a memory, whatever its layers take."""
-        return has_plan(task, way, hbm_bytes)
+        return has_plan(task, configuration, hbm_bytes)
 
     @property
     def memories(self) -> list[int]:
@@ -125,7 +129,7 @@ class Plain:
         return self.job.memories(self.job.objective.needs_energy)
 
 
-def plain_of(job: Job, scale: Scale, opened: OpenedSpace) -> Plain:
+def plain_of(job: SearchJob, scale: Scale, opened: EnumeratedSpace) -> Plain:
     """The plain path, with the models on every link of the space."""
     return Plain(job, scale, opened, networks_of(job.models, job.space, opened.link_bytes_per_s))
 
@@ -187,39 +191,42 @@ def ways_below(plain: Plain, numbers: Sequence[int]) -> list[Below | None]:
 
     def of(number: int, own: Bounded) -> Below:
         def with_memory(hbm_bytes: int) -> list[list[tuple[float, float]]]:
-            found = []
+            below = []
             for task, times, joules in zip(plain.networks.tasks_of(number), own.times, own.joules, strict=True):
                 rows = [
-                    (plain.batch(task, way, times[way.graph], hbm_bytes, np.inf), joules[way.graph])
-                    for way in task.ways
+                    (
+                        plain.batch(task, configuration, times[configuration.graph], hbm_bytes, np.inf),
+                        joules[configuration.graph],
+                    )
+                    for configuration in task.configurations
                 ]
-                found.append([row for row in rows if row[0] < np.inf])
-            return found
+                below.append([row for row in rows if row[0] < np.inf])
+            return below
 
         return with_memory
 
     return [of(number, own) for number, own in zip(numbers, layers, strict=True)]
 
 
-def check_bounds(plain: Plain, rows: Sequence[Closed], best: float) -> list[str]:
+def check_bounds(plain: Plain, rows: Sequence[PrunedChip], best: float) -> list[str]:
     """What is wrong with recorded bounds: each one anew. A chip that a bound closed must be above the cut-off.
 
     Where bounds on schedules do not show it, the schedules themselves do.
     """
     cut = best * (1 - plain.job.gap if plain.job.gap > 0 else 1 + TIE)
-    chips = [plain.opened.chip(one.chip, plain.job.hbm_bytes[-1]) for one in rows]
-    layers = bounded(plain, [one.chip for one in rows], chips, plain.energy)
+    chips = [plain.opened.chip(row.chip, plain.job.hbm_bytes[-1]) for row in rows]
+    layers = bounded(plain, [row.chip for row in rows], chips, plain.energy)
     wrong = []
-    for at, one in enumerate(rows):
-        said = (cut if one.bound is None else max(cut, one.bound)) * (1 + NEAR)
-        bound = plain.bound(one.chip, layers[at].times, layers[at].joules, said)
-        if _objection(one, bound, cut):
-            bound = min(plain.exact(one.chip, plain.memories, said))
-        wrong += _objection(one, bound, cut)
+    for index, row in enumerate(rows):
+        said = (cut if row.bound is None else max(cut, row.bound)) * (1 + NEAR)
+        bound = plain.bound(row.chip, layers[index].times, layers[index].joules, said)
+        if _objection(row, bound, cut):
+            bound = min(plain.exact(row.chip, plain.memories, said))
+        wrong += _objection(row, bound, cut)
     return wrong
 
 
-def _objection(one: Closed, bound: float, cut: float) -> list[str]:
+def _objection(one: PrunedChip, bound: float, cut: float) -> list[str]:
     """What is wrong with a row whose chip scores no less than ``bound``."""
     if one.reason == "bound" and bound <= cut * (1 - TIE):
         return [f"chip {one.chip} may have a score of {bound!r}, which is below the cut-off {cut!r}"]
@@ -228,15 +235,17 @@ def _objection(one: Closed, bound: float, cut: float) -> list[str]:
     return []
 
 
-def check_evaluated(plain: Plain, rows: Sequence[Closed], evaluated: Mapping[int, Evaluated], best: float) -> list[str]:
+def check_evaluated(
+    plain: Plain, rows: Sequence[PrunedChip], evaluated: Mapping[int, Evaluated], best: float
+) -> list[str]:
     """What is wrong with opened chips: recorded bounds above their true score, or a score better than the best."""
     wrong = []
-    for one in rows:
-        score = min(plain.exact(one.chip, plain.memories))
+    for row in rows:
+        score = min(plain.exact(row.chip, plain.memories))
         if score < best * (1 - TIE):
-            wrong.append(f"chip {one.chip} has a score of {score!r}, better than the answer's {best!r}")
-        if one.bound is None or one.bound > score * (1 + NEAR):
-            wrong.append(f"chip {one.chip} is said to score at least {one.bound!r}, and it scores {score!r}")
-        if evaluated[one.chip].score < score * (1 - NEAR):
-            wrong.append(f"chip {one.chip} is said to score {evaluated[one.chip].score!r}, and it scores {score!r}")
+            wrong.append(f"chip {row.chip} has a score of {score!r}, better than the answer's {best!r}")
+        if row.bound is None or row.bound > score * (1 + NEAR):
+            wrong.append(f"chip {row.chip} is said to score at least {row.bound!r}, and it scores {score!r}")
+        if evaluated[row.chip].score < score * (1 - NEAR):
+            wrong.append(f"chip {row.chip} is said to score {evaluated[row.chip].score!r}, and it scores {score!r}")
     return wrong

@@ -1,7 +1,7 @@
 """The answer of a run checked again: ``result.json`` is a view, written anew from what was checked and compared.
 
-An answer names a chip, a memory and for each model a way of running it. Everything else in it follows by the plain path
-(:func:`phaze.search.result.answer_view`), so one value changed, added or left out is seen, whatever it is.
+An answer names a chip, a memory and for each model a configuration of running it. Everything else in it follows by the
+plain path (:func:`phaze.search.result.answer_view`), so one value changed, added or left out is seen, whatever it is.
 """
 
 import json
@@ -16,7 +16,7 @@ from phaze.search.certificate import WITHIN, Certificate, Near
 from phaze.search.reference import plan_objections, way_of
 from phaze.search.result import answer_view, code_digest, result_view, written
 from phaze.search.state import TIE
-from phaze.search.task import ModelTask, Way
+from phaze.search.task import Configuration, ModelTask
 from phaze.search.verify import NEAR, Plain
 
 
@@ -50,16 +50,19 @@ def check_text(text: str, said: Mapping[str, Any], true: Mapping[str, Any], name
     return wrong
 
 
-def _check_plan(task: ModelTask, way: Way, model: Mapping[str, Any], chip: Chip, scheduler: Scheduler) -> list[str]:
+def _check_plan(
+    task: ModelTask, configuration: Configuration, model: Mapping[str, Any], chip: Chip, scheduler: Scheduler
+) -> list[str]:
     """A model's plan by the checker of placements, which shares nothing with the solver."""
     where = f"models[{task.name}].plan"
     return [
-        f"{where}: {sentence}" for sentence in plan_objections(task, way, chip, model["plan"], model["zero"], scheduler)
+        f"{where}: {sentence}"
+        for sentence in plan_objections(task, configuration, chip, model["plan"], model["zero"], scheduler)
     ]
 
 
-def _chosen(plain: Plain, result: Mapping[str, Any]) -> tuple[int, int, list[Way]] | str:
-    """Chip, memory and ways that an answer names, or what is wrong with them."""
+def _chosen(plain: Plain, result: Mapping[str, Any]) -> tuple[int, int, list[Configuration]] | str:
+    """Chip, memory and configurations that an answer names, or what is wrong with them."""
     job, number, hbm_bytes = plain.job, result["chip"]["number"], result["chip"]["hbm_bytes"]
     if type(number) is not int or not 0 <= number < len(plain.opened):
         return f"chip.number: {number!r} is no chip of the space"
@@ -67,13 +70,13 @@ def _chosen(plain: Plain, result: Mapping[str, Any]) -> tuple[int, int, list[Way
         return f"chip.hbm_bytes: {hbm_bytes!r} is no memory of the study"
     if [model["name"] for model in result["models"]] != [task.name for task in job.models]:
         return "models: not those of the study"
-    tasks, ways = plain.networks.tasks_of(number), []
+    tasks, configurations = plain.networks.tasks_of(number), []
     for task, model in zip(tasks, result["models"], strict=True):
-        way = way_of(task, model)
-        if way is None:
+        configuration = way_of(task, model)
+        if configuration is None:
             return f"models[{task.name}]: the study knows no such microbatch, width, recompute and ZeRO"
-        ways.append(way)
-    return number, job.hbm_bytes.index(hbm_bytes), ways
+        configurations.append(configuration)
+    return number, job.hbm_bytes.index(hbm_bytes), configurations
 
 
 def regenerated(plain: Plain, result: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -81,32 +84,36 @@ def regenerated(plain: Plain, result: Mapping[str, Any]) -> tuple[dict[str, Any]
     chosen = _chosen(plain, result)
     if isinstance(chosen, str):
         return {}, [chosen]
-    (number, hbm, ways), job = chosen, plain.job
+    (number, hbm, configurations), job = chosen, plain.job
     tasks, chip = plain.networks.tasks_of(number), plain.opened.chip(number, job.hbm_bytes[hbm])
-    if not all(_fits(plain, task, way, number, hbm) for task, way in zip(tasks, ways, strict=True)):
+    if not all(
+        _fits(plain, task, configuration, number, hbm)
+        for task, configuration in zip(tasks, configurations, strict=True)
+    ):
         return {}, ["models: what is said to run does not fit into the chip's memory, or the chip is too dear"]
     provisional, wrong = result.get("provisional") is True, list[str]()
-    true = answer_view(job, plain.scale, plain.opened, tasks, (number, hbm), ways, provisional=provisional)
-    for task, way, model in zip(tasks, ways, true["models"], strict=True):
-        wrong += _check_plan(task, way, model, chip, "list" if provisional else "exact")
+    true = answer_view(job, plain.scale, plain.opened, tasks, (number, hbm), configurations, provisional=provisional)
+    for task, configuration, model in zip(tasks, configurations, true["models"], strict=True):
+        wrong += _check_plan(task, configuration, model, chip, "list" if provisional else "exact")
     if provisional:  # it claims to be feasible, and of the optimum only what its gap says
         return true, wrong
     return true, wrong + _check_best(plain, number, hbm, float(true["objective"]["score"]))
 
 
-def _fits(plain: Plain, task: ModelTask, way: Way, number: int, hbm: int) -> bool:
-    """Whether a way of a model has a plan on the chip at all, and the chip with its memory is within the price."""
+def _fits(plain: Plain, task: ModelTask, configuration: Configuration, number: int, hbm: int) -> bool:
+    """Whether a configuration of a model has a plan on the chip at all, and the chip with its memory is within the
+    price."""
     if not float(plain.rates(number, hbm).rate) < np.inf:
         return False
-    return plain.fits(task, way, plain.job.hbm_bytes[hbm])
+    return plain.fits(task, configuration, plain.job.hbm_bytes[hbm])
 
 
 def _check_best(plain: Plain, number: int, hbm: int, score: float) -> list[str]:
-    """No other way of running the models on the chip is better, and no smaller memory is as good."""
+    """No other configuration of the models on the chip is better, and no smaller memory is as good."""
     job, wrong = plain.job, []
     *leaner, best = (float(plain.scale.score(np.array(own))) for own in plain.values(number, range(hbm + 1)))
     if abs(score - best) > NEAR * best:
-        wrong.append(f"objective.score: {score!r}, but the best way of running it has {best!r}")
+        wrong.append(f"objective.score: {score!r}, but the best configuration of running it has {best!r}")
     return wrong + [
         f"chip.hbm_bytes: {job.hbm_bytes[at]} are enough"
         for at, other in enumerate(leaner)
@@ -137,14 +144,20 @@ def check_view(
     chosen = _chosen(plain, result)
     if isinstance(chosen, str):
         return [chosen]
-    (number, hbm, ways), job = chosen, plain.job
+    (number, hbm, configurations), job = chosen, plain.job
     named, chip = certificate["answer"]["chip"], plain.opened.chip(number, job.hbm_bytes[hbm])
     own = (chip.tensor_cores, chip.tensor_core.rows, chip.tensor_core.columns, chip.vector_cores)
     if own != tuple(named[name] for name in ("tensor_cores", "rows", "columns", "vector_cores")):
         return ["chip: result.json names another one than certificate.json"]
     provisional = result.get("provisional") is True
     answer = answer_view(
-        job, plain.scale, plain.opened, plain.networks.tasks_of(number), (number, hbm), ways, provisional=provisional
+        job,
+        plain.scale,
+        plain.opened,
+        plain.networks.tasks_of(number),
+        (number, hbm),
+        configurations,
+        provisional=provisional,
     )
     score, said = float(answer["objective"]["score"]), dict(result["certificate"])
     times = np.array([float(model["batch_s"]) for model in answer["models"]])

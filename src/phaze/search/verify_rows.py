@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
 from phaze.search.evaluated import Evaluated
-from phaze.search.journal import Closed
+from phaze.search.journal import PrunedChip
 from phaze.search.objective import Rates
 from phaze.search.pruned import STEPS
 from phaze.search.rank_graph import graph_times
@@ -38,7 +38,9 @@ BATCH = 64
 def fitting_with(plain: Plain, hbm: int) -> Flags:
     """For each chip whether every model fits into that memory, and the chip may have it."""
     job, opened, size = plain.job, plain.opened, plain.job.hbm_bytes[hbm]
-    if not all(any(plain.fits(task, way, size) for way in task.ways) for task in job.models):
+    if not all(
+        any(plain.fits(task, configuration, size) for configuration in task.configurations) for task in job.models
+    ):
         return np.zeros(len(opened), np.bool_)
     return opened.allowed(size)
 
@@ -48,7 +50,7 @@ def fitting(plain: Plain) -> Flags:
     return np.asarray(np.stack([fitting_with(plain, hbm) for hbm in plain.memories]).any(axis=0))
 
 
-def _reason(row: Closed, entry: Evaluated | None, cut: float) -> str:
+def _reason(row: PrunedChip, entry: Evaluated | None, cut: float) -> str:
     """The reason that follows from a row's bound and from what the journal has of the chip."""
     if entry is not None and entry.error:
         return "failed"
@@ -60,7 +62,7 @@ def _reason(row: Closed, entry: Evaluated | None, cut: float) -> str:
     return row.reason if near else "bound" if row.bound > cut else "open"
 
 
-def check_rows(plain: Plain, closed: Sequence[Closed], evaluated: Sequence[Evaluated], best: float) -> list[str]:
+def check_rows(plain: Plain, closed: Sequence[PrunedChip], evaluated: Sequence[Evaluated], best: float) -> list[str]:
     """What is wrong with the list of closed chips."""
     if [one.chip for one in closed] != list(range(len(plain.opened))):
         return ["the journal does not close every chip of the space once"]
@@ -117,7 +119,7 @@ def estimates(plain: Plain) -> Floats:
     return np.asarray(plain.scale.score(np.stack(values)))
 
 
-def pick(rows: Sequence[Closed], estimate: Floats, count: int | None, seed: int) -> list[Closed]:
+def pick(rows: Sequence[PrunedChip], estimate: Floats, count: int | None, seed: int) -> list[PrunedChip]:
     """All rows, or ``count`` of them: those of the least bounds, those of the least estimates, and others at random.
 
     The least estimates come first, for what is false shows there.
@@ -152,7 +154,7 @@ class Proved:
 
 def prove_rows(
     plain: Plain,
-    closed: Sequence[Closed],
+    closed: Sequence[PrunedChip],
     evaluated: Sequence[Evaluated],
     best: float,
     sample: tuple[int | None, int],

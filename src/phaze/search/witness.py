@@ -25,14 +25,14 @@ from phaze.documents import digest
 from phaze.files import read_text
 from phaze.graph.opset import KINDS
 from phaze.schedule.problem import Schedule
-from phaze.search.answer import Best
+from phaze.search.answer import BestDesign
 from phaze.search.certificate import Certificate
 from phaze.search.question_files import GRAPHS, PROBLEM, Papers
 from phaze.search.rank_graph import RankGraph
 from phaze.search.result import AnswerParts
 from phaze.search.space import FIELDS
-from phaze.search.state import State
-from phaze.search.task import Job
+from phaze.search.state import SearchState
+from phaze.search.task import SearchJob
 
 CERTIFICATE, SCHEMA = "certificate.json", "phaze.certificate/1"
 
@@ -45,7 +45,7 @@ def cost_model() -> str:
     return digest([lanes, sorted(PASSES), summed, sorted(ROW_KINDS), sent, BURST_BYTES, "phaze.cost/1"])
 
 
-def fusion_of(job: Job) -> list[list[list[list[list[list[int]]]]]]:
+def fusion_of(job: SearchJob) -> list[list[list[list[list[list[int]]]]]]:
     """Which traced operators are one, by model, graph, layer and pass (forward, backward)."""
     return [
         [
@@ -72,7 +72,7 @@ def schedules_of(graph: RankGraph, solved: Sequence[Schedule]) -> list[list[list
     return wanted
 
 
-def _chip(state: State, best: Best) -> dict[str, Any] | None:
+def _chip(state: SearchState, best: BestDesign) -> dict[str, Any] | None:
     """The chip by the values of its axes; None for chips that are no combination of axes of cores."""
     chips = getattr(state.opened, "chips", None)
     if chips is None or state.opened.chip(best.chip, state.job.hbm_bytes[best.hbm]).clusters is not None:
@@ -81,26 +81,34 @@ def _chip(state: State, best: Best) -> dict[str, Any] | None:
     return {name: getattr(chips, field.name)[best.chip].item() for name, field in pairs if name != "area"}
 
 
-def _answer(state: State, best: Best, parts: AnswerParts) -> dict[str, Any] | None:
+def _answer(state: SearchState, best: BestDesign, parts: AnswerParts) -> dict[str, Any] | None:
     """The witness of the answer, or None where the checker has no rules for it yet."""
     ruled = all(graph.layers[0].rule.paired for task in parts.tasks for graph in task.graphs)
     chip = _chip(state, best) if ruled else None
     if chip is None:
         return None
     models = []
-    for task, way, own, model in zip(parts.tasks, parts.ways, parts.schedules, parts.document["models"], strict=True):
-        rows = schedules_of(task.graphs[way.graph], own)
+    for task, configuration, own, model in zip(
+        parts.tasks, parts.configurations, parts.schedules, parts.document["models"], strict=True
+    ):
+        rows = schedules_of(task.graphs[configuration.graph], own)
         if rows is None:
             return None
         plan = model["plan"]
         stages = [[stage["layers"], stage["recompute"]] for stage in plan["stages"]]
         models.append(
-            {"graph": way.graph, "recompute": way.recompute, "data": plan["data"], "stages": stages, "schedules": rows}
+            {
+                "graph": configuration.graph,
+                "recompute": configuration.recompute,
+                "data": plan["data"],
+                "stages": stages,
+                "schedules": rows,
+            }
         )
     return {"chip": chip, "hbm_bytes": state.job.hbm_bytes[best.hbm], "models": models}
 
 
-def _score(state: State, parts: AnswerParts) -> float:
+def _score(state: SearchState, parts: AnswerParts) -> float:
     """The score that is proved: where models count relative to a baseline, without it, for it is the same for all."""
     if len(parts.tasks) == 1 or state.job.objective.mean != "geometric" or state.job.objective.needs_energy:
         return float(parts.document["objective"]["score"])
@@ -112,7 +120,9 @@ def _digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()
 
 
-def proof_of(state: State, best: Best, parts: AnswerParts, certificate: Certificate, papers: Papers) -> dict[str, Any]:
+def proof_of(
+    state: SearchState, best: BestDesign, parts: AnswerParts, certificate: Certificate, papers: Papers
+) -> dict[str, Any]:
     """The document; the gap is the one that was asked for, or what a search that was stopped has shown."""
     score, answer = _score(state, parts), _answer(state, best, parts)
     gap = max(certificate.gap, certificate.asked_gap)

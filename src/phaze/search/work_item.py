@@ -1,7 +1,7 @@
 """What it takes to open a chip, and nothing else: so it can be done anywhere, in this process or on another machine.
 
 :class:`Common` is the same for all chips of a search and sent once; a :class:`WorkItem` is one chip's own numbers: its
-fields, its rates, its bounds by model [ways, memories] and its floors on joules by model [graphs].
+fields, its rates, its bounds by model [configurations, memories] and its floors on joules by model [graphs].
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from phaze.hardware.silicon.design import EnergyModel
 from phaze.search.evaluated import Evaluated
 from phaze.search.evaluation import ChipEvaluation, ScheduleMemo, evaluate
 from phaze.search.objective import Rates, Scale
-from phaze.search.task import Job, ModelTask
+from phaze.search.task import ModelTask, SearchJob
 
 Floats = NDArray[np.float64]
 
@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 class Common:
     """The search itself: its models on every network of the space, and the memories that chips are opened with."""
 
-    job: Job
+    job: SearchJob
     scale: Scale
     networks: tuple[tuple[ModelTask, ...], ...]
     memories: tuple[int, ...]

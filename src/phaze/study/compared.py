@@ -12,8 +12,8 @@ from phaze.search.candidates import ChipToCompare, candidates_of, require_basis
 from phaze.search.compare import compare, compare_document
 from phaze.search.folder import RESULT
 from phaze.search.result_file import read_result
-from phaze.search.spaces import open_space
-from phaze.search.task import Job
+from phaze.search.spaces import enumerate_space
+from phaze.search.task import SearchJob
 from phaze.study.load import question_in, question_of, study_of, with_settings
 from phaze.study.places import Origin
 
@@ -21,14 +21,14 @@ from phaze.study.places import Origin
 def _found_chip(folder: str) -> ChipToCompare:
     """The chip that a search found, on its own links where its space had them as an axis."""
     space = question_in(Path(folder)).job.space
-    opened, wanted = open_space(space), read_result(Path(folder))["chip"]
+    opened, wanted = enumerate_space(space), read_result(Path(folder))["chip"]
     if wanted["number"] >= len(opened):
         seen = f"its chip {wanted['number']:,} is none of the {len(opened):,} of its space"
         raise InputError(str(Path(folder) / RESULT), seen, "search again")
     return ChipToCompare(opened.chip(wanted["number"], wanted["hbm_bytes"]), space.own_links)
 
 
-def _own_chip(name: str, job: Job) -> Chip:
+def _own_chip(name: str, job: SearchJob) -> Chip:
     """A chip by name or path, whose links do not contradict the cluster."""
     chip = job.space.chip_named(name)
     if job.cluster is not None and not job.space.own_links:
@@ -36,7 +36,7 @@ def _own_chip(name: str, job: Job) -> Chip:
     return chip
 
 
-def _experts(job: Job) -> dict[str, tuple[int, int, int]]:
+def _experts(job: SearchJob) -> dict[str, tuple[int, int, int]]:
     found = {task.name: ZOO[task.name].experts for task in job.models if task.name in ZOO}
     return {name: split for name, split in found.items() if split is not None}
 

@@ -16,7 +16,7 @@ from phaze.hardware.ownership import load_run_terms
 from phaze.search.objective import Objective
 from phaze.search.question_files import STUDY, Papers, Recorder, reader_of
 from phaze.search.spaces import AnySpace, load_space
-from phaze.search.task import Job
+from phaze.search.task import SearchJob
 from phaze.study.network import states_links
 from phaze.study.places import Origin, origin_of, with_texts
 from phaze.study.problem import graphs_text, problem_text, stated
@@ -85,7 +85,7 @@ class Question:
     """A study resolved: its job, and all that the job depends on as texts for the folder of a run."""
 
     study: StudyFile
-    job: Job
+    job: SearchJob
     problem: Mapping[str, Any]
     graphs: str
     files: Mapping[str, str]
@@ -121,7 +121,7 @@ def question_of(study: StudyFile, limit_s: float | None = None, reader: Reader =
     baseline = space.chip_named(named, kept)
     if not space.own_links and not states_links(study.cluster, cluster):
         require_links(baseline, named, cluster, "objective.baseline")
-    job = Job(
+    job = SearchJob(
         study.name,
         tuple(tasks),
         space,
@@ -140,7 +140,7 @@ def question_of(study: StudyFile, limit_s: float | None = None, reader: Reader =
     return Question(study, replace(job, digest=documents.digest(problem)), problem, graphs_text(graphs), recorder.texts)
 
 
-def job_of(study: StudyFile, limit_s: float | None = None, reader: Reader = read_text) -> Job:
+def job_of(study: StudyFile, limit_s: float | None = None, reader: Reader = read_text) -> SearchJob:
     """The job of a study, its graphs loaded; nothing is searched yet."""
     return question_of(study, limit_s, reader).job
 

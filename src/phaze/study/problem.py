@@ -2,7 +2,7 @@
 
     phaze.problem/1   {schema, rules, residency, space, ownership, models, name, hbm_bytes, objective, gap, baseline}
     space             {name, axes by name as values, tied, core_buffers, keep, base, area_chip}
-    models            [{name, part, weight, training, ways, graphs: [{tensor, microbatch, ..., digest}]}]
+    models            [{name, part, weight, training, configurations, graphs: [{tensor, microbatch, ..., digest}]}]
     phaze.graphs/1    {schema, models: [[graph]]} as in phaze.graph/1, as traced
 
 Every field of a job and of its models is in it, whatever fields they have, but for how long it may take. A path is not:
@@ -18,7 +18,7 @@ from phaze.graph import store
 from phaze.graph.ir import Model
 from phaze.hardware.ownership import load_terms
 from phaze.search.spaces import AnySpace
-from phaze.search.task import Job, ModelTask
+from phaze.search.task import ModelTask, SearchJob
 from phaze.study.schema import StudyFile
 
 SCHEMA, GRAPHS = "phaze.problem/1", "phaze.graphs/1"
@@ -51,7 +51,9 @@ def _model(task: ModelTask, part: str, graphs: Sequence[Mapping[str, Any]]) -> d
     return {**_plain(apart), "part": part, "graphs": stated}
 
 
-def stated(job: Job, study: StudyFile, models: Sequence[Sequence[Model]]) -> tuple[dict[str, Any], dict[str, Any]]:
+def stated(
+    job: SearchJob, study: StudyFile, models: Sequence[Sequence[Model]]
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Problem and graphs of a job whose models have these graphs."""
     graphs = [[store.plain(model) for model in own] for own in models]
     rest = {one.name: getattr(job, one.name) for one in fields(job) if one.name not in JOB_APART}

@@ -27,7 +27,7 @@ from phaze.search.baseline import scale_for
 from phaze.search.clustered_space import SpaceOfClusters
 from phaze.search.reference import value_on
 from phaze.search.run import search
-from phaze.search.task import Job, tasks_for
+from phaze.search.task import SearchJob, tasks_for
 from phaze.study.load import job_of, study_of
 
 CHIPS = ("a100-80gb", "h100", "tpu-v4")
@@ -91,7 +91,7 @@ def _varied(own: Accelerator) -> Accelerator:
     )
 
 
-def _job(chip: Chip, model: str, space: SpaceOfClusters) -> Job:
+def _job(chip: Chip, model: str, space: SpaceOfClusters) -> SearchJob:
     """Training as all rows have it: sequence parallel, ZeRO 1, one sequence a microbatch and device."""
     devices = 256 if model == "llama3-8b" else 1024
     study = {

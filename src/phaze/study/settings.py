@@ -25,7 +25,6 @@ from phaze.hardware.stack import Stack, require_priced
 from phaze.placement.problem import RecomputeChoice
 from phaze.placement.rules import ZEROS
 from phaze.placement.settings import require_levels
-from phaze.schedule.rules import RULE
 from phaze.search.rank_graph import block_model, rank_graph
 from phaze.search.spaces import AnySpace
 from phaze.search.task import ModelTask, SettingName, Training, task_of
@@ -144,10 +143,6 @@ def training_of(study: StudyFile, space: AnySpace, reader: Reader) -> Training:
     """The job that all models of a study have in common: what it says, and else what its setting has."""
     table, usual, cluster = study.training, SETTINGS[study.rules], _cluster(study, space, reader)
     stack = stack_of(study, cluster, reader)
-    if RULE[stack.schedule].one_core and space.base.clusters is not None:
-        seen = "this schedule may run an operator on one cluster, which no search of chips of clusters bounds"
-        remedy = 'choose serial, companions or links, as rules = "cluster" does'
-        raise InputError(f"the stack {stack.name}: schedule", seen, remedy)
     require_levels(stack, cluster, "training.cluster")
     said = "training.precision" if table.precision is not None else f"the stack {stack.name}: precision"
     precision = require_priced(table.precision or stack.precision, stack, space.base, said)

@@ -17,7 +17,7 @@ from phaze.hardware.figures import figures_of
 from phaze.hardware.shipped import shipped_file
 from phaze.search.candidates import ChipToCompare, candidates_of
 from phaze.search.compare import best_offers
-from phaze.search.task import Job, tasks_for
+from phaze.search.task import SearchJob, tasks_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def _mean(ratios: Sequence[float | None], weights: Sequence[float]) -> float | N
     return exp(sum(w * log(ratio) for w, ratio in zip(weights, ratios, strict=True) if ratio) / sum(weights))
 
 
-def rival_of(job: Job, result: Mapping[str, Any]) -> Rival | None:
+def rival_of(job: SearchJob, result: Mapping[str, Any]) -> Rival | None:
     """The study's baseline priced as the search priced its chips; None where there is none to price."""
     if job.baseline is None:
         return None

@@ -36,9 +36,9 @@ from phaze.report.page.time_view import TimelineView, TimeView, tail_of, time_vi
 from phaze.report.run_sheet import flops_text, training_rows
 from phaze.report.view_model import Story, searched
 from phaze.search.evaluated import Evaluated
-from phaze.search.journal import Closed
-from phaze.search.spaces import OpenedSpace, open_space
-from phaze.search.task import Job, ModelTask, networks_of
+from phaze.search.journal import PrunedChip
+from phaze.search.spaces import EnumeratedSpace, enumerate_space
+from phaze.search.task import ModelTask, SearchJob, networks_of
 from phaze.units import show
 
 
@@ -46,9 +46,9 @@ from phaze.units import show
 class Run:
     """A finished run: its job, its documents, and what its journal holds. ``where`` is what to call it."""
 
-    job: Job
+    job: SearchJob
     result: Mapping[str, Any]
-    closed: Sequence[Closed]
+    closed: Sequence[PrunedChip]
     evaluated: Sequence[Evaluated]
     study: str
     where: str
@@ -67,7 +67,7 @@ class ModelView:
     operators: OperatorsView
 
 
-def tasks_on(job: Job, opened: OpenedSpace, number: int) -> tuple[ModelTask, ...]:
+def tasks_on(job: SearchJob, opened: EnumeratedSpace, number: int) -> tuple[ModelTask, ...]:
     """The models of a job on the links of one chip of its space."""
     return networks_of(job.models, job.space, opened.link_bytes_per_s).tasks_of(number)
 
@@ -221,7 +221,7 @@ def _context(run: Run, chip: Chip, stories: Sequence[Story], rival: Rival | None
 
 def search_page(run: Run) -> str:
     """The whole page."""
-    opened = open_space(run.job.space)
+    opened = enumerate_space(run.job.space)
     number, hbm_bytes = int(run.result["chip"]["number"]), int(run.result["chip"]["hbm_bytes"])
     chip = opened.chip(number, hbm_bytes)
     stories = [

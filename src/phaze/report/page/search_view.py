@@ -9,7 +9,7 @@ from phaze.hardware.shipped import shipped_beside
 from phaze.report.answer_words import network_words
 from phaze.report.page.plan_view import digits, percent
 from phaze.report.page.rival import Rival
-from phaze.search.task import Job
+from phaze.search.task import SearchJob
 from phaze.units import show
 
 # The largest area that one exposure prints, 26 mm x 33 mm.
@@ -125,7 +125,7 @@ def versus_of(result: Mapping[str, Any], rival: Rival | None) -> Versus | None:
     return Versus(headline, against, pill, note, tuple(rows))
 
 
-def _binding(job: Job, result: Mapping[str, Any]) -> list[str]:
+def _binding(job: SearchJob, result: Mapping[str, Any]) -> list[str]:
     """The limits of the space that the chip stands at."""
     chip = result["chip"]
     die = float((chip.get("clusters") or {}).get("die_mm2") or chip["area_mm2"])
@@ -142,7 +142,7 @@ def _binding(job: Job, result: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def physical_of(job: Job, result: Mapping[str, Any]) -> tuple[str, tuple[tuple[str, str], ...]]:
+def physical_of(job: SearchJob, result: Mapping[str, Any]) -> tuple[str, tuple[tuple[str, str], ...]]:
     """Which limit binds, and process, area, TDP, memory, links, network and cost."""
     chip, limits = result["chip"], job.space.limits
     most = {
@@ -222,7 +222,7 @@ def flat_of(result: Mapping[str, Any], exact: Sequence[float]) -> Flat:
     return Flat(pill, tuple(rows), words, f"{'; '.join(said)}. By phaze's cost model, not of silicon.")
 
 
-def top_of(job: Job, result: Mapping[str, Any], chip: Chip) -> tuple[str, ...]:
+def top_of(job: SearchJob, result: Mapping[str, Any], chip: Chip) -> tuple[str, ...]:
     """What was asked, in a line."""
     models = ", ".join(f"{model['name']}, {model['sequence']:,} tokens" for model in result["models"])
     kind = str(result["objective"]["kind"]).replace("_", " ")

@@ -16,23 +16,23 @@ from phaze.report.page.cloud import Cloud, Field, Scale
 from phaze.report.page.floors import floors
 from phaze.search.bounds.model_bounds import CHEAP, layer_bounds
 from phaze.search.evaluated import LEAST, MOST, Evaluated
-from phaze.search.journal import Closed
+from phaze.search.journal import PrunedChip
 from phaze.search.problem import table_decides
 from phaze.search.pruned import REASONS
-from phaze.search.spaces import OpenedSpace
-from phaze.search.task import Job
+from phaze.search.spaces import EnumeratedSpace
+from phaze.search.task import SearchJob
 from phaze.units import Unit, show
 
 Floats = NDArray[np.float64]
 
 
-def _plain(job: Job) -> bool:
+def _plain(job: SearchJob) -> bool:
     """Whether the score is the batch time of one model."""
     return len(job.models) == 1 and job.objective.kind == "throughput"
 
 
 def _scores(
-    job: Job, opened: OpenedSpace, closed: Sequence[Closed], evaluated: Sequence[Evaluated]
+    job: SearchJob, opened: EnumeratedSpace, closed: Sequence[PrunedChip], evaluated: Sequence[Evaluated]
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """The least score that each chip can have, and where it is exact; infinite where nothing fits."""
     least = np.array([np.inf if one.bound is None else one.bound for one in closed])
@@ -55,17 +55,17 @@ def _field(name: str, values: NDArray[Any], unit: Unit | None) -> Field:
     return Field(name, words, which.astype(np.int64))
 
 
-def _fields(opened: OpenedSpace) -> list[Field]:
+def _fields(opened: EnumeratedSpace) -> list[Field]:
     """Every part that differs between chips."""
     fields = [_field(*one) for one in opened.described()]
     return [field for field in fields if 1 < len(field.values) < 2**16]
 
 
 def cloud_of(
-    job: Job,
-    opened: OpenedSpace,
+    job: SearchJob,
+    opened: EnumeratedSpace,
     result: Mapping[str, Any],
-    closed: Sequence[Closed],
+    closed: Sequence[PrunedChip],
     evaluated: Sequence[Evaluated],
 ) -> Cloud:
     """The cloud of a run; money is reckoned with the HBM of the answer."""

@@ -33,12 +33,12 @@ Integers = NDArray[np.int64]
 
 def _counts(model: RankGraph, cut_sets: CutSets) -> Floats:
     """How many layers of each kind every closed set holds, [sets, kinds]."""
-    found = np.zeros((len(cut_sets.size), len(model.layers)))
+    counts = np.zeros((len(cut_sets.size), len(model.layers)))
     for top in range(1, len(cut_sets.size)):
         step = cut_sets.step_start[top]
-        found[top] = found[cut_sets.step_set[step]]
-        found[top, model.calls[int(cut_sets.step_layer[step])]] += 1
-    return found
+        counts[top] = counts[cut_sets.step_set[step]]
+        counts[top, model.calls[int(cut_sets.step_layer[step])]] += 1
+    return counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +85,13 @@ def loosest_floors(model: RankGraph, forward_s: Floats, backward_s: Floats, trai
 def _most_replicas(model: RankGraph, training: Training) -> list[tuple[int, int]]:
     """For every number of stages the most replicas of a pipeline, where there is room for one."""
     plain = sum(not model.layers[kind].sharded for kind in model.calls)
-    rounds, found = training.microbatches(model.microbatch), []
+    rounds, most_replicas = training.microbatches(model.microbatch), []
     for stages in range(1, min(len(model.calls), training.devices) + 1):
         taken = model.width * max(0, stages - plain) + min(stages, plain)
         replicas = min(training.devices // taken, rounds)
         if replicas:
-            found.append((stages, replicas))
-    return found
+            most_replicas.append((stages, replicas))
+    return most_replicas
 
 
 def first_stage_bounds(
@@ -103,8 +103,8 @@ def first_stage_bounds(
 ) -> Floats:
     """The lesser of ``cut_s`` and what no plan beats, for each chip; times of both passes are [layers, chips]."""
     forward_s, backward_s = times
-    found = loosest_floors(model, forward_s, backward_s, training)
-    index = np.flatnonzero(found < cut_s)
+    bounds = loosest_floors(model, forward_s, backward_s, training)
+    index = np.flatnonzero(bounds < cut_s)
     stages = first_stages(model, problem, training)
     replicas = np.zeros(min(len(model.calls), training.devices) + 1, np.int64)
     for number, most in _most_replicas(model, training):
@@ -116,8 +116,8 @@ def first_stage_bounds(
         stages.most_stages, stages.sync_s, stages.whole, replicas, in_all,
         rounds, problem.recompute == "full", cut_s,
     )  # fmt: skip
-    found[index] = np.maximum(found[index], finer)
-    return np.minimum(found, cut_s)
+    bounds[index] = np.maximum(bounds[index], finer)
+    return np.minimum(bounds, cut_s)
 
 
 def table_bounds(
@@ -130,12 +130,12 @@ def table_bounds(
 ) -> Floats:
     """The lesser of ``cut_s`` and the least batch time, by the bottleneck table, on chips whose floor is below it."""
     forward_s, backward_s = times
-    found, calls = floors.copy(), np.array(model.calls)
+    bounds, calls = floors.copy(), np.array(model.calls)
     (family,), (extras,) = problem.rules.families, problem.extras
     width = prepared(problem, problem.graphs[0], extras, RingPrices(problem.cluster))
     for chip in np.flatnonzero(floors < cut_s).tolist():
         deadline.check()
         own = retimed(width, forward_s[calls, chip], backward_s[calls, chip])
         plan = fastest(problem, [own], family, cut_s) if width.depth else None
-        found[chip] = cut_s if plan is None else plan.cost_s
-    return found
+        bounds[chip] = cut_s if plan is None else plan.cost_s
+    return bounds

@@ -29,7 +29,7 @@ from phaze.search.deadline import NEVER, Deadline
 from phaze.search.energy import dynamic_floors, layer_floors
 from phaze.search.problem import pattern_of
 from phaze.search.rank_graph import GraphTimes, RankGraph, graph_times
-from phaze.search.task import Job, ModelTask, Way
+from phaze.search.task import Configuration, ModelTask, SearchJob
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -70,7 +70,7 @@ def layer_bounds(
 
 def batch_bounds(
     task: ModelTask,
-    way: Way,
+    configuration: Configuration,
     times: GraphTimes,
     hbm_bytes: int,
     cut_s: float = np.inf,
@@ -82,11 +82,11 @@ def batch_bounds(
     ``finer``: by the bottleneck table or the best cuts, where the cheap bound is below ``cut_s``.
     """
     deadline.check()
-    problem = pattern_of(task, way, hbm_bytes)
+    problem = pattern_of(task, configuration, hbm_bytes)
     if not all(decides(problem, family) for family in problem.rules.families):
-        tables = task.memo.take(("tables", way, hbm_bytes), lambda: tables_of(task, way, hbm_bytes))
-        return shape_bounds(tables, times, way.recompute, cut_s, finer, deadline)
-    graph, training = task.graphs[way.graph], task.training
+        tables = task.memo.take(("tables", configuration, hbm_bytes), lambda: tables_of(task, configuration, hbm_bytes))
+        return shape_bounds(tables, times, configuration.recompute, cut_s, finer, deadline)
+    graph, training = task.graphs[configuration.graph], task.training
     both = (times.forward_s, times.backward_s)
     floors = first_stage_bounds(graph, both, problem, training, cut_s)
     if finer:
@@ -102,15 +102,18 @@ def model_bounds(
     finer: bool = False,
     deadline: Deadline = NEVER,
 ) -> Floats:
-    """Bounds on the batch time of every configuration with layer times by graph, [ways, memories, chips]."""
+    """Bounds on the batch time of every configuration with layer times by graph, [configurations, memories, chips]."""
     found = [
-        [batch_bounds(task, way, times[way.graph], hbm, cut_s, finer, deadline) for hbm in hbm_bytes]
-        for way in task.ways
+        [
+            batch_bounds(task, configuration, times[configuration.graph], hbm, cut_s, finer, deadline)
+            for hbm in hbm_bytes
+        ]
+        for configuration in task.configurations
     ]
     return np.array(found)
 
 
-def no_floors(job: Job, chips: int) -> list[Floats]:
+def no_floors(job: SearchJob, chips: int) -> list[Floats]:
     """Bounds on joules before any is known, by model [graphs, chips]; where energy does not count, without memory."""
     shapes = [(len(task.graphs), chips) for task in job.models]
     return [np.zeros(one) if job.objective.needs_energy else np.broadcast_to(0.0, one) for one in shapes]

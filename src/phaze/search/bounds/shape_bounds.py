@@ -48,8 +48,8 @@ def cheap_floors(tables: ShapeTables, times: GraphTimes, choice: str, cut_s: flo
         again_s = np.minimum(times.selective_s, times.full_s)
         again_s = np.minimum(again_s, times.more_s.min(axis=0, initial=np.inf))[repeated].min(axis=0)
     layer_s = np.ascontiguousarray(layer_s)
-    found = shape_floors(tables.shapes, tables.numbers, layer_s, again_s, 1.0 / times.hbm_bytes_per_s, cut_s)
-    return np.asarray(found * (1 - SLACK))
+    floors = shape_floors(tables.shapes, tables.numbers, layer_s, again_s, 1.0 / times.hbm_bytes_per_s, cut_s)
+    return np.asarray(floors * (1 - SLACK))
 
 
 def cut_bounds(tables: ShapeTables, times: GraphTimes, cut_s: float) -> Floats:
@@ -75,9 +75,9 @@ def shape_bounds(
     ``cuts``: also by the best cuts, for what the cheap bound leaves below ``cut_s``.
     """
     deadline.check()
-    found = cheap_floors(tables, times, choice, cut_s)
-    index = np.flatnonzero(found < cut_s * (1 - SLACK)) if cuts else np.empty(0, np.int64)
+    bounds = cheap_floors(tables, times, choice, cut_s)
+    index = np.flatnonzero(bounds < cut_s * (1 - SLACK)) if cuts else np.empty(0, np.int64)
     for some in np.split(index, range(CUTS, len(index), CUTS)) if len(index) else ():
         deadline.check()
-        found[some] = np.maximum(found[some], cut_bounds(tables, times.taken(some), cut_s))
-    return found
+        bounds[some] = np.maximum(bounds[some], cut_bounds(tables, times.taken(some), cut_s))
+    return bounds

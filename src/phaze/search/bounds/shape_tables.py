@@ -41,7 +41,7 @@ from phaze.search.bounds.shape_kernels import Shapes, Stages
 from phaze.search.bounds.shape_rows import ShapeRows, all_degrees, chunk_seconds, most_replicas, shape_rows_of
 from phaze.search.problem import pattern_of
 from phaze.search.rank_graph import RankGraph
-from phaze.search.task import ModelTask, Way, zero_groups
+from phaze.search.task import Configuration, ModelTask, zero_groups
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -281,15 +281,20 @@ def _repeated(graph: RankGraph, problem: Problem) -> Floats:
     return np.array([float(graph.calls.count(kind) >= again) for kind in range(len(graph.layers))])
 
 
-def tables_of(task: ModelTask, way: Way, hbm_bytes: float) -> ShapeTables:
+def tables_of(task: ModelTask, configuration: Configuration, hbm_bytes: float) -> ShapeTables:
     """The tables of a configuration and a memory; what does not depend on both is made once for all that share it."""
     zeros = tuple(max(group) for group in zero_groups(task.training.zeros))
-    graph, problem, at = task.graphs[way.graph], pattern_of(task, way, hbm_bytes), way.graph
+    graph, problem, at = (
+        task.graphs[configuration.graph],
+        pattern_of(task, configuration, hbm_bytes),
+        configuration.graph,
+    )
     width = task.memo.take(
-        ("width", at, way.recompute), lambda: prepared(problem, problem.graphs[0], problem.extras[0], task.prices)
+        ("width", at, configuration.recompute),
+        lambda: prepared(problem, problem.graphs[0], problem.extras[0], task.prices),
     )
     stages = stages_of(problem, width)
-    again = task.shared.take(("fewest again", way, hbm_bytes), lambda: _fewest(problem, width, stages))
+    again = task.shared.take(("fewest again", configuration, hbm_bytes), lambda: _fewest(problem, width, stages))
     # The last stage of ZeRO leaves the most room: its sizes serve all.
     roomy = stages if problem.zero == max(zeros) else stages_of(replace(problem, zero=max(zeros)), width)
     reached = task.shared.take(("reached", at), lambda: _reached(graph, problem, width))
@@ -299,7 +304,7 @@ def tables_of(task: ModelTask, way: Way, hbm_bytes: float) -> ShapeTables:
     rows = task.memo.take(
         ("shape rows", at, sizes.tobytes()), lambda: shape_rows_of(task, problem, width, degrees, zeros, sizes)
     )
-    tied_s, counted = _tied(task, problem, width), way.recompute == "best"
+    tied_s, counted = _tied(task, problem, width), configuration.recompute == "best"
     known = ShapeTerms(task, graph, problem, width, stages, rows, reached, first, again, tied_s, counted)
     overall = task.memo.take(
         ("overall", at, problem.zero, sizes.tobytes()), lambda: [known.overall(s) for s in range(1, width.depth + 1)]
