@@ -180,6 +180,8 @@ STUDY = Base(
             ("training.attention", "fused"),
             ("training.sequence_parallel", True),
             ("training.microbatches", [4]),
+            ("training.context", [2]),
+            ("training.expert", [2]),
             ("training.cluster", "selene"),
             ("training.recompute", [True]),
             ("training.stack", "nanotron"),

@@ -289,10 +289,7 @@ def sharing_problem(seed: int, chain: bool, most_layers: int = 4) -> Problem:
     )
     families = rng.choice([(ONE_F_ONE_B,), (GPIPE,), (ONE_F_ONE_B, interleaved(2))])
     rules = replace(problem.rules, families=families, reduction=rng.choice(["share", "layers"]))
-    zero = rng.choice([0, 1, 1]) if sharing.group > 1 else problem.zero
-    changed = replace(
-        problem, rules=rules, graphs=graphs, zero=zero, sharing=sharing, devices=rng.randint(2, 12), hbm_bytes=400.0
-    )
+    changed = replace(problem, rules=rules, graphs=graphs, sharing=sharing, devices=rng.randint(2, 12), hbm_bytes=400.0)
     return _with_blocks(replace(changed, hbm_bytes=rng.choice([60.0, 120.0, 400.0, 4000.0])), seed)
 
 

@@ -4,6 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 from phaze.evaluate.machine import Machine
+from phaze.evaluate.parallel_rank import parallel_rank, parallels, supply_at
+from phaze.graph.ir import Model
+from phaze.graph.supply.supply import Bundled
 from phaze.graph.zoo import load_family
 from phaze.hardware.calibration import constants_of
 from phaze.hardware.cluster import Cluster, Level
@@ -21,6 +24,31 @@ LLAMA = {
     "sequence": 32, "tied": False,
 }  # fmt: skip
 DEEP = {**GPT, "hidden": 32, "layers": 8}
+SMALL_MIXTURE = 3
+
+
+def few_blocks(model: Model, blocks: int) -> Model:
+    """A decoder with its first blocks alone, between what lies before and after them."""
+    last = len(model.calls) - 1
+    kept = [*range(blocks + 1), last]
+    place = {old: new for new, old in enumerate(kept)}
+    edges = tuple(replace(e, source=place[e.source], target=place[e.target]) for e in model.edges if e.target <= blocks)
+    end = next(e for e in model.edges if e.target == last and e.source == last - 1)
+    edges += (replace(end, source=place[blocks], target=place[last]),)
+    return replace(model, calls=tuple(model.calls[old] for old in kept), edges=edges)
+
+
+def mixture_ranks(microbatch: int, contexts: tuple[int, ...], experts: tuple[int, ...]) -> list[Model]:
+    """Three blocks of Mixtral on short sequences at every degree, on one rank and on two."""
+    load = supply_at(Bundled("mixtral-8x7b"), microbatch, "fused")
+    found = []
+    for width in (1, 2):
+        for parallel in parallels(width, contexts, experts):
+            rank = parallel_rank(load, parallel, 64, width > 1)
+            found.append(few_blocks(rank, SMALL_MIXTURE))
+    return found
+
+
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {"gpt": ("gpt", GPT), "llama": ("llama", LLAMA), "deep": ("gpt", DEEP)}
 
 
@@ -52,8 +80,11 @@ def cluster_task(
     stages: StageRule = "layers",
     pipeline: Pipeline = "1f1b",
     headroom: float = 0.0,
+    contexts: tuple[int, ...] = (1,),
+    experts: tuple[int, ...] = (1,),
 ) -> ModelTask:
-    """A small decoder at several widths and microbatches, its stack keeping no memory for itself."""
+    """A small decoder at several widths and microbatches, its stack keeping no memory for itself; or a mixture of
+    experts of some blocks, at degrees of context and expert parallelism."""
     where = made_cluster(cluster)
     own = replace(load_stack(stack), reserve_bytes=0.0, host_s=1e-7, synchronisation=synchronisation)
     own = replace(own, stages=stages, pipeline=pipeline)
@@ -62,6 +93,9 @@ def cluster_task(
     constants = constants_of(None, "calibrated", "training")
     choices: dict[str, Any] = {"precision": own.precision, "zeros": zeros, "chunks": chunks, "headroom": headroom}
     job = Training(devices, batch, own.optimizer, machine, constants, **choices)
+    if model == "mixture":
+        ranks = [rank for size in microbatches for rank in mixture_ranks(size, contexts, experts)]
+        return task_of(model, 1.0, job, [rank_graph(one, machine) for one in ranks], recompute)
     family, sizes = MODELS[model]
     traced = [
         load_family(family, sizes, tensor=width, microbatch=size, sequence_parallel=spread)

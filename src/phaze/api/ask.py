@@ -118,7 +118,7 @@ def plan(
     with on_standard_error() as progress:
         progress.step("opening the model")
         request = request_of(asked, progress.counting("tracing"))
-        progress.step("planning choices of width, microbatch and sequence parallelism")
+        progress.step("planning choices of tensor, context and expert degree, microbatch and sequence parallelism")
         found = best_first(request, list(candidates(request)))
     if found[0].plan is None:
         document = shortage_document(sought_levers(request, found), request.setting)

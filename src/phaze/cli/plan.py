@@ -299,7 +299,7 @@ def _tried(request: "Request", progress: "Progress") -> "list[Candidate]":
     from phaze.evaluate.plan import best_first, candidates, choices
 
     total, found = sum(1 for _ in choices(request)), []
-    progress.count(0, total, "planning choices of width, microbatch and sequence parallelism")
+    progress.count(0, total, "planning choices of tensor, context and expert degree, microbatch")
     for candidate in candidates(request):
         found.append(candidate)
         progress.count(len(found), total, progress.what)

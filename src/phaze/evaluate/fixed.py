@@ -99,7 +99,6 @@ def fixed_plan(job: RunJob, basis: Basis = "calibrated", memo: Memo | None = Non
         job.optimizer,
         plan.zero,
         plan.recompute,
-        sharing=plan.parallel.sharing,
     )
     problem = rank_problem(asked, job.model, setting, costs, (interleaved(plan.chunks),))
     cuts = even_cuts(job.model, plan.pipeline, plan.recompute)
@@ -111,6 +110,6 @@ def fixed_plan(job: RunJob, basis: Basis = "calibrated", memo: Memo | None = Non
     degrees = (plan.tensor * plan.context, plan.pipeline, plan.data)
     every = [Shape(*degrees, order, plan.chunks) for order in ORDERS]
     # Where no order suits the ranks that share out experts the price says why.
-    shapes = [shape for shape in every if asked.sharing.allows(shape)] or every[-1:]
+    shapes = [shape for shape in every if problem.sharing.allows(shape)] or every[-1:]
     prices = LevelPrices(job.cluster, basis)
     return problem, min((price(problem, shape, cuts, prices) for shape in shapes), key=lambda priced: priced.batch_s)

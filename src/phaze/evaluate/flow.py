@@ -49,9 +49,12 @@ from phaze.placement.sharing import REPLICAS, Sharing
 SENT_BYTES = 2.0
 
 
-def placed_layers(
-    model: Model, costs: Sequence[LayerCost], sharing: Sharing = REPLICAS
-) -> tuple[LayerGraph, tuple[Extra, ...]]:
+def sharing_of(model: Model) -> Sharing:
+    """Ranks that share a sequence, and experts, of which the model is one."""
+    return Sharing(model.context, model.expert, model.expert_tensor)
+
+
+def placed_layers(model: Model, costs: Sequence[LayerCost]) -> tuple[LayerGraph, tuple[Extra, ...]]:
     """One layer of a placement for every call of the model; only blocks are recomputed, and only equal blocks in a row
     can be cut into chunks. A stage is as wide as its tensor-parallel ranks and those that share its sequence."""
     ties, blocks = {call: tie for tie in model.ties for call in tie.calls}, set(block_calls(model))
@@ -85,7 +88,7 @@ def placed_layers(
             )
         )
     edges = [(edge.source, edge.target, float(edge.bytes)) for edge in model.edges]
-    graph = layer_graph(model.tensor * sharing.context, layers, edges)
+    graph = layer_graph(model.tensor * model.context, layers, edges)
     order = {layer.id: extra for layer, extra in zip(layers, extras, strict=True)}
     return graph, tuple(order[layer.id] for layer in graph.layers)
 
@@ -118,7 +121,7 @@ class PlacementJob:
     """What a placement problem asks for beside its layers and the devices' memory.
 
     ``chunks`` that interleaving may use beside 1; None: all that divide the blocks. ``headroom``: the share of memory
-    that a plan leaves free. ``sharing``: ranks that share a sequence, and experts.
+    that a plan leaves free.
     """
 
     machine: Machine
@@ -130,7 +133,6 @@ class PlacementJob:
     recompute: RecomputeChoice = "best"
     chunks: tuple[int, ...] | None = None
     headroom: float = 0.0
-    sharing: Sharing = REPLICAS
 
 
 def placement_problem(
@@ -140,10 +142,12 @@ def placement_problem(
     hbm_bytes: float,
     hbm_bytes_per_s: float | None,
     families: tuple[Family, ...] | None = None,
+    sharing: Sharing = REPLICAS,
 ) -> Problem:
     """The placement problem of layers (:func:`placed_layers`) at one or more widths.
 
-    ``families``: what a given plan runs; if None all that stack and blocks allow."""
+    ``families``: what a given plan runs; if None all that stack and blocks allow. ``sharing``: that of the model
+    (:func:`sharing_of`)."""
     return stack_problem(
         placed,
         job.machine.stack,
@@ -160,7 +164,7 @@ def placement_problem(
         zero=job.zero,
         recompute=job.recompute,
         headroom=job.headroom,
-        sharing=job.sharing,
+        sharing=sharing,
     )
 
 
@@ -172,6 +176,7 @@ def rank_problem(
     families: tuple[Family, ...] | None = None,
 ) -> Problem:
     """The placement problem of a traced rank on a chip; ``costs`` of its distinct layers where they are known."""
-    placed = placed_layers(model, layer_costs(model, setting) if costs is None else costs, job.sharing)
+    placed = placed_layers(model, layer_costs(model, setting) if costs is None else costs)
     hbm_bytes = float(setting.chip.hbm.size_bytes)
-    return placement_problem(job, model.microbatch, [placed], hbm_bytes, setting.hbm_bytes_per_s, families)
+    where = hbm_bytes, setting.hbm_bytes_per_s
+    return placement_problem(job, model.microbatch, [placed], *where, families, sharing_of(model))

@@ -72,6 +72,7 @@ class RuledLayer:
     logit_bytes: int = 0
     buffer_bytes: float = 0.0
     more: tuple[RuledMode, ...] = ()
+    expert_parameters: int = 0
 
     @property
     def rule(self) -> Rule:
@@ -206,6 +207,7 @@ def ruled_layer(
         logit_bytes=modes.logit_bytes,
         buffer_bytes=stack.gradient_buffer_bytes * gradient_elements(layer) if stack.gradient_buffer_bytes else 0.0,
         more=tuple(_ruled_mode(modes.of(name), machine, rule) for name in names),
+        expert_parameters=sum(p.elements for p in layer.parameters if p.experts),
     )
 
 

@@ -176,6 +176,7 @@ def layer_cost(layer: RuledLayer, times: LayerTimes, chip: int = 0) -> LayerCost
         float(times.full_s[chip]),
         *layer.sizes,
         mode_costs(layer, [float(own[chip]) for own in times.more_s]),
+        layer.expert_parameters,
     )
 
 
@@ -189,6 +190,4 @@ def layer_costs(model: Model, setting: Setting, effort: SchedulingEffort = EXACT
         setting.constants,
         lambda one, times: one.device_s(times, effort.limits, known, scheduler=effort.scheduler),
     )
-    costs = [layer_cost(layer, times) for layer, times in zip(layers, found, strict=True)]
-    shared = [sum(p.elements for p in layer.parameters if p.experts) for layer in model.layers]
-    return tuple(replace(cost, expert_parameters=own) for cost, own in zip(costs, shared, strict=True))
+    return tuple(layer_cost(layer, times) for layer, times in zip(layers, found, strict=True))

@@ -6,7 +6,7 @@ share out the experts          :func:`phaze.graph.split_experts.expert_parallel`
 let attention see all keys     :func:`phaze.graph.split_context.context_parallel`
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +47,41 @@ class Parallel:
                 )
             return Sharing(self.context)
         return Sharing(self.context, self.expert, self.expert_tensor or self.tensor)
+
+
+def parallels(width: int, contexts: Iterable[int], experts: Iterable[int]) -> Iterator[Parallel]:
+    """Every further degree to try at a width; experts are cut as the rest is, or not at all."""
+    degrees = tuple(experts)
+    for context in contexts:
+        for expert in degrees:
+            for cut in sorted({1, width}) if expert > 1 else (None,):
+                yield Parallel(width, context, expert, cut)
+
+
+class Refusals:
+    """Which degrees the choices of a job refused, and why; degrees that none of them has are a fault of the job."""
+
+    def __init__(self) -> None:
+        self._faults: dict[tuple[int, int], InputError | None] = {}
+
+    def attempted(self, parallel: Parallel, build: Callable[[], Model]) -> Model | None:
+        """What ``build`` gives, or None where it refuses degrees that other choices may have."""
+        degrees = (parallel.context, parallel.expert)
+        try:
+            model = build()
+        except InputError as fault:
+            if degrees == (1, 1):
+                raise
+            self._faults.setdefault(degrees, fault)
+            return None
+        self._faults[degrees] = None
+        return model
+
+    def require(self) -> None:
+        """Raise the fault of degrees that no choice can have."""
+        for fault in self._faults.values():
+            if fault is not None:
+                raise fault
 
 
 def parallel_rank(load: LoadAt, asked: Parallel, sequence: int, sequence_parallel: bool) -> Model:

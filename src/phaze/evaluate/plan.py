@@ -13,12 +13,12 @@ without sequence parallelism.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
-from phaze.errors import InputError
 from phaze.evaluate.baselines import experts_plan, rule_of_thumb, usual_width
 from phaze.evaluate.flow import PlacementJob, rank_problem
 from phaze.evaluate.layers import Setting
-from phaze.evaluate.parallel_rank import Parallel
+from phaze.evaluate.parallel_rank import Parallel, Refusals, parallels
 from phaze.evaluate.prices import KnownPrices, LevelPrices
 from phaze.graph.ir import Attention, Model
 from phaze.hardware.formats import Precision
@@ -26,7 +26,7 @@ from phaze.hardware.stack import Optimizer
 from phaze.placement.plan import Plan
 from phaze.placement.problem import Problem, RecomputeChoice
 from phaze.placement.rules import Family
-from phaze.placement.sharing import REPLICAS, Sharing
+from phaze.placement.sharing import REPLICAS
 from phaze.placement.solve import fastest_at, fastest_plan
 
 # So many of the best choices are told apart; what could not be among them is not looked at closely.
@@ -107,17 +107,9 @@ class Candidate:
         return batch_s, self.model.tensor, -self.microbatch, self.sequence_parallel, self.model.attention
 
 
-def problem_at(request: Request, model: Model, sharing: Sharing = REPLICAS) -> Problem:
+def problem_at(request: Request, model: Model) -> Problem:
     """The placement problem of a traced rank."""
-    return rank_problem(replace(request.job, sharing=sharing), model, request.setting)
-
-
-def parallels(request: Request, width: int) -> Iterator[Parallel]:
-    """Every further degree to try at a width; experts are cut as the rest is, or not at all."""
-    for context in request.contexts:
-        for expert in request.expert:
-            for cut in sorted({1, width}) if expert > 1 else (None,):
-                yield Parallel(width, context, expert, cut)
+    return rank_problem(request.job, model, request.setting)
 
 
 def choices(request: Request) -> Iterator[Choosing]:
@@ -138,31 +130,22 @@ def _with(problem: Problem, families: tuple[Family, ...]) -> Problem:
 def candidates(request: Request) -> Iterator[Candidate]:
     """The fastest plan of every choice without chunks, at the request's own stage of ZeRO."""
     prices = KnownPrices(request.prices)
-    faults: dict[tuple[int, int], InputError | None] = {}
+    refusals = Refusals()
     for choice in choices(request):
-        for parallel in parallels(request, choice[0]):
-            degrees = (parallel.context, parallel.expert)
-            try:
-                model, problem = _rank(request, choice, parallel)
-            except InputError as fault:
-                if degrees == (1, 1):
-                    raise
-                faults.setdefault(degrees, fault)
+        for parallel in parallels(choice[0], request.contexts, request.expert):
+            model = refusals.attempted(parallel, partial(_rank, request, choice, parallel))
+            if model is None:
                 continue
-            faults[degrees] = None
+            problem = problem_at(request, model)
             plan = fastest_plan(_with(problem, problem.rules.families[:1]), prices)
             yield Candidate(choice[1], choice[2], model, problem, plan)
-    for impossible in faults.values():
-        if impossible is not None:  # degrees that no choice can have
-            raise impossible
+    refusals.require()
 
 
-def _rank(request: Request, choice: Choosing, parallel: Parallel) -> tuple[Model, Problem]:
+def _rank(request: Request, choice: Choosing, parallel: Parallel) -> Model:
     if (parallel.context, parallel.expert) == (1, 1) or request.rank_at is None:
-        model = request.model_at(*choice)
-        return model, problem_at(request, model)
-    model = request.rank_at(choice, parallel)
-    return model, problem_at(request, model, parallel.sharing)
+        return request.model_at(*choice)
+    return request.rank_at(choice, parallel)
 
 
 def best_first(request: Request, found: Sequence[Candidate]) -> list[Candidate]:
@@ -171,8 +154,7 @@ def best_first(request: Request, found: Sequence[Candidate]) -> list[Candidate]:
     ranked, prices = sorted(found, key=lambda candidate: candidate.rank), KnownPrices(request.prices)
     for index, candidate in enumerate(ranked):
         told_s = sorted(other.rank[0] for other in ranked)[:TOLD][-1]
-        most = 1 if candidate.problem.has_experts else 3
-        zeros = [zero for zero in (request.zero, *request.zeros) if zero <= most]
+        zeros = (request.zero, *request.zeros)
         better = fastest_at(candidate.problem, zeros, prices, min(candidate.rank[0], told_s))
         if better is not None:
             ranked[index] = replace(candidate, problem=better[0], plan=better[1])

@@ -176,8 +176,6 @@ def _model_of(run: RunFile, attention: Attention) -> Model:
     if run.model is not None:
         supply = supply_of(run.model)
         return _rank_of(plan, supply.facts.length(run.sequence), supply_at(supply, plan.microbatch, attention))
-    if (plan.context, plan.expert) != (1, 1):
-        raise InputError("graph", "a graph is of one rank, and context or expert is more than 1", "name the model")
     return _graph_file(run)
 
 
@@ -228,6 +226,14 @@ def _graph_file(run: RunFile) -> Model:
             "graph",
             f"{run.graph} is of tensor width {model.tensor} and microbatch {model.microbatch}",
             f"give one of width {wanted[0]} and microbatch {wanted[1]}",
+        )
+    stated = (run.plan.context, run.plan.expert, run.plan.expert_tensor or model.expert_tensor)
+    if stated != (model.context, model.expert, model.expert_tensor):
+        raise InputError(
+            "graph",
+            f"{run.graph} is one rank of context {model.context}, expert {model.expert} and expert_tensor "
+            f"{model.expert_tensor}, and the plan says {stated[0]}, {stated[1]} and {stated[2]}",
+            "let them agree, or name the model",
         )
     require_traced(run, model, ("sequence", "attention"), "graph")
     require_traced(run.plan, model, ("sequence_parallel",) if model.tensor > 1 else (), "plan")

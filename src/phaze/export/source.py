@@ -13,6 +13,7 @@ from phaze.errors import InputError
 from phaze.evaluate.job_file import Reopened
 from phaze.graph.family import check_sizes
 from phaze.graph.zoo import ZOO
+from phaze.search.reference import way_of
 from phaze.search.task import ModelTask
 from phaze.study.schema import StudyFile
 
@@ -99,8 +100,10 @@ def _known(model: str) -> dict[str, int]:
 def searched_split(task: ModelTask, found: Mapping[str, Any], study: StudyFile, chip: str) -> Split:
     """A model of a search's answer (its table in ``phaze.result/1``)."""
     plan = found["plan"]
-    own = (found["tensor"], found["microbatch"], found.get("attention"))
-    graph = next(g for g in task.graphs if own in ((g.width, g.microbatch, g.attention), (g.width, g.microbatch, None)))
+    way = way_of(task, found)
+    if way is None:
+        raise InputError(task.name, "its configuration is none of the study's", "search again")
+    graph = task.graphs[way.graph]
     table = next(one for one in study.tables() if one.name == task.name)
     known = _known(task.name)
     job = task.training
@@ -125,6 +128,9 @@ def searched_split(task: ModelTask, found: Mapping[str, Any], study: StudyFile, 
         devices=tuple(stage["devices"] for stage in plan["stages"]),
         stages=cut(graph.calls, plan["stages"], task.name),
         sizes=known,
+        context=int(plan.get("context", 1)),
+        expert=int(plan.get("expert", 1)),
+        expert_tensor=int(plan.get("expert_tensor", 1)),
         low_precision_weights=job.machine.stack.low_precision_weights,
     )
 

@@ -186,7 +186,8 @@ class Tie:
 @dataclass(frozen=True, slots=True)
 class Model:
     """A model at one tensor width, microbatch and sequence: distinct layers, their calls in order of execution,
-    the data that flows between calls, and in words where the trace is not exact."""
+    the data that flows between calls, and in words where the trace is not exact. It is one rank of ``context`` that
+    share a sequence, in the ``context_way``, and of ``expert`` x ``expert_tensor`` that share out the experts."""
 
     name: str
     tensor: int
@@ -199,6 +200,10 @@ class Model:
     edges: tuple[Edge, ...]
     ties: tuple[Tie, ...]
     approximations: tuple[str, ...]
+    context: int = 1
+    context_way: str = ""
+    expert: int = 1
+    expert_tensor: int = 1
 
     @property
     def parameters(self) -> int:

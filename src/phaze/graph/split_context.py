@@ -244,4 +244,4 @@ def context_parallel(model: Model, ranks: int, way: Way = "ring") -> Model:
         raise InputError("context", f"{model.name} has no fused attention to share out", "use fused attention, or 1")
     tokens = model.microbatch * model.sequence
     layers = tuple(context_split(layer, ranks, tokens=tokens, stride=model.tensor, way=way) for layer in model.layers)
-    return replace(model, layers=layers, sequence=model.sequence * ranks)
+    return replace(model, layers=layers, sequence=model.sequence * ranks, context=ranks, context_way=way)

@@ -266,4 +266,4 @@ def expert_parallel(model: Model, ep: int, etp: int = 1, imbalance: float = 1.0)
     # At width t > 1 the model is folded: each rank of the tensor group routes its own part of the sequence.
     tokens = model.microbatch * model.sequence // model.tensor
     layers = tuple(expert_split(layer, ep, etp, tokens=tokens, imbalance=imbalance) for layer in model.layers)
-    return replace(model, layers=layers)
+    return replace(model, layers=layers, expert=ep, expert_tensor=etp)

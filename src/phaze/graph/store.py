@@ -2,7 +2,8 @@
 
     model    = {schema, name, tensor, microbatch, sequence, sequence_parallel, attention, summary,
                 layers, calls: [[layer, module]], edges: [[source, target, bytes, gradient_bytes]],
-                ties: [[name, calls, elements, element_bytes]], approximations}
+                ties: [[name, calls, elements, element_bytes]], approximations,
+                and context, context_way, expert, expert_tensor where ranks share a sequence or experts}
     layer    = {name, tensors: [[id, elements, element_bytes, role]], forward, backward,
                 parameters: [[name, tensor, elements, element_bytes, trained, split, experts if any]],
                 none, selective, full,
@@ -38,6 +39,8 @@ from phaze.graph.summary import summary
 
 SCHEMA = "phaze.graph/1"
 AGAIN = "forward"
+# What a graph says of itself only where it is one of several ranks that share a sequence or experts.
+DEGREES = ("context", "context_way", "expert", "expert_tensor")
 
 
 def touched(operators: Sequence[Operator]) -> set[int]:
@@ -128,6 +131,7 @@ def plain(model: Model) -> dict[str, Any]:
         "edges": [[e.source, e.target, e.bytes, e.gradient_bytes] for e in model.edges],
         "ties": [[tie.name, list(tie.calls), tie.elements, tie.element_bytes] for tie in model.ties],
         "approximations": list(model.approximations),
+        **{key: value for key in DEGREES if (value := getattr(model, key)) not in (1, "")},
     }
 
 
@@ -135,7 +139,7 @@ def document_of(model: Model) -> dict[str, Any]:
     """The ``phaze.graph/1`` document of ``model``."""
     values = plain(model)
     head = {key: values.pop(key) for key in ("name", "tensor", "microbatch", "sequence")}
-    ways = {key: values.pop(key) for key in ("sequence_parallel", "attention")}
+    ways = {key: values.pop(key) for key in ("sequence_parallel", "attention", *DEGREES) if key in values}
     return {"schema": SCHEMA, **head, **ways, "summary": summary(model), **values}
 
 
@@ -201,6 +205,7 @@ def from_plain(raw: Mapping[str, Any]) -> Model:
         edges=tuple(Edge(*row) for row in raw["edges"]),
         ties=tuple(Tie(name, tuple(calls), size, width) for name, calls, size, width in raw["ties"]),
         approximations=tuple(raw["approximations"]),
+        **{key: raw[key] for key in DEGREES if key in raw},
     )
 
 

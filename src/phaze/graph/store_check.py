@@ -16,6 +16,7 @@ from phaze.graph.ir import Attention, Core, Model, Role
 from phaze.graph.summary import SIZES, sizes_named
 
 Whole = Annotated[int, Field(ge=0, le=2**62)]
+Degree = Annotated[int, Field(ge=1, le=2**20)]
 Name = Annotated[str, Field(max_length=1000)]
 Fixed = Field(strict=False)
 """JSON has lists only: rows of fixed length are read from them."""
@@ -72,6 +73,10 @@ class GraphFile(documents.Document):
     sequence: Whole
     sequence_parallel: bool
     attention: Attention
+    context: Degree = 1
+    context_way: Literal["", "ring", "all_gather", "ulysses"] = ""
+    expert: Degree = 1
+    expert_tensor: Degree = 1
     summary: dict[str, Any] | None = None
     layers: list[LayerShape]
     calls: list[CallRow]
@@ -179,7 +184,20 @@ def check_layers(layers: Iterable[Mapping[str, Any]], where: str) -> None:
 
 
 def check_model(model: Model, where: str) -> None:
-    """What calls, edges and ties say about layers and about each other."""
+    """What calls, edges and ties say about layers and about each other, and how degrees belong together."""
+    if (model.context > 1) != bool(model.context_way):
+        raise InputError(
+            f"{where}: context_way",
+            f"{model.context_way!r} beside context {model.context}",
+            "name one where ranks share a sequence, and only there",
+        )
+    shared = any(parameter.experts for layer in model.layers for parameter in layer.parameters)
+    if model.expert * model.expert_tensor > 1 and not shared:
+        raise InputError(
+            f"{where}: expert",
+            f"one of {model.expert} x {model.expert_tensor} ranks that share out experts, and no parameter has any",
+            "leave it out",
+        )
     for place, call in enumerate(model.calls):
         if call.layer >= len(model.layers):
             raise InputError(f"{where}: calls[{place}]", f"there is no layer {call.layer}")

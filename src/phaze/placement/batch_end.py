@@ -1,5 +1,6 @@
 """The end of a batch: synchronisation over replicas, the optimizer step, and the reductions of tied layers."""
 
+from collections.abc import Callable
 from math import inf
 
 import numpy as np
@@ -20,11 +21,28 @@ def flat_link_s_per_byte(link_bytes_per_s: float) -> float:
 
 def _reduced_s(problem: Problem, shape: Shape, prices: Prices, dense_bytes: Floats, experts_bytes: Floats) -> Floats:
     """All-reduces of dense parameters and of experts, each over the ranks that hold the same."""
+    return _both_s(problem, shape, prices.all_reduce_s, dense_bytes, experts_bytes)
+
+
+def gathered_s(problem: Problem, shape: Shape, prices: Prices, parameter_bytes: Floats, experts: Floats) -> Floats:
+    """Gathers of layers or stages with so many bytes of parameters, and of experts among them."""
+    if not problem.has_experts:
+        return prices.gather_s(problem.sharing.dense_by_level(problem.cluster, shape), parameter_bytes)
+    return _both_s(problem, shape, prices.gather_s, parameter_bytes - experts, experts)
+
+
+def _both_s(
+    problem: Problem,
+    shape: Shape,
+    seconds: Callable[[tuple[int, ...], Floats], Floats],
+    dense_bytes: Floats,
+    experts_bytes: Floats,
+) -> Floats:
     sharing, cluster = problem.sharing, problem.cluster
-    found = prices.all_reduce_s(sharing.dense_by_level(cluster, shape), dense_bytes)
+    found = seconds(sharing.dense_by_level(cluster, shape), dense_bytes)
     if not problem.has_experts:
         return found
-    return found + prices.all_reduce_s(sharing.experts_by_level(cluster, shape), experts_bytes)
+    return found + seconds(sharing.experts_by_level(cluster, shape), experts_bytes)
 
 
 def synchronisation_s(
@@ -45,9 +63,9 @@ def synchronisation_s(
     if link is not None and problem.zero < 2 and not problem.has_experts:
         ranks = problem.sharing.context * shape.data
         return exposed * flat_link_s_per_byte(link) * parameter_bytes * (ranks - 1) / ranks
-    if problem.zero == 2:
-        return exposed * prices.gather_s(problem.sharing.dense_by_level(problem.cluster, shape), parameter_bytes)
     experts = np.zeros_like(parameter_bytes) if experts_bytes is None else experts_bytes
+    if problem.zero == 2:
+        return exposed * gathered_s(problem, shape, prices, parameter_bytes, experts)
     whole_s = _reduced_s(problem, shape, prices, parameter_bytes - experts, experts)
     if problem.rules.reduction == "share":
         return exposed * whole_s
@@ -62,9 +80,11 @@ def synchronisation_s(
     return np.minimum(whole_s, seen_s)
 
 
-def least_synchronisation_s(problem: Problem, shape: Shape, prices: Prices, parameter_bytes: Floats) -> Floats:
+def least_synchronisation_s(
+    problem: Problem, shape: Shape, prices: Prices, parameter_bytes: Floats, experts_bytes: Floats | None = None
+) -> Floats:
     """What no chip undercuts, however long its backward passes are: of a search, whose problems are on no chip."""
-    return synchronisation_s(problem, shape, prices, parameter_bytes, inf)
+    return synchronisation_s(problem, shape, prices, parameter_bytes, inf, experts_bytes)
 
 
 def step_s(problem: Problem, shape: Shape, parameter_bytes: Floats, experts_bytes: Floats | None = None) -> Floats:

@@ -40,7 +40,8 @@ class ReplicaDegrees(NamedTuple):
 def held_bytes(table: StageTable, room: Room, pair: int) -> float:
     """Bytes of weights, gradients, their buffers and optimizer state of a stage."""
     state = room.state * table.parameter_bytes[pair] + room.working * table.largest_bytes[pair]
-    return float(state + table.buffer_bytes[pair] + room.experts * table.expert_bytes[pair])
+    experts = room.experts * table.expert_bytes[pair] + room.experts_working * table.most_expert_bytes[pair]
+    return float(state + table.buffer_bytes[pair] + experts)
 
 
 @njit(cache=True, nogil=True, inline="always")

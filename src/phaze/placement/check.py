@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from phaze.placement.check_end import batch_end, ranks_of_experts
+from phaze.placement.check_end import batch_end, gathers, ranks_of_experts
 from phaze.placement.check_events import events_range
-from phaze.placement.check_layout import Priced, Stated, crossed_level, replica_members
+from phaze.placement.check_layout import Priced, Stated, crossed_level
 from phaze.placement.check_split import FOLDED, NAMES, fewest_rounds, fill_s, held
 from phaze.placement.layers import LayerGraph
 from phaze.placement.problem import ROUNDING, Problem
@@ -39,7 +39,7 @@ def _stage_sums(stated: Stated, stage: Mapping[str, Any]) -> dict[str, float]:
     order = [i for i, layer in enumerate(graph.layers) if layer.id in ids]
     position, n = {layer: k for k, layer in enumerate(order)}, len(order)
     layers, extras = [graph.layers[i] for i in order], [stated.extras[i] for i in order]
-    inside = rules.stage == "icml24"
+    inside, apart = rules.stage == "icml24", ranks_of_experts(stated.problem) > 1
     into = [e for e in graph.edges if e.head in position and not (inside and e.tail in position)]
     kept, again = [layer.activation_bytes for layer in layers], [0.0] * n
     for k, (layer, extra) in enumerate(zip(layers, extras, strict=True)):
@@ -68,8 +68,9 @@ def _stage_sums(stated: Stated, stage: Mapping[str, Any]) -> dict[str, float]:
         "ahead_s": ahead_s,
         "behind_s": behind_s,
         "parameters": fsum(layer.parameter_bytes for layer in layers) - twice,
-        "largest": max(layer.parameter_bytes for layer in layers),
-        "experts": fsum(layer.expert_bytes for layer in layers) if ranks_of_experts(stated.problem) > 1 else 0.0,
+        "largest": max(layer.parameter_bytes - (layer.expert_bytes if apart else 0.0) for layer in layers),
+        "experts": fsum(layer.expert_bytes for layer in layers) if apart else 0.0,
+        "most_experts": max(layer.expert_bytes for layer in layers) if apart else 0.0,
         "kept": fsum(kept),
         "live": fsum(live) + max(lasting) if inside else beside,
         "buffers": fsum(buffers.values()),
@@ -118,7 +119,8 @@ def _with_waits(stated: Stated, sums: dict[str, float], stage: Mapping[str, Any]
         return work
     ids = set(stage["layers"])
     sizes = np.array([layer.parameter_bytes for layer in stated.graph.layers if layer.id in ids])
-    once = fsum(stated.prices.gather_s(replica_members(stated), sizes).tolist())
+    experts = np.array([layer.expert_bytes for layer in stated.graph.layers if layer.id in ids])
+    once = fsum(gathers(stated, sizes, experts).tolist())
     waits = (0.0, once) if zero == 2 else (once, once + once)
     forward_s, backward_s = (w + wait - min(hidden * wait, w) for w, wait in zip(work, waits, strict=True))
     return forward_s, backward_s
@@ -141,14 +143,18 @@ def _stage(stated: Stated, said: Mapping[str, Any], true: Mapping[str, float], f
     problem, data = stated.problem, stated.data * stated.problem.sharing.context
     experts, alike = true["experts"] / problem.sent_bytes, stated.width * stated.data / ranks_of_experts(problem)
     count, largest = true["parameters"] / problem.sent_bytes, true["largest"] / problem.sent_bytes
+    most = true["most_experts"] / problem.sent_bytes
 
-    def shared(size: float, replicas: int) -> float:
-        """Bytes of all but the largest layer over so many replicas, and of the largest in full."""
-        return size * ((count - largest) / replicas + largest) if replicas > 1 else size * count
+    def shared(size: float, spread: bool) -> float:
+        """Bytes of all but the largest layer over the ranks that hold the same, and of the largest in full; of dense
+        parameters and of experts."""
+        if not spread:
+            return size * count
+        return size * ((count - experts - largest) / data + largest + (experts - most) / max(alike, 1.0) + most)
 
     terms = {
-        "parameters": shared(problem.state.weight, data if problem.zero > 2 else 1),
-        "gradients": shared(problem.state.gradient, data if problem.zero > 1 else 1) + true["buffers"],
+        "parameters": shared(problem.state.weight, problem.zero > 2),
+        "gradients": shared(problem.state.gradient, problem.zero > 1) + true["buffers"],
         "optimizer": problem.state.optimizer
         * ((count - experts) / (data if problem.zero else 1) + experts / (alike if problem.zero else 1)),
         "activations": true["kept"] + true["live"],

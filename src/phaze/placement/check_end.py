@@ -39,6 +39,14 @@ def _reductions(stated: Stated, counted: Floats, experts: Floats) -> Floats:
     return dense_s + stated.prices.all_reduce_s(expert_members(stated), experts)
 
 
+def gathers(stated: Stated, counted: Floats, experts: Floats) -> Floats:
+    """Gathers of layers or stages with so many bytes, experts among them over ranks of their own."""
+    if ranks_of_experts(stated.problem) == 1:
+        return stated.prices.gather_s(replica_members(stated), counted)
+    dense_s = stated.prices.gather_s(replica_members(stated), counted - experts)
+    return dense_s + stated.prices.gather_s(expert_members(stated), experts)
+
+
 def batch_end(stated: Stated, parameters: Sequence[float], of_experts: Sequence[float]) -> tuple[float, float]:
     """Synchronisation and optimizer step of the stage whose end counts."""
     problem, data = stated.problem, stated.data * stated.problem.sharing.context
@@ -49,7 +57,7 @@ def batch_end(stated: Stated, parameters: Sequence[float], of_experts: Sequence[
     if link is not None:
         syncs = 4 * (data - 1) * counted / (data * link)
     elif problem.zero == 2:
-        syncs = stated.prices.gather_s(replica_members(stated), counted)
+        syncs = gathers(stated, counted, experts)
     else:
         syncs = _reductions(stated, counted, experts)
     if problem.rules.reduction == "layers" and problem.zero < 2 and link is None:

@@ -10,35 +10,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from phaze.cost.memory import ParameterState
 from phaze.placement import batch_end
 from phaze.placement.layers import LayerGraph
 from phaze.placement.layout import Shape, boundary_levels
-from phaze.placement.plan import Breakdown, Memory, Plan, Stage
+from phaze.placement.plan import Breakdown, Plan, Stage
 from phaze.placement.prepared_width import around_bytes, kind_of
 from phaze.placement.prices import Prices
 from phaze.placement.problem import ROUNDING, Extra, Problem
 from phaze.placement.rules import Family, Mode
 from phaze.placement.simulate import replica_seconds
+from phaze.placement.stage_memory import StageSums, memory_of
 from phaze.placement.structure import StageCut, require_degrees, require_modes, require_structure
-
-
-@dataclass(frozen=True, slots=True)
-class _Sums:
-    """What a stage adds up to, apart from its place in a plan; ``waiting_s`` is what edges that arrive inside it add to
-    its passes."""
-
-    forward_s: float
-    backward_s: float
-    again_s: float
-    waiting_s: tuple[float, float]
-    parameter_bytes: float
-    kept_bytes: float
-    live_bytes: float
-    buffer_bytes: float
-    layer_bytes: tuple[float, ...]
-    expert_bytes: float
-    weight_s: float
 
 
 def _walk(start_s: float, steps: Iterable[tuple[float, float]]) -> float:
@@ -86,7 +68,7 @@ def _waiting(graph: LayerGraph, positions: Sequence[int], edges: _Arrivals, agai
 
 def _sums(
     problem: Problem, extras: Sequence[Extra], mode: Mode, positions: Sequence[int], given: tuple[LayerGraph, _Arrivals]
-) -> _Sums:
+) -> StageSums:
     graph, edges = given
     forward_s = backward_s = again_s = parameters = kept = live = 0.0
     inside = problem.rules.stage == "icml24"
@@ -121,25 +103,10 @@ def _sums(
         waiting_s = _waiting(graph, positions, edges, again_s)
     sizes = tuple(graph.layers[position].parameter_bytes for position in positions)
     buffers = sum({kind_of(extras, position): extras[position].buffer_bytes for position in positions}.values())
-    experts = sum(graph.layers[position].expert_bytes for position in positions) if problem.has_experts else 0.0
+    experts = tuple(graph.layers[position].expert_bytes if problem.has_experts else 0.0 for position in positions)
     weight_s = sum(graph.layers[position].weight_s or 0.0 for position in positions)
-    return _Sums(forward_s, backward_s, again_s, waiting_s, parameters, kept, live, buffers, sizes, experts, weight_s)
-
-
-def _memory(
-    problem: Problem, sums: _Sums, states: tuple[ParameterState, ParameterState, ParameterState], in_flight: float
-) -> Memory:
-    parameters, largest = sums.parameter_bytes / problem.sent_bytes, max(sums.layer_bytes) / problem.sent_bytes
-    held, working, of_experts = states
-    experts = sums.expert_bytes / problem.sent_bytes
-    return Memory(
-        parameters=parameters * held.weight + largest * working.weight,
-        gradients=parameters * held.gradient + largest * working.gradient + sums.buffer_bytes,
-        optimizer=(parameters - experts) * held.optimizer + experts * of_experts.optimizer,
-        activations=sums.kept_bytes + sums.live_bytes,
-        in_flight=(in_flight - 1) * sums.kept_bytes,
-        reserve=problem.reserve_bytes,
-    )
+    whole = (parameters, kept, live, buffers, sizes, experts, weight_s)
+    return StageSums(forward_s, backward_s, again_s, waiting_s, *whole)
 
 
 def _transfers(problem: Problem, shape: Shape, family: Family, owner: dict[int, int], prices: Prices) -> list[float]:
@@ -165,17 +132,17 @@ def _transfers(problem: Problem, shape: Shape, family: Family, owner: dict[int, 
     return [around + start_s, *between, around + start_s]
 
 
-def _gathered(problem: Problem, shape: Shape, prices: Prices, sums: _Sums) -> tuple[float, float]:
+def _gathered(problem: Problem, shape: Shape, prices: Prices, sums: StageSums) -> tuple[float, float]:
     """v and u: the collectives of ZeRO 2 and 3 that a microbatch takes, forward and backward."""
     ahead, behind = problem.gathers
     if not behind:
         return 0.0, 0.0
-    members = problem.sharing.dense_by_level(problem.cluster, shape)
-    once_s = float(prices.gather_s(members, np.array(sums.layer_bytes)).sum())
+    sizes = np.array(sums.layer_bytes), np.array(sums.layer_experts)
+    once_s = float(batch_end.gathered_s(problem, shape, prices, *sizes).sum())
     return ahead * once_s, behind * once_s
 
 
-def _end(problem: Problem, shape: Shape, prices: Prices, counted: Sequence[_Sums]) -> tuple[float, float]:
+def _end(problem: Problem, shape: Shape, prices: Prices, counted: Sequence[StageSums]) -> tuple[float, float]:
     """Synchronisation and step of the stage whose end is the last."""
     sizes, experts = (np.array([getattr(own, name) for own in counted]) for name in ("parameter_bytes", "expert_bytes"))
     syncs_s = batch_end.synchronisation_s(problem, shape, prices, sizes, experts_bytes=experts)
@@ -214,7 +181,6 @@ def price(problem: Problem, shape: Shape, cuts: Sequence[StageCut], prices: Pric
     require_modes(family, cuts)
     moves, rounds = _transfers(problem, shape, family, owner, prices), problem.rounds(shape.data)
     place, given = {la.id: at for at, la in enumerate(graph.layers)}, (graph, _arrivals(problem, graph, owner))
-    states = problem.held(shape.data), problem.working(shape.data), problem.held_experts(shape.tensor, shape.data)
     stages, sums = [], []
     for i, cut in enumerate(cuts):
         positions = sorted(place[id_] for id_ in cut.layers)
@@ -223,7 +189,7 @@ def price(problem: Problem, shape: Shape, cuts: Sequence[StageCut], prices: Pric
         forward_s = overlapped(own.forward_s + own.waiting_s[0], ahead_s, problem.rules.hidden) + moves[i]
         work_s = own.again_s + own.backward_s + own.waiting_s[1]
         backward_s = overlapped(work_s, behind_s, problem.rules.hidden) + moves[i + 1]
-        memory = _memory(problem, own, states, family.in_flight(rounds, len(cuts) - i, len(cuts)))
+        memory = memory_of(problem, shape, own, family.in_flight(rounds, len(cuts) - i, len(cuts)))
         ids = tuple(graph.layers[p].id for p in positions)
         weight_s = own.weight_s if family.split else 0.0
         times_s = (forward_s, backward_s, forward_s + backward_s)
@@ -264,7 +230,7 @@ def counted(family: Family, depth: int, stage: Stage) -> float:
     return float((family.coefficients(depth) @ passes).max())
 
 
-def _breakdown(sums: _Sums, time_s: float, moved_s: float, rounds: int) -> Breakdown:
+def _breakdown(sums: StageSums, time_s: float, moved_s: float, rounds: int) -> Breakdown:
     """What the microbatches of a replica take in a stage, by term."""
     moved_s += sum(sums.waiting_s)
     waited_s = time_s - moved_s - sums.forward_s - sums.backward_s - sums.again_s

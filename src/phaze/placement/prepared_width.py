@@ -169,8 +169,10 @@ def room_of(problem: Problem, data: int, width: int = 1, family: Family | None =
     there = problem.available_bytes * (1 + ROUNDING) - problem.reserve_bytes
     held, working = problem.held(data).total, problem.working(data).total
     sent, flags = problem.sent_bytes, [_flags(problem, problem.modes(last, family)) for last in (False, True)]
-    more = max(0.0, problem.held_experts(width, data).total - held) if problem.has_experts else 0.0
-    return Room(there, held / sent, working / sent, more / sent, *flags)
+    more = most = 0.0
+    if problem.has_experts:
+        more, most = problem.held_experts(width, data).total - held, problem.working_experts(width, data).total
+    return Room(there, held / sent, working / sent, more / sent, most / sent, *flags)
 
 
 def stages_of(problem: Problem, width: Width, limit_s: Floats | None = None) -> StageTable:
@@ -178,6 +180,7 @@ def stages_of(problem: Problem, width: Width, limit_s: Floats | None = None) -> 
     n, sets = len(width.graph.layers), len(width.cut_sets.size)
     limit = np.full(sets, inf) if limit_s is None else limit_s
     device = room_of(problem, max(1, min(problem.devices, problem.microbatches)), width.graph.width)
+    device = device._replace(state=device.state + min(0.0, device.experts))
     count, table = stage_kernels.stage_table(width.cut_sets, width.saved, device, limit, n * (n + 1) // 2)
     if count > len(table.rest):
         if count > MOST_STAGES:
@@ -186,14 +189,26 @@ def stages_of(problem: Problem, width: Width, limit_s: Floats | None = None) -> 
             )
         count, table = stage_kernels.stage_table(width.cut_sets, width.saved, device, limit, count)
     table = table._replace(**{n: getattr(table, n)[:count] for n in table._fields if n != "start"})
-    return _with_experts(problem, width, table) if problem.has_experts else table
+    return _with_experts(width, table) if problem.has_experts else table
 
 
-def _with_experts(problem: Problem, width: Width, table: StageTable) -> StageTable:
-    """The table with the bytes of experts of every stage."""
-    whole = inside(width.cut_sets, np.array([layer.expert_bytes for layer in width.graph.layers]))
+def _with_experts(width: Width, table: StageTable) -> StageTable:
+    """The table with the bytes of experts of every stage, and the most that a layer of it has of either kind."""
+    experts = np.array([layer.expert_bytes for layer in width.graph.layers])
+    dense = np.array([layer.parameter_bytes for layer in width.graph.layers]) - experts
     tops = np.repeat(np.arange(len(table.start) - 1), np.diff(table.start))
-    return table._replace(expert_bytes=whole[tops] - whole[table.rest])
+
+    def of_stages(amounts: Floats) -> Floats:
+        whole = inside(width.cut_sets, amounts)
+        return np.asarray(whole[tops] - whole[table.rest])
+
+    def most(amounts: Floats) -> Floats:
+        found = np.zeros(len(tops))
+        for size in np.unique(amounts):  # ascending: the last that a stage has is its largest
+            found[of_stages((amounts == size).astype(np.float64)) > 0.5] = size
+        return found
+
+    return table._replace(expert_bytes=of_stages(experts), largest_bytes=most(dense), most_expert_bytes=most(experts))
 
 
 def inside(cut_sets: CutSets, amounts: Floats) -> Floats:

@@ -39,9 +39,10 @@ bytes of weight, gradient and optimizer a parameter,
 B(X) are the ``buffer_bytes`` of the distinct kinds of layers in X, each once (one weight gradient of every shape).
 ZeRO z shares state out over replicas: d1, d2, d3 are d where z is at least 1, 2, 3, else 1. With c ranks that share a
 sequence, all that is over replicas is over c d ranks. Experts shared out over ranks (:mod:`phaze.placement.sharing`)
-have e in place of d, and a reduction, a step and an optimizer's state of their own: of N_e parameters, N - N_e being
-dense, N_e optimizer / e1, and E(X) = (1 - h)(reduce_d(w - w_e) + reduce_e(w_e)) + ((N - N_e) / d1 + N_e / e1) traffic
-/ HBM bandwidth.
+have e in place of d: of N_e parameters, N - N_e being dense, N_e (weight/e3 + gradient/e2 + optimizer/e1) is held, n
+stands for the most dense parameters of a layer and n_e for its most experts, n_e (weight (1 - 1/e3) + ...), and every
+collective is one of either kind, gather_d(w_l - w_le) + gather_e(w_le): E(X) = (1 - h)(reduce_d(w - w_e) +
+reduce_e(w_e)) + ((N - N_e) / d1 + N_e / e1) traffic / HBM bandwidth.
 
     z = 0, 1   v = 0                     u = 0                           sync = reduce_d(w(X))
     z = 2      v = 0                     u = sum over l of gather_d(w_l)   sync = gather_d(w(X))
@@ -151,9 +152,9 @@ class Problem:
             raise InputError("zero", f"{self.zero} is out of range", f"use {allowed}")
         if not 0 <= self.headroom < 1:
             raise InputError("headroom", f"{self.headroom!r} is out of range", "use 0 or a part of the memory")
-        if self.has_experts and self.zero >= 2:
+        if self.sharing != REPLICAS and self.rules.unsplit_stages:
             raise InputError(
-                "zero", f"stage {self.zero} with experts that ranks share out is not priced", "use 0 or 1, or expert 1"
+                "context, expert", "ranks share sequences or experts and stages may be unsplit", "use another stack"
             )
         for level in self.cluster.levels:
             if level.bandwidth_bytes_per_s < SLOWEST_BYTES_PER_S:
@@ -198,9 +199,10 @@ class Problem:
         return self.sharing.group > 1 and any(layer.expert_bytes for graph in self.graphs for layer in graph.layers)
 
     def held_experts(self, width: int, data: int) -> ParameterState:
-        """Bytes that a device holds for a parameter of an expert; ZeRO 2 and 3 are refused for these."""
-        shared = self.sharing.experts_share(width, data) if self.zero else 1.0
-        return ParameterState(self.state.weight, self.state.gradient, self.state.optimizer / shared)
+        """Bytes that a device holds for a parameter of an expert."""
+        shared = self.sharing.experts_share(width, data)
+        e1, e2, e3 = (shared if self.zero >= stage else 1.0 for stage in (1, 2, 3))
+        return ParameterState(self.state.weight / e3, self.state.gradient / e2, self.state.optimizer / e1)
 
     def held(self, data: int) -> ParameterState:
         """Bytes that a device holds for a dense parameter of its stage when there are so many replicas."""
@@ -210,7 +212,13 @@ class Problem:
 
     def working(self, data: int) -> ParameterState:
         """Bytes that it holds beyond that for a parameter of the largest layer, while that layer runs."""
-        held = self.held(data)
+        return self._beyond(self.held(data))
+
+    def working_experts(self, width: int, data: int) -> ParameterState:
+        """The same for a parameter of the experts of the layer that has most."""
+        return self._beyond(self.held_experts(width, data))
+
+    def _beyond(self, held: ParameterState) -> ParameterState:
         return ParameterState(self.state.weight - held.weight, self.state.gradient - held.gradient, 0.0)
 
     @property

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from phaze.placement import bottleneck_kernels, depth_kernels
+from phaze.placement.batch_end import gathered_s as layers_gathered_s
 from phaze.placement.batch_end import step_s, synchronisation_s
 from phaze.placement.layout import Shape
 from phaze.placement.prepared_width import Width, flying_of, inside, room_of, stages_of, transfers_of, whole_blocks
@@ -177,14 +178,21 @@ def fits(case: WidthCase, stages: int, needed: int) -> bool:
     return False
 
 
+def experts_met(problem: Problem, shape: Shape) -> tuple[int, ...]:
+    """How many ranks with the same experts meet at each level; empty where none are shared out."""
+    return problem.sharing.experts_by_level(problem.cluster, shape) if problem.has_experts else ()
+
+
 def gathered_s(case: WidthCase, shape: Shape) -> Floats:
     """Seconds of one gather of the layers of every closed set; empty where there is none."""
     if case.problem.zero < 2:
         return np.empty(0)
-    members = case.problem.sharing.dense_by_level(case.problem.cluster, shape)
-    sizes = case.width.cut_sets.parameter_bytes
+    sharing, cluster = case.problem.sharing, case.problem.cluster
+    members = (sharing.dense_by_level(cluster, shape), experts_met(case.problem, shape))
+    sizes = case.width.cut_sets.parameter_bytes, np.array([layer.expert_bytes for layer in case.width.graph.layers])
     return case.remembered(
-        ("gathered", members), lambda: inside(case.width.cut_sets, case.prices.gather_s(members, sizes))
+        ("gathered", members),
+        lambda: inside(case.width.cut_sets, layers_gathered_s(case.problem, shape, case.prices, *sizes)),
     )
 
 

@@ -118,7 +118,7 @@ def something_fits(problem: Problem) -> bool:
     # Chunks and split backward passes never need less memory than 1F1B, so they are tried only where nothing else is
     # allowed; what divides what then matters, as it does for the ranks that share out experts.
     plain = tuple(family for family in problem.rules.families if family.chunks == 1 and not family.split)
-    if not plain or problem.has_experts:
+    if not plain or problem.sharing.group > 1:
         return fastest_plan(problem, prices) is not None
     for graph, extras in zip(problem.graphs, problem.extras, strict=True):
         width = prepared(problem, graph, extras, prices)
@@ -226,8 +226,7 @@ def shortage_of(problem: Problem, prices: Prices | None = None) -> Shortage:
     factor = first_power(lambda f: _widened(problem, f))
     best = problem.recompute != "best" and something_fits(replace(problem, recompute="best"))
     sgd = problem.sgd_state is not None and something_fits(replace(problem, state=problem.sgd_state))
-    most = 1 if problem.has_experts else 3
-    zeros = (zero for zero in problem.rules.zeros if problem.zero < zero <= most)
+    zeros = (zero for zero in problem.rules.zeros if problem.zero < zero)
     levers = Levers(
         hbm_bytes=need,
         devices=_fewest_devices(problem),

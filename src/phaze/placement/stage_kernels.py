@@ -43,13 +43,14 @@ class Saved(NamedTuple):
 
 class Room(NamedTuple):
     """What stages must fit into: bytes of memory, bytes held for a byte of parameters, bytes more for each of the
-    largest layer, bytes more for a byte of experts, and which modes are allowed at numbers from 2 on and at number 1,
-    the last stage."""
+    largest layer, bytes more for a byte of experts (less than 0 where more ranks hold these alike) and for each of the
+    layer that has most, and which modes are allowed at numbers from 2 on and at number 1, the last stage."""
 
     hbm_bytes: float
     state: float
     working: float
     experts: float
+    experts_working: float
     allowed: "Ints"
     last: "Ints"
 
@@ -57,7 +58,8 @@ class Room(NamedTuple):
 class StageTable(NamedTuple):
     """Every stage of every closed set u, at ``start[u]`` .. ``start[u + 1]``: what is left of u, and its sums by mode.
 
-    ``backward_s`` includes recomputing; ``largest_bytes`` are the parameters of the largest layer; ``buffer_bytes``
+    ``backward_s`` includes recomputing; ``largest_bytes`` are the parameters of the largest layer, and where some are
+    experts that ranks share out the most dense ones, ``most_expert_bytes`` the most experts; ``buffer_bytes``
     those of its kinds of layers, each once; ``tied`` marks groups that lie in this stage and in others, at the stage of
     their last member; ``unsplit`` is 1 without a sharded layer.
     """
@@ -75,6 +77,7 @@ class StageTable(NamedTuple):
     unsplit: "Ints"
     blocks: "Ints"
     expert_bytes: "Floats"
+    most_expert_bytes: "Floats"
 
 
 @njit(cache=True, nogil=True)
@@ -93,6 +96,7 @@ def new_table(sets: int, room: int, groups: int, modes: int) -> StageTable:
         np.zeros((room, groups)),
         np.empty(room, np.int64),
         np.empty(room, np.int64),
+        np.zeros(room),
         np.zeros(room),
     )
 
@@ -208,7 +212,7 @@ def stage_table(
     modes, link, count = saved.kept_bytes.shape[1], saved.link_bytes_per_s, 0
     # The column of what the last mode keeps, full: where edges arrive inside a stage, those from outside it.
     table, used, full = new_table(sets, room, groups, modes), device.allowed + device.last, AGAIN + 3 * modes - 2
-    start, rests, ahead_s, back_s, weights, largest, buffers, kepts, lives, _, unsplit, blocks, _ = table
+    start, rests, ahead_s, back_s, weights, largest, buffers, kepts, lives, _, unsplit, blocks, _, _ = table
     _, _, parameter_bytes, _, sharded, in_start, in_tail, in_bytes, _, _, _, _, _, _, _, _ = cut_sets
     step_start, step_layer, step_set = cut_sets.step_start, cut_sets.step_layer, cut_sets.step_set
     forward_s, backward_s, state, hbm = cut_sets.forward_s, cut_sets.backward_s, device.state, device.hbm_bytes

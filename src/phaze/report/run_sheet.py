@@ -8,15 +8,17 @@ from rich.console import Console
 from phaze.evaluate.plan_file import TERMS
 from phaze.evaluate.utilisation import WORDS
 from phaze.report.terminal import bar, facts, paragraph, table
+from phaze.search.plan_words import shared_words
 from phaze.units import show, show_count
 
 SHOWN_STAGES = 16
+# What the choices of a plan differ in.
+CHOSEN = "tensor, context and expert degree, microbatch and sequence parallelism"
 
 
 def shared_text(document: Mapping[str, Any]) -> str:
     """Ranks that share a sequence, and experts, where a plan has some."""
-    names = {"context": "context", "expert": "expert parallel", "expert_tensor": "expert tensor"}
-    return "".join(f"{name} {document[key]}, " for key, name in names.items() if document.get(key, 1) > 1)
+    return "".join(f"{words}, " for words in shared_words(document))
 
 
 def _shared(row: Mapping[str, Any]) -> str:
@@ -241,4 +243,4 @@ def show_alternatives(console: Console, document: Mapping[str, Any]) -> None:
             console.print(f"{name} ({split}): {show(usual['batch_s'], 's')}, {usual['slower']:+.1%}", markup=False)
     paragraph(console, PROOF)
     tried = document["choices"]
-    console.print(f"{tried['tried']} choices of width, microbatch and sequence parallelism, {tried['fitting']} fit")
+    console.print(f"{tried['tried']} choices of {CHOSEN}, {tried['fitting']} fit")

@@ -15,9 +15,9 @@ from phaze.report.answer_words import (
     warning_words,
 )
 from phaze.report.progress import Progress
-from phaze.report.run_sheet import batch_text, flops_text, left_text, mfu_text, rate_text, training_rows
+from phaze.report.run_sheet import batch_text, exchange_rows, flops_text, left_text, mfu_text, rate_text, training_rows
 from phaze.report.terminal import bar, facts, paragraph, table
-from phaze.search.plan_words import recompute_words
+from phaze.search.plan_words import recompute_words, shared_words
 from phaze.search.state import Standing
 from phaze.units import show
 
@@ -41,7 +41,12 @@ def _stages(plan: Mapping[str, Any]) -> str:
     sizes = [len(stage["layers"]) for stage in plan["stages"]]
     shown = " ".join(map(str, sizes[:12])) + (" ..." if len(sizes) > 12 else "")
     chunks = f" of {plan['chunks']} chunks" if plan.get("chunks", 1) > 1 else ""
-    return f"{plan['pipeline']} stages{chunks} ({shown}), {plan['data']} replicas, tensor width {plan['tensor']}"
+    words = [
+        f"{plan['pipeline']} stages{chunks} ({shown})",
+        f"{plan['data']} replicas",
+        f"tensor width {plan['tensor']}",
+    ]
+    return ", ".join(words + shared_words(plan))
 
 
 def _fullest(plan: Mapping[str, Any], hbm_bytes: float) -> str:
@@ -105,6 +110,7 @@ def show_result(console: Console, result: Mapping[str, Any], folder: str, work: 
                     ("energy", f"{show(model['energy_j'], 'J')} a batch, {show(model['power_w'], 'W')} a device"),
                     ("microbatch", f"{model['microbatch']}, recompute {_again(model)}"),
                     ("plan", _stages(model["plan"])),
+                    *exchange_rows(model),
                     ("memory", _fullest(model["plan"], float(chip["hbm_bytes"]))),
                     *([("memory left", left_text(model["memory_left"]))] if "memory_left" in model else []),
                     *training_rows(model.get("training_run")),

@@ -46,6 +46,9 @@ class ComparisonRow:
     basis: str
     constants_of: str
     band: float
+    context: int | None = None
+    expert: int | None = None
+    expert_tensor: int | None = None
 
 
 def _choose(task: ModelTask, configuration: Configuration, kind: str, split: Split | None) -> Choose | bool:
@@ -54,6 +57,8 @@ def _choose(task: ModelTask, configuration: Configuration, kind: str, split: Spl
     model = task.graphs[configuration.graph].model
     if kind == "searched":
         return True
+    if task.graphs[configuration.graph].degrees:  # usual splits share neither sequences nor experts
+        return False
     if kind == "experts" and split is not None:
         return lambda problem, prices: experts_plan(problem, model, split, prices)
     usual = usual_width((graph.width for graph in task.graphs), task.training.machine.cluster)
@@ -82,10 +87,28 @@ def _row(task: ModelTask, candidate: ComparedChip, kind: str, offer: Offer | Non
     recompute: str = offer.configuration.recompute
     if recompute == "best":
         recompute = ", ".join(sorted({stage.recompute for stage in plan.stages}))
-    split = (len(plan.stages), plan.data, plan.tensor, task.graphs[offer.configuration.graph].microbatch)
+    sharing = plan.sharing
+    split = (
+        len(plan.stages),
+        plan.data,
+        plan.tensor // sharing.context,
+        task.graphs[offer.configuration.graph].microbatch,
+    )
     ratio = None if base is None else rate / base
+    shared = (sharing.context, sharing.expert, sharing.expert_tensor)
     return ComparisonRow(
-        task.name, chip.name, kind, rate, ratio, offer.value, *split, recompute, offer.zero, plan.chunks, *basis
+        task.name,
+        chip.name,
+        kind,
+        rate,
+        ratio,
+        offer.value,
+        *split,
+        recompute,
+        offer.zero,
+        plan.chunks,
+        *basis,
+        *shared,
     )
 
 

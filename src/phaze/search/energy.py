@@ -160,7 +160,7 @@ def dynamic_floors(task: ModelTask, graph: RankGraph, layers_j: Floats) -> Float
     rounds, total = task.training.microbatches(graph.microbatch), np.zeros(layers_j.shape[1])
     unsplit = task.training.rules.unsplit_stages
     for kind, layer in enumerate(graph.layers):
-        devices = graph.width if layer.sharded or not unsplit else 1
+        devices = graph.width * graph.model.context if layer.sharded or not unsplit else 1
         total = total + rounds * devices * graph.calls.count(kind) * layers_j[kind]
     return total
 
@@ -197,14 +197,34 @@ def _sent_bytes(problem: Problem, plan: Plan, weights: Sequence[float], stage_of
     if problem.rules.stage == "icml24":
         carried = sum(size * plan.stages[head].devices for tail, head, size in ends if tail != head)
     else:
-        lanes = 1 if problem.scatter_gather else plan.tensor
+        lanes = problem.sharing.context if problem.scatter_gather else plan.tensor
         carried = plan.chunks * sum(size * (head - tail) * lanes for tail, head, size in ends)
         carried += (plan.chunks - 1) * around_bytes(graph, extras) * lanes
     share = {2: 1.0, 3: 0.0}.get(problem.zero, 2.0 if problem.rules.flat_link_bytes_per_s is None else 4.0)
-    reduced = share * sum(stage.devices * own for stage, own in zip(plan.stages, weights, strict=True))
+    reduced = share * sum(
+        _sent_by(problem, plan, stage.devices, own - experts, experts)
+        for stage, own, experts in zip(plan.stages, weights, _stage_experts(problem, plan), strict=True)
+    )
+    experts = sum(layer.expert_bytes for layer in graph.layers) if problem.has_experts else 0.0
     once = sum(layer.parameter_bytes for layer in graph.layers)
-    gathered = plan.tensor * problem.rounds(plan.data) * sum(problem.gathers) * once
-    return problem.microbatches * 2 * carried + (plan.data - 1) * (reduced + gathered)
+    passes = problem.rounds(plan.data) * sum(problem.gathers)
+    gathered = passes * _sent_by(problem, plan, plan.tensor, once - experts, experts)
+    return problem.microbatches * 2 * carried + reduced + gathered
+
+
+def _stage_experts(problem: Problem, plan: Plan) -> list[float]:
+    """Bytes of experts that ranks share out, of every stage."""
+    own = {layer.id: layer.expert_bytes for layer in problem.graph(plan.tensor)[0].layers}
+    return [sum(own[place] for place in stage.layers) if problem.has_experts else 0.0 for stage in plan.stages]
+
+
+def _sent_by(problem: Problem, plan: Plan, devices: int, dense: float, experts: float) -> float:
+    """Bytes that all ranks of a stage of so many ``devices`` send when each gathers or reduces, once, what it holds
+    over the ranks that hold the same: (ranks - 1) times the bytes, for each group of these."""
+    sharing = problem.sharing
+    alike = devices * plan.data / sharing.group
+    groups = devices / sharing.context
+    return groups * (sharing.context * plan.data - 1) * dense + sharing.group * (alike - 1) * experts
 
 
 def _is_recomputed(extra: Extra) -> bool:
@@ -232,6 +252,9 @@ def plan_joules(
     weights = _stage_parameters(problem, plan)
     sent = _sent_bytes(problem, plan, weights, stage_of) + _tied_bytes(problem, plan, stage_of)
     total[LINKS] += sent * table.link_j_per_byte
-    moved = sum(weights) / problem.sent_bytes * problem.optimizer_traffic_bytes
-    total[HBM] += plan.tensor * (1 if problem.zero else plan.data) * moved * table.hbm_j_per_byte
+    ranks = plan.tensor * plan.data
+    groups = (plan.tensor / problem.sharing.context, problem.sharing.group) if problem.zero else (ranks, ranks)
+    experts = sum(_stage_experts(problem, plan))
+    stepped = groups[0] * (sum(weights) - experts) + groups[1] * experts
+    total[HBM] += stepped / problem.sent_bytes * problem.optimizer_traffic_bytes * table.hbm_j_per_byte
     return total

@@ -20,11 +20,12 @@ def with_figures(
 ) -> dict[str, Any]:
     """A model's table in the answer with these figures."""
     graph, training, plan = task.graphs[configuration.graph], task.training, model["plan"]
-    used = plan["tensor"] * plan["pipeline"] * plan["data"]
+    wide = graph.width * graph.model.context
+    used = wide * plan["pipeline"] * plan["data"]
     tokens = training.batch * graph.model.sequence
     recomputed = range(len(graph.calls)) if training.rules.plain_layers else block_calls(graph.model)
     rounds = training.microbatches(graph.microbatch)
-    ran = Ran(graph.width, rounds, tokens, model["batch_s"], used, chip.peak_flops)
+    ran = Ran(wide, rounds, tokens, model["batch_s"], used, chip.peak_flops)
     # Layers that were given by their times alone have no FLOP.
     flops = model_flops(graph.model, keeping_of(training.machine.stack)) or (
         LayerFlops(0.0, 0.0, lambda mode: 0.0),

@@ -16,9 +16,15 @@ def recompute_words(plan: Mapping[str, Any], choice: str) -> str:
     return " and ".join(parts)
 
 
+def shared_words(row: Mapping[str, Any]) -> list[str]:
+    """Ranks that share a sequence, and experts, where a plan has some."""
+    names = {"context": "context", "expert": "expert parallel", "expert_tensor": "expert tensor"}
+    return [f"{name} {row[key]}" for key, name in names.items() if (row.get(key) or 1) > 1]
+
+
 def split_words(row: Mapping[str, Any]) -> str:
     """Pipeline x data x tensor of a row that names them, and the chunks and the stage of ZeRO where there are any."""
-    words = [f"{row['pipeline']} x {row['data']} x {row['tensor']}"]
+    words = [f"{row['pipeline']} x {row['data']} x {row['tensor']}", *shared_words(row)]
     words += [f"{row['chunks']} chunks"] if row["chunks"] > 1 else []
     return ", ".join(words + ([f"ZeRO {row['zero']}"] if row["zero"] else []))
 
@@ -26,7 +32,8 @@ def split_words(row: Mapping[str, Any]) -> str:
 def plan_words(model: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
     """A plan in words: pipeline x data x tensor, and how it is run; ``model`` names the configuration and the stage of
     ZeRO, as in a result."""
-    words = [f"{plan['pipeline']} x {plan['data']} x {model['tensor']}", f"microbatch {model['microbatch']}"]
+    words = [f"{plan['pipeline']} x {plan['data']} x {model['tensor']}", *shared_words(model)]
+    words.append(f"microbatch {model['microbatch']}")
     words.append(f"recompute {recompute_words(plan, model['recompute'])}")
     words += ["sequence parallel"] if model.get("sequence_parallel") else []
     words += [f"{plan['chunks']} chunks a stage"] if plan.get("chunks", 1) > 1 else []

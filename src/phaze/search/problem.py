@@ -48,13 +48,15 @@ def _problem(
         training.chunks,
         headroom=training.headroom,
     )
-    return placement_problem(job, graph.microbatch, [placed], hbm_bytes, hbm_bytes_per_s)
+    return placement_problem(job, graph.microbatch, [placed], hbm_bytes, hbm_bytes_per_s, sharing=graph.sharing)
 
 
 def unit_costs(graph: RankGraph) -> tuple[LayerCost, ...]:
     """Every layer a second forward and a second to recompute: sums are counts, and what fits depends on no time."""
     return tuple(
-        LayerCost(own.name, 1.0, 0.0, 1.0, 1.0, *own.sizes, mode_costs(own, [1.0] * len(own.more)))
+        LayerCost(
+            own.name, 1.0, 0.0, 1.0, 1.0, *own.sizes, mode_costs(own, [1.0] * len(own.more)), own.expert_parameters
+        )
         for own in graph.layers
     )
 

@@ -6,13 +6,15 @@ a closed formula the seconds of a layer are exact for all chips at once; otherwi
 evaluated chip has its schedules.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
+from phaze.evaluate.flow import sharing_of
 from phaze.evaluate.layer_times import DeviceSeconds, RuledLayer, on_network, ruled_layers, several_layer_times
 from phaze.evaluate.layers import LayerCost, mode_costs
 from phaze.evaluate.machine import Machine
@@ -20,9 +22,12 @@ from phaze.evaluate.ruled_pass import WorkTimes
 from phaze.graph.experts import notes_of
 from phaze.graph.ir import Attention, Model
 from phaze.hardware.calibration import Constants
+from phaze.placement.sharing import Sharing
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+# What a model is where no ranks share a sequence or experts.
+DEGREES: Mapping[str, int | str] = MappingProxyType({"context": 1, "context_way": "", "expert": 1, "expert_tensor": 1})
 # Chips whose times are worked out in one piece, to bound memory.
 CHUNK = 65_536
 
@@ -43,6 +48,17 @@ class RankGraph:
     @property
     def microbatch(self) -> int:
         return self.model.microbatch
+
+    @property
+    def sharing(self) -> Sharing:
+        """Ranks that share a sequence, and experts."""
+        return sharing_of(self.model)
+
+    @property
+    def degrees(self) -> dict[str, int | str]:
+        """How many ranks share a sequence and how, and share out the experts, as far as it is more than one."""
+        found = {key: getattr(self.model, key) for key in DEGREES}
+        return {key: value for key, value in found.items() if value != DEGREES[key]}
 
     @property
     def attention(self) -> Attention:
@@ -121,6 +137,7 @@ class GraphTimes:
                 float(self.full_s[kind, chip]),
                 *own.sizes,
                 mode_costs(own, self.more_s[:, kind, chip].tolist()),
+                own.expert_parameters,
             )
             for kind, own in enumerate(graph.layers)
         )

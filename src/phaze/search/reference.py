@@ -25,6 +25,7 @@ from phaze.search.energy import COMPONENTS, LayerJoules, layer_joules, plan_joul
 from phaze.search.evaluation import BARELY, ExactLayers, ScheduleMemo, exact_layers
 from phaze.search.objective import Objective, Rates
 from phaze.search.problem import fastest, has_plan, pattern_of, problem_of
+from phaze.search.rank_graph import DEGREES
 from phaze.search.rates import chip_rates
 from phaze.search.task import Configuration, ModelTask
 
@@ -220,6 +221,9 @@ def way_of(task: ModelTask, said: Mapping[str, object]) -> Configuration | None:
         ] not in configuration.zeros:
             continue
         spread, attention = graph.model.sequence_parallel, graph.attention
+        degrees = [said.get(key, usual) == getattr(graph.model, key) for key, usual in DEGREES.items()]
+        if not all(degrees):
+            continue
         if spread == said.get("sequence_parallel", spread) and attention == said.get("attention", attention):
             return configuration
     return None

@@ -15,6 +15,7 @@ import numpy as np
 
 from phaze import __version__
 from phaze.documents import dumps
+from phaze.evaluate.exchanges import exchange_document
 from phaze.evaluate.headroom import memory_left
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import cluster_document as network_document
@@ -135,6 +136,7 @@ def model_document(
         "weight": task.weight,
         "microbatch": graph.microbatch,
         "tensor": graph.width,
+        **graph.degrees,
         "sequence_parallel": graph.model.sequence_parallel,
         "attention": graph.attention,
         "recompute": configuration.recompute,
@@ -146,6 +148,7 @@ def model_document(
         "energy": {**dict(zip(COMPONENTS, found.joules.tolist(), strict=True)), "static": static_j},
         "layers": layer_documents(graph, layers.exact),
         "plan": plan,
+        **exchange_document(graph.model, found.problem, found.plan, training.machine.basis),
         "memory_left": memory_left(plan["stages"], chip.hbm.size_bytes, training.headroom),
         "notes": list(graph.notes),
     }

@@ -41,6 +41,9 @@ class ModelTable(FiguresTable):
     name: str
     microbatch: Count
     tensor: Count
+    context: Count = 1
+    expert: Count = 1
+    expert_tensor: Count = 1
     attention: str
     recompute: str
     zero: Annotated[int, Field(ge=0, le=3)]

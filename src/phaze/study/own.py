@@ -2,21 +2,23 @@
 that the study asks for, so that the study names graphs. A run of it holds their text and never runs the code again."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from phaze.errors import InputError
+from phaze.evaluate.parallel_rank import Refusals, parallel_rank, parallels, supply_at
 from phaze.evaluate.request import attentions_of
 from phaze.graph.ir import Attention
-from phaze.graph.supply.module import ModuleSupply
+from phaze.graph.supply.module import ModuleSupply, graph_file
 from phaze.graph.supply.point import Facts, Point
-from phaze.graph.supply.supply import GraphFile, Traced, supply_of
+from phaze.graph.supply.supply import GraphFile, Supply, Traced, supply_of
 from phaze.graph.supply.tracing import Watch, silent
 from phaze.graph.tensor_plan import is_place, place_and_plan, place_beside
 from phaze.hardware.library import load_cluster
 from phaze.study.load import space_of, study_of
 from phaze.study.places import Origin, name_of, plain_name, with_texts
 from phaze.study.schema import ModelTable, StudyFile
-from phaze.study.settings import cluster_name, stack_of
+from phaze.study.settings import cluster_name, degrees_of, stack_of
 
 
 def _attentions(study: StudyFile, origin: Origin) -> tuple[Attention, ...]:
@@ -66,9 +68,25 @@ def _graphs(supply: Any, study: StudyFile, table: ModelTable, origin: Origin, wa
         raise InputError(where, f"'{table.model}' is a built-in name", "give it as the model's name")
     points = _points(study, table, supply.facts, origin)
     kept = _kept(points, supply.prepare(points, watch), table)
+    degrees = degrees_of(study.training)
+    if degrees != ([1], [1]):
+        return _shared_graphs(supply, kept, degrees)
     if isinstance(supply, ModuleSupply):
         return [supply.file(supply.model(point)) for point in kept]
     return [supply.file(point) for point in kept]
+
+
+def _shared_graphs(supply: Supply, points: list[Point], degrees: tuple[list[int], list[int]]) -> list[str]:
+    """The files of ranks that share sequences and experts, at every point and degree that the model can have."""
+    refusals, found = Refusals(), list[str]()
+    for point in points:
+        load = supply_at(supply, point.microbatch, point.attention)
+        for parallel in parallels(point.tensor, *degrees):
+            rank = partial(parallel_rank, load, parallel, point.sequence, point.sequence_parallel)
+            model = refusals.attempted(parallel, rank)
+            found += [] if model is None else [graph_file(model)]
+    refusals.require()
+    return found
 
 
 def _named(entry: Any) -> tuple[Any, ModuleSupply | None]:

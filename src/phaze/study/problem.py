@@ -46,8 +46,8 @@ def _space(space: AnySpace) -> dict[str, Any]:
 
 def _model(task: ModelTask, part: str, graphs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     apart = {one.name: getattr(task, one.name) for one in fields(task) if one.name not in TASK_APART}
-    heads = ("tensor", "microbatch", "sequence", "sequence_parallel", "attention")
-    stated = [{**{key: graph[key] for key in heads}, "digest": digest(graph)} for graph in graphs]
+    heads = ("tensor", "microbatch", "sequence", "sequence_parallel", "attention", *store.DEGREES)
+    stated = [{**{key: graph[key] for key in heads if key in graph}, "digest": digest(graph)} for graph in graphs]
     return {**_plain(apart), "part": part, "graphs": stated}
 
 

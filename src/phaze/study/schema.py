@@ -109,7 +109,8 @@ class TrainingTable(Document):
     What is None is as the rules have it (``SETTINGS`` of :mod:`phaze.study.settings`): under cluster the network and
     the stack of the space's chips, 1024 devices, a batch of 1024 sequences, recompute chosen stage by stage, the best
     stage of ZeRO, and 6 % of the memory left free; under icml24 what the paper did. Optimizer, precision and attention
-    are then those of the stack, and ``chunks`` all that divide the blocks (if given those beside 1). ``tokens`` to
+    are then those of the stack, and ``chunks`` all that divide the blocks (if given those beside 1). ``context`` and
+    ``expert`` are the degrees to choose from, of ranks that share a sequence or share out the experts. ``tokens`` to
     train on give days, device hours, USD, kWh and kg CO2e of each model, on ``terms``.
     """
 
@@ -125,6 +126,8 @@ class TrainingTable(Document):
     zero: Annotated[int, Field(ge=0, le=3)] | Literal["best"] | None = None
     chunks: Annotated[list[Count], Field(min_length=1)] | None = None
     microbatches: Annotated[list[Count], Field(min_length=1, default_factory=lambda: [1, 2, 4, 8])]
+    context: Annotated[list[Count], Field(min_length=1)] | None = None
+    expert: Annotated[list[Count], Field(min_length=1)] | None = None
     recompute: Annotated[list[bool | Literal["best"]], Field(min_length=1)] | None = None
     attention: Literal["eager", "fused", "best"] | None = None
     headroom: Headroom | None = None

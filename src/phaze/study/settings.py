@@ -6,6 +6,7 @@ counts. What the ICML 2024 paper did is the stack ``icml24``, every rule of whic
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 
 from phaze.documents import Reader
@@ -13,11 +14,13 @@ from phaze.errors import InputError
 from phaze.evaluate.headroom import USUAL_HEADROOM
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.machine import Machine
+from phaze.evaluate.parallel_rank import Refusals, parallel_rank, parallels, supply_at
 from phaze.evaluate.request import attentions_of, sequences_of
 from phaze.evaluate.run_file import require_traced
 from phaze.graph import store
 from phaze.graph.ir import Model
-from phaze.graph.zoo import entry_of, load_model
+from phaze.graph.supply.supply import Bundled
+from phaze.graph.zoo import check_sequence, entry_of
 from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import Cluster, grown
 from phaze.hardware.library import load_cluster, require_links
@@ -189,6 +192,11 @@ def graph_files(table: ModelTable, training: TrainingTable, reader: Reader, wher
         if "microbatches" in training.model_fields_set and model.microbatch not in training.microbatches:
             seen = f"{training.microbatches} are stated and the graph has a microbatch of {model.microbatch}"
             raise InputError(f"{where}.graphs: {path}: training.microbatches", seen, "name it there, or leave them out")
+        for key, degree in (("context", model.context), ("expert", model.expert)):
+            stated = getattr(training, key)
+            if stated is not None and degree not in stated:
+                seen = f"{stated} are stated and the graph is one of {degree} ranks"
+                raise InputError(f"{where}.graphs: {path}: training.{key}", seen, "name it there, or leave them out")
     return found
 
 
@@ -203,20 +211,35 @@ def _models(table: ModelTable, study: StudyFile, stack: Stack, reader: Reader, w
     widths = entry_of(table.name).widths if table.widths is None else tuple(table.widths)
     asked = training.sequence_parallel
     spreads = (False, True) if asked == "best" else (asked,)
-    return [
-        load_model(table.name, width, size, sequence, attention=kind, sequence_parallel=spread)
-        for size in sorted(set(training.microbatches))
-        for width in sorted(set(widths))
-        for spread in (spreads if width > 1 else (False,))
-        for kind in attentions_of(training.attention, stack, "training.attention")
-    ]
+    length, refusals, found = check_sequence(entry_of(table.name), sequence), Refusals(), list[Model]()
+    for size in sorted(set(training.microbatches)):
+        for width in sorted(set(widths)):
+            for spread in spreads if width > 1 else (False,):
+                for kind in attentions_of(training.attention, stack, "training.attention"):
+                    load = supply_at(Bundled(table.name), size, kind)
+                    for parallel in parallels(width, *degrees_of(training)):
+                        rank = partial(parallel_rank, load, parallel, length, spread)
+                        model = refusals.attempted(parallel, rank)
+                        found += [] if model is None else [model]
+    refusals.require()
+    return found
+
+
+def degrees_of(training: TrainingTable) -> tuple[list[int], list[int]]:
+    """The context and expert degrees that a study chooses from."""
+    return sorted(set(training.context or [1])), sorted(set(training.expert or [1]))
+
+
+def _ranks(model: Model) -> int:
+    """The fewest devices that a model runs on: those of a stage, or those that share out its experts."""
+    return max(model.tensor * model.context, model.expert * model.expert_tensor)
 
 
 def model_task(table: ModelTable, study: StudyFile, job: Training, where: str, reader: Reader) -> ModelTask:
     """One model of a study."""
     found = _models(table, study, job.machine.stack, reader, where)
     job = replace(job, batch=sequences_of(batch_of(study), found[0].sequence, "training.batch"))
-    models = [model for model in found if model.tensor <= job.devices and model.microbatch <= job.batch]
+    models = [model for model in found if _ranks(model) <= job.devices and model.microbatch <= job.batch]
     if not models:
         raise InputError(where, "no width and microbatch fits the devices and the batch", "give smaller ones")
     models = [block_model(model) for model in models] if table.part == "block" else models

@@ -72,7 +72,12 @@ class ModuleSupply:
 
     def file(self, model: Model) -> str:
         """Where a graph of it is written, by content."""
-        text = store.dumps(model)
-        path = folder_for(cache_folder() / "graphs") / f"{documents.digest(text)[:40]}.json"
-        write_whole(path, text)
-        return str(path)
+        return graph_file(model)
+
+
+def graph_file(model: Model) -> str:
+    """Where a graph is written, by content."""
+    text = store.dumps(model)
+    path = folder_for(cache_folder() / "graphs") / f"{documents.digest(text)[:40]}.json"
+    write_whole(path, text)
+    return str(path)

@@ -21,6 +21,7 @@ from phaze.cost.chip_set import ChipSet
 from phaze.evaluate.ruled_pass import RuledPass, Times, WorkTimes
 from phaze.hardware.silicon.design import EnergyModel
 from phaze.placement.bottleneck_solver import decides
+from phaze.placement.sharing import REPLICAS
 from phaze.schedule.bounds import Bound
 from phaze.search.bounds.bottleneck_bounds import first_stage_bounds, table_bounds
 from phaze.search.bounds.shape_bounds import SLACK, shape_bounds
@@ -83,7 +84,7 @@ def batch_bounds(
     """
     deadline.check()
     problem = pattern_of(task, configuration, hbm_bytes)
-    if not all(decides(problem, family) for family in problem.rules.families):
+    if problem.sharing != REPLICAS or not all(decides(problem, family) for family in problem.rules.families):
         tables = task.memo.take(("tables", configuration, hbm_bytes), lambda: tables_of(task, configuration, hbm_bytes))
         return shape_bounds(tables, times, configuration.recompute, cut_s, finer, deadline)
     graph, training = task.graphs[configuration.graph], task.training

@@ -17,18 +17,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.placement.batch_end import gathered_s
 from phaze.placement.batch_end import least_synchronisation_s as synchronisation_s
 from phaze.placement.layout import Shape, boundary_levels_of
 from phaze.placement.prepared_width import Width
 from phaze.placement.problem import Problem
 from phaze.placement.rules import ORDERS, Family
+from phaze.placement.shapes import experts_met
 from phaze.placement.stage_kernels import cut_bytes
+from phaze.search.bounds.stage_sizes import StageSizes
 from phaze.search.task import ModelTask
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-# Replicas by level, each once: their place in a list, and a shape that has them.
-Met = dict[tuple[int, ...], tuple[int, Shape]]
+# Ranks that hold the same by level, dense weights and experts, each once: their place in a list, and a shape.
+Met = dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[int, Shape]]
 
 
 def most_replicas(problem: Problem, width: Width, stages: int) -> int:
@@ -41,7 +44,9 @@ def least_prices(task: ModelTask, problem: Problem, width: Width) -> Floats:
     """By level, the transfer of the smallest cut; nothing where edges arrive inside stages."""
     if problem.rules.stage != "layers":
         return np.zeros(len(problem.cluster.levels))
-    cuts, lanes = cut_bytes(width.cut_sets)[1:-1], width.graph.width if problem.scatter_gather else 1
+    cuts, lanes = cut_bytes(width.cut_sets)[1:-1], 1
+    if problem.scatter_gather:
+        lanes = width.graph.width // problem.sharing.context
     carried = np.array([cuts.min() / lanes if len(cuts) else 0.0])
     return np.array([float(task.prices.transfer_s(at, carried)[0]) for at in range(len(problem.cluster.levels))])
 
@@ -65,7 +70,8 @@ class ShapeDegrees:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """What replicas by level take under one stage of ZeRO: [members, sizes] at the end, [members] a microbatch."""
+    """What ranks that hold the same, by level, take under one stage of ZeRO: [members, sizes] at the end, [members] a
+    microbatch."""
 
     ends_s: Floats
     waits_s: Floats
@@ -75,17 +81,19 @@ def _degrees(problem: Problem, width: Width, stages: int, met: Met) -> ShapeDegr
     tensor, found = width.graph.width, []
     most = most_replicas(problem, width, stages)
     several = stages > 1 and len(problem.cluster.levels) > 1
-    replicas = np.arange(1, most + 1)
+    sharing, cluster = problem.sharing, problem.cluster
     for order in ORDERS if several else ORDERS[:1]:
         shape = Shape(tensor, stages, most, order)
-        members = np.empty(most, np.int64)
+        replicas = np.array([data for data in range(1, most + 1) if sharing.allows(shape._replace(data=data))], int)
+        members = np.empty(len(replicas), np.int64)
         for at, data in enumerate(replicas.tolist()):
             own = shape._replace(data=data)
-            members[at] = met.setdefault(problem.sharing.dense_by_level(problem.cluster, own), (len(met), own))[0]
+            held_by = sharing.dense_by_level(cluster, own), experts_met(problem, own)
+            members[at] = met.setdefault(held_by, (len(met), own))[0]
         levels = np.zeros((most, stages - 1), np.int64)
         if several:
-            levels = boundary_levels_of(problem.cluster, shape)
-        found.append((replicas, -(-problem.microbatches // replicas), members, levels))
+            levels = boundary_levels_of(cluster, shape)
+        found.append((replicas, -(-problem.microbatches // replicas), members, levels[replicas - 1]))
     many, rounds, met_at, crossed = (np.concatenate(column) for column in zip(*found, strict=True))
     patterns, which = np.unique(crossed, axis=0, return_inverse=True)
     return ShapeDegrees(many, rounds, which.reshape(-1).astype(np.int64), met_at, patterns)
@@ -100,25 +108,36 @@ def all_degrees(problem: Problem, width: Width) -> tuple[tuple[ShapeDegrees, ...
 @dataclass(frozen=True, slots=True)
 class ShapeRows:
     """All degrees of a graph by depth, from 1 on; by pattern all transfers of a microbatch and the least of one; what
-    the replicas take by stage of ZeRO, for ``sizes_bytes``."""
+    the replicas take by stage of ZeRO, for ``sizes_bytes``; where some parameters are experts the least bytes that the
+    optimizer updates on a rank under ZeRO, with one replica."""
 
     degrees: tuple[ShapeDegrees, ...]
     transfers_s: tuple[tuple[Floats, Floats], ...]
     sizes_bytes: Floats
     ends: dict[int, Ends]
+    stepped_bytes: Floats | None
 
     def at(self, stages: int) -> ShapeDegrees:
         """Those of a depth."""
         return self.degrees[stages - 1]
 
 
-def _ends(task: ModelTask, problem: Problem, width: Width, met: Met, sizes_bytes: Floats) -> Ends:
-    kinds, counts = np.unique(width.cut_sets.parameter_bytes, return_counts=True)
+def _ends(
+    task: ModelTask, problem: Problem, width: Width, met: Met, sizes_bytes: Floats, mixed: StageSizes | None
+) -> Ends:
+    """``mixed``: the sizes of stages where some parameters are experts. Of stages of at least so many bytes the least
+    end counts, as experts may be reduced over fewer ranks than other parameters."""
+    layers = np.stack([width.cut_sets.parameter_bytes, [layer.expert_bytes for layer in width.graph.layers]], axis=1)
+    kinds, counts = np.unique(layers, axis=0, return_counts=True)
     ends_s, waits_s = np.zeros((len(met), len(sizes_bytes))), np.zeros(len(met))
-    for members, (at, shape) in met.items():
-        ends_s[at] = synchronisation_s(problem, shape, task.prices, sizes_bytes)
+    for at, shape in met.values():
+        if mixed is None:
+            ends_s[at] = synchronisation_s(problem, shape, task.prices, sizes_bytes)
+        else:
+            own = mixed.parameter_bytes, mixed.expert_bytes
+            ends_s[at] = mixed.least(synchronisation_s(problem, shape, task.prices, *own), sizes_bytes)
         if problem.zero >= 2:
-            once_s = float((task.prices.gather_s(members, kinds) * counts).sum())
+            once_s = float((gathered_s(problem, shape, task.prices, *kinds.T) * counts).sum())
             waits_s[at] = (1 - problem.rules.hidden) * sum(problem.gathers) * once_s
     return Ends(ends_s, waits_s)
 
@@ -130,13 +149,15 @@ def shape_rows_of(
     known: tuple[tuple[ShapeDegrees, ...], Met],
     zeros: Sequence[int],
     sizes_bytes: Floats,
+    mixed: StageSizes | None = None,
 ) -> ShapeRows:
-    """The rows of a graph whose degrees are known, for sizes of the largest stage."""
+    """The rows of a graph whose degrees are known, for sizes of the largest stage; ``mixed`` as of :func:`_ends`."""
     (degrees, met), prices_s = known, least_prices(task, problem, width)
     if problem.rules.overlapped_transfers:  # the rows bound every number of chunks, whose transfers may be overlapped
         prices_s = np.zeros_like(prices_s)
-    at_zeros = {zero: _ends(task, replace(problem, zero=zero), width, met, sizes_bytes) for zero in zeros}
-    return ShapeRows(degrees, tuple(own.transfers_s(prices_s) for own in degrees), sizes_bytes, at_zeros)
+    at_zeros = {zero: _ends(task, replace(problem, zero=zero), width, met, sizes_bytes, mixed) for zero in zeros}
+    stepped = None if mixed is None else mixed.least(mixed.stepped_bytes(problem, width), sizes_bytes)
+    return ShapeRows(degrees, tuple(own.transfers_s(prices_s) for own in degrees), sizes_bytes, at_zeros, stepped)
 
 
 def chunk_seconds(problem: Problem, width: Width, family: Family, levels: Integers) -> tuple[float, Floats]:

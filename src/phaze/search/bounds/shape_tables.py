@@ -38,7 +38,14 @@ from phaze.placement.shortage import something_fits
 from phaze.placement.stage_kernels import StageTable
 from phaze.search.bounds.fitting_kernels import fewest_again, highest_numbers, unbeaten_rows
 from phaze.search.bounds.shape_kernels import Shapes, Stages
-from phaze.search.bounds.shape_rows import ShapeRows, all_degrees, chunk_seconds, most_replicas, shape_rows_of
+from phaze.search.bounds.shape_rows import (
+    ShapeRows,
+    all_degrees,
+    chunk_seconds,
+    most_replicas,
+    shape_rows_of,
+)
+from phaze.search.bounds.stage_sizes import first_bytes, priced_sizes, reached_bytes, stage_sizes
 from phaze.search.problem import pattern_of
 from phaze.search.rank_graph import RankGraph
 from phaze.search.task import Configuration, ModelTask, zero_groups
@@ -48,8 +55,6 @@ Integers = NDArray[np.int64]
 # Finer classes bound the end of a batch better, and each costs a look. The largest stage of a good plan is hardly
 # larger than it must be, so half of the classes hold one size each.
 CLASSES = 24
-# Prices are asked for so many sizes of a largest stage at the most; of more the next smaller one counts.
-MOST_SIZES = 1024
 # Columns of a shape beside those by class: laps, sums, moves, move, waits, again, pattern.
 PLAIN, AGAIN = 7, 5
 
@@ -129,7 +134,7 @@ class ShapeTerms:
         if self.first is not None:
             sizes = np.full(classes, self.first)
         at = np.searchsorted(self.rows.sizes_bytes, sizes * (1 + 1e-12), side="right") - 1
-        traffic = sizes / self.problem.sent_bytes * self.problem.optimizer_traffic_bytes
+        traffic = self._stepped(sizes, at) / self.problem.sent_bytes * self.problem.optimizer_traffic_bytes
         share = own.replicas if self.problem.zero else np.ones_like(own.replicas)
         some = np.flatnonzero(chunks)
         rows = np.empty((len(some), PLAIN + 2 * classes))
@@ -147,6 +152,13 @@ class ShapeTerms:
         marks = np.stack([own.rounds[some], own.pattern[some]])
         turns = np.flatnonzero((np.diff(marks, prepend=-1) != 0).any(axis=0))
         return np.minimum.reduceat(rows, turns, axis=0) if len(some) else rows
+
+    def _stepped(self, sizes: Floats, at: Integers) -> Floats:
+        """Bytes of parameters that the optimizer updates on a rank, if there is one replica."""
+        if not self.problem.zero:
+            return sizes
+        stepped = self.rows.stepped_bytes
+        return sizes / self.problem.sharing.context if stepped is None else stepped[at]
 
     def overall(self, stages: int) -> Floats:
         """The rows of a depth over all families that none beats, whatever fits: ``again`` is left to the memory."""
@@ -192,7 +204,9 @@ class ShapeTerms:
         rounds = self.problem.rounds(replicas)
         if family.chunks > 1:  # a multiple of the stages
             rounds = -(-rounds // depth) * depth
-        fits = highest_numbers(pairs, room_of(self.problem, replicas), flying_of(family, rounds, depth, depth))
+        fits = highest_numbers(
+            pairs, room_of(self.problem, replicas, width.graph.width), flying_of(family, rounds, depth, depth)
+        )
         levels = self.rows.at(depth).levels
         boundary_s, ends_s = chunk_seconds(self.problem, width, family, levels)
         moves_s = self.problem.rules.sent(family.chunks) * width.moves_s[:-1] + boundary_s
@@ -233,7 +247,8 @@ def _fewest(problem: Problem, width: Width, table: StageTable) -> Integers:
         shared = 1 << (replicas - 1).bit_length() if problem.zero else 1
         key = (depth if rounds >= stages else rounds, shared)
         if key not in known:
-            known[key] = fewest_again(table, room_of(problem, shared), flying_of(family, key[0], None, depth))
+            room = room_of(problem, shared, width.graph.width)
+            known[key] = fewest_again(table, room, flying_of(family, key[0], None, depth))
         found[stages] = known[key][stages]
     return found
 
@@ -248,31 +263,6 @@ def _tied(task: ModelTask, problem: Problem, width: Width) -> Floats:
     count, size = sum(extra.tied == ends[0] for extra in extras), np.array([extras[0].tied_bytes])
     groups = [tuple(count if at == level else 1 for at in range(levels)) for level in range(levels)]
     return np.array([float(task.prices.all_reduce_s(group, size)[0]) for group in groups])
-
-
-def _reached(graph: RankGraph, problem: Problem, width: Width) -> Floats:
-    """w_S by depth S, 0 at 0: parameter bytes that some stage has at the least."""
-    _, extras = problem.graph(width.graph.width)
-    free = {graph.calls[layer.id] for layer in width.graph.layers}
-    free -= {graph.calls[layer.id] for layer, e in zip(width.graph.layers, extras, strict=True) if e.tied is not None}
-    depths = np.arange(1, width.depth + 1)
-    found = np.maximum(width.parameter_bytes / depths, float(width.cut_sets.parameter_bytes.max()))
-    for kind in free:
-        found = np.maximum(found, -(-graph.calls.count(kind) // depths) * graph.layers[kind].parameter_bytes)
-    return np.append(0.0, found)
-
-
-def _first(width: Width) -> float:
-    """Parameter bytes that a first stage has at the least: those of a layer that nothing leads to."""
-    heads = {edge.head for edge in width.graph.edges}
-    return min(layer.parameter_bytes for at, layer in enumerate(width.graph.layers) if at not in heads)
-
-
-def _sizes(table: StageTable, reached: Floats) -> Floats:
-    """The sizes of a largest stage that prices are asked for, ascending."""
-    sizes = np.unique(np.append(reached, table.parameter_bytes))
-    sizes = sizes[sizes >= reached.min(initial=np.inf)]
-    return np.asarray(sizes[:: max(1, -(-len(sizes) // MOST_SIZES))])
 
 
 def _repeated(graph: RankGraph, problem: Problem) -> Floats:
@@ -297,12 +287,15 @@ def tables_of(task: ModelTask, configuration: Configuration, hbm_bytes: float) -
     again = task.shared.take(("fewest again", configuration, hbm_bytes), lambda: _fewest(problem, width, stages))
     # The last stage of ZeRO leaves the most room: its sizes serve all.
     roomy = stages if problem.zero == max(zeros) else stages_of(replace(problem, zero=max(zeros)), width)
-    reached = task.shared.take(("reached", at), lambda: _reached(graph, problem, width))
-    first = _first(width) if problem.rules.end == "first" else None
-    sizes = _sizes(roomy, reached[1:] if first is None else np.append(reached[1:], first))
+    reached = task.shared.take(("reached", at), lambda: reached_bytes(graph, problem, width))
+    first = first_bytes(width) if problem.rules.end == "first" else None
+    sizes = priced_sizes(roomy, reached[1:] if first is None else np.append(reached[1:], first))
     degrees = task.shared.take(("degrees", at), lambda: all_degrees(problem, width))
     rows = task.memo.take(
-        ("shape rows", at, sizes.tobytes()), lambda: shape_rows_of(task, problem, width, degrees, zeros, sizes)
+        ("shape rows", at, sizes.tobytes()),
+        lambda: shape_rows_of(
+            task, problem, width, degrees, zeros, sizes, stage_sizes(roomy) if problem.has_experts else None
+        ),
     )
     tied_s, counted = _tied(task, problem, width), configuration.recompute == "best"
     known = ShapeTerms(task, graph, problem, width, stages, rows, reached, first, again, tied_s, counted)
