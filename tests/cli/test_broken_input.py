@@ -212,6 +212,37 @@ def test_a_plan_of_more_layers_than_its_model_has_is_refused(phaze: Any, plan: d
         _refused(phaze(*command), "layers")
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("constants", {"basis": "datasheet"}),
+        ("constants", {"basis": "datasheet", "band": "wide"}),
+        ("constants", {"basis": "datasheet", "band": None, "software_share": 0.9}),
+        ("constants", {"basis": "datasheet", "band": None, "software_share": 0.9, "clock_hz": "fast"}),
+        ("memory_left", 1.5),
+        ("memory_left", {"left_bytes": 1.0, "left_share": 0.1, "headroom": 0.0, "band": {"median": "small"}}),
+        ("choices", {"tried": "many", "fitting": 1}),
+    ],
+)
+def test_a_plan_whose_page_would_show_what_is_no_number_is_refused(
+    key: str, value: object, phaze: Any, plan: dict[str, Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps({**plan, key: value}))
+    _refused(phaze("report", path), key)
+
+
+@pytest.mark.parametrize("sizes", [None, {}, {"sequence": 0}, {"sequence": "long"}, {"sequence": True}])
+def test_a_plan_of_a_family_without_a_length_is_not_exported(
+    sizes: object, phaze: Any, plan: dict[str, Any], tmp_path: Path
+) -> None:
+    assert plan["job"]["family"] is not None
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps({**plan, "job": {**plan["job"], "sizes": sizes, "sequence": None}}))
+    for command in (("report", path), ("export", path, "--to", "torchtitan")):
+        _refused(phaze(*command), "sizes")
+
+
 def test_a_plan_without_what_is_printed_of_it_is_not_loaded(plan: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     path.write_text(json.dumps(plan))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from phaze.documents import Count, Document, check
 from phaze.errors import InputError
@@ -50,6 +50,15 @@ class JobTable(Document):
     zero: Annotated[int, Field(ge=0, le=3)] = 0
     attention: Attention = "eager"
     basis: Basis = "calibrated"
+
+    @model_validator(mode="after")
+    def _sized(self) -> "JobTable":
+        if (self.family is None) != (self.sizes is None):
+            raise ValueError("family and sizes stand together")
+        length = None if self.sizes is None else self.sizes.get("sequence")
+        if self.sizes is not None and (type(length) is not int or length < 1):
+            raise ValueError(f"sizes.sequence is {length!r}; give a whole number from 1")
+        return self
 
 
 @dataclass(frozen=True, slots=True)

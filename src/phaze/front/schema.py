@@ -7,7 +7,7 @@ from pydantic import Field
 
 from phaze.documents import Count, Document, Format, check, parse
 from phaze.errors import InputError
-from phaze.evaluate.plan_file import Loose
+from phaze.evaluate.plan_tables import Loose
 from phaze.files import read_text
 from phaze.hardware.files import Text
 from phaze.search.result_file import ConstantsTable, PlausibilityTable

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from phaze.documents import check, parse
-from phaze.evaluate.plan_file import Loose, Number
+from phaze.evaluate.plan_tables import Loose, Number
 from phaze.files import read_text
 
 EXPLANATION = "explanation.json"

@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
-from phaze.evaluate.plan_file import TERMS
+from phaze.evaluate.plan_tables import TERMS
 from phaze.evaluate.utilisation import WORDS
 from phaze.report.terminal import bar, facts, paragraph, table
 from phaze.search.plan_words import shared_words
@@ -117,9 +117,9 @@ def training_rows(run: Mapping[str, Any] | None) -> list[tuple[str, str]]:
 
 def constants_text(trust: Mapping[str, Any]) -> str:
     """Of a chip of clusters: its clock and what software leaves of the rate of its products."""
-    if "software_share" not in trust:
+    left = trust.get("software_share")
+    if left is None:
         return ""
-    left = trust["software_share"]
     return f"at {show(trust['clock_hz'], 'Hz')}, {left:.2f} of their rate left by the software stack"
 
 

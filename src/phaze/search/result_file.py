@@ -7,7 +7,7 @@ from pydantic import Field
 
 from phaze.documents import Count, NonNegative, Positive, check, parse
 from phaze.errors import InputError
-from phaze.evaluate.plan_file import FiguresTable, LeftTable, Loose, Number, PlanTable
+from phaze.evaluate.plan_tables import FiguresTable, LeftTable, Loose, Number, PlanTable
 from phaze.files import read_text
 from phaze.search.evaluated import LEAST, MOST
 from phaze.search.folder import RESULT

@@ -215,7 +215,7 @@ def _accuracy(document: Mapping[str, Any]) -> list[str]:
         off = left["band"]
         found.append(
             f"Memory is off by {off['median']:.1%} in the median and {off['ninetieth']:.0%} in the 90th percentile "
-            f"({off.get('rows', 'measured runs')})."
+            f"({off.get('rows') or 'measured runs'})."
         )
     if document.get("proved") is True:
         tried = document.get("choices") or {"tried": 0, "fitting": 0}

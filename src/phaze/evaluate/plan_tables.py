@@ -1,0 +1,238 @@
+"""The parts of a plan's document as they are read back: stages, figures, alternatives, memory, differences.
+
+:mod:`phaze.evaluate.plan_file` puts them together.
+"""
+
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, model_validator
+
+from phaze.documents import Count, Document, NonNegative, Positive
+from phaze.graph.ir import Attention
+
+Number = Annotated[float, Field(allow_inf_nan=False)]
+# What a shortage of memory is made of.
+TERMS = ("parameters", "gradients", "optimizer", "activations", "in_flight", "reserve")
+
+
+# none, selective, full, or modules joined by +.
+MODE_PATTERN = r"^[a-z_]+(\+[a-z_]+)*$"
+
+
+class Loose(Document):
+    """A document that may hold more than is read."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True, allow_inf_nan=False)
+
+
+class StageTable(Loose):
+    """A stage: its layers, devices, times and memory."""
+
+    layers: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
+    devices: Count
+    recompute: Annotated[str, Field(pattern=MODE_PATTERN)]
+    time_s: NonNegative
+    forward_s: NonNegative
+    backward_s: NonNegative
+    memory_bytes: NonNegative
+    memory: dict[str, NonNegative]
+
+
+class PlanTable(Loose):
+    """A plan of any rules."""
+
+    batch_s: Positive
+    lower_bound_s: NonNegative
+    simulated_s: NonNegative
+    pipeline: Count
+    data: Count
+    tensor: Count
+    context: Count = 1
+    expert: Count = 1
+    expert_tensor: Count = 1
+    exchange_s: NonNegative = 0.0
+    expert_nodes: Count = 1
+    chunks: Count = 1
+    stages: Annotated[list[StageTable], Field(min_length=1)]
+    breakdown: dict[str, Number]
+
+    @model_validator(mode="after")
+    def _whole(self) -> "PlanTable":
+        if len(self.stages) != self.pipeline:
+            raise ValueError(f"pipeline is {self.pipeline} and there are {len(self.stages)} stages")
+        found = sorted(layer for stage in self.stages for layer in stage.layers)
+        if found != list(range(len(found))):
+            raise ValueError("the stages do not hold every layer once")
+        return self
+
+
+class ConstantsTable(Loose):
+    """How far times may be off; of a chip of clusters also its clock and what software leaves of its rate."""
+
+    basis: str
+    band: NonNegative | None
+    clock_hz: Positive | None = None
+    software_share: Positive | None = None
+
+    @model_validator(mode="after")
+    def _both(self) -> "ConstantsTable":
+        if (self.clock_hz is None) != (self.software_share is None):
+            raise ValueError("clock_hz and software_share stand together")
+        return self
+
+
+class RunTermsTable(Loose):
+    """The terms that a run was priced with."""
+
+    name: str
+    power_usage_effectiveness: NonNegative
+    grid_kgco2e_per_kwh: NonNegative
+
+
+class TrainingRunTable(Loose):
+    """What a whole training run takes."""
+
+    tokens: Positive
+    batches: Count
+    days: NonNegative
+    device_hours: NonNegative
+    usd: NonNegative | None
+    usd_basis: str
+    kwh: NonNegative | None
+    power_basis: str
+    kgco2e: NonNegative | None
+    terms: RunTermsTable
+
+
+class FiguresTable(Loose):
+    """What is said of a model beside its time."""
+
+    devices_used: Count
+    batch: Count
+    requested_batch_tokens: Count | None = None
+    sequence: Count
+    tokens_per_s: Positive
+    tokens_per_s_per_device: Positive
+    mfu: NonNegative
+    hfu: NonNegative
+    flops_per_token: Annotated[float, Field(ge=0, le=1e24)]
+    run_flops_per_token: Annotated[float, Field(ge=0, le=1e24)]
+    training_run: TrainingRunTable | None = None
+
+
+class OtherPlanTable(PlanTable, FiguresTable):
+    """The whole plan of an alternative: what a document says of its best one, without what holds for all."""
+
+    microbatch: Count
+    sequence_parallel: bool
+    zero: Annotated[int, Field(ge=0, le=3)]
+    attention: Attention
+
+
+class LaunchTable(Loose):
+    """Whether a framework can launch a plan: the reason if not, and in what it will differ from the plan."""
+
+    refused: str | None
+    deviations: list[str]
+
+
+class SplitTable(Loose):
+    """A split of the rule of thumb or of experts, and what it takes."""
+
+    tensor: Count
+    pipeline: Count
+    data: Count
+    batch_s: Positive
+    slower: Number = 0.0
+    plan: OtherPlanTable | None = None
+    launch: dict[str, LaunchTable] | None = None
+
+
+class AlternativeTable(SplitTable):
+    """One of the best different plans."""
+
+    slower: Number
+    microbatch: Count
+    chunks: Count = 1
+    zero: Annotated[int, Field(ge=0, le=3)] = 0
+    sequence_parallel: bool
+    recompute: list[Annotated[str, Field(pattern=MODE_PATTERN)]]
+    loses_by: str
+
+
+class ShortageTable(Loose):
+    """What the fullest stage lacks, and what would make it fit."""
+
+    stage: Annotated[int, Field(ge=0)]
+    missing_bytes: NonNegative
+    needed_bytes: NonNegative
+    available_bytes: NonNegative
+    terms: dict[str, NonNegative]
+    levers: dict[str, float | str | None] | None = None
+
+    @model_validator(mode="after")
+    def _numbers(self) -> "ShortageTable":
+        for name in ("hbm_bytes", "devices", "tensor", "zero"):
+            if isinstance((self.levers or {}).get(name), str):
+                raise ValueError(f"the lever {name} is no number")
+        return self
+
+
+class DifferenceTable(Loose):
+    """A difference between the user's plan and the best one, and what it is worth."""
+
+    what: str
+    given: str
+    best: str
+    worth_s: Number
+
+
+class AgainstTable(Loose):
+    """The user's plan beside the best one; the plan is a document of its own, checked when it is opened."""
+
+    source: str
+    plan: dict[str, Any]
+    differences: list[DifferenceTable]
+
+
+class WhatIfRow(Loose):
+    """A job planned anew with one change, or why it cannot be."""
+
+    label: str
+    same: bool
+    reason: str | None
+    tokens_per_s_per_device: Positive = 1.0
+    mfu: NonNegative = 0.0
+    plan: str = ""
+
+
+class WhatIfTable(Loose):
+    """Rows along one axis."""
+
+    title: str
+    axis: str
+    rows: list[WhatIfRow]
+
+
+class BandTable(Loose):
+    """How far an estimate of memory may be off."""
+
+    median: NonNegative
+    ninetieth: NonNegative
+    rows: str | None = None
+
+
+class LeftTable(Loose):
+    """What a plan leaves of a device's memory."""
+
+    left_bytes: Number
+    left_share: Number
+    headroom: NonNegative
+    band: BandTable
+
+
+class ChoicesTable(Loose):
+    """How many choices were tried."""
+
+    tried: Annotated[int, Field(ge=0)]
+    fitting: Annotated[int, Field(ge=0)]
