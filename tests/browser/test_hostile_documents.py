@@ -15,6 +15,8 @@ from phaze.report.front_page import front_page
 from phaze.report.sweep_page import sweep_page
 from tests.browser.conftest import Opened
 from tests.report.runs import PLAN, SPACE, STUDY
+from tests.search.made_silicon import SMALL
+from tests.search.test_silicon_search import STUDY as SILICON
 
 OpenPage = Callable[..., Opened]
 MARKUP = (
@@ -62,6 +64,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory, chromium: Any) -> Path:
     (found / "plan.json").write_text(_run(*PLAN.split(), "--json"))
     _run("report", found / "plan.json")
     _run("search", study, "--out", found / "run", "--workers", 1)
+    (found / "space.json").write_text(json.dumps(SMALL))
+    silicon = found / "silicon.toml"
+    silicon.write_text(SILICON.replace("space.json", str(found / "space.json")))
+    _run("search", silicon, "--out", found / "silicon", "--workers", 1)
     _run("front", study, "--of", "throughput,area", "--out", found / "front", "--workers", 1)
     _run("sweep", study, "--over", "training.devices=32,64", "--out", found / "sweep", "--workers", 1)
     return found
@@ -83,6 +89,7 @@ def _pages(folder: Path, every: bool) -> Iterator[tuple[str, str]]:
         files = (
             (folder / "plan.json", ["report", str(folder / "plan.json"), "--out", str(page)]),
             (folder / "run" / "result.json", ["report", str(folder / "run"), "--out", str(page)]),
+            (folder / "silicon" / "result.json", ["report", str(folder / "silicon"), "--out", str(page)]),
         )
         for path, command in files if every else files[:1]:
             good = path.read_text(encoding="utf-8")

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from phaze.documents import Count, NonNegative, Positive, check, parse
 from phaze.errors import InputError
@@ -14,6 +14,29 @@ from phaze.search.folder import RESULT
 from phaze.search.result import SCHEMA
 from phaze.search.spaces import EnumeratedSpace
 from phaze.search.task import SearchJob
+
+
+class ClustersTable(Loose):
+    """What a chip of clusters has beside."""
+
+    count: Count
+    arrays: Count
+    operand_bytes: Number
+    register_bytes: Number
+    port_bytes_per_cycle: Number
+    global_bytes_per_cycle: Number
+    hbm_stacks: Number
+    built: Count
+    die_mm2: Positive
+    clock_hz: Positive
+    sustained_w: Positive | None
+
+
+class EndTable(Loose):
+    """An axis at whose end the chip stands."""
+
+    axis: str
+    end: str
 
 
 class ChipTable(Loose):
@@ -28,17 +51,22 @@ class ChipTable(Loose):
     lanes: Count
     global_buffer_bytes: Count
     hbm_bytes: Count
+    hbm_bytes_per_s: Positive
+    link_bytes_per_s: NonNegative
+    clock_hz: Positive
     area_mm2: Positive
     design_power_w: Number
     making_usd: Number
     making_kgco2e: Number
-    peak_flops: float
+    peak_flops: Number
+    clusters: ClustersTable | None = None
 
 
 class ModelTable(FiguresTable):
     """One model on it."""
 
     name: str
+    weight: Positive
     microbatch: Count
     tensor: Count
     context: Count = 1
@@ -87,6 +115,13 @@ class ConstantsTable(Loose):
     basis: str
     of: str
     band: Number
+    software_share: Positive | None = None
+
+    @model_validator(mode="after")
+    def _left(self) -> "ConstantsTable":
+        if self.basis == "held" and self.software_share is None:
+            raise ValueError("the basis is held and software_share is missing")
+        return self
 
 
 class SettingTable(Loose):
@@ -94,6 +129,7 @@ class SettingTable(Loose):
 
     rules: str
     devices: Count
+    levels: Count
     links: str
     link_bytes_per_s: Positive
     process: str
@@ -136,6 +172,7 @@ class ResultFile(Loose):
     setting: SettingTable
     cluster: dict[str, Any] | None = None
     plausibility: PlausibilityTable
+    at_ends: Annotated[list[EndTable], Field(default_factory=list)]
     provisional: Literal[True] | None = None
     certificate: CertificateTable
     study_digest: str
