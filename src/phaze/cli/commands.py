@@ -1,6 +1,7 @@
 """The list of commands."""
 
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -37,61 +38,16 @@ from phaze.cli import (
     view,
 )
 
-TOUR = """Search the AI accelerator and the way training runs on many of them, together.
+TOUR = """Plan training on chips that exist, or search the chip and the plan together.
 
-[bold]Look around[/bold]
+The answer is proved: nothing in the searched space is better. A first look:
 
-  phaze chips                     the built-in chips
-  phaze chips tpu-v4              one of them: its parts, its area, its cost
-  phaze chips my-chip.toml        your own
-  phaze chips --space n5-reticle --count
-  phaze clusters dgx-h100         how devices are joined
-  phaze stacks                    what training frameworks fuse, hide and spend
-  phaze technologies n5           a process: area, energy, wafer
-  phaze models                    the built-in models
-  phaze schema chip               what a file may hold
+  phaze plan --model llama3-8b --chip h100 --devices 64 --batch 4M-tokens
+  phaze search --model llama3-8b --out runs/first
+  phaze verify runs/first
 
-[bold]Start[/bold]
-
-  phaze new study --node n5 --area 800 --power 700       a commented file that runs
-  phaze new chip | space | cluster | stack | model       the same for each
-  phaze plan --model my_model.py:build --chip h100 --devices 64 --batch 4M-tokens
-
-[bold]Ask[/bold]
-
-  phaze graph --model llama2-7b --tensor 4               what a model runs
-  phaze estimate --gemm 1x4096x4096x4096 --chip tpu-v4   what an operator takes
-  phaze schedule layer.json       the least makespan of operators on one chip
-  phaze place profile.json        the fastest split of layers over devices
-  phaze plan --fixed run.json     what a given plan takes, and whether it fits
-  phaze search --model llama3-8b  the best chip and placement together, proved
-  phaze study check study.toml    what a search would be asked
-  phaze compare --run runs/llama3-8b --chip h100         chips side by side
-  phaze sweep --model llama3-8b --over training.devices=64..4096    along a range
-  phaze front --model llama3-8b --of throughput,price    what none beats
-
-[bold]Take along[/bold]
-
-  phaze report runs/llama3-8b     the page of a run, one HTML file
-  phaze view                      all runs of a folder in a browser, live
-  phaze export runs/llama3-8b --to csv                   every chip as a row
-  phaze export plan.json --to megatron                   launch flags of a plan
-
-[bold]Doubt[/bold]
-
-  phaze explain runs/llama3-8b    why this chip, and what more would buy
-  phaze verify runs/llama3-8b     the proof of a search, checked again
-  phaze validate --silicon        our area and power against published dies
-  phaze validate --operators      our times against measured ones
-  phaze calibrate measured.csv --chip a100-80gb          your own constants
-  phaze bench                     our times beside published ones and peers
-
-[bold]Housekeeping[/bold]
-
-  phaze doctor                    what is installed, what is missing for what
-  phaze cache                     traced graphs of your own models
-
-Every command takes --json (one document on standard output) and --help.
+A model: a built-in name, a Hugging Face config.json, or my_model.py:build.
+Each command has examples in its --help, and --json (one document).
 Exit codes: 0 an answer, 2 bad input, 3 nothing feasible, 1 a fault of phaze.
 """
 
@@ -103,33 +59,72 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-app.command()(chips.chips)
-app.command()(clusters.clusters)
-app.command()(stacks.stacks)
-app.command()(technologies.technologies)
-app.command()(models.models)
-app.command()(schema.schema)
-app.command()(graph.graph)
-app.command()(estimate.estimate)
-app.command()(schedule.schedule)
-app.command()(place.place)
-app.command()(plan.plan)
-app.command()(validate.validate)
-app.command()(calibrate.calibrate)
-app.command()(new.new)
-app.command()(search.search)
-app.command()(report.report)
-app.command()(view.view)
-app.command()(export.export)
-app.add_typer(study.app, name="study")
-app.command()(verify.verify)
-app.command()(compare.compare)
-app.command()(bench.bench)
-app.command()(sweep.sweep)
-app.command()(front.front)
-app.command()(explain.explain)
-app.command()(cache.cache)
-app.command()(doctor.doctor)
+
+# The commands by what people want to do, in the order of --help: (name, function, what it gives).
+PANELS: tuple[tuple[str, tuple[tuple[Callable[..., None], str], ...]], ...] = (
+    (
+        "Plan training on chips that exist",
+        (
+            (plan.plan, "TP, PP, DP, microbatch, recompute of a job: does it fit?"),
+            (compare.compare, "chips on the same job, each with its best plan"),
+        ),
+    ),
+    (
+        "Search the chip and the plan together",
+        (
+            (search.search, "the best chip and plan within a budget, certified"),
+            (front.front, "the Pareto front of two or three metrics, certified"),
+            (sweep.sweep, "the certified best along a range: devices, links, batch, ..."),
+            (new.new, "a commented study, space, chip, cluster, stack or model file"),
+        ),
+    ),
+    (
+        "Understand and verify",
+        (
+            (explain.explain, "why this chip, marginal values, near-ties, sensitivity"),
+            (verify.verify, "check the certificate of a run by independent code"),
+            (validate.validate, "our times, areas and powers against measured ones"),
+            (calibrate.calibrate, "fit a chip's constants on your measurements"),
+            (bench.bench, "solver times beside published ones and peers"),
+        ),
+    ),
+    (
+        "View and export",
+        (
+            (report.report, "one HTML page of a run, front, sweep or plan"),
+            (view.view, "all runs of a folder in a browser, live"),
+            (export.export, "launch flags, traces, tables"),
+        ),
+    ),
+    (
+        "Single problems",
+        (
+            (graph.graph, "the operators that a model runs on one rank"),
+            (estimate.estimate, "time, mapping, traffic, energy of an operator or collective"),
+            (schedule.schedule, "the least makespan of operators on one chip, with a proof"),
+            (place.place, "the fastest split of layers over devices, with a proof"),
+        ),
+    ),
+    (
+        "Library",
+        (
+            (chips.chips, "chips, and the chips of a space"),
+            (clusters.clusters, "clusters: network levels, bandwidths, latencies"),
+            (stacks.stacks, "training frameworks: what they fuse, overlap and save"),
+            (technologies.technologies, "processes: area, energy, wafer"),
+            (models.models, "the built-in models"),
+            (schema.schema, "the file formats, as JSON schemas"),
+        ),
+    ),
+)
+LAST = "Housekeeping"
+
+for _panel, _commands in PANELS:
+    for _function, _gives in _commands:
+        app.command(rich_help_panel=_panel, short_help=_gives)(_function)
+app.add_typer(study.app, name="study", rich_help_panel=LAST, short_help="check a study file before searching")
+app.command(rich_help_panel=LAST, short_help="traced graphs of your own models")(cache.cache)
+app.command(rich_help_panel=LAST, short_help="what is installed, what is missing for what")(doctor.doctor)
 app.command(hidden=True)(kernels.kernels)
 
 

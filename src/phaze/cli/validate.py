@@ -163,7 +163,7 @@ def _silicon() -> Answer:
         console.print("\n[bold]Chips of version 1[/bold]\n")
         _show(console, "Area, mm2", areas)
         console.print()
-        _show(console, "Design power, W", powers)
+        _show(console, "TDP, W", powers)
 
     return Answer((document,), show)
 

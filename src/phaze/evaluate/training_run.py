@@ -46,7 +46,7 @@ def _power(chip: Chip, pace: Pace, terms: RunTerms) -> tuple[float | None, str]:
         return chip.published.tdp_w * share, f"{share:.0%} of the TDP, {chip.published.tdp_w:g} W"
     if figures is not None:
         design_w = figures.design_w
-        return design_w * share, f"{share:.0%} of the design power, an estimate of {design_w:.0f} W"
+        return design_w * share, f"{share:.0%} of the TDP, an estimate of {design_w:.0f} W"
     return None, "neither TDP nor technology of the chip is known"
 
 

@@ -90,7 +90,7 @@ def _recompute(model: str, mode: str) -> list[Choice]:
     if mode != "none":
         return [
             Choice("--recompute-granularity", "selective", "parts of every block"),
-            Choice("--recompute-modules", mode.replace(JOIN, " "), "the parts that are computed again"),
+            Choice("--recompute-modules", mode.replace(JOIN, " "), "the parts that are recomputed"),
         ]
     return []
 
@@ -187,7 +187,7 @@ def choices(split: Split) -> list[Choice]:
         found.append(Choice("--sequence-parallel", None, "norms and dropout split over the tensor group too"))
     found += _shared(split) + _pipeline(split)
     if split.order == "pipeline" and split.pipeline > 1 and split.data > 1:
-        found.append(Choice("--use-tp-pp-dp-mapping", None, "stages of a replica side by side, replicas further apart"))
+        found.append(Choice("--use-tp-pp-dp-mapping", None, "stages of a replica adjacent, replicas further apart"))
     attention = ("flash", "scores never leave the chip")
     if split.attention == "eager":
         attention = ("unfused", "the plan keeps the scores; auto may be faster and smaller")

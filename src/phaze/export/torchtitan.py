@@ -77,7 +77,7 @@ def differences(split: Split) -> list[str]:
     if split.zero in (1, 2):
         found.append("FSDP shards weights outside the step too, so memory is below the plan")
     if split.order == "pipeline" and split.pipeline > 1 and split.data > 1:
-        found.append("the replicas of a stage lie side by side, in the plan the stages of a replica do")
+        found.append("the replicas of a stage are adjacent, in the plan the stages of a replica are")
     return found
 
 
@@ -179,7 +179,7 @@ def _recompute(model: str, mode: str) -> list[Choice]:
     if mode not in ("none", "selective", "full", ALTERNATE):
         raise InputError(model, f"{mode} is recomputed", f"{VERSION} recomputes operators or whole blocks")
     kind = "selective" if mode == ALTERNATE else mode
-    found = [Choice("mode", f'"{kind}"', "what is computed again in the backward pass")]
+    found = [Choice("mode", f'"{kind}"', "what is recomputed in the backward pass")]
     if mode == "selective":
         found.append(Choice("selective_ac_option", '"op"', "every second product is kept, the rest runs again"))
     if mode == ALTERNATE:

@@ -1,7 +1,7 @@
 r"""What a front weighs. A metric is known of a chip and its memory before it is opened, or comes with a run of it.
 
     area       mm2           of the chip's dies                                              known
-    power      W             design power of a chip, as ``budget.power`` limits it           known
+    power      W             TDP of a chip, as ``budget.power`` limits it           known
     price      USD           making a chip with its HBM, as ``budget.usd`` limits it         known
     embodied   kgCO2e        making a chip with its HBM                                      known
     throughput sequences/s   the most is best; of several models their mean                  run

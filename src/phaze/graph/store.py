@@ -229,7 +229,7 @@ def model_of(raw: Mapping[str, Any], where: str) -> Model:
     model = from_plain(values)
     check_model(model, where)
     if "summary" in raw and not _agrees(raw["summary"], summary(model)):
-        raise InputError(f"{where}: summary", "it is not that of this graph", "leave it out, it is computed again")
+        raise InputError(f"{where}: summary", "it is not that of this graph", "leave it out, it is derived")
     return model
 
 

@@ -84,12 +84,12 @@ def compare_areas() -> list[Comparison]:
 
 
 def compare_powers() -> list[Comparison]:
-    """The design power estimate of every chip that names a technology and has a published power."""
+    """The TDP estimate of every chip that names a technology and has a published power."""
     rows = []
     for name in preset_names("chips"):
         chip = load_core_chip(name)
         if chip.technology is not None and chip.published.tdp_w is not None:
             ours = full_rate_power(load_technology(chip.technology), chip).design_w
             basis = "fitted" if name == POWER_FITTED_ON else "predicted"
-            rows.append(Comparison(name, "design power", basis, ours, chip.published.tdp_w, False))
+            rows.append(Comparison(name, "TDP", basis, ours, chip.published.tdp_w, False))
     return rows

@@ -74,7 +74,7 @@ def closed_sets(graph: LayerGraph) -> tuple[list[int], list[list[tuple[int, int]
             raise InputError(
                 f"widths.{graph.width}.edges",
                 f"the layers branch into more than {MOST_CLOSED_SETS:,} sets that a pipeline could be cut at",
-                "merge layers that run side by side, or add edges that put them in order",
+                "merge layers that run in parallel, or add edges that put them in order",
             )
         level = found
         for mask in sorted(found):

@@ -79,7 +79,7 @@ def show_sheet(console: Console, sheet: Sheet, notes: str | None, doubtful: Mapp
     if sheet.area_mm2 is not None and sheet.power_w is not None:
         rows += [
             ("area, estimate", _against(sheet.area_mm2, said.die_mm2, "mm2", said.die_is_upper_bound)),
-            ("power, estimate" if chip.clusters else "design power, est.", _against(sheet.power_w, said.tdp_w, "W")),
+            ("power, estimate" if chip.clusters else "TDP, estimate", _against(sheet.power_w, said.tdp_w, "W")),
         ]
     if sheet.obstacle is not None:
         rows.append(("making", sheet.obstacle))

@@ -41,7 +41,7 @@ def _head(console: Console, title: str, found: Estimate, peak: str) -> None:
     rows = [
         ("time", f"{show(found.time_s, 's')}  (± {found.band:.0%}: {basis}, {found.load})"),
         ("", waits),
-        ("share of peak", f"{found.share_of_peak:.1%} of {peak}"),
+        ("utilisation", f"{found.share_of_peak:.1%} of {peak}"),
     ]
     console.print(facts(rows))
 

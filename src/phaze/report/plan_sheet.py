@@ -64,8 +64,8 @@ def _show_breakdown(console: Console, plan: Plan) -> None:
 def _inside(plan: Plan) -> str:
     texts = {
         "": "",
-        "pipeline": ", the stages of a replica side by side",
-        "data": ", the replicas of a stage side by side",
+        "pipeline": ", the stages of a replica adjacent",
+        "data": ", the replicas of a stage adjacent",
     }
     return texts[plan.order] if len(plan.stages) > 1 and plan.data > 1 else ""
 

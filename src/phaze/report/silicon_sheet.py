@@ -21,7 +21,7 @@ def show_silicon(console: Console, check: SiliconCheck) -> None:
         console.print(table(("", "part", "basis", "ours", "published", "error"), [_cells(r, scale) for r in rows], 3))
         _median(console, rows)
     console.print("[bold]Clock under the power limit[/bold]")
-    heads = ("", "full W", "limit W", "held GHz", "of", "share of peak", "")
+    heads = ("", "full W", "limit W", "held GHz", "of", "utilisation", "")
     console.print(table(heads, [_clock(held) for held in check.chips]))
 
 

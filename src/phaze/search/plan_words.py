@@ -39,5 +39,5 @@ def plan_words(model: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
     words += [f"{plan['chunks']} chunks a stage"] if plan.get("chunks", 1) > 1 else []
     words += [f"ZeRO {model['zero']}"] if model["zero"] else []
     if plan.get("order") and plan["pipeline"] > 1 and plan["data"] > 1:
-        words.append("stages of a replica side by side" if plan["order"] == "pipeline" else "replicas side by side")
+        words.append("stages of a replica adjacent" if plan["order"] == "pipeline" else "replicas adjacent")
     return ", ".join(words)
