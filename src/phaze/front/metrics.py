@@ -2,8 +2,8 @@ r"""What a front weighs. A metric is known of a chip and its memory before it is
 
     area       mm2           of the chip's dies                                              known
     power      W             TDP of a chip, as ``budget.power`` limits it           known
-    price      USD           making a chip with its HBM, as ``budget.usd`` limits it         known
-    embodied   kgCO2e        making a chip with its HBM                                      known
+    price      USD           manufacturing cost with HBM, as ``budget.usd`` limits it         known
+    embodied   kgCO2e        manufacturing with HBM                                          known
     throughput sequences/s   the most is best; of several models their mean                  run
     energy     J             of a batch, all devices, static power included                  run
     cost       USD           of a batch: K m T / life + E price PUE                          run

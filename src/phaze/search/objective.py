@@ -9,7 +9,7 @@ For a model on K devices a batch takes T seconds, and D joules beyond static pow
     throughput_per_kgco2e   v = K c T / life + E grid PUE                  kilograms of a batch
     energy_delay            v = E T
 
-with m and c the price and the carbon of making a chip with its HBM, and life the seconds it serves. All are
+with m and c the cost and the carbon of manufacturing a chip with its HBM, and life the seconds it serves. All are
 
     v = (rate T + weight D) T^p
 

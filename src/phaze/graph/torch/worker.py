@@ -106,7 +106,7 @@ class Bench:
     def trace(self, point: Mapping[str, Any]) -> dict[str, Any]:
         """The graph at a point; which blocks are equal is found once for a sequence and kind of attention."""
         if self.source is None:
-            raise InputError("", "no model was opened")
+            raise InputError("", "no model was loaded")
         key = int(point["sequence"]), str(point["attention"])
         if key not in self.found:
             self.found[key] = discover(self.source, key[0], point["attention"])

@@ -43,7 +43,7 @@ class ClusterKeepTable(Document):
     least_share: Share = 0.0
     sustained_power: Watts
     most_w_per_mm2: Positive = 1.0
-    most_usd: Annotated[Positive | None, Field(description="of making a chip with its HBM")] = None
+    most_usd: Annotated[Positive | None, Field(description="manufacturing cost of a chip with its HBM")] = None
 
     @model_validator(mode="after")
     def _one_reticle(self) -> "ClusterKeepTable":
