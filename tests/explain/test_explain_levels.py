@@ -125,7 +125,7 @@ def test_a_plan_in_words_names_what_each_stage_recomputes() -> None:
     said = plan_words(model, _plan(["full", "none", "full"], chunks=2))
     assert said == (
         "3 x 4 x 2, microbatch 1, recompute full in 2 of 3 stages and none in 1 of 3 stages, sequence parallel, "
-        "2 chunks a stage, ZeRO 2, replicas side by side"
+        "2 chunks a stage, ZeRO 2, replicas adjacent"
     )
     assert plan_words(model | {"sequence_parallel": False, "zero": 0}, _plan(["none"])) == (
         "1 x 4 x 2, microbatch 1, recompute none"
