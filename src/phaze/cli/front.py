@@ -55,8 +55,8 @@ def front(
     """Find every design that no other one beats in all of two or three metrics, with a certificate for each.
 
     Metrics: throughput, area, power, price and embodied (manufacturing a chip), energy, cost and carbon (of a batch). A
-    front that was stopped goes on with the same command. Examples: phaze front --model llama3-8b --of throughput,price ·
-    phaze front study.toml --of throughput,carbon,price --within power=300
+    front that was stopped goes on with the same command. Examples: phaze front --model llama3-8b --of throughput,price
+    · phaze front study.toml --of throughput,carbon,price --within power=300
     """
     began = monotonic()
     from phaze.files import write_whole
