@@ -1,1 +1,4 @@
-"""Evaluate: a model on a chip in a cluster, planned by us or as it was run."""
+"""Evaluate: a model on a chip in a cluster, planned by us or as it was run.
+
+Internal: read :mod:`phaze.evaluate.flow` first.
+"""

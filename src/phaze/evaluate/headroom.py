@@ -15,6 +15,7 @@ from phaze.errors import InputError
 
 # Nearly 5 GiB of an 80 GiB device: fragments and workspaces beyond the stack's own reserve.
 USUAL_HEADROOM = 0.06
+# A plan that may use less than a tenth of memory is a slip of the pen.
 MOST_HEADROOM = 0.9
 # Errors of memory that half and nine of ten measured runs stay within, and which runs (docs/accuracy.md).
 MEMORY_MEDIAN, MEMORY_NINETIETH = 0.093, 0.303

@@ -25,7 +25,9 @@ from phaze.placement.shortage import Levers, Shortage, least_hbm, something_fits
 from phaze.placement.solve import fastest_plan
 
 T = TypeVar("T")
+# Tensor groups beyond the scale-up domains of today (72 devices) are not proposed.
 WIDEST = 64
+# Ten times the largest cluster there is.
 MOST_DEVICES = 2**20
 
 

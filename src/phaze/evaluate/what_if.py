@@ -16,6 +16,7 @@ from phaze.evaluate.request import Asked, request_of
 
 # Chips that most people could have instead, each with a usual cluster.
 CHIPS = ("a100-80gb", "h100", "h200", "b200", "tpu-v5p")
+# Factors on what is asked for: the steps that a user tries first.
 DEVICES = (0.5, 1.0, 2.0, 4.0)
 BATCHES = (0.5, 1.0, 2.0)
 SEQUENCES = (0.5, 1.0, 2.0, 4.0)

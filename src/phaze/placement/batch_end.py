@@ -1,4 +1,16 @@
-"""The end of a batch: synchronisation over replicas, the optimizer step, and the reductions of tied layers."""
+r"""The end of a batch: synchronisation over replicas, the optimizer step, and the reductions of tied layers.
+
+With w the bytes of parameters of a stage, x of them of experts, d replicas and h the share that is hidden, the end of a
+stage takes E = sync + step, and tied layers Y beside it:
+
+    sync   (1 - h) 4 w (d - 1) / (d B)        over one flat link of bandwidth B
+           (1 - h) reduce(w - x) + reduce(x)  over levels; layer by layer min(that, max(r, L r - (L - 1) b)) for L
+                                              layers of reduction r and backward b
+    step   w / (bytes sent of one) x (bytes of an update) / HBM bandwidth, w shared by the replicas under ZeRO
+    Y      reduce(shared parameters) over the stages that hold them
+
+Every term never falls with w: the solver, its bounds and the price of a plan ask for it here.
+"""
 
 from collections.abc import Callable
 from math import inf
@@ -17,6 +29,13 @@ Floats = npt.NDArray[np.float64]
 def flat_link_s_per_byte(link_bytes_per_s: float) -> float:
     """Seconds of W for a byte of parameters: reducing and gathering over a flat link takes W (1 - 1/d), W = 4 w / B."""
     return 4 / link_bytes_per_s
+
+
+def over_flat_link_alone(problem: Problem) -> bool:
+    """Whether the end of a batch is W (1 - 1/d) and nothing else."""
+    stepped = problem.hbm_bytes_per_s is not None and problem.optimizer_traffic_bytes > 0
+    tied = any(extra.tied is not None for extras in problem.extras for extra in extras)
+    return problem.rules.flat_link_bytes_per_s is not None and problem.rules.hidden == 0 and not stepped and not tied
 
 
 def _reduced_s(problem: Problem, shape: Shape, prices: Prices, dense_bytes: Floats, experts_bytes: Floats) -> Floats:

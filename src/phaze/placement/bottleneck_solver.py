@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from phaze.errors import InputError
 from phaze.placement import bottleneck_kernels as kernels
-from phaze.placement.batch_end import flat_link_s_per_byte
+from phaze.placement.batch_end import flat_link_s_per_byte, over_flat_link_alone
 from phaze.placement.prepared_width import Width, flying_of, room_of, stages_of
 from phaze.placement.problem import Problem
 from phaze.placement.rules import Family, Order
@@ -70,13 +70,8 @@ class _Paces:
 def decides(problem: Problem, family: Family) -> bool:
     """Whether the table gives the best plan of a family."""
     rules = problem.rules
-    stepped = problem.hbm_bytes_per_s is not None and problem.optimizer_traffic_bytes > 0
-    priced = stepped or rules.hidden > 0
-    tied = any(extra.tied is not None for extras in problem.extras for extra in extras)
-    flat = rules.stage == "icml24" and rules.flat_link_bytes_per_s is not None
-    return (
-        flat and family.pace_stages == 1 and family.flying == "number" and problem.zero == 0 and not priced and not tied
-    )
+    flat = rules.stage == "icml24" and over_flat_link_alone(problem)
+    return flat and family.pace_stages == 1 and family.flying == "number" and problem.zero == 0
 
 
 def _paces(problem: Problem, width: Width, family: Family) -> _Paces:

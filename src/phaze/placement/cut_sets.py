@@ -13,6 +13,7 @@ import numpy.typing as npt
 from phaze.errors import InputError
 from phaze.placement.layers import LayerGraph
 
+# Tables over so many sets and 100 stages are 80 MB; a chain of n layers has n + 1.
 MOST_CLOSED_SETS = 100_000
 
 Floats = npt.NDArray[np.float64]

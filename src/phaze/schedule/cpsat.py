@@ -35,8 +35,11 @@ from phaze.schedule.order import bits
 from phaze.schedule.part import ALL, Part
 from phaze.schedule.replay import makespan_of
 
+# Any fixed seed makes answers repeatable.
 SEED = 20240721
+# CP-SAT adds and multiplies times; sums of 30 bits leave its 64-bit numbers room.
 MOST_BITS = 30
+# Sub-solvers that interleave: one proves much less, and their number must not depend on the machine.
 WORKERS = 8
 
 

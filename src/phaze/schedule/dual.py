@@ -37,7 +37,9 @@ from numpy.typing import NDArray
 from phaze.schedule.dual_kernels import greedy_duals, solve_dual
 from phaze.schedule.part import Floats, Ints, Part, Tables, incomparable
 
+# A limit on the rounds of column generation: a bound that is taken early is still one.
 ROUNDS = 2000
+# With more maximal antichains the greedy dual is left out as too dear; path and load remain.
 MOST_ANTICHAINS = 4000
 
 

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from phaze.schedule.kernels import enumerate_ideals, places, sweep_alone, sweep_paths
 from phaze.schedule.part import WORD, Ints, Masks, Part, Tables, longest_paths
 
+# Room that most layers need no more than; it is doubled until all ideals fit.
 FIRST = 1024
 
 

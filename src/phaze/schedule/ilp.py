@@ -37,7 +37,9 @@ from ortools.math_opt.solvers import highs_pb2
 from phaze.schedule.list_schedule import Decisions
 from phaze.schedule.part import Part
 
+# Seconds are scaled so that the sum of all times is this: solvers' tolerances of 1e-6 are then small beside it.
 SCALE = 1000.0
+# Below what the sum of rounded times can differ by: an optimum is the optimum.
 GAP = 1e-9
 
 

@@ -17,6 +17,7 @@ from phaze.documents import digest
 from phaze.schedule.order import bits
 from phaze.schedule.part import Part
 
+# Symmetric graphs have factorially many writings; beyond so many a second solution is cheaper.
 MOST_LEAVES = 64
 
 

@@ -43,7 +43,9 @@ from phaze.schedule.label_kernels import Pool, Space, label_pass
 from phaze.schedule.list_schedule import Decisions
 from phaze.schedule.part import Floats, Part, Tables
 
+# The first goal lies so little above the bound: most optima do.
 FIRST_STEP = 0.001
+# Narrow passes that look for a better schedule first; neither changes what is proved.
 BEAMS = (16, 256)
 # Running operators a label has room for on average.
 MEAN_RUNNING = 8

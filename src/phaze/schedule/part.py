@@ -49,8 +49,11 @@ from phaze.schedule.order import Order, bits, mirrored
 from phaze.schedule.problem import KINDS, Operator, Problem
 from phaze.schedule.rules import LINKS, Rule, groups_in_turn
 
+# Sets of operators are bits of one 64-bit word, whose sign bit stays free.
 WORD = 63
+# Whole times up to here: sums of 63 of them stay below 2^46, which a 64-bit float holds exactly.
 MOST_UNITS = 2**40
+# The modes of an operator as bits: on one core, spread over all.
 ONE, ALL = 1, 2
 
 Ints = NDArray[np.int64]

@@ -41,11 +41,14 @@ from phaze.schedule.packing_kernels import FAR, pack
 from phaze.schedule.part import Ints, Part, Tables
 from phaze.schedule.phase_kernels import Paths, Phases, loads_of, phase_pass, sweep_phases
 
+# The first goal lies so little above the bound, and each next one further by this factor: most optima lie near.
 FIRST_STEP = 1e-5
 GROWTH = 1.5
+# Nodes for one phase at first, then more by this factor: most phases need few.
 FIRST_NODES = 500
 MORE_NODES = 8
 MOST_NODES = 300_000
+# Phases that are remembered, 9 MB; beyond them phases are solved again.
 MOST_PHASES = 2**18
 
 

@@ -36,6 +36,7 @@ from phaze.schedule.replay import complete, replay
 Scheduler = Literal["exact", "list", "cpsat", "ilp"]
 # Components with equal keys have equal times to 1e-12, so their makespans are equal to this.
 SAME = 1e-11
+# With more ideals labels are dear, so a list schedule is looked for longer first; no answer depends on it.
 MANY_IDEALS = 20_000
 # Comparisons that labels get before phases are tried, and again after them.
 FIRST_LABELS = 2_000_000

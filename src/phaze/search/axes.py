@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 from phaze.documents import Bytes, BytesPerSecond, Document, Hertz
 
 Whole = Annotated[int, Field(gt=0, le=2**24)]
+# An axis of more values is a slip of the pen; a study of them would be out of reach.
 MOST_POINTS = 100_000
 T = TypeVar("T", int, float)
 

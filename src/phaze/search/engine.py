@@ -17,6 +17,7 @@ from phaze.search.run import Evaluate, evaluate_one, in_process
 from phaze.search.state import SearchState
 from phaze.search.work_item import failed
 
+# A worker that dies three times over one chip dies of that chip.
 TRIES = 3
 
 

@@ -34,6 +34,7 @@ from phaze.search.state import SearchState
 from phaze.search.work_item import Common, WorkItem, failed
 
 WHERE = "--engine ray"
+# Within these seconds a Ray head must have answered, a worker been given, and workers have ended.
 START_S, PATIENCE_S, END_S = 90.0, 120.0, 20.0
 # How long after a deadline the bridge may still answer with what was done.
 LATE_S = 1.0

@@ -130,6 +130,7 @@ class PricedConfiguration:
     lower_s: float
 
 
+# No plan: infinitely slow, and so no bound above it.
 NOTHING = PricedConfiguration(float("inf"), 0.0, float("inf"))
 
 

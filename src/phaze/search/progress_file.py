@@ -18,6 +18,7 @@ from phaze.search.state import Standing
 PROGRESS = "progress.json"
 SCHEMA = "phaze.progress/1"
 COLUMNS = ("seconds", "best", "lower", "evaluated", "bound", "memory", "open")
+# Often enough for a line that moves, seldom enough to cost nothing.
 EVERY_S = 0.5
 # Beyond so many rows every second one is dropped: a search of a day keeps its whole course.
 MOST_ROWS = 600

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from phaze.search.journal import PrunedChip
 
+# In the order of the rows' numbers; the journal and the exports write the words.
 REASONS = ("area", "power", "cost", "memory", "bound", "evaluated", "failed", "open")
 STEPS = ("cheap", "dual", "exact", "cut")
+# Rows that become Python values at a time: some MB, whatever the size of the space.
 BATCH = 1 << 16
 
 

@@ -20,6 +20,7 @@ from phaze.errors import InputError
 from phaze.files import read_text
 
 STUDY, PROBLEM, GRAPHS, FILES, NAMES = "study.toml", "problem.json", "graphs.json", "files", "names.json"
+# Names of copies, as the folder's own code makes them: no path leads out of it.
 PLAIN = re.compile(r"[0-9]+-[A-Za-z0-9._-]+")
 # How many differences of two problems are worth a sentence.
 SHOWN = 3

@@ -14,6 +14,7 @@ from phaze.search.spaces import EnumeratedSpace
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+# 1,000 W for 3,600 s.
 J_PER_KWH = 3.6e6
 
 

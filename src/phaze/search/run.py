@@ -37,6 +37,7 @@ from phaze.search.task import Networks, SearchJob, networks_of
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+# Chips, spread over the space, that give a first incumbent; more of them delay the bounds of all.
 PILOTS = 600
 # In larger spaces the layer times of a chunk of chips are forgotten when its bounds are there.
 LARGE = 1 << 18

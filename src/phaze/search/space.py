@@ -33,7 +33,9 @@ from phaze.search.axes import AxesTable, real_points, whole_points
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
+# Three times the largest space that a search is asked for, 6 x 10^8.
 MOST_COMBINATIONS = 2e9
+# Combinations at a time: some 100 MB of columns.
 CHUNK = 1 << 20
 
 

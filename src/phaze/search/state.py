@@ -18,6 +18,7 @@ from phaze.search.work_item import Common, WorkItem, evaluate_item, opened
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+# Scores nearer than this are equal: sums in another order differ by less.
 TIE = 1e-9
 
 

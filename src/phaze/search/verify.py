@@ -41,6 +41,7 @@ from phaze.search.state import TIE
 from phaze.search.task import Configuration, ModelTask, Networks, SearchJob, networks_of
 
 Floats = NDArray[np.float64]
+# Ten times what bounds are lowered by for rounding: the reference path adds in another order.
 NEAR = 1e-8
 
 

@@ -30,6 +30,7 @@ from phaze.search.verify import Plain, check_bounds, check_evaluated
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+# Chips whose reference bounds are held at a time: some 100 MB.
 CHUNK = 1 << 16
 # Rows proved together: a false one ends the work after its batch.
 BATCH = 64

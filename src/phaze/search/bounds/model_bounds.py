@@ -35,6 +35,7 @@ from phaze.search.task import Configuration, ModelTask, SearchJob
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+# For all chips; the dual, which takes longer, is for those that may still win.
 CHEAP: tuple[Bound, ...] = ("critical_path", "load")
 DUAL: tuple[Bound, ...] = ("critical_path", "load", "antichain")
 

@@ -33,6 +33,7 @@ from phaze.search.deadline import NEVER, Deadline
 from phaze.search.rank_graph import GraphTimes
 
 Floats = NDArray[np.float64]
+# Bounds are lowered by this: sums of layer times in another order differ by less.
 SLACK = 1e-9
 # Chips whose best cuts are worked out in one piece, so that a deadline is seen between pieces.
 CUTS = 1024
