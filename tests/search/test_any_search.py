@@ -42,7 +42,7 @@ def _tasks(draw: st.DrawFn) -> tuple[ModelTask, ...]:
     common: dict[str, Any] = {
         "cluster": draw(st.sampled_from(["slow", "paper-flat", "selene"])),
         "stack": draw(st.sampled_from(["ideal", "megatron-core", "maxtext"])),
-        "schedule": draw(st.sampled_from([None, None, "links"])),
+        "schedule": draw(st.sampled_from([None, "serial", "companions", "links", "links", "overlap"])),
         "zeros": draw(st.sampled_from([(0, 1, 2, 3), (0, 1, 2, 3), (0,), (1,), (2,), (3,)])),
         "chunks": draw(st.sampled_from([None, None, (1,), (2,)])),
         "recompute": draw(st.sampled_from([("best",), ("none", "full")])),
