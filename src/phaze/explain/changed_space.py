@@ -22,8 +22,8 @@ from phaze.search.task import SearchJob
 
 def _numbers(opened: ClusterChips) -> NDArray[np.int64]:
     """The number of every chip's combination, the same whatever the space keeps."""
-    points, own = opened.space.axis_points(), opened.axis_values()
-    places = [np.searchsorted(axis, own[name]) for name, axis in points.items()]
+    points, values = opened.space.axis_points(), opened.axis_values()
+    places = [np.searchsorted(axis, values[name]) for name, axis in points.items()]
     return np.asarray(np.ravel_multi_index(places, [len(axis) for axis in points.values()])).astype(np.int64)
 
 

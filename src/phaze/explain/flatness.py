@@ -132,9 +132,9 @@ def flatness(question: Question, within: float, processes: int, tell: Callable[[
     ]
     if not rows:
         raise AssertionError("the answer is within reach of itself")
-    own = opened.axis_values()
+    values = opened.axis_values()
     axes = [
-        Axis(name, tuple(sorted(Counter(own[name][chips].astype(float).tolist()).items())))
+        Axis(name, tuple(sorted(Counter(values[name][chips].astype(float).tolist()).items())))
         for name, points in question.job.space.axis_points().items()
         if len(points) > 1
     ]

@@ -21,9 +21,9 @@ class Neighbour:
 
 def _places(question: Question) -> list[int]:
     """The chip's place on each axis."""
-    own = question.opened.axis_values()
+    values = question.opened.axis_values()
     points = question.job.space.axis_points()
-    return [int(np.flatnonzero(axis == own[name][question.number])[0]) for name, axis in points.items()]
+    return [int(np.flatnonzero(axis == values[name][question.number])[0]) for name, axis in points.items()]
 
 
 def neighbours(question: Question) -> list[Neighbour]:

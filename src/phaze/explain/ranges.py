@@ -124,5 +124,5 @@ def worst_case(question: Question, error: float, processes: int) -> WorstCase:
     """The best where every constant is lower by ``error``, and what the run's own chip reaches there."""
     job, chips = scaled(question, dict.fromkeys(constants_of(question), 1.0 - error))
     best = best_with(job, question.scale, processes, chips)
-    own = score_on(job, question.scale, chips.chip(question.number, question.chip.hbm.size_bytes))
-    return WorstCase(error, best.name, best.plans, best.gap, 1.0 + gain(best.score, own))
+    score = score_on(job, question.scale, chips.chip(question.number, question.chip.hbm.size_bytes))
+    return WorstCase(error, best.name, best.plans, best.gap, 1.0 + gain(best.score, score))

@@ -52,9 +52,9 @@ def run_events(passes: Sequence[tuple[float, float]], rounds: int, chunks: int, 
         lead = 2 * (count - 1 - i) + (chunks - 1) * count + 1 if chunks > 1 else count - i
         ahead = len(turns) if all_ahead else min(len(turns), lead)
         work = [(0, k, c * count + i) for k, c in turns[:ahead]]
-        for at, (k, c) in enumerate(turns):
+        for index, (k, c) in enumerate(turns):
             work.append((1, k, (chunks - 1 - c) * count + i))
-            work += [(0, later, d * count + i) for later, d in turns[ahead + at : ahead + at + 1]]
+            work += [(0, later, d * count + i) for later, d in turns[ahead + index : ahead + index + 1]]
         lists.append(work)
     done: dict[tuple[int, int, int], float] = {}
     position, free, moved = [0] * count, [0.0] * count, True

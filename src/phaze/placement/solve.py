@@ -51,8 +51,8 @@ def _quick_bound(problem: Problem, width: Width) -> float:
 
 def fastest_plan(problem: Problem, prices: Prices | None = None, below_s: float = inf) -> Plan | None:
     """The plan with the least batch time, or None when nothing fits, or nothing that takes less than ``below_s``."""
-    found = fastest_at(problem, (problem.zero,), prices, below_s)
-    return None if found is None else found[1]
+    fastest = fastest_at(problem, (problem.zero,), prices, below_s)
+    return None if fastest is None else fastest[1]
 
 
 def fastest_at(

@@ -175,12 +175,12 @@ def _holds(operator: Operator, rule: Rule) -> tuple[tuple[int, int, int], tuple[
 
 def _modes(operator: Operator, rule: Rule, horizon: float) -> tuple[float, float]:
     """The times of both ways to run in seconds, 0 for a way that no shortest schedule needs or the rule excludes."""
-    one, spread = operator.one_core_s, operator.all_cores_s
+    one_core_s, spread = operator.one_core_s, operator.all_cores_s
     if operator.networked or not rule.one_core:
         return 0.0, spread
-    if one <= spread:
-        return one, 0.0
-    return (one if one <= horizon else 0.0), spread
+    if one_core_s <= spread:
+        return one_core_s, 0.0
+    return (one_core_s if one_core_s <= horizon else 0.0), spread
 
 
 def in_turn(problem: Problem) -> Problem:

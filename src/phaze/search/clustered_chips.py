@@ -98,9 +98,9 @@ class ClusterChips:
 
     def arrays(self) -> ClusterSet:
         """Every chip as a set for costs."""
-        own, by = self.found.chips, self.factors
-        inside = area_columns(own, self.node).clusters / own.built
-        columns = replace(own, hbm_bytes_per_s=own.hbm_bytes_per_s * by.hbm, width=own.width * by.shared)
+        chips, by = self.found.chips, self.factors
+        inside = area_columns(chips, self.node).clusters / chips.built
+        columns = replace(chips, hbm_bytes_per_s=chips.hbm_bytes_per_s * by.hbm, width=chips.width * by.shared)
         return ClusterSet(columns, self.found.held_hz * by.clock, self.found.area_mm2, inside)
 
     def scaled(self, clock: float, hbm: float, shared: float, links: float) -> "ClusterChips":
@@ -177,9 +177,9 @@ class ClusterChips:
 
     def columns(self) -> list[NDArray[Any]]:
         """All that tells its chips apart, 8 bytes a value; the clock held hangs on the power limit too."""
-        own = self.found.chips
-        every = [getattr(own, f.name).astype(np.float64) for f in fields(own)]
-        scaled = [np.full(len(own), value) for value in astuple(self.factors)]
+        chips = self.found.chips
+        every = [getattr(chips, f.name).astype(np.float64) for f in fields(chips)]
+        scaled = [np.full(len(chips), value) for value in astuple(self.factors)]
         return [*every, self.found.held_hz, *scaled]
 
     def described(self) -> list[tuple[str, NDArray[Any], Unit | None]]:
@@ -222,19 +222,19 @@ class ClusterChips:
 
     def axis_values(self) -> dict[str, Floats]:
         """What every chip has of each axis."""
-        own = self.found.chips
+        chips = self.found.chips
         return {
-            "clusters": own.clusters,
-            "arrays": own.arrays,
-            "rows": own.rows,
-            "columns": own.columns,
-            "lanes": own.lanes,
-            "operand_buffer": own.operand_bytes / own.arrays,
-            "registers": own.register_bytes,
-            "global_buffer": own.global_bytes,
-            "global_width": own.width,
-            "hbm_stacks": own.stacks,
-            "links": own.link_bytes_per_s,
+            "clusters": chips.clusters,
+            "arrays": chips.arrays,
+            "rows": chips.rows,
+            "columns": chips.columns,
+            "lanes": chips.lanes,
+            "operand_buffer": chips.operand_bytes / chips.arrays,
+            "registers": chips.register_bytes,
+            "global_buffer": chips.global_bytes,
+            "global_width": chips.width,
+            "hbm_stacks": chips.stacks,
+            "links": chips.link_bytes_per_s,
         }
 
 

@@ -41,8 +41,8 @@ class ChipConfigurations:
         if configuration.graph not in self.layers:
             known = None if self.known is None else (self.known[0], b"%s %d" % (self.known[1], configuration.graph))
             self.layers[configuration.graph] = layers_on(self.task, configuration.graph, self.chip, self.table, known)
-        found = placed_on(self.task, configuration, self.layers[configuration.graph], hbm_bytes, self.table)
-        return None if found.plan is None else ConfigurationPlan(found.plan, found.problem.zero, found.dynamic_j)
+        placed = placed_on(self.task, configuration, self.layers[configuration.graph], hbm_bytes, self.table)
+        return None if placed.plan is None else ConfigurationPlan(placed.plan, placed.problem.zero, placed.dynamic_j)
 
 
 def configuration_names(task: ModelTask, configuration: Configuration) -> dict[str, Any]:

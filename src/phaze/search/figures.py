@@ -31,7 +31,7 @@ def with_figures(
         LayerFlops(0.0, 0.0, lambda mode: 0.0),
     ) * len(graph.layers)
     reached = utilisation_of(flops, graph.calls, plan["stages"], frozenset(recomputed), ran)
-    found = {
+    figures = {
         **model,
         "batch": training.batch,
         "sequence": graph.model.sequence,
@@ -42,5 +42,5 @@ def with_figures(
     }
     if budget is not None:
         pace = Pace(tokens, model["batch_s"], training.devices, model["power_w"])
-        found["training_run"] = training_run(budget, pace, chip)
-    return found
+        figures["training_run"] = training_run(budget, pace, chip)
+    return figures

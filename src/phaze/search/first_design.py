@@ -39,8 +39,8 @@ def _graph_bounds(state: SearchState, model: int, graph: int, index: Integers) -
         for configuration, chosen in enumerate(task.configurations):
             if chosen.graph == graph:
                 for at, hbm in enumerate(state.memories):
-                    found = batch_bounds(task, chosen, times, state.job.hbm_bytes[hbm])
-                    state.bounds[model][configuration, at, some] = found
+                    bounds = batch_bounds(task, chosen, times, state.job.hbm_bytes[hbm])
+                    state.bounds[model][configuration, at, some] = bounds
     state.cached = None
 
 

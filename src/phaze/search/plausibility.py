@@ -82,9 +82,9 @@ def plausibility_of(chip: Chip) -> dict[str, Any]:
 
 def axis_ends(opened: EnumeratedSpace, number: int) -> list[dict[str, Any]]:
     """Axes at whose end a chip stands: a space that goes further may have a better one."""
-    own, ends = opened.axis_values(), list[dict[str, Any]]()
+    values, ends = opened.axis_values(), list[dict[str, Any]]()
     for name, points in opened.space.axis_points().items():
-        value = own[name][number]
+        value = values[name][number]
         if len(points) > 1 and value in (points[0], points[-1]):
             ends.append({"axis": name, "value": float(value), "end": "least" if value == points[0] else "most"})
     return ends

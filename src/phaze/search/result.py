@@ -100,7 +100,7 @@ def layer_documents(graph: RankGraph, layers: ExactLayers) -> list[dict[str, Any
     return [
         {
             "name": cost.name,
-            "count": graph.calls.count(at),
+            "count": graph.calls.count(index),
             "forward_s": cost.forward_s,
             "forward_lower_bound_s": least.forward_s,
             "backward_s": cost.backward_s,
@@ -109,7 +109,7 @@ def layer_documents(graph: RankGraph, layers: ExactLayers) -> list[dict[str, Any
             "full_s": cost.full_s,
             **({"modes_s": {mode.name: mode.again_s for mode in cost.more}} if cost.more else {}),
         }
-        for at, (cost, least) in enumerate(zip(layers.times.costs(graph), layers.proved.costs(graph), strict=True))
+        for index, (cost, least) in enumerate(zip(layers.times.costs(graph), layers.proved.costs(graph), strict=True))
     ]
 
 
@@ -126,11 +126,11 @@ def model_document(
     if figures is None:
         raise AssertionError(f"{chip.name}: a chip of a space names a process")
     layers = layers_on(task, configuration.graph, chip, figures.energy, known, scheduler)
-    found = placed_on(task, configuration, layers, chip.hbm.size_bytes, figures.energy)
-    if found.plan is None:
+    placed = placed_on(task, configuration, layers, chip.hbm.size_bytes, figures.energy)
+    if placed.plan is None:
         raise AssertionError(f"{task.name}: the answer's plan does not fit")
-    static_j, plan = training.devices * figures.static_w * found.batch_s, document_of(found.plan)
-    energy_j = found.dynamic_j + static_j
+    static_j, plan = training.devices * figures.static_w * placed.batch_s, document_of(placed.plan)
+    energy_j = placed.dynamic_j + static_j
     return {
         "name": task.name,
         "weight": task.weight,
@@ -140,15 +140,15 @@ def model_document(
         "sequence_parallel": graph.model.sequence_parallel,
         "attention": graph.attention,
         "recompute": configuration.recompute,
-        "zero": found.problem.zero,
-        "batch_s": found.batch_s,
-        "throughput_per_s": training.batch / found.batch_s,
+        "zero": placed.problem.zero,
+        "batch_s": placed.batch_s,
+        "throughput_per_s": training.batch / placed.batch_s,
         "energy_j": energy_j,
-        "power_w": energy_j / found.batch_s / training.devices,
-        "energy": {**dict(zip(COMPONENTS, found.joules.tolist(), strict=True)), "static": static_j},
+        "power_w": energy_j / placed.batch_s / training.devices,
+        "energy": {**dict(zip(COMPONENTS, placed.joules.tolist(), strict=True)), "static": static_j},
         "layers": layer_documents(graph, layers.exact),
         "plan": plan,
-        **exchange_document(graph.model, found.problem, found.plan, training.machine.basis),
+        **exchange_document(graph.model, placed.problem, placed.plan, training.machine.basis),
         "memory_left": memory_left(plan["stages"], chip.hbm.size_bytes, training.headroom),
         "notes": list(graph.notes),
     }
@@ -164,25 +164,25 @@ def _known(state: SearchState, chip: int, model: int, ran: ModelRun) -> tuple[Sc
 
 def objective_document(job: SearchJob, scale: Scale, score: float, values: Sequence[float]) -> dict[str, Any]:
     """What was minimised, and for several models how they were averaged; ``values`` are theirs on the chip."""
-    found: dict[str, Any] = {"kind": job.objective.kind, "score": score}
+    document: dict[str, Any] = {"kind": job.objective.kind, "score": score}
     if len(job.models) == 1:
-        return {**found, "unit": UNITS[job.objective.kind]}
-    found |= {"mean": job.objective.mean, "baseline": job.objective.baseline}
+        return {**document, "unit": UNITS[job.objective.kind]}
+    document |= {"mean": job.objective.mean, "baseline": job.objective.baseline}
     if job.objective.mean != "arithmetic":
-        found["baseline_values"] = list(scale.baseline)
+        document["baseline_values"] = list(scale.baseline)
     if job.objective.mean == "regret":
-        del found["baseline"]
-        found["regrets"] = [value / own - 1.0 for value, own in zip(values, scale.baseline, strict=True)]
-    return found
+        del document["baseline"]
+        document["regrets"] = [value / own - 1.0 for value, own in zip(values, scale.baseline, strict=True)]
+    return document
 
 
 def _values(job: SearchJob, chip: Chip, models: Sequence[Mapping[str, Any]]) -> list[float]:
     """The models' values on the chip, from what their tables say of time and energy."""
-    rates, found = chip_rates(job.objective, chip, job.models[0].training.devices), []
+    rates, values = chip_rates(job.objective, chip, job.models[0].training.devices), []
     for model in models:
         dynamic_j = sum(value for name, value in model["energy"].items() if name != "static")
-        found.append(float(rates.value(np.asarray(model["batch_s"]), dynamic_j)))
-    return found
+        values.append(float(rates.value(np.asarray(model["batch_s"]), dynamic_j)))
+    return values
 
 
 def answer_view(

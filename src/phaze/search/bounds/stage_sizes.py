@@ -55,7 +55,7 @@ def reached_bytes(graph: RankGraph, problem: Problem, width: Width) -> Floats:
 def first_bytes(width: Width) -> float:
     """Parameter bytes that a first stage has at the least: those of a layer that nothing leads to."""
     heads = {edge.head for edge in width.graph.edges}
-    return min(layer.parameter_bytes for at, layer in enumerate(width.graph.layers) if at not in heads)
+    return min(layer.parameter_bytes for index, layer in enumerate(width.graph.layers) if index not in heads)
 
 
 def priced_sizes(table: StageTable, reached: Floats) -> Floats:
