@@ -1,4 +1,4 @@
-# make setup | demo | test | test-all | bench | benchmarks | tables | graphs | paper | clean
+# make setup | demo | test | test-all | bench | benchmarks | tables | docs | graphs | paper | clean
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   ?= .venv
 EXTRAS ?=
@@ -11,7 +11,7 @@ TEST_EXTRAS := dev,torch,ray
 install = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.$(if $(1),[$(1)])'
 stamp   = $(VENV)/.ready$(if $(1),-$(subst $(comma),-,$(1)))
 
-.PHONY: setup demo test test-all bench benchmarks tables graphs paper lint clean
+.PHONY: setup demo test test-all bench benchmarks tables docs graphs paper lint clean
 .DEFAULT_GOAL := setup
 
 setup: $(call stamp,$(EXTRAS))
@@ -69,6 +69,12 @@ benchmarks: $(call stamp,$(TEST_EXTRAS))
 tables: $(call stamp,$(TEST_EXTRAS))
 	$(BIN)/python docs/tables.py
 
+# The documentation as a searchable site in site/; a warning or a broken link is an error.
+docs: | $(BIN)/python
+	$(call install,docs)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "open it with: $(BIN)/python -m http.server --directory site"
+
 # The picture of the page in README.md, made anew from a search; needs chromium.
 picture: $(call stamp,$(TEST_EXTRAS)) browser
 	$(BIN)/python docs/picture.py
@@ -82,5 +88,5 @@ paper: setup
 	$(BIN)/python -m examples.paper.reproduce
 
 clean:
-	rm -rf $(VENV) runs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) runs build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
