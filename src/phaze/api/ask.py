@@ -95,12 +95,48 @@ def plan(
     expert: Sequence[int] | None = None,
     precision: str | None = None,
 ) -> Planned:
-    """The fastest split of a job over devices that exist.
+    """The fastest split of a training job over devices that exist, proved, as ``phaze plan``.
 
-    ``batch`` may be ``"4M-tokens"``, ``sequence`` ``"32k"``, ``tokens`` ``"15T"``: what training on them takes, on the
-    ``terms`` of a file. ``fresh`` traces a model of your own again; ``model`` may be a :class:`phaze.Model` too.
-    ``contexts`` and ``expert``: how many ranks may share a sequence, and share out the experts of a mixture.
-    ``precision``: bf16, fp8 (the stack's recipe) or a recipe by name; without it the stack's.
+    Args:
+        model: A built-in name, ``"own.py:build"``, a ``config.json``, or a :class:`phaze.Model`. One of ``model``,
+            ``gpt`` and ``llama`` is given.
+        chip: A preset or the path of a chip file.
+        devices: How many devices there are.
+        batch: Sequences of a global batch, or ``"4M-tokens"``.
+        gpt: Sizes of a Megatron-style decoder: hidden, layers, heads, vocabulary, sequence.
+        llama: Sizes of a Llama-style decoder.
+        cluster: A preset or path; without it the usual cluster of the chip.
+        stack: The training framework, a preset or path; without it the usual one of the chip.
+        sequence: Tokens of a sequence, or ``"32k"``; without it the model's.
+        microbatches: Sequences of a microbatch that may be chosen.
+        widths: Tensor-parallel degrees that may be chosen.
+        zero: The stage of ZeRO, 0 to 3; without it the best is chosen.
+        recompute: ``"best"``, ``"none"``, ``"selective"`` or ``"full"``.
+        attention: ``"eager"``, ``"fused"`` or ``"best"``; without it the stack's.
+        basis: ``"calibrated"`` (constants fitted on measurements where there are any) or ``"datasheet"``.
+        chunks: Model chunks of a stage (interleaving) that may be chosen.
+        headroom: Share of a device's memory that is left free.
+        tokens: Tokens to train on, or ``"15T"``: adds days, cost, energy and carbon.
+        terms: A file ``phaze.ownership/1`` with the prices for ``tokens``.
+        fresh: Trace a model of your own again, whatever the cache holds.
+        contexts: Context-parallel degrees that may be chosen.
+        expert: Expert-parallel degrees that may be chosen.
+        precision: ``"bf16"``, ``"fp8"`` (the stack's recipe) or a recipe by name; without it the stack's.
+
+    Returns:
+        The plan: ``batch_s`` (seconds of a global batch), ``document`` (``phaze.plan/1``), ``frame()`` of its stages.
+
+    Raises:
+        InputError: A value that cannot be used, with what is allowed.
+        InfeasibleError: No choice fits into memory, with the shortage and what would fix it.
+
+    Examples:
+        >>> import phaze
+        >>> plan = phaze.plan("llama2-7b", chip="h100", devices=16, batch="1M-tokens", widths=[1, 2])
+        >>> plan["proved"], plan["tensor"] * plan["pipeline"] * plan["data"] <= 16
+        (True, True)
+        >>> "--tensor-model-parallel-size" in plan.export("megatron")
+        True
     """
     given = [(name, sizes) for name, sizes in (("gpt", gpt), ("llama", llama)) if sizes is not None]
     if (model is not None) + len(given) != 1:
@@ -147,7 +183,24 @@ def _budget(tokens: int | str | None, terms: str | None) -> Budget | None:
 
 
 def price(run: Source, basis: Basis = "calibrated") -> Planned:
-    """What a given plan takes (``phaze.run/1``), fitting or not."""
+    """What a given plan takes, whether it fits or not, as ``phaze plan --fixed``.
+
+    Args:
+        run: A run (``phaze.run/1``): a file, or its values.
+        basis: ``"calibrated"`` or ``"datasheet"`` constants.
+
+    Returns:
+        The plan priced: seconds, memory of every stage in bytes, and ``shortage`` where it does not fit.
+
+    Examples:
+        >>> import phaze
+        >>> gpt = {"hidden": 1024, "layers": 8, "heads": 16, "vocabulary": 51200, "sequence": 512}
+        >>> split = {"tensor": 1, "pipeline": 2, "data": 4, "microbatch": 2}
+        >>> run = {"schema": "phaze.run/1", "gpt": gpt, "chip": "a100-80gb", "cluster": "selene"}
+        >>> priced = phaze.price({**run, "devices": 8, "batch": 32, "plan": split})
+        >>> priced["feasible"], priced.batch_s > 0
+        (True, True)
+    """
     raw, where = (with_tensor_plan(dict(run)), "run") if isinstance(run, Mapping) else read_run(str(run))
     job = run_job_of(raw, where)
     problem, found = fixed_plan(job, basis)
@@ -156,7 +209,27 @@ def price(run: Source, basis: Basis = "calibrated") -> Planned:
 
 
 def place(profile: Source) -> Placed:
-    """The fastest split of measured layers (``phaze.profile/1``)."""
+    """The fastest split of measured layers over devices, proved, as ``phaze place``.
+
+    Args:
+        profile: Layers and devices (``phaze.profile/1``): a file, or its values.
+
+    Returns:
+        The placement: ``batch_s`` in seconds, and its stages.
+
+    Raises:
+        InfeasibleError: No split fits into memory.
+
+    Examples:
+        >>> import phaze
+        >>> layer = {"forward_s": 1.0, "backward_s": 2.0, "parameter_bytes": 8, "activation_bytes": 4, "sharded": False}
+        >>> width = {"layers": [{"id": 0, **layer}, {"id": 1, **layer}], "edges": [{"from": 0, "to": 1, "bytes": 1}]}
+        >>> machine = {"devices": 2, "hbm_bytes": 1000, "link_bytes_per_s": 1e9, "microbatches": 4}
+        >>> values = {"schema": "phaze.profile/1", "rules": "icml24", "optimizer": "adam", "recompute": False}
+        >>> placed = phaze.place({**values, **machine, "widths": {"1": width}})
+        >>> len(placed["stages"]), placed.batch_s > 0
+        (1, True)
+    """
     raw, where = _raw(profile, "profile")
     problem = problem_of(dict(raw), where)
     found = place_problem(problem)
@@ -166,10 +239,22 @@ def place(profile: Source) -> Placed:
 
 
 def chip(name: str, **changes: Any) -> Sheeted:
-    """A chip by preset name or path, with its area, power and cost.
+    """A chip with its area, power and cost, as ``phaze chips NAME``.
 
-    ``changes`` replace fields of a chip of cores (``tensor_cores=16``) and keys of the file of a chip of clusters, a
-    table's one by one (``clock="1.5 GHz", clusters={"count": 66}``)."""
+    Args:
+        name: A preset or the path of a chip file.
+        changes: Fields of a chip of cores to replace (``tensor_cores=16``), or keys of the file of a chip of clusters,
+            a table's one by one (``clock="1.5 GHz", clusters={"count": 66}``).
+
+    Returns:
+        Its sheet; areas in mm2, powers in W, costs in USD. ``chip`` is the chip itself.
+
+    Examples:
+        >>> import phaze
+        >>> slow = phaze.chip("h100", clock="1.2 GHz")
+        >>> slow["peak_flops"] < phaze.chip("h100")["peak_flops"]
+        True
+    """
     file = read_chip(name)
     if isinstance(file, ChipFile):
         changes = {"process": None, **changes} if "technology" in changes else changes
@@ -181,7 +266,23 @@ def chip(name: str, **changes: Any) -> Sheeted:
 
 
 def load(path: str | Path) -> Searched | Planned:
-    """A finished run from its folder, or a plan from what ``phaze plan ... --json`` printed."""
+    """A finished search from its folder, or a plan from what ``phaze plan ... --json`` printed.
+
+    Args:
+        path: The folder of a run, or the file of a plan.
+
+    Returns:
+        What :func:`search` or :func:`plan` returned.
+
+    Examples:
+        >>> import json, pathlib, tempfile
+        >>> import phaze
+        >>> plan = phaze.plan("bert-large", chip="a100-80gb", devices=8, batch=64, widths=[1], microbatches=[4])
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "plan.json"
+        >>> _ = path.write_text(json.dumps(plan.document))
+        >>> phaze.load(path).batch_s == plan.batch_s
+        True
+    """
     if Path(path).is_dir():
         return searched(read_result(Path(path)), Path(path))
     document, where = read_plan(str(path))

@@ -60,9 +60,28 @@ def graph(
     fusion: Fusion = "none",
     fresh: bool = False,
 ) -> Graphed:
-    """The operators of one rank of a model: a built-in name, ``own.py:build``, a ``config.json``, a graph's file, a
-    :class:`phaze.Model`, or with ``sizes`` a family. ``tensor`` and ``microbatch`` are 1 and attention is eager if
-    nothing is said, of a graph's file as it was traced."""
+    """The operators of one rank of a model, forward and backward, as ``phaze graph``.
+
+    Args:
+        model: A built-in name, ``"own.py:build"``, a ``config.json``, a graph's file, or a :class:`phaze.Model`.
+        tensor: Tensor-parallel degree; 1 if not given, of a graph's file as it was traced. So are the next four.
+        microbatch: Sequences of a microbatch; 1 if not given.
+        sequence: Tokens of a sequence, or ``"32k"``; the model's if not given.
+        attention: ``"eager"`` (if not given) or ``"fused"``.
+        sequence_parallel: Norms and dropouts split over the tensor-parallel ranks.
+        sizes: Sizes of a family; ``model`` is then ``"gpt"`` or ``"llama"``.
+        fusion: What is fused: ``"none"``, ``"chains"``, ...
+        fresh: Trace a model of your own again.
+
+    Returns:
+        The graph: ``document`` (``phaze.graph/1``), and ``model``, the graph itself.
+
+    Examples:
+        >>> import phaze
+        >>> graph = phaze.graph("bert-large", tensor=2)
+        >>> graph["name"], graph["tensor"]
+        ('bert-large', 2)
+    """
     supply = Family(str(model), sizes) if sizes is not None else _supply(model, fresh)
     rank = Rank(tensor, microbatch, length_of(sequence), attention, sequence_parallel)
     found = fuse(_rank(supply, rank), fusion)
@@ -85,8 +104,31 @@ def estimate(
     basis: Basis = "calibrated",
     load: Literal["alone", "training"] = "alone",
 ) -> Estimated:
-    """What one product (batch, m, n, k), one vector operator (kind, elements, rows) or every layer of one rank of a
-    ``model`` takes on a chip; with widths above 1 ``cluster`` says over what its collectives go."""
+    """What an operator, or every layer of one rank of a model, takes on a chip, as ``phaze estimate``.
+
+    Args:
+        chip: A preset or the path of a chip file.
+        gemm: A product (batch, m, n, k) or (m, n, k). One of ``gemm``, ``vector`` and ``model`` is given.
+        vector: A vector operator (kind, elements) or (kind, elements, elements of a row).
+        model: A built-in name, ``"own.py:build"``, a ``config.json``, a graph's file, or a :class:`phaze.Model`.
+        cluster: Over what the collectives of a model go, where ``tensor`` is above 1.
+        tensor: Tensor-parallel degree of the model.
+        microbatch: Sequences of a microbatch.
+        sequence: Tokens of a sequence, or ``"32k"``.
+        attention: ``"eager"`` or ``"fused"``.
+        fusion: What is fused: ``"none"``, ``"chains"``, ...
+        basis: ``"calibrated"`` or ``"datasheet"`` constants.
+        load: ``"alone"``, or ``"training"`` (at the clock that training holds).
+
+    Returns:
+        The estimate: ``time_s`` in seconds; of an operator also bound, mapping, bytes and joules.
+
+    Examples:
+        >>> import phaze
+        >>> product = phaze.estimate(chip="h100", gemm=(4096, 4096, 4096))
+        >>> product.time_s < phaze.estimate(chip="a100-80gb", gemm=(4096, 4096, 4096)).time_s
+        True
+    """
     if sum(one is not None for one in (gemm, vector, model)) != 1:
         raise InputError("estimate", "there must be one operator or model", "give gemm=(m, n, k), vector or model")
     device = load_chip(chip)
@@ -127,8 +169,34 @@ def schedule(
     basis: Basis = "calibrated",
     scheduler: Scheduler = "exact",
 ) -> Scheduled:
-    """The least makespan of operators on one chip (``phaze.operators/1``), or of a pass of a layer of a ``model``, the
-    most repeated one if none is named, under the rules of the stack if none are named."""
+    """The least makespan of operators on one chip, with a proof, as ``phaze schedule``.
+
+    Args:
+        operators: A file (``phaze.operators/1``) or its values. One of ``operators`` and ``model`` is given.
+        model: A built-in name, ``"own.py:build"``, a ``config.json``, a graph's file, or a :class:`phaze.Model`.
+        chip: A preset or the path of a chip file, for a model.
+        layer: The layer's name; without it the most repeated one.
+        pass_: ``"forward"`` or ``"backward"``.
+        cluster: Over what collectives go; without it the usual cluster of the chip.
+        stack: The training framework; without it the usual one of the chip.
+        rules: The rules of scheduling; without them those of the stack.
+        tensor: Tensor-parallel degree.
+        microbatch: Sequences of a microbatch.
+        sequence: Tokens of a sequence, or ``"32k"``.
+        attention: ``"eager"`` or ``"fused"``; without it the stack's.
+        sequence_parallel: Norms and dropouts split over the tensor-parallel ranks.
+        basis: ``"calibrated"`` or ``"datasheet"`` constants.
+        scheduler: ``"exact"``, or a faster one that states its gap.
+
+    Returns:
+        The schedule: ``makespan_s`` in seconds, ``lower_bound_s`` and every operator's start.
+
+    Examples:
+        >>> import phaze
+        >>> layer = phaze.schedule(model="bert-large", chip="tpu-v4", stack="ideal")
+        >>> layer["optimal"], layer.makespan_s >= layer["lower_bound_s"]
+        (True, True)
+    """
     if (operators is None) == (model is None):
         raise InputError("schedule", "there must be operators or a model", "give one of them")
     if operators is not None:

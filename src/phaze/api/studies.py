@@ -61,10 +61,29 @@ def search(
     workers: int = 1,
     time_s: float | None = None,
 ) -> Searched:
-    """Search a study: a file, its values, or a model (a name, ``own.py:build``, a :class:`phaze.Model`) with everything
-    at its default. Among a study's values a model may be a :class:`phaze.Model` too.
+    """The best chip and placement together, with a certificate, as ``phaze search``.
 
-    Without ``out`` the run lies in a folder that goes with the value. ``settings`` are ``"training.batch=2048"``.
+    Args:
+        study: A file (``phaze.study/1``), its values, or a model with everything at its default: a name,
+            ``"own.py:build"`` or a :class:`phaze.Model`, which may also stand among a study's values.
+        out: The folder; without it one that goes with the value.
+        settings: Changes to the study, such as ``"training.batch=2048"``.
+        workers: Processes that evaluate chips.
+        time_s: Seconds after which the best so far is the answer, with the gap that is proved of it.
+
+    Returns:
+        The run: ``chip``, ``models``, ``gap``, ``frame()`` of every chip, ``page()``.
+
+    Raises:
+        InfeasibleError: No chip of the space fits the models.
+
+    Examples:
+        >>> import phaze
+        >>> study = {"schema": "phaze.study/1", "name": "small", "rules": "icml24", "models": ["bert-large"],
+        ...          "training": {"devices": 64, "batch": 512, "microbatches": [2]}}
+        >>> run = phaze.search(study, settings=["search.gap=0.01"])
+        >>> run.gap <= 0.01, run.chip["tensor_cores"] > 0
+        (True, True)
     """
     asked, origin = _asked(study, settings)
     with on_standard_error() as progress:
@@ -86,10 +105,28 @@ def front(
     settings: Sequence[str] = (),
     workers: int = 1,
 ) -> Fronted:
-    """Every design of a study that none beats in the metrics ``of``, such as ``("throughput", "area")``.
+    """The Pareto front of two or three metrics, each design with a certificate, as ``phaze front``.
 
-    ``study`` is as for :func:`search`. ``within`` are limits such as ``"power=300"``. Without ``out`` the front lies in
-    a folder that goes with the value.
+    Args:
+        study: A file (``phaze.study/1``), its values, or a model with everything at its default: a name,
+            ``"own.py:build"`` or a :class:`phaze.Model`, which may also stand among a study's values.
+        of: Two or three of throughput, area, power, price, embodied, energy, cost, carbon.
+        within: Limits on metrics, such as ``"power=300"`` (W).
+        gap: Relative gap to which each design is proved.
+        out: The folder; without it one that goes with the value.
+        settings: Changes to the study, such as ``"training.batch=2048"``.
+        workers: Processes that evaluate chips.
+
+    Returns:
+        The front: ``points``, ``frame()``, ``page()``.
+
+    Examples:
+        >>> import phaze
+        >>> study = {"schema": "phaze.study/1", "name": "small", "rules": "icml24", "models": ["bert-large"],
+        ...          "training": {"devices": 64, "batch": 512, "microbatches": [2]}}
+        >>> front = phaze.front(study, of=("throughput", "area"), within=["area=200"], gap=0.01)
+        >>> len(front.points) > 1
+        True
     """
     raw, origin = _asked(study, [*settings, f"search.gap={gap!r}"])
     with on_standard_error() as progress:
@@ -112,8 +149,28 @@ def sweep(
     settings: Sequence[str] = (),
     workers: int = 1,
 ) -> Swept:
-    """The certified best at every value of one key of a study: ``over="training.devices=64,256"``, or a range such as
-    ``"cluster.link_bytes_per_s=1e9..1e12"`` of so many ``points``. ``study`` is as for :func:`search`."""
+    """The certified best at every value of one key of a study, as ``phaze sweep``.
+
+    Args:
+        study: A file (``phaze.study/1``), its values, or a model with everything at its default: a name,
+            ``"own.py:build"`` or a :class:`phaze.Model`, which may also stand among a study's values.
+        over: A key and its values, ``"training.devices=64,256"``, or a range, ``"training.devices=64..4096"``.
+        points: How many values of a range, evenly spaced by ratio.
+        out: The folder; without it one that goes with the value.
+        settings: Changes to the study, such as ``"training.batch=2048"``.
+        workers: Processes that evaluate chips.
+
+    Returns:
+        The sweep: ``points`` and ``page()``.
+
+    Examples:
+        >>> import phaze
+        >>> study = {"schema": "phaze.study/1", "name": "small", "rules": "icml24", "models": ["bert-large"],
+        ...          "training": {"devices": 64, "batch": 512, "microbatches": [2]}}
+        >>> sweep = phaze.sweep(study, over="training.devices=32,64", settings=["search.gap=0.01"])
+        >>> [point["value"] for point in sweep.points]
+        [32, 64]
+    """
     raw, origin = _asked(study, settings)
     axis = over_of(over, with_tables(raw), origin.where, points)
     folder, kept = _folder(out, f"{raw.get('name', 'study')}-sweep")
@@ -134,9 +191,26 @@ def compare(
     basis: str = "space",
     settings: Sequence[str] = (),
 ) -> Compared:
-    """Throughput of every model of a study on ``chips`` and on the chips that ``runs`` found, against its baseline.
+    """Throughput of every model of a study on several chips, against its baseline, as ``phaze compare``.
 
-    ``study`` is as for :func:`search`; ``basis`` says which constants count: space, baseline, own, datasheet, ideal.
+    Args:
+        study: A file (``phaze.study/1``), its values, or a model with everything at its default: a name,
+            ``"own.py:build"`` or a :class:`phaze.Model`, which may also stand among a study's values.
+        chips: Presets or paths of chip files.
+        runs: Folders of searches whose chips are compared too.
+        basis: Whose constants count: ``"space"``, ``"baseline"``, ``"own"``, ``"datasheet"`` or ``"ideal"``.
+        settings: Changes to the study, such as ``"training.batch=2048"``.
+
+    Returns:
+        The comparison: ``rows``, one for each chip, model and placement.
+
+    Examples:
+        >>> import phaze
+        >>> study = {"schema": "phaze.study/1", "name": "small", "rules": "icml24", "models": ["bert-large"],
+        ...          "training": {"devices": 64, "batch": 512, "microbatches": [2]}}
+        >>> compared = phaze.compare(study, chips=["tpu-v4-paper"])
+        >>> {row["model"] for row in compared.rows}
+        {'bert-large'}
     """
     raw, origin = _asked(study, settings)
     with on_standard_error() as progress:
