@@ -22,9 +22,12 @@ from types import MappingProxyType
 CLUSTERS = ("paper-flat", "selene", "dgx-h100", "tpu-v4-pod")
 
 
-def problem_of(model: str, rules: str, **training: Any) -> dict[str, Any]:
+RETICLES = ("n3-reticle", "n5-reticle", "n7-reticle")
+
+
+def problem_of(model: str, rules: str, space: str = "paper", **training: Any) -> dict[str, Any]:
     """The problem of a search with everything else at its default."""
-    raw = {**default_study(model), "rules": rules, "space": "paper", "training": training}
+    raw = {**default_study(model), "rules": rules, "space": space, "training": training}
     return dict(question_of(study_of(raw, "digests")).problem)
 
 
@@ -35,13 +38,16 @@ def tables(models: Iterable[str]) -> dict[str, dict[str, str]]:
         for model in models:
             problem = problem_of(model, rules, cluster="paper-flat" if rules == "icml24" else "selene")
             graphs[graphs_digest(problem["models"][0])] = model
-    space = problem_of("bert-large", "icml24")["space"]
+    for model in models:
+        graphs[graphs_digest(problem_of(model, "cluster", "n5-reticle")["models"][0])] = model
+    spaces = {space_digest(problem_of("bert-large", "icml24")["space"]): "the space of the ICML 2024 paper"}
+    spaces |= {space_digest(problem_of("bert-large", "cluster", name)["space"]): name for name in RETICLES}
     networks: dict[str, str] = {}
     for cluster in CLUSTERS:
         rules = "icml24" if cluster == "paper-flat" else "cluster"
         training = problem_of("bert-large", rules, cluster=cluster)["models"][0]["training"]
         networks[network_digest(training)] = cluster
-    return {"SPACES": {space_digest(space): "the space of the ICML 2024 paper"}, "NETWORKS": networks, "GRAPHS": graphs}
+    return {"SPACES": spaces, "NETWORKS": networks, "GRAPHS": graphs}
 
 
 def text_of(found: dict[str, dict[str, str]]) -> str:

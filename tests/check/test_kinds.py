@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from phaze.check.means import mean_of
-from phaze.check.proof import STEPS, _start, model_of
+from phaze.check.proof import start
+from phaze.check.published import model_of
 from phaze.check.reading import NotCoveredError
 from phaze.check.space import space_of
 from phaze.check.verdict import check
@@ -67,8 +68,9 @@ def test_no_bound_of_any_step_is_above_a_chip_s_own_score(good: Path) -> None:
     problem, memories = papers.problem, papers.problem["hbm_bytes"]
     space = space_of(problem["space"], problem["ownership"], memories)
     parts = (papers.graphs["models"][0], papers.certificate["fusion"][0], papers.certificate["multipliers"][0])
-    state = _start([model_of(problem["models"][0], *parts, True)], mean_of(problem), space, memories, 1e6)
-    for step in STEPS:
+    model = model_of(problem["models"][0], *parts, True, memories)
+    state = start([model], mean_of(problem), space, 1e6)
+    for step in model.steps:
         state.run(step)
         least = state.lows()[0]
         assert (least <= np.array(scores) * (1 + 1e-9)).all(), step

@@ -8,6 +8,9 @@ from types import MappingProxyType
 SPACES = MappingProxyType(
     {
         "dfb558056cae3411d189a4c525c3b4dfc8c9c0fa8b47a33e90587b4e0c71a6fd": "the space of the ICML 2024 paper",
+        "c472b6b0d49cfd3ae5da1bed325584b8c288c57ddcfaa4b4c4acaceb65084762": "n3-reticle",
+        "86bd5da23f854afb2eed20b86d91bd8c32051b945a1b9ee9ca990103d176bec4": "n5-reticle",
+        "f454ed231158abc96d24da13657b6953a6958cc2e55545b9b7a588bfdfc1569f": "n7-reticle",
     }
 )
 NETWORKS = MappingProxyType(
@@ -39,5 +42,24 @@ GRAPHS = MappingProxyType(
         "06817fc225eae12da8437d280d0074938e76338b58c0b80f01894c3c363a4f68": "deepseek-v3",
         "37395b4ca2f7bdb0014c03705ae4eb6c37e3d5b08a8aede7943f0a7b9ef4c32e": "t5-large",
         "ba4ab41c8002cc883fb817b1e94c0bba2c7ba8e964f8652fa298e9011cc4fdfd": "vit-large",
+        "06bb546b6f7eea324f8ca072dcfa63bc9daf84d3f19c0de19114d5d215f5eb91": "bert-large",
+        "5ba11c38fd1075ced15dfdb2b716c41d0b1e9300a5fbe1d42f1d7ccfceca11cd": "gpt2-xl",
+        "c44f2e9afc25f0eca1ca18721ba29a014989bacd45e7037b6f09a57ee6894b46": "opt-350m",
+        "76dfa91aaa33c97473fd9b79d68e04e357b91de34c4285300d947f593ee4d080": "llama2-7b",
+        "62f80b89a7ed8b6f216c9c3b464758669f34c183446c38115fb7cfcf7bbc17a7": "megatron-bert-large",
+        "3dadc5c62be8e0df191eb68816bbed84cda087b0344bcac3ba89800a4f2eb328": "megatron-gpt2-54",
+        "8c2d00e51c070d36274da30e6ee38db18847a48804cc24e650e28333aaa06f49": "megatron-gpt2-72",
+        "5797542d81813488c7e7b493ae6a3978484fa5000b7a08b8445f524f1d492d9a": "gpt3-175b",
+        "28dbc117dbd1e4e1657c9a7010ab3f76f3ad97b6ac1109bfe9ed81fcbeadff4e": "llama3-8b",
+        "a26a802f375b6e382d01573dc41e77f11554a875da2160eaf4f931b0fccf31f4": "llama3-70b",
+        "40606174ef9469750d5e787743444328b67387d15adc656ad7a5ea23c15d5a87": "llama3.1-405b",
+        "89bdb645e3bb2cf5cfd4e461fec01e9158dca10d3c592494bd7e93cf19f39d2d": "mixtral-8x7b",
+        "e833e2e9a743ddbffbf613b5d307eb2433dc50b993ff11fc30c5cbc2adf31e33": "mixtral-8x22b",
+        "5f81cc4017b601a82da30fcb7934f2e97cb94234176f085331e7dfb297aafd00": "grok-1",
+        "dab95615a15ae293a5e54f05b73114eeabb85d3ec80b5765ac168ae41a945f25": "qwen3-30b-a3b",
+        "b0a3fa876e0e9c35a0230f7bad309355f3b7afea7ad255fe5d34ea99485241e5": "qwen3-235b-a22b",
+        "5bf7fa2563f3bfb9a600f9e82b53242c913fd117c0af8873b495931fca4eb742": "deepseek-v3",
+        "6bcbb1bab5353e8704f257fae1b5e310fb820a2d844f258278c9706871b13a4e": "t5-large",
+        "a35b3b43aafe4b90d68935e76471fbce630d2396a56c1a8d131568e3f408f2f9": "vit-large",
     }
 )

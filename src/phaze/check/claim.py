@@ -21,6 +21,8 @@ CHIP = (
 
 def space_digest(space: Mapping[str, Any]) -> str:
     """The digest of what a space is: axes, rules, and of its chips what areas and times depend on."""
+    if space["base"].get("clusters") is not None:
+        return digest_of([space["base"]["clusters"], space["axes"], space["keep"]])
     chips = [None if chip is None else [chip[key] for key in CHIP] for chip in (space["base"], space["area_chip"])]
     return digest_of([chips, *(space[key] for key in ("axes", "tied", "core_buffers", "keep"))])
 
@@ -76,7 +78,9 @@ def words_of(problem: Mapping[str, Any], certificate: Mapping[str, Any], chips: 
             f"{_listed(sequences)}, {_listed({graph['attention'] for graph in model['graphs']})} attention",
             f"job         {training['devices']:,} devices, {training['batch']:,} sequences a batch, microbatches "
             f"{_listed(microbatches)}, tensor widths {_listed(widths)}, recompute {_listed(recompute)}, "
-            f"{training['optimizer']}, {training['precision']}, headroom {training['headroom']:g}",
+            f"{training['optimizer']}, {training['precision']}, ZeRO {_listed(training['zeros'])}, chunks "
+            f"{'any' if training['chunks'] is None else _listed({1, *training['chunks']})}, headroom "
+            f"{training['headroom']:g}",
             f"network     {_known(network_digest(training), NETWORKS, level['name'])}: {speed}",
             f"software    {stack['name']}: schedule {stack['schedule']}, fusion {stack['fusion']} (as the certificate "
             f"lists it; neither tracing nor the choice of what is fused is derived here)",

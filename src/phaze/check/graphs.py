@@ -9,17 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from .reading import RefusedError, cover, listed, number, require, whole
-from .works import COLLECTIVES, LANE_OPERATIONS, MATRIX, NEVER, Operator, Work, needs_of, work_of
-
-
-def _operator(row: Sequence[Any]) -> tuple[int, Operator]:
-    number_, kind, core, sizes, reads, writes, _, parts = row
-    require(not parts, "graphs.json: an operator of a trace has parts")
-    known = kind in LANE_OPERATIONS or kind in MATRIX or kind in COLLECTIVES or core == "none"
-    require(known, f"graphs.json: {str(kind)[:40]} is no kind of operator")
-    own = {str(name): whole(value, f"graphs.json: {kind}.{name}") for name, value in sizes.items()}
-    moved = [tuple((whole(t, "tensor"), whole(n, "bytes")) for t, n in side) for side in (reads, writes)]
-    return whole(number_, "operator"), Operator(str(kind), str(core), own, moved[0], moved[1])
+from .traced import Trace, traced_layer
+from .works import NEVER, Operator, Work, needs_of, work_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +38,11 @@ def _joined(members: Sequence[Operator], outside: frozenset[int], size_of: Mappi
     return Operator("fused", core, {}, taken, given, tuple(members))
 
 
-def pass_of(graph: Mapping[str, Any], tensors: Mapping[int, tuple[int, int]], groups: Any, residency: bool) -> Pass:
+def pass_of(trace: Trace, tensors: Mapping[int, tuple[int, int]], groups: Any, residency: bool) -> Pass:
     """The fused pass: ``groups`` lists, in order, the operators of each fused one by number."""
-    traced = [_operator(row) for row in listed(graph["operators"], "graphs.json: operators")]
-    by_number = dict(traced)
-    outputs = frozenset(whole(t, "outputs") for t in graph["outputs"])
+    by_number, outputs = {one.number: one.op for one in trace.operators}, trace.outputs
     listing = [[whole(i, "fusion") for i in listed(group, "fusion")] for group in listed(groups, "fusion")]
     every = [i for group in listing for i in group]
-    require(len(by_number) == len(traced), "graphs.json: an operator stands twice")
     require(sorted(every) == sorted(by_number) and all(listing), "fusion: it does not hold every operator once")
     readers: dict[int, set[int]] = {}
     for at, group in enumerate(listing):
@@ -109,16 +97,26 @@ class Graph:
 
 
 def _layer(table: Mapping[str, Any], groups: Any, residency: bool) -> Layer:
-    tensors = {whole(row[0], "tensor"): (whole(row[1], "elements"), whole(row[2], "bytes")) for row in table["tensors"]}
-    passes = listed(groups, "fusion", 2)
+    traced, passes = traced_layer(table), listed(groups, "fusion", 2)
     return Layer(
-        str(table["name"]),
-        pass_of(table["forward"], tensors, passes[0], residency),
-        pass_of(table["backward"], tensors, passes[1], residency),
-        sum(whole(row[2], "parameters") for row in table["parameters"]),
-        whole(table["none"]["saved_bytes"], "saved_bytes"),
-        table["sharded"] is True,
+        traced.name,
+        pass_of(traced.forward, traced.tensors, passes[0], residency),
+        pass_of(traced.backward, traced.tensors, passes[1], residency),
+        traced.parameters,
+        traced.saved_bytes,
+        traced.sharded,
     )
+
+
+def chain_of(table: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[tuple[int, int, float], ...]]:
+    """The calls of a graph, by layer, and the bytes between them."""
+    calls = tuple(whole(call[0], "calls", 0, len(table["layers"]) - 1) for call in table["calls"])
+    count = len(calls) - 1
+    edges = tuple((whole(a, "edge", 0, count), whole(b, "edge", 0, count), number(s, "edge"))
+                  for a, b, s, _ in table["edges"])  # fmt: skip
+    require(all(a < b for a, b, _ in edges), "graphs.json: an edge leads back")
+    cover(bool(calls), "models without a layer")
+    return calls, edges
 
 
 def graph_of(table: Mapping[str, Any], fusion: Any, residency: bool) -> Graph:
@@ -126,12 +124,7 @@ def graph_of(table: Mapping[str, Any], fusion: Any, residency: bool) -> Graph:
     try:
         groups = listed(fusion, "fusion", len(table["layers"]))
         layers = tuple(_layer(layer, own, residency) for layer, own in zip(table["layers"], groups, strict=True))
-        calls = tuple(whole(call[0], "calls", 0, len(layers) - 1) for call in table["calls"])
-        count = len(calls) - 1
-        edges = tuple((whole(a, "edge", 0, count), whole(b, "edge", 0, count), number(s, "edge"))
-                      for a, b, s, _ in table["edges"])  # fmt: skip
-        require(all(a < b for a, b, _ in edges), "graphs.json: an edge leads back")
-        cover(bool(calls), "models without a layer")
+        calls, edges = chain_of(table)
         return Graph(
             whole(table["tensor"], "tensor", 1), whole(table["microbatch"], "microbatch", 1), layers, calls, edges
         )

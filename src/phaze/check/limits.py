@@ -47,14 +47,19 @@ def design_watts(chips: Any, process: Mapping[str, Any]) -> Floats:
     return np.asarray(active + rate("static_w_per_mm2") * chips.area)
 
 
-def making_usd(area: Floats, base: Mapping[str, Any], terms: Mapping[str, Any], hbm_bytes: float) -> Floats:
-    """Good dies, HBM and package; infinite where no die fits on a wafer."""
-    fab, dies = base["process"]["fab"], whole(base["silicon"]["dies"], "dies", 1)
-    die, radius = area / dies, positive(fab["wafer_diameter_mm"], "wafer_diameter_mm") / 2
+def die_usd(die: Floats, fab: Mapping[str, Any], terms: Mapping[str, Any]) -> Floats:
+    """A good die of so many mm2; infinite where none fits on a wafer."""
+    radius = positive(fab["wafer_diameter_mm"], "wafer_diameter_mm") / 2
     count = np.floor(np.pi * (radius**2 - radius * np.sqrt(2 * die)) / die)
     alpha = positive(terms["yield_clustering"], "yield_clustering")
     good = (1 + die / 100 * number(fab["defects_per_cm2"], "defects_per_cm2") / alpha) ** -alpha
     wafer = number(fab["wafer_usd"], "wafer_usd")
-    dice = np.where(count > 0, dies * wafer / (np.maximum(count, 1) * good), np.inf)
+    return np.asarray(np.where(count > 0, wafer / (np.maximum(count, 1) * good), np.inf))
+
+
+def making_usd(area: Floats, base: Mapping[str, Any], terms: Mapping[str, Any], hbm_bytes: float) -> Floats:
+    """Good dies, HBM and package."""
+    dies = whole(base["silicon"]["dies"], "dies", 1)
     memory = hbm_bytes / GB * number(terms["hbm_usd_per_gb"], "hbm_usd_per_gb")
-    return np.asarray(dice + memory + number(terms["package_usd"], "package_usd"))
+    package = number(terms["package_usd"], "package_usd")
+    return np.asarray(dies * die_usd(area / dies, base["process"]["fab"], terms) + memory + package)

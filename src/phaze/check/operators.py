@@ -19,7 +19,10 @@ from .vectors import VectorParts, vector_seconds
 from .works import COLLECTIVES, Product, Work
 
 Floats = NDArray[np.float64]
-WAYS = ("spread", "paired", "one core")
+CONSTANTS = frozenset({
+    "basis", "matrix_share", "hbm_share", "vector_hbm_share", "start_up_s", "vector_start_up_s", "block_cycles",
+    "kept_row_bytes", "software_share", "clock_hz", "attention", "rates",
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +36,13 @@ class Constants:
     vector_start_up: float
     lost: float
     kept_row: float
+    software: float = 1.0
 
 
 def constants_of(table: Mapping[str, Any]) -> Constants:
     """The constants that a problem states."""
-    cover(table["software_share"] == 1.0, "a stack's software share")
+    cover(set(table) <= CONSTANTS, "constants: a key that this checker does not know")
+    cover(table["clock_hz"] is None, "a measured clock")
     cover(table["attention"] is None and not table["rates"], "measured attention kernels and products in few bits")
     kept = table["kept_row_bytes"]
     return Constants(
@@ -48,6 +53,7 @@ def constants_of(table: Mapping[str, Any]) -> Constants:
         number(table["vector_start_up_s"], "vector_start_up_s"),
         number(table["block_cycles"], "block_cycles"),
         np.inf if kept is None else number(kept, "kept_row_bytes"),
+        positive(table["software_share"], "software_share"),
     )
 
 
@@ -92,7 +98,7 @@ def _vector(chips: Chips, constants: Constants, way: str) -> VectorParts:
     )  # fmt: skip
 
 
-def _distinct(columns: Sequence[Floats]) -> tuple[list[Floats], NDArray[np.int64]]:
+def distinct(columns: Sequence[Floats]) -> tuple[list[Floats], NDArray[np.int64]]:
     """The different rows of some columns, and which of them every row is."""
     codes = np.zeros(len(columns[0]), np.int64)
     for column in columns:
@@ -110,6 +116,7 @@ class Costs:
     """
 
     def __init__(self, chips: Chips, constants: Constants, level: Mapping[str, Any], mapped: bool) -> None:
+        cover(constants.software == 1.0, "a stack's software share on chips of cores")
         self.chips, self.constants, self.level = chips, constants, level
         self._product: Callable[[Product, TensorParts], Floats] = exact if mapped else roofline
         self._tensor_parts, self._vector_parts = dict[str, Any](), dict[str, Any]()
@@ -118,7 +125,7 @@ class Costs:
     def _of_product(self, p: Product, way: str) -> Floats:
         if way not in self._tensor_parts:
             whole = _tensor(self.chips, self.constants, way)
-            columns, of = _distinct([getattr(whole, f.name) for f in fields(whole)])
+            columns, of = distinct([getattr(whole, f.name) for f in fields(whole)])
             self._tensor_parts[way] = TensorParts(*columns), of
         parts, of = self._tensor_parts[way]
         if (p, way) not in self._known:
@@ -128,7 +135,7 @@ class Costs:
     def _of_lanes(self, work: Any, way: str) -> Floats:
         if way not in self._vector_parts:
             whole = _vector(self.chips, self.constants, way)
-            columns, of = _distinct([getattr(whole, f.name) for f in fields(whole)])
+            columns, of = distinct([getattr(whole, f.name) for f in fields(whole)])
             self._vector_parts[way] = VectorParts(*columns), of
         parts, of = self._vector_parts[way]
         if (work, way) not in self._known:
@@ -144,7 +151,11 @@ class Costs:
             return np.full(count, collective_seconds(work.collective, self.level))
         if way == "spread" and work.core == "both":
             way = "paired"
-        total = np.zeros(count)
+        return self.on_cores(work, way)
+
+    def on_cores(self, work: Work, way: str) -> Floats:
+        """Seconds of a work that cores run: on one, on all (``spread``), or on as many of either kind (``paired``)."""
+        total = np.zeros(len(self.chips))
         for p in work.products:
             total = total + self._of_product(p, way)
         if work.lanes is not None:

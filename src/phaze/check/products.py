@@ -54,7 +54,7 @@ def _resident(moved: Moved, half: Floats) -> Floats:
 def roofline(p: Product, parts: TensorParts) -> Floats:
     """Seconds that no mapping undercuts, on every part."""
     if p.batch * p.m * p.n * p.k == 0:
-        return _only_written(p, parts)
+        return only_written(p, parts.hbm_rate)
     r, c, half = parts.rows, parts.columns, 0.5 * parts.buffer
     deep, m, n, k = np.maximum(float(p.k), r), float(p.m), float(p.n), float(p.k)
     cycles = np.minimum(np.ceil(m / r) * np.ceil(n / c), np.ceil(n / r) * np.ceil(m / c)) * deep
@@ -66,12 +66,12 @@ def roofline(p: Product, parts: TensorParts) -> Floats:
     return np.asarray(np.maximum(busy / parts.clock, np.maximum(moved / parts.global_rate, fetched / parts.hbm_rate)))
 
 
-def _only_written(p: Product, parts: TensorParts) -> Floats:
+def only_written(p: Product, hbm_rate: Floats) -> Floats:
     """An empty product writes what it has."""
-    return np.asarray((p.c[0] if p.batch * p.m * p.n else 0.0) / parts.hbm_rate)
+    return np.asarray((p.c[0] if p.batch * p.m * p.n else 0.0) / hbm_rate)
 
 
-def _doublings(start: int, end: int) -> list[int]:
+def doublings(start: int, end: int) -> list[int]:
     """start, 2 start, ... below ``end``, and ``end``."""
     found = []
     while start < end:
@@ -80,7 +80,7 @@ def _doublings(start: int, end: int) -> list[int]:
     return [*found, end]
 
 
-def _deepest(least: Floats, most: float, room: Floats) -> Floats:
+def deepest(least: Floats, most: float, room: Floats) -> Floats:
     """The greatest of least, 2 least, ... below ``most``, and ``most``, within ``room``; 0 where none is."""
     steps = np.floor(np.log2(np.maximum(room, 1e-300) / least))
     found = least * np.exp2(steps)
@@ -123,44 +123,53 @@ class _Tiles:
 
 
 def _tiles(p: Product, side: Side) -> _Tiles:
-    extents = [sorted({*_doublings(side.rows, extent), *_doublings(side.columns, extent)}) for extent in (p.m, p.n)]
+    extents = [sorted({*doublings(side.rows, extent), *doublings(side.columns, extent)}) for extent in (p.m, p.n)]
     mt, nt = (grid.ravel() for grid in np.meshgrid(*(np.array(own, float) for own in extents), indexing="ij"))
     return _Tiles(mt, nt, np.ceil(p.m / mt), np.ceil(p.n / nt))
 
 
-def _flows(p: Product, side: Side, t: _Tiles) -> Iterator[tuple[Floats, Floats, Floats, bool]]:
+def _flows(p: Product, side: Side, t: _Tiles) -> Iterator["Flow"]:
     """Each dataflow: what lies on rows and on columns, the depth of slices that fit (0: none), whether sums stay."""
     r, c = float(side.rows), float(side.columns)
     shallow = np.minimum(r, p.k)
     for rows, columns in ((t.mt, t.nt), (t.nt, t.mt)):
         single = (rows <= r) & (columns <= c)
         room = (side.core_buffer - np.where(single, 0.0, SUM * t.mt * t.nt)) / (2.0 * p.e * (t.mt + t.nt))
-        yield rows, columns, _deepest(np.where(single, 1.0, shallow), float(p.k), room), True
+        yield rows, columns, deepest(np.where(single, 1.0, shallow), float(p.k), room), True
     room = (side.core_buffer - SUM * t.mt * t.nt) / (2.0 * p.e * (t.mt + t.nt))
-    deep = _deepest(np.full(len(t.mt), shallow), float(p.k), room)
+    deep = deepest(np.full(len(t.mt), shallow), float(p.k), room)
     yield t.mt, t.nt, deep, False
     yield t.nt, t.mt, deep, False
 
 
-def _item(p: Product, side: Side, flow: tuple[Floats, Floats, Floats, bool], kt: float) -> tuple[Floats, Floats]:
-    """Cycles and core-buffer bytes of one item of depth ``kt``."""
+Flow = tuple[Floats, Floats, Floats, bool]
+"""What lies on rows and on columns, the depth of slices, whether sums stay."""
+
+
+def array_cycles(rows: int, columns: int, flow: Flow, kt: float) -> Floats:
+    """Cycles of an array for its part of a tile of depth ``kt``."""
     streamed, held, deep, stay = flow
-    r, c, e = float(side.rows), float(side.columns), float(p.e)
-    sums = SUM * streamed * held
-    folds = np.ceil(streamed / r) * np.ceil(held / c)
-    if stay:
-        slices = np.maximum(np.minimum(deep, kt), 1.0)
-        visits = np.ceil(kt / slices)
-        several = folds * ((visits - 1) * slices + np.maximum(kt - (visits - 1) * slices, r))
-        cycles = np.where(folds == 1, max(kt, r), several)
-        moved = e * kt * (streamed * np.ceil(held / c) + held * np.ceil(streamed / r))
-        return cycles, moved + sums * np.where(folds == 1, 1.0, visits)
-    layers = np.ceil(kt / r)
-    cycles = layers * np.ceil(held / c) * np.maximum(streamed, r)
-    return cycles, e * kt * held + e * kt * streamed * np.ceil(held / c) + sums * layers
+    r, c = float(rows), float(columns)
+    if not stay:
+        return np.asarray(np.ceil(kt / r) * np.ceil(held / c) * np.maximum(streamed, r))
+    folds, slices = np.ceil(streamed / r) * np.ceil(held / c), np.maximum(np.minimum(deep, kt), 1.0)
+    visits = np.ceil(kt / slices)
+    several = folds * ((visits - 1) * slices + np.maximum(kt - (visits - 1) * slices, r))
+    return np.where(folds == 1, max(kt, r), several)
 
 
-def _undominated(first: Floats, second: Floats) -> Front:
+def edge_bytes(rows: int, columns: int, e: float, flow: Flow, kt: float) -> Floats:
+    """Bytes between an array and its buffer for the same."""
+    streamed, held, deep, stay = flow
+    r, c, sums = float(rows), float(columns), SUM * streamed * held
+    if not stay:
+        return np.asarray(e * kt * held + e * kt * streamed * np.ceil(held / c) + sums * np.ceil(kt / r))
+    folds, visits = np.ceil(streamed / r) * np.ceil(held / c), np.ceil(kt / np.maximum(np.minimum(deep, kt), 1.0))
+    moved = e * kt * (streamed * np.ceil(held / c) + held * np.ceil(streamed / r))
+    return np.asarray(moved + sums * np.where(folds == 1, 1.0, visits))
+
+
+def undominated(first: Floats, second: Floats) -> Front:
     """The points that no other is below in both."""
     least = second.min()
     near = first <= first[second == least].min()
@@ -188,8 +197,9 @@ def core_fronts(p: Product, side: Side, counts: Sequence[int]) -> list[Front | N
             fits = (flow[2] > 0) if ks == 1 else (flow[2] > 0) & (tiles * (ks // 2) < ITEMS_A_CORE * max(counts))
             if not fits.any():
                 break
-            cycles, own = _item(p, side, flow, float(-(-p.k // ks)))
-            cycles = cycles + side.lost * blocks
+            kt = float(-(-p.k // ks))
+            cycles = array_cycles(side.rows, side.columns, flow, kt) + side.lost * blocks
+            own = edge_bytes(side.rows, side.columns, float(p.e), flow, kt)
             writes = outputs * p.e + (0.0 if ks == 1 else 2 * SUM * ks * outputs)
             for at, cores in enumerate(counts):
                 may = fits if ks == 1 else fits & (tiles * (ks // 2) < ITEMS_A_CORE * cores)
@@ -199,7 +209,7 @@ def core_fronts(p: Product, side: Side, counts: Sequence[int]) -> list[Front | N
                 array = (waves * cycles[may] + (2 * side.rows + side.columns - 2)) / side.clock
                 busy[at].append(np.maximum(array, waves * own[may] / side.core_rate))
                 moved[at].append(reads[at][may] + writes)
-    return [_undominated(np.concatenate(b), np.concatenate(g)) if b else None for b, g in zip(busy, moved, strict=True)]
+    return [undominated(np.concatenate(b), np.concatenate(g)) if b else None for b, g in zip(busy, moved, strict=True)]
 
 
 def global_front(p: Product, buffer: float) -> Front | None:
@@ -207,7 +217,7 @@ def global_front(p: Product, buffer: float) -> Front | None:
     hbm, sums = [], []
     for room, kept in ((buffer, False), (0.5 * buffer, True)):
         a, b, c = (0.0 if kept and need <= 0.5 * buffer else size for size, need in (p.a, p.b, p.c))
-        e, mg, ng = float(p.e), *(np.array(_doublings(1, extent), float) for extent in (p.m, p.n))
+        e, mg, ng = float(p.e), *(np.array(doublings(1, extent), float) for extent in (p.m, p.n))
         for size, other, streamed, whole, again in ((mg, p.n, b, a, p.m), (ng, p.m, a, b, p.n)):
             ahead = np.where((size == again) & (p.batch == 1), 1.0, 2.0)
             fits = ahead * e * size * p.k + 2.0 * e * min(other, SLICE) * (p.k + size) <= room
@@ -215,12 +225,12 @@ def global_front(p: Product, buffer: float) -> Front | None:
             sums.append(np.zeros(int(fits.sum())))
         rows, columns = (grid.ravel() for grid in np.meshgrid(mg, ng, indexing="ij"))
         slices = (room - SUM * rows * columns) / (2.0 * e * (rows + columns))
-        deep = _deepest(np.ones(len(rows)), float(p.k), slices)
+        deep = deepest(np.ones(len(rows)), float(p.k), slices)
         rows, columns, deep = rows[deep > 0], columns[deep > 0], deep[deep > 0]
         hbm.append(a * np.ceil(p.n / columns) + b * np.ceil(p.m / rows) + c)
         sums.append(2.0 * SUM * p.batch * p.m * p.n * (np.ceil(p.k / deep) - 1))
     first, second = np.concatenate(hbm), np.concatenate(sums)
-    return _undominated(first, second) if len(first) else None
+    return undominated(first, second) if len(first) else None
 
 
 def _least(p: Product, core: Front, held: Front | None, global_rate: float, hbm_rate: float) -> float:
@@ -239,7 +249,7 @@ def _least(p: Product, core: Front, held: Front | None, global_rate: float, hbm_
 def exact(p: Product, parts: TensorParts) -> Floats:
     """Seconds of the best mapping on every part; infinite where no tile fits."""
     if p.batch * p.m * p.n * p.k == 0:
-        return _only_written(p, parts)
+        return only_written(p, parts.hbm_rate)
     found = np.full(len(parts), np.inf)
     sides = np.stack([parts.rows, parts.columns, parts.core_buffer, parts.core_rate, parts.clock, parts.lost], axis=1)
     groups: dict[tuple[float, ...], list[int]] = {}

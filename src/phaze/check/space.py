@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .limits import curve, design_watts, making_usd
-from .reading import cover, listed, number, positive, require
+from .reading import cover, listed, number, only, positive, require
+from .silicon import AXES as CLUSTER_AXES
+from .silicon import Clusters, clusters_of
 
 Floats = NDArray[np.float64]
 AXES = (
@@ -93,14 +95,16 @@ def chip_of(base: Mapping[str, Any]) -> Chips:
     return Chips(**own, links=np.array([number(values["links"], "chip.links")]), area=np.zeros(1))
 
 
+AnyChips = Chips | Clusters
+
+
 @dataclass(frozen=True, slots=True)
 class Space:
-    """The chips of a space, how many combinations its axes have, its budget in mm2, and for each chip the place of the
-    largest memory that it may have within the price; -1: none."""
+    """The chips of a space, how many combinations its axes have, and for each chip the place of the largest memory that
+    it may have; -1: none."""
 
-    chips: Chips
+    chips: AnyChips
     combinations: int
-    budget: float
     memory: NDArray[np.int64]
 
 
@@ -140,7 +144,9 @@ def _combined(space: Mapping[str, Any], axes: Mapping[str, Floats], start: int, 
 def space_of(space: Mapping[str, Any], terms: Mapping[str, Any], memories: Sequence[int]) -> Space:
     """All chips of the space that a problem states, with its terms of ownership and its memories, ascending."""
     require(all(a < b for a, b in pairwise(memories)), "hbm_bytes: memories do not ascend")
-    cover("axes" in space and space["base"].get("clusters") is None, "chips of clusters (phaze.space/2)")
+    cover("axes" in space, "a space without axes")
+    if space["base"].get("clusters") is not None:
+        return Space(*clusters_of(space, terms, memories))
     keep, process = space["keep"], space["base"]["process"]
     watts = np.inf if keep["most_power"] is None else positive(keep["most_power"], "keep.most_power")
     usd = np.inf if keep["most_usd"] is None else positive(keep["most_usd"], "keep.most_usd")
@@ -172,4 +178,14 @@ def space_of(space: Mapping[str, Any], terms: Mapping[str, Any], memories: Seque
     for at, size in enumerate(memories):
         allowed = making_usd(chips.area, space["base"], terms, float(size)) <= usd * (1 + NEAR)
         most[allowed] = at
-    return Space(chips, combinations, budget, most)
+    return Space(chips, combinations, most)
+
+
+def chip_at(space: Space, said: Any) -> NDArray[np.int64]:
+    """The place of the chip that an answer names by the values of its axes."""
+    named = only(said, "answer.chip", CLUSTER_AXES if isinstance(space.chips, Clusters) else AXES)
+    same = np.ones(len(space.chips), bool)
+    for name, value in named.items():
+        same &= getattr(space.chips, name) == value
+    require(bool(same.any()), "answer.chip: the space has no such chip")
+    return np.flatnonzero(same)[:1]

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from .claim import words_of
+from .clustered import cluster_model
 from .means import mean_of
-from .proof import Counted, Solver, Watch, answer_seconds, chip_at, model_of, prove
+from .proof import Counted, Model, Solver, Watch, prove
+from .published import model_of
 from .reading import (
     NotCoveredError,
     RefusedError,
@@ -22,13 +24,27 @@ from .reading import (
     text_of,
     whole,
 )
-from .space import Space, space_of
+from .silicon import Clusters
+from .space import Space, chip_at, space_of
 from .works import COST_MODEL
 
 FILES = ("problem.json", "graphs.json", "certificate.json")
 KEYS = (
     "schema", "problem", "graphs", "cost_model", "best", "bound", "gap", "answer", "fusion", "multipliers",
 )  # fmt: skip
+PROBLEM = frozenset({
+    "schema", "residency", "space", "ownership", "models", "name", "hbm_bytes", "objective", "gap", "round_size",
+    "baseline", "cluster", "budget", "rules", "front",
+})  # fmt: skip
+OBJECTIVE = frozenset({"kind", "mean", "baseline"})
+MODEL = frozenset({"name", "weight", "training", "ways", "part", "graphs"})
+ROW = frozenset({"tensor", "microbatch", "sequence", "sequence_parallel", "attention", "digest"})
+GRAPH = (ROW - {"digest"}) | {"name", "layers", "calls", "edges", "ties", "approximations"}
+LAYER = frozenset({
+    "name", "tensors", "forward", "backward", "parameters", "none", "selective", "full", "shared_bytes", "input_bytes",
+    "output_bytes", "sharded",
+})  # fmt: skip
+"""The keys that this checker knows: with any other it would not know what a claim means."""
 NEAR = 1e-9
 READING = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
@@ -119,6 +135,7 @@ def _check(folder: Path, found: Verdict, sharper: float, watch: Watch, solver: S
     memories = [whole(size, "hbm_bytes", 1) for size in problem["hbm_bytes"]]
     space = space_of(problem["space"], problem["ownership"], memories)
     found.words = words_of(problem, said, len(space.chips))
+    _known(problem, graphs)
     _of_graphs(problem, graphs)
     _covered(problem, said)
     _prove(problem, graphs, said, space, (max(bound, min(sharper, found.best)), bound), found, watch, solver)
@@ -135,11 +152,34 @@ def _of_graphs(problem: dict[str, Any], graphs: dict[str, Any]) -> None:
             require(row["digest"] == digest_of(graph), f"graphs.json: a graph of {model['name']} is not the problem's")
 
 
+def _known(problem: dict[str, Any], graphs: dict[str, Any]) -> None:
+    """What of the two documents this checker has no rules for is not covered, whatever its value."""
+    rows = [("problem", problem, PROBLEM), ("objective", problem["objective"], OBJECTIVE)]
+    for model in problem["models"]:
+        rows += [("models", model, MODEL), *(("graphs", row, ROW) for row in model["graphs"])]
+    for graph in (one for own in graphs["models"] for one in own):
+        rows += [("graphs.json", graph, GRAPH), *(("layers", layer, LAYER) for layer in graph["layers"])]
+    for where, table, keys in rows:
+        more = sorted(set(table) - keys)
+        cover(not more, f"the key {where}.{more[0] if more else ''}, which this checker does not know")
+
+
 def _covered(problem: dict[str, Any], said: dict[str, Any]) -> None:
     cover(said["answer"] is not None, "the certificate has no witness of its answer")
     cover(problem["objective"]["kind"] == "throughput", f"the objective {problem['objective']['kind']}")
     cover("front" not in problem, "fronts")
     cover(all(model["part"] == "model" for model in problem["models"]), "one block of a model alone")
+
+
+def _model(problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], space: Space, at: int) -> Model:
+    """A model of the problem under the rules of its stack."""
+    table, own, fusion = problem["models"][at], graphs["models"][at], said["fusion"][at]
+    residency, memories = problem["residency"] is True, problem["hbm_bytes"]
+    if table["training"]["machine"]["stack"]["stages"] == "layers":
+        require(not any(said["multipliers"][at]), "multipliers: this schedule rule needs none")
+        return cluster_model(table, own, fusion, problem["space"], residency, memories)
+    cover(not isinstance(space.chips, Clusters), "the rules icml24 on chips of clusters")
+    return model_of(table, own, fusion, said["multipliers"][at], residency, memories)
 
 
 def _prove(
@@ -150,20 +190,17 @@ def _prove(
     memories, mean = list(problem["hbm_bytes"]), mean_of(problem)
     require(answer["hbm_bytes"] in memories, "answer.hbm_bytes: no memory of the problem")
     require(len(answer["models"]) == len(said["fusion"]) == len(said["multipliers"]) == count, "answer: other models")
-    residency = problem["residency"] is True
-    models = [
-        model_of(problem["models"][at], graphs["models"][at], said["fusion"][at], said["multipliers"][at], residency)
-        for at in range(count)
-    ]
+    models = [_model(problem, graphs, said, space, at) for at in range(count)]
     watch("the answer")
     at = chip_at(space, answer["chip"])
-    dear = memories.index(answer["hbm_bytes"]) > int(space.memory[at[0]])
-    require(not dear, "answer.hbm_bytes: the chip is too dear with it")
+    place, most = memories.index(answer["hbm_bytes"]), int(space.memory[at[0]])
+    own = isinstance(space.chips, Clusters)
+    require(place == most if own else place <= most, "answer.hbm_bytes: the chip may not have it")
     chip, size = space.chips.taken(at), float(answer["hbm_bytes"])
-    seconds = [answer_seconds(model, own, chip, size) for model, own in zip(models, answer["models"], strict=True)]
+    seconds = [model.answer(own, chip, size) for model, own in zip(models, answer["models"], strict=True)]
     score = float(mean.score(np.array(seconds)[:, None])[0])
     require(abs(score - found.best) <= NEAR * score, f"best: {found.best!r}, and the answer has {score!r}")
-    counted = prove(models, mean, space, memories, goals, watch, found.quick, solver)
+    counted = prove(models, mean, space, goals, watch, found.quick, solver)
     found.counted, found.proved_gap = counted, max(NEAR, 1 - counted.least / found.best)
     shown = found.quick or counted.least >= goals[1] * (1 - NEAR)
     require(shown, f"nothing shows that {counted.first_open} scores {goals[1]!r} or more, only {counted.least!r}")

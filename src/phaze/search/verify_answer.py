@@ -18,6 +18,7 @@ from phaze.search.result import answer_view, code_digest, result_view, written
 from phaze.search.state import TIE
 from phaze.search.task import Configuration, ModelTask
 from phaze.search.verify import NEAR, Plain
+from phaze.search.witness import chip_of
 
 
 def unequal(said: Any, true: Any, where: str = "") -> list[str]:
@@ -145,9 +146,7 @@ def check_view(
     if isinstance(chosen, str):
         return [chosen]
     (number, hbm, configurations), job = chosen, plain.job
-    named, chip = certificate["answer"]["chip"], plain.opened.chip(number, job.hbm_bytes[hbm])
-    own = (chip.tensor_cores, chip.tensor_core.rows, chip.tensor_core.columns, chip.vector_cores)
-    if own != tuple(named[name] for name in ("tensor_cores", "rows", "columns", "vector_cores")):
+    if certificate["answer"]["chip"] != chip_of(plain.opened, number):
         return ["chip: result.json names another one than certificate.json"]
     provisional = result.get("provisional") is True
     answer = answer_view(

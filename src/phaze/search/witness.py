@@ -12,7 +12,7 @@
 ``answer`` is null.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from hashlib import sha256
 from pathlib import Path
@@ -22,17 +22,21 @@ import numpy as np
 
 from phaze.cost.vector import BURST_BYTES, PASSES, ROW_KINDS
 from phaze.documents import digest
+from phaze.evaluate.layer_times import RuledLayer
+from phaze.evaluate.ruled_pass import RuledPass
 from phaze.files import read_text
 from phaze.graph.opset import KINDS
 from phaze.schedule.problem import Schedule
 from phaze.search.answer import BestDesign
 from phaze.search.certificate import Certificate
+from phaze.search.clustered_chips import ClusterChips
 from phaze.search.question_files import GRAPHS, PROBLEM, Papers
 from phaze.search.rank_graph import RankGraph
 from phaze.search.result import AnswerParts
 from phaze.search.space import FIELDS
+from phaze.search.spaces import EnumeratedSpace
 from phaze.search.state import SearchState
-from phaze.search.task import SearchJob
+from phaze.search.task import Configuration, ModelTask, SearchJob
 
 CERTIFICATE, SCHEMA = "certificate.json", "phaze.certificate/1"
 
@@ -46,14 +50,19 @@ def cost_model() -> str:
 
 
 def fusion_of(job: SearchJob) -> list[list[list[list[list[list[int]]]]]]:
-    """Which traced operators are one, by model, graph, layer and pass (forward, backward)."""
+    """Which traced operators are one, by model, graph, layer and pass: forward, backward, and where plans may recompute
+    more than whole passes what selective, a trimmed full and every other mode run again."""
     return [
         [
-            [[[list(own) for own in one.members] for one in (layer.forward, layer.backward)] for layer in graph.layers]
+            [[[list(own) for own in one.members] for one in _listed(layer)] for layer in graph.layers]
             for graph in task.graphs
         ]
         for task in job.models
     ]
+
+
+def _listed(layer: RuledLayer) -> tuple[RuledPass, ...]:
+    return (layer.forward, layer.backward) if layer.rule.paired else layer.passes
 
 
 def _rows(schedule: Schedule) -> list[list[Any]]:
@@ -72,39 +81,39 @@ def schedules_of(graph: RankGraph, solved: Sequence[Schedule]) -> list[list[list
     return wanted
 
 
-def _chip(state: SearchState, best: BestDesign) -> dict[str, Any] | None:
-    """The chip by the values of its axes; None for chips that are no combination of axes of cores."""
-    chips = getattr(state.opened, "chips", None)
-    if chips is None or state.opened.chip(best.chip, state.job.hbm_bytes[best.hbm]).clusters is not None:
+def chip_of(opened: EnumeratedSpace, number: int) -> dict[str, Any] | None:
+    """A chip by the values of its axes; None where it is no combination of axes."""
+    if isinstance(opened, ClusterChips):
+        return {name: values[number].item() for name, values in opened.axis_values().items()}
+    chips = getattr(opened, "chips", None)
+    if chips is None:
         return None
     pairs = zip(FIELDS, fields(chips), strict=True)
-    return {name: getattr(chips, field.name)[best.chip].item() for name, field in pairs if name != "area"}
+    return {name: getattr(chips, field.name)[number].item() for name, field in pairs if name != "area"}
+
+
+def _model(
+    task: ModelTask, way: Configuration, solved: Sequence[Schedule], model: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """How the answer runs a model: under rules with a formula the plan, else its schedules too."""
+    plan, rule = model["plan"], task.graphs[way.graph].layers[0].rule
+    stages = [[stage["layers"], stage["recompute"]] for stage in plan["stages"]]
+    found = {"graph": way.graph, "recompute": way.recompute, "data": plan["data"], "stages": stages}
+    if rule.one_queue or rule.named_only:
+        return {**found, "zero": model["zero"], "order": plan["order"], "chunks": plan.get("chunks", 1)}
+    rows = schedules_of(task.graphs[way.graph], solved) if rule.paired else None
+    return None if rows is None else {**found, "schedules": rows}
 
 
 def _answer(state: SearchState, best: BestDesign, parts: AnswerParts) -> dict[str, Any] | None:
     """The witness of the answer, or None where the checker has no rules for it yet."""
-    ruled = all(graph.layers[0].rule.paired for task in parts.tasks for graph in task.graphs)
-    chip = _chip(state, best) if ruled else None
-    if chip is None:
+    chip, rows = (
+        chip_of(state.opened, best.chip),
+        zip(parts.tasks, parts.configurations, parts.schedules, parts.document["models"], strict=True),
+    )
+    models = [_model(*row) for row in rows]
+    if chip is None or None in models:
         return None
-    models = []
-    for task, configuration, own, model in zip(
-        parts.tasks, parts.configurations, parts.schedules, parts.document["models"], strict=True
-    ):
-        rows = schedules_of(task.graphs[configuration.graph], own)
-        if rows is None:
-            return None
-        plan = model["plan"]
-        stages = [[stage["layers"], stage["recompute"]] for stage in plan["stages"]]
-        models.append(
-            {
-                "graph": configuration.graph,
-                "recompute": configuration.recompute,
-                "data": plan["data"],
-                "stages": stages,
-                "schedules": rows,
-            }
-        )
     return {"chip": chip, "hbm_bytes": state.job.hbm_bytes[best.hbm], "models": models}
 
 

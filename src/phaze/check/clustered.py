@@ -1,0 +1,146 @@
+"""A model under rules cluster: its answer, exactly, and what no plan of it undercuts.
+
+floors      no product beats its roofline; plans by what no stage undercuts
+rooflines   and plans of equal blocks by how many of them each stage has time and memory for
+mappings    every product by its best mapping
+plans       of equal blocks, each exactly
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .cluster_costs import spread_seconds
+from .job import Job, job_of
+from .labels import least_of_row
+from .layers import RunGraph, layer_seconds, run_graph, works_of
+from .operators import Constants, constants_of
+from .plans import PLAN, plan_batch
+from .reading import cover, listed, only, require, whole
+from .shapes import Chipwise, Space, least_batches
+from .silicon import Clusters, silicon_of
+from .space import AnyChips
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A configuration: its graph, recompute and stages of ZeRO."""
+
+    graph: int
+    recompute: str
+    zeros: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class ClusterModel:
+    """A model of the problem with its graphs and configurations; ``fan_out`` of chips of clusters."""
+
+    name: str
+    job: Job
+    constants: Constants
+    graphs: tuple[RunGraph, ...]
+    ways: tuple[Way, ...]
+    memories: tuple[int, ...]
+    fan_out: int
+    spaces: dict[tuple[int, int], list[Space]] = field(default_factory=dict)
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        return "floors", "rooflines", "mappings", "plans"
+
+    @property
+    def configurations(self) -> int:
+        return len(self.ways)
+
+    def _links(self, chips: AnyChips) -> Floats:
+        """Of the innermost level; 0: the network's own."""
+        return chips.links if isinstance(chips, Clusters) else np.zeros(len(chips))
+
+    def _seconds(self, graph: RunGraph, chips: AnyChips, mapped: bool) -> list[tuple[Integers, Chipwise]]:
+        """The layers of a graph on chips, by groups that share a network."""
+        spread = spread_seconds(works_of(graph), chips, self.constants, self.fan_out, mapped)
+        links, rate, found = self._links(chips), chips.hbm_bandwidth * self.constants.vector_hbm_share, []
+        for value in np.unique(links).tolist():
+            own = np.flatnonzero(links == value)
+            network = self.job.network if value == 0 else self.job.network.at_links(value)
+            some = {work: seconds[own] for work, seconds in spread.items()}
+            times = layer_seconds(graph, self.job.stack, network, some, rate[own])
+            found.append((own, Chipwise(times, rate[own], value)))
+        return found
+
+    def answer(self, said: Any, chip: AnyChips, hbm_bytes: float) -> float:
+        """The batch time of the model as the answer runs it on one chip, its plan checked."""
+        plan = only(said, "answer.models", PLAN)
+        at = whole(plan["graph"], "answer.graph", 0, len(self.graphs) - 1)
+        ways = [way for way in self.ways if way.graph == at and way.recompute == plan["recompute"]]
+        require(bool(ways), "answer: the problem has no such configuration")
+        ((_, own),) = self._seconds(self.graphs[at], chip, True)
+        job = self.job if own.links == 0 else self.job.at_links(own.links)
+        zeros = [zero for way in ways for zero in way.zeros]
+        hbm = hbm_bytes, float(own.rate[0])
+        return plan_batch(self.graphs[at], job, plan, (ways[0].recompute, zeros), hbm, own.times)
+
+    def _space(self, way: int, memory: int) -> Space:
+        own = self.ways[way]
+        graph = self.graphs[own.graph]
+        modes = tuple(range(len(graph.names))) if own.recompute == "best" else (graph.names.index(own.recompute),)
+        return Space(graph, self.job, modes, own.zeros, float(self.memories[memory]))
+
+    def bounds(self, chips: AnyChips, memory: Integers, goal: Floats, step: str, known: Floats) -> Floats:
+        """Bounds on the batch time of every configuration, [configurations, chips]; 0 where ``known`` has the goal."""
+        found = np.zeros(known.shape)
+        for at, graph in enumerate(self.graphs):
+            ways = [w for w, way in enumerate(self.ways) if way.graph == at]
+            index = np.flatnonzero((known[ways] < goal).any(axis=0)) if ways else np.zeros(0, np.int64)
+            if not len(index):
+                continue
+            some = chips.taken(index)
+            for own, seconds in self._seconds(graph, some, step in ("mappings", "plans")):
+                for place in np.unique(memory[index[own]]).tolist():
+                    mine = np.flatnonzero(memory[index[own]] == place)
+                    if (at, place) not in self.spaces:
+                        self.spaces[at, place] = [self._space(way, place) for way in ways]
+                    here = index[own[mine]]
+                    table = np.ix_(np.array(ways), here)
+                    found[table] = least_batches(
+                        self.spaces[at, place],
+                        seconds.taken(mine),
+                        goal[here],
+                        known[table],
+                        step != "floors",
+                        least_of_row if step == "plans" else None,
+                    )
+        return found
+
+
+def cluster_model(
+    table: Mapping[str, Any], graphs: Any, fusion: Any, space: Mapping[str, Any], residency: bool,
+    memories: Sequence[int],
+) -> ClusterModel:  # fmt: skip
+    """A model of the problem, its graphs fused as the certificate says."""
+    machine = table["training"]["machine"]
+    require(machine["residency"] is residency, "problem.json: it says two things of residency")
+    job, own = job_of(table["training"]), listed(graphs, "graphs.json", len(table["graphs"]))
+    run = [
+        run_graph(graph, job.stack, groups, residency)
+        for graph, groups in zip(own, listed(fusion, "fusion", len(own)), strict=True)
+    ]
+    ways = []
+    for way in listed(table["ways"], "ways"):
+        found = only(way, "ways", ("graph", "recompute", "zeros"))
+        zeros = tuple(whole(z, "zeros", 0, 3) for z in listed(found["zeros"], "zeros"))
+        ways.append(Way(whole(found["graph"], "ways", 0, len(own) - 1), str(found["recompute"]), zeros))
+        known = ways[-1].recompute == "best" or ways[-1].recompute in run[ways[-1].graph].names
+        cover(known and bool(zeros), f"recompute {ways[-1].recompute}")
+    require(bool(ways), "problem.json: a model has no configuration")
+    fan_out = silicon_of(space["base"]).fan_out if space["base"].get("clusters") is not None else 0
+    return ClusterModel(
+        str(table["name"]), job, constants_of(table["training"]["constants"]), tuple(run), tuple(ways),
+        tuple(memories), fan_out,
+    )  # fmt: skip

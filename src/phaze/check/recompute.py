@@ -1,0 +1,282 @@
+"""The modes in which a stack holds the activations of a layer (docs/plan.md, Memory): kept bytes, and what runs again.
+
+A mode recomputes a region of the forward pass. What the region wrote is no source any more, unless others read it or it
+leaves the layer (a region that *drops* its results keeps none of them). Then
+
+    kept    the least bytes that all that is wanted can be made from                          (saving.least_kept)
+    again   the operators of the region between what is kept and what is wanted
+
+none, selective (attention scores; or all but every second product and attention), the unions of modules that a stack
+offers, by bytes moved for each byte saved, alternate (full in every second block) and full (inputs are kept).
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from .reading import cover
+from .saving import Flow, flow_of, is_kernel, least_kept, logits_of, sources_of, wanted_of
+from .traced import NOTHING, Trace, Traced, TracedLayer
+
+MODULES = ("core_attn", "layernorm", "mlp")
+OTHER = frozenset({"shared_experts", "moe_act", "moe", "mla_up_proj", "alternate"})
+NORMS = frozenset({"layer_norm", "batch_norm", "root"})
+ACTIVATIONS = frozenset({"silu", "gelu", "relu", "sigmoid", "tanh"})
+FLOP_A_BYTE, MOST_MODES, WORTH = 300.0, 8, 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """How a stack keeps activations: the key ``saves``, bytes of a logit, what selective means, modules, unions."""
+
+    saves: str
+    logit_bytes: float | None
+    selective: str
+    modules: tuple[str, ...]
+    named: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """Bytes that each microbatch in flight keeps, bytes beside them while backward runs (logits aside), what runs
+    again, and which share of it."""
+
+    name: str
+    kept: int
+    live: int
+    again: Trace
+    share: float = 1.0
+
+
+def _kernel(flow: Flow, tensor: int) -> tuple[set[int], set[int]]:
+    """The vector operators that make a tensor from what other kernels wrote, and what that is."""
+    found, entering, stack = set[int](), set[int](), [tensor]
+    while stack:
+        last = stack.pop()
+        one = flow.writer.get(last)
+        if one is None or is_kernel(one):
+            entering.add(last)
+        elif one.number not in found:
+            found.add(one.number)
+            stack.extend(flow.made_from(last))
+    return found, entering
+
+
+def _norm(flow: Flow, tensor: int, by_number: Mapping[int, Traced]) -> tuple[set[int], set[int]] | None:
+    """The operators of the norm that makes a tensor, and what it starts from."""
+    made = flow.writer.get(tensor)
+    if made is None:
+        return None
+    if made.op.kind in NORMS:
+        return {made.number}, set(flow.made_from(tensor))
+    if is_kernel(made):
+        return None
+    found, entering = _kernel(flow, tensor)
+    if not any(by_number[number].op.kind == "root" for number in found):
+        return None
+    written = {t for number in found for t in by_number[number].writes} - {tensor}
+    # What others read of the kernel as well is where the norm starts.
+    starts = {t for t in written if any(one.number not in found for one in flow.readers.get(t, ()))}
+    inside, stack = set[int](), [tensor]
+    while stack:
+        last = stack.pop()
+        one = flow.writer.get(last)
+        if one is not None and one.number in found and one.number not in inside and last not in starts:
+            inside.add(one.number)
+            stack.extend(flow.made_from(last))
+    return inside, starts or entering
+
+
+def _score_paths(flow: Flow) -> set[int]:
+    """Operators from a product of two activations through a softmax to just before another one."""
+    reached: dict[int, tuple[set[int], bool]] = {}
+    found = set[int]()
+    for one in flow.layer.forward.operators:
+        own = [reached[t] for t in one.reads if t in reached]
+        path, normal = set().union(*(numbers for numbers, _ in own)), any(seen for _, seen in own)
+        if one.op.kind == "product":
+            if flow.weighted(one):
+                continue
+            if normal:
+                found |= path
+                continue
+            path, normal = {one.number}, False
+        elif not path or one.op.core != "vector":
+            continue
+        else:
+            path, normal = path | {one.number}, normal or one.op.kind == "softmax"
+        reached.update(dict.fromkeys(one.writes, (path, normal)))
+    return found
+
+
+def _regions(flow: Flow) -> dict[str, tuple[frozenset[int], bool]]:
+    """The parts that a layer has: operators, and whether their results are dropped."""
+    operators = flow.layer.forward.operators
+    by_number = {one.number: one for one in operators}
+    norms, dense, path = set[int](), set[int](), _score_paths(flow)
+    for one in filter(flow.weighted, operators):
+        for tensor in sorted(set(one.reads) - flow.free):
+            made = flow.writer.get(tensor)
+            operand = made.reads[0] if made is not None and made.op.kind == "all_gather" else tensor
+            norm = _norm(flow, operand, by_number)
+            if norm is not None:
+                products = [t for t in norm[1] if t in flow.writer and flow.weighted(flow.writer[t])]
+                cover(not products or len(products) < len(norm[1]), "latent attention")
+                norms |= norm[0] if not products else set()
+            own, entering = _kernel(flow, operand)
+            if any(by_number[number].op.kind in ACTIVATIONS for number in own):
+                before = [flow.writer[t] for t in entering if t in flow.writer and flow.weighted(flow.writer[t])]
+                if before:
+                    gathers = {
+                        flow.writer[t].number
+                        for product in before
+                        for t in product.reads
+                        if t in flow.writer and flow.writer[t].op.kind == "all_gather"
+                    }
+                    dense |= own | {product.number for product in before} | gathers | {one.number}
+    written = {t for number in path for t in by_number[number].writes}
+    attention = {
+        one.number
+        for one in operators
+        if one.op.kind == "attention" or one.number in path or (one.op.kind == "product" and written & set(one.reads))
+    }
+    found = {"core_attn": (attention, False), "layernorm": (norms, True), "mlp": (dense, False)}
+    return {name: (frozenset(own), drops) for name, (own, drops) in found.items() if own}
+
+
+def _flops(one: Traced) -> float:
+    op = one.op
+    if op.kind in ("product", "convolution"):
+        return 2.0 * op.size("batch") * op.size("m") * op.size("n") * op.size("k")
+    if op.kind in ("attention", "attention_backward"):
+        w, v, back = op.size("width"), op.size("value_width"), op.kind == "attention_backward"
+        return 2.0 * op.size("batch") * op.size("queries") * op.size("keys") * (3 * w + 2 * v if back else w + v)
+    return 0.0
+
+
+def _effort(trace: Trace) -> float:
+    """Bytes moved, and FLOP counted as bytes."""
+    moved = sum(size for one in trace.operators for _, size in (*one.op.reads, *one.op.writes))
+    return moved + sum(_flops(one) for one in trace.operators) / FLOP_A_BYTE
+
+
+class Modes:
+    """The modes of one layer, each made when it is asked for."""
+
+    def __init__(self, layer: TracedLayer, keeping: Keeping) -> None:
+        self.layer, self.keeping, self.flow = layer, keeping, flow_of(layer)
+        cover(set(keeping.modules) <= {*MODULES, *OTHER}, "recompute_modules: one that this checker does not know")
+        self._wanted = wanted_of(self.flow, keeping.saves, keeping.logit_bytes is not None)
+        self._sources = sources_of(self.flow, keeping.saves)
+        self.none_bytes = self._bytes(self._kept(frozenset(), frozenset()))
+        last = logits_of(layer) if keeping.logit_bytes is not None else None
+        self.logit_bytes = 0 if last is None else round((keeping.logit_bytes or 0.0) * layer.tensors[last][0])
+        named = {part for name in keeping.named for part in name.split("+")} | set(keeping.modules)
+        regions = _regions(self.flow) if named else {}
+        self.regions = {name: own for name, own in regions.items() if name in named}
+
+    def _bytes(self, tensors: Iterable[int]) -> int:
+        return sum(self.layer.size(tensor) for tensor in tensors)
+
+    def _kept(self, region: frozenset[int], dropped: frozenset[int]) -> frozenset[int]:
+        if not region and self.keeping.saves == "trace":
+            return self._wanted
+        gone = set[int]()
+        for tensor, one in self.flow.writer.items():
+            if one.number in region:
+                outside = any(reader.number not in region for reader in self.flow.readers.get(tensor, ()))
+                if one.number in dropped or not (outside or tensor in self.flow.leaving):
+                    gone.add(tensor)
+        return least_kept(self.flow, self._wanted, self._sources - gone)
+
+    def _between(self, kept: frozenset[int], region: frozenset[int] | None) -> Trace:
+        """The operators from what is kept to what is wanted."""
+        needed, seen, stack = set[int](), set(self._wanted), [t for t in self._wanted if t not in kept]
+        while stack:
+            one = self.flow.writer.get(stack.pop())
+            if one is None:
+                continue
+            if region is None or one.number in region:
+                needed.add(one.number)
+            fresh = set(one.reads) - self.flow.free - kept - seen
+            seen |= fresh
+            stack.extend(fresh)
+        return self.layer.forward.part(needed, self._wanted)
+
+    def _mode(self, name: str, kept: frozenset[int], again: Trace) -> Mode:
+        own = min(self._bytes(kept), self.none_bytes)
+        return Mode(name, own, self.none_bytes - own, again)
+
+    def _selective(self) -> Mode:
+        if self.keeping.selective == "scores":
+            again = self.layer.again
+            made = {tensor for one in again.operators for tensor in one.writes}
+            kept = self._kept(frozenset(), frozenset())
+            if made:
+                kept = least_kept(self.flow, self._wanted - made, self._sources)
+            return self._mode("selective", kept, again)
+        cover(self.keeping.selective == "operators", f"stack.selective = {self.keeping.selective!r}")
+        held, products = set(self.layer.inputs), 0
+        for one in self.layer.forward.operators:
+            weighted = self.flow.weighted(one)
+            products += weighted
+            if one.op.kind in ("attention", "reduce_scatter") or (weighted and products % 2):
+                held.update(one.writes)
+        return self._mode("selective", frozenset(held), self._between(frozenset(held), None))
+
+    def _full(self) -> Mode:
+        kept = min(self.layer.input_bytes, self.none_bytes)
+        return Mode("full", kept, self.none_bytes - kept, self.layer.forward)
+
+    def _alternate(self) -> Mode:
+        full = self._full()
+        return Mode("alternate", (full.kept + self.none_bytes) // 2, full.live, self.layer.forward, 0.5)
+
+    def of(self, name: str) -> Mode:
+        """The mode of a name; a module that the layer has not changes nothing."""
+        known: dict[str, Callable[[], Mode]] = {
+            "none": lambda: Mode("none", self.none_bytes, 0, NOTHING),
+            "selective": self._selective,
+            "full": self._full,
+            "alternate": self._alternate,
+        }
+        if name in known:
+            return known[name]()
+        chosen = [self.regions[part] for part in name.split("+") if part in self.regions]
+        if not chosen:
+            return Mode(name, self.none_bytes, 0, NOTHING)
+        region = frozenset().union(*(own for own, _ in chosen))
+        kept = self._kept(region, frozenset().union(*(own for own, drops in chosen if drops)))
+        return self._mode(name, kept, self._between(kept, region))
+
+
+def offered(layers: Sequence[tuple[TracedLayer, int]], keeping: Keeping) -> tuple[str, ...]:
+    """The modes between selective and full, of layers given with how often they are called: named ones, or unions of
+    the modules of the layer that is called most, the one that moves least for a byte saved first."""
+    if keeping.named or not keeping.modules:
+        return keeping.named
+    modes = Modes(max(layers, key=lambda pair: pair[1])[0], keeping)
+    single = {name: modes.of(name) for name in modes.regions}
+    worth = {name: mode for name, mode in single.items() if mode.kept < (1 - WORTH) * modes.none_bytes}
+    order = sorted(worth, key=lambda name: (_effort(worth[name].again) / (modes.none_bytes - worth[name].kept), name))
+    found, least = list[str](), modes.none_bytes
+    for count in range(1, len(order) + 1):
+        some = order[:count]
+        inner = {a for a in some if any(modes.regions[a][0] < modes.regions[b][0] for b in some)}
+        name = "+".join(sorted(set(some) - inner))
+        kept = modes.of(name).kept
+        if kept < least:
+            found.append(name)
+            least = kept
+    return tuple([*found, *(["alternate"] if "alternate" in keeping.modules else [])][: MOST_MODES - 3])
+
+
+def gradient_elements(layer: TracedLayer) -> int:
+    """Elements of one gradient of every distinct weight shape; products that read one activation are one weight."""
+    rows: dict[tuple[int, int], int] = {}
+    for one in layer.forward.operators:
+        weights = [t for t in one.reads if layer.roles[t] == "parameter"]
+        if one.op.kind == "product" and weights:
+            read = next((t for t in one.reads if layer.roles[t] != "parameter"), -1)
+            key = (read, one.op.size("k"))
+            rows[key] = rows.get(key, 0) + one.op.size("n")
+    return sum(count * width for count, width in {(n, k) for (_, k), n in rows.items()})

@@ -1,0 +1,200 @@
+"""What a stack keeps of a layer between its passes (docs/plan.md, Memory): the fewest bytes that make all of it again.
+
+*Wanted* is what backward reads of the forward pass. A tensor may be made again from what its operator read, unless it
+is a *source*: there anyway. The kept tensors are the least bytes that every path from a source to a wanted tensor
+meets, both ends included, and of equal ones those nearest to what is wanted. Sources are
+
+    trace     all tensors: nothing is made again
+    kernels   inputs, and what kernels write: results of operators outside the vector cores, of norms, look-ups and
+              dropouts, what such an operator reads, what leaves the layer, what waits for a product; no wider casts and
+              copies
+    mincut    inputs, and results of operators outside the vector cores, of sorts, look-ups, random numbers and dropouts
+
+Logits of a loss, and all that is made of them, are alive for one microbatch and no part of it.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from .reading import cover
+from .traced import Traced, TracedLayer
+
+ONCE = frozenset({"sort", "scatter", "gather", "embedding", "random", "dropout"})
+KERNELS = ONCE | {"layer_norm", "batch_norm"}
+LOSS_BYTES = 8
+
+
+def is_kernel(one: Traced) -> bool:
+    """Whether an operator is a kernel of its own."""
+    return one.op.core != "vector" or one.op.kind in KERNELS
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """The forward pass of a layer: who writes and reads what, what costs nothing, what enters and leaves."""
+
+    layer: TracedLayer
+    writer: Mapping[int, Traced]
+    readers: Mapping[int, tuple[Traced, ...]]
+    free: frozenset[int]
+    inputs: frozenset[int]
+    leaving: frozenset[int]
+
+    def made_from(self, tensor: int) -> tuple[int, ...]:
+        """What a tensor is made from, without what costs nothing."""
+        one = self.writer.get(tensor)
+        return () if one is None else tuple(t for t in one.reads if t not in self.free)
+
+    def weighted(self, one: Traced) -> bool:
+        """Whether an operator is a product with a parameter."""
+        return one.op.kind == "product" and any(self.layer.roles[t] == "parameter" for t in one.reads)
+
+
+def flow_of(layer: TracedLayer) -> Flow:
+    """The forward pass of a layer."""
+    operators = layer.forward.operators
+    writer = {tensor: one for one in operators for tensor in one.writes}
+    readers: dict[int, list[Traced]] = {}
+    for one in operators:
+        for tensor in one.reads:
+            readers.setdefault(tensor, []).append(one)
+    there = {*writer, *readers}
+    kept = layer.saved | layer.inputs
+    needed = layer.saved | {tensor for one in layer.backward.operators for tensor in one.reads}
+    return Flow(
+        layer, writer, {tensor: tuple(own) for tensor, own in readers.items()},
+        frozenset(t for t in there if t not in writer and t not in kept),
+        frozenset(t for t in there if t not in writer and t in kept),
+        frozenset(t for t in layer.forward.outputs if t not in needed),
+    )  # fmt: skip
+
+
+def logits_of(layer: TracedLayer) -> int | None:
+    """The largest result of a product of a layer that ends in a loss; None without one."""
+    if layer.output_bytes > LOSS_BYTES:
+        return None
+    made = [tensor for one in layer.forward.operators if one.op.kind == "product" for tensor in one.writes]
+    return min(made, key=lambda tensor: (-layer.tensors[tensor][0], tensor), default=None)
+
+
+def wanted_of(flow: Flow, saves: str, without_logits: bool) -> frozenset[int]:
+    """What backward reads, as far as it must be kept or made again."""
+    layer = flow.layer
+    if saves == "kernels":
+        grouped = any(flow.weighted(one) and one.op.size("batch") > 1 for one in layer.forward.operators)
+        cover(not grouped, "grouped products of experts")
+    last = logits_of(layer) if without_logits else None
+    if last is None:
+        return layer.saved
+    after = {last}
+    for one in layer.forward.operators:
+        if after & set(one.reads):
+            after |= set(one.writes)
+    return layer.saved - after
+
+
+def _waits(flow: Flow, one: Traced, depth: Mapping[int, int]) -> bool:
+    """Whether a kernel, or an operator behind a later product, reads what an operator writes."""
+    own = max((depth[t] for t in one.writes), default=0)
+    return any(
+        is_kernel(reader) or max((depth.get(t, 0) for t in reader.reads), default=0) > own
+        for tensor in one.writes
+        for reader in flow.readers.get(tensor, ())
+    )
+
+
+def _widens(flow: Flow, one: Traced, tensor: int) -> bool:
+    return one.op.kind in ("cast", "copy") and sum(flow.layer.size(t) for t in set(one.reads)) < flow.layer.size(tensor)
+
+
+def sources_of(flow: Flow, saves: str) -> frozenset[int]:
+    """What is there anyway, before anything is recomputed."""
+    cover(saves in ("trace", "kernels", "mincut"), f"stack.saves = {saves!r}")
+    if saves == "trace":
+        return flow.inputs | frozenset(flow.writer)
+    if saves == "mincut":
+        once = (t for t, one in flow.writer.items() if one.op.core != "vector" or one.op.kind in ONCE)
+        return flow.inputs | frozenset(once)
+    depth: dict[int, int] = {}
+    for one in flow.layer.forward.operators:
+        behind = max((depth.get(t, 0) for t in one.reads), default=0) + (one.op.core in ("tensor", "both"))
+        depth.update(dict.fromkeys(one.writes, behind))
+    found = set(flow.inputs)
+    for tensor, one in flow.writer.items():
+        written = is_kernel(one) or tensor in flow.leaving or _waits(flow, one, depth)
+        if written and not _widens(flow, one, tensor):
+            found.add(tensor)
+    return frozenset(found)
+
+
+def least_kept(flow: Flow, wanted: Iterable[int], sources: Iterable[int]) -> frozenset[int]:
+    """The least bytes on every path from ``sources`` to ``wanted``: a minimum cut, the one nearest to ``wanted``."""
+    there, needed = frozenset(sources), frozenset(wanted)
+    always = needed & there
+    behind, walk = set[int](), list(needed)
+    while walk:
+        tensor = walk.pop()
+        if tensor not in behind:
+            behind.add(tensor)
+            if tensor not in there:
+                walk.extend(flow.made_from(tensor))
+    # Tensors that a source, one that is not kept anyway, leads to; writers stand in an order that can run.
+    open_ = {tensor for tensor in behind & there if tensor not in always}
+    left: dict[int, dict[int, float]] = {-1: {}, -2: {}}
+
+    def join(tail: int, head: int, capacity: float) -> None:
+        left.setdefault(tail, {})[head] = capacity
+        left.setdefault(head, {}).setdefault(tail, 0.0)
+
+    for tensor in open_:
+        join(-1, 2 * tensor, float("inf"))
+    for one in flow.layer.forward.operators:
+        for tensor in one.writes:
+            if tensor in behind and tensor not in there:
+                paths = [t for t in flow.made_from(tensor) if t in open_]
+                for other in paths:
+                    join(2 * other + 1, 2 * tensor, float("inf"))
+                if paths:
+                    open_.add(tensor)
+    for tensor in open_:
+        join(2 * tensor, 2 * tensor + 1, float(flow.layer.size(tensor)))
+        if tensor in needed:
+            join(2 * tensor + 1, -2, float("inf"))
+    _saturate(left)
+    near = _reaching(left)
+    return always | {tensor for tensor in open_ if 2 * tensor + 1 in near and 2 * tensor not in near}
+
+
+def _saturate(left: dict[int, dict[int, float]]) -> None:
+    """A greatest flow from -1 to -2, along shortest paths with room."""
+    while True:
+        before, waiting = {-1: -1}, deque([-1])
+        while waiting and -2 not in before:
+            node = waiting.popleft()
+            for head, room in left[node].items():
+                if room > 0 and head not in before:
+                    before[head] = node
+                    waiting.append(head)
+        if -2 not in before:
+            return
+        steps, node = list[tuple[int, int]](), -2
+        while node != -1:
+            steps.append((before[node], node))
+            node = before[node]
+        most = min(left[tail][head] for tail, head in steps)
+        for tail, head in steps:
+            left[tail][head] -= most
+            left[head][tail] += most
+
+
+def _reaching(left: dict[int, dict[int, float]]) -> set[int]:
+    """Nodes from which something can still flow to -2."""
+    found, waiting = {-2}, [-2]
+    while waiting:
+        node = waiting.pop()
+        for tail in left[node]:
+            if tail not in found and left[tail][node] > 0:
+                found.add(tail)
+                waiting.append(tail)
+    return found

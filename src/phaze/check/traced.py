@@ -1,0 +1,127 @@
+"""The layers of a traced graph as they stand in graphs.json (docs/graph.md)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .reading import cover, listed, require, whole
+from .works import COLLECTIVES, LANE_OPERATIONS, MATRIX, Operator
+
+FORWARD = "forward"
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """An operator of a trace by its number, and the module that it stands in."""
+
+    number: int
+    op: Operator
+    module: str
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        return tuple(tensor for tensor, _ in self.op.reads)
+
+    @property
+    def writes(self) -> tuple[int, ...]:
+        return tuple(tensor for tensor, _ in self.op.writes)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Operators in an order that can run, and what is used of their results afterwards."""
+
+    operators: tuple[Traced, ...]
+    outputs: frozenset[int]
+
+    def part(self, numbers: frozenset[int] | set[int], wanted: frozenset[int]) -> "Trace":
+        """Some of the operators; of what they write ``wanted`` is used afterwards."""
+        chosen = tuple(one for one in self.operators if one.number in numbers)
+        return Trace(chosen, wanted & {tensor for one in chosen for tensor in one.writes})
+
+
+NOTHING = Trace((), frozenset())
+
+
+def _operator(row: Sequence[Any]) -> Traced:
+    number, kind, core, sizes, reads, writes, module, parts = row
+    require(not parts, "graphs.json: an operator of a trace has parts")
+    cover(core != "network" or kind in COLLECTIVES, f"the collective {str(kind)[:40]}")
+    known = kind in LANE_OPERATIONS or kind in MATRIX or kind in COLLECTIVES or core == "none"
+    require(known, f"graphs.json: {str(kind)[:40]} is no kind of operator")
+    own = {str(name): whole(value, f"graphs.json: {kind}.{name}") for name, value in sizes.items()}
+    cover(core != "network" or set(own) == {"bytes", "group"}, "collectives of ranks that are no neighbours")
+    moved = [tuple((whole(t, "tensor"), whole(n, "bytes")) for t, n in side) for side in (reads, writes)]
+    return Traced(whole(number, "operator"), Operator(str(kind), str(core), own, moved[0], moved[1]), str(module))
+
+
+def trace_of(table: Mapping[str, Any]) -> Trace:
+    """A graph of operators."""
+    found = tuple(_operator(row) for row in listed(table["operators"], "graphs.json: operators"))
+    require(len({one.number for one in found}) == len(found), "graphs.json: an operator stands twice")
+    return Trace(found, frozenset(whole(t, "outputs") for t in table["outputs"]))
+
+
+@dataclass(frozen=True, slots=True)
+class TracedLayer:
+    """A distinct layer: tensors (elements, bytes an element) and their roles, both passes, and what is saved."""
+
+    name: str
+    tensors: Mapping[int, tuple[int, int]]
+    roles: Mapping[int, str]
+    forward: Trace
+    backward: Trace
+    parameters: int
+    saved: frozenset[int]
+    saved_bytes: int
+    again: Trace
+    inputs: frozenset[int]
+    input_bytes: int
+    output_bytes: int
+    sharded: bool
+
+    def size(self, tensor: int) -> int:
+        """Bytes of a tensor."""
+        elements, width = self.tensors[tensor]
+        return elements * width
+
+
+def traced_layer(table: Mapping[str, Any]) -> TracedLayer:
+    """A layer of a graph; ``again`` is what selective recompute of attention scores runs, ``inputs`` what a full one
+    keeps."""
+    tensors = {whole(row[0], "tensor"): (whole(row[1], "elements"), whole(row[2], "bytes")) for row in table["tensors"]}
+    forward, saved = trace_of(table["forward"]), table["none"]
+    again = table["selective"]["rerun"]
+    cover(all(len(row) == 6 for row in table["parameters"]), "experts")
+    return TracedLayer(
+        str(table["name"]),
+        tensors,
+        {whole(row[0], "tensor"): str(row[3]) for row in table["tensors"]},
+        forward,
+        trace_of(table["backward"]),
+        sum(whole(row[2], "parameters") for row in table["parameters"]),
+        frozenset(whole(t, "saved") for t in listed(saved["saved"], "saved")),
+        whole(saved["saved_bytes"], "saved_bytes"),
+        forward if again == FORWARD else trace_of(again),
+        frozenset(whole(t, "saved") for t in listed(table["full"]["saved"], "saved")),
+        whole(table["full"]["saved_bytes"], "saved_bytes"),
+        whole(table["output_bytes"], "output_bytes"),
+        table["sharded"] is True,
+    )
+
+
+def with_sums(layer: TracedLayer, result_bytes: float) -> TracedLayer:
+    """The layer whose products of weight gradients move so many bytes for each result: those that read no parameter
+    and whose results no operator reads (docs/cost.md, Gradients)."""
+    if result_bytes == 2.0:
+        return layer
+    read = {tensor for one in layer.backward.operators for tensor in one.reads}
+
+    def summed(one: Traced) -> Traced:
+        weight = any(layer.roles[tensor] == "parameter" for tensor in one.reads)
+        if one.op.kind != "product" or weight or read & set(one.writes):
+            return one
+        writes = [(t, round(size // max(1, layer.tensors[t][1]) * result_bytes)) for t, size in one.op.writes]
+        return replace(one, op=replace(one.op, writes=tuple(writes)))
+
+    return replace(layer, backward=replace(layer.backward, operators=tuple(map(summed, layer.backward.operators))))

@@ -1,0 +1,158 @@
+"""Random layers and jobs under rules cluster, as phaze has them and as the checker reads them."""
+
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from phaze.check.graphs import Pass
+from phaze.check.job import Job, job_of
+from phaze.check.layers import LayerSeconds, RunGraph, RunLayer, Tie
+from phaze.check.passes import TimedPass
+from phaze.check.recompute import Mode
+from phaze.check.traced import NOTHING
+from phaze.evaluate.prices import LevelPrices
+from phaze.hardware.cluster import Cluster, Level
+from phaze.hardware.library import load_stack
+from phaze.hardware.stack import Stack
+from phaze.placement.layers import Layer, layer_graph
+from phaze.placement.problem import Extra, Kept, Problem
+from phaze.placement.settings import families_of, stack_problem
+
+EMPTY = TimedPass(Pass((), (), ()), (), (), 0.0)
+MODES = ("none", "selective", "some", "full")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One problem, twice."""
+
+    problem: Problem
+    prices: LevelPrices
+    graph: RunGraph
+    job: Job
+    times: LayerSeconds
+    hbm: tuple[float, float]
+    batch: int
+
+
+def _stack(rng: np.random.Generator) -> Stack:
+    return replace(
+        load_stack("megatron-core"),
+        hidden_synchronisation=float(rng.choice([0.0, 0.8])),
+        synchronisation=str(rng.choice(["share", "layers"])),  # type: ignore[arg-type]
+        scatter_gather=bool(rng.random() < 0.5),
+        optimizer_traffic_bytes=float(rng.choice([0.0, 30.0])),
+        reserve_bytes=float(rng.choice([0.0, 50.0])),
+        state_bytes=float(rng.choice([0.0, 18.0, 20.0, 5.0])),
+        gradient_bytes=0.0,
+        host_s=float(rng.choice([0.0, 0.01])),
+        overlap_p2p=bool(rng.random() < 0.5),
+        interleaves=bool(rng.random() < 0.8),
+    )
+
+
+def _cluster(rng: np.random.Generator) -> Cluster:
+    inner, outer = int(rng.choice([2, 4])), int(rng.choice([4, 8]))
+    slow = Level("fabric", "switch", outer, float(rng.choice([40.0, 400.0])), float(rng.choice([0.0, 0.02])))
+    if rng.random() < 0.3:
+        return Cluster("one", "", outer, (slow,))
+    fast = Level("node", "switch", inner, 900.0, float(rng.choice([0.0, 0.01])))
+    return Cluster("two", "", inner * outer, (fast, slow))
+
+
+def _layers(rng: np.random.Generator, chain: bool) -> tuple[list[Layer], list[Extra], list[int], list[bool]]:
+    blocks, before, after = int(rng.integers(1, 7)), int(rng.random() < 0.8), int(rng.integers(0, 2))
+    kinds = [*[0] * before, *[1] * blocks, *[2] * after]
+    if not chain:
+        kinds = [int(rng.integers(0, 3)) for _ in kinds]
+    block = [kind == 1 for kind in kinds]
+    if not any(block):
+        kinds, block = [1, *kinds], [True, *block]
+    at = [i for i, own in enumerate(block) if own]
+    equal = at == list(range(at[0], at[-1] + 1))
+    found, extras, made = list[Layer](), list[Extra](), dict[int, tuple[Layer, Extra]]()
+    tied = {0, len(kinds) - 1} if rng.random() < 0.3 and len(kinds) > 1 else set[int]()
+    for i, kind in enumerate(kinds):
+        if kind not in made:
+            made[kind] = _layer(rng, kind == 1, kind)
+        layer, extra = made[kind]
+        own = replace(extra, block=equal and kind == 1)
+        if i in tied:
+            own = replace(own, tied="w", tied_bytes=2.0)
+        found.append(replace(layer, id=i))
+        extras.append(own)
+    return found, extras, kinds, block
+
+
+def _layer(rng: np.random.Generator, again: bool, kind: int) -> tuple[Layer, Extra]:
+    forward, saved = float(rng.integers(1, 30)), float(rng.integers(20, 80))
+    layer = Layer(0, forward, float(rng.integers(1, 50)), 2.0 * float(rng.integers(1, 40)), saved, False)
+    live, buffer = float(rng.choice([0, 30])), float(rng.choice([0, 12]))
+    if not again:
+        rest = (Kept("some", saved, 0.0, 0.0),)
+        return layer, Extra(saved, 0.0, 0.0, live_bytes=live, buffer_bytes=buffer, kind=kind, more=rest)
+    some, less = float(rng.integers(5, 20)), float(rng.integers(5, 20))
+    kept = Kept("some", some, float(rng.choice([0.0, saved - some])), forward * float(rng.uniform(0, 1)))
+    own = Extra(less, forward * float(rng.uniform(0, 1)), forward, live_bytes=live, buffer_bytes=buffer, kind=kind)
+    return layer, replace(own, more=(kept,))
+
+
+def _run_layer(layer: Layer, extra: Extra) -> RunLayer:
+    saved = int(layer.activation_bytes)
+    more = extra.more[0]
+    modes = (
+        Mode("none", saved, 0, NOTHING),
+        Mode("selective", int(extra.selective_bytes or 0), 0, NOTHING),
+        Mode("some", int(more.bytes), int(more.live_bytes), NOTHING),
+        Mode("full", 0, 0, NOTHING),
+    )
+    return RunLayer(
+        EMPTY, EMPTY, None, (None, None), modes, int(layer.parameter_bytes / 2), int(extra.live_bytes),
+        extra.buffer_bytes,
+    )  # fmt: skip
+
+
+def case_of(rng: np.random.Generator, chain: bool) -> Case:
+    """One random problem; ``chain``: equal blocks in a row."""
+    layers, extras, kinds, block = _layers(rng, chain)
+    stack, cluster = _stack(rng), _cluster(rng)
+    width = int(rng.choice([1, 2, 4]))
+    edges = [(a, a + 1, float(rng.integers(1, 40)) if not chain else 16.0) for a in range(len(layers) - 1)]
+    if not chain and len(layers) > 2:
+        edges.append((0, len(layers) - 1, 8.0))
+    devices, batch = int(rng.integers(width, cluster.devices + 1)), int(rng.integers(1, 20))
+    hbm, rate = float(rng.choice([400, 900, 2000, 1e6])), float(rng.choice([50.0, 500.0]))
+    placed = (layer_graph(width, layers, edges), tuple(extras))
+    zero, headroom = int(rng.integers(0, 4)), float(rng.choice([0.0, 0.06]))
+    recompute = str(rng.choice(["best", "best", *MODES]))
+    families = families_of([placed], None if stack.interleaves else ())
+    problem = stack_problem(
+        [placed], stack, cluster, families=families, devices=devices, microbatches=batch, hbm_bytes=hbm,
+        hbm_bytes_per_s=rate, precision="bf16", optimizer="adam", zero=zero, recompute=recompute, headroom=headroom,
+    )  # fmt: skip
+    training: dict[str, Any] = {
+        "devices": devices, "batch": batch, "optimizer": "adam", "precision": "bf16", "zeros": [zero], "chunks": None,
+        "headroom": headroom, "constants": {},
+        "machine": {"cluster": asdict(cluster), "stack": asdict(stack), "basis": "ideal", "residency": True,
+                    "precision": "bf16"},
+    }  # fmt: skip
+    plain = json.loads(json.dumps(training))
+    order = sorted(set(kinds))
+    first = {kind: kinds.index(kind) for kind in order}
+    own = tuple(_run_layer(layers[first[kind]], extras[first[kind]]) for kind in order)
+    again = np.zeros((len(MODES), len(order), 1))
+    for at, kind in enumerate(order):
+        extra = extras[first[kind]]
+        again[1:, at, 0] = extra.selective_s, extra.more[0].again_s, extra.full_s or 0.0
+    seconds = [
+        np.array([[getattr(layers[first[kind]], name)] for kind in order]) for name in ("forward_s", "backward_s")
+    ]
+    ties = [i for i, extra in enumerate(extras) if extra.tied]
+    graph = RunGraph(
+        width, 1, MODES, own, tuple(order.index(kind) for kind in kinds), tuple(block),
+        any(extra.block for extra in extras), tuple(edges), (Tie(tuple(ties), 1),) if ties else (),
+    )  # fmt: skip
+    times = LayerSeconds(seconds[0], seconds[1], again)
+    return Case(problem, LevelPrices(cluster, "ideal"), graph, job_of(plain), times, (hbm, rate), batch)

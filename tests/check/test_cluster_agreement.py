@@ -1,0 +1,165 @@
+"""The checker's rules cluster agree with phaze to 1e-9, and no bound of it is above the best plan."""
+
+import json
+from dataclasses import asdict
+from typing import Literal
+
+import numpy as np
+import pytest
+
+from phaze.check import cluster_products, network, recompute, traced
+from phaze.check.labels import least_of_row
+from phaze.check.plans import plan_batch
+from phaze.check.reading import NotCoveredError
+from phaze.check.shapes import Chipwise, Space, least_batches
+from phaze.cost import mapping
+from phaze.cost.accumulation import added_inside
+from phaze.cost.clustered.products import sweep_on_clusters
+from phaze.cost.collective import collective
+from phaze.evaluate.layer_times import keeping_of
+from phaze.evaluate.prices import LevelPrices
+from phaze.graph import store
+from phaze.graph.saved import modes
+from phaze.graph.saved.buffers import gradient_elements
+from phaze.graph.sources import Request, load
+from phaze.hardware.calibration import Basis
+from phaze.hardware.library import load_cluster, load_stack
+from phaze.placement.solve import fastest_plan
+from tests.check.cluster_cases import MODES, Case, case_of
+from tests.check.test_agreement import _product
+
+MANY = pytest.param(10_000, marks=pytest.mark.slow)
+
+
+def _sides(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Rows of what the cycles of a product depend on."""
+    return np.array(
+        [
+            [int(rng.choice([1, 2, 3, 12, 48, 132])), arrays := int(rng.choice([1, 2, 3, 4, 8])),
+             2 ** int(rng.integers(3, 8)), 2 ** int(rng.integers(4, 9)), float(arrays * 2 ** int(rng.integers(13, 18))),
+             float(2 ** int(rng.integers(14, 22))), 2.0 ** int(rng.integers(4, 11)), int(rng.choice([1, 4, 16])),
+             2.0 ** int(rng.integers(20, 27)), 5120.0, float(rng.choice([500.0, 2600.0]))]
+            for _ in range(count)
+        ]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [100, MANY])
+def test_products_on_clusters_take_what_phaze_says_and_no_less_than_their_bound(count: int) -> None:
+    rng, each = np.random.default_rng(5), 10
+    for _ in range(count // each):
+        p, rows = _product(rng), _sides(rng, each)
+        same = mapping.Product(p.batch, p.m, p.n, p.k, p.e, p.a[0], p.b[0], p.c[0], p.a[1], p.b[1], p.c[1])
+        parts = cluster_products.ClusterParts(*np.column_stack((rows, np.ones(each))).T)
+        mine, theirs = cluster_products.best_cycles(p, parts), sweep_on_clusters([same], rows).cycles[0]
+        assert np.allclose(mine, theirs, rtol=1e-12, atol=0), p
+        assert (cluster_products.least_cycles(p, parts) <= mine * (1 + 1e-12)).all(), p
+
+
+@pytest.mark.parametrize("count", [20, pytest.param(2_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["selene", "dgx-h100", "paper-flat"])
+def test_collectives_take_what_phaze_says(name: str, count: int) -> None:
+    rng, cluster = np.random.default_rng(6), load_cluster(name)
+    table = json.loads(json.dumps(asdict(cluster)))
+    for basis in BASES:
+        own, prices = network.network_of(table, basis), LevelPrices(cluster, basis)
+        for _ in range(count):
+            sizes = 10.0 ** rng.uniform(2, 10, 5)
+            members = tuple(int(rng.integers(1, level.size + 1)) for level in cluster.levels)
+            pairs = [
+                (network.collective(own, "all_reduce", members, sizes), prices.all_reduce_s(members, sizes)),
+                (network.collective(own, "all_gather", members, sizes), prices.gather_s(members, sizes)),
+            ]
+            level, ranks = int(rng.integers(len(cluster.levels))), int(rng.integers(1, 33))
+            pairs.append((network.transfer(own, level, sizes), prices.transfer_s(level, sizes)))
+            mine = network.collective(own, "reduce_scatter", network.neighbours(own, ranks), sizes, ranks)
+            single = [collective("reduce_scatter", float(s), ranks, cluster, basis).time_s for s in sizes]
+            pairs.append((mine, np.array(single)))
+            assert all(np.allclose(a, b, rtol=1e-12, atol=0) for a, b in pairs)
+
+
+BASES: tuple[Basis, ...] = ("ideal", "datasheet", "calibrated")
+STACKS = ("megatron-core", "torchtitan", "torchtitan-eager", "maxtext", "megatron-2021", "nanotron", "ideal")
+SOME = ("llama3-8b", "bert-large")
+
+
+@pytest.mark.parametrize("names", [SOME, pytest.param((), marks=pytest.mark.slow)])
+def test_a_layer_keeps_and_recomputes_what_phaze_says(names: tuple[str, ...]) -> None:
+    """Every mode of every stack: bytes kept, bytes live, operators that run again, gradient buffers."""
+    from phaze.graph.zoo import ZOO
+
+    seen = 0
+    for name in names or ZOO:
+        for tensor, spread, eager in ((1, False, False), (2, False, True), (2, True, False)):
+            attention: Literal["eager", "fused"] = "eager" if eager else "fused"
+            request = Request(model=name, tensor=tensor, microbatch=1, sequence_parallel=spread, attention=attention)
+            try:
+                model = load(request)
+            except Exception:
+                continue
+            raw = json.loads(json.dumps(store.plain(model)))["layers"]
+            for stack in map(load_stack, STACKS):
+                keeping = keeping_of(stack)
+                mine = recompute.Keeping(
+                    keeping.saves, keeping.logit_bytes, keeping.selective, keeping.modules, keeping.named
+                )
+                layers = [added_inside(layer, stack.accumulation_inside) for layer in model.layers]
+                own = [traced.with_sums(traced.traced_layer(table), stack.accumulation_inside) for table in raw]
+                counts = [model.count(at) for at in range(len(own))]
+                try:
+                    found = recompute.offered(list(zip(own, counts, strict=True)), mine)
+                    every = [recompute.Modes(layer, mine) for layer in own]
+                except NotCoveredError:
+                    continue
+                assert found == modes.offered(list(zip(layers, counts, strict=True)), keeping)
+                for layer, theirs, ours in zip(layers, own, every, strict=True):
+                    known = modes.Modes(layer, keeping)
+                    assert gradient_elements(layer) == recompute.gradient_elements(theirs)
+                    for mode in ("none", "selective", *found, "full"):
+                        a, b = known.of(mode), ours.of(mode)
+                        assert (a.saved_bytes, a.live_bytes - known.logit_bytes) == (b.kept, b.live), (name, mode)
+                        assert mode in ("full", "alternate") or [op.id for op in a.rerun.operators] == [
+                            one.number for one in b.again.operators
+                        ]
+                        seen += 1
+    assert seen > 100
+
+
+def _plan(case: Case, found: object) -> dict[str, object]:
+    plan = found
+    stages = [[list(stage.layers), stage.recompute] for stage in plan.stages]  # type: ignore[attr-defined]
+    return {
+        "graph": 0, "recompute": case.problem.recompute, "zero": case.problem.zero, "data": plan.data,  # type: ignore[attr-defined]
+        "order": plan.order, "chunks": plan.chunks, "stages": stages,  # type: ignore[attr-defined]
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [150, MANY])
+def test_plans_take_what_phaze_says_and_no_bound_is_above_the_best(count: int) -> None:
+    """Chains of equal blocks and others, all stages of ZeRO, chunks, ties, levels, memory that binds."""
+    rng = np.random.default_rng(7)
+    fitting = exact = 0
+    for at in range(count):
+        case = case_of(rng, at % 4 > 0)
+        found = fastest_plan(case.problem, case.prices)
+        again, zero = case.problem.recompute, case.problem.zero
+        chosen = tuple(range(len(MODES))) if again == "best" else (MODES.index(again),)
+        space = Space(case.graph, case.job, chosen, (zero,), case.hbm[0])
+        chips = Chipwise(case.times, np.array([case.hbm[1]]), 0.0)
+        known, far = np.zeros((1, 1)), np.full(1, 1e12)
+        if found is None:
+            continue
+        fitting += 1
+        batch_s = found.batch_s
+        seconds = plan_batch(case.graph, case.job, _plan(case, found), (again, (zero,)), case.hbm, case.times)
+        assert abs(seconds - batch_s) <= 1e-9 * batch_s, case
+        for goal in (far, np.full(1, batch_s * (1 + 1e-6)), np.full(1, batch_s * float(rng.uniform(0.9, 1.3)))):
+            for sharp in (False, True):
+                bound = float(least_batches([space], chips, goal, known, sharp)[0, 0])
+                assert bound <= max(batch_s * (1 + 1e-9), 0.0) or goal[0] <= batch_s, (case, sharp)
+        least = float(least_batches([space], chips, np.full(1, 2 * batch_s), known, True, least_of_row)[0, 0])
+        assert least <= batch_s * (1 + 1e-9), case
+        if space.simple:
+            exact += 1
+            assert least >= batch_s * (1 - 1e-9), case
+    assert fitting > count / 3 and exact > fitting / 3
