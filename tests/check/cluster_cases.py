@@ -17,7 +17,7 @@ from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.library import load_stack
 from phaze.hardware.stack import Stack
 from phaze.placement.layers import Layer, layer_graph
-from phaze.placement.problem import Extra, Kept, Problem
+from phaze.placement.problem import Extra, LayerMode, Problem
 from phaze.placement.settings import families_of, stack_problem
 
 EMPTY = TimedPass(Pass((), (), ()), (), (), 0.0)
@@ -91,10 +91,10 @@ def _layer(rng: np.random.Generator, again: bool, kind: int) -> tuple[Layer, Ext
     layer = Layer(0, forward, float(rng.integers(1, 50)), 2.0 * float(rng.integers(1, 40)), saved, False)
     live, buffer = float(rng.choice([0, 30])), float(rng.choice([0, 12]))
     if not again:
-        rest = (Kept("some", saved, 0.0, 0.0),)
+        rest = (LayerMode("some", saved, 0.0, 0.0),)
         return layer, Extra(saved, 0.0, 0.0, live_bytes=live, buffer_bytes=buffer, kind=kind, more=rest)
     some, less = float(rng.integers(5, 20)), float(rng.integers(5, 20))
-    kept = Kept("some", some, float(rng.choice([0.0, saved - some])), forward * float(rng.uniform(0, 1)))
+    kept = LayerMode("some", some, float(rng.choice([0.0, saved - some])), forward * float(rng.uniform(0, 1)))
     own = Extra(less, forward * float(rng.uniform(0, 1)), forward, live_bytes=live, buffer_bytes=buffer, kind=kind)
     return layer, replace(own, more=(kept,))
 

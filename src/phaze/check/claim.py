@@ -69,7 +69,7 @@ def words_of(problem: Mapping[str, Any], certificate: Mapping[str, Any], chips: 
         stack, level = training["machine"]["stack"], training["machine"]["cluster"]
         widths = {graph["tensor"] for graph in model["graphs"]}
         microbatches = {graph["microbatch"] for graph in model["graphs"]}
-        recompute = {way["recompute"] for way in model["ways"]}
+        recompute = {way["recompute"] for way in model["configurations"]}
         sequences = {graph["sequence"] for graph in model["graphs"]}
         speed = ", ".join(f"{one['bandwidth_bytes_per_s'] / 1e9:.4g} GB/s" for one in level["levels"])
         weight = "" if len(problem["models"]) == 1 else f", weight {model['weight']:g}"

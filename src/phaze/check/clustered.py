@@ -132,10 +132,10 @@ def cluster_model(
         for graph, groups in zip(own, listed(fusion, "fusion", len(own)), strict=True)
     ]
     ways = []
-    for way in listed(table["ways"], "ways"):
-        found = only(way, "ways", ("graph", "recompute", "zeros"))
+    for way in listed(table["configurations"], "configurations"):
+        found = only(way, "configurations", ("graph", "recompute", "zeros"))
         zeros = tuple(whole(z, "zeros", 0, 3) for z in listed(found["zeros"], "zeros"))
-        ways.append(Way(whole(found["graph"], "ways", 0, len(own) - 1), str(found["recompute"]), zeros))
+        ways.append(Way(whole(found["graph"], "configurations", 0, len(own) - 1), str(found["recompute"]), zeros))
         known = ways[-1].recompute == "best" or ways[-1].recompute in run[ways[-1].graph].names
         cover(known and bool(zeros), f"recompute {ways[-1].recompute}")
     require(bool(ways), "problem.json: a model has no configuration")

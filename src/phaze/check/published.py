@@ -131,10 +131,10 @@ def model_of(
         for graph, groups in zip(own, listed(fusion, "fusion", len(own)), strict=True)
     ]
     ways = []
-    for way in listed(table["ways"], "ways"):
+    for way in listed(table["configurations"], "configurations"):
         cover(way["recompute"] in ("none", "full", "best"), f"recompute {way['recompute']}")
         cover(list(way["zeros"]) == [0], "stages of ZeRO")
-        ways.append((whole(way["graph"], "ways", 0, len(own) - 1), str(way["recompute"])))
+        ways.append((whole(way["graph"], "configurations", 0, len(own) - 1), str(way["recompute"])))
     entries = [
         _entries(graph, rows, "multipliers")
         for graph, rows in zip(fused, listed(multipliers, "multipliers", len(own)), strict=True)

@@ -37,7 +37,7 @@ PROBLEM = frozenset({
     "baseline", "cluster", "budget", "rules", "front",
 })  # fmt: skip
 OBJECTIVE = frozenset({"kind", "mean", "baseline"})
-MODEL = frozenset({"name", "weight", "training", "ways", "part", "graphs"})
+MODEL = frozenset({"name", "weight", "training", "configurations", "part", "graphs"})
 ROW = frozenset({"tensor", "microbatch", "sequence", "sequence_parallel", "attention", "digest"})
 GRAPH = (ROW - {"digest"}) | {"name", "layers", "calls", "edges", "ties", "approximations"}
 LAYER = frozenset({
