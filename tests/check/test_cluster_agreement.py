@@ -11,7 +11,8 @@ from phaze.check import cluster_products, network, recompute, traced
 from phaze.check.labels import least_of_row
 from phaze.check.plans import plan_batch
 from phaze.check.reading import NotCoveredError
-from phaze.check.shapes import Chipwise, Space, least_batches
+from phaze.check.rows import Space
+from phaze.check.shapes import Chipwise, least_batches
 from phaze.cost import mapping
 from phaze.cost.accumulation import added_inside
 from phaze.cost.clustered.products import sweep_on_clusters

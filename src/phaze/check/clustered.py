@@ -20,7 +20,8 @@ from .layers import RunGraph, layer_seconds, run_graph, works_of
 from .operators import Constants, constants_of
 from .plans import PLAN, plan_batch
 from .reading import cover, listed, only, require, whole
-from .shapes import Chipwise, Space, least_batches
+from .rows import Space
+from .shapes import Chipwise, least_batches
 from .silicon import Clusters, silicon_of
 from .space import AnyChips
 

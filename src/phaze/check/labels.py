@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from .job import Shape, replicas_by_level, step_bytes, synchronised
 from .plans import GATHERS, gathered, in_flight, moves, reduced_block, tied_seconds
-from .shapes import ORDERS, Chipwise, Row, Space, row_bound
+from .rows import ORDERS, Row, Space
+from .shapes import Chipwise, row_bound
 
 Floats = NDArray[np.float64]
 Label = tuple[float, float, float]
