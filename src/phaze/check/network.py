@@ -23,8 +23,8 @@ from .reading import cover, listed, number, only, positive, require, whole
 
 Floats = NDArray[np.float64]
 Members = tuple[int, ...]
-IDEAL = {"share": 1.0, "start_s": 0.0, "local_bytes_per_s": np.inf, "small_start_s": 0.0, "small_share": 0.0}
-DATASHEET = {"share": 0.8, "start_s": 20e-6, "local_bytes_per_s": np.inf, "small_start_s": 13e-6, "small_share": 0.15}
+REACHED = ("share", "start_s", "local_bytes_per_s", "small_start_s", "small_share")
+IDEAL, DATASHEET = (1.0, 0.0, np.inf, 0.0, 0.0), (0.8, 20e-6, np.inf, 13e-6, 0.15)
 LEVEL = ("name", "kind", "size", "bandwidth_bytes_per_s", "latency_s", "shape", "calibration", "of_chip")
 
 
@@ -72,7 +72,7 @@ def network_of(cluster: Mapping[str, Any], basis: str) -> Network:
     for table in listed(cluster["levels"], "levels"):
         level = only(table, "levels", LEVEL)
         cover(level["kind"] == "switch", f"a level of kind {level['kind']}")
-        said = dict(IDEAL if basis == "ideal" else DATASHEET)
+        said = dict(zip(REACHED, IDEAL if basis == "ideal" else DATASHEET, strict=True))
         require(set(level["calibration"]) == set(said), "levels.calibration: other keys")
         if basis == "calibrated":
             said |= {key: number(v, f"levels.{key}") for key, v in level["calibration"].items() if v is not None}
