@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import accumulate
-from operator import mul
 from typing import Any
 
 import numpy as np
@@ -101,7 +99,7 @@ def replicas_by_level(network: Network, shape: Shape) -> Members:
 
 def boundary_levels(network: Network, shape: Shape) -> list[int]:
     """The innermost level that holds both sides of each boundary, in every replica."""
-    sizes = list(accumulate((level.size for level in network.levels), mul))
+    sizes = network.groups()
     if len(sizes) == 1:
         return [0] * (shape.stages - 1)
     wide = shape.tensor * (shape.data if shape.order == "data" else 1)
