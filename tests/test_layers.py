@@ -95,6 +95,12 @@ CHECKERS = {
     "placement/check_end.py": ("phaze.placement.problem.", "phaze.placement.check_layout."),
     "placement/check_events.py": ("phaze.placement.check_split.",),
     "placement/check_split.py": (),
+    "placement/check_waits.py": (
+        "phaze.placement.problem.",
+        "phaze.placement.layers.",
+        "phaze.placement.check_layout.",
+        "phaze.placement.check_end.",
+    ),
     "placement/check_layout.py": ("phaze.placement.problem.", "phaze.placement.layers.", "phaze.placement.rules."),
 }
 # A run is verified without the modules that bound, open and order chips in a search or a front.

@@ -140,7 +140,9 @@ def test_a_precision_that_chip_or_stack_does_not_have_is_refused() -> None:
     core = load_stack("megatron-core")
     assert resolved("fp8", core.recipes, core.name, "x") == "fp8-delayed"
     assert resolved("bf16", (), "ideal", "x") == "bf16"
-    for name, recipes in (("fp8", ()), ("nvfp4", ("fp8-delayed",)), ("fp32", core.recipes)):
+    assert resolved("fp32", core.recipes, core.name, "x") == "fp32"
+    assert resolved("fp8", ("fp32", "mxfp8"), "s", "x") == "mxfp8"
+    for name, recipes in (("fp8", ()), ("nvfp4", ("fp8-delayed",)), ("fp8", ("fp32",)), ("fp32", ("fp8-delayed",))):
         with pytest.raises(NotPricedError):
             resolved(name, recipes, "s", "x")  # type: ignore[arg-type]
     require_format("fp8-block", load_chip("h100").formats, "h100", "x")

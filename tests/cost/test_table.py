@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from phaze.cost.accuracy import block_works
 from phaze.cost.energy import energies
 from phaze.cost.mapping import NEVER, product
-from phaze.cost.memory import activation_bytes, held_bytes, state_of
+from phaze.cost.memory import held_bytes, state_of
 from phaze.cost.parts import ChipArrays, chip_arrays, varied
 from phaze.cost.residency import needs_of
 from phaze.cost.set_energy import layer_power
@@ -242,4 +242,3 @@ def test_memory_by_precision_optimizer_and_zero() -> None:
         held_bytes(1, state_of("bf16", "adam"), 4, 2)
     with pytest.raises(InputError, match="out of range"):
         held_bytes(1, state_of("bf16", "adam"), 0, 0)
-    assert activation_bytes(10.0, "fp32") == 20

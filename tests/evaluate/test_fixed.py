@@ -13,7 +13,8 @@ import pytest
 from phaze.cost.collective import collective, kind_named
 from phaze.errors import InputError, PhazeError
 from phaze.evaluate.answer import fixed_document
-from phaze.evaluate.fixed import balanced_cuts, block_calls, even_cuts, fixed_plan
+from phaze.evaluate.fixed import balanced_cuts, even_cuts, fixed_plan
+from phaze.evaluate.flow import block_calls
 from phaze.evaluate.layers import Setting, layer_costs, pass_cost
 from phaze.evaluate.overlap import companions, needed_again
 from phaze.evaluate.run_file import job_of

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from phaze.export.source import Split
+from phaze.hardware.stack import StateBytes
 
 LLAMA = {"layers": 16, "hidden": 4096, "heads": 32}
 GPT = {"layers": 16, "hidden": 1024, "heads": 16, "vocabulary": 51200}
@@ -56,6 +57,11 @@ MEGATRON: Mapping[str, Split] = MappingProxyType(
         "fp8 by block": split(precision="fp8-block"),
         "mxfp8": split(precision="mxfp8"),
         "nvfp4": split(precision="nvfp4"),
+        "hybrid sharding": split(shard=4),
+        "hybrid sharding, ZeRO 3": split(**ONE, zero=3, shard=4),
+        "precision-aware": split(state=StateBytes(2.0, 2.0, 2.0, 1.0, 2.0)),
+        "offload": split(**ONE | {"recompute": ("offload",)}),
+        "offload, a pipeline": split(recompute=("offload",) * 4),
         "sgd": split(optimizer="sgd", zero=0),
         "fused attention": split(attention="fused"),
         "not sequence parallel": split(sequence_parallel=False),
@@ -77,6 +83,7 @@ TORCHTITAN: Mapping[str, Split] = MappingProxyType(
         "ZeRO 1": split(**ALONE),
         "ZeRO 2": split(zero=2),
         "ZeRO 3": split(zero=3),
+        "hybrid sharding": split(zero=3, shard=4),
         "fp32": split(precision="fp32", data=1),
         "fp8, scale of now": split(precision="fp8-tensorwise", low_precision_weights=True),
         "mxfp8": split(precision="mxfp8"),

@@ -39,6 +39,7 @@ def same(launch: Launch, wanted: Split) -> None:
     assert plan["sequence_parallel"] == (wanted.sequence_parallel and wanted.tensor > 1)
     assert plan.get("blocks", stages_of(wanted)) == stages_of(wanted)
     assert (launch.batch, launch.sequence) == (wanted.batch, wanted.sequence)
+    assert launch.shards == wanted.shards
     recipe = "fp8-delayed" if wanted.precision == "fp8" else wanted.precision
     assert (launch.precision, launch.optimizer) == (recipe, wanted.optimizer)
 

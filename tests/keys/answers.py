@@ -63,10 +63,14 @@ def of_chip(chip: dict[str, Any], folder: Path) -> Iterator[Any]:
     yield told("plan", "--fixed", written(folder, "run.json", run(chip=path, cluster=own)))
     large = {"hidden": 2048, "layers": 2, "heads": 16, "vocabulary": 512, "sequence": 2048}
     whole = run()["plan"] | {"tensor": 1, "pipeline": 1, "data": 16}
-    for precision in (None, "fp8", "mxfp8", "nvfp4"):
-        if precision is None or "formats" in chip:
+    formats = {None: "fp8", "fp8": "fp8", "mxfp8": "mxfp8", "nvfp4": "fp4", "fp32": "fp32"}
+    for precision, form in formats.items():
+        if precision is None or form in chip.get("formats", ()):
             made = run(chip=path, cluster=own, stack="megatron-core", precision=precision, gpt=large, plan=whole)
             yield told("plan", "--fixed", written(folder, "run.json", made))
+    if "host" in chip:
+        hosted = run(chip=path, cluster=own, stack="megatron-core", gpt=large, plan=whole | {"offload": True})
+        yield told("plan", "--fixed", written(folder, "run.json", hosted))
 
 
 def of_usual_cluster(chip: dict[str, Any], folder: Path) -> list[Any]:
@@ -97,6 +101,16 @@ def of_stack(stack: dict[str, Any], folder: Path) -> Iterator[Any]:
     )
     for one in runs:
         yield told("plan", "--fixed", written(folder, "run.json", one))
+
+
+def of_shared_state(stack: dict[str, Any], folder: Path) -> Iterator[Any]:
+    """Runs whose state is shared out, over all replicas and some, and one whose activations the host keeps."""
+    path = written(folder, "stack.json", stack)
+    plan = run()["plan"] | {"tensor": 1, "pipeline": 1, "data": 16}
+    kinds = ({"zero": 0, "offload": True}, {"zero": 1}, {"zero": 3}, {"zero": 3, "shard": 8})
+    for kind in kinds:
+        own = run(stack=path, chip="h100", cluster="dgx-h100", optimizer="adam", plan=plan | kind)
+        yield told("plan", "--fixed", written(folder, "run.json", own))
 
 
 def of_modules(stack: dict[str, Any], folder: Path) -> Iterator[Any]:

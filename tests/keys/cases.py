@@ -39,7 +39,7 @@ MEASURED = {
 
 
 def chip(folder: Path) -> dict[str, Any]:
-    own = {"name": "mine", "calibration": dict(MEASURED), "formats": {"fp8": 2, "mxfp8": 2, "fp4": 4}}
+    own = {"name": "mine", "calibration": dict(MEASURED), "formats": {"fp8": 2, "mxfp8": 2, "fp4": 4, "fp32": 0.5}}
     return preset("chips", "h100") | own
 
 
@@ -82,6 +82,8 @@ CHIP = Base(
         ("formats.fp8", 1),
         ("formats.mxfp8", 1),
         ("formats.fp4", 1),
+        ("formats.fp32", 0.25),
+        ("host.bandwidth", "1 MB/s"),
     ),
 )
 USUAL = Base(chip, answers.of_usual_cluster, same(("cluster", "nvl72")))
@@ -193,6 +195,23 @@ def low_stack(folder: Path) -> dict[str, Any]:
     return kernel_stack(folder) | {"recipes": ["fp8-delayed"], "precision": "fp8", "scatter_gather": False}
 
 
+STATE = {"weight": 2, "main_weight": 4, "gradient": 4, "first_moment": 4, "second_moment": 4}
+
+
+def shared_stack(folder: Path) -> dict[str, Any]:
+    return preset("stacks", "megatron-2021") | {"name": "mine", "state": dict(STATE), "hidden_offload": 0.5}
+
+
+SHARED_STACK = Base(
+    shared_stack,
+    answers.of_shared_state,
+    same(
+        *((f"state.{part}", 1) for part in STATE),
+        ("gradient_wire_bytes", 4),
+        ("prefetch", "layer"),
+        ("hidden_offload", 0.0),
+    ),
+)
 LOW_STACK = Base(
     low_stack,
     answers.of_kernel,
@@ -358,7 +377,7 @@ AREA = Base(by_area, answers.of_space, same(("keep.most_area", "30 mm2")))
 HARDWARE: dict[str, list[Base]] = {
     "phaze.chip/1": [CHIP, USUAL],
     "phaze.cluster/1": [CLUSTER, TORUS, CHIP_LINKS],
-    "phaze.stack/1": [STACK, SOUGHT_STACK, SHORT_STACK, MODULAR_STACK, KERNEL_STACK, LOW_STACK],
+    "phaze.stack/1": [STACK, SOUGHT_STACK, SHORT_STACK, MODULAR_STACK, KERNEL_STACK, LOW_STACK, SHARED_STACK],
     "phaze.technology/1": [TECHNOLOGY],
     "phaze.ownership/1": [OWNERSHIP, CORE_OWNERSHIP],
     "phaze.space/1": [SPACE, AREA, *axes()],

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.keys import answers
-from tests.keys.cases import Base, same, space
+from tests.keys.cases import STATE, Base, same, space
 from tests.keys.small import LLAMA, graph, preset, run, written
 
 # -- runs ------------------------------------------------------------------------------------------------------------
@@ -65,6 +65,8 @@ RUN = Base(
         ("plan.context", 2),
         ("plan.expert", 2),
         ("plan.expert_tensor", 3),
+        ("plan.shard", 2),
+        ("plan.offload", True),
         ("precision", "fp32"),
         ("optimizer", "sgd"),
         ("attention", "fused"),
@@ -271,9 +273,25 @@ STACKED = Base(
         ("stack.selective", "operators"),
         ("stack.gradient_buffer_bytes", 8000.0),
         ("stack.recompute_modules", ["mlp"]),
-    ),
+        ("stack.gradient_wire_bytes", 400),
+        ("stack.overlap_p2p", True),
+    )
+    + tuple((f"stack.state.{part}", "stack/state", {part: 40}) for part in STATE),
 )
-SHARED = Base(shared, answers.of_study, same(("stack.gradient_bytes", 14.0)))
+SHARED = Base(shared, answers.of_study, same(("stack.gradient_bytes", 14.0), ("stack.prefetch", "layer")))
+
+
+def low(folder: Path) -> dict[str, Any]:
+    """Products in 8 bits, their weights gathered by ZeRO 1."""
+    found, few = placed(folder), space(folder)
+    few["base"] = written(folder, "base.json", preset("chips", "h100") | {"name": "mine"})
+    few["axes"] |= {"tensor_cores": [1, 4]}
+    training = found["training"] | {"zero": 1, "precision": "fp8"}
+    study = {"space": written(folder, "low.json", few), "training": training, "stack": {"recipes": ["fp8-delayed"]}}
+    return found | study | {"hbm": ["4 GiB"]}
+
+
+LOW = Base(low, answers.of_study, same(("stack.recipes", []), ("stack.low_precision_weights", True)))
 NAMED = Base(
     named,
     answers.of_study,
@@ -302,5 +320,5 @@ PIPED = Base(piped, answers.of_study, same(("training.chunks", [1]), ("training.
 
 JOBS: dict[str, list[Base]] = {
     "phaze.run/1": [RUN, LLAMA_RUN, PRICED_RUN, NAMED_RUN, GRAPH_RUN],
-    "phaze.study/1": [STUDY, TIGHT, PLACED, STACKED, SHARED, NAMED, NAMED_PLACED, PIPED, PRICED],
+    "phaze.study/1": [STUDY, TIGHT, PLACED, STACKED, SHARED, LOW, NAMED, NAMED_PLACED, PIPED, PRICED],
 }

@@ -67,7 +67,7 @@ MEASURED = {
 
 def accelerator(folder: Path) -> dict[str, Any]:
     """An H100 of which everything was measured."""
-    own = {"name": "mine", "measured": dict(MEASURED), "formats": {"fp8": 2, "mxfp8": 2, "fp4": 4}}
+    own = {"name": "mine", "measured": dict(MEASURED), "formats": {"fp8": 2, "mxfp8": 2, "fp4": 4, "fp32": 0.5}}
     return preset("silicon/chips", "h100") | own
 
 
@@ -127,6 +127,8 @@ MEASURED_CHIP = Base(
         ("formats.fp8", 1),
         ("formats.mxfp8", 1),
         ("formats.fp4", 1),
+        ("formats.fp32", 0.25),
+        ("host.bandwidth", "1 MB/s"),
     ),
 )
 STACKED = Base(

@@ -33,21 +33,21 @@ def stack(folder: Path, **changes: Any) -> str:
     return written(folder, "stack.json", preset("stacks", "megatron-2021") | {"name": "mine"} | changes)
 
 
-@pytest.mark.parametrize("precision", ["fp32", "fp8"])
+@pytest.mark.parametrize("precision", ["fp8", "mxfp8"])
 def test_a_run_of_another_precision_is_not_priced_as_16_bit(phaze: Phaze, tmp_path: Path, precision: str) -> None:
     ran = phaze("plan", "--fixed", written(tmp_path, "run.json", run(precision=precision)))
     assert ran.code == 2
-    assert f"run.json: precision: '{precision}' " in ran.err and "give bf16" in ran.err
+    assert f"run.json: precision: '{precision}' " in ran.err and "allowed: bf16, fp32" in ran.err
     assert phaze("plan", "--fixed", written(tmp_path, "run.json", run(precision="bf16"))).code == 0
 
 
 def test_a_stack_of_another_precision_is_not_priced_as_16_bit(phaze: Phaze, tmp_path: Path) -> None:
     own = stack(tmp_path, precision="fp8")
     ran = phaze("plan", "--fixed", written(tmp_path, "run.json", run(stack=own)))
-    assert ran.code == 2 and "stack: precision: 'fp8' and the stack mine has no recipe" in ran.err
+    assert ran.code == 2 and "stack: precision: 'fp8' and the stack mine has no such recipe" in ran.err
     job = ("--model", "bert-large", "--chip", "a100-80gb", "--devices", "16", "--batch", "32")
     ran = phaze("plan", *job, "--stack", own)
-    assert ran.code == 2 and "precision: 'fp8' and the stack mine has no recipe" in ran.err
+    assert ran.code == 2 and "precision: 'fp8' and the stack mine has no such recipe" in ran.err
 
 
 def test_a_study_of_another_precision_is_not_priced_as_16_bit(phaze: Phaze, tmp_path: Path) -> None:
@@ -56,9 +56,9 @@ def test_a_study_of_another_precision_is_not_priced_as_16_bit(phaze: Phaze, tmp_
     check = ("study", "check", tmp_path / "study.toml")
     assert phaze(*check, "--set", "training.precision=bf16").code == 0
     ran = phaze(*check, "--set", "training.precision=fp8")
-    assert ran.code == 2 and "training.precision: 'fp8' and the stack megatron-2021 has no recipe" in ran.err
+    assert ran.code == 2 and "training.precision: 'fp8' and the stack megatron-2021 has no such recipe" in ran.err
     ran = phaze(*check, "--set", f"training.stack={stack(tmp_path, precision='fp32')}")
-    assert ran.code == 2 and "precision: 'fp32' is not priced yet" in ran.err
+    assert ran.code == 2 and "precision: 'fp32' needs arrays of fp32" in ran.err
 
 
 def test_measured_runs_of_another_precision_are_left_out_and_counted(phaze: Phaze, tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_measured_runs_of_another_precision_are_left_out_and_counted(phaze: Phaz
     (one,) = json.loads(ran.out)["sets"]
     assert len(one["rows"]) == one["scores"][0]["rows"] == 1
     assert [row["id"] for row in one["left_out"]] == ["line 3", "line 4"]
-    assert "mine.csv: 2 of 3 rows left out, precision 'fp8' and the stack megatron-2021 has no recipe" in " ".join(
+    assert "mine.csv: 2 of 3 rows left out, precision 'fp8' and the stack megatron-2021 has no such recipe" in " ".join(
         phaze("validate", path).out.split()
     )
 

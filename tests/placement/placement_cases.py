@@ -293,6 +293,26 @@ def sharing_problem(seed: int, chain: bool, most_layers: int = 4) -> Problem:
     return _with_blocks(replace(changed, hbm_bytes=rng.choice([60.0, 120.0, 400.0, 4000.0])), seed)
 
 
+def hybrid_problem(seed: int, chain: bool, most_layers: int = 4) -> Problem:
+    """A small problem in which some of the ranks share out state, gathers run a layer ahead, and what is sent of
+    weights and gradients is of any width."""
+    rng = random.Random(seed + 13)
+    problem = random_cluster_problem(seed, chain, most_layers)
+    sharing = Sharing(context=rng.choice([1, 1, 2]), shard=rng.choice([0, 2, 2, 3, 4]))
+    graphs = tuple(replace(graph, width=sharing.context * graph.width) for graph in problem.graphs)
+    rules = replace(
+        problem.rules,
+        families=rng.choice([(ONE_F_ONE_B,), (GPIPE,), (ONE_F_ONE_B, interleaved(2))]),
+        reduction=rng.choice(["share", "layers"]),
+        gradient_wire=rng.choice([1.0, 2.0]),
+        weight_wire=rng.choice([0.5, 0.7, 1.0]),
+        prefetch=rng.choice(["stage", "layer"]),
+    )
+    changed = replace(problem, rules=rules, graphs=graphs, sharing=sharing, zero=rng.choice([0, 1, 2, 3, 3]))
+    changed = replace(changed, devices=rng.randint(2, 12), hbm_bytes=rng.choice([60.0, 120.0, 400.0, 4000.0]))
+    return _with_blocks(changed, seed)
+
+
 def shared_experts() -> Problem:
     """A chain of blocks with experts on two levels: ranks that share sequences, experts shared out over replicas."""
     rows = [Layer(i, 1.0, 2.0, 8.0, 2.0, True, 6.0) for i in range(4)]

@@ -17,6 +17,7 @@ from phaze.placement.prices import RingPrices
 from phaze.placement.problem import Problem
 from tests.placement.brute_force import every_family_plan
 from tests.placement.placement_cases import (
+    hybrid_problem,
     interleaving_problem,
     mixed_problem,
     published,
@@ -104,7 +105,12 @@ def test_every_corrupted_field_is_objected_to(name: str) -> None:
 
 @given(st.integers(0, 10**6), st.booleans())
 def test_the_checker_agrees_with_every_plan(seed: int, chain: bool) -> None:
-    drawn = (mixed_problem(seed, chain, 3), sharing_problem(seed, chain, 3), random_icml24_problem(seed, chain, 4))
+    drawn = (
+        mixed_problem(seed, chain, 3),
+        sharing_problem(seed, chain, 3),
+        hybrid_problem(seed, chain, 3),
+        random_icml24_problem(seed, chain, 4),
+    )
     for problem in drawn:
         for plan, family in islice(every_family_plan(problem, simulated=True), 5):
             document = {**document_of(plan), "feasible": fits(problem, plan), "family": family}

@@ -23,6 +23,7 @@ from phaze.placement.solve import fastest_plan
 from tests.placement.brute_force import brute_force
 from tests.placement.placement_cases import (
     Published,
+    hybrid_problem,
     interleaving_problem,
     mixed_problem,
     published,
@@ -72,6 +73,22 @@ def test_no_plan_of_a_small_problem_is_faster_where_ranks_share_sequences_and_ex
         require_fastest(problem)
         feasible += fastest_plan(problem) is not None
     assert feasible > 15
+
+
+@pytest.mark.parametrize("block", range(2))
+def test_no_plan_of_a_small_problem_is_faster_where_some_ranks_share_out_state(block: int) -> None:
+    feasible = 0
+    for seed in range(40 * block, 40 * block + 40):
+        problem = hybrid_problem(seed, seed % 3 > 0)
+        require_fastest(problem)
+        feasible += fastest_plan(problem) is not None
+    assert feasible > 15
+
+
+@pytest.mark.slow
+def test_no_plan_of_a_thousand_small_problems_is_faster_where_some_ranks_share_out_state() -> None:
+    for seed in range(1000, 2000):
+        require_fastest(hybrid_problem(seed, seed % 3 > 0))
 
 
 @pytest.mark.slow

@@ -94,6 +94,7 @@ def plan(
     contexts: Sequence[int] | None = None,
     expert: Sequence[int] | None = None,
     precision: str | None = None,
+    shards: Sequence[int] | None = None,
 ) -> Planned:
     """The fastest split of a training job over devices that exist, proved, as ``phaze plan``.
 
@@ -111,7 +112,7 @@ def plan(
         microbatches: Sequences of a microbatch that may be chosen.
         widths: Tensor-parallel degrees that may be chosen.
         zero: The stage of ZeRO, 0 to 3; without it the best is chosen.
-        recompute: ``"best"``, ``"none"``, ``"selective"`` or ``"full"``.
+        recompute: ``"best"``, ``"none"``, ``"selective"``, ``"full"``, or modules; with ``"offload"`` beside it.
         attention: ``"eager"``, ``"fused"`` or ``"best"``; without it the stack's.
         basis: ``"calibrated"`` (constants fitted on measurements where there are any) or ``"datasheet"``.
         chunks: Model chunks of a stage (interleaving) that may be chosen.
@@ -121,7 +122,8 @@ def plan(
         fresh: Trace a model of your own again, whatever the cache holds.
         contexts: Context-parallel degrees that may be chosen.
         expert: Expert-parallel degrees that may be chosen.
-        precision: ``"bf16"``, ``"fp8"`` (the stack's recipe) or a recipe by name; without it the stack's.
+        precision: ``"bf16"``, ``"fp32"``, ``"fp8"`` (the stack's recipe) or a recipe by name; without it the stack's.
+        shards: Hybrid sharding: how many of the ranks with the same weights may share out ZeRO's state; without it all.
 
     Returns:
         The plan: ``batch_s`` (seconds of a global batch), ``document`` (``phaze.plan/1``), ``frame()`` of its stages.
@@ -150,6 +152,7 @@ def plan(
         zero, recompute, attention, basis, None if chunks is None else tuple(chunks), headroom,
         _budget(tokens, terms), fresh, model if isinstance(model, Model) else None,
         None if contexts is None else tuple(contexts), None if expert is None else tuple(expert), precision,
+        None if shards is None else tuple(shards),
     )  # fmt: skip
     with on_standard_error() as progress:
         progress.step("opening the model")

@@ -27,7 +27,8 @@ STACK = frozenset({
     "piecewise_collectives", "trims_recompute", "balances_stages", "gradient_bytes", "attention", "synchronisation",
     "interleaves", "accumulation_inside", "accumulation_apart", "stages", "pipeline", "software_share", "saves",
     "logit_bytes", "selective", "gradient_buffer_bytes", "attention_kernel", "recipes", "low_precision_weights",
-    "overlap_p2p", "recompute_modules", "recompute_named",
+    "overlap_p2p", "recompute_modules", "recompute_named", "state", "gradient_wire_bytes", "prefetch",
+    "hidden_offload",
 })  # fmt: skip
 TRAINING = frozenset({
     "devices", "batch", "optimizer", "machine", "constants", "precision", "zeros", "chunks", "headroom",
@@ -73,7 +74,7 @@ def training_of(table: Mapping[str, Any]) -> Training:
         "schedule": "icml24", "stages": "icml24", "pipeline": "icml24", "synchronisation": "first", "host_s": 0.0,
         "hides_tensor_collectives": False, "hidden_synchronisation": 0.0, "optimizer_traffic_bytes": 0.0,
         "accumulation_inside": 2.0, "accumulation_apart": 0.0, "piecewise_collectives": False, "saves": "trace",
-        "logit_bytes": None, "gradient_buffer_bytes": 0.0,
+        "logit_bytes": None, "gradient_buffer_bytes": 0.0, "state": None,
     }  # fmt: skip
     for key, value in fixed.items():
         cover(stack[key] == value, f"stack.{key} = {stack[key]!r}")

@@ -26,6 +26,7 @@ from phaze.cli.plan_options import (
     Precision,
     Recompute,
     Sequence,
+    Shard,
     StackName,
     Tensor,
     Terms,
@@ -63,6 +64,7 @@ def plan(
     context: Context = None,
     chunks: Chunks = None,
     zero: Zero = None,
+    shard: Shard = None,
     recompute: Recompute = "best",
     attention: Attention = None,
     precision: Precision = None,
@@ -133,6 +135,7 @@ def plan(
         contexts=_numbers("--context", context),
         expert=_numbers("--expert", expert),
         precision=precision,
+        shards=_numbers("--shard", shard),
     )
     answer = _planned(asked, perfetto, progress, what_if)
     if launched is not None:

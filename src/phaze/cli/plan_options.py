@@ -53,6 +53,13 @@ Context = Annotated[
     str | None,
     typer.Option(help="Context-parallel degrees to try, such as 1,2: ranks that share a sequence; without it 1."),
 ]
+Shard = Annotated[
+    str | None,
+    typer.Option(
+        help="Hybrid sharding: how many of the ranks with the same weights share out ZeRO's state, such as 8,16; "
+        "without it all."
+    ),
+]
 Zero = Annotated[
     int | None,
     typer.Option(
@@ -67,7 +74,8 @@ Chunks = Annotated[
 Recompute = Annotated[
     str,
     typer.Option(
-        help="none, selective, full or modules (mlp,layernorm) on every stage; best chooses stage by stage.",
+        help="none, selective, full or modules (mlp,layernorm) on every stage, with offload what is kept lies in the "
+        "host's memory (full,offload); best chooses stage by stage.",
         show_default=True,
     ),
 ]
@@ -78,8 +86,8 @@ Attention = Annotated[
 Precision = Annotated[
     str | None,
     typer.Option(
-        help="bf16, fp8 (the stack's recipe), fp8-delayed, fp8-tensorwise, fp8-block, mxfp8 or nvfp4; without it the "
-        "stack's."
+        help="bf16, fp32, fp8 (the stack's recipe), fp8-delayed, fp8-tensorwise, fp8-block, mxfp8 or nvfp4; without "
+        "it the stack's."
     ),
 ]
 Headroom = Annotated[

@@ -61,7 +61,10 @@ class Product:
         its depth is k / r. Its HBM bytes are as they are; what moves on the chip is counted for k / r values, too few,
         which never bounds arrays that their buffers feed. So a higher rate is never slower."""
         rate = dict(rates).get(self.bits, 1.0) if self.bits != 16 else 1.0
-        return self if rate == 1.0 else replace(self, k=ceil(self.k / rate))
+        if rate == 1.0:
+            return self
+        # Wider operands are fewer values of as many bytes.
+        return replace(self, k=ceil(self.k / rate), element_bytes=max(1, round(self.element_bytes * min(1.0, rate))))
 
     @property
     def empty(self) -> bool:

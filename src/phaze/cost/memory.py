@@ -12,8 +12,9 @@ ZeRO over d replicas shares out, by stage: 1 the optimizer state, 2 also the gra
     held = weight / (d if zero >= 3) + gradient / (d if zero >= 2) + optimizer / (d if zero >= 1)   (:func:`held_bytes`)
 
 A software stack that says how many bytes it holds for a parameter (``state_bytes``) replaces the sum at its own
-precision and optimizer (:func:`stack_state`): the difference is the optimizer's. Activations are what a trace saved at
-16 bits, twice that in fp32 (:func:`activation_bytes`).
+precision and optimizer (:func:`stack_state`): the difference is the optimizer's. One that says it by part (``state``:
+weight, main weight, gradient, two moments) replaces all of it, and an update moves the difference more
+(:func:`update_bytes`).
 """
 
 from collections.abc import Mapping
@@ -21,8 +22,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from phaze.errors import InputError
-from phaze.hardware.formats import PLAIN, RECIPES, Precision
-from phaze.hardware.stack import Optimizer, Stack
+from phaze.hardware.formats import PLAIN, RECIPES, WIDE, Precision
+from phaze.hardware.stack import Optimizer, Stack, StateBytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,6 @@ STATES: Mapping[tuple[Precision, Optimizer], ParameterState] = MappingProxyType(
         ("fp8", "adam"): ParameterState(3.0, 4.0, 12.0),
     }
 )
-ACTIVATION_SCALES: Mapping[Precision, float] = MappingProxyType({"fp32": 2.0, "bf16": 1.0, "fp8": 1.0})
 
 
 def state_of(
@@ -78,9 +78,27 @@ def stack_state(precision: Precision, optimizer: Optimizer, stack: Stack) -> Par
         plain = stack_state(PLAIN, optimizer, stack)
         return ParameterState(recipe.weight_bytes(stack.low_precision_weights), plain.gradient, plain.optimizer)
     own = (precision, optimizer) == (stack.precision, stack.optimizer)
+    if stack.state is not None and (precision, optimizer) == (PLAIN, "adam"):
+        return ParameterState(stack.state.weight, stack.state.gradient, stack.state.optimizer)
     if not own:
         return state_of(precision, optimizer)
     return state_of(precision, optimizer, stack.state_bytes or None, stack.gradient_bytes or None)
+
+
+def sent_bytes(precision: Precision) -> float:
+    """Bytes of a parameter that is sent as it is."""
+    return 4.0 if precision == WIDE else 2.0
+
+
+def update_bytes(stack: Stack, precision: Precision, optimizer: Optimizer) -> float:
+    """HBM bytes of an update of one parameter: the stack's, less a 16-bit weight in fp32, more or less what its state
+    differs by, and in low precision the cast of the weight, once a step."""
+    moved, recipe = stack.optimizer_traffic_bytes, RECIPES.get(precision)
+    if precision == WIDE:
+        return max(0.0, moved - 2.0)
+    if stack.state is not None and optimizer == "adam" and moved:
+        moved = max(0.0, moved + stack.state.update - StateBytes().update)
+    return moved + (0.0 if recipe is None else recipe.weight_cast_bytes)
 
 
 def held_bytes(parameters: float, state: ParameterState, zero: int = 0, replicas: int = 1) -> float:
@@ -91,8 +109,3 @@ def held_bytes(parameters: float, state: ParameterState, zero: int = 0, replicas
         raise InputError("data", f"{replicas} is out of range", "it must be at least 1")
     parts = (state.optimizer, state.gradient, state.weight)
     return parameters * sum(part / (replicas if zero > stage else 1) for stage, part in enumerate(parts))
-
-
-def activation_bytes(saved_bytes: float, precision: Precision) -> float:
-    """Bytes of one microbatch's saved activations; ``saved_bytes`` as traced at 16 bits."""
-    return saved_bytes * ACTIVATION_SCALES[precision]

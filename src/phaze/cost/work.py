@@ -200,6 +200,6 @@ def _attention(part: Operator, element_bytes: int, operands: Moved) -> list[Prod
     shapes = [(q, k, w), (q, v, k)]
     if part.kind == "attention_backward":
         shapes = [(q, k, w), (k, v, q), (q, k, v), (q, w, k), (k, w, q)]
-    bare = [Product(b, m, n, depth, element_bytes, 0.0, 0.0, 0.0) for m, n, depth in shapes]
-    m, n, depth = shapes[0]
-    return [Product(b, m, n, depth, element_bytes, operands.bytes, 0.0, 0.0, operands.need_bytes), *bare[1:]]
+    bits = dict(part.sizes).get("bits", 16)
+    bare = [Product(b, m, n, depth, element_bytes, 0.0, 0.0, 0.0, bits=bits) for m, n, depth in shapes]
+    return [replace(bare[0], a_bytes=operands.bytes, a_need_bytes=operands.need_bytes), *bare[1:]]

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from phaze.evaluate.exchanges import exchange_document
-from phaze.evaluate.fixed import block_calls
+from phaze.evaluate.flow import block_calls
 from phaze.evaluate.headroom import memory_left
 from phaze.evaluate.layer_times import keeping_of
 from phaze.evaluate.layers import Setting

@@ -9,7 +9,7 @@ The price is that of 1F1B, interleaved or not, in the better order of stages and
 from collections.abc import Sequence
 
 from phaze.errors import InputError
-from phaze.evaluate.flow import SENT_BYTES, PlacementJob, block_calls, placed_layers, rank_problem
+from phaze.evaluate.flow import PlacementJob, block_calls, rank_problem
 from phaze.evaluate.layers import LayerCost, Setting, layer_costs
 from phaze.evaluate.memo import Memo
 from phaze.evaluate.prices import LevelPrices
@@ -22,8 +22,6 @@ from phaze.placement.plan import Plan
 from phaze.placement.problem import Problem
 from phaze.placement.rules import ORDERS, Mode, interleaved
 from phaze.placement.structure import StageCut
-
-__all__ = ["SENT_BYTES", "balanced_cuts", "block_calls", "even_cuts", "fixed_plan", "placed_layers", "stated_cuts"]
 
 
 def even_cuts(model: Model, stages: int, mode: Mode) -> tuple[StageCut, ...]:
@@ -98,14 +96,15 @@ def fixed_plan(job: RunJob, basis: Basis = "calibrated", memo: Memo | None = Non
         job.precision,
         job.optimizer,
         plan.zero,
-        plan.recompute,
+        plan.mode,
+        shard=plan.shard or 0,
     )
     problem = rank_problem(asked, job.model, setting, costs, (interleaved(plan.chunks),))
-    cuts = even_cuts(job.model, plan.pipeline, plan.recompute)
+    cuts = even_cuts(job.model, plan.pipeline, plan.mode)
     if job.stack.balances_stages:
-        cuts = balanced_cuts(job.model, costs, plan.pipeline, plan.recompute)
+        cuts = balanced_cuts(job.model, costs, plan.pipeline, plan.mode)
     if plan.blocks is not None:
-        cuts = stated_cuts(job.model, plan.blocks, plan.recompute)
+        cuts = stated_cuts(job.model, plan.blocks, plan.mode)
     _require_pieces(job.model, cuts, plan.chunks)
     degrees = (plan.tensor * plan.context, plan.pipeline, plan.data)
     every = [Shape(*degrees, order, plan.chunks) for order in ORDERS]

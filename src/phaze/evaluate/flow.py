@@ -34,10 +34,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from phaze.cost.low_precision import AROUND
+from phaze.cost.memory import sent_bytes
+from phaze.evaluate.efficient_modes import efficient
 from phaze.evaluate.layers import LayerCost, ModeCost, Setting, layer_costs
 from phaze.evaluate.machine import Machine
 from phaze.graph.ir import Model
-from phaze.hardware.formats import Precision
+from phaze.hardware.formats import PLAIN, Precision
 from phaze.hardware.stack import Optimizer
 from phaze.placement.layers import Layer, LayerGraph, layer_graph
 from phaze.placement.problem import Extra, LayerMode, Problem, RecomputeChoice
@@ -45,18 +47,22 @@ from phaze.placement.rules import Family
 from phaze.placement.settings import PlacedLayers, families_of, stack_problem
 from phaze.placement.sharing import REPLICAS, Sharing
 
-# Weights and gradients are sent in 16 bits.
-SENT_BYTES = 2.0
+# What edges of a trace hold of an activation.
+TRACED_BYTES = 2.0
 
 
-def sharing_of(model: Model) -> Sharing:
-    """Ranks that share a sequence, and experts, of which the model is one."""
-    return Sharing(model.context, model.expert, model.expert_tensor)
+def sharing_of(model: Model, shard: int = 0) -> Sharing:
+    """Ranks that share a sequence, and experts, of which the model is one; of the ranks with the same weights ``shard``
+    share out state, 0: all."""
+    return Sharing(model.context, model.expert, model.expert_tensor, shard)
 
 
-def placed_layers(model: Model, costs: Sequence[LayerCost]) -> tuple[LayerGraph, tuple[Extra, ...]]:
+def placed_layers(
+    model: Model, costs: Sequence[LayerCost], precision: Precision = PLAIN
+) -> tuple[LayerGraph, tuple[Extra, ...]]:
     """One layer of a placement for every call of the model; only blocks are recomputed, and only equal blocks in a row
     can be cut into chunks. A stage is as wide as its tensor-parallel ranks and those that share its sequence."""
+    sent = sent_bytes(precision)
     ties, blocks = {call: tie for tie in model.ties for call in tie.calls}, set(block_calls(model))
     equal = _equal_blocks(model)
     layers, extras = [], []
@@ -67,10 +73,10 @@ def placed_layers(model: Model, costs: Sequence[LayerCost]) -> tuple[LayerGraph,
                 id=number,
                 forward_s=cost.forward_s,
                 backward_s=cost.backward_s,
-                parameter_bytes=SENT_BYTES * cost.parameters,
+                parameter_bytes=sent * cost.parameters,
                 activation_bytes=cost.saved_bytes,
                 sharded=cost.sharded,
-                expert_bytes=SENT_BYTES * cost.expert_parameters,
+                expert_bytes=sent * cost.expert_parameters,
             )
         )
         extras.append(
@@ -79,7 +85,7 @@ def placed_layers(model: Model, costs: Sequence[LayerCost]) -> tuple[LayerGraph,
                 selective_s=cost.selective_s if again else 0.0,
                 full_s=cost.full_s if again else 0.0,
                 tied=None if tie is None else tie.name,
-                tied_bytes=0.0 if tie is None else SENT_BYTES * tie.elements,
+                tied_bytes=0.0 if tie is None else sent * tie.elements,
                 block=equal and again,
                 live_bytes=float(cost.logit_bytes),
                 buffer_bytes=cost.buffer_bytes,
@@ -87,7 +93,7 @@ def placed_layers(model: Model, costs: Sequence[LayerCost]) -> tuple[LayerGraph,
                 more=tuple(_kept(mode, cost, again) for mode in cost.more),
             )
         )
-    edges = [(edge.source, edge.target, float(edge.bytes)) for edge in model.edges]
+    edges = [(edge.source, edge.target, sent / TRACED_BYTES * edge.bytes) for edge in model.edges]
     graph = layer_graph(model.tensor * model.context, layers, edges)
     order = {layer.id: extra for layer, extra in zip(layers, extras, strict=True)}
     return graph, tuple(order[layer.id] for layer in graph.layers)
@@ -121,7 +127,7 @@ class PlacementJob:
     """What a placement problem asks for beside its layers and the devices' memory.
 
     ``chunks`` that interleaving may use beside 1; None: all that divide the blocks. ``headroom``: the share of memory
-    that a plan leaves free.
+    that a plan leaves free. ``shard``: ranks that share out state, 0: all with the same weights.
     """
 
     machine: Machine
@@ -133,6 +139,7 @@ class PlacementJob:
     recompute: RecomputeChoice = "best"
     chunks: tuple[int, ...] | None = None
     headroom: float = 0.0
+    shard: int = 0
 
 
 def placement_problem(
@@ -176,7 +183,9 @@ def rank_problem(
     families: tuple[Family, ...] | None = None,
 ) -> Problem:
     """The placement problem of a traced rank on a chip; ``costs`` of its distinct layers where they are known."""
-    placed = placed_layers(model, layer_costs(model, setting) if costs is None else costs)
+    costs = layer_costs(model, setting) if costs is None else costs
+    costs = efficient(costs) if job.recompute == "best" else costs
+    placed = placed_layers(model, costs, job.precision)
     hbm_bytes = float(setting.chip.hbm.size_bytes)
     where = hbm_bytes, setting.hbm_bytes_per_s
-    return placement_problem(job, model.microbatch, [placed], *where, families, sharing_of(model))
+    return placement_problem(job, model.microbatch, [placed], *where, families, sharing_of(model, job.shard))

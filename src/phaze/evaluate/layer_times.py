@@ -21,6 +21,9 @@ from numpy.typing import NDArray
 from phaze.cost.accumulation import added_inside
 from phaze.cost.chip_set import ChipSet
 from phaze.cost.low_precision import low_precision
+from phaze.cost.memory import sent_bytes
+from phaze.cost.offload import exposed_copies_s
+from phaze.cost.wide_precision import wide_layer
 from phaze.evaluate.machine import Machine
 from phaze.evaluate.overlap import closure, needed_again
 from phaze.evaluate.ruled_pass import RuledPass, Times, WorkTimes, ruled_pass, work_times
@@ -28,7 +31,7 @@ from phaze.graph.fuse import fuse_graph
 from phaze.graph.ir import Layer, Model, Operator, OperatorGraph
 from phaze.graph.recompute import part_of
 from phaze.graph.saved.buffers import gradient_elements
-from phaze.graph.saved.modes import Keeping, Mode, Modes, offered
+from phaze.graph.saved.modes import JOIN, Keeping, Mode, Modes, offered
 from phaze.hardware.calibration import Constants
 from phaze.hardware.stack import Stack
 from phaze.schedule.bounds import BOUNDS, Bound
@@ -41,13 +44,23 @@ Floats = NDArray[np.float64]
 @dataclass(frozen=True, slots=True)
 class RuledMode:
     """A mode of recompute between selective and full: what runs again (None: the share ``part`` of a full recompute),
-    bytes kept by every microbatch in flight, and bytes beside them while the backward pass runs."""
+    bytes kept by every microbatch in flight, bytes beside them while the backward pass runs, and bytes that the host
+    keeps, over a link of ``host_bytes_per_s`` behind the share ``hidden`` of the passes."""
 
     name: str
     rerun: RuledPass | None
     saved_bytes: int
     live_bytes: int
     part: float = 1.0
+    host_bytes: int = 0
+    host_bytes_per_s: float = float("inf")
+    hidden: float = 1.0
+
+    def with_copies(self, again_s: Floats, passes_s: Floats) -> Floats:
+        """Seconds again with what is exposed of copies to the host and back."""
+        if not self.host_bytes:
+            return again_s
+        return again_s + exposed_copies_s(self.host_bytes, self.host_bytes_per_s, passes_s + again_s, self.hidden)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +86,7 @@ class RuledLayer:
     buffer_bytes: float = 0.0
     more: tuple[RuledMode, ...] = ()
     expert_parameters: int = 0
+    sent_bytes: float = 2.0
 
     @property
     def rule(self) -> Rule:
@@ -81,8 +95,8 @@ class RuledLayer:
 
     @property
     def parameter_bytes(self) -> float:
-        """Bytes of its weights as they are sent, 16 bits each."""
-        return 2.0 * self.parameters
+        """Bytes of its weights in the precision of the job."""
+        return self.sent_bytes * self.parameters
 
     @property
     def sizes(self) -> tuple[int, int, int, int, bool, int, float]:
@@ -118,10 +132,11 @@ def rule_of(stack: Stack) -> Rule:
     return COMPANIONS if rule.one_queue and stack.hides_tensor_collectives else rule
 
 
-def keeping_of(stack: Stack) -> Keeping:
-    """How a stack keeps activations."""
+def keeping_of(stack: Stack, hosted: bool = False) -> Keeping:
+    """How a stack keeps activations; ``hosted``: the chip can copy them to the memory of its host."""
     modules, named = stack.recompute_modules, stack.recompute_named
-    return Keeping(stack.saves, stack.logit_bytes, stack.selective, modules, named)
+    offload = hosted and stack.hidden_offload is not None
+    return Keeping(stack.saves, stack.logit_bytes, stack.selective, modules, named, offload)
 
 
 def input_gradients(layer: Layer) -> tuple[int, ...]:
@@ -163,16 +178,24 @@ def split_backward(layer: Layer) -> tuple[OperatorGraph, OperatorGraph]:
 def ruled_layers(model: Model, machine: Machine) -> tuple[RuledLayer, ...]:
     """The distinct layers of a model as a stack runs them, all with the same modes of recompute."""
     counted = [(layer, model.count(kind)) for kind, layer in enumerate(model.layers)]
-    names = offered(counted, keeping_of(machine.stack))
+    names = offered(counted, keeping_of(machine.stack, machine.host_bytes_per_s is not None))
     return tuple(ruled_layer(layer, machine, names=names) for layer in model.layers)
 
 
 def _ruled_mode(mode: Mode, machine: Machine, rule: Rule) -> RuledMode:
-    live = mode.live_bytes
-    if mode.part < 1:
-        return RuledMode(mode.name, None, mode.saved_bytes, live, mode.part)
-    rerun = ruled_pass(fuse_graph(mode.rerun, machine.stack.fusion), machine, rule)
-    return RuledMode(mode.name, rerun, mode.saved_bytes, live)
+    whole = mode.part < 1 or "full" in mode.name.split(JOIN)
+    rerun = None if whole else ruled_pass(fuse_graph(mode.rerun, machine.stack.fusion), machine, rule)
+    hidden, host = machine.stack.hidden_offload or 0.0, machine.host_bytes_per_s or float("inf")
+    sizes = (mode.saved_bytes, mode.live_bytes, mode.part, mode.host_bytes)
+    return RuledMode(mode.name, rerun, *sizes, host, hidden)
+
+
+def run_layer(layer: Layer, machine: Machine) -> Layer:
+    """A traced layer in the precision of a job, with the gradients of weights added as its stack adds them."""
+    inside = machine.stack.accumulation_inside
+    if machine.wide:
+        return added_inside(wide_layer(layer), max(inside, sent_bytes(machine.precision)))
+    return low_precision(added_inside(layer, inside), machine.recipe)
 
 
 def ruled_layer(
@@ -182,7 +205,7 @@ def ruled_layer(
     ``apart``: also the halves of its backward pass."""
     stack = machine.stack
     rule = rule or rule_of(stack)
-    layer = low_precision(added_inside(layer, stack.accumulation_inside), machine.recipe)
+    layer = run_layer(layer, machine)
     modes = Modes(layer, keeping_of(stack))
     none, selective, whole = modes.none(), modes.selective(), modes.full()
     full, halves = None, None
@@ -208,6 +231,7 @@ def ruled_layer(
         buffer_bytes=stack.gradient_buffer_bytes * gradient_elements(layer) if stack.gradient_buffer_bytes else 0.0,
         more=tuple(_ruled_mode(modes.of(name), machine, rule) for name in names),
         expert_parameters=sum(p.elements for p in layer.parameters if p.experts),
+        sent_bytes=sent_bytes(machine.precision),
     )
 
 
@@ -235,7 +259,8 @@ def _assembled(layer: RuledLayer, found: Sequence[Floats], hbm_bytes_per_s: Floa
     inputs, weights = (None, None) if layer.halves is None else (found[-2], found[-1] + adding)
     more, place = [], 3 + (layer.full is not None)
     for mode in layer.more:
-        more.append(mode.part * full if mode.rerun is None else np.minimum(forward, found[place]))
+        again = mode.part * full if mode.rerun is None else np.minimum(forward, found[place])
+        more.append(mode.with_copies(again, forward + backward))
         place += mode.rerun is not None
     selective = np.minimum(forward, selective)
     return LayerTimes(forward, backward + adding, selective, full, tuple(more), inputs, weights)

@@ -40,22 +40,28 @@ class Setting:
 
     @property
     def machine(self) -> Machine:
-        return Machine(self.cluster, self.stack, self.basis, self.residency, self.precision)
+        host = self.chip.host_bytes_per_s
+        return Machine(self.cluster, self.stack, self.basis, self.residency, self.precision, host)
 
     @property
     def constants(self) -> Constants:
         said, design = self.chip.calibration, self.chip.clusters
         found = chip_constants(self.chip, self.basis, "training")
-        found = replace(found, rates=format_rates(said, self.chip.formats, self.basis, self.machine.recipe))
+        found = replace(found, rates=self._rates)
         warm = found.matrix_share / chip_constants(self.chip, self.basis, "alone").matrix_share
         if design is not None and self.basis != "ideal":
             generation = (design.software_of,) if design.software_of else (self.chip.name, self.chip.technology)
             warm = self.stack.share_on(*generation)
             found = replace(found, software_share=warm)
-        if found.basis != "calibrated" or said is None:
+        if found.basis != "calibrated" or said is None or self.machine.wide:
             return found
         kernels = attention_rates(said.attention, self.stack.attention_kernel)
         return replace(found, attention=None if kernels is None else kernels.times(min(1.0, warm)))
+
+    @property
+    def _rates(self) -> tuple[tuple[int, float], ...]:
+        machine = self.machine
+        return format_rates(self.chip.calibration, self.chip.formats, self.basis, machine.recipe, machine.wide)
 
     @property
     def hbm_bytes_per_s(self) -> float:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from phaze.errors import InputError, unknown_name
+from phaze.evaluate.layer_times import run_layer
 from phaze.evaluate.layers import Setting, pass_problem
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model
@@ -86,7 +87,7 @@ def layer_named(model: Model, name: str | None) -> int:
 def layer_passes(model: Model, layer: str | None, passes: Sequence[Pass], setting: Setting) -> list[LayerPass]:
     """The passes of one layer, their operators named by number, kinds and module."""
     at = layer_named(model, layer)
-    fused = fuse_layer(model.layers[at], setting.stack.fusion)
+    fused = fuse_layer(run_layer(model.layers[at], setting.machine), setting.stack.fusion)
     found = []
     for name in passes:
         graph = fused.backward if name == "backward" else fused.forward

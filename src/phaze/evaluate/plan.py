@@ -45,7 +45,8 @@ class Request:
     divide the blocks. ``zeros``: stages of ZeRO to try beside ``zero``, where it is free.
     ``wider``: usual widths that need more devices than there are. ``refused``: choices that the model cannot run, and
     why. ``contexts`` and ``expert``: how many ranks may share a sequence, or share out the experts; ``rank_at`` gives
-    the rank of a choice where that is more than 1."""
+    the rank of a choice where that is more than 1. ``shards``: how many of the ranks with the same weights may share
+    out state, 0: all."""
 
     model_at: ModelAt
     setting: Setting
@@ -68,6 +69,7 @@ class Request:
     contexts: tuple[int, ...] = (1,)
     expert: tuple[int, ...] = (1,)
     rank_at: RankAt | None = None
+    shards: tuple[int, ...] = (0,)
 
     @property
     def job(self) -> PlacementJob:
@@ -107,9 +109,9 @@ class Candidate:
         return batch_s, self.model.tensor, -self.microbatch, self.sequence_parallel, self.model.attention
 
 
-def problem_at(request: Request, model: Model) -> Problem:
+def problem_at(request: Request, model: Model, shard: int = 0) -> Problem:
     """The placement problem of a traced rank."""
-    return rank_problem(request.job, model, request.setting)
+    return rank_problem(replace(request.job, shard=shard), model, request.setting)
 
 
 def choices(request: Request) -> Iterator[Choosing]:
@@ -136,9 +138,10 @@ def candidates(request: Request) -> Iterator[Candidate]:
             model = refusals.attempted(parallel, partial(_rank, request, choice, parallel))
             if model is None:
                 continue
-            problem = problem_at(request, model)
-            plan = fastest_plan(_with(problem, problem.rules.families[:1]), prices)
-            yield Candidate(choice[1], choice[2], model, problem, plan)
+            for shard in request.shards:
+                problem = problem_at(request, model, shard)
+                plan = fastest_plan(_with(problem, problem.rules.families[:1]), prices)
+                yield Candidate(choice[1], choice[2], model, problem, plan)
     refusals.require()
 
 

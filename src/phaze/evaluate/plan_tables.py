@@ -50,6 +50,7 @@ class PlanTable(Loose):
     context: Count = 1
     expert: Count = 1
     expert_tensor: Count = 1
+    shard: Annotated[int, Field(ge=0)] = 0
     exchange_s: NonNegative = 0.0
     expert_nodes: Count = 1
     chunks: Count = 1

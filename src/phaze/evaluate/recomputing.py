@@ -1,4 +1,5 @@
-"""How a mode of recompute is written: none, selective, full, or modules of the stack, as a list or joined by +.
+"""How a mode of recompute is written: none, selective, full, or modules of the stack, as a list or joined by +, and
+with ``offload`` beside them where what is kept waits in the memory of the host.
 
 A plan that names modules is offered that union of them alone; one that names no modules needs none of the stack's; a
 plan whose modes are sought ("best") chooses among the efficient unions (:func:`phaze.graph.saved.modes.unions`).
@@ -9,7 +10,8 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from phaze.errors import InputError, unknown_name
-from phaze.graph.saved.modes import ALTERNATE, JOIN
+from phaze.graph.saved.modes import ALTERNATE, JOIN, OFFLOAD
+from phaze.hardware.chip import Chip
 from phaze.hardware.stack import RecomputeModule, Stack
 from phaze.placement.rules import MODES
 
@@ -27,11 +29,19 @@ def parts_of(name: str) -> list[str]:
     return [] if name in (*MODES, BEST) else name.split(JOIN)
 
 
+def with_offload(mode: str) -> str:
+    """The mode with what it keeps in the memory of the host."""
+    return joined([part for part in mode.split(JOIN) if part != "none"] + [OFFLOAD])
+
+
 def mode_given(value: Any) -> Any:
     """A mode as a document gives it, as its name; what is none of the known ones is a ValueError."""
     parts = value if isinstance(value, list) else [value]
     if isinstance(value, str) and value not in MODES:
         parts = value.split(JOIN)
+    if OFFLOAD in parts and all(isinstance(part, str) for part in parts):
+        others = [part for part in parts if part != OFFLOAD]
+        return with_offload(mode_given(others) if others else "none")
     if not parts or not all(isinstance(part, str) for part in parts):
         raise ValueError(f"use one of {', '.join(MODES)}, or modules: {', '.join(KNOWN)}")
     if parts[0] in MODES and len(parts) == 1:
@@ -51,8 +61,17 @@ def mode_asked(text: str, where: str) -> str:
     try:
         return str(mode_given(text.replace(",", JOIN)))
     except ValueError:
-        wrong = next((part for part in text.replace(",", JOIN).split(JOIN) if part not in KNOWN), text)
-        raise unknown_name(where, "way to recompute", wrong, (*MODES, BEST, *KNOWN)) from None
+        known = (*MODES, BEST, *KNOWN, OFFLOAD)
+        wrong = next((part for part in text.replace(",", JOIN).split(JOIN) if part not in known), text)
+        raise unknown_name(where, "way to recompute", wrong, known) from None
+
+
+def require_host(mode: str, chip: Chip, where: str) -> None:
+    """Refuse to offload from a chip whose link to the host is not known."""
+    if OFFLOAD in mode.split(JOIN) and chip.host_bytes_per_s is None:
+        raise InputError(
+            where, f"'{mode}' and {chip.name} has no [host] bandwidth", "give a chip that has one, or another mode"
+        )
 
 
 def stack_recomputing(stack: Stack, recompute: str, where: str) -> Stack:
@@ -60,8 +79,12 @@ def stack_recomputing(stack: Stack, recompute: str, where: str) -> Stack:
     if recompute == BEST:
         return stack
     parts = parts_of(recompute)
+    if OFFLOAD in parts and stack.hidden_offload is None:
+        raise InputError(
+            where, f"the stack {stack.name} cannot offload activations", "leave it out, or give it hidden_offload"
+        )
     for part in parts:
-        if part not in stack.recompute_modules:
+        if part not in (*stack.recompute_modules, *MODES, OFFLOAD):
             own = ", ".join(stack.recompute_modules) or "none"
             raise InputError(where, f"the stack {stack.name} cannot recompute '{part}'", f"its modules: {own}")
     return replace(stack, recompute_modules=(), recompute_named=(recompute,) if parts else ())

@@ -10,7 +10,7 @@ from phaze.evaluate.headroom import USUAL_HEADROOM, require_headroom
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.parallel_rank import Parallel, parallel_rank, supply_at
 from phaze.evaluate.plan import Choosing, Request, choices
-from phaze.evaluate.recomputing import mode_asked, stack_recomputing
+from phaze.evaluate.recomputing import mode_asked, require_host, stack_recomputing
 from phaze.evaluate.training_run import Budget
 from phaze.graph.ir import Attention, Model
 from phaze.graph.supply.point import Point
@@ -55,6 +55,7 @@ class Asked:
     contexts: tuple[int, ...] | None = None
     expert: tuple[int, ...] | None = None
     precision: str | None = None
+    shards: tuple[int, ...] | None = None
 
 
 def sequences_of(batch: units.Batch, sequence: int, where: str) -> int:
@@ -103,10 +104,15 @@ def request_of(asked: Asked, watch: Watch = silent) -> Request:
             raise InputError(what, f"{count} is out of range", "it must be at least 1")
     if asked.zero is not None and asked.zero not in ZEROS:
         raise InputError("--zero", f"{asked.zero} is out of range", "use 0, 1, 2 or 3")
+    if asked.shards and asked.zero == 0:
+        raise InputError("--shard", "ZeRO 0 shares out no state", "use --zero 1, 2 or 3, or leave --zero out")
+    if any(shard < 2 for shard in asked.shards or ()):
+        raise InputError("--shard", f"{min(asked.shards or ())} is out of range", "give 2 ranks or more")
     recompute = mode_asked(asked.recompute, "--recompute")
     cluster = grown(load_cluster(name, chip=chip), asked.devices, "--devices")
     require_links(chip, asked.chip, cluster, "--chip")
     stack = stack_recomputing(load_built_stack(asked.stack or cluster.stack), recompute, "--recompute")
+    require_host(recompute, chip, "--recompute")
     said = "--precision" if asked.precision is not None else f"the stack {stack.name}: precision"
     precision = require_priced(known_precision(asked.precision or stack.precision, said), stack, chip, said)
     supply = asked.supply or (
@@ -137,8 +143,9 @@ def request_of(asked: Asked, watch: Watch = silent) -> Request:
         sequence_parallel=spreads,
         precision=precision,
         optimizer=stack.optimizer,
-        zero=asked.zero or 0,
+        zero=asked.zero or (1 if asked.shards else 0),
         zeros=ZEROS[1:] if asked.zero is None else (),
+        shards=asked.shards or (0,),
         wider=tuple(width for width in widths if width > asked.devices),
         recompute=recompute,
         experts=supply.experts,

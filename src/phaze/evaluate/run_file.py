@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import Field, model_validator
 
 from phaze.documents import BatchSize, Count, Document, Format, Length, TokenCount, check, notation_of, parse
 from phaze.errors import InputError
 from phaze.evaluate.memo import Memo
-from phaze.evaluate.parallel_rank import LoadAt, Parallel, family_at, parallel_rank, supply_at
-from phaze.evaluate.recomputing import KNOWN, mode_given, stack_recomputing
+from phaze.evaluate.parallel_rank import LoadAt, family_at, parallel_rank, supply_at
+from phaze.evaluate.plan_table import PlanTable
+from phaze.evaluate.recomputing import require_host, stack_recomputing
 from phaze.evaluate.training_run import Budget
 from phaze.files import STANDARD_INPUT, beside, read_text
 from phaze.graph.ir import Attention, Model
@@ -30,20 +31,9 @@ from phaze.hardware.formats import Precision
 from phaze.hardware.library import is_path, load_built_stack, load_chip, load_cluster, require_links
 from phaze.hardware.ownership import load_run_terms
 from phaze.hardware.stack import Optimizer, Stack, require_priced
-from phaze.placement.rules import MODES
 from phaze.units import Batch, sequences_in
 
 T = TypeVar("T")
-RecomputeName = Annotated[
-    str,
-    BeforeValidator(mode_given),
-    WithJsonSchema(
-        {
-            "anyOf": [{"enum": list(MODES)}, {"type": "array", "items": {"enum": list(KNOWN)}, "minItems": 1}],
-            "default": "none",
-        }
-    ),
-]
 Reference = Annotated[str, Field(min_length=1, max_length=400)]
 Size = Annotated[int, Field(gt=0, le=2**31)]
 
@@ -70,34 +60,6 @@ class LlamaTable(Document):
     vocabulary: Size
     sequence: Length
     tied: bool = False
-
-
-class PlanTable(Document):
-    """How the job was split; ``blocks`` of each stage, first to last, where they are not even."""
-
-    tensor: Count
-    pipeline: Count
-    data: Count
-    microbatch: Count
-    chunks: Count = 1
-    recompute: RecomputeName = "none"
-    sequence_parallel: bool = False
-    zero: Annotated[int, Field(ge=0, le=3)] = 0
-    context: Count = 1
-    expert: Count = 1
-    expert_tensor: Count | None = None
-    blocks: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] | None = None
-
-    @property
-    def parallel(self) -> Parallel:
-        """Degrees of one rank."""
-        return Parallel(self.tensor, self.context, self.expert, self.expert_tensor)
-
-    @model_validator(mode="after")
-    def _cut(self) -> "PlanTable":
-        if self.blocks is not None and len(self.blocks) != self.pipeline:
-            raise ValueError(f"give blocks for each of the {self.pipeline} stages, not for {len(self.blocks)}")
-        return self
 
 
 class RunFile(Document):
@@ -293,7 +255,9 @@ def job_of(raw: dict[str, Any], where: str, memo: Memo | None = None) -> RunJob:
     )
     require_links(chip, run.chip, cluster, f"{where}: chip")
     stack = preset("stack", run.stack or cluster.stack, load_built_stack)
-    stack = stack_recomputing(stack, run.plan.recompute, f"{where}: plan.recompute")
+    path = f"{where}: plan.{'offload' if run.plan.offload else 'recompute'}"
+    stack = stack_recomputing(stack, run.plan.mode, path)
+    require_host(run.plan.mode, chip, path)
     attention = run.attention or stack.attention
     traced = traced_as(run, attention)
     model = kept.take(("model", traced, _depth(run)), lambda: _at(where, lambda: _model_of(run, attention)))

@@ -16,7 +16,8 @@ from phaze.errors import InputError
 from phaze.export.flags import Choice, aligned
 from phaze.export.megatron_model import BERT, SCRIPTS, model_choices, require_there
 from phaze.export.source import Split, require_launchable
-from phaze.graph.saved.modes import ALTERNATE, JOIN
+from phaze.graph.saved.modes import ALTERNATE, JOIN, OFFLOAD
+from phaze.hardware.stack import StateBytes
 
 VERSION = "Megatron-LM with Megatron Core 0.19.2"
 CONNECTIONS = "CUDA_DEVICE_MAX_CONNECTIONS"
@@ -71,6 +72,28 @@ def _pipeline(split: Split) -> list[Choice]:
                 "Megatron-LM needs one; plan with another batch or without chunks",
             )
     return [*found, Choice("--pipeline-model-parallel-layout", f'"{layout(split)}"', why)]
+
+
+# What Megatron Core 0.19 can keep in the memory of the host where it cannot keep whole blocks there.
+OFFLOADED = "attn_norm qkv_linear core_attn attn_proj mlp_norm expert_fc1 moe_act"
+
+
+def _offload(split: Split) -> list[Choice]:
+    """Activations in the memory of the host."""
+    mode = split.recompute[0]
+    if mode != OFFLOAD:
+        raise InputError(
+            split.model,
+            f"'{mode}': parts of a block are recomputed and the rest is offloaded",
+            "Megatron-LM offloads what it does not recompute; plan with --recompute offload",
+        )
+    if split.pipeline == 1 and split.blocks > 1:
+        why = "activations wait in the memory of the host, those of the last block on the device"
+        return [Choice("--cpu-offloading-num-layers", str(split.blocks - 1), why)]
+    return [
+        Choice("--fine-grained-activation-offloading", None, "activations wait in the memory of the host"),
+        Choice("--offload-modules", OFFLOADED, "all that can: inside a dense MLP they stay on the device"),
+    ]
 
 
 def _recompute(model: str, mode: str) -> list[Choice]:
@@ -142,6 +165,37 @@ def _fsdp(split: Split) -> list[Choice]:
     ]
 
 
+DTYPES: Mapping[str, tuple[str, Mapping[float, str]]] = MappingProxyType(
+    {
+        "gradient": ("--main-grads-dtype", {4.0: "fp32", 2.0: "bf16"}),
+        "main_weight": ("--main-params-dtype", {4.0: "fp32", 2.0: "fp16"}),
+        "first_moment": ("--exp-avg-dtype", {4.0: "fp32", 2.0: "bf16", 1.0: "fp8"}),
+        "second_moment": ("--exp-avg-sq-dtype", {4.0: "fp32", 2.0: "bf16", 1.0: "fp8"}),
+    }
+)
+"""Megatron-LM's word for a part of the optimizer's state, and its types by bytes."""
+
+
+def _aware(split: Split) -> list[Choice]:
+    """The types of the optimizer's state, where the stack has others than the usual."""
+    if split.state is None or split.state == StateBytes() or split.optimizer != "adam":
+        return []
+    if split.zero == 0:
+        raise InputError(
+            split.model,
+            "an optimizer's state of its own types without ZeRO",
+            "Megatron-LM's precision-aware optimizer is distributed; plan with --zero 1",
+        )
+    found = [Choice("--use-precision-aware-optimizer", None, "state in the types that the stack says")]
+    for part, (flag, names) in DTYPES.items():
+        size = getattr(split.state, part)
+        if size not in names:
+            allowed = ", ".join(f"{known:g}" for known in names)
+            raise InputError(split.model, f"{size:g} bytes of {part} a parameter", f"Megatron-LM holds {allowed}")
+        found.append(Choice(flag, names[size], f"{size:g} bytes a parameter"))
+    return found
+
+
 def _state(split: Split) -> list[Choice]:
     found = [*_precision(split), Choice("--optimizer", split.optimizer, "as planned")]
     if split.optimizer == "sgd":
@@ -150,6 +204,10 @@ def _state(split: Split) -> list[Choice]:
         found.append(Choice("--use-distributed-optimizer", None, "ZeRO 1: each replica keeps its share of the state"))
     if split.zero > 1:
         found += _fsdp(split)
+    if split.shards > 1:
+        why = f"{split.shards} groups of {split.shard} ranks share out state, and reduce over each other"
+        found.append(Choice("--num-distributed-optimizer-instances", str(split.shards), why))
+    found += _aware(split)
     if split.hides_synchronisation and split.data > 1:
         found.append(Choice("--overlap-grad-reduce", None, "the plan counts on hidden synchronisation"))
         if split.zero > 0:
@@ -197,7 +255,7 @@ def choices(split: Split) -> list[Choice]:
         Choice(
             "--global-batch-size", str(split.batch), f"{split.rounds} microbatches in each of {split.data} replicas"
         ),
-        *_recompute(split.model, split.recompute[0]),
+        *(_offload(split) if OFFLOAD in split.recompute[0] else _recompute(split.model, split.recompute[0])),
         *_state(split),
         Choice("--attention-backend", *attention),
     ]

@@ -13,6 +13,7 @@ from phaze.errors import InputError
 from phaze.evaluate.job_file import Reopened
 from phaze.graph.family import check_sizes
 from phaze.graph.zoo import ZOO
+from phaze.hardware.stack import StateBytes
 from phaze.search.reference import way_of
 from phaze.search.task import ModelTask
 from phaze.study.schema import StudyFile
@@ -46,6 +47,13 @@ class Split:
     expert: int = 1
     expert_tensor: int = 1
     low_precision_weights: bool = False
+    shard: int = 0
+    state: StateBytes | None = None
+
+    @property
+    def shards(self) -> int:
+        """Groups of ranks that share out state; 1 where all do."""
+        return self.data * self.context // self.shard if self.shard else 1
 
     @property
     def processes(self) -> int:
@@ -132,6 +140,7 @@ def searched_split(task: ModelTask, found: Mapping[str, Any], study: StudyFile, 
         expert=int(plan.get("expert", 1)),
         expert_tensor=int(plan.get("expert_tensor", 1)),
         low_precision_weights=job.machine.stack.low_precision_weights,
+        state=job.machine.stack.state,
     )
 
 
@@ -166,6 +175,8 @@ def planned_split(document: Mapping[str, Any], opened: Reopened) -> Split:
         expert=int(document.get("expert", 1)),
         expert_tensor=int(document.get("expert_tensor", 1)),
         low_precision_weights=opened.setting.stack.low_precision_weights,
+        shard=int(document.get("shard", 0)),
+        state=opened.setting.stack.state,
     )
 
 

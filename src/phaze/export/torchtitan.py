@@ -15,7 +15,8 @@ from phaze import __version__
 from phaze.errors import InputError
 from phaze.export.flags import Choice, aligned
 from phaze.export.source import Split, require_launchable
-from phaze.graph.saved.modes import ALTERNATE
+from phaze.graph.saved.modes import ALTERNATE, OFFLOAD
+from phaze.hardware.stack import StateBytes
 
 VERSION = "torchtitan 0.2.2"
 FLAVOURS: Mapping[str, str] = MappingProxyType({"llama3-8b": "8B", "llama3-70b": "70B"})
@@ -52,6 +53,16 @@ def _require(split: Split) -> None:
             split.model,
             "tensor parallelism without sequence parallelism",
             f"{VERSION} has none; choose a plan with sequence parallelism",
+        )
+    if split.shards > split.data or split.data % split.shards:
+        raise InputError(
+            split.model,
+            f"state shared out over {split.shard} ranks of {split.context} that share a sequence",
+            f"{VERSION} shares it out over whole replicas; plan with another --shard",
+        )
+    if split.state is not None and split.state != StateBytes():
+        raise InputError(
+            split.model, "an optimizer's state of its own types", f"{VERSION} has no such optimizer: leave out [state]"
         )
     if split.chunks > 1:
         _require_interleaved(split)
@@ -139,6 +150,10 @@ def _training(split: Split) -> list[Choice]:
     return found
 
 
+def _replication(split: Split) -> str:
+    return "no replication" if split.shards == 1 else "groups that share out state, one a replica of the others"
+
+
 def _parallelism(split: Split) -> list[Choice]:
     found = [Choice("tensor_parallel_degree", str(split.tensor), "width of a tensor group, sequence parallel")]
     if split.zero == 0:
@@ -150,8 +165,12 @@ def _parallelism(split: Split) -> list[Choice]:
         kept = "never" if split.zero < 3 else "always"
         why = "weights stay gathered through the step"
         found += [
-            Choice("data_parallel_replicate_degree", "1", "no replication"),
-            Choice("data_parallel_shard_degree", str(split.data), f"replicas, nearest to ZeRO {split.zero}"),
+            Choice("data_parallel_replicate_degree", str(split.shards), _replication(split)),
+            Choice(
+                "data_parallel_shard_degree",
+                str(split.data // split.shards),
+                f"replicas, nearest to ZeRO {split.zero}",
+            ),
             Choice("fsdp_reshard_after_forward", f'"{kept}"', why if split.zero < 3 else "as ZeRO 3"),
         ]
     if split.context > 1:
@@ -176,6 +195,8 @@ def _parallelism(split: Split) -> list[Choice]:
 
 
 def _recompute(model: str, mode: str) -> list[Choice]:
+    if OFFLOAD in mode:
+        raise InputError(model, "activations are offloaded", f"{VERSION} keeps them on the device")
     if mode not in ("none", "selective", "full", ALTERNATE):
         raise InputError(model, f"{mode} is recomputed", f"{VERSION} recomputes operators or whole blocks")
     kind = "selective" if mode == ALTERNATE else mode

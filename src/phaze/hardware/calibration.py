@@ -17,7 +17,7 @@ from typing import Literal
 
 from phaze.errors import InputError
 from phaze.hardware.attention import AttentionRates
-from phaze.hardware.formats import Ratios, Recipe
+from phaze.hardware.formats import WIDE, WIDE_BITS, Ratios, Recipe
 
 Basis = Literal["calibrated", "datasheet", "ideal"]
 Load = Literal["alone", "training"]
@@ -107,10 +107,13 @@ class Constants:
 
 
 def format_rates(
-    said: Calibration | None, formats: Ratios, basis: Basis, recipe: Recipe | None
+    said: Calibration | None, formats: Ratios, basis: Basis, recipe: Recipe | None, wide: bool = False
 ) -> tuple[tuple[int, float], ...]:
     """Multiply-accumulates a cycle in a recipe's format, over those of 16 bits, by its bits: the arrays' ratio times
-    what 8 bits were measured to sustain of it (4 bits as 8); never less than in 16 bits, which is what runs else."""
+    what 8 bits were measured to sustain of it (4 bits as 8); never less than in 16 bits, which is what runs else. Those
+    of 32 bits (``wide``) sustain what those of 16 do of their peak."""
+    if wide:
+        return ((WIDE_BITS, dict(formats).get(WIDE, 1.0)),)
     if recipe is None or recipe.format not in dict(formats):
         return ()
     share = 1.0

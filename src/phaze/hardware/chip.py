@@ -114,7 +114,8 @@ class Chip:
 
     ``clusters``: what a chip of clusters is priced by (:mod:`phaze.hardware.silicon.design`); its clock is that held,
     and ``rated_hz`` that of its data sheet, which its peak is stated at; None: the same. ``formats``: how many times
-    faster than in 16 bits its arrays are in fp8, mxfp8, fp4.
+    faster than in 16 bits its arrays are in fp8, mxfp8, fp4, fp32. ``host_bytes_per_s``: to the memory of its host, one
+    way; None where nothing is known of it.
     """
 
     name: str
@@ -137,6 +138,7 @@ class Chip:
     clusters: "ClusterDesign | None" = None
     rated_hz: float | None = None
     formats: Ratios = ()
+    host_bytes_per_s: float | None = None
 
     def __post_init__(self) -> None:
         require_positive(

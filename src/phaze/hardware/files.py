@@ -159,9 +159,16 @@ class FormatsTable(Document):
     fp8: Ratio | None = None
     mxfp8: Ratio | None = None
     fp4: Ratio | None = None
+    fp32: Annotated[float, Field(ge=1 / 64, le=1)] | None = None
 
     def value(self) -> Ratios:
         return tuple((name, ratio) for name, ratio in self.model_dump(exclude_none=True).items())
+
+
+class HostTable(Document):
+    """What joins the device to the memory of its host."""
+
+    bandwidth: Annotated[BytesPerSecond, Field(description="one way, of one device")]
 
 
 class HbmTable(MemoryTable):
@@ -193,6 +200,7 @@ class ChipFile(Document):
     published: PublishedTable = PublishedTable()
     calibration: CalibrationTable | None = None
     formats: FormatsTable = FormatsTable()
+    host: HostTable | None = None
     notes: Text | None = None
     sources: Sources = Field(default_factory=dict)
 
@@ -221,6 +229,7 @@ class ChipFile(Document):
             published=Published(said.peak, said.die, said.die_is_upper_bound, said.tdp, said.process),
             calibration=None if self.calibration is None else self.calibration.value(),
             formats=self.formats.value(),
+            host_bytes_per_s=None if self.host is None else self.host.bandwidth,
         )
 
 

@@ -11,9 +11,12 @@ is kept and sent; all else (router, logits, embeddings, norms, attention) stays 
     nvfp4            4 bit      2, 1/2 + 1/2 and a 1-byte scale for 16; the transposed one of a        2 + 1/2
                                 rotated copy (2 read, 2 written)
 
+    fp32             32 bit     none: all that is 16 bits else is 32 (:mod:`phaze.cost.wide_precision`)       4
+
 Weights are cast once a step; ``params``: the stack holds and gathers them in the low format alone, without 16 bits.
-``fp8`` is the first recipe that a stack names. A chip says how many times faster than in 16 bits its arrays are in a
-format (``[formats]``); a precision that chip or stack does not have is refused.
+``fp8`` is the first recipe of few bits that a stack names. A chip says how many times faster than in 16 bits its arrays
+are in a format (``[formats]``; ``fp32``: of 32-bit operands, as TF32 where arrays round them to that); a precision that
+chip or stack does not have is refused.
 """
 
 from collections.abc import Mapping
@@ -27,6 +30,8 @@ Precision = Literal["fp32", "bf16", "fp8", "fp8-delayed", "fp8-tensorwise", "fp8
 FormatName = Literal["fp8", "mxfp8", "fp4"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 PLAIN: Precision = "bf16"
+WIDE: Precision = "fp32"
+WIDE_BITS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +92,11 @@ def resolved(precision: Precision, recipes: Recipes, stack: str, where: str) -> 
     """The precision by its full name (``fp8`` is the stack's first recipe), or a refusal where the stack has none."""
     if precision == PLAIN:
         return precision
-    if precision == "fp32":
-        raise NotPricedError(where, "'fp32' is not priced yet: times and activations are those of 16 bits", "give bf16")
-    if not recipes:
-        raise NotPricedError(where, f"'{precision}' and the stack {stack} has no recipe of low precision", "give bf16")
-    name = recipes[0] if precision == "fp8" else precision
+    low = [recipe for recipe in recipes if recipe in RECIPES]
+    if precision not in recipes and not low:
+        allowed = ", ".join((PLAIN, *recipes))
+        raise NotPricedError(where, f"'{precision}' and the stack {stack} has no such recipe", f"allowed: {allowed}")
+    name = low[0] if precision == "fp8" else precision
     if name not in recipes:
         allowed = ", ".join((PLAIN, "fp8", *recipes))
         raise NotPricedError(where, f"'{precision}' is no recipe of the stack {stack}", f"allowed: {allowed}")
@@ -101,7 +106,8 @@ def resolved(precision: Precision, recipes: Recipes, stack: str, where: str) -> 
 def require_format(precision: Precision, formats: Ratios, chip: str, where: str) -> None:
     """Refuse a precision whose format the chip's arrays do not have."""
     recipe = RECIPES.get(precision)
-    if recipe is not None and recipe.format not in dict(formats):
-        known = ", ".join(name for name, _ in formats) or "none below 16 bits"
-        problem = f"'{precision}' needs arrays of {recipe.format}, and {chip} has {known}"
+    needed = recipe.format if recipe is not None else WIDE if precision == WIDE else None
+    if needed is not None and needed not in dict(formats):
+        known = ", ".join(name for name, _ in formats) or "none but 16 bits"
+        problem = f"'{precision}' needs arrays of {needed}, and {chip} has {known}"
         raise NotPricedError(where, problem, "give bf16, or a chip whose [formats] has it")

@@ -17,9 +17,32 @@ StageRule = Literal["layers", "icml24"]
 Pipeline = Literal["1f1b", "icml24"]
 Saves = Literal["trace", "kernels", "mincut"]
 Selective = Literal["scores", "operators"]
+Prefetch = Literal["stage", "layer"]
 RecomputeModule = Literal[
     "core_attn", "layernorm", "mlp", "shared_experts", "moe_act", "moe", "mla_up_proj", "alternate"
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class StateBytes:
+    """Bytes that a stack holds for a parameter, in 16 bits with Adam: its weight, the weight that the optimizer
+    updates, the gradient, and the optimizer's two moments; a precision-aware optimizer holds some in fewer."""
+
+    weight: float = 2.0
+    main_weight: float = 4.0
+    gradient: float = 4.0
+    first_moment: float = 4.0
+    second_moment: float = 4.0
+
+    @property
+    def optimizer(self) -> float:
+        """Those of the optimizer."""
+        return self.main_weight + self.first_moment + self.second_moment
+
+    @property
+    def update(self) -> float:
+        """HBM bytes of one fused update: all but the weight is read, all but the gradient is written."""
+        return self.gradient + 2 * self.optimizer + self.weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +61,11 @@ class Stack:
     parameter (weight, gradient, master weight, moments). ``reserve_bytes``: memory the framework keeps for itself.
     ``trims_recompute``: a compiler leaves out of a second forward pass what the backward pass does not read.
     ``balances_stages``: it cuts a model into stages of equal work, not of as many blocks.
-    ``gradient_bytes``: of ``state_bytes``, those of the gradient; 0: as the precision says.
+    ``gradient_bytes``: of ``state_bytes``, those of the gradient; 0: as the precision says. ``state``: both by part
+    where they are not the usual ones; an update then moves the difference more (:class:`StateBytes`).
+    ``gradient_wire_bytes``: bytes of a gradient on the wire, 2 or 4; weights go as they are held. ``prefetch``: under
+    ZeRO 3 the gathers of weights overlap with the passes of a whole stage, or each with the layer before it, so that
+    the weights of two layers are held at once (FSDP2).
     ``schedule``: how the operators of a layer may overlap (:func:`require_built`).
     ``accumulation_inside``: HBM bytes that the product of a weight's gradient moves for each of its results: 2 where it
     is written, 8 where the product adds it to a 32-bit sum; ``accumulation_apart``: those that adding a microbatch's
@@ -51,8 +78,8 @@ class Stack:
     ``attention``: eager (scores go through memory) or fused (they never leave the chip), as the framework runs it;
     ``attention_kernel``: the generation of its fused kernel, whose measured rates count where the chip's family has
     them (:mod:`phaze.hardware.attention`).
-    ``recipes``: of low precision that it runs, the first is what ``fp8`` means; ``low_precision_weights``: weights are
-    held and gathered in the recipe's format alone.
+    ``recipes``: of other precision than 16 bits that it runs, the first of few bits is what ``fp8`` means;
+    ``low_precision_weights``: weights are held and gathered in the recipe's format alone.
     ``overlap_p2p``: transfers between interleaved stages run behind other chunks.
     ``saves``: what it keeps between the passes of a layer: as eager PyTorch does (trace), the inputs of every kernel,
     or the least that a compiler finds (:mod:`phaze.graph.saved.rules`). ``logit_bytes``: bytes that are alive for each
@@ -60,8 +87,9 @@ class Stack:
     scores of eager attention or all but every second product (:mod:`phaze.graph.saved.modes`).
     ``recompute_modules``: parts of a block that it can recompute alone or together, and ``alternate``, every second
     block in full; ``recompute_named``: unions of them that a plan names, offered instead of the efficient ones.
-    ``gradient_buffer_bytes``: bytes for each element of one weight gradient of every distinct shape, as where gradients
-    are added inside the product.
+    ``hidden_offload``: it can keep activations in the memory of the host, and copies them behind this share of the
+    passes of a layer; None: it cannot. ``gradient_buffer_bytes``: bytes for each element of one weight gradient of
+    every distinct shape, as where gradients are added inside the product.
     """
 
     name: str
@@ -100,6 +128,10 @@ class Stack:
     low_precision_weights: bool = False
     overlap_p2p: bool = False
     accumulation_inside: float = 2.0
+    state: StateBytes | None = None
+    hidden_offload: float | None = None
+    gradient_wire_bytes: float = 2.0
+    prefetch: Prefetch = "stage"
 
     def share_on(self, *generation: str | None) -> float:
         """The software share on a generation of chips, by the first of its names that is known (chip, process); 1 where

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
-from phaze.documents import Document, Format, NonNegative, Seconds, Share
+from phaze.documents import Document, Format, NonNegative, Positive, Seconds, Share
 from phaze.hardware.attention import Generation
 from phaze.hardware.files import Name, Sources, Text
 from phaze.hardware.formats import Precision
@@ -13,12 +13,14 @@ from phaze.hardware.stack import (
     Kernel,
     Optimizer,
     Pipeline,
+    Prefetch,
     RecomputeModule,
     Saves,
     ScheduleRule,
     Selective,
     Stack,
     StageRule,
+    StateBytes,
     Synchronisation,
 )
 
@@ -30,13 +32,23 @@ def _less_with_base(schema: dict[str, Any]) -> None:
     schema["anyOf"] = [{"required": ["base"], "properties": {"base": {"type": "string"}}}, {"required": needed}]
 
 
-Recipe = Literal["fp8-delayed", "fp8-tensorwise", "fp8-block", "mxfp8", "nvfp4"]
+Recipe = Literal["fp8-delayed", "fp8-tensorwise", "fp8-block", "mxfp8", "nvfp4", "fp32"]
 
 
 class AttentionTable(Document):
     """The attention kernel of a stack: eager, or a generation of fused ones."""
 
     kernel: Generation
+
+
+class StateTable(Document):
+    """Bytes held for a parameter in 16 bits with Adam; what is left out is as usual."""
+
+    weight: NonNegative = 2.0
+    main_weight: NonNegative = 4.0
+    gradient: NonNegative = 4.0
+    first_moment: NonNegative = 4.0
+    second_moment: NonNegative = 4.0
 
 
 class StackFile(Document):
@@ -88,10 +100,18 @@ class StackFile(Document):
         Field(description="parts of a block that it can recompute, or alternate blocks"),
     ] = Field(default_factory=list)
     recipes: Annotated[
-        list[Recipe], Field(description="of low precision that it runs; the first is what fp8 means")
+        list[Recipe], Field(description="of other precision that it runs; the first of few bits is what fp8 means")
     ] = Field(default_factory=list)
     low_precision_weights: bool = False
     overlap_p2p: bool = False
+    hidden_offload: Annotated[
+        Share | None, Field(description="share of a layer's passes that hides copies of activations to the host")
+    ] = None
+    state: Annotated[
+        StateTable | None, Field(description="bytes a parameter by part, instead of state_bytes and gradient_bytes")
+    ] = None
+    gradient_wire_bytes: Annotated[Positive, Field(description="bytes of a gradient on the wire, 2 or 4")] = 2.0
+    prefetch: Annotated[Prefetch, Field(description="what ZeRO 3's gathers overlap with: a stage or a layer")] = "stage"
     notes: Text | None = None
     sources: Sources = Field(default_factory=dict)
 
@@ -115,7 +135,7 @@ class StackFile(Document):
 
     def value(self) -> Stack:
         """The stack; keys are called as its fields but for two, whose fields name their unit."""
-        renamed = {"host_time", "reserve", "software_share", "attention", "recipes", "recompute_modules"}
+        renamed = {"host_time", "reserve", "software_share", "attention", "recipes", "recompute_modules", "state"}
         same = self.model_dump(exclude={"schema_", "base", "notes", "sources", *renamed})
         kernel = self.attention.kernel if isinstance(self.attention, AttentionTable) else None
         fused: Kernel = "eager" if kernel == "eager" else "fused"
@@ -127,6 +147,7 @@ class StackFile(Document):
             attention_kernel=kernel,
             recipes=tuple(self.recipes),
             recompute_modules=tuple(dict.fromkeys(self.recompute_modules)),
+            state=None if self.state is None else StateBytes(**self.state.model_dump()),
             **same,
         )
 

@@ -12,7 +12,7 @@ stage takes E = sync + step, and tied layers Y beside it:
 Every term never falls with w: the solver, its bounds and the price of a plan ask for it here.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import inf
 
 import numpy as np
@@ -38,18 +38,6 @@ def over_flat_link_alone(problem: Problem) -> bool:
     return problem.rules.flat_link_bytes_per_s is not None and problem.rules.hidden == 0 and not stepped and not tied
 
 
-def _reduced_s(problem: Problem, shape: Shape, prices: Prices, dense_bytes: Floats, experts_bytes: Floats) -> Floats:
-    """All-reduces of dense parameters and of experts, each over the ranks that hold the same."""
-    return _both_s(problem, shape, prices.all_reduce_s, dense_bytes, experts_bytes)
-
-
-def gathered_s(problem: Problem, shape: Shape, prices: Prices, parameter_bytes: Floats, experts: Floats) -> Floats:
-    """Gathers of layers or stages with so many bytes of parameters, and of experts among them."""
-    if not problem.has_experts:
-        return prices.gather_s(problem.sharing.dense_by_level(problem.cluster, shape), parameter_bytes)
-    return _both_s(problem, shape, prices.gather_s, parameter_bytes - experts, experts)
-
-
 def _both_s(
     problem: Problem,
     shape: Shape,
@@ -57,11 +45,56 @@ def _both_s(
     dense_bytes: Floats,
     experts_bytes: Floats,
 ) -> Floats:
+    """A collective of dense parameters and of experts, each over the ranks that share them out, or hold the same."""
     sharing, cluster = problem.sharing, problem.cluster
-    found = seconds(sharing.dense_by_level(cluster, shape), dense_bytes)
+    found = seconds((sharing.shard_by_level if problem.zero else sharing.dense_by_level)(cluster, shape), dense_bytes)
     if not problem.has_experts:
         return found
     return found + seconds(sharing.experts_by_level(cluster, shape), experts_bytes)
+
+
+def _reduced_s(problem: Problem, shape: Shape, prices: Prices, dense_bytes: Floats, experts_bytes: Floats) -> Floats:
+    """Reductions of gradients; under ZeRO 1 they are scattered, and weights gathered, half of an all-reduce each."""
+    gradient, weight = problem.rules.gradient_wire, problem.rules.weight_wire
+
+    def seconds(members: tuple[int, ...], sizes_bytes: Floats) -> Floats:
+        if gradient == weight or problem.zero == 0:
+            return prices.all_reduce_s(members, gradient * sizes_bytes)
+        scattered_s = prices.all_reduce_s(members, gradient * sizes_bytes)
+        return (scattered_s + prices.all_reduce_s(members, weight * sizes_bytes)) / 2
+
+    found = _both_s(problem, shape, seconds, dense_bytes, experts_bytes)
+    return found + _across_s(problem, shape, prices, dense_bytes)
+
+
+def _across_s(problem: Problem, shape: Shape, prices: Prices, sizes_bytes: Floats) -> Floats:
+    """The reduction of what a rank holds of the gradients over the groups that share out state; nothing in one."""
+    if not problem.sharing.shard or problem.zero == 0:
+        return np.zeros_like(sizes_bytes)
+    own = problem.rules.gradient_wire * sizes_bytes / problem.sharing.sharers(shape.data)
+    return prices.all_reduce_s(problem.sharing.shards_by_level(problem.cluster, shape), own)
+
+
+def _gathered_s(
+    problem: Problem, shape: Shape, prices: Prices, sizes: tuple[Floats, Floats], wires: Sequence[float]
+) -> Floats:
+    """Gathers or scatters of layers or stages with so many bytes of parameters, and of experts among them, one for each
+    of what they send over that."""
+    whole, experts = sizes
+    found = np.zeros_like(whole)
+    for wire in wires:
+        found = found + _both_s(problem, shape, prices.gather_s, wire * (whole - experts), wire * experts)
+    return found
+
+
+def collected_s(
+    problem: Problem, shape: Shape, prices: Prices, parameter_bytes: Floats, experts: Floats
+) -> tuple[Floats, Floats]:
+    """v and u: the collectives of ZeRO 2 and 3 that a microbatch takes in layers of so many bytes of parameters, and of
+    experts among them."""
+    sizes = parameter_bytes, experts if problem.has_experts else np.zeros_like(parameter_bytes)
+    ahead, behind = (_gathered_s(problem, shape, prices, sizes, wires) for wires in problem.gathers)
+    return ahead, behind
 
 
 def synchronisation_s(
@@ -76,15 +109,16 @@ def synchronisation_s(
     with dense parameters or experts.
 
     ``backward_s``: of a layer, if not the problem's own."""
-    if problem.zero == 3:
-        return np.zeros_like(parameter_bytes)
     link, exposed = problem.rules.flat_link_bytes_per_s, 1 - problem.rules.hidden
+    if problem.zero == 3:
+        return exposed * _across_s(problem, shape, prices, parameter_bytes)
     if link is not None and problem.zero < 2 and not problem.has_experts:
         ranks = problem.sharing.context * shape.data
         return exposed * flat_link_s_per_byte(link) * parameter_bytes * (ranks - 1) / ranks
     experts = np.zeros_like(parameter_bytes) if experts_bytes is None else experts_bytes
     if problem.zero == 2:
-        return exposed * gathered_s(problem, shape, prices, parameter_bytes, experts)
+        whole_s = _gathered_s(problem, shape, prices, (parameter_bytes, experts), [problem.rules.weight_wire])
+        return exposed * (whole_s + _across_s(problem, shape, prices, parameter_bytes))
     whole_s = _reduced_s(problem, shape, prices, parameter_bytes - experts, experts)
     if problem.rules.reduction == "share":
         return exposed * whole_s
@@ -112,7 +146,7 @@ def step_s(problem: Problem, shape: Shape, parameter_bytes: Floats, experts_byte
         return np.zeros_like(parameter_bytes)
     dense, experts = 1.0, 1.0
     if problem.zero >= 1:
-        dense = float(problem.sharing.context * shape.data)
+        dense = float(problem.sharing.sharers(shape.data))
         experts = problem.sharing.experts_share(shape.tensor, shape.data)
     moved = parameter_bytes / dense
     if experts_bytes is not None:
@@ -124,4 +158,4 @@ def tied_s(problem: Problem, shape: Shape, prices: Prices, members: int, size_by
     """An all-reduce of parameters that so many layers in several stages share."""
     group = [1] * len(problem.cluster.levels)
     group[outermost_level(problem.cluster, shape)] = members
-    return float(prices.all_reduce_s(tuple(group), np.array([size_bytes]))[0])
+    return float(prices.all_reduce_s(tuple(group), np.array([problem.rules.gradient_wire * size_bytes]))[0])

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from phaze.placement.check_end import batch_end, gathers, ranks_of_experts
+from phaze.placement.check_end import batch_end, ranks_of_experts, sharing_ranks
 from phaze.placement.check_events import events_range
 from phaze.placement.check_layout import Priced, Stated, crossed_level
 from phaze.placement.check_split import FOLDED, NAMES, fewest_rounds, fill_s, held
+from phaze.placement.check_waits import most_gathered, seconds_again, with_waits
 from phaze.placement.layers import LayerGraph
 from phaze.placement.problem import ROUNDING, Problem
 
@@ -41,16 +42,14 @@ def _stage_sums(stated: Stated, stage: Mapping[str, Any]) -> dict[str, float]:
     layers, extras = [graph.layers[i] for i in order], [stated.extras[i] for i in order]
     inside, apart = rules.stage == "icml24", ranks_of_experts(stated.problem) > 1
     into = [e for e in graph.edges if e.head in position and not (inside and e.tail in position)]
-    kept, again = [layer.activation_bytes for layer in layers], [0.0] * n
-    for k, (layer, extra) in enumerate(zip(layers, extras, strict=True)):
+    kept, again = [layer.activation_bytes for layer in layers], list(seconds_again(layers, extras, mode))
+    for k, extra in enumerate(extras):
         if mode == "full":
             kept[k] = fsum(e.size_bytes for e in into if position[e.head] == k)
-            again[k] = layer.forward_s if extra.full_s is None else extra.full_s
         elif mode == "selective" and extra.selective_bytes is not None:
-            kept[k], again[k] = extra.selective_bytes, extra.selective_s
+            kept[k] = extra.selective_bytes
     own = [next((row for row in extra.more if row.name == mode), None) for extra in extras]
     kept = [row.bytes if row else k for row, k in zip(own, kept, strict=True)]
-    again = [row.again_s if row else g for row, g in zip(own, again, strict=True)]
     live = [layer.activation_bytes - k for layer, k in zip(layers, kept, strict=True)]
     lasting = [extra.live_bytes for extra in extras]
     lives = [row.live_bytes if row else max(0.0, left) for row, left in zip(own, live, strict=True)]
@@ -68,7 +67,9 @@ def _stage_sums(stated: Stated, stage: Mapping[str, Any]) -> dict[str, float]:
         "ahead_s": ahead_s,
         "behind_s": behind_s,
         "parameters": fsum(layer.parameter_bytes for layer in layers) - twice,
-        "largest": max(layer.parameter_bytes - (layer.expert_bytes if apart else 0.0) for layer in layers),
+        "largest": most_gathered(
+            stated, [layer.parameter_bytes - (layer.expert_bytes if apart else 0.0) for layer in layers]
+        ),
         "experts": fsum(layer.expert_bytes for layer in layers) if apart else 0.0,
         "most_experts": max(layer.expert_bytes for layer in layers) if apart else 0.0,
         "kept": fsum(kept),
@@ -112,20 +113,6 @@ def _moves(stated: Stated) -> list[float]:
     return [around_s + starts_s, *found, around_s + starts_s]
 
 
-def _with_waits(stated: Stated, sums: dict[str, float], stage: Mapping[str, Any]) -> tuple[float, float]:
-    """Forward and backward with what they do not hide of ZeRO's collectives for each microbatch."""
-    zero, hidden, work = stated.problem.zero, stated.problem.rules.hidden, (sums["ahead_s"], sums["behind_s"])
-    if zero < 2:
-        return work
-    ids = set(stage["layers"])
-    sizes = np.array([layer.parameter_bytes for layer in stated.graph.layers if layer.id in ids])
-    experts = np.array([layer.expert_bytes for layer in stated.graph.layers if layer.id in ids])
-    once = fsum(gathers(stated, sizes, experts).tolist())
-    waits = (0.0, once) if zero == 2 else (once, once + once)
-    forward_s, backward_s = (w + wait - min(hidden * wait, w) for w, wait in zip(work, waits, strict=True))
-    return forward_s, backward_s
-
-
 def _tied(stated: Stated) -> float:
     owner = {id_: i for i, stage in enumerate(stated.document["stages"]) for id_ in stage["layers"]}
     total = []
@@ -135,12 +122,13 @@ def _tied(stated: Stated) -> float:
             outer = max(crossed_level(stated, boundary) for boundary in range(stated.count - 1))
             members = tuple(len(holders) if i == outer else 1 for i in range(len(stated.problem.cluster.levels)))
             size = next(extra.tied_bytes for extra in stated.extras if extra.tied == name)
-            total.append(float(stated.prices.all_reduce_s(members, np.array([size]))[0]))
+            sent = np.array([stated.problem.rules.gradient_wire * size])
+            total.append(float(stated.prices.all_reduce_s(members, sent)[0]))
     return fsum(total)
 
 
 def _stage(stated: Stated, said: Mapping[str, Any], true: Mapping[str, float], flying: float) -> list[str]:
-    problem, data = stated.problem, stated.data * stated.problem.sharing.context
+    problem, data = stated.problem, sharing_ranks(stated)
     experts, alike = true["experts"] / problem.sent_bytes, stated.width * stated.data / ranks_of_experts(problem)
     count, largest = true["parameters"] / problem.sent_bytes, true["largest"] / problem.sent_bytes
     most = true["most_experts"] / problem.sent_bytes
@@ -254,6 +242,10 @@ def _degrees(stated: Stated, rounds: int) -> list[str]:
     problem, document = stated.problem, stated.document
     if any(document.get(key, 1) != getattr(problem.sharing, key) for key in ("context", "expert", "expert_tensor")):
         return ["context, expert or expert_tensor is not that of the problem"]
+    if document.get("shard", 0) != problem.sharing.shard:
+        return ["shard is not that of the problem"]
+    if problem.sharing.shard and stated.data * problem.sharing.context % problem.sharing.shard:
+        return ["the ranks that share out state do not divide those with the same weights"]
     apart = stated.count > 1 and document.get("order") == "pipeline"
     if (stated.width if apart else stated.width * stated.data) % ranks_of_experts(problem):
         return ["the ranks that share out experts do not divide those of a stage"]
@@ -307,7 +299,7 @@ def objections(problem: Problem, document: Mapping[str, Any], prices: Priced) ->
         return ["the plan takes more devices than there are"]
     moves = _moves(stated)
     for i, (stage, sums) in enumerate(zip(stages, true, strict=True)):
-        forward_s, backward_s = _with_waits(stated, sums, stage)
+        forward_s, backward_s = with_waits(stated, sums, stage)
         sums["forward_s"], sums["backward_s"] = forward_s + moves[i], backward_s + moves[i + 1]
         found += [f"stages[{i}]: {text}" for text in _stage(stated, stage, sums, _flying(stated, i, rounds))]
     most, there = max(stage["memory_bytes"] for stage in stages), problem.hbm_bytes * (1 - problem.headroom)

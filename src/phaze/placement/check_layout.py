@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
 from typing import Any, Protocol
 
 import numpy as np
@@ -106,6 +108,43 @@ def _meeting(stated: Stated, step: int) -> tuple[int, ...]:
 def replica_members(stated: Stated) -> tuple[int, ...]:
     """How many ranks with the same dense weights meet at each level."""
     return _meeting(stated, stated.width // stated.problem.sharing.context)
+
+
+def _counted(stated: Stated, ranks: list[int]) -> tuple[int, ...]:
+    """How many of some ranks meet at each level: all of them on one; where they lie unlike in the groups of a level, a
+    mean by the strides at which they follow each other."""
+    if len(stated.problem.cluster.levels) == 1:
+        return (len(ranks),)
+    steps, runs = [b - a for a, b in pairwise(ranks)], list[tuple[int, int]]()
+    for step in sorted(set(steps)):
+        below = prod(count for _, count in runs)
+        first = next((k for k, other in enumerate(steps) if other > step), len(steps))
+        runs.append((ranks[below] - ranks[0] if below < len(ranks) else step, (first + 1) // below))
+    group, found, met = 1, [], 1
+    for level in stated.problem.cluster.levels:
+        group *= level.size
+        inside = prod(max(1, min(count, group // stride)) for stride, count in runs)
+        found.append((inside + met - 1) // met)
+        met = max(met, inside)
+    return tuple(found)
+
+
+def _alike(stated: Stated) -> list[int]:
+    """The ranks with the dense weights of the first."""
+    return _same_stage(stated)[:: stated.width // stated.problem.sharing.context]
+
+
+def shard_members(stated: Stated) -> tuple[int, ...]:
+    """How many ranks that share out dense state meet at each level."""
+    shard = stated.problem.sharing.shard
+    if not shard:
+        return replica_members(stated)
+    return _counted(stated, _alike(stated)[:shard])
+
+
+def group_members(stated: Stated) -> tuple[int, ...]:
+    """How many ranks that hold the same part of the state, one in every group that shares it out, meet at each."""
+    return _counted(stated, _alike(stated)[:: stated.problem.sharing.shard])
 
 
 def expert_members(stated: Stated) -> tuple[int, ...]:

@@ -31,7 +31,19 @@ from phaze.placement.bottleneck_solver import AGREEMENT, BottleneckPlan
 from phaze.placement.layout import Shape, boundary_levels
 from phaze.placement.prepared_width import flying_of, room_of, transfers_of
 from phaze.placement.rules import ONE_F_ONE_B
-from phaze.placement.shapes import WidthCase, bound, end_s, fits, gathered_s, least_fill, least_seconds, paces, rows_of
+from phaze.placement.shapes import (
+    WidthCase,
+    bound,
+    end_s,
+    fits,
+    gathered_s,
+    least_fill,
+    least_seconds,
+    paces,
+    rows_of,
+    shared_members,
+    timed_table,
+)
 
 # Numbers of completions that one case remembers: 40 MB.
 MOST_KEPT = 5_000_000
@@ -60,7 +72,8 @@ def costs_of(case: WidthCase, shape: Shape, needed: int) -> label_kernels.ShapeC
     if shape.stages > 1:
         for g, count in enumerate(width.saved.group_size.tolist()):
             groups[g] = tied_s(problem, shape, case.prices, count, float(width.saved.group_bytes[g]))
-    gathered, (ahead, behind) = gathered_s(case, shape), problem.gathers
+    gathered = gathered_s(case, shape)
+    ahead_s, behind_s = gathered if problem.rules.prefetch == "stage" else (np.empty(0), np.empty(0))
     rounds, (ends_s, size_of) = problem.rounds(shape.data), _ends(case, shape)
     return label_kernels.ShapeCosts(
         stages=shape.stages,
@@ -72,8 +85,8 @@ def costs_of(case: WidthCase, shape: Shape, needed: int) -> label_kernels.ShapeC
         flying=flying_of(family, rounds, shape.stages, shape.stages),
         level=np.array([none, *levels[::-1], none], np.int64),
         moves_s=transfers_of(problem, width, family, int(levels.max(initial=0))),
-        ahead_s=ahead * gathered,
-        behind_s=behind * gathered,
+        ahead_s=ahead_s,
+        behind_s=behind_s,
         shown=1 - problem.rules.hidden,
         end_s=ends_s,
         tied_s=case.table.tied @ groups,
@@ -91,7 +104,7 @@ def costs_of(case: WidthCase, shape: Shape, needed: int) -> label_kernels.ShapeC
 def _completions(case: WidthCase, shape: Shape, costs: label_kernels.ShapeCosts, best_s: float) -> Floats:
     """The table of completions that serves a shape; what it leaves out could not beat the best plan at any degree."""
     problem = case.problem
-    members: tuple[object, ...] = problem.sharing.dense_by_level(problem.cluster, shape) if problem.zero >= 2 else ()
+    members: tuple[object, ...] = shared_members(case, shape) if problem.zero >= 2 else ()
     if problem.has_experts:  # the order of ends is that of the shape
         members = (*members, shape.data, shape.order)
     around = float(costs.moves_s[-1, 0]) if case.family.chunks > 1 else 0.0
@@ -103,7 +116,7 @@ def _completions(case: WidthCase, shape: Shape, costs: label_kernels.ShapeCosts,
         tables = [known for known in case.known if known[0] == "least"]
         while tables and sum(cast(Floats, case.known[name]).size for name in tables) > MOST_KEPT:
             del case.known[tables.pop(0)]
-        case.known[key] = label_kernels.completions(case.table, costs, limit_s)
+        case.known[key] = label_kernels.completions(timed_table(case, shape), costs, limit_s)
     return cast(Floats, case.known[key])
 
 
@@ -175,7 +188,7 @@ def _best_first(
         case, shape, needed = shape_of(row, which)
         costs = costs_of(case, shape, needed)
         least = _completions(case, shape, costs, best_s)
-        cost_s, path, modes = label_kernels.best_cut(case.table, costs, least, best_s)
+        cost_s, path, modes = label_kernels.best_cut(timed_table(case, shape), costs, least, best_s)
         if cost_s < best_s:
             best_s = float(cost_s)
             chosen = (case.width, case.table, shape.data, case.family, path, modes, shape.order)

@@ -74,8 +74,9 @@ def _sums(
     inside = problem.rules.stage == "icml24"
     entering = edges.came if inside else edges.entering
     shared: set[str] = set()
+    layer_s = []
     for position in positions:
-        layer, extra = graph.layers[position], extras[position]
+        layer, extra, before_s = graph.layers[position], extras[position], again_s
         forward_s += layer.forward_s
         backward_s += layer.backward_s
         parameters += layer.parameter_bytes
@@ -93,6 +94,7 @@ def _sums(
             if own.name == mode:
                 saved, beside = own.bytes, own.live_bytes
                 again_s += own.again_s
+        layer_s.append((layer.forward_s, layer.backward_s + again_s - before_s))
         kept += saved
         beside = max(0.0, layer.activation_bytes - saved) if beside is None else beside
         live = max(live, beside + extra.live_bytes)
@@ -105,7 +107,7 @@ def _sums(
     buffers = sum({kind_of(extras, position): extras[position].buffer_bytes for position in positions}.values())
     experts = tuple(graph.layers[position].expert_bytes if problem.has_experts else 0.0 for position in positions)
     weight_s = sum(graph.layers[position].weight_s or 0.0 for position in positions)
-    whole = (parameters, kept, live, buffers, sizes, experts, weight_s)
+    whole = (parameters, kept, live, buffers, sizes, experts, weight_s, tuple(layer_s))
     return StageSums(forward_s, backward_s, again_s, waiting_s, *whole)
 
 
@@ -132,14 +134,23 @@ def _transfers(problem: Problem, shape: Shape, family: Family, owner: dict[int, 
     return [around + start_s, *between, around + start_s]
 
 
-def _gathered(problem: Problem, shape: Shape, prices: Prices, sums: StageSums) -> tuple[float, float]:
-    """v and u: the collectives of ZeRO 2 and 3 that a microbatch takes, forward and backward."""
-    ahead, behind = problem.gathers
-    if not behind:
-        return 0.0, 0.0
-    sizes = np.array(sums.layer_bytes), np.array(sums.layer_experts)
-    once_s = float(batch_end.gathered_s(problem, shape, prices, *sizes).sum())
-    return ahead * once_s, behind * once_s
+def _passes(problem: Problem, shape: Shape, prices: Prices, sums: StageSums) -> tuple[float, float]:
+    """Forward and backward of a stage without transfers, with what is exposed of the collectives of ZeRO 2 and 3."""
+    forward_s = sums.forward_s + sums.waiting_s[0]
+    backward_s = sums.again_s + sums.backward_s + sums.waiting_s[1]
+    if problem.zero < 2:
+        return forward_s, backward_s
+    hidden, sizes = problem.rules.hidden, (np.array(sums.layer_bytes), np.array(sums.layer_experts))
+    ahead_s, behind_s = batch_end.collected_s(problem, shape, prices, *sizes)
+    if problem.rules.prefetch == "stage":
+        ahead, behind = float(ahead_s.sum()), float(behind_s.sum())
+        return overlapped(forward_s, ahead, hidden), overlapped(backward_s, behind, hidden)
+    for (ahead, behind), (layer_s, back_s) in zip(
+        zip(ahead_s.tolist(), behind_s.tolist(), strict=True), sums.layer_s, strict=True
+    ):
+        forward_s += overlapped(layer_s, ahead, hidden) - layer_s
+        backward_s += overlapped(back_s, behind, hidden) - back_s
+    return forward_s, backward_s
 
 
 def _end(problem: Problem, shape: Shape, prices: Prices, counted: Sequence[StageSums]) -> tuple[float, float]:
@@ -185,10 +196,8 @@ def price(problem: Problem, shape: Shape, cuts: Sequence[StageCut], prices: Pric
     for i, cut in enumerate(cuts):
         positions = sorted(place[id_] for id_ in cut.layers)
         own = _sums(problem, extras, cut.mode, positions, given)
-        ahead_s, behind_s = _gathered(problem, shape, prices, own)
-        forward_s = overlapped(own.forward_s + own.waiting_s[0], ahead_s, problem.rules.hidden) + moves[i]
-        work_s = own.again_s + own.backward_s + own.waiting_s[1]
-        backward_s = overlapped(work_s, behind_s, problem.rules.hidden) + moves[i + 1]
+        forward_s, backward_s = _passes(problem, shape, prices, own)
+        forward_s, backward_s = forward_s + moves[i], backward_s + moves[i + 1]
         memory = memory_of(problem, shape, own, family.in_flight(rounds, len(cuts) - i, len(cuts)))
         ids = tuple(graph.layers[p].id for p in positions)
         weight_s = own.weight_s if family.split else 0.0

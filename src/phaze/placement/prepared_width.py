@@ -87,7 +87,8 @@ def _saved(problem: Problem, graph: LayerGraph, extras: tuple[Extra, ...], cut_s
     buffers, kind = np.array([extra.buffer_bytes for extra in extras]), np.zeros(len(extras), np.int64)
     if buffers.any():
         kind[:] = _kinds(extras, buffers)
-    return Saved(kept, again, group, sizes, members, last, block, float(link or 0.0), live, buffers, kind)
+    pairs = 1.0 if problem.gathers_pairs else 0.0
+    return Saved(kept, again, group, sizes, members, last, block, float(link or 0.0), live, buffers, kind, pairs)
 
 
 def _kinds(extras: Sequence[Extra], buffers: Floats) -> list[int]:

@@ -44,9 +44,14 @@ stands for the most dense parameters of a layer and n_e for its most experts, n_
 collective is one of either kind, gather_d(w_l - w_le) + gather_e(w_le): E(X) = (1 - h)(reduce_d(w - w_e) +
 reduce_e(w_e)) + ((N - N_e) / d1 + N_e / e1) traffic / HBM bandwidth.
 
-    z = 0, 1   v = 0                     u = 0                           sync = reduce_d(w(X))
-    z = 2      v = 0                     u = sum over l of gather_d(w_l)   sync = gather_d(w(X))
-    z = 3      v = sum of gather_d(w_l)  u = 2 v                           sync = 0
+    z = 0    v = 0                      u = 0                               sync = reduce_d(g w(X))
+    z = 1    v = 0                      u = 0                               sync = (reduce_d(g w) + reduce_d(h w)) / 2
+    z = 2    v = 0                      u = sum over l of gather_d(g w_l)   sync = gather_d(h w(X))
+    z = 3    v = sum of gather_d(h w_l)   u = v + sum of gather_d(g w_l)    sync = 0
+
+with g and h what gradients and gathered weights send, over bytes of parameters. Where gathers run a layer ahead
+(``prefetch``) F and R are sums over layers of what stands above for a stage, and n is the most of two in a row. Where n
+of d ranks share out state (``shard``) d is n, and sync has a reduction over d / n groups of g w(X) / n beside it.
 
 **End.** E(X) = (1 - h) sync + N traffic / d1 / HBM bandwidth; with a flat link 4 (d - 1)/d w(X) / B. Where
 gradients are reduced layer by layer behind the last backward pass (z = 0, 1), of sync is exposed instead
@@ -81,7 +86,7 @@ SLOWEST_BYTES_PER_S = 1e-6
 @dataclass(frozen=True, slots=True)
 class LayerMode:
     """A layer in a mode beyond none, selective and full: bytes that every microbatch in flight keeps, bytes beside them
-    while the layer's backward runs, and seconds that run again."""
+    while the layer's backward runs, and seconds that run again or are exposed of copies to the host."""
 
     name: Mode
     bytes: float
@@ -206,12 +211,12 @@ class Problem:
 
     def held(self, data: int) -> ParameterState:
         """Bytes that a device holds for a dense parameter of its stage when there are so many replicas."""
-        shared = self.sharing.context * data
+        shared = self.sharing.sharers(data)
         d1, d2, d3 = (shared if self.zero >= stage else 1 for stage in (1, 2, 3))
         return ParameterState(self.state.weight / d3, self.state.gradient / d2, self.state.optimizer / d1)
 
     def working(self, data: int) -> ParameterState:
-        """Bytes that it holds beyond that for a parameter of the largest layer, while that layer runs."""
+        """Bytes that it holds beyond that for a parameter of the largest layer (or pair), while that layer runs."""
         return self._beyond(self.held(data))
 
     def working_experts(self, width: int, data: int) -> ParameterState:
@@ -222,9 +227,15 @@ class Problem:
         return ParameterState(self.state.weight - held.weight, self.state.gradient - held.gradient, 0.0)
 
     @property
-    def gathers(self) -> tuple[int, int]:
-        """How many gathers or scatters of a layer's parameters a microbatch takes, forward and backward."""
-        return {2: (0, 1), 3: (1, 2)}.get(self.zero, (0, 0))
+    def gathers(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """What each gather or scatter of a layer's parameters sends, forward and backward, over their bytes."""
+        weight, gradient = self.rules.weight_wire, self.rules.gradient_wire
+        return {2: ((), (gradient,)), 3: ((weight,), (weight, gradient))}.get(self.zero, ((), ()))
+
+    @property
+    def gathers_pairs(self) -> bool:
+        """Whether two layers in a row are held whole at once; beside experts that ranks share out one is counted."""
+        return self.rules.prefetch == "layer" and not self.has_experts
 
     @property
     def available_bytes(self) -> float:
@@ -275,8 +286,8 @@ def _require_modes(where: str, layer: Layer, extra: Extra, names: tuple[Mode, ..
     for kept in extra.more:
         if not (0 <= kept.bytes <= layer.activation_bytes and 0 <= kept.live_bytes < LARGEST):
             raise InputError(where, f"{kept.name} keeps {kept.bytes!r} bytes", "keep no more than all")
-        if not 0 <= kept.again_s <= layer.forward_s:
-            raise InputError(where, f"{kept.name} takes {kept.again_s!r} s", "it is a part of forward_s")
+        if not 0 <= kept.again_s < LARGEST:
+            raise InputError(where, f"{kept.name} takes {kept.again_s!r} s", "it must be at least 0")
 
 
 def _require_sizes(where: str, layer: Layer, extra: Extra, buffers: dict[int, float]) -> None:

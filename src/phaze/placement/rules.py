@@ -41,6 +41,7 @@ Flying = Literal["number", "all", "capped", "depth"]
 StageRule = Literal["layers", "icml24"]
 EndRule = Literal["slowest", "first"]
 Reduction = Literal["share", "layers"]
+Prefetch = Literal["stage", "layer"]
 # The name of a mode of recompute: none, selective, full, or what a stack offers between (modules joined by +).
 Mode = str
 Order = Literal["", "pipeline", "data"]
@@ -178,7 +179,10 @@ class Rules:
     replicas that is overlapped, as far as there is work beside them. ``reduction``: what is exposed of the reduction of
     gradients at the end, a ``share`` or by ``layers``. ``piece_start_s``: what a chunk beyond the first adds to each
     pass of its stage. ``overlapped_transfers``: those of interleaved chunks run behind other chunks; what filling and
-    emptying the pipeline shows of them is left out. ``plain_layers``: no parameters are tied, and a full recompute runs
+    emptying the pipeline shows of them is left out. ``gradient_wire`` and ``weight_wire``: bytes of a gradient and of a
+    gathered weight on the wire, over ``sent_bytes``. ``prefetch``: ZeRO's collectives of a microbatch overlap with the
+    pass of a whole stage, or those of each layer with that of a layer, when two layers are held at once.
+    ``plain_layers``: no parameters are tied, and a full recompute runs
     every layer of a stage again, not its blocks alone.
     """
 
@@ -197,6 +201,9 @@ class Rules:
     piece_start_s: float = 0.0
     plain_layers: bool = False
     overlapped_transfers: bool = False
+    gradient_wire: float = 1.0
+    weight_wire: float = 1.0
+    prefetch: Prefetch = "stage"
 
     def sent(self, chunks: int) -> int:
         """Exposed transfers of a microbatch across a boundary, a pass: one a chunk, none where chunks overlap them."""

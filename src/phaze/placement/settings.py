@@ -6,10 +6,10 @@ Nothing else names them: solver, pricing and checker read the values of :class:`
 from collections.abc import Sequence
 from dataclasses import replace
 
-from phaze.cost.memory import ParameterState, stack_state
+from phaze.cost.memory import ParameterState, sent_bytes, stack_state, update_bytes
 from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster, Level
-from phaze.hardware.formats import RECIPES, Precision
+from phaze.hardware.formats import RECIPES, WIDE, Precision
 from phaze.hardware.stack import Optimizer, Stack
 from phaze.placement.layers import LayerGraph
 from phaze.placement.problem import Extra, Problem, RecomputeChoice
@@ -58,13 +58,21 @@ def stack_rules(stack: Stack, cluster: Cluster, families: tuple[Family, ...] = (
         reduction="layers" if stack.synchronisation == "layers" else "share",
         piece_start_s=LAUNCHES_A_CHUNK * stack.host_s,
         overlapped_transfers=stack.overlap_p2p,
+        gradient_wire=stack.gradient_wire_bytes / 2.0,
+        prefetch=stack.prefetch,
     )
 
 
-def optimizer_traffic(stack: Stack, precision: Precision) -> float:
-    """HBM bytes of an update of one parameter; in low precision with the cast of its weight, once a step."""
+def gathered_share(placed: Sequence[PlacedLayers], stack: Stack, precision: Precision) -> float:
+    """Bytes of weights that are gathered, over 16 bits each: those of blocks go in the recipe's format where the stack
+    holds them in it, all others in 16 bits; the mean over all parameters."""
     recipe = RECIPES.get(precision)
-    return stack.optimizer_traffic_bytes + (0.0 if recipe is None else recipe.weight_cast_bytes)
+    if recipe is None or not stack.low_precision_weights or recipe.bits == 4 or not placed:
+        return 1.0
+    graph, extras = placed[0]
+    low = sum(la.parameter_bytes for la, extra in zip(graph.layers, extras, strict=True) if extra.full_s != 0)
+    whole = sum(layer.parameter_bytes for layer in graph.layers)
+    return 1.0 - (1.0 - recipe.operand_bytes / 2.0) * low / whole if whole else 1.0
 
 
 def stack_problem(
@@ -86,6 +94,11 @@ def stack_problem(
 ) -> Problem:
     """Layers at one or more widths as a stack trains them on a cluster; ``families`` where it runs 1F1B."""
     rules = stack_rules(stack, cluster, families)
+    rules = replace(rules, weight_wire=gathered_share(placed, stack, precision))
+    if sharing.shard and rules.flat_link_bytes_per_s is not None:
+        raise InputError("shard", "gradients are reduced over one flat link, as published", "leave it out")
+    if precision == WIDE:  # everything is sent in 32 bits
+        rules = replace(rules, gradient_wire=1.0)
     if placed and not rules.plain_layers:
         names = [kept.name for kept in placed[0][1][0].more]
         rules = replace(rules, modes=(*rules.modes[:-1], *names, rules.modes[-1]))
@@ -101,9 +114,9 @@ def stack_problem(
         graphs=tuple(graph for graph, _ in placed),
         extras=tuple((Extra(),) * len(extras) if rules.plain_layers else extras for _, extras in placed),
         zero=zero,
-        sent_bytes=4.0 if precision == "fp32" else 2.0,
+        sent_bytes=sent_bytes(precision),
         hbm_bytes_per_s=hbm_bytes_per_s,
-        optimizer_traffic_bytes=optimizer_traffic(stack, precision),
+        optimizer_traffic_bytes=update_bytes(stack, precision, optimizer),
         reserve_bytes=stack.reserve_bytes,
         scatter_gather=stack.scatter_gather,
         headroom=headroom,

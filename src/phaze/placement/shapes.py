@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from phaze.placement import bottleneck_kernels, depth_kernels
-from phaze.placement.batch_end import gathered_s as layers_gathered_s
-from phaze.placement.batch_end import step_s, synchronisation_s
+from phaze.placement.batch_end import collected_s, step_s, synchronisation_s
 from phaze.placement.layout import Shape
 from phaze.placement.prepared_width import Width, flying_of, inside, room_of, stages_of, transfers_of, whole_blocks
 from phaze.placement.prices import Prices
@@ -183,22 +182,59 @@ def experts_met(problem: Problem, shape: Shape) -> tuple[int, ...]:
     return problem.sharing.experts_by_level(problem.cluster, shape) if problem.has_experts else ()
 
 
-def gathered_s(case: WidthCase, shape: Shape) -> Floats:
-    """Seconds of one gather of the layers of every closed set; empty where there is none."""
+Gathered = tuple[Floats, Floats]
+
+
+def gathered_s(case: WidthCase, shape: Shape) -> Gathered:
+    """Seconds of the collectives of ZeRO of the layers of every closed set, forward and backward; empty where there are
+    none."""
     if case.problem.zero < 2:
-        return np.empty(0)
-    sharing, cluster = case.problem.sharing, case.problem.cluster
-    members = (sharing.dense_by_level(cluster, shape), experts_met(case.problem, shape))
-    sizes = case.width.cut_sets.parameter_bytes, np.array([layer.expert_bytes for layer in case.width.graph.layers])
-    return case.remembered(
-        ("gathered", members),
-        lambda: inside(case.width.cut_sets, layers_gathered_s(case.problem, shape, case.prices, *sizes)),
-    )
+        return np.empty(0), np.empty(0)
+
+    def summed() -> Gathered:
+        ahead, behind = _collected_s(case, shape)
+        return inside(case.width.cut_sets, ahead), inside(case.width.cut_sets, behind)
+
+    return case.remembered(("gathered", shared_members(case, shape)), summed)
 
 
-def least_seconds(case: WidthCase, gathered: Floats) -> float:
+def _collected_s(case: WidthCase, shape: Shape) -> Gathered:
+    """The same of every layer."""
+    experts = np.array([layer.expert_bytes for layer in case.width.graph.layers])
+    return collected_s(case.problem, shape, case.prices, case.width.cut_sets.parameter_bytes, experts)
+
+
+def shared_members(case: WidthCase, shape: Shape) -> tuple[tuple[int, ...], ...]:
+    """The ranks by level that share out dense state, and that of experts."""
+    return case.problem.sharing.shard_by_level(case.problem.cluster, shape), experts_met(case.problem, shape)
+
+
+def timed_table(case: WidthCase, shape: Shape) -> StageTable:
+    """The stages with what is exposed of ZeRO's collectives where each layer hides its own; as they are elsewhere."""
+    problem, width, table = case.problem, case.width, case.table
+    if problem.zero < 2 or problem.rules.prefetch == "stage":
+        return table
+
+    def waited() -> StageTable:
+        cut_sets, again_s, hidden = width.cut_sets, width.saved.again_s, problem.rules.hidden
+        ahead, behind = _collected_s(case, shape)
+        back_s = cut_sets.backward_s[:, None] + again_s
+        ahead_s = np.maximum((1 - hidden) * ahead, ahead - cut_sets.forward_s)
+        behind_s = np.maximum((1 - hidden) * behind[:, None], behind[:, None] - back_s)
+        tops = np.repeat(np.arange(len(table.start) - 1), np.diff(table.start))
+        forward = inside(cut_sets, ahead_s)
+        backward = np.stack([inside(cut_sets, own) for own in behind_s.T], axis=1)
+        return table._replace(
+            forward_s=table.forward_s + forward[tops] - forward[table.rest],
+            backward_s=table.backward_s + backward[tops] - backward[table.rest],
+        )
+
+    return case.remembered(("timed", shared_members(case, shape)), waited)
+
+
+def least_seconds(case: WidthCase, gathered: Gathered) -> float:
     """C: all layers, and what is exposed of their collectives, whose sums are rounded apart from those of stages."""
-    waits = sum(case.problem.gathers) * float(gathered[-1]) if len(gathered) else 0.0
+    waits = float(gathered[0][-1] + gathered[1][-1]) if len(gathered[0]) else 0.0
     return (case.width.seconds + (1 - case.problem.rules.hidden) * waits) * (1 - ROUNDING)
 
 

@@ -7,6 +7,10 @@ shared out over p ranks and each over x, of the t c d ranks of a stage:
 
 Both reduce gradients, and share out the optimizer's state under ZeRO 1, over these. p x must divide t c d, and where
 stages of a replica are neighbours t c (:class:`phaze.cost.ranks.Degrees` numbers the ranks).
+
+*Hybrid sharding*: state is shared out over n of the c d ranks only, the nearest, and what each of these holds is
+reduced over the c d / n groups. n divides c d; where stages of a replica are neighbours it divides c or is a multiple
+of it.
 """
 
 from dataclasses import dataclass
@@ -19,16 +23,24 @@ from phaze.placement.layout import Shape
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """Context, expert and expert-tensor degree of all plans of a problem."""
+    """Context, expert and expert-tensor degree of all plans of a problem; ``shard``: how many of the ranks with the
+    same dense weights share out state, 0: all."""
 
     context: int = 1
     expert: int = 1
     expert_tensor: int = 1
+    shard: int = 0
 
     def __post_init__(self) -> None:
         for name in ("context", "expert", "expert_tensor"):
             if getattr(self, name) < 1:
                 raise InputError(name, f"{getattr(self, name)} is out of range", "it must be at least 1")
+        if self.shard < 0 or self.shard == 1:
+            raise InputError("shard", f"{self.shard} is out of range", "give 2 ranks or more, or leave it out")
+        if self.shard and self.expert > 1:
+            raise InputError(
+                "shard", f"{self.shard} beside expert {self.expert} is not priced", "leave it out, or use expert 1"
+            )
 
     @property
     def group(self) -> int:
@@ -36,10 +48,21 @@ class Sharing:
         return self.expert * self.expert_tensor
 
     def allows(self, shape: Shape) -> bool:
-        """Whether the ranks of a stage can share out the experts."""
+        """Whether the ranks of a stage can share out the experts, and state over groups."""
         if shape.tensor * shape.data % self.group:
             return False
+        if self.shard and (self.context * shape.data % self.shard or not self._nests(shape)):
+            return False
         return shape.order != "pipeline" or shape.stages == 1 or shape.tensor % self.group == 0
+
+    def _nests(self, shape: Shape) -> bool:
+        """Whether the ranks of a shard are the nearest of those with the same weights."""
+        apart = shape.order == "pipeline" and shape.stages > 1
+        return not apart or self.context % self.shard == 0 or self.shard % self.context == 0
+
+    def sharers(self, data: int) -> int:
+        """Ranks that share out the state of dense parameters when there are so many replicas."""
+        return min(self.shard or self.context * data, self.context * data)
 
     def experts_share(self, width: int, data: int) -> float:
         """e, or what it would be if the degrees divided."""
@@ -55,6 +78,34 @@ class Sharing:
         if len(cluster.levels) == 1:  # stages of unequal width have no stride, and all of them meet there
             return (self.context * shape.data,)
         return members_by_level(cluster, self._axes(shape, shape.tensor // self.context))
+
+    def shard_by_level(self, cluster: Cluster, shape: Shape) -> tuple[int, ...]:
+        """How many ranks that share out dense state meet at each level."""
+        if not self.shard:
+            return self.dense_by_level(cluster, shape)
+        if len(cluster.levels) == 1:
+            return (self.sharers(shape.data),)
+        return members_by_level(cluster, self._sharded(shape)[0])
+
+    def shards_by_level(self, cluster: Cluster, shape: Shape) -> tuple[int, ...]:
+        """The same of the ranks that hold the same part of the state, one in every group that shares it out."""
+        if not self.shard:
+            return (1,) * len(cluster.levels)
+        if len(cluster.levels) == 1:
+            return (self.context * shape.data // self.sharers(shape.data),)
+        return members_by_level(cluster, self._sharded(shape)[1])
+
+    def _sharded(self, shape: Shape) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
+        """The axes inside a group that shares out state, and across the groups."""
+        stride, many = shape.tensor // self.context, self.context * shape.data
+        if shape.order != "pipeline" or shape.stages == 1:
+            return ((stride, self.shard),), ((stride * self.shard, many // self.shard),)
+        apart = shape.tensor * shape.stages
+        if self.shard <= self.context:
+            inner = (stride * self.shard, self.context // self.shard)
+            return ((stride, self.shard),), (inner, (apart, shape.data))
+        replicas = self.shard // self.context
+        return ((stride, self.context), (apart, replicas)), ((apart * replicas, shape.data // replicas),)
 
     def experts_by_level(self, cluster: Cluster, shape: Shape) -> tuple[int, ...]:
         """The same of ranks that hold the same experts."""

@@ -26,6 +26,7 @@ class Saved(NamedTuple):
     ``group`` is the number of the layer's tied group or -1; ``group_bytes``, ``group_size`` and ``group_last`` (the
     last member in topological order) are by group. ``link_bytes_per_s`` is 0 unless edges arrive inside a stage.
     ``live_bytes`` are held beside those kept while the layer runs, by mode, ``buffer_bytes`` once for a ``kind``.
+    ``pairs`` is 1 where the weights of two layers in a row are gathered at once, else 0.
     """
 
     kept_bytes: "Floats"
@@ -39,6 +40,7 @@ class Saved(NamedTuple):
     live_bytes: "Floats"
     buffer_bytes: "Floats"
     kind: "Ints"
+    pairs: float
 
 
 class Room(NamedTuple):
@@ -58,10 +60,10 @@ class Room(NamedTuple):
 class StageTable(NamedTuple):
     """Every stage of every closed set u, at ``start[u]`` .. ``start[u + 1]``: what is left of u, and its sums by mode.
 
-    ``backward_s`` includes recomputing; ``largest_bytes`` are the parameters of the largest layer, and where some are
-    experts that ranks share out the most dense ones, ``most_expert_bytes`` the most experts; ``buffer_bytes``
-    those of its kinds of layers, each once; ``tied`` marks groups that lie in this stage and in others, at the stage of
-    their last member; ``unsplit`` is 1 without a sharded layer.
+    ``backward_s`` includes recomputing; ``largest_bytes`` are the parameters of the largest layer, or pair of layers in
+    a row, and where some are experts that ranks share out the most dense ones, ``most_expert_bytes`` the most experts;
+    ``buffer_bytes`` those of its kinds of layers, each once; ``tied`` marks groups that lie in this stage and in
+    others, at the stage of their last member; ``unsplit`` is 1 without a sharded layer.
     """
 
     start: "Ints"
@@ -203,6 +205,13 @@ def _tie(saved: Saved, tied: "Floats", seen: "Ints", where: tuple[int, int, int]
             tied[count, g] = 1.0
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _gathered(saved: Saved, parameter_bytes: "Floats", taken: "Ints", depth: int) -> float:
+    """Parameters of the layer that was taken last, and of the one before where both are gathered at once."""
+    before = saved.pairs * parameter_bytes[taken[depth - 1]] if depth > 1 else 0.0
+    return float(parameter_bytes[taken[depth]] + before)
+
+
 @njit(cache=True, nogil=True)
 def stage_table(
     cut_sets: "CutSets", saved: Saved, device: Room, limit_s: "Floats", room: int
@@ -245,7 +254,7 @@ def stage_table(
             depth, latest_s = depth + 1, 0.0
             taken[depth], place[depth], step[depth] = layer, rest, step_start[rest]
             sums[depth, 0], sums[depth, 1], sums[depth, 2], sums[depth, 4] = parameters, ahead, back, ahead
-            sums[depth, 3] = max(sums[depth - 1, 3], parameter_bytes[layer])
+            sums[depth, 3] = max(sums[depth - 1, 3], _gathered(saved, parameter_bytes, taken, depth))
             counts[depth, 0], counts[depth, 1] = (
                 counts[depth - 1, 0] * (not sharded[layer]),
                 counts[depth - 1, 1] + saved.block[layer],

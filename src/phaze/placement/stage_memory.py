@@ -10,7 +10,8 @@ from phaze.placement.problem import Problem
 @dataclass(frozen=True, slots=True)
 class StageSums:
     """What a stage adds up to, apart from its place in a plan; ``waiting_s`` is what edges that arrive inside it add to
-    its passes. ``layer_bytes`` and ``layer_experts`` are parameters by layer, and experts among them."""
+    its passes. ``layer_bytes`` and ``layer_experts`` are parameters by layer, and experts among them, ``layer_s`` the
+    seconds of each forward and backward, with what it runs again."""
 
     forward_s: float
     backward_s: float
@@ -23,23 +24,28 @@ class StageSums:
     layer_bytes: tuple[float, ...]
     layer_experts: tuple[float, ...]
     weight_s: float
+    layer_s: tuple[tuple[float, float], ...]
 
     @property
     def expert_bytes(self) -> float:
         """Bytes of experts that ranks share out."""
         return sum(self.layer_experts)
 
-    @property
-    def largest_bytes(self) -> tuple[float, float]:
-        """The most dense parameters of a layer, and the most experts."""
-        sizes = zip(self.layer_bytes, self.layer_experts, strict=True)
-        return max(whole - experts for whole, experts in sizes), max(self.layer_experts)
+    def largest_bytes(self, pairs: bool) -> tuple[float, float]:
+        """The most dense parameters of a layer, or of a pair of layers in a row, and the most experts of a layer."""
+        sizes = [whole - experts for whole, experts in zip(self.layer_bytes, self.layer_experts, strict=True)]
+        if pairs:
+            sizes = [own + after for own, after in zip(sizes, [*sizes[1:], 0.0], strict=True)]
+        return max(sizes), max(self.layer_experts)
 
 
 def memory_of(problem: Problem, shape: Shape, sums: StageSums, in_flight: float) -> Memory:
     """Bytes on a device of a stage, by term."""
     at, sent = (shape.tensor, shape.data), problem.sent_bytes
-    experts, (largest, most) = sums.expert_bytes / sent, (size / sent for size in sums.largest_bytes)
+    experts, (largest, most) = (
+        sums.expert_bytes / sent,
+        (size / sent for size in sums.largest_bytes(problem.gathers_pairs)),
+    )
     held, working = problem.held(shape.data), problem.working(shape.data)
     own, own_working = problem.held_experts(*at), problem.working_experts(*at)
     counts = (sums.parameter_bytes / sent - experts, largest, experts, most)

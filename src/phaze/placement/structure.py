@@ -40,6 +40,15 @@ def require_degrees(problem: Problem, shape: Shape, family: Family, devices: int
     """Refuse degrees that the devices, the experts or the family do not allow."""
     if not 1 <= shape.data <= problem.microbatches or devices * shape.data > problem.devices:
         raise InputError("data", f"{shape.data} replicas are out of range", "use fewer replicas or stages")
+    shard, alike = problem.sharing.shard, problem.sharing.context * shape.data
+    if shard and (alike % shard or not problem.sharing.allows(shape)):
+        raise InputError(
+            "shard",
+            f"{shard} ranks do not divide the {alike} with the same weights"
+            if alike % shard
+            else f"{shard} ranks are not the nearest of a stage, which order pipeline puts apart",
+            "use another degree, or order data",
+        )
     if not problem.sharing.allows(shape):
         whole, ranks = shape.tensor * shape.data, problem.sharing.group
         raise InputError(

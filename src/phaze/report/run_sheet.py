@@ -22,7 +22,7 @@ def shared_text(document: Mapping[str, Any]) -> str:
 
 
 def _shared(row: Mapping[str, Any]) -> str:
-    names = {"context": "c", "expert": "e", "expert_tensor": "x"}
+    names = {"context": "c", "expert": "e", "expert_tensor": "x", "shard": "n"}
     return "".join(f"{name} {row[key]} " for key, name in names.items() if row.get(key, 1) > 1)
 
 

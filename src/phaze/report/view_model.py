@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.errors import InputError
+from phaze.evaluate.layer_times import run_layer
 from phaze.evaluate.layers import EXACT, SchedulingEffort, Setting, pass_schedule
 from phaze.evaluate.pass_schedule import name_of
 from phaze.evaluate.pass_units import Unit
@@ -186,7 +187,7 @@ def planned(
     steps = account(plan, parts, calls, split)
     _require(plan, steps, where)
     most = max(range(len(model.layers)), key=model.count)
-    fused = fuse_layer(model.layers[most], setting.stack.fusion)
+    fused = fuse_layer(run_layer(model.layers[most], setting.machine), setting.stack.fusion)
     gantts = (
         _gantt("forward", fused.forward, setting, False, effort),
         _gantt("backward", fused.backward, setting, True, effort),

@@ -36,6 +36,7 @@ from phaze.cost.mapped import arrays_alone_s, arrays_at_peak_s, hbm_bytes_per_s,
 from phaze.cost.mapping import Product
 from phaze.cost.work import Work, works_of
 from phaze.evaluate.flow import placed_layers
+from phaze.evaluate.layer_times import run_layer
 from phaze.evaluate.layers import EXACT, LayerCost, SchedulingEffort, Setting, layer_costs, pass_cost
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model, OperatorGraph
@@ -165,10 +166,10 @@ def plan_parts(
     products = Products(setting.chip, setting.constants, {})
     costs, found = layer_costs(model, setting, effort), []
     every = stack_rules(setting.stack, setting.cluster).plain_layers
-    graph, extras = placed_layers(model, costs)
+    graph, extras = placed_layers(model, costs, precision=setting.precision)
     own = {model.calls[placed.id].layer: extra for placed, extra in zip(graph.layers, extras, strict=True)}
     for kind, (layer, cost) in enumerate(zip(model.layers, costs, strict=True)):
-        fused = fuse_layer(layer, setting.stack.fusion)
+        fused = fuse_layer(run_layer(layer, setting.machine), setting.stack.fusion)
         causes = _pass_parts(fused.forward, setting, products, False, effort)
         causes = causes + _pass_parts(fused.backward, setting, products, True, effort)
         causes[_cause("gradient accumulation")] = cost.forward_s + cost.backward_s - causes.sum()

@@ -200,14 +200,16 @@ def _sent_bytes(problem: Problem, plan: Plan, weights: Sequence[float], stage_of
         lanes = problem.sharing.context if problem.scatter_gather else plan.tensor
         carried = plan.chunks * sum(size * (head - tail) * lanes for tail, head, size in ends)
         carried += (plan.chunks - 1) * around_bytes(graph, extras) * lanes
-    share = {2: 1.0, 3: 0.0}.get(problem.zero, 2.0 if problem.rules.flat_link_bytes_per_s is None else 4.0)
+    gradient, weight = problem.rules.gradient_wire, problem.rules.weight_wire
+    both = {0: 2 * gradient, 1: gradient + weight, 2: weight, 3: 0.0}[problem.zero]
+    share = both if problem.rules.flat_link_bytes_per_s is None or problem.zero > 1 else 4.0
     reduced = share * sum(
         _sent_by(problem, plan, stage.devices, own - experts, experts)
         for stage, own, experts in zip(plan.stages, weights, _stage_experts(problem, plan), strict=True)
     )
     experts = sum(layer.expert_bytes for layer in graph.layers) if problem.has_experts else 0.0
     once = sum(layer.parameter_bytes for layer in graph.layers)
-    passes = problem.rounds(plan.data) * sum(problem.gathers)
+    passes = problem.rounds(plan.data) * sum(map(sum, problem.gathers))
     gathered = passes * _sent_by(problem, plan, plan.tensor, once - experts, experts)
     return problem.microbatches * 2 * carried + reduced + gathered
 

@@ -18,7 +18,7 @@ def recompute_words(plan: Mapping[str, Any], choice: str) -> str:
 
 def shared_words(row: Mapping[str, Any]) -> list[str]:
     """Ranks that share a sequence, and experts, where a plan has some."""
-    names = {"context": "context", "expert": "expert parallel", "expert_tensor": "expert tensor"}
+    names = {"context": "context", "expert": "expert parallel", "expert_tensor": "expert tensor", "shard": "shard"}
     return [f"{name} {row[key]}" for key, name in names.items() if (row.get(key) or 1) > 1]
 
 

@@ -24,9 +24,13 @@ def problem_of(
     task: ModelTask, configuration: Configuration, costs: Sequence[LayerCost], hbm_bytes: float, hbm_bytes_per_s: float
 ) -> Problem:
     """The placement problem of a configuration whose layers' costs are known, on devices of so much memory."""
-    return _problem(
-        task, configuration, placed_layers(task.graphs[configuration.graph].model, costs), hbm_bytes, hbm_bytes_per_s
-    )
+    return _problem(task, configuration, _placed(task, configuration, costs), hbm_bytes, hbm_bytes_per_s)
+
+
+def _placed(
+    task: ModelTask, configuration: Configuration, costs: Sequence[LayerCost]
+) -> tuple[LayerGraph, tuple[Extra, ...]]:
+    return placed_layers(task.graphs[configuration.graph].model, costs, precision=task.training.precision)
 
 
 def _problem(
@@ -68,7 +72,7 @@ def pattern_of(task: ModelTask, configuration: Configuration, hbm_bytes: float) 
     def made() -> Problem:
         graph = task.graphs[configuration.graph]
         placed = task.shared.take(
-            ("placed", configuration.graph), lambda: placed_layers(graph.model, unit_costs(graph))
+            ("placed", configuration.graph), lambda: _placed(task, configuration, unit_costs(graph))
         )
         return replace(_problem(task, configuration, placed, hbm_bytes, 1.0), zero=max(configuration.zeros))
 

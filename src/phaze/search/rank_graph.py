@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
-from phaze.evaluate.flow import sharing_of
+from phaze.evaluate.flow import TRACED_BYTES, sharing_of
 from phaze.evaluate.layer_times import DeviceSeconds, RuledLayer, on_network, ruled_layers, several_layer_times
 from phaze.evaluate.layers import LayerCost, mode_costs
 from phaze.evaluate.machine import Machine
@@ -72,7 +72,8 @@ class RankGraph:
 
 def rank_graph_of(model: Model, layers: Sequence[RuledLayer]) -> RankGraph:
     """A traced rank with its layers as a stack runs them."""
-    edges = tuple((edge.source, edge.target, float(edge.bytes)) for edge in model.edges)
+    wide = layers[0].sent_bytes / TRACED_BYTES if layers else 1.0
+    edges = tuple((edge.source, edge.target, wide * edge.bytes) for edge in model.edges)
     return RankGraph(model, tuple(layers), tuple(call.layer for call in model.calls), edges)
 
 

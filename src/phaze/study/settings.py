@@ -149,7 +149,9 @@ def training_of(study: StudyFile, space: AnySpace, reader: Reader) -> Training:
     require_levels(stack, cluster, "training.cluster")
     said = "training.precision" if table.precision is not None else f"the stack {stack.name}: precision"
     precision = require_priced(table.precision or stack.precision, stack, space.base, said)
-    machine = Machine(cluster, stack, study.cost.basis or usual.basis, study.cost.residency, precision)
+    machine = Machine(
+        cluster, stack, study.cost.basis or usual.basis, study.cost.residency, precision, space.base.host_bytes_per_s
+    )
     return Training(
         _devices(study) or cluster.devices,
         stated_batch(batch_of(study)),

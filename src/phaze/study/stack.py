@@ -12,11 +12,12 @@ from typing import Any
 
 from pydantic import model_validator
 
-from phaze.documents import Document, NonNegative, Reader, Seconds, Share, check
+from phaze.documents import Document, NonNegative, Positive, Reader, Seconds, Share, check
 from phaze.hardware.library import is_path, read_stack
 from phaze.hardware.stack import (
     Fusion,
     Pipeline,
+    Prefetch,
     RecomputeModule,
     Saves,
     ScheduleRule,
@@ -26,7 +27,7 @@ from phaze.hardware.stack import (
     Synchronisation,
     require_built,
 )
-from phaze.hardware.stack_file import StackFile
+from phaze.hardware.stack_file import Recipe, StackFile, StateTable
 
 
 class StackTable(Document):
@@ -55,6 +56,12 @@ class StackTable(Document):
     selective: Selective | None = None
     gradient_buffer_bytes: NonNegative | None = None
     recompute_modules: list[RecomputeModule] | None = None
+    recipes: list[Recipe] | None = None
+    low_precision_weights: bool | None = None
+    overlap_p2p: bool | None = None
+    state: StateTable | None = None
+    gradient_wire_bytes: Positive | None = None
+    prefetch: Prefetch | None = None
 
     @model_validator(mode="before")
     @classmethod

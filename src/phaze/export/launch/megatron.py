@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from phaze.errors import InputError, unknown_name
-from phaze.evaluate.recomputing import mode_asked
+from phaze.evaluate.recomputing import mode_asked, with_offload
 from phaze.export.launch.shell import flags_of, words_of
 from phaze.export.launch.values import Launch, stages_of
 from phaze.graph.saved.modes import JOIN
@@ -56,6 +56,10 @@ READ = frozenset(
         "--recompute-method",
         "--recompute-num-layers",
         "--use-distributed-optimizer",
+        "--num-distributed-optimizer-instances",
+        "--cpu-offloading-num-layers",
+        "--fine-grained-activation-offloading",
+        "--offload-modules",
         "--use-megatron-fsdp",
         "--data-parallel-sharding-strategy",
         "--bf16",
@@ -160,6 +164,10 @@ def _recompute(flags: Flags) -> str:
     return "selective" if modules == ["core_attn"] else mode_asked(JOIN.join(modules), where)
 
 
+def _offloads(flags: Flags) -> bool:
+    return bool(flags.count("--cpu-offloading-num-layers")) or "--fine-grained-activation-offloading" in flags
+
+
 def _zero(flags: Flags) -> int:
     if "--use-megatron-fsdp" in flags:
         kind = flags.text("--data-parallel-sharding-strategy") or "no_shard"
@@ -221,7 +229,7 @@ def megatron_launch(text: str, where: str) -> Launch:
         "pipeline": pipeline,
         "microbatch": flags.count("--micro-batch-size") or 1,
         "sequence_parallel": "--sequence-parallel" in flags,
-        "recompute": _recompute(flags),
+        "recompute": with_offload(_recompute(flags)) if _offloads(flags) else _recompute(flags),
         "zero": _zero(flags),
         **_stages(flags, pipeline),
     }
@@ -239,4 +247,5 @@ def megatron_launch(text: str, where: str) -> Launch:
         attention=_attention(flags),
         not_read=tuple(sorted(set(flags.found) - READ)),
         assumed=tuple(assumed),
+        shards=flags.count("--num-distributed-optimizer-instances") or 1,
     )

@@ -100,7 +100,7 @@ def _launched(launch: Launch, told: Told, usual_cluster: str | None, where: str)
         "stack": told.stack or launch.stack,
         "devices": devices,
         "batch": _one("batch", told.batch, launch.batch, where),
-        "plan": {**launch.plan, "data": devices // launch.group},
+        "plan": {**launch.plan, "data": devices // launch.group, **_shard(launch, devices // launch.group, where)},
     }
     length = told.sequence if launch.sequence is None else _one("sequence", told.sequence, launch.sequence, where)
     if length is not None and "model" in model:
@@ -111,6 +111,16 @@ def _launched(launch: Launch, told: Told, usual_cluster: str | None, where: str)
     if run["cluster"] is None:
         raise InputError("--cluster", f"the chip '{told.chip}' names no usual cluster", "name one: phaze clusters")
     return Launched(run, launch.framework, where, launch.not_read, launch.assumed)
+
+
+def _shard(launch: Launch, data: int, where: str) -> dict[str, int]:
+    """Ranks that share out state, where they are fewer than the replicas."""
+    if launch.shards == 1:
+        return {}
+    if data % launch.shards or data == launch.shards:
+        seen = f"{launch.shards} groups that share out state do not divide {data} replicas into two or more each"
+        raise InputError(where, seen, "give devices that they divide")
+    return {"shard": data // launch.shards}
 
 
 def _require_sizes(name: str, sizes: Mapping[str, int], where: str) -> None:

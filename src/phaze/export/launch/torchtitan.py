@@ -143,9 +143,6 @@ def torchtitan_launch(raw: Mapping[str, Any], where: str, devices: int | None) -
             seen = "the sharding degree is left to the number of processes"
             raise InputError(f"{where}: parallelism.data_parallel_shard_degree", seen, "add --devices, a multiple")
         shard = devices // (tensor * pipeline * replicate)
-    if shard > 1 and replicate > 1:
-        seen = f"{replicate} replicas of {shard} shards"
-        raise InputError(f"{where}: parallelism", f"{seen} are not priced by a run", "shard or replicate, not both")
     data, local = shard * replicate, job.count("training", "local_batch_size")
     microbatch = job.count("parallelism", "pipeline_parallel_microbatch_size") if pipeline > 1 else local
     flavour = job.value("model", "flavor", str)
@@ -170,5 +167,6 @@ def torchtitan_launch(raw: Mapping[str, Any], where: str, devices: int | None) -
         precision=_precision(job),
         optimizer="adam" if optimizer in ("Adam", "AdamW") else optimizer.lower(),
         attention="fused",
+        shards=replicate if shard > 1 else 1,
         not_read=job.not_read(),
     )

@@ -25,6 +25,7 @@ class Launch:
     model: Mapping[str, Any] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
     precision: str | None = None
+    shards: int = 1
     optimizer: str | None = None
     attention: str | None = None
     not_read: tuple[str, ...] = ()

@@ -14,9 +14,13 @@ so a mode that keeps less never takes more: q kept + live falls with kept for q 
                 all-to-all), and reruns the rest
     full        keeps the inputs and reruns the forward pass
     alternate   full in every second block: half of its bytes and seconds, on average over the blocks of a stage
+    offload     what a mode keeps waits in the memory of the host: kept = 0, live = its own + 2 kept, as the layer that
+                runs and its neighbour on its way are on the device; with no other name none, else M+offload
 
 Unions of modules are offered along their efficiency, bytes saved for each second rerun (:func:`unions`), which is the
-convex hull of all of them; none is offered that keeps no less than a cheaper one.
+convex hull of all of them, and single modules beside them; none is offered that keeps no less than another whose rerun
+is a part of its own, which no chip can make the slower one. On one chip those that take no less time and memory than
+another go too (:func:`phaze.evaluate.efficient_modes.efficient`): the Pareto front.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,38 +36,43 @@ from phaze.graph.saved.rules import Flow, Saves, flow_of, least, logits, sources
 Selective = Literal["scores", "operators"]
 SELECTIVES: tuple[Selective, ...] = ("scores", "operators")
 ALTERNATE = "alternate"
+OFFLOAD = "offload"
 JOIN = "+"
 # Exchanges whose results an operator-level policy keeps.
 EXCHANGES = frozenset({"reduce_scatter", "all_to_all"})
 # FLOP that take as long as a byte of memory traffic on accelerators of today; it only orders the unions on offer.
 FLOP_PER_BYTE = 300.0
-MOST_MODES = 8
+# Unions on offer beside none, selective, full and what waits in the memory of the host.
+MOST_UNIONS = 5
 # A module that saves less than this share is not offered in unions: it costs time for nothing (fused attention).
 WORTH = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """One way: bytes that every microbatch in flight keeps, bytes beside them while the layer's backward runs, and what
-    runs again (the share ``part`` of it on average)."""
+    """One way: bytes that every microbatch in flight keeps, bytes beside them while the layer's backward runs, what
+    runs again (the share ``part`` of it on average), and bytes that the host keeps."""
 
     name: str
     saved_bytes: int
     live_bytes: int
     rerun: OperatorGraph
     part: float = 1.0
+    host_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
     """How a stack keeps activations: its rule, bytes of a logit (None: as the rule says), what selective means to it,
-    the modules that it can recompute, and the unions of them that a plan names (none: the efficient ones)."""
+    the modules that it can recompute, and the unions of them that a plan names (none: the efficient ones); whether
+    activations may wait in the memory of the host."""
 
     saves: Saves = "trace"
     logit_bytes: float | None = None
     selective: Selective = "scores"
     modules: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
+    offload: bool = False
 
 
 AS_TRACED = Keeping()
@@ -169,12 +178,17 @@ class Modes:
         return Mode(ALTERNATE, own, live, full.rerun, 0.5)
 
     def of(self, name: str) -> Mode:
-        """The mode of a name: none, selective, full, alternate, or modules joined by +; a module that the layer has not
-        changes nothing."""
+        """The mode of a name: none, selective, full, alternate, or modules joined by +, with offload or without; a
+        module that the layer has not changes nothing."""
+        parts = name.split(JOIN)
+        if OFFLOAD in parts:
+            base = self.of(JOIN.join(part for part in parts if part != OFFLOAD) or "none")
+            live = base.live_bytes + 2 * base.saved_bytes
+            return Mode(name, 0, live, base.rerun, base.part, base.saved_bytes)
         known = {"none": self.none, "selective": self.selective, "full": self.full, ALTERNATE: self.alternate}
         if name in known:
             return known[name]()
-        chosen = [self.regions[part] for part in name.split(JOIN) if part in self.regions]
+        chosen = [self.regions[part] for part in parts if part in self.regions]
         if not chosen:
             return Mode(name, self.none_bytes, self.logit_bytes, empty_graph())
         return self._of_regions(name, chosen)
@@ -183,10 +197,13 @@ class Modes:
 def offered(layers: Sequence[tuple[Layer, int]], keeping: Keeping) -> tuple[str, ...]:
     """The modes between selective and full for all layers of a model, given with how often each is called: those that a
     plan names, else the unions of the layer that is called most, the first of equals."""
-    if keeping.named or not keeping.modules:
+    if keeping.named:
         return keeping.named
+    hosted = (OFFLOAD,) if keeping.offload else ()
+    if not keeping.modules:
+        return hosted
     block = max(layers, key=lambda pair: pair[1])[0]
-    return unions(Modes(block, keeping))
+    return (*unions(Modes(block, keeping)), *hosted)
 
 
 def work_of(graph: OperatorGraph) -> float:
@@ -199,23 +216,37 @@ def _largest(regions: Mapping[str, Region], names: Sequence[str]) -> list[str]:
     return [a for a in names if not any(regions[a].operators < regions[b].operators for b in names)]
 
 
+def _undominated(found: Sequence[Mode]) -> list[Mode]:
+    """Those of some modes that no other one is at least as good as on every chip: it keeps as little or less, and what
+    it runs again is a part of what they run; of equals the first."""
+    runs = [frozenset(op.id for op in mode.rerun.operators) for mode in found]
+
+    def beats(a: int, b: int) -> bool:
+        no_worse = found[a].saved_bytes <= found[b].saved_bytes and runs[a] <= runs[b]
+        same = found[a].saved_bytes == found[b].saved_bytes and runs[a] == runs[b]
+        return no_worse and (not same or a < b)
+
+    every = range(len(found))
+    return [found[b] for b in every if not any(beats(a, b) for a in every if a != b)]
+
+
 def unions(modes: Modes) -> tuple[str, ...]:
-    """Names of the modes on offer between none and full, cheapest first: modules one after another by efficiency."""
+    """Names of the modes on offer between none and full, cheapest first: modules one after another by efficiency, then
+    single ones."""
     single = {name: modes.of(name) for name in modes.regions}
-    most = (1 - WORTH) * modes.none_bytes
-    saving = {name: mode for name, mode in single.items() if mode.saved_bytes < most}
+    worth_bytes = (1 - WORTH) * modes.none_bytes
+    saving = {name: mode for name, mode in single.items() if mode.saved_bytes < worth_bytes}
     order = sorted(
         saving,
         key=lambda name: (work_of(saving[name].rerun) / (modes.none_bytes - saving[name].saved_bytes), name),
     )
-    found: list[str] = []
-    least_bytes = modes.none_bytes
+    together: list[Mode] = []
     for count in range(1, len(order) + 1):
-        name = JOIN.join(sorted(_largest(modes.regions, order[:count])))
-        own = modes.of(name).saved_bytes
-        if own < least_bytes:
-            found.append(name)
-            least_bytes = own
-    if ALTERNATE in modes.keeping.modules:
-        found.append(ALTERNATE)
-    return tuple(found[: MOST_MODES - 3])
+        mode = modes.of(JOIN.join(sorted(_largest(modes.regions, order[:count]))))
+        if mode.saved_bytes < min((own.saved_bytes for own in together), default=modes.none_bytes):
+            together.append(mode)
+    alone = [saving[name] for name in order if name not in {mode.name for mode in together}]
+    found = [mode.name for mode in _undominated([*together, *alone])]
+    own_more = (ALTERNATE,) if ALTERNATE in modes.keeping.modules else ()
+    kept = set(found[: MOST_UNIONS - len(own_more)])
+    return (*sorted(kept, key=lambda name: (-modes.of(name).saved_bytes, name)), *own_more)

@@ -191,6 +191,7 @@ class Accelerator:
     published: Published = UNPUBLISHED
     measured: ChipMeasurements = UNMEASURED
     formats: Ratios = ()
+    host_bytes_per_s: float | None = None
 
     def __post_init__(self) -> None:
         require_positive(self.name, clock_hz=self.clock_hz)
@@ -290,4 +291,5 @@ def chip_of(accelerator: Accelerator, clock_hz: float | None = None) -> Chip:
         ),
         published=accelerator.published,
         formats=accelerator.formats,
+        host_bytes_per_s=accelerator.host_bytes_per_s,
     )  # fmt: skip

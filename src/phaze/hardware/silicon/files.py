@@ -29,7 +29,7 @@ from phaze.errors import unknown_name
 from phaze.files import read_text
 from phaze.hardware.attention_file import known_family
 from phaze.hardware.chip import ClockBasis, Published
-from phaze.hardware.files import ChipFile, FormatsTable, Name, PublishedTable, Sources, Text, UnitPair, Units
+from phaze.hardware.files import ChipFile, FormatsTable, HostTable, Name, PublishedTable, Sources, Text, UnitPair, Units
 from phaze.hardware.library import is_path, preset_names
 from phaze.hardware.silicon.chip import (
     GENERATIONS,
@@ -187,6 +187,7 @@ class AcceleratorFile(Document):
     published: PublishedTable = PublishedTable()
     measured: MeasurementsTable = MeasurementsTable()
     formats: FormatsTable = FormatsTable()
+    host: HostTable | None = None
     notes: Text | None = None
     sources: Sources = Field(default_factory=dict)
 
@@ -218,6 +219,7 @@ class AcceleratorFile(Document):
             published=Published(said.peak, said.die, said.die_is_upper_bound, said.tdp, said.process),
             measured=self.measured.value(),
             formats=self.formats.value(),
+            host_bytes_per_s=None if self.host is None else self.host.bandwidth,
         )  # fmt: skip
 
     def _built(self) -> Built:

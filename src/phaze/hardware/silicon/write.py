@@ -68,6 +68,7 @@ def accelerator_document(chip: Accelerator) -> dict[str, Any]:
         },
         "measured": _measured_document(chip.measured),
         "formats": dict(chip.formats),
+        **({} if chip.host_bytes_per_s is None else {"host": {"bandwidth": chip.host_bytes_per_s}}),
     }
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.placement.batch_end import gathered_s
+from phaze.placement.batch_end import collected_s
 from phaze.placement.batch_end import least_synchronisation_s as synchronisation_s
 from phaze.placement.layout import Shape, boundary_levels_of
 from phaze.placement.prepared_width import Width
@@ -137,8 +137,8 @@ def _ends(
             own = mixed.parameter_bytes, mixed.expert_bytes
             ends_s[at] = mixed.least(synchronisation_s(problem, shape, task.prices, *own), sizes_bytes)
         if problem.zero >= 2:
-            once_s = float((gathered_s(problem, shape, task.prices, *kinds.T) * counts).sum())
-            waits_s[at] = (1 - problem.rules.hidden) * sum(problem.gathers) * once_s
+            ahead_s, behind_s = collected_s(problem, shape, task.prices, *kinds.T)
+            waits_s[at] = (1 - problem.rules.hidden) * float(((ahead_s + behind_s) * counts).sum())
     return Ends(ends_s, waits_s)
 
 

@@ -1,0 +1,58 @@
+"""What layers run again and what of ZeRO's collectives is exposed, for the checker: layer by layer, with exact sums."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import fsum
+from typing import Any
+
+import numpy as np
+
+from phaze.placement.check_end import gathers
+from phaze.placement.check_layout import Stated
+from phaze.placement.layers import Layer
+from phaze.placement.problem import Extra
+
+
+def seconds_again(layers: Sequence[Layer], extras: Sequence[Extra], mode: str) -> Iterator[float]:
+    """Seconds that each layer runs again in a mode."""
+    for layer, extra in zip(layers, extras, strict=True):
+        own = next((row for row in extra.more if row.name == mode), None)
+        if own is not None:
+            yield own.again_s
+        elif mode == "full":
+            yield layer.forward_s if extra.full_s is None else extra.full_s
+        else:
+            yield extra.selective_s if mode == "selective" and extra.selective_bytes is not None else 0.0
+
+
+def most_gathered(stated: Stated, sizes: list[float]) -> float:
+    """Parameter bytes that a stage holds whole at once under ZeRO 2 and 3: of one layer, or of two in a row."""
+    if stated.problem.rules.prefetch == "stage" or stated.problem.has_experts or len(sizes) == 1:
+        return max(sizes)
+    return max(fsum(sizes[k : k + 2]) for k in range(len(sizes) - 1))
+
+
+def with_waits(stated: Stated, sums: dict[str, float], stage: Mapping[str, Any]) -> tuple[float, float]:
+    """Forward and backward with what they do not hide of ZeRO's collectives for each microbatch."""
+    rules, zero, work = stated.problem.rules, stated.problem.zero, (sums["ahead_s"], sums["behind_s"])
+    if zero < 2:
+        return work
+    ids = set(stage["layers"])
+    of = [(la, x) for la, x in zip(stated.graph.layers, stated.extras, strict=True) if la.id in ids]
+    layers, extras = [la for la, _ in of], [x for _, x in of]
+    sizes, experts = (np.array([getattr(la, name) for la in layers]) for name in ("parameter_bytes", "expert_bytes"))
+
+    def gather(wire: float) -> list[float]:
+        return [float(s) for s in gathers(stated, sizes, experts, wire)]
+
+    ahead = gather(rules.weight_wire) if zero == 3 else [0.0] * len(layers)
+    behind = [g + s for g, s in zip(ahead, gather(rules.gradient_wire), strict=True)]
+    both = []
+    again = seconds_again(layers, extras, stage["recompute"])
+    passes = [la.forward_s for la in layers], [la.backward_s + g for la, g in zip(layers, again, strict=True)]
+    for whole, parts, waits in zip(work, passes, (ahead, behind), strict=True):
+        if rules.prefetch == "layer":
+            shown = [wait - min(rules.hidden * wait, w) for w, wait in zip(parts, waits, strict=True)]
+        else:
+            shown = [fsum(waits) - min(rules.hidden * fsum(waits), whole)]
+        both.append(whole + fsum(shown))
+    return both[0], both[1]
