@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 HOST_SHARE = 0.85
-"""What copies reach of a link's rate: about 55 of the 64 GB/s of PCIe 5 (recalled)."""
+"""What transfers reach of a link's rate: about 55 of the 64 GB/s of PCIe 5 (recalled)."""
 
 
 def exposed_copies_s(host_bytes: float, host_bytes_per_s: float, window_s: Floats, hidden: float) -> Floats:

@@ -105,7 +105,7 @@ class StackFile(Document):
     low_precision_weights: bool = False
     overlap_p2p: bool = False
     hidden_offload: Annotated[
-        Share | None, Field(description="share of a layer's passes that hides copies of activations to the host")
+        Share | None, Field(description="share of a layer's passes that hides transfers of activations to the host")
     ] = None
     state: Annotated[
         StateTable | None, Field(description="bytes a parameter by part, instead of state_bytes and gradient_bytes")
