@@ -65,6 +65,9 @@ def _check_bounds(task: ModelTask, hbm_bytes: int, seed: int) -> None:
         middle = float(np.median(cheap))
         clipped = cheap_floors(tables, times, configuration.recompute, middle / (1 - SLACK))
         np.testing.assert_allclose(clipped, np.minimum(cheap, middle), rtol=1e-12)
+        limits = np.where(np.isfinite(cheap), cheap, 1.0) * np.array([0.5, 1.5, 0.9, 3.0])
+        each, below = cheap_floors(tables, times, configuration.recompute, limits), cut_bounds(tables, times, limits)
+        np.testing.assert_allclose(each, np.where(np.isfinite(cheap), np.minimum(cheap, limits), np.inf), rtol=1e-8)
         for chip in range(4):
             rate = float(times.hbm_bytes_per_s[chip])
             problem = problem_of(task, configuration, times.costs(graph, chip), hbm_bytes, rate)
@@ -75,6 +78,7 @@ def _check_bounds(task: ModelTask, hbm_bytes: int, seed: int) -> None:
                 continue
             assert cheap[chip] <= best_s
             assert cut[chip] <= best_s
+            assert min(cut[chip], limits[chip]) * (1 - 1e-8) <= below[chip] <= min(best_s, limits[chip])
             assert fastest(configuration, problem, task.prices, best_s * (1 - 1e-9)) is None
             found = fastest(configuration, problem, task.prices)
             assert found is not None and found[1].batch_s == pytest.approx(best_s, rel=1e-9)

@@ -32,6 +32,23 @@ def test_a_model_that_fits_nowhere_leaves_no_score() -> None:
         assert np.isinf(scale.score(np.array([np.inf, 1.0])))
 
 
+@pytest.mark.parametrize("mean", ["regret", "geometric", "arithmetic"])
+def test_the_last_value_of_a_model_is_where_the_score_is_reached(mean: Mean) -> None:
+    scale = scale_of(Objective("throughput", mean), [1.0, 3.0], [8.0, 4.0], [4.0, 5.0])
+    values = np.array([[12.0, 2.0, 7.0], [5.0, 6.0, 1.0]])
+    for model in range(2):
+        score = scale.score(values) * np.array([1.1, 1.5, 3.0])
+        last = scale.last(values, model, score)
+        for more, reached in ((1 + 1e-9, True), (1 - 1e-6, False)):
+            changed = values.copy()
+            changed[model] = last * more
+            found, real = scale.score(changed), np.isfinite(last)
+            assert ((found >= score) == reached)[real].all()
+            # Where no value of the model reaches the score, a huge one does not either.
+            changed[model] = 1e30
+            assert (scale.score(changed) <= score)[~real].all()
+
+
 def test_a_value_is_static_and_dynamic_energy_times_the_delays() -> None:
     batch_s = np.array([2.0, 4.0])
     assert Rates(np.array([3.0, 5.0]), 0.0, 0).value(batch_s, 99.0).tolist() == [6.0, 20.0]

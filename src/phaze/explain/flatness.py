@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from phaze.errors import InputError
 from phaze.explain.question import Question, gain
+from phaze.search.cutoffs import last_times
 from phaze.search.engine import workers
 from phaze.search.evaluated import Evaluated
-from phaze.search.run import begin, bounds_on, last_times
+from phaze.search.run import begin, bounds_on
 from phaze.search.state import SearchState
 
 Integers = NDArray[np.int64]

@@ -1,9 +1,11 @@
 """A front: bounds for all units, then rounds of opened units, until a design closes every one that is left.
 
-Units are opened in the order of the product of their lower bounds in all metrics, then by number. A design that closes
-a unit has no bound above it, so it comes first in this order: what a front has to open does not hang on luck. The
-antichain dual is worked out for the next units of the order only. Units of a round are merged in order, so neither the
-number of workers nor an interruption changes anything.
+First a few units are opened that no other's bounds beat, from one end of that front of bounds to the other. Then units
+are opened in the order of the product of their lower bounds in all metrics, then by number. A design that closes a unit
+has no bound above it, so it comes first in this order: what a front has to open does not hang on luck. The finer bounds
+(the antichain dual, the best cuts) are worked out for the next units of the order only, and only up to what designs
+that are no worse elsewhere leave of a unit. Units of a round are merged in order, so neither the number of workers nor
+an interruption changes anything.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,19 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.front.answer import SCHEMA
+from phaze.front.cutoffs import last_times
 from phaze.front.ending import Ending
 from phaze.front.metrics import RequestedMetrics
+from phaze.front.order import undominated
 from phaze.front.state import FrontState, front_state
 from phaze.search.baseline import scale_for
-from phaze.search.bounds.model_bounds import DUAL
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, after, nothing_in_time
 from phaze.search.objective import Objective, Scale
-from phaze.search.run import Evaluate, Journal, begin, bounds_on, evaluate_round, in_process, layer_times_on
+from phaze.search.run import Evaluate, Journal, begin, bounds_on, evaluate_round, finer_times, in_process
 from phaze.search.spaces import enumerate_space
 from phaze.search.task import SearchJob
 
 Integers = NDArray[np.int64]
-DUALS = 512
+DUALS, FIRST = 512, 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +74,27 @@ def _order(state: FrontState) -> Integers:
 
 
 def _tighten(state: FrontState, chips: Integers) -> None:
-    """The antichain dual for some chips; the better of both bounds is kept."""
-    times = layer_times_on(state.job, state.opened, state.networks, state.arrays, chips, DUAL, state.deadline)
-    state.raise_bounds(chips, bounds_on(state, chips, times, [np.inf] * len(times), general=True))
+    """The finer bounds for some chips; the better of both is kept."""
+    times = finer_times(state, chips)
+    state.raise_bounds(chips, bounds_on(state, chips, times, last_times(state, chips), general=True))
     state.tightened[chips] = True
     state.dual |= frozenset(chips.tolist())
     state.refresh(chips)
 
 
+def _first(state: FrontState) -> list[int]:
+    """The units of the first round: every so many of those whose bounds no other's beat, by their first bound."""
+    units = np.flatnonzero(state.alive.any(axis=0))
+    lower = state.lower[: state.weighed].min(axis=1)[:, units]
+    best = undominated(lower, units)
+    order = best[np.lexsort((units[best], lower[0, best]))]
+    count = min(len(order), FIRST)
+    places = np.unique(np.linspace(0, len(order) - 1, count).astype(np.int64))
+    return [int(unit) for unit in units[order[places]]]
+
+
 def _next(state: FrontState) -> list[int]:
-    """The units of the next round, the dual worked out for all of them."""
+    """The units of the next round, the finer bounds worked out for all of them."""
     while True:
         order = _order(state)
         wanted = order[: state.job.round_size]
@@ -125,7 +139,7 @@ def front(
         raise nothing_in_time(SCHEMA) from None
     state = front_state(start, asked, scales)
     try:
-        while units := _next(state):
+        while units := _next(state) if state.evaluated else _first(state):
             state.deadline.check()
             _open(state, units, engine, journal)
             if ending is not None and deadline.is_set:

@@ -56,6 +56,8 @@ def _with_memory(state: SearchState, found: Evaluated, hbm: int) -> tuple[ModelR
 def lean(state: SearchState, found: Evaluated) -> tuple[int, tuple[ModelRun, ...]]:
     """The least memory that keeps the score, and the configurations with it."""
     for hbm in range(found.hbm):
+        if not state.rates.rate[hbm, found.chip] < float("inf"):  # a memory that the chip may not have
+            continue
         ran = _with_memory(state, found, hbm)
         if ran is not None:
             return hbm, ran

@@ -225,7 +225,8 @@ class ChipEvaluation:
             if float(self.scale.score(lowers)) > cut:
                 return best
             floor_j = float(floors[self.tasks[model].configurations[configuration].graph])
-            useful = min(float("inf") if best is None else best.value, cut if len(lowers) == 1 else float("inf"))
+            last = cut if len(lowers) == 1 else float(self.scale.last(lowers, model, np.asarray(cut))) * (1 + BARELY)
+            useful = min(float("inf") if best is None else best.value, last)
             below_s = rates.last_s(useful, floor_j) * (1 + BARELY) if useful < float("inf") else useful
             found = self.price(model, configuration, hbm, below_s)
             value = float(rates.value(np.asarray(found.batch_s), found.dynamic_j))

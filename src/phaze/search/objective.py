@@ -132,6 +132,36 @@ class Scale:
                 return np.asarray(ratio.max(axis=0))
             return np.asarray(np.exp((weights * np.log(ratio)).sum(axis=0)))
 
+    def last(self, values: Floats, model: int, score: Floats) -> Floats:
+        """The value of a model from which on no score is below ``score``, all others at ``values`` [models, ...];
+        infinite where none is.
+
+            geometric   v0 (score / prod over others of (v / v0)^w)^(1 / w)
+            arithmetic  w n / (1 / score - sum over others of w n / v)
+            regret      v1 score
+        """
+        if len(self.weights) == 1:
+            return np.asarray(score, np.float64)
+        weight, base = self.weights[model], self.baseline[model]
+        if self.objective.mean == "regret":
+            return np.asarray(base * score)
+        if weight == 0.0:
+            return np.full(np.shape(score), np.inf)
+        others = [at for at in range(len(self.weights)) if at != model]
+        rest = np.zeros(np.shape(score))
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            for at in others:
+                own = np.asarray(values[at])
+                if self.objective.mean == "arithmetic":
+                    rest = rest + self.weights[at] * self.batches[at] / own
+                elif self.weights[at] > 0:
+                    rest = rest + self.weights[at] * np.log(own / self.baseline[at])
+            if self.objective.mean == "arithmetic":
+                left = 1.0 / score - rest
+                return np.asarray(np.where(left > 0, weight * self.batches[model] / left, np.inf))
+            found = base * np.exp((np.log(score) - rest) / weight)
+            return np.asarray(np.where(np.isnan(found), np.inf, found))
+
 
 def scale_of(objective: Objective, weights: list[float], batches: list[float], baseline: list[float]) -> Scale:
     """Weights made to sum to 1."""

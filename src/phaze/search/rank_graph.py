@@ -65,6 +65,11 @@ class RankGraph:
         return self.model.attention
 
     @property
+    def has_formula(self) -> bool:
+        """Whether the seconds of its layers are exact on every chip at once."""
+        return all(layer.rule.one_queue or layer.rule.named_only for layer in self.layers)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What an answer must say beside its numbers."""
         return notes_of(self.model)

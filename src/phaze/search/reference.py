@@ -185,9 +185,10 @@ def best_offer(
     for configuration in task.configurations:
         chosen = choice(configuration)
         if chosen is not False:
-            choose = None if chosen is True else chosen
+            choose, best = None if chosen is True else chosen, min((one.value for one in found), default=np.inf)
+            below_s = rates.last_s(best, 0.0) * (1 + BARELY) if table is None and best < np.inf else np.inf
             placed = placed_on(
-                task, configuration, layers[configuration.graph], chip.hbm.size_bytes, table, choose=choose
+                task, configuration, layers[configuration.graph], chip.hbm.size_bytes, table, below_s, choose
             )
             if placed.plan is not None:
                 value = float(rates.value(np.asarray(placed.batch_s), placed.dynamic_j))

@@ -22,6 +22,7 @@ from phaze.cost.chip_set import ChipSet
 from phaze.evaluate.layer_times import layer_works
 from phaze.schedule.bounds import Bound
 from phaze.search.bounds.model_bounds import CHEAP, DUAL, layer_bounds, model_bounds, model_floors, no_floors
+from phaze.search.cutoffs import last_times
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, after
 from phaze.search.evaluated import Evaluated
 from phaze.search.evaluation import ScheduleMemo
@@ -98,28 +99,6 @@ def _cuts(state: SearchState) -> list[float]:
     return [reach * ran.batch_s for ran in best.ran]
 
 
-def last_times(state: SearchState, index: Integers, best: float) -> list[float]:
-    """For each model a batch time with which no chip of ``index`` has a score of ``best``: (rate T) T^p above what that
-    leaves it.
-
-    Among several models, averaged geometrically, the others count with their least bounds on these chips.
-    """
-    models = len(state.job.models)
-    rate = float(state.rates.rate[:, index].min(initial=np.inf))
-    if not 0 < rate < np.inf or not best < np.inf or (models > 1 and state.scale.objective.mean != "geometric"):
-        return [float("inf")] * models
-    least = [float(state.values(model, index).min(initial=np.inf)) for model in range(models)]
-    times = []
-    for model in range(models):
-        last = best
-        if models > 1:
-            scale = state.scale
-            ratios = [(least[o] / scale.baseline[o]) ** scale.weights[o] for o in range(models) if o != model]
-            last = scale.baseline[model] * (best / float(np.prod(ratios))) ** (1 / scale.weights[model])
-        times.append((last / rate) ** (1 / (1 + state.rates.delays)) * (1 + 1e-6))
-    return times
-
-
 def layer_times_on(
     job: SearchJob,
     opened: EnumeratedSpace,
@@ -151,9 +130,14 @@ def layer_times_on(
 
 
 def bounds_on(
-    state: SearchState, index: Integers, times: list[list[GraphTimes]], cuts: list[float], general: bool = False
+    state: SearchState,
+    index: Integers,
+    times: list[list[GraphTimes]],
+    cuts: Sequence[Floats | float],
+    general: bool = False,
 ) -> list[Floats]:
-    """Bounds on batch times of the chips of ``index``; ``times`` are theirs, by model and graph."""
+    """Bounds on batch times of the chips of ``index``; ``times`` are theirs, by model and graph, and ``cuts`` by model
+    of all of them or of each."""
     hbm = [state.job.hbm_bytes[at] for at in state.memories]
     bounds = []
     for model, (task, cut) in enumerate(zip(state.job.models, cuts, strict=True)):
@@ -162,8 +146,8 @@ def bounds_on(
             for memories, within in alike(np.isfinite(state.rates.rate[state.memories][:, index[own]])):
                 chips = own[within]
                 some = times[model] if len(chips) == len(index) else [t.taken(chips) for t in times[model]]
-                sizes = [hbm[at] for at in memories]
-                found_s = model_bounds(tasks[model], some, sizes, cut, general, state.deadline)
+                sizes, limit = [hbm[at] for at in memories], cut[chips] if isinstance(cut, np.ndarray) else cut
+                found_s = model_bounds(tasks[model], some, sizes, limit, general, state.deadline)
                 whole[np.ix_(np.arange(len(task.configurations)), memories, chips)] = found_s
         bounds.append(whole)
     return bounds
@@ -253,6 +237,13 @@ def _hurry(state: SearchState, shared: Shared | None) -> None:
     state.provisional = better_design(state, state.interim)
 
 
+def finer_times(state: SearchState, index: Integers) -> list[list[GraphTimes]]:
+    """The best bounds on the layers of some chips: with the antichain dual, or what is known where that is exact."""
+    if state.times and all(graph.has_formula for task in state.job.models for graph in task.graphs):
+        return [[own.taken(index) for own in model] for model in state.times]
+    return layer_times_on(state.job, state.opened, state.networks, state.arrays, index, DUAL, state.deadline)
+
+
 def _tighten(state: SearchState) -> None:
     """The finer bounds (the antichain dual, then the general solver or the best cuts) for all chips that may still win;
     the better one is kept."""
@@ -261,7 +252,7 @@ def _tighten(state: SearchState) -> None:
     index = np.flatnonzero(scores <= state.cut)
     if not len(index):
         return
-    times = layer_times_on(state.job, state.opened, state.networks, state.arrays, index, DUAL, state.deadline)
+    times = finer_times(state, index)
     state.raise_bounds(index, bounds_on(state, index, times, last_times(state, index, state.best), general=True))
     state.dual = frozenset(index.tolist())
 

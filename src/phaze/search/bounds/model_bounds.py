@@ -75,11 +75,12 @@ def batch_bounds(
     configuration: Configuration,
     times: GraphTimes,
     hbm_bytes: int,
-    cut_s: float = np.inf,
+    cut_s: Floats | float = np.inf,
     finer: bool = False,
     deadline: Deadline = NEVER,
 ) -> Floats:
-    """A lower bound on the batch time of a configuration, or ``cut_s`` if that is less, on each chip.
+    """A lower bound on the batch time of a configuration, or ``cut_s`` (of all chips or of each) if that is less, on
+    each chip.
 
     ``finer``: by the bottleneck table or the best cuts, where the cheap bound is below ``cut_s``.
     """
@@ -89,7 +90,7 @@ def batch_bounds(
         tables = task.memo.take(("tables", configuration, hbm_bytes), lambda: tables_of(task, configuration, hbm_bytes))
         return shape_bounds(tables, times, configuration.recompute, cut_s, finer, deadline)
     graph, training = task.graphs[configuration.graph], task.training
-    both = (times.forward_s, times.backward_s)
+    both, cut_s = (times.forward_s, times.backward_s), float(np.max(cut_s, initial=0.0))
     floors = first_stage_bounds(graph, both, problem, training, cut_s)
     if finer:
         floors = table_bounds(graph, both, problem, floors, cut_s, deadline)
@@ -100,7 +101,7 @@ def model_bounds(
     task: ModelTask,
     times: Sequence[GraphTimes],
     hbm_bytes: Sequence[int],
-    cut_s: float = np.inf,
+    cut_s: Floats | float = np.inf,
     finer: bool = False,
     deadline: Deadline = NEVER,
 ) -> Floats:

@@ -39,8 +39,9 @@ SLACK = 1e-9
 CUTS = 1024
 
 
-def cheap_floors(tables: ShapeTables, times: GraphTimes, choice: str, cut_s: float = np.inf) -> Floats:
-    """What no plan undercuts, by counting, for each chip, or ``cut_s`` if that is less; infinite where nothing fits."""
+def cheap_floors(tables: ShapeTables, times: GraphTimes, choice: str, cut_s: Floats | float = np.inf) -> Floats:
+    """What no plan undercuts, by counting, for each chip, or ``cut_s`` (of all chips or of each) if that is less;
+    infinite where nothing fits."""
     layer_s, again_s = times.forward_s + times.backward_s, np.zeros(times.forward_s.shape[1])
     repeated = tables.repeated > 0
     if choice == "full":
@@ -49,15 +50,21 @@ def cheap_floors(tables: ShapeTables, times: GraphTimes, choice: str, cut_s: flo
         again_s = np.minimum(times.selective_s, times.full_s)
         again_s = np.minimum(again_s, times.more_s.min(axis=0, initial=np.inf))[repeated].min(axis=0)
     layer_s = np.ascontiguousarray(layer_s)
-    floors = shape_floors(tables.shapes, tables.numbers, layer_s, again_s, 1.0 / times.hbm_bytes_per_s, cut_s)
+    rate, cuts = 1.0 / times.hbm_bytes_per_s, _each(cut_s, again_s)
+    floors = shape_floors(tables.shapes, tables.numbers, layer_s, again_s, rate, cuts)
     return np.asarray(floors * (1 - SLACK))
 
 
-def cut_bounds(tables: ShapeTables, times: GraphTimes, cut_s: float) -> Floats:
+def _each(cut_s: Floats | float, like: Floats) -> Floats:
+    """A cut for each chip."""
+    return np.ascontiguousarray(np.broadcast_to(np.asarray(cut_s, np.float64), like.shape))
+
+
+def cut_bounds(tables: ShapeTables, times: GraphTimes, cut_s: Floats | float) -> Floats:
     """The same by the best cuts of every depth, or ``cut_s`` if that is less."""
     layer_s = np.ascontiguousarray(times.forward_s + times.backward_s)
     mode_s = np.stack([np.zeros_like(layer_s), times.selective_s, *times.more_s, times.full_s])
-    below = np.full(layer_s.shape[1], cut_s)
+    below = _each(cut_s, layer_s[0]).copy()
     whole_s, rate = tables.numbers @ layer_s, 1.0 / times.hbm_bytes_per_s
     near = [(family, shapes, depth_floors(shapes, whole_s, rate, below)) for family, shapes in tables.families()]
     # The most promising first: what they prove leaves little of the others to look at.
@@ -69,9 +76,9 @@ def cut_bounds(tables: ShapeTables, times: GraphTimes, cut_s: float) -> Floats:
 
 
 def shape_bounds(
-    tables: ShapeTables, times: GraphTimes, choice: str, cut_s: float, cuts: bool, deadline: Deadline = NEVER
+    tables: ShapeTables, times: GraphTimes, choice: str, cut_s: Floats | float, cuts: bool, deadline: Deadline = NEVER
 ) -> Floats:
-    """Bounds on the batch time of a configuration, for each chip.
+    """Bounds on the batch time of a configuration, for each chip; ``cut_s`` of all or of each.
 
     ``cuts``: also by the best cuts, for what the cheap bound leaves below ``cut_s``.
     """
@@ -80,5 +87,6 @@ def shape_bounds(
     index = np.flatnonzero(bounds < cut_s * (1 - SLACK)) if cuts else np.empty(0, np.int64)
     for some in np.split(index, range(CUTS, len(index), CUTS)) if len(index) else ():
         deadline.check()
-        bounds[some] = np.maximum(bounds[some], cut_bounds(tables, times.taken(some), cut_s))
+        own = cut_s[some] if isinstance(cut_s, np.ndarray) else cut_s
+        bounds[some] = np.maximum(bounds[some], cut_bounds(tables, times.taken(some), own))
     return bounds

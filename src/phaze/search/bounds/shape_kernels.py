@@ -94,14 +94,14 @@ def _last_totals(shapes: Shapes, depths: "Ints", again_s: float, second_per_byte
 
 @njit(cache=True, nogil=True)
 def shape_floors(
-    shapes: Shapes, numbers: "Ints", layer_s: "Floats", again_s: "Floats", second_per_byte: "Floats", cut_s: float
+    shapes: Shapes, numbers: "Ints", layer_s: "Floats", again_s: "Floats", second_per_byte: "Floats", cut_s: "Floats"
 ) -> "Floats":
-    """For each chip what no plan of the shapes undercuts, by counting, or ``cut_s`` if that is less; infinite where
+    """For each chip what no plan of the shapes undercuts, by counting, or its ``cut_s`` if that is less; infinite where
     there is no shape. ``layer_s`` are [kinds, chips], ``numbers`` how many layers of each kind there are, ``again_s``
     the least that computing one again takes.
 
-    Shapes are looked at in the order of what they leave to the layers under the cut, and only as far as a chip's layers
-    take less.
+    Shapes are looked at in the order of what they leave to the layers under the greatest cut, and only as far as a
+    chip's layers take less.
     """
     kinds, chips = layer_s.shape
     rows = shapes.laps.shape[0]
@@ -110,11 +110,11 @@ def shape_floors(
     depths = np.empty(rows, np.int64)
     for stages in range(shapes.start.shape[0] - 1):
         depths[shapes.start[stages] : shapes.start[stages + 1]] = stages
-    last = _last_totals(shapes, depths, again_s.min(), second_per_byte.min(), cut_s)
+    last = _last_totals(shapes, depths, again_s.min(), second_per_byte.min(), cut_s.max())
     order = np.argsort(-last)
-    found, own, recent = np.full(chips, cut_s), np.empty(kinds), order[0]
+    found, own, recent = cut_s.copy(), np.empty(kinds), order[0]
     for chip in range(chips):
-        total, rate, best = 0.0, second_per_byte[chip], cut_s
+        total, rate, best = 0.0, second_per_byte[chip], cut_s[chip]
         for kind in range(kinds):
             own[kind] = layer_s[kind, chip]
             total += numbers[kind] * own[kind]

@@ -1,0 +1,30 @@
+"""How far the bounds of a front's units matter: up to what designs that are no worse elsewhere leave of them."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.front.state import FrontState
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+# How far above the last batch time that matters bounds are still worked out: beyond the rounding of scores.
+CAREFUL = 1e-6
+
+
+def last_times(state: FrontState, index: Integers) -> list[Floats]:
+    """For each model and chip a batch time with which no unit of the chip is in the front: all other models at their
+    least bounds, it is no better than designs that are no worse elsewhere; infinite where nothing is known."""
+    found = np.zeros((len(state.job.models), len(index)))
+    rates, scale = state.front_rates[0], state.front_scales[0]
+    if state.several or rates.weight or rates.delays:
+        return list(np.full_like(found, np.inf))
+    values = [own.min(axis=0) for own in state.configuration_bounds(index)[0]]
+    for memory in range(len(state.memories)):
+        rate = rates.rate[state.memories[memory], index]
+        there = np.flatnonzero(np.isfinite(rate))
+        cuts = np.array([state.cut_of(memory * len(state.opened) + int(chip)) for chip in index[there]])
+        least = np.stack([own[memory, there] for own in values])
+        for model, own in enumerate(found):
+            last = scale.last(least, model, cuts) / rate[there] * (1 + CAREFUL)
+            own[there] = np.maximum(own[there], last)
+    return list(np.where(found > 0, found, np.inf))
