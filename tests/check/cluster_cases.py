@@ -49,7 +49,7 @@ def _stack(rng: np.random.Generator) -> Stack:
         gradient_bytes=0.0,
         host_s=float(rng.choice([0.0, 0.01])),
         overlap_p2p=bool(rng.random() < 0.5),
-        interleaves=bool(rng.random() < 0.8),
+        families=("1f1b", "interleaved") if rng.random() < 0.8 else ("1f1b",),
     )
 
 
@@ -127,7 +127,7 @@ def case_of(rng: np.random.Generator, chain: bool) -> Case:
     placed = (layer_graph(width, layers, edges), tuple(extras))
     zero, headroom = int(rng.integers(0, 4)), float(rng.choice([0.0, 0.06]))
     recompute = str(rng.choice(["best", "best", *MODES]))
-    families = families_of([placed], None if stack.interleaves else ())
+    families = families_of([placed], stack.families)
     problem = stack_problem(
         [placed], stack, cluster, families=families, devices=devices, microbatches=batch, hbm_bytes=hbm,
         hbm_bytes_per_s=rate, precision="bf16", optimizer="adam", zero=zero, recompute=recompute, headroom=headroom,

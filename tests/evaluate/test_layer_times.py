@@ -11,13 +11,12 @@ from phaze.cost.collective import collective, kind_named
 from phaze.cost.parts import ChipArrays, chip_arrays
 from phaze.cost.table import cost_table
 from phaze.cost.work import works_of
+from phaze.evaluate.halves import input_gradients, split_backward
 from phaze.evaluate.layer_times import (
-    input_gradients,
     keeping_of,
     layer_time_bounds,
     layer_times,
     ruled_layer,
-    split_backward,
 )
 from phaze.evaluate.layers import Setting, layer_costs
 from phaze.evaluate.machine import Machine

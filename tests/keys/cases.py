@@ -177,7 +177,7 @@ def modular_stack(folder: Path) -> dict[str, Any]:
 
 
 MODULAR_STACK = Base(modular_stack, answers.of_modules, same(("recompute_modules", ["layernorm"])))
-SOUGHT_STACK = Base(stack, answers.of_sought, same(("interleaves", False)))
+SOUGHT_STACK = Base(stack, answers.of_sought, same(("interleaves", False), ("families", ["1f1b"])))
 SHORT_STACK = Base(short_stack, answers.of_stack, same(("base", "megatron-core")))
 
 

@@ -58,6 +58,7 @@ RUN = Base(
         ("plan.data", 2),
         ("plan.microbatch", 2),
         ("plan.chunks", 2),
+        ("plan.family", "zb-v"),
         ("plan.recompute", "full"),
         ("plan.sequence_parallel", True),
         ("plan.zero", 1),
@@ -268,6 +269,7 @@ STACKED = Base(
         ("stack.stages", "icml24"),
         ("stack.pipeline", "icml24"),
         ("stack.interleaves", False),
+        ("stack.families", ["1f1b"]),
         ("stack.saves", "mincut"),
         ("stack.logit_bytes", 6000.0),
         ("stack.selective", "operators"),
@@ -316,7 +318,11 @@ NAMED_PLACED = Base(
         ("training.attention", "best"),
     ),
 )
-PIPED = Base(piped, answers.of_study, same(("training.chunks", [1]), ("training.zero", "best")))
+PIPED = Base(
+    piped,
+    answers.of_study,
+    same(("training.chunks", [1]), ("training.family", ["1f1b"]), ("training.zero", "best")),
+)
 
 JOBS: dict[str, list[Base]] = {
     "phaze.run/1": [RUN, LLAMA_RUN, PRICED_RUN, NAMED_RUN, GRAPH_RUN],

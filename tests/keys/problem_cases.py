@@ -119,11 +119,19 @@ DEEP = Base(
 )
 
 
+def split_profile(folder: Path) -> dict[str, Any]:
+    found = deep_profile(folder) | {"recompute": False, "schedule": "zb-h1", "hbm_bytes": 8e9}
+    for table in found["widths"].values():
+        table["layers"] = [row | {"weight_s": row["backward_s"] / 2} for row in table["layers"]]
+    return found
+
+
 def full_profile(folder: Path) -> dict[str, Any]:
     return deep_profile(folder) | {"recompute": True}
 
 
 FULL = Base(full_profile, answers.of_profile, (_layer("full_s", 0.001),))
+SPLIT = Base(split_profile, answers.of_profile, (_layer("weight_s", 0.0), ("schedule", "schedule", "1f1b")))
 
 
 def operators(folder: Path, rules: str = "overlap") -> dict[str, Any]:
@@ -219,7 +227,7 @@ GRAPH = Base(
 )
 
 PROBLEMS: dict[str, list[Base]] = {
-    "phaze.profile/1": [PROFILE, FLAT, DEEP, FULL],
+    "phaze.profile/1": [PROFILE, FLAT, DEEP, FULL, SPLIT],
     "phaze.operators/1": [OPERATORS, BESIDE],
     "phaze.graph/1": [GRAPH],
 }

@@ -36,6 +36,8 @@ def _families(problem: Problem, blocks: list[int], rounds: int) -> Iterator[Fami
         even = all(count > 0 and count % family.chunks == 0 for count in blocks)
         least = {"zb-h1": 1, "zb-interleaved": 1, "zb-v": 2, "dualpipe-v": 2}.get(family.name, 0) * len(blocks)
         folded = family.name in ("zb-v", "dualpipe-v")
+        if family.most_stages and len(blocks) > family.most_stages:
+            continue
         if rounds >= least and (family.chunks == 1 or (even and (folded or rounds % len(blocks) == 0))):
             yield family
 

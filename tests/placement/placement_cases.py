@@ -16,6 +16,7 @@ from phaze.placement.rules import (
     GPIPE,
     ICML24,
     ONE_F_ONE_B,
+    ONE_STAGE,
     ZB_H1,
     ZB_V,
     Rules,
@@ -260,7 +261,8 @@ def split_problem(seed: int, chain: bool, most_layers: int = 4) -> Problem:
         for graph in problem.graphs
     )
     some = tuple(rng.sample(SPLITS, rng.randint(1, len(SPLITS))))
-    families = rng.choice([some, (ONE_F_ONE_B, *some), (ONE_F_ONE_B, interleaved(2), *some), (ZB_H1,), (ZB_V,)])
+    also = rng.choice([(), (ONE_STAGE,), (ONE_F_ONE_B,), (ONE_F_ONE_B, interleaved(2))])
+    families = rng.choice([(*also, *some), (*also, *some), (*also, ZB_H1), (*also, ZB_V)])
     return replace(
         problem,
         rules=replace(problem.rules, families=families),

@@ -95,6 +95,7 @@ def plan(
     expert: Sequence[int] | None = None,
     precision: str | None = None,
     shards: Sequence[int] | None = None,
+    families: Sequence[str] | None = None,
 ) -> Planned:
     """The fastest split of a training job over devices that exist, proved, as ``phaze plan``.
 
@@ -124,6 +125,7 @@ def plan(
         expert: Expert-parallel degrees that may be chosen.
         precision: ``"bf16"``, ``"fp32"``, ``"fp8"`` (the stack's recipe) or a recipe by name; without it the stack's.
         shards: Hybrid sharding: how many of the ranks with the same weights may share out ZeRO's state; without it all.
+        families: Pipeline families that may be chosen, of those that the stack runs; without it all of them.
 
     Returns:
         The plan: ``batch_s`` (seconds of a global batch), ``document`` (``phaze.plan/1``), ``frame()`` of its stages.
@@ -153,6 +155,7 @@ def plan(
         _budget(tokens, terms), fresh, model if isinstance(model, Model) else None,
         None if contexts is None else tuple(contexts), None if expert is None else tuple(expert), precision,
         None if shards is None else tuple(shards),
+        None if families is None else tuple(families),
     )  # fmt: skip
     with on_standard_error() as progress:
         progress.step("opening the model")

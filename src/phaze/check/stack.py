@@ -11,7 +11,7 @@ KNOWN = frozenset({
     "name", "title", "fusion", "host_s", "hides_tensor_collectives", "hidden_synchronisation", "scatter_gather",
     "optimizer_traffic_bytes", "state_bytes", "reserve_bytes", "schedule", "precision", "optimizer",
     "piecewise_collectives", "trims_recompute", "balances_stages", "gradient_bytes", "attention", "synchronisation",
-    "interleaves", "accumulation_inside", "accumulation_apart", "stages", "pipeline", "software_share", "saves",
+    "families", "accumulation_inside", "accumulation_apart", "stages", "pipeline", "software_share", "saves",
     "logit_bytes", "selective", "gradient_buffer_bytes", "attention_kernel", "recipes", "low_precision_weights",
     "overlap_p2p", "recompute_modules", "recompute_named",
 })  # fmt: skip
@@ -60,6 +60,10 @@ def stack_of(table: Mapping[str, Any]) -> Stack:
     cover(table["stages"] == "layers", f"stack.stages = {table['stages']!r}")
     cover(table["pipeline"] == "1f1b", f"stack.pipeline = {table['pipeline']!r}")
     cover(table["synchronisation"] in ("share", "layers"), f"stack.synchronisation = {table['synchronisation']!r}")
+    families = [str(name) for name in listed(table["families"], "families")]
+    # GPipe takes no less time and memory than 1F1B, so that no plan of it is better.
+    plain = "1f1b" in families and set(families) <= {"1f1b", "interleaved", "gpipe"}
+    cover(plain, f"the pipeline families {', '.join(families)}")
     logits = table["logit_bytes"]
     keeping = Keeping(
         str(table["saves"]), None if logits is None else number(logits, "logit_bytes"), str(table["selective"]),
@@ -75,6 +79,6 @@ def stack_of(table: Mapping[str, Any]) -> Stack:
         keeping, companions, table["piecewise_collectives"] is True, table["trims_recompute"] is True, value("host_s"),
         value("accumulation_inside"), value("accumulation_apart"), value("gradient_buffer_bytes"),
         value("hidden_synchronisation", 1), table["synchronisation"] == "layers", value("optimizer_traffic_bytes"),
-        value("reserve_bytes"), table["scatter_gather"] is True, table["interleaves"] is True,
+        value("reserve_bytes"), table["scatter_gather"] is True, "interleaved" in families,
         table["overlap_p2p"] is True,
     )  # fmt: skip

@@ -25,10 +25,10 @@ STACK = frozenset({
     "name", "title", "fusion", "host_s", "hides_tensor_collectives", "hidden_synchronisation", "scatter_gather",
     "optimizer_traffic_bytes", "state_bytes", "reserve_bytes", "schedule", "precision", "optimizer",
     "piecewise_collectives", "trims_recompute", "balances_stages", "gradient_bytes", "attention", "synchronisation",
-    "interleaves", "accumulation_inside", "accumulation_apart", "stages", "pipeline", "software_share", "saves",
+    "accumulation_inside", "accumulation_apart", "stages", "pipeline", "software_share", "saves",
     "logit_bytes", "selective", "gradient_buffer_bytes", "attention_kernel", "recipes", "low_precision_weights",
     "overlap_p2p", "recompute_modules", "recompute_named", "state", "gradient_wire_bytes", "prefetch",
-    "hidden_offload",
+    "hidden_offload", "families",
 })  # fmt: skip
 TRAINING = frozenset({
     "devices", "batch", "optimizer", "machine", "constants", "precision", "zeros", "chunks", "headroom",

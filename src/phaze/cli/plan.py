@@ -15,6 +15,7 @@ from phaze.cli.plan_options import (
     Datasheet,
     Devices,
     Expert,
+    Family,
     Fixed,
     Fresh,
     Gpt,
@@ -63,6 +64,7 @@ def plan(
     expert: Expert = None,
     context: Context = None,
     chunks: Chunks = None,
+    family: Family = None,
     zero: Zero = None,
     shard: Shard = None,
     recompute: Recompute = "best",
@@ -87,6 +89,7 @@ def plan(
     Examples: phaze plan --model llama2-7b --chip a100-80gb --devices 64 --batch 4M-tokens --tokens 2T ·
     phaze plan --model my_model.py:build --chip h100 --devices 64 --batch 512 · phaze plan --fixed run.json ·
     phaze plan --model mixtral-8x7b --chip h100 --devices 64 --batch 512 --expert 1,8 --context 1,2 ·
+    phaze plan --model llama3-8b --chip h100 --devices 64 --batch 256 --stack torchtitan-eager --family 1f1b,zb-v ·
     phaze plan --against launch.sh --model llama3-8b --chip h100 --devices 64
     """
     basis: Basis = "datasheet" if datasheet else "calibrated"
@@ -136,6 +139,7 @@ def plan(
         expert=_numbers("--expert", expert),
         precision=precision,
         shards=_numbers("--shard", shard),
+        families=None if family is None else tuple(name.strip() for name in family.split(",")),
     )
     answer = _planned(asked, perfetto, progress, what_if)
     if launched is not None:

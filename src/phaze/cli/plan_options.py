@@ -71,6 +71,13 @@ Chunks = Annotated[
     str | None,
     typer.Option(help="Chunks a stage to try beside 1, such as 2,4; without it all that divide the blocks; 1: none."),
 ]
+Family = Annotated[
+    str | None,
+    typer.Option(
+        help="Pipeline families to allow, of those that the stack runs: 1f1b, interleaved, gpipe, zb-h1, "
+        "zb-interleaved, zb-v, dualpipe-v; best, or without it, all of them."
+    ),
+]
 Recompute = Annotated[
     str,
     typer.Option(

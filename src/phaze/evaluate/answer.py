@@ -25,7 +25,7 @@ from phaze.graph.saved.modes import AS_TRACED, Keeping
 from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import cluster_document
 from phaze.hardware.trust import chip_trust
-from phaze.placement.answer import document_of, require_true
+from phaze.placement.answer import UNNAMED, document_of, require_true
 from phaze.placement.plan import Breakdown, Plan
 from phaze.placement.problem import Problem
 from phaze.placement.shortage import Shortage
@@ -147,6 +147,7 @@ def _brief(candidate: Candidate, best: Plan, facts: PlanFacts) -> dict[str, Any]
         "data": plan.data,
         "microbatch": candidate.microbatch,
         "chunks": plan.chunks,
+        **({"family": plan.family} if plan.family not in UNNAMED else {}),
         "zero": candidate.problem.zero,
         "sequence_parallel": candidate.sequence_parallel,
         "attention": candidate.model.attention,

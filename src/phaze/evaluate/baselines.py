@@ -7,6 +7,7 @@ are the fastest order and mode of recompute that fit.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from phaze.evaluate.fixed import even_cuts
 from phaze.evaluate.flow import block_calls
@@ -17,6 +18,7 @@ from phaze.placement.pipeline import fits, price
 from phaze.placement.plan import Plan
 from phaze.placement.prices import Prices
 from phaze.placement.problem import Problem
+from phaze.placement.rules import ONE_F_ONE_B
 from phaze.placement.structure import StageCut
 
 # Pipeline depth, replicas on 1,024 devices, tensor width.
@@ -29,6 +31,10 @@ def even_plan(problem: Problem, model: Model, stages: int, prices: Prices) -> Pl
     replicas = min(problem.devices // (stages * width), problem.microbatches)
     if replicas < 1 or stages > len(block_calls(model)):
         return None
+    # People run 1F1B, whatever families are allowed.
+    simple = (f for f in problem.rules.families if f.chunks == 1 and not (f.split or f.apart or f.most_stages))
+    families = tuple(simple) or (ONE_F_ONE_B,)
+    problem = replace(problem, rules=replace(problem.rules, families=families))
     for mode in problem.modes():
         *first, last = even_cuts(model, stages, mode)
         if mode not in problem.modes(last=True):

@@ -3,7 +3,8 @@
 The blocks of the model are cut evenly over the stages in their order; what lies before them joins the first stage, what
 lies after them the last (:func:`even_cuts`); a stack that balances its stages cuts by time (:func:`balanced_cuts`); a
 plan that states the blocks of its stages is cut so (:func:`stated_cuts`).
-The price is that of 1F1B, interleaved or not, in the better order of stages and replicas.
+The price is that of the plan's family, 1F1B or interleaved if it names none, in the better order of stages and
+replicas.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from phaze.placement.layout import Shape
 from phaze.placement.pipeline import price
 from phaze.placement.plan import Plan
 from phaze.placement.problem import Problem
-from phaze.placement.rules import ORDERS, Mode, interleaved
+from phaze.placement.rules import ORDERS, Mode
 from phaze.placement.structure import StageCut
 
 
@@ -99,15 +100,16 @@ def fixed_plan(job: RunJob, basis: Basis = "calibrated", memo: Memo | None = Non
         plan.mode,
         shard=plan.shard or 0,
     )
-    problem = rank_problem(asked, job.model, setting, costs, (interleaved(plan.chunks),))
+    family = plan.schedule
+    problem = rank_problem(asked, job.model, setting, costs, (family,))
     cuts = even_cuts(job.model, plan.pipeline, plan.mode)
     if job.stack.balances_stages:
         cuts = balanced_cuts(job.model, costs, plan.pipeline, plan.mode)
     if plan.blocks is not None:
         cuts = stated_cuts(job.model, plan.blocks, plan.mode)
-    _require_pieces(job.model, cuts, plan.chunks)
+    _require_pieces(job.model, cuts, family.chunks)
     degrees = (plan.tensor * plan.context, plan.pipeline, plan.data)
-    every = [Shape(*degrees, order, plan.chunks) for order in ORDERS]
+    every = [Shape(*degrees, order, family.chunks, family.name) for order in ORDERS]
     # Where no order suits the ranks that share out experts the price says why.
     shapes = [shape for shape in every if problem.sharing.allows(shape)] or every[-1:]
     prices = LevelPrices(job.cluster, basis)

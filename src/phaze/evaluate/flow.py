@@ -77,6 +77,7 @@ def placed_layers(
                 activation_bytes=cost.saved_bytes,
                 sharded=cost.sharded,
                 expert_bytes=sent * cost.expert_parameters,
+                weight_s=cost.weight_s,
             )
         )
         extras.append(
@@ -159,9 +160,7 @@ def placement_problem(
         placed,
         job.machine.stack,
         job.machine.cluster,
-        families=families_of(placed, job.chunks if job.machine.stack.interleaves else ())
-        if families is None
-        else families,
+        families=families_of(placed, job.machine.stack.families, job.chunks) if families is None else families,
         devices=job.devices,
         microbatches=-(-job.batch // microbatch),
         hbm_bytes=hbm_bytes,

@@ -24,12 +24,12 @@ from phaze.cost.low_precision import low_precision
 from phaze.cost.memory import sent_bytes
 from phaze.cost.offload import exposed_copies_s
 from phaze.cost.wide_precision import wide_layer
+from phaze.evaluate.halves import split_backward
 from phaze.evaluate.machine import Machine
-from phaze.evaluate.overlap import closure, needed_again
+from phaze.evaluate.overlap import needed_again
 from phaze.evaluate.ruled_pass import RuledPass, Times, WorkTimes, ruled_pass, work_times
 from phaze.graph.fuse import fuse_graph
-from phaze.graph.ir import Layer, Model, Operator, OperatorGraph
-from phaze.graph.recompute import part_of
+from phaze.graph.ir import Layer, Model
 from phaze.graph.saved.buffers import gradient_elements
 from phaze.graph.saved.modes import JOIN, Keeping, Mode, Modes, offered
 from phaze.hardware.calibration import Constants
@@ -125,6 +125,19 @@ class LayerTimes:
     input_gradient_s: Floats | None = None
     weight_gradient_s: Floats | None = None
 
+    @property
+    def weight_s(self) -> Floats | None:
+        """Of ``backward_s``, what gradients of weights take: its share of both apart, b w / (i + w).
+
+        Where operators run one after another and the host is not seen that is w itself. Collectives that a stack runs
+        behind weight gradients shorten both in proportion, though apart they would be seen.
+        """
+        if self.input_gradient_s is None or self.weight_gradient_s is None:
+            return None
+        both = self.input_gradient_s + self.weight_gradient_s
+        share = np.divide(self.weight_gradient_s, both, out=np.zeros_like(both), where=both > 0)
+        return np.asarray(self.backward_s * share)
+
 
 def rule_of(stack: Stack) -> Rule:
     """The schedule rule of a stack; older files say ``serial`` and that tensor collectives are hidden."""
@@ -139,47 +152,12 @@ def keeping_of(stack: Stack, hosted: bool = False) -> Keeping:
     return Keeping(stack.saves, stack.logit_bytes, stack.selective, modules, named, offload)
 
 
-def input_gradients(layer: Layer) -> tuple[int, ...]:
-    """The outputs of a backward pass that are no gradients of trained parameters.
-
-    A gradient has as many elements as its parameter. Where an output for the input is as large as a parameter, the
-    last one is the input's: it needs all operators of the layer.
-    """
-    elements = {tensor.id: tensor.elements for tensor in layer.backward.tensors}
-    own: dict[int, int] = {}
-    for parameter in layer.parameters:
-        if parameter.trained:
-            own[parameter.elements] = own.get(parameter.elements, 0) + 1
-    found = []
-    for output in layer.backward.outputs:
-        size = elements[output]
-        if own.get(size, 0) > 0:
-            own[size] -= 1
-        else:
-            found.append(output)
-    return tuple(found)
-
-
-def split_backward(layer: Layer) -> tuple[OperatorGraph, OperatorGraph]:
-    """The backward pass in two: the operators that lead to gradients of the input, and all others."""
-    graph, wanted = layer.backward, set(input_gradients(layer))
-    start = {op.id for op in graph.operators if wanted & {access.tensor for access in op.writes}}
-    leads = closure(list(graph.edges()), start, False)
-    first: list[Operator] = [op for op in graph.operators if op.id in leads]
-    rest: list[Operator] = [op for op in graph.operators if op.id not in leads]
-    read = {access.tensor for op in rest for access in op.reads}
-    made = {access.tensor for op in first for access in op.writes}
-    kept = [output for output in graph.outputs if output in made]
-    return part_of(graph, first, sorted({*kept, *(made & read)})), part_of(
-        graph, rest, [output for output in graph.outputs if output not in made]
-    )
-
-
 def ruled_layers(model: Model, machine: Machine) -> tuple[RuledLayer, ...]:
     """The distinct layers of a model as a stack runs them, all with the same modes of recompute."""
     counted = [(layer, model.count(kind)) for kind, layer in enumerate(model.layers)]
     names = offered(counted, keeping_of(machine.stack, machine.host_bytes_per_s is not None))
-    return tuple(ruled_layer(layer, machine, names=names) for layer in model.layers)
+    apart = machine.stack.splits_backward
+    return tuple(ruled_layer(layer, machine, apart=apart, names=names) for layer in model.layers)
 
 
 def _ruled_mode(mode: Mode, machine: Machine, rule: Rule) -> RuledMode:
@@ -208,16 +186,16 @@ def ruled_layer(
     layer = run_layer(layer, machine)
     modes = Modes(layer, keeping_of(stack))
     none, selective, whole = modes.none(), modes.selective(), modes.full()
-    full, halves = None, None
+    full, halves, backward = None, None, fuse_graph(layer.backward, stack.fusion)
     if stack.trims_recompute:
         full = ruled_pass(fuse_graph(needed_again(layer), stack.fusion), machine, rule)
     if apart:
-        first, rest = (fuse_graph(half, stack.fusion) for half in split_backward(layer))
+        first, rest = split_backward(layer, backward)
         halves = ruled_pass(first, machine, rule, backward=True), ruled_pass(rest, machine, rule, backward=True)
     return RuledLayer(
         name=layer.name,
         forward=ruled_pass(fuse_graph(layer.forward, stack.fusion), machine, rule),
-        backward=ruled_pass(fuse_graph(layer.backward, stack.fusion), machine, rule, backward=True),
+        backward=ruled_pass(backward, machine, rule, backward=True),
         selective=ruled_pass(fuse_graph(selective.rerun, stack.fusion), machine, rule),
         full=full,
         parameters=layer.parameter_elements,

@@ -101,7 +101,10 @@ def mode_costs(layer: RuledLayer, seconds: Sequence[float]) -> tuple[ModeCost, .
 
 @dataclass(frozen=True, slots=True)
 class LayerCost:
-    """One distinct layer: seconds of its passes and of what recomputing runs again, and its sizes on one device."""
+    """One distinct layer: seconds of its passes and of what recomputing runs again, and its sizes on one device.
+
+    Of ``backward_s`` gradients of weights take ``weight_s``, where the stack runs them apart from those of the input.
+    """
 
     name: str
     forward_s: float
@@ -117,6 +120,12 @@ class LayerCost:
     buffer_bytes: float = 0.0
     more: tuple[ModeCost, ...] = ()
     expert_parameters: int = 0
+    weight_s: float | None = None
+
+    @property
+    def input_s(self) -> float | None:
+        """Of ``backward_s``, all that is no gradient of weights."""
+        return None if self.weight_s is None else self.backward_s - self.weight_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +192,7 @@ def layer_cost(layer: RuledLayer, times: LayerTimes, chip: int = 0) -> LayerCost
         *layer.sizes,
         mode_costs(layer, [float(own[chip]) for own in times.more_s]),
         layer.expert_parameters,
+        weight_s=None if times.weight_s is None else float(times.weight_s[chip]),
     )
 
 

@@ -6,9 +6,9 @@
 
 The least batch time of all is the answer; the others say what they lose by. It is proved: no split with these
 microbatches, widths and sequence parallelism, any number of stages and replicas, any cuts, recompute chosen stage by
-stage, either order of stages and replicas, 1F1B or interleaved with any number of chunks, any stage of ZeRO unless one
-is given, has a shorter batch time by the formula. Ties go to the smaller width, then the larger microbatch, then
-without sequence parallelism.
+stage, either order of stages and replicas, any pipeline family that the stack runs with any number of chunks, any stage
+of ZeRO unless one is given, has a shorter batch time by the formula. Ties go to the smaller width, then the larger
+microbatch, then without sequence parallelism.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -130,7 +130,7 @@ def _with(problem: Problem, families: tuple[Family, ...]) -> Problem:
 
 
 def candidates(request: Request) -> Iterator[Candidate]:
-    """The fastest plan of every choice without chunks, at the request's own stage of ZeRO."""
+    """The fastest plan of every choice without chunks (where these are not all), at the request's own stage of ZeRO."""
     prices = KnownPrices(request.prices)
     refusals = Refusals()
     for choice in choices(request):
@@ -140,7 +140,8 @@ def candidates(request: Request) -> Iterator[Candidate]:
                 continue
             for shard in request.shards:
                 problem = problem_at(request, model, shard)
-                plan = fastest_plan(_with(problem, problem.rules.families[:1]), prices)
+                few = problem.rules.families[: 2 if problem.rules.families[0].most_stages else 1]
+                plan = fastest_plan(_with(problem, few), prices)
                 yield Candidate(choice[1], choice[2], model, problem, plan)
     refusals.require()
 

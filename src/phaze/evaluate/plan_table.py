@@ -5,10 +5,12 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from phaze.documents import Count, Document
+from phaze.evaluate.families import named_family
 from phaze.evaluate.parallel_rank import Parallel
 from phaze.evaluate.recomputing import KNOWN, mode_given, with_offload
 from phaze.graph.saved.modes import OFFLOAD
-from phaze.placement.rules import MODES
+from phaze.hardware.stack import PipelineFamily
+from phaze.placement.rules import MODES, Family
 
 PARTS = (*KNOWN, *MODES, OFFLOAD)
 RecomputeName = Annotated[
@@ -34,6 +36,7 @@ class PlanTable(Document):
     data: Count
     microbatch: Count
     chunks: Count = 1
+    family: PipelineFamily | None = None
     recompute: RecomputeName = "none"
     offload: bool = False
     sequence_parallel: bool = False
@@ -56,8 +59,14 @@ class PlanTable(Document):
         """Degrees of one rank."""
         return Parallel(self.tensor, self.context, self.expert, self.expert_tensor)
 
+    @property
+    def schedule(self) -> Family:
+        """The pipeline family, with its chunks."""
+        return named_family(self.family, self.chunks)
+
     @model_validator(mode="after")
     def _cut(self) -> "PlanTable":
+        assert self.schedule
         if self.shard is not None and self.zero == 0:
             raise ValueError(f"shard {self.shard} and zero 0: only ZeRO 1, 2 and 3 share out state")
         if self.shard is not None and self.data * self.context % self.shard:

@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from phaze.documents import Count, Document, NonNegative, Positive
 from phaze.graph.ir import Attention
+from phaze.hardware.stack import PipelineFamily
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 # What a shortage of memory is made of.
@@ -34,6 +35,7 @@ class StageTable(Loose):
     time_s: NonNegative
     forward_s: NonNegative
     backward_s: NonNegative
+    weight_s: NonNegative = 0.0
     memory_bytes: NonNegative
     memory: dict[str, NonNegative]
 
@@ -54,6 +56,7 @@ class PlanTable(Loose):
     exchange_s: NonNegative = 0.0
     expert_nodes: Count = 1
     chunks: Count = 1
+    family: PipelineFamily | None = None
     stages: Annotated[list[StageTable], Field(min_length=1)]
     breakdown: dict[str, Number]
 
@@ -155,6 +158,7 @@ class AlternativeTable(SplitTable):
     slower: Number
     microbatch: Count
     chunks: Count = 1
+    family: PipelineFamily | None = None
     zero: Annotated[int, Field(ge=0, le=3)] = 0
     sequence_parallel: bool
     recompute: list[Annotated[str, Field(pattern=MODE_PATTERN)]]

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from phaze import units
 from phaze.errors import InputError, unknown_name
+from phaze.evaluate.families import stack_with_families
 from phaze.evaluate.headroom import USUAL_HEADROOM, require_headroom
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.parallel_rank import Parallel, parallel_rank, supply_at
@@ -56,6 +57,7 @@ class Asked:
     expert: tuple[int, ...] | None = None
     precision: str | None = None
     shards: tuple[int, ...] | None = None
+    families: tuple[str, ...] | None = None
 
 
 def sequences_of(batch: units.Batch, sequence: int, where: str) -> int:
@@ -113,6 +115,7 @@ def request_of(asked: Asked, watch: Watch = silent) -> Request:
     require_links(chip, asked.chip, cluster, "--chip")
     stack = stack_recomputing(load_built_stack(asked.stack or cluster.stack), recompute, "--recompute")
     require_host(recompute, chip, "--recompute")
+    stack = stack_with_families(stack, asked.families, "--family")
     said = "--precision" if asked.precision is not None else f"the stack {stack.name}: precision"
     precision = require_priced(known_precision(asked.precision or stack.precision, said), stack, chip, said)
     supply = asked.supply or (

@@ -2,8 +2,7 @@
 
 The model is one of ``gpt`` or ``llama`` by sizes, a ``model`` (a built-in name, or one of your own such as
 ``own.py:build``, with a ``tensor_plan`` if need be), or a ``graph`` file. Paths are relative to the run's file. What a
-run does not say is taken from the cluster and its stack: bf16 with fp32 master weights, Adam, attention as the stack
-runs it, 1F1B.
+run does not say is that of the cluster and its stack: bf16 with fp32 master weights, Adam, its attention, 1F1B.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,6 +14,7 @@ from pydantic import Field, model_validator
 
 from phaze.documents import BatchSize, Count, Document, Format, Length, TokenCount, check, notation_of, parse
 from phaze.errors import InputError
+from phaze.evaluate.families import stack_running
 from phaze.evaluate.memo import Memo
 from phaze.evaluate.parallel_rank import LoadAt, family_at, parallel_rank, supply_at
 from phaze.evaluate.plan_table import PlanTable
@@ -258,6 +258,7 @@ def job_of(raw: dict[str, Any], where: str, memo: Memo | None = None) -> RunJob:
     path = f"{where}: plan.{'offload' if run.plan.offload else 'recompute'}"
     stack = stack_recomputing(stack, run.plan.mode, path)
     require_host(run.plan.mode, chip, path)
+    stack = stack_running(stack, run.plan.family, f"{where}: plan.family")
     attention = run.attention or stack.attention
     traced = traced_as(run, attention)
     model = kept.take(("model", traced, _depth(run)), lambda: _at(where, lambda: _model_of(run, attention)))

@@ -17,6 +17,7 @@ from phaze.front.measures import Listed, Measures, batch_of, listed_from, measur
 from phaze.front.metrics import METRICS, Metric, RequestedMetrics, known_values
 from phaze.front.state import FrontState
 from phaze.hardware.cluster import cluster_document
+from phaze.placement.answer import UNNAMED
 from phaze.search.answer import BestDesign, lean
 from phaze.search.configurations import ConfigurationPlan, configuration_names, plan_found
 from phaze.search.evaluated import Evaluated, ModelRun
@@ -111,6 +112,7 @@ def model_table(
         "recompute": configuration.recompute,
         "zero": found.zero,
         "chunks": plan.chunks,
+        **({"family": plan.family} if plan.family not in UNNAMED else {}),
         "attention": graph.attention,
         **configuration_names(task, configuration),
     }

@@ -10,6 +10,7 @@ from phaze.errors import InputError
 from phaze.evaluate.plan_tables import Loose
 from phaze.files import read_text
 from phaze.hardware.files import Text
+from phaze.hardware.stack import PipelineFamily
 from phaze.search.result_file import ConstantsTable, PlausibilityTable
 
 Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -32,6 +33,7 @@ class PointModel(Document):
     recompute: Literal["none", "full", "best"]
     zero: Annotated[int, Field(ge=0, le=3)]
     chunks: Count
+    family: PipelineFamily | None = None
     attention: Text
     sequence_parallel: bool | None = None
 

@@ -15,6 +15,9 @@ Kernel = Literal["eager", "fused"]
 Synchronisation = Literal["share", "layers", "first"]
 StageRule = Literal["layers", "icml24"]
 Pipeline = Literal["1f1b", "icml24"]
+PipelineFamily = Literal["gpipe", "1f1b", "interleaved", "zb-h1", "zb-interleaved", "zb-v", "dualpipe-v"]
+# Pipeline schedules whose backward pass is split: gradients of inputs and of weights run at different times.
+SPLIT_FAMILIES: tuple[PipelineFamily, ...] = ("zb-h1", "zb-interleaved", "zb-v", "dualpipe-v")
 Saves = Literal["trace", "kernels", "mincut"]
 Selective = Literal["scores", "operators"]
 Prefetch = Literal["stage", "layer"]
@@ -72,7 +75,7 @@ class Stack:
     gradient to others moves for a parameter beside that.
     ``stages``: transfers between stages stand apart from their layers, or arrive inside stages over one flat link as
     the ICML 2024 paper had it; ``pipeline``: 1F1B, or the paper's m + S - 1 times the slowest stage.
-    ``interleaves``: it can cut the blocks of a stage into chunks (interleaved 1F1B).
+    ``families``: the pipeline schedules that it runs, where it runs 1F1B; ``interleaves``: interleaved 1F1B is one.
     ``software_share``: what training with it leaves of the rate that products hold on chips of clusters, by a chip, the
     process of a generation of chips, or ``any`` (:meth:`share_on`).
     ``attention``: eager (scores go through memory) or fused (they never leave the chip), as the framework runs it;
@@ -111,7 +114,7 @@ class Stack:
     gradient_bytes: float = 0.0
     attention: Kernel = "fused"
     synchronisation: Synchronisation = "share"
-    interleaves: bool = True
+    families: tuple[PipelineFamily, ...] = ("1f1b", "interleaved")
     # 4 bytes read and 4 written: gradients are added in 32 bits.
     accumulation_apart: float = 8.0
     stages: StageRule = "layers"
@@ -132,6 +135,16 @@ class Stack:
     hidden_offload: float | None = None
     gradient_wire_bytes: float = 2.0
     prefetch: Prefetch = "stage"
+
+    @property
+    def interleaves(self) -> bool:
+        """Whether it can cut the blocks of a stage into chunks (interleaved 1F1B)."""
+        return "interleaved" in self.families
+
+    @property
+    def splits_backward(self) -> bool:
+        """Whether it runs gradients of inputs and of weights at different times in some schedule."""
+        return self.pipeline == "1f1b" and not set(self.families).isdisjoint(SPLIT_FAMILIES)
 
     def share_on(self, *generation: str | None) -> float:
         """The software share on a generation of chips, by the first of its names that is known (chip, process); 1 where

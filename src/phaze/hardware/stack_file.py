@@ -1,6 +1,6 @@
 """Files of software stacks (``phaze.stack/1``): which keys they may have, and the value that they stand for."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -13,6 +13,7 @@ from phaze.hardware.stack import (
     Kernel,
     Optimizer,
     Pipeline,
+    PipelineFamily,
     Prefetch,
     RecomputeModule,
     Saves,
@@ -32,6 +33,7 @@ def _less_with_base(schema: dict[str, Any]) -> None:
     schema["anyOf"] = [{"required": ["base"], "properties": {"base": {"type": "string"}}}, {"required": needed}]
 
 
+FAMILIES: tuple[PipelineFamily, ...] = get_args(PipelineFamily)
 Recipe = Literal["fp8-delayed", "fp8-tensorwise", "fp8-block", "mxfp8", "nvfp4", "fp32"]
 
 
@@ -79,7 +81,10 @@ class StackFile(Document):
         Kernel | AttentionTable, Field(description="eager, fused, or a table with the kernel that the stack runs")
     ] = "fused"
     synchronisation: Synchronisation = "share"
-    interleaves: bool = True
+    interleaves: Annotated[bool, Field(description="false: interleaved 1F1B is none of its families")] = True
+    families: Annotated[
+        list[PipelineFamily], Field(min_length=1, description="the pipeline schedules that it runs")
+    ] = Field(default_factory=lambda: list[PipelineFamily](("1f1b", "interleaved")))
     software_share: Annotated[
         dict[Name, Share], Field(description="of the rate products hold on chips of clusters, by chip, process or any")
     ] = Field(default_factory=dict)
@@ -131,11 +136,17 @@ class StackFile(Document):
     def _consistent(self) -> "StackFile":
         if self.optimizer_traffic_bytes and not self.state_bytes:
             raise ValueError("an optimizer that moves bytes must hold state_bytes")
+        if not self._families():
+            raise ValueError("interleaves = false leaves no family: name another in families")
         return self
+
+    def _families(self) -> list[PipelineFamily]:
+        return [name for name in self.families if self.interleaves or name != "interleaved"]
 
     def value(self) -> Stack:
         """The stack; keys are called as its fields but for two, whose fields name their unit."""
-        renamed = {"host_time", "reserve", "software_share", "attention", "recipes", "recompute_modules", "state"}
+        lists = {"recipes", "recompute_modules", "families", "interleaves"}
+        renamed = {"host_time", "reserve", "software_share", "attention", "state", *lists}
         same = self.model_dump(exclude={"schema_", "base", "notes", "sources", *renamed})
         kernel = self.attention.kernel if isinstance(self.attention, AttentionTable) else None
         fused: Kernel = "eager" if kernel == "eager" else "fused"
@@ -148,6 +159,7 @@ class StackFile(Document):
             recipes=tuple(self.recipes),
             recompute_modules=tuple(dict.fromkeys(self.recompute_modules)),
             state=None if self.state is None else StateBytes(**self.state.model_dump()),
+            families=tuple(name for name in FAMILIES if name in self._families()),
             **same,
         )
 

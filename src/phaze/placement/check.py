@@ -16,7 +16,7 @@ import numpy.typing as npt
 from phaze.placement.check_end import batch_end, ranks_of_experts, sharing_ranks
 from phaze.placement.check_events import events_range
 from phaze.placement.check_layout import Priced, Stated, crossed_level
-from phaze.placement.check_split import FOLDED, NAMES, fewest_rounds, fill_s, held
+from phaze.placement.check_split import FOLDED, NAMES, fewest_rounds, fill_s, held_at
 from phaze.placement.check_waits import most_gathered, seconds_again, with_waits
 from phaze.placement.layers import LayerGraph
 from phaze.placement.problem import ROUNDING, Problem
@@ -252,21 +252,11 @@ def _degrees(stated: Stated, rounds: int) -> list[str]:
     name = stated.family.name
     if stated.family.chunks > 1 and rounds % stated.count and name not in FOLDED:
         return ["the microbatches of a replica are no multiple of the stages"]
+    if stated.family.most_stages and stated.count > stated.family.most_stages:
+        return [f"{name} is allowed for one stage alone"]
     if rounds < fewest_rounds(name, stated.count):
         return [f"the microbatches of a replica are too few for {name}"]
     return []
-
-
-def _flying(stated: Stated, stage: int, rounds: int) -> float:
-    """Microbatches that a stage holds at once."""
-    family, count = stated.family, stated.count
-    if family.flying == "all":
-        return float(rounds)
-    pieces = 2 * (count - stage) - 1 + (family.chunks - 1) * count
-    kept = count - stage if family.chunks == 1 else pieces / family.chunks
-    if family.name in NAMES:
-        kept = held(family.name, count)
-    return kept if family.flying == "number" else min(float(rounds), kept)
 
 
 def objections(problem: Problem, document: Mapping[str, Any], prices: Priced) -> list[str]:
@@ -301,7 +291,9 @@ def objections(problem: Problem, document: Mapping[str, Any], prices: Priced) ->
     for i, (stage, sums) in enumerate(zip(stages, true, strict=True)):
         forward_s, backward_s = with_waits(stated, sums, stage)
         sums["forward_s"], sums["backward_s"] = forward_s + moves[i], backward_s + moves[i + 1]
-        found += [f"stages[{i}]: {text}" for text in _stage(stated, stage, sums, _flying(stated, i, rounds))]
+        found += [
+            f"stages[{i}]: {text}" for text in _stage(stated, stage, sums, held_at(stated.family, i, count, rounds))
+        ]
     most, there = max(stage["memory_bytes"] for stage in stages), problem.hbm_bytes * (1 - problem.headroom)
     # A need that differs from the memory by rounding only may be called either.
     if document["feasible"] and most > there * (1 + ROUNDING + TOLERANCE):

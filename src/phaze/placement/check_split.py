@@ -7,6 +7,7 @@ gradients that wait longest. Words joined by + start together and deliver togeth
 
 from collections import deque
 from collections.abc import Sequence
+from typing import Protocol
 
 # Seconds of F, B and W of every stage.
 Passes = Sequence[tuple[float, float, float]]
@@ -14,9 +15,26 @@ NAMES = ("zb-h1", "zb-interleaved", "zb-v", "dualpipe-v")
 FOLDED = ("zb-v", "dualpipe-v")
 
 
-def held(name: str, count: int) -> float:
-    """Microbatches that every stage holds at once, if there are so many."""
-    return count + 0.5 if name == "dualpipe-v" else float(count)
+class Stated(Protocol):
+    """A family as the rules state it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def flying(self) -> str: ...
+    @property
+    def chunks(self) -> int: ...
+
+
+def held_at(family: Stated, stage: int, count: int, rounds: int) -> float:
+    """Microbatches that a stage, from the first, holds at once."""
+    if family.flying == "all":
+        return float(rounds)
+    pieces = 2 * (count - stage) - 1 + (family.chunks - 1) * count
+    held = count - stage if family.chunks == 1 else pieces / family.chunks
+    if family.name in NAMES:
+        held = count + 0.5 if family.name == "dualpipe-v" else float(count)
+    return held if family.flying == "number" else min(float(rounds), held)
 
 
 def fewest_rounds(name: str, count: int) -> int:

@@ -17,7 +17,7 @@ from phaze.hardware.files import LevelTable
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.placement.layers import Layer, LayerGraph, layer_graph
 from phaze.placement.problem import Extra, Problem, RecomputeChoice
-from phaze.placement.rules import GPIPE, ONE_F_ONE_B
+from phaze.placement.rules import GPIPE, ONE_F_ONE_B, ZB_H1
 from phaze.placement.settings import icml24_problem, stack_problem
 
 # Nothing real is smaller, and beneath it quotients of bytes and rates lose the digits that a checker compares.
@@ -34,13 +34,14 @@ Amount = Annotated[NonNegative, Field(lt=1e24), AfterValidator(_real_amount)]
 CLUSTER_KEYS = ("cluster", "stack", "precision", "zero", "schedule", "hbm_bytes_per_s")
 # What a level may have from measurements; :class:`phaze.placement.prices.RingPrices` knows nothing of it.
 MEASURED = ("share", "start", "local", "small_start", "small_share")
-LAYER_KEYS = ("selective_bytes", "selective_s", "full_s", "tied", "tied_bytes")
+LAYER_KEYS = ("selective_bytes", "selective_s", "full_s", "tied", "tied_bytes", "weight_s")
 
 
 class LayerRow(Document):
     """One layer: seconds and bytes of one device and one microbatch; ``sharded`` if split over the width.
 
-    For rules ``cluster``: what selective recomputation keeps and runs again, and parameters shared by name.
+    For rules ``cluster``: what selective recomputation keeps and runs again, parameters shared by name, and for
+    schedule ``zb-h1`` what of ``backward_s`` gradients of weights take.
     """
 
     id: int
@@ -54,6 +55,7 @@ class LayerRow(Document):
     full_s: Amount | None = None
     tied: Annotated[str, Field(min_length=1)] | None = None
     tied_bytes: Amount | None = None
+    weight_s: Amount | None = None
 
 
 class EdgeRow(Document):
@@ -89,7 +91,7 @@ class ProfileFile(Document):
     stack: str | None = None
     precision: Literal["fp32", "bf16", "fp8"] | None = None
     zero: Annotated[int, Field(ge=0, le=3)] | None = None
-    schedule: Literal["1f1b", "gpipe"] | None = None
+    schedule: Literal["1f1b", "gpipe", "zb-h1"] | None = None
     hbm_bytes_per_s: Annotated[Positive, Field(ge=1e-6, lt=1e24)] | None = None
     widths: dict[str, WidthTable]
 
@@ -109,7 +111,15 @@ def graphs_of(file: ProfileFile) -> tuple[LayerGraph, ...]:
         layer_graph(
             _width(key),
             [
-                Layer(la.id, la.forward_s, la.backward_s, la.parameter_bytes, la.activation_bytes, la.sharded)
+                Layer(
+                    la.id,
+                    la.forward_s,
+                    la.backward_s,
+                    la.parameter_bytes,
+                    la.activation_bytes,
+                    la.sharded,
+                    weight_s=la.weight_s,
+                )
                 for la in table.layers
             ],
             [(row.tail, row.head, row.size_bytes) for row in table.edges],
@@ -166,9 +176,11 @@ def _icml24(file: ProfileFile) -> Problem:
     )
 
 
-def _extra(row: LayerRow) -> Extra:
+def _extra(row: LayerRow, split: bool) -> Extra:
     if row.selective_s is not None and row.selective_bytes is None:
         raise InputError(f"layer {row.id}: selective_s", "there are no selective_bytes beside it", "give both")
+    if row.weight_s is not None and not split:
+        raise InputError(f"layer {row.id}: weight_s", "it counts under schedule zb-h1 alone", "remove it, or say zb-h1")
     if row.tied_bytes is not None and row.tied is None:
         raise InputError(f"layer {row.id}: tied_bytes", "there is no name in tied", "name what is shared")
     shared = row.parameter_bytes if row.tied_bytes is None else row.tied_bytes
@@ -189,12 +201,13 @@ def _cluster(file: ProfileFile) -> Problem:
     stack = load_stack(file.stack or cluster.stack)
     precision, graphs = file.precision or stack.precision, graphs_of(file)
     rows = [{row.id: row for row in file.widths[str(graph.width)].layers} for graph in graphs]
-    extras = (tuple(_extra(of[la.id]) for la in g.layers) for g, of in zip(graphs, rows, strict=True))
+    split = file.schedule == "zb-h1"
+    extras = (tuple(_extra(of[la.id], split) for la in g.layers) for g, of in zip(graphs, rows, strict=True))
     return stack_problem(
         list(zip(graphs, extras, strict=True)),
         stack,
         cluster,
-        families=(GPIPE if file.schedule == "gpipe" else ONE_F_ONE_B,),
+        families=({"gpipe": GPIPE, "zb-h1": ZB_H1}.get(file.schedule or "", ONE_F_ONE_B),),
         devices=file.devices,
         microbatches=file.microbatches,
         hbm_bytes=file.hbm_bytes,

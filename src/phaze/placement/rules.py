@@ -75,7 +75,7 @@ class Family:
 
     ``forms`` of D where the backward pass is split, each divided by the chunks; ``more_flying`` is what stages hold
     beyond S. ``rounds_a_stage``: the fewest microbatches of a replica, in multiples of its stages. ``folded``: the last
-    stage hands on to itself, and no microbatch goes from the last stage to the first.
+    stage hands on to itself, and no microbatch goes from the last stage to the first. ``most_stages``: 0 if any number.
     """
 
     name: str
@@ -88,6 +88,7 @@ class Family:
     more_flying: float = 0.0
     rounds_a_stage: int = 0
     folded: bool = False
+    most_stages: int = 0
 
     @property
     def split(self) -> bool:
@@ -98,6 +99,11 @@ class Family:
     def whole_rounds(self) -> bool:
         """Whether the microbatches of a replica must be a multiple of its stages."""
         return self.chunks > 1 and not self.folded
+
+    @property
+    def around(self) -> int:
+        """How often a microbatch goes from the last stage to the first, a pass."""
+        return 0 if self.folded else self.chunks - 1
 
     @property
     def by_depth(self) -> bool:
@@ -138,14 +144,21 @@ class Family:
 
     def divides(self, microbatches: int, stages: int) -> bool:
         """Whether a replica of so many stages can run so many microbatches."""
-        if microbatches < self.rounds_a_stage * stages:
-            return False
-        return not self.whole_rounds or microbatches % stages == 0
+        return bool(self.runs(np.array([microbatches]), stages)[0])
+
+    def runs(self, microbatches: npt.NDArray[np.int64], stages: int) -> npt.NDArray[np.bool_]:
+        """The same of each number of microbatches."""
+        enough = microbatches >= self.rounds_a_stage * stages
+        if self.most_stages and stages > self.most_stages:
+            return np.zeros_like(enough)
+        return enough & (microbatches % stages == 0) if self.whole_rounds else enough
 
 
 ICML24 = Family("icml24", "number", pace_stages=1)
 GPIPE = Family("gpipe", "all", apart=True)
 ONE_F_ONE_B = Family("1f1b", "capped")
+# One stage has no schedule: what every family may do instead.
+ONE_STAGE = Family("1f1b", "capped", most_stages=1)
 ZB_H1 = Family("zb-h1", "depth", forms=ZERO_BUBBLE, rounds_a_stage=1)
 ZB_V = Family("zb-v", "depth", chunks=2, forms=ZERO_BUBBLE_V, rounds_a_stage=2, folded=True)
 DUALPIPE_V = Family("dualpipe-v", "depth", chunks=2, forms=DUAL_PIPE_V, more_flying=0.5, rounds_a_stage=2, folded=True)
@@ -211,7 +224,7 @@ class Rules:
 
     def around(self, family: Family) -> int:
         """Exposed transfers of a microbatch from the last stage to the first, a pass."""
-        return 0 if self.overlapped_transfers or family.folded else family.chunks - 1
+        return 0 if self.overlapped_transfers else family.around
 
     @property
     def flat_link_bytes_per_s(self) -> float | None:

@@ -138,6 +138,8 @@ def rows_of(case: WidthCase, best_s: float, pace_s: Floats) -> tuple[Ints, Float
     if family.split:
         sums_s = betas * np.array([least_fill(case, max(1, depth)) for depth in stages.tolist()])
     offset = -1.0 if family.pace_stages else 0.0 if family.split else -family.fill
+    if family.most_stages:
+        pace_s = np.where(np.arange(pace_s.shape[1]) > family.most_stages, inf, pace_s)
     found: tuple[Ints, Floats] = depth_kernels.shape_rows(
         pace_s,
         (width.taken, problem.devices, problem.microbatches),

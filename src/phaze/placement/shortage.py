@@ -118,6 +118,7 @@ def something_fits(problem: Problem) -> bool:
     # Chunks and split backward passes never need less memory than 1F1B, so they are tried only where nothing else is
     # allowed; what divides what then matters, as it does for the ranks that share out experts.
     plain = tuple(family for family in problem.rules.families if family.chunks == 1 and not family.split)
+    plain = () if any(family.most_stages for family in plain) else plain
     if not plain or problem.sharing.group > 1:
         return fastest_plan(problem, prices) is not None
     for graph, extras in zip(problem.graphs, problem.extras, strict=True):

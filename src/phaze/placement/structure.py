@@ -59,6 +59,10 @@ def require_degrees(problem: Problem, shape: Shape, family: Family, devices: int
             "use other degrees, or order data",
         )
     rounds = problem.rounds(shape.data)
+    if family.most_stages and shape.stages > family.most_stages:
+        raise InputError(
+            "family", f"{family.name} with {shape.stages} stages is not allowed", "allow it, or use 1 stage"
+        )
     if rounds < family.rounds_a_stage * shape.stages:
         least = f"{family.rounds_a_stage * shape.stages} microbatches of a replica"
         raise InputError("family", f"{family.name} needs {least}, and there are {rounds}", "use fewer stages, or 1f1b")

@@ -142,6 +142,7 @@ def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> N
                     f"tensor {document['tensor']}, {shared_text(document)}"
                     f"pipeline {document['pipeline']}, data {document['data']}, "
                     f"microbatch {document['microbatch']}, "
+                    + (f"{document['family']}, " if document.get("family") else "")
                     + f"chunks {document['chunks']}"
                     + (f", ZeRO {document['zero']}" if document["zero"] else "")
                     + (", sequence parallel" if document["sequence_parallel"] else "")
@@ -224,6 +225,7 @@ def show_alternatives(console: Console, document: Mapping[str, Any]) -> None:
     rows = [
         (
             f"t {row['tensor']} {_shared(row)}p {row['pipeline']} d {row['data']} mb {row['microbatch']}"
+            + (f" {row['family']}" if row.get("family") else "")
             + (f" v {row['chunks']}" if row["chunks"] > 1 else "")
             + (f" z {row['zero']}" if row["zero"] else "")
             + (" sp" if row["sequence_parallel"] else "")

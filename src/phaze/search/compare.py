@@ -12,6 +12,7 @@ from typing import Any
 
 from phaze.evaluate.baselines import Split, experts_plan, rule_of_thumb, usual_width
 from phaze.hardware.chip import Chip
+from phaze.placement.answer import UNNAMED
 from phaze.search.candidates import ComparedChip
 from phaze.search.objective import UNITS, Objective
 from phaze.search.reference import Choose, Offer, best_offer, energy_table, layers_on
@@ -26,7 +27,8 @@ class ComparisonRow:
 
     ``value`` is of a batch, in the objective's unit. ``link_bytes_per_s`` is the flat link that the chip is priced on
     (under rules cluster the innermost level). ``basis``, ``constants_of`` and ``band``: what its times rest on, whose
-    constants they are, and by how much they may be off.
+    constants they are, and by how much they may be off. ``family`` is a pipeline family other than 1F1B, interleaved or
+    not.
     """
 
     model: str
@@ -49,6 +51,7 @@ class ComparisonRow:
     context: int | None = None
     expert: int | None = None
     expert_tensor: int | None = None
+    family: str | None = None
 
 
 def _choose(task: ModelTask, configuration: Configuration, kind: str, split: Split | None) -> Choose | bool:
@@ -96,20 +99,9 @@ def _row(task: ModelTask, candidate: ComparedChip, kind: str, offer: Offer | Non
     )
     ratio = None if base is None else rate / base
     shared = (sharing.context, sharing.expert, sharing.expert_tensor)
-    return ComparisonRow(
-        task.name,
-        chip.name,
-        kind,
-        rate,
-        ratio,
-        offer.value,
-        *split,
-        recompute,
-        offer.zero,
-        plan.chunks,
-        *basis,
-        *shared,
-    )
+    family = None if plan.family in UNNAMED else plan.family
+    planned = (*split, recompute, offer.zero, plan.chunks)
+    return ComparisonRow(task.name, chip.name, kind, rate, ratio, offer.value, *planned, *basis, *shared, family)
 
 
 def compare(job: SearchJob, candidates: Sequence[ComparedChip], experts: Mapping[str, Split]) -> list[ComparisonRow]:

@@ -8,6 +8,7 @@ parameters, j joules a byte of a link and h of HBM:
                 collectives count the bytes that they send, a backward pass the adding of its gradients
     transfers   M sum over boundaries of 2 c (1 if the stack scatters and gathers, else t) j        c bytes carried
                 with v chunks v times that, and v - 1 times the most bytes between two blocks, last stage to first
+                (none of these where a pipeline is folded)
                 where edges arrive inside stages: M sum over edges between stages of 2 |e| a(stage it enters) j
     synchronisation   sum over X of a(X) 2 (d - 1) w j; under ZeRO 2 half of it, under ZeRO 3 none; on a flat link
                 twice as much, as published
@@ -199,7 +200,8 @@ def _sent_bytes(problem: Problem, plan: Plan, weights: Sequence[float], stage_of
     else:
         lanes = problem.sharing.context if problem.scatter_gather else plan.tensor
         carried = plan.chunks * sum(size * (head - tail) * lanes for tail, head, size in ends)
-        carried += (plan.chunks - 1) * around_bytes(graph, extras) * lanes
+        around = problem.family(plan.family, plan.chunks).around
+        carried += around * around_bytes(graph, extras) * lanes
     gradient, weight = problem.rules.gradient_wire, problem.rules.weight_wire
     both = {0: 2 * gradient, 1: gradient + weight, 2: weight, 3: 0.0}[problem.zero]
     share = both if problem.rules.flat_link_bytes_per_s is None or problem.zero > 1 else 4.0

@@ -25,6 +25,7 @@ def shared_words(row: Mapping[str, Any]) -> list[str]:
 def split_words(row: Mapping[str, Any]) -> str:
     """Pipeline x data x tensor of a row that names them, and the chunks and the stage of ZeRO where there are any."""
     words = [f"{row['pipeline']} x {row['data']} x {row['tensor']}", *shared_words(row)]
+    words += [str(row["family"])] if row.get("family") else []
     words += [f"{row['chunks']} chunks"] if row["chunks"] > 1 else []
     return ", ".join(words + ([f"ZeRO {row['zero']}"] if row["zero"] else []))
 
@@ -36,6 +37,7 @@ def plan_words(model: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
     words.append(f"microbatch {model['microbatch']}")
     words.append(f"recompute {recompute_words(plan, model['recompute'])}")
     words += ["sequence parallel"] if model.get("sequence_parallel") else []
+    words += [str(plan["family"])] if plan.get("family") else []
     words += [f"{plan['chunks']} chunks a stage"] if plan.get("chunks", 1) > 1 else []
     words += [f"ZeRO {model['zero']}"] if model["zero"] else []
     if plan.get("order") and plan["pipeline"] > 1 and plan["data"] > 1:

@@ -59,7 +59,15 @@ def unit_costs(graph: RankGraph) -> tuple[LayerCost, ...]:
     """Every layer a second forward and a second to recompute: sums are counts, and what fits depends on no time."""
     return tuple(
         LayerCost(
-            own.name, 1.0, 0.0, 1.0, 1.0, *own.sizes, mode_costs(own, [1.0] * len(own.more)), own.expert_parameters
+            own.name,
+            1.0,
+            0.0,
+            1.0,
+            1.0,
+            *own.sizes,
+            mode_costs(own, [1.0] * len(own.more)),
+            own.expert_parameters,
+            weight_s=0.0,
         )
         for own in graph.layers
     )

@@ -109,7 +109,7 @@ def block_model(model: Model) -> Model:
 class GraphTimes:
     """Seconds of the distinct layers of one graph, [layers, chips]: both passes, and what selective and full recompute
     run again; of the modes between them [modes, layers, chips]; the HBM bandwidth that vector work reaches by chip;
-    where it counts, least joules of both passes."""
+    where it counts, least joules of both passes; where a stack splits backward passes, gradients of weights."""
 
     forward_s: Floats
     backward_s: Floats
@@ -118,6 +118,7 @@ class GraphTimes:
     more_s: Floats
     hbm_bytes_per_s: Floats
     dynamic_j: Floats | None = None
+    weight_s: Floats | None = None
 
     def taken(self, index: Integers) -> "GraphTimes":
         """Those of the chips of ``index``."""
@@ -144,6 +145,7 @@ class GraphTimes:
                 *own.sizes,
                 mode_costs(own, self.more_s[:, kind, chip].tolist()),
                 own.expert_parameters,
+                weight_s=None if self.weight_s is None else float(self.weight_s[kind, chip]),
             )
             for kind, own in enumerate(graph.layers)
         )
@@ -155,7 +157,8 @@ def empty_times(graph: RankGraph, chips: int, joules: bool) -> GraphTimes:
     forward_s, backward_s, selective_s, full_s = (np.empty(shape) for _ in range(4))
     least_j = np.empty(shape) if joules else None
     more_s = np.empty((len(graph.layers[0].more), *shape))
-    return GraphTimes(forward_s, backward_s, selective_s, full_s, more_s, np.empty(chips), least_j)
+    weight_s = None if graph.layers[0].halves is None else np.empty(shape)
+    return GraphTimes(forward_s, backward_s, selective_s, full_s, more_s, np.empty(chips), least_j, weight_s)
 
 
 def graph_times(
@@ -171,6 +174,8 @@ def graph_times(
         for kind, own in enumerate(several_layer_times(graph.layers, some, constants, device_s, known)):
             found.forward_s[kind, index], found.backward_s[kind, index] = own.forward_s, own.backward_s
             found.selective_s[kind, index], found.full_s[kind, index] = own.selective_s, own.full_s
+            if found.weight_s is not None:
+                found.weight_s[kind, index] = 0.0 if own.weight_s is None else own.weight_s
             for mode, again_s in enumerate(own.more_s):
                 found.more_s[mode, kind, index] = again_s
     found.hbm_bytes_per_s[:] = chips.hbm_bytes_per_s * constants.vector_hbm_share

@@ -3,9 +3,15 @@
 from typing import Any
 
 from phaze.hardware.chip import Chip
+from phaze.hardware.stack import Stack
 from phaze.search.candidates import plain_candidates
 from phaze.search.spaces import EnumeratedSpace
 from phaze.search.task import SearchJob, tasks_for
+
+
+def _families(stack: Stack) -> dict[str, list[str]]:
+    """The pipeline families that plans were chosen from, where they are not 1F1B alone, interleaved or not."""
+    return {} if set(stack.families) <= {"1f1b", "interleaved"} else {"families": list(stack.families)}
 
 
 def setting_document(job: SearchJob, opened: EnumeratedSpace, chip: Chip) -> dict[str, Any]:
@@ -33,6 +39,7 @@ def setting_document(job: SearchJob, opened: EnumeratedSpace, chip: Chip) -> dic
         "precision": training.precision,
         "zero": training.zeros[0] if len(training.zeros) == 1 else "best",
         "chunks": "best" if training.chunks is None else list(training.chunks),
+        **_families(training.machine.stack),
     }
     if chip.clusters is not None:
         document["constants"]["software_share"] = training.constants.software_share

@@ -24,7 +24,7 @@ from phaze.evaluate.headroom import MOST_HEADROOM, parse_headroom
 from phaze.hardware.calibration import Basis
 from phaze.hardware.files import Name, Text
 from phaze.hardware.formats import Precision
-from phaze.hardware.stack import Optimizer
+from phaze.hardware.stack import Optimizer, PipelineFamily
 from phaze.search.objective import Kind, Mean
 from phaze.study.places import name_of
 from phaze.study.stack import StackTable
@@ -109,7 +109,8 @@ class TrainingTable(Document):
     What is None is as the rules have it (``SETTINGS`` of :mod:`phaze.study.settings`): under cluster the network and
     the stack of the space's chips, 1024 devices, a batch of 1024 sequences, recompute chosen stage by stage, the best
     stage of ZeRO, and 6 % of the memory left free; under icml24 what the paper did. Optimizer, precision and attention
-    are then those of the stack, and ``chunks`` all that divide the blocks (if given those beside 1). ``context`` and
+    are then those of the stack, and ``chunks`` all that divide the blocks (if given those beside 1); ``family`` names
+    the pipeline families to choose from, all that the stack runs if nothing or "best" is said. ``context`` and
     ``expert`` are the degrees to choose from, of ranks that share a sequence or share out the experts. ``tokens`` to
     train on give days, device hours, USD, kWh and kg CO2e of each model, on ``terms``.
     """
@@ -125,6 +126,7 @@ class TrainingTable(Document):
     optimizer: Optimizer | None = None
     zero: Annotated[int, Field(ge=0, le=3)] | Literal["best"] | None = None
     chunks: Annotated[list[Count], Field(min_length=1)] | None = None
+    family: Annotated[list[PipelineFamily], Field(min_length=1)] | Literal["best"] | None = None
     microbatches: Annotated[list[Count], Field(min_length=1, default_factory=lambda: [1, 2, 4, 8])]
     context: Annotated[list[Count], Field(min_length=1)] | None = None
     expert: Annotated[list[Count], Field(min_length=1)] | None = None

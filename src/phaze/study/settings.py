@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from phaze.documents import Reader
 from phaze.errors import InputError
+from phaze.evaluate.families import stack_with_families
 from phaze.evaluate.headroom import USUAL_HEADROOM
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.machine import Machine
@@ -24,10 +25,11 @@ from phaze.graph.zoo import check_sequence, entry_of
 from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import Cluster, grown
 from phaze.hardware.library import load_cluster, require_links
-from phaze.hardware.stack import Stack, require_priced
+from phaze.hardware.stack import SPLIT_FAMILIES, Stack, require_priced
 from phaze.placement.problem import RecomputeChoice
 from phaze.placement.rules import ZEROS
 from phaze.placement.settings import require_levels
+from phaze.schedule.rules import RULE
 from phaze.search.rank_graph import block_model, rank_graph
 from phaze.search.spaces import AnySpace
 from phaze.search.task import ModelTask, SettingName, Training, task_of
@@ -121,13 +123,14 @@ def _cluster(study: StudyFile, space: AnySpace, reader: Reader) -> Cluster:
 
 def stack_of(study: StudyFile, cluster: Cluster, reader: Reader) -> Stack:
     """The software: that of the study, else of its setting, else of the cluster, with what the study changes of it."""
-    name = study.training.stack or SETTINGS[study.rules].stack or cluster.stack
-    return changed_stack(name, study.stack, reader)
+    name, said = study.training.stack or SETTINGS[study.rules].stack or cluster.stack, study.training.family
+    named = None if said is None or said == "best" else said
+    return stack_with_families(changed_stack(name, study.stack, reader), named, "training.family")
 
 
 def _chunks(table: TrainingTable, stack: Stack) -> tuple[int, ...] | None:
     """The chunks that a study allows beside 1, None for all; a stack that does not interleave has none."""
-    interleaves = stack.interleaves and stack.pipeline == "1f1b"
+    interleaves = stack.pipeline == "1f1b" and not {"interleaved", "zb-interleaved"}.isdisjoint(stack.families)
     if table.chunks is not None and max(table.chunks) > 1 and not interleaves:
         seen = f"{table.chunks} are stated and the stack {stack.name} does not interleave"
         raise InputError("training.chunks", seen, "leave them out, or name a stack that does")
@@ -146,6 +149,11 @@ def training_of(study: StudyFile, space: AnySpace, reader: Reader) -> Training:
     """The job that all models of a study have in common: what it says, and else what its setting has."""
     table, usual, cluster = study.training, SETTINGS[study.rules], _cluster(study, space, reader)
     stack = stack_of(study, cluster, reader)
+    rule = RULE[stack.schedule]
+    if stack.splits_backward and not (rule.one_queue or rule.named_only):
+        split = ", ".join(name for name in stack.families if name in SPLIT_FAMILIES)
+        seen = f"{split} under schedule '{rule.name}', of whose passes a search has bounds that no such family keeps"
+        raise InputError("training.family", seen, "choose schedule serial or companions, or other families")
     require_levels(stack, cluster, "training.cluster")
     said = "training.precision" if table.precision is not None else f"the stack {stack.name}: precision"
     precision = require_priced(table.precision or stack.precision, stack, space.base, said)

@@ -8,15 +8,16 @@ So every rule of a setting is one key of a study.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from phaze.documents import Document, NonNegative, Positive, Reader, Seconds, Share, check
 from phaze.hardware.library import is_path, read_stack
 from phaze.hardware.stack import (
     Fusion,
     Pipeline,
+    PipelineFamily,
     Prefetch,
     RecomputeModule,
     Saves,
@@ -47,6 +48,7 @@ class StackTable(Document):
     gradient_bytes: NonNegative | None = None
     synchronisation: Synchronisation | None = None
     interleaves: bool | None = None
+    families: Annotated[list[PipelineFamily], Field(min_length=1)] | None = None
     accumulation_inside: NonNegative | None = None
     accumulation_apart: NonNegative | None = None
     stages: StageRule | None = None

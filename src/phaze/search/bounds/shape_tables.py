@@ -5,7 +5,8 @@ no chip is tabled once for a graph, a recompute choice and a memory (:mod:`phaze
 degrees), with w_S = max(W / S, largest layer, ceil(n_k / S) w_k) a size that some stage reaches (W all parameters, n_k
 layers of kind k, w_k the bytes of one; one of S stages holds ceil(n_k / S) of them):
 
-    laps, sums   alpha and beta of the family: m - 1/v and 1/v, under icml24 m + S - 1 and 0
+    laps, sums   alpha and beta of the family: m - 1/v and 1/v, under icml24 m + S - 1 and 0; where backward passes are
+                 split m and 0, as what they count beside the slowest stage is no less than nothing
     ends         (1 - h) sync_d(w_S), and Y where tied layers lie at both ends of a chain; where E is that of the first
                  stage, of the least that one has
     step         optimizer bytes of w_S, shared by the replicas under ZeRO
@@ -68,19 +69,19 @@ class ShapeTables:
     numbers: Integers
     repeated: Floats
     known: "ShapeTerms"
-    made: dict[int, Shapes] = field(default_factory=dict, compare=False)
-    cut: dict[tuple[int, int], Stages] = field(default_factory=dict, compare=False)
+    made: dict[Family, Shapes] = field(default_factory=dict, compare=False)
+    cut: dict[tuple[Family, int], Stages] = field(default_factory=dict, compare=False)
 
     def families(self) -> Iterator[tuple[Family, Shapes]]:
         """The shapes of every family."""
         for family in self.known.families:
-            if family.chunks not in self.made:
-                self.made[family.chunks] = self.known.shapes_of(family)
-            yield family, self.made[family.chunks]
+            if family not in self.made:
+                self.made[family] = self.known.shapes_of(family)
+            yield family, self.made[family]
 
     def stages(self, family: Family, depth: int) -> Stages:
         """The stages of a family and depth."""
-        key = (family.chunks, depth)
+        key = (family, depth)
         if key not in self.cut:
             self.cut[key] = self.known.stages_of(family, depth)
         return self.cut[key]
@@ -112,9 +113,16 @@ class ShapeTerms:
         blocks = self.width.blocks
         return tuple(f for f in self.problem.rules.families if f.chunks == 1 or (blocks and blocks % f.chunks == 0))
 
-    def chunks(self, stages: int) -> int:
-        """The most chunks of a pipeline of so many stages, each of which has as many blocks at the least."""
-        return max(f.chunks for f in self.families if f.chunks == 1 or f.chunks * stages <= self.width.blocks)
+    def fills(self, stages: int) -> Floats:
+        """By degree of a depth, the least beta of any family: 1/v of the most chunks that stages with as many blocks at
+        the least can have, nothing where backward passes are split."""
+        rounds = self.rows.at(stages).rounds
+        found = np.ones(len(rounds))
+        for family in self.families:
+            if family.chunks == 1 or family.chunks * stages <= self.width.blocks:
+                least = np.minimum(found, 0.0 if family.split else family.fill)
+                found = np.where(family.runs(rounds, stages), least, found)
+        return found
 
     def classes(self, sizes: Floats, stages: int) -> tuple[Floats, Floats]:
         """The greatest and the least size of a largest stage of each class of a depth, ascending, of the sizes of its
@@ -128,17 +136,17 @@ class ShapeTerms:
         empty = np.zeros(CLASSES - len(ends))
         return np.append(sizes[ends - 1], empty), np.append(least, empty + self.rows.sizes_bytes[-1])
 
-    def terms(self, stages: int, chunks: Integers, sizes: Floats) -> Floats:
-        """The rows of a depth and of numbers of chunks by degree, 0 where there is none, by size of a largest stage."""
+    def terms(self, stages: int, fills: Floats, sizes: Floats) -> Floats:
+        """The rows of a depth and of beta by degree, below 0 where there is none, by size of a largest stage."""
         own, ends, classes = self.rows.at(stages), self.rows.ends[self.problem.zero], len(sizes)
         if self.first is not None:
             sizes = np.full(classes, self.first)
         at = np.searchsorted(self.rows.sizes_bytes, sizes * (1 + 1e-12), side="right") - 1
         traffic = self._stepped(sizes, at) / self.problem.sent_bytes * self.problem.optimizer_traffic_bytes
         share = own.replicas if self.problem.zero else np.ones_like(own.replicas)
-        some = np.flatnonzero(chunks)
+        some = np.flatnonzero(fills >= 0)
         rows = np.empty((len(some), PLAIN + 2 * classes))
-        sums = 1.0 / chunks[some]
+        sums = fills[some]
         rows[:, 0], rows[:, 1] = own.rounds[some] - sums, sums
         if self.problem.rules.families[0].pace_stages:
             rows[:, 0], rows[:, 1] = own.rounds[some] + stages - 1, 0
@@ -162,8 +170,7 @@ class ShapeTerms:
 
     def overall(self, stages: int) -> Floats:
         """The rows of a depth over all families that none beats, whatever fits: ``again`` is left to the memory."""
-        own, most = self.rows.at(stages), self.chunks(stages)
-        found = self.terms(stages, np.where(own.rounds % stages == 0, most, 1), self.reached[[stages]])
+        found = self.terms(stages, self.fills(stages), self.reached[[stages]])
         found[:, AGAIN] = 0
         found[:, PLAIN - 1] = 0  # which levels boundaries cross is in the transfers, and counts no further
         return _unbeaten(found)
@@ -181,11 +188,12 @@ class ShapeTerms:
         sizes = np.unique(whole_blocks(self.table, more).parameter_bytes)
         for stages in range(1, self.width.depth + 1):
             own = self.rows.at(stages)
-            if self.again[stages] < 0 or (more > 1 and not 1 < stages <= self.width.blocks // more):
+            beyond = family.most_stages and stages > family.most_stages
+            if self.again[stages] < 0 or beyond or (more > 1 and not 1 < stages <= self.width.blocks // more):
                 rows.append(np.empty((0, PLAIN + 2 * CLASSES)))
                 continue
-            allowed = np.where((own.rounds % stages == 0) | (more == 1), more, 0)
-            found = self.terms(stages, allowed, self.classes(sizes, stages)[1])
+            fills = np.where(family.runs(own.rounds, stages), 0.0 if family.split else family.fill, -1.0)
+            found = self.terms(stages, fills, self.classes(sizes, stages)[1])
             boundary_s, ends_s = chunk_seconds(self.problem, self.width, family, own.levels)
             at_ends = ends_s[found[:, PLAIN - 1].astype(np.int64)]
             found[:, 2] = more * found[:, 2] + 2 * ((stages - 1) * boundary_s + at_ends)
@@ -202,11 +210,10 @@ class ShapeTerms:
         counts = np.stack([own[top] - own[pairs.rest] for own in held], axis=1)
         replicas = most_replicas(self.problem, width, depth)
         rounds = self.problem.rounds(replicas)
-        if family.chunks > 1:  # a multiple of the stages
+        if family.whole_rounds:  # a multiple of the stages
             rounds = -(-rounds // depth) * depth
-        fits = highest_numbers(
-            pairs, room_of(self.problem, replicas, width.graph.width), flying_of(family, rounds, depth, depth)
-        )
+        room = room_of(self.problem, replicas, width.graph.width, family)
+        fits = highest_numbers(pairs, room, flying_of(family, rounds, depth, depth))
         levels = self.rows.at(depth).levels
         boundary_s, ends_s = chunk_seconds(self.problem, width, family, levels)
         moves_s = self.problem.rules.sent(family.chunks) * width.moves_s[:-1] + boundary_s
