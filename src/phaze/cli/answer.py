@@ -18,6 +18,7 @@ import typer
 
 from phaze.cli.interrupt import CODE as STOPPED
 from phaze.cli.interrupt import stopped
+from phaze.cli.stale import is_stale, remove_caches
 from phaze.errors import InfeasibleError, InputError, PhazeError, one_line
 from phaze.report.progress import on_standard_error
 
@@ -157,5 +158,9 @@ def _code_of(fault: BaseException, as_json: bool) -> int:
     if isinstance(fault, OSError) and fault.filename is not None and not _is_ours(fault.filename):
         sentence = f"{one_line(os.fsdecode(fault.filename)[:LONGEST_NAME])}: {fault.strerror}."
         return _failure(sentence, {"error": sentence}, 2, as_json)
+    if is_stale(fault):
+        remove_caches(Path(__file__).parents[1])
+        sentence = "compiled kernels of an older version were in the way and are removed; run the command again"
+        return _failure(sentence, {"error": sentence}, 1, as_json)
     sentence = f"this is a fault of phaze: {type(fault).__name__}: {one_line(str(fault))}"
     return _failure(f"{sentence} (PHAZE_TRACEBACK=1 shows where)", {"error": sentence}, 1, as_json)
