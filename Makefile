@@ -34,6 +34,7 @@ $(call stamp,$(TEST_EXTRAS)): pyproject.toml constraints.txt | $(BIN)/python
 endif
 
 demo: setup
+	$(BIN)/phaze plan --model llama3-8b --chip h100 --devices 64 --batch 4M-tokens --html runs/plan.html
 	$(BIN)/phaze search --model llama3-8b --out runs/demo
 
 lint: $(call stamp,$(TEST_EXTRAS))

@@ -187,10 +187,11 @@ def _paged(answer: Answer, html: str | None, progress: "Progress") -> Answer:
         from pathlib import Path
 
         from phaze.export.launch_files import launch_texts
-        from phaze.files import write_whole
+        from phaze.files import folder_for, write_whole
         from phaze.report.page.plan_page import plan_page
 
         progress.step("writing the page")
+        folder_for(Path(html).parent)
         write_whole(Path(html), plan_page(document, "plan", launch_texts(document, "plan")))
     return answer
 
