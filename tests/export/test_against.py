@@ -35,6 +35,7 @@ def same(launch: Launch, wanted: Split) -> None:
     plan = launch.plan
     for key in ("tensor", "pipeline", "microbatch", "chunks"):
         assert plan[key] == getattr(wanted, key), key
+    assert (plan.get("family") or "") == wanted.family
     assert plan["recompute"] == wanted.recompute[0]
     assert plan["sequence_parallel"] == (wanted.sequence_parallel and wanted.tensor > 1)
     assert plan.get("blocks", stages_of(wanted)) == stages_of(wanted)

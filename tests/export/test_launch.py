@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from phaze.errors import InputError
 from phaze.export.megatron import layout, megatron
 from phaze.export.source import cut
-from phaze.export.torchtitan import torchtitan
+from phaze.export.torchtitan import differences, torchtitan
 from tests.export.against_releases import words_of
 from tests.export.splits import ALONE, EVEN, MEGATRON, ONE, TORCHTITAN, split
 from tests.report.runs import PLAN, small_run
@@ -119,6 +119,27 @@ def test_tensor_parallelism_sets_the_environment_it_needs() -> None:
 
 def test_megatron_needs_no_layout_where_stages_are_even() -> None:
     assert "--pipeline-model-parallel-layout" not in megatron(split(stages=EVEN))
+
+
+def test_torchtitan_folds_a_v_and_names_pytorchs_schedules() -> None:
+    names = {"gpipe": "GPipe", "zb-interleaved": "InterleavedZeroBubble", "zb-v": "ZBVZeroBubble"}
+    stages = ((4, True, False), (2, False, True))
+    for family, schedule in {**names, "dualpipe-v": "DualPipeV"}.items():
+        chunks = 1 if family == "gpipe" else 2
+        own = split(pipeline=2, chunks=chunks, stages=stages, devices=(2, 2), recompute=("none",) * 2, family=family)
+        job = tomllib.loads(torchtitan(own))["parallelism"]
+        assert job["pipeline_parallel_schedule"] == schedule
+        parts = job["module_fqns_per_model_part"]
+        assert (parts[0][0], parts[-1][-1]) == ("tok_embeddings", "output")
+        counts = [sum(name.startswith("layers.") for name in part) for part in parts]
+        folded = family in ("zb-v", "dualpipe-v")
+        assert counts == ([4, 2] if family == "gpipe" else [2, 1, 1, 2] if folded else [2, 1, 2, 1])
+        if family != "gpipe":
+            assert "what follows the blocks" in " ".join(differences(own)) or not folded
+    with pytest.raises(InputError, match="two stages a rank or more; plan with --family zb-interleaved"):
+        torchtitan(split(stages=EVEN, family="zb-h1"))
+    with pytest.raises(InputError, match=r"the pipeline schedule zb-v; Megatron-LM .* runs 1F1B, interleaved or not"):
+        megatron(split(stages=EVEN, chunks=2, family="zb-v"))
 
 
 @given(pipeline=st.integers(2, 6), chunks=st.integers(1, 4), each=st.integers(1, 4))

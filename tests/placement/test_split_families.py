@@ -1,5 +1,6 @@
 """Zero bubble, its V and DualPipe V: solver against every plan, events against laws, the checker against both."""
 
+import random
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -23,6 +24,8 @@ from phaze.placement.simulate import ORDER_OF, timeline
 from phaze.placement.solve import fastest_plan
 from phaze.placement.split_event_kernels import split_events, split_lists
 from phaze.placement.structure import StageCut
+from phaze.report.plan_trace import _events
+from phaze.report.view_model import pipeline_of
 from tests.placement.brute_force import brute_force, every_family_plan
 from tests.placement.placement_cases import SPLITS, split_problem
 
@@ -77,6 +80,21 @@ def test_events_of_equal_stages_end_when_the_formula_says(
     assert law_s == pytest.approx(
         rounds * sum(passes) + fill_s(family.name, family.chunks, [passes] * stages), rel=1e-12
     )
+
+
+@pytest.mark.parametrize("family", SPLITS, ids=lambda family: f"{family.name} {family.chunks}")
+def test_events_of_unequal_stages_end_near_the_formula(family: Family) -> None:
+    rng, found = random.Random(5), []
+    for _ in range(150):
+        stages = rng.choice((2, 4, 8))
+        rounds, (f, b, w) = stages * rng.choice((2, 3, 4, 8)), (1.0, rng.uniform(1, 1.5), rng.uniform(0.7, 1))
+        sizes = [rng.uniform(0.7, 1.3) for _ in range(stages)]
+        passes = [(f * x, b * x * rng.uniform(0.9, 1.1), w * x * rng.uniform(0.9, 1.1)) for x in sizes]
+        law_s = rounds * max(map(sum, passes)) + fill_s(family.name, family.chunks, passes)
+        found.append(ended_s(family, passes, rounds) / law_s - 1)
+    assert max(found) < 0.005
+    assert min(found) > -0.15
+    assert -0.04 < sorted(found)[75] < 0
 
 
 @given(FAMILIES, st.lists(st.tuples(SECONDS, SECONDS, SECONDS), min_size=1, max_size=6), st.integers(0, 3))
@@ -229,3 +247,22 @@ def test_what_was_proved_stays_as_fast_when_families_are_added() -> None:
         if plain is not None:
             assert best is not None
             assert best.batch_s <= plain.batch_s * (1 + 1e-12)
+
+
+def test_a_replica_is_drawn_with_its_weight_gradients_apart() -> None:
+    problem = chain_of(ZB_V)
+    cuts = [StageCut((0, 1), "none"), StageCut((2, 3), "none")]
+    plan = price(problem, Shape(1, 2, 1, "pipeline", 2, "zb-v"), cuts, RingPrices(problem.cluster))
+    drawn = list(_events(1, "made", problem, plan))
+    names = [event["cat"] for event in drawn if event["ph"] == "X"]
+    assert {name: names.count(name) for name in ("forward", "backward", "weight")} == dict.fromkeys(
+        ("forward", "backward", "weight"), 2 * 8 * 2
+    )
+    flow = pipeline_of(document_of(plan), 8)
+    assert flow is not None
+    line = timeline(plan, 8)
+    assert [name for name, _, _ in flow.passes] == ["forward", "backward", "weight"]
+    assert flow.weight_s is not None
+    assert line.weight_s is not None
+    assert flow.weight_s.tolist() == line.weight_s.tolist()
+    assert flow.end_s == line.end_s

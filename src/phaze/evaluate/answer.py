@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from phaze.evaluate.exchanges import exchange_document
+from phaze.evaluate.families import family_notes
 from phaze.evaluate.flow import block_calls
 from phaze.evaluate.headroom import memory_left
 from phaze.evaluate.layer_times import keeping_of
@@ -96,7 +97,7 @@ def _document(facts: PlanFacts, problem: Problem, plan: Plan) -> dict[str, Any]:
         "cluster": cluster_document(problem.cluster, chip),
         "memory_left": memory_left(document["stages"], chip.hbm.size_bytes, facts.headroom),
         **exchange_document(model, problem, plan, facts.setting.basis),
-        "approximations": list(notes_of(model, facts.expert_planned)),
+        "approximations": [*notes_of(model, facts.expert_planned), *family_notes(plan)],
     }
 
 

@@ -10,6 +10,7 @@ from typing import get_args
 
 from phaze.errors import InputError, unknown_name
 from phaze.hardware.stack import PipelineFamily, Stack
+from phaze.placement.plan import Plan
 from phaze.placement.rules import DUALPIPE_V, GPIPE, ONE_F_ONE_B, ZB_H1, ZB_V, Family, interleaved, zb_interleaved
 
 FAMILIES: tuple[PipelineFamily, ...] = get_args(PipelineFamily)
@@ -60,3 +61,12 @@ def stack_running(stack: Stack, name: PipelineFamily | None, where: str) -> Stac
         return replace(stack, families=("1f1b", "interleaved"))
     _require_run(stack, name, where)
     return replace(stack, families=(name,))
+
+
+def family_notes(plan: Plan) -> list[str]:
+    """What an answer must say of a plan's family beside its numbers."""
+    if plan.family not in ("zb-v", "dualpipe-v") or len(plan.stages) == 1:
+        return []
+    note = "what follows the blocks counts on the last stage; folded into a V, a pipeline ends on its first"
+    both = "; forward and backward of two microbatches in one take as long as one after the other"
+    return [f"{plan.family}: {note}{both if plan.family == 'dualpipe-v' else ''}"]

@@ -33,7 +33,7 @@ PARTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("split", ("tensor", "pipeline", "data")),
     ("sequence parallelism", ("sequence_parallel",)),
     ("microbatch", ("microbatch",)),
-    ("chunks", ("chunks",)),
+    ("chunks", ("chunks", "family")),
     ("ZeRO stage", ("zero",)),
     ("recompute", ("recompute",)),
 )
@@ -78,13 +78,16 @@ def _values(document: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of a plan's document; recompute is that of all its stages, or ``by stage``."""
     modes = sorted({str(stage["recompute"]) for stage in document["stages"]})
     recompute = modes[0] if len(modes) == 1 else "by stage"
-    return {key: document[key] for key in SHARED} | {"recompute": recompute, "attention": document["attention"]}
+    own = {"recompute": recompute, "attention": document["attention"], "family": document.get("family")}
+    return {key: document[key] for key in SHARED} | own
 
 
 def _words(part: str, values: Mapping[str, Any]) -> str:
     if part == "split":
         return f"tensor {values['tensor']}, pipeline {values['pipeline']}, data {values['data']}"
-    (key,) = next(keys for name, keys in PARTS if name == part)
+    if part == "chunks" and values["family"]:
+        return f"{values['chunks']}, {values['family']}"
+    key = next(keys for name, keys in PARTS if name == part)[0]
     value = values[key]
     return ("yes" if value else "no") if isinstance(value, bool) else str(value)
 

@@ -55,6 +55,9 @@ def _even(split: Split) -> bool:
 def _pipeline(split: Split) -> list[Choice]:
     if split.pipeline == 1:
         return [Choice("--pipeline-model-parallel-size", "1", "no pipeline")]
+    if split.schedule not in ("1f1b", "interleaved"):
+        seen = f"{VERSION} runs 1F1B, interleaved or not; plan with --family 1f1b,interleaved"
+        raise InputError(split.model, f"the pipeline schedule {split.schedule}", seen)
     found = [Choice("--pipeline-model-parallel-size", str(split.pipeline), "stages of a replica")]
     if _even(split):
         return found

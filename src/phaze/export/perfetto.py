@@ -34,8 +34,7 @@ def _pipeline(process: int, name: str, flow: Pipeline) -> Iterator[dict[str, Any
     what = "microbatches" if flow.chunks == 1 else "pieces of microbatches"
     left = "" if len(kept) == pieces else f", {pieces - len(kept)} {what} in the middle left out"
     yield from _named(process, f"{name}: pipeline of one replica{left}", [f"stage {at}" for at in range(stages)])
-    passes = (("forward", flow.forward_s, flow.forward_length_s), ("backward", flow.backward_s, flow.backward_length_s))
-    for kind, starts, lengths in passes:
+    for kind, starts, lengths in flow.passes:
         for stage in range(stages):
             for number in kept:
                 start, length = float(starts[stage, number]), float(lengths[stage])

@@ -49,6 +49,12 @@ class Split:
     low_precision_weights: bool = False
     shard: int = 0
     state: StateBytes | None = None
+    family: str = ""
+
+    @property
+    def schedule(self) -> str:
+        """The pipeline family: the one that the plan names, else 1F1B, with chunks interleaved."""
+        return self.family or ("interleaved" if self.chunks > 1 else "1f1b")
 
     @property
     def shards(self) -> int:
@@ -122,6 +128,7 @@ def searched_split(task: ModelTask, found: Mapping[str, Any], study: StudyFile, 
         pipeline=plan["pipeline"],
         data=plan["data"],
         chunks=int(plan.get("chunks", 1)),
+        family=str(plan.get("family") or ""),
         microbatch=found["microbatch"],
         batch=task.training.batch,
         sequence=table.sequence or known.get("sequence"),
@@ -157,6 +164,7 @@ def planned_split(document: Mapping[str, Any], opened: Reopened) -> Split:
         pipeline=document["pipeline"],
         data=document["data"],
         chunks=int(document.get("chunks", 1)),
+        family=str(document.get("family") or ""),
         microbatch=document["microbatch"],
         batch=job.batch,
         sequence=model.sequence,

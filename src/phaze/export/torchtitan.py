@@ -20,6 +20,26 @@ from phaze.hardware.stack import StateBytes
 
 VERSION = "torchtitan 0.2.2"
 FLAVOURS: Mapping[str, str] = MappingProxyType({"llama3-8b": "8B", "llama3-70b": "70B"})
+SCHEDULES: Mapping[str, str] = MappingProxyType(
+    {
+        "gpipe": "GPipe",
+        "1f1b": "1F1B",
+        "interleaved": "Interleaved1F1B",
+        "zb-interleaved": "InterleavedZeroBubble",
+        "zb-v": "ZBVZeroBubble",
+        "dualpipe-v": "DualPipeV",
+    }
+)
+"""The names of PyTorch's schedules by family."""
+FOLDED = ("zb-v", "dualpipe-v")
+WHY: Mapping[str, str] = MappingProxyType(
+    {
+        "gpipe": "all forwards, then all backwards",
+        "zb-interleaved": "gradients of weights fill the bubble; blocks must not be compiled",
+        "zb-v": "stages folded into a V, gradients of weights fill the bubble; blocks must not be compiled",
+        "dualpipe-v": "forward and backward of two chunks in turn; blocks must not be compiled",
+    }
+)
 LLAMAS = frozenset({"llama", "llama2-7b", *FLAVOURS})
 
 
@@ -64,6 +84,12 @@ def _require(split: Split) -> None:
         raise InputError(
             split.model, "an optimizer's state of its own types", f"{VERSION} has no such optimizer: leave out [state]"
         )
+    if split.pipeline > 1 and split.schedule not in SCHEDULES:
+        raise InputError(
+            split.model,
+            f"the pipeline schedule {split.schedule}",
+            f"{VERSION} gives InterleavedZeroBubble two stages a rank or more; plan with --family zb-interleaved",
+        )
     if split.chunks > 1:
         _require_interleaved(split)
 
@@ -72,11 +98,11 @@ def _require_interleaved(split: Split) -> None:
     if any(blocks % split.chunks for blocks, _, _ in split.stages):
         raise InputError(split.model, "chunks that do not divide the blocks of a stage", "plan with other chunks")
     rounds = max(1, split.rounds // split.pipeline)
-    if split.rounds % rounds:
+    if split.rounds % rounds and split.schedule not in FOLDED:
         raise InputError(
             split.model,
             f"{split.rounds} microbatches of a replica do not divide into {rounds} rounds over its stages",
-            "Interleaved1F1B needs that; plan with another batch or without chunks",
+            f"{SCHEDULES[split.schedule]} needs that; plan with another batch or without chunks",
         )
 
 
@@ -89,20 +115,24 @@ def differences(split: Split) -> list[str]:
         found.append("FSDP shards weights outside the step too, so memory is below the plan")
     if split.order == "pipeline" and split.pipeline > 1 and split.data > 1:
         found.append("the replicas of a stage are adjacent, in the plan the stages of a replica are")
+    if split.schedule in FOLDED and split.pipeline > 1:
+        found.append("what follows the blocks lies on the first rank, where the V ends, in the plan on the last")
     return found
 
 
 def module_names(split: Split) -> list[list[str]]:
-    """The modules of every stage (with chunks: of every virtual stage, the first of all ranks first)."""
+    """The modules of every stage (with chunks: of every virtual stage, the first of all ranks first; folded into a V
+    the second ones of all ranks from the last rank back)."""
     parts: list[list[str]] = []
-    block = 0
-    order = [(rank, chunk) for chunk in range(split.chunks) for rank in range(split.pipeline)]
-    for rank, chunk in order:
-        blocks, before, after = split.stages[rank]
-        own = blocks // split.chunks
-        names = ["tok_embeddings"] if before and chunk == 0 else []
+    block, ranks = 0, list(range(split.pipeline))
+    turns = [ranks[::-1] if chunk and split.schedule in FOLDED else ranks for chunk in range(split.chunks)]
+    order = [rank for own in turns for rank in own]
+    for rank in order:
+        own = split.stages[rank][0] // split.chunks
+        first, last = not parts, len(parts) == len(order) - 1
+        names = ["tok_embeddings"] if first and split.stages[0][1] else []
         names += [f"layers.{block + at}" for at in range(own)]
-        names += ["norm", "output"] if after and chunk == split.chunks - 1 else []
+        names += ["norm", "output"] if last and split.stages[-1][2] else []
         block += own
         parts.append(names)
     return parts
@@ -177,9 +207,9 @@ def _parallelism(split: Split) -> list[Choice]:
         found.append(Choice("context_parallel_degree", str(split.context), "ranks that share a sequence"))
     found.append(Choice("pipeline_parallel_degree", str(split.pipeline), "stages of a replica"))
     if split.pipeline > 1:
-        kind = "1F1B" if split.chunks == 1 else "Interleaved1F1B"
+        kind, why = SCHEDULES[split.schedule], WHY.get(split.schedule, "one forward and one backward in turn")
         found += [
-            Choice("pipeline_parallel_schedule", f'"{kind}"', "one forward and one backward in turn"),
+            Choice("pipeline_parallel_schedule", f'"{kind}"', why),
             Choice(
                 "pipeline_parallel_microbatch_size",
                 str(split.microbatch),

@@ -47,14 +47,16 @@ def _events(process: int, name: str, problem: Problem, plan: Plan) -> Iterator[d
     drawn, chunks = min(rounds, MOST_ROUNDS // plan.chunks), plan.chunks
     if chunks > 1:
         drawn -= drawn % count
-    line = timeline(plan, drawn, problem.all_ahead(chunks))
+    line = timeline(plan, drawn, plan.family == "gpipe")
     shown = max(1, MOST // (4 * count))
     shown = -(-shown // chunks)
     kept = [k for k in range(drawn) if k < shown or k >= drawn - shown]
     left = "" if len(kept) == rounds else f", {rounds - len(kept):,} microbatches in the middle left out"
     yield from _named(process, f"{name}: one of {plan.data} replicas{left}", count)
     for at, stage in enumerate(plan.stages):
-        passes = (("forward", line.forward_s, stage.forward_s), ("backward", line.backward_s, stage.backward_s))
+        back_s = stage.backward_s - stage.weight_s if line.weight_s is not None else stage.backward_s
+        passes = [("forward", line.forward_s, stage.forward_s), ("backward", line.backward_s, back_s)]
+        passes += [("weight", line.weight_s, stage.weight_s)] if line.weight_s is not None else []
         for kind, starts, length_s in passes:
             for k, chunk in product(kept, range(chunks)):
                 name = f"{kind} {k}" if chunks == 1 else f"{kind} {k}, chunk {chunk}"

@@ -41,6 +41,7 @@ def _stages(plan: Mapping[str, Any]) -> str:
     sizes = [len(stage["layers"]) for stage in plan["stages"]]
     shown = " ".join(map(str, sizes[:12])) + (" ..." if len(sizes) > 12 else "")
     chunks = f" of {plan['chunks']} chunks" if plan.get("chunks", 1) > 1 else ""
+    chunks += f" under {plan['family']}" if plan.get("family") else ""
     words = [
         f"{plan['pipeline']} stages{chunks} ({shown})",
         f"{plan['data']} replicas",

@@ -20,7 +20,9 @@ from phaze.evaluate.ruled_pass import RuledPass
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model, OperatorGraph
 from phaze.hardware.chip import Chip
-from phaze.placement.event_kernels import events, interleaved_events
+from phaze.placement.event_kernels import events, gpipe_events, interleaved_events
+from phaze.placement.simulate import ORDER_OF
+from phaze.placement.split_event_kernels import split_events, split_lists
 from phaze.report.trace import lane_order, lanes
 from phaze.report.waterfall import Split, Step, account, plan_parts
 from phaze.schedule.problem import Operator, Schedule, Slot
@@ -57,7 +59,8 @@ class Gantt:
 @dataclass(frozen=True, slots=True)
 class Pipeline:
     """Starts of every forward and backward of one replica, [stages, microbatches], and their lengths by stage; with
-    chunks [stages, microbatches x chunks], and lengths of one piece."""
+    chunks [stages, microbatches x chunks], and lengths of one piece. Where gradients of weights run apart, ``weight_s``
+    and its lengths likewise, and backward is gradients of inputs."""
 
     forward_s: Floats
     backward_s: Floats
@@ -65,6 +68,20 @@ class Pipeline:
     backward_length_s: Floats
     end_s: float
     chunks: int = 1
+    family: str = "1f1b"
+    weight_s: Floats | None = None
+    weight_length_s: Floats | None = None
+
+    @property
+    def passes(self) -> list[tuple[str, Floats, Floats]]:
+        """Name, starts and lengths of every kind of pass."""
+        found = [
+            ("forward", self.forward_s, self.forward_length_s),
+            ("backward", self.backward_s, self.backward_length_s),
+        ]
+        if self.weight_s is not None and self.weight_length_s is not None:
+            found.append(("weight", self.weight_s, self.weight_length_s))
+        return found
 
     @property
     def rounds(self) -> int:
@@ -98,12 +115,22 @@ def pipeline_of(plan: Mapping[str, Any], rounds: int) -> Pipeline | None:
     if len(stages) * rounds * chunks > MOST_ROUNDS * 8:
         return None
     forward, backward = (np.array([float(stage[key]) for stage in stages]) for key in ("forward_s", "backward_s"))
+    family = str(plan.get("family") or ("interleaved" if chunks > 1 else "1f1b"))
+    if family in ORDER_OF:
+        weight = np.array([float(stage.get("weight_s", 0.0)) for stage in stages])
+        own, starts = np.stack([forward, backward - weight, weight]), np.empty((3, len(stages), rounds * chunks))
+        lists = split_lists(ORDER_OF[family], len(stages), rounds, chunks)
+        end_s = float(split_events(own, lists, chunks, starts))
+        ahead, back, last = own / chunks
+        return Pipeline(starts[0], starts[1], ahead, back, end_s, chunks, family, starts[2], last)
     starts = np.empty((2, len(stages), rounds * chunks))
-    if chunks == 1:
+    if family == "gpipe":
+        end_s = float(gpipe_events(forward, backward, rounds, starts))
+    elif chunks == 1:
         end_s = float(events(forward, backward, rounds, starts))
     else:
         end_s = float(interleaved_events(forward, backward, rounds, chunks, starts))
-    return Pipeline(starts[0], starts[1], forward / chunks, backward / chunks, end_s, chunks)
+    return Pipeline(starts[0], starts[1], forward / chunks, backward / chunks, end_s, chunks, family)
 
 
 def _verdict(schedule: Schedule) -> str:

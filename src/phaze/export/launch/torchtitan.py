@@ -10,8 +10,9 @@ from typing import Any
 
 from phaze.errors import InputError, unknown_name
 from phaze.export.launch.values import Launch, stages_of
-from phaze.export.torchtitan import CONVERTERS, FLAVOURS
+from phaze.export.torchtitan import CONVERTERS, FLAVOURS, FOLDED, SCHEDULES
 from phaze.graph.saved.modes import ALTERNATE
+from phaze.hardware.stack import SPLIT_FAMILIES
 
 # What a file without a key means, by the release's own defaults.
 DEFAULTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
@@ -36,7 +37,7 @@ DEFAULTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     }
 )
 NOT_PRICED = ("context_parallel_degree", "expert_parallel_degree", "expert_tensor_parallel_degree")
-SCHEDULES = ("1F1B", "Interleaved1F1B")
+FAMILY: Mapping[str, str] = MappingProxyType({name: family for family, name in SCHEDULES.items()})
 RESHARDS = ("default", "always", "never")
 
 
@@ -84,18 +85,22 @@ class Job:
 
 def _stages(job: Job, pipeline: int) -> dict[str, Any]:
     kind = job.value("parallelism", "pipeline_parallel_schedule", str)
-    if pipeline > 1 and kind not in SCHEDULES:
-        raise unknown_name(f"{job.where}: parallelism.pipeline_parallel_schedule", "priced schedule", kind, SCHEDULES)
+    if pipeline > 1 and kind not in FAMILY:
+        where = f"{job.where}: parallelism.pipeline_parallel_schedule"
+        raise unknown_name(where, "priced schedule", kind, list(FAMILY))
+    family = FAMILY.get(kind, "1f1b") if pipeline > 1 else "1f1b"
+    named = {"family": family} if family not in ("1f1b", "interleaved") else {}
     parts = job.value("parallelism", "module_fqns_per_model_part", list)
     if parts is None or pipeline == 1:
-        chunks = 2 if pipeline > 1 and kind == "Interleaved1F1B" else 1
-        return {"chunks": chunks}
+        return {"chunks": 1 if family in ("1f1b", "gpipe") else 2, **named}
     where = f"{job.where}: parallelism.module_fqns_per_model_part"
     if not all(isinstance(part, Sequence) and not isinstance(part, str) for part in parts):
         raise InputError(where, "a part is no list of modules", 'write [["tok_embeddings", "layers.0"], ...]')
     counts = [sum(str(name).startswith("layers.") for name in part) for part in parts]
+    if family in FOLDED and len(counts) == 2 * pipeline:  # the second chunks lie from the last rank back
+        counts = [*counts[:pipeline], *counts[pipeline:][::-1]]
     blocks, chunks = stages_of(counts, pipeline, where)
-    return {"chunks": chunks, "blocks": blocks}
+    return {"chunks": chunks, "blocks": blocks, **named}
 
 
 def _recompute(job: Job) -> str:
@@ -145,7 +150,7 @@ def torchtitan_launch(raw: Mapping[str, Any], where: str, devices: int | None) -
         shard = devices // (tensor * pipeline * replicate)
     data, local = shard * replicate, job.count("training", "local_batch_size")
     microbatch = job.count("parallelism", "pipeline_parallel_microbatch_size") if pipeline > 1 else local
-    flavour = job.value("model", "flavor", str)
+    flavour, stages = job.value("model", "flavor", str), _stages(job, pipeline)
     names = {value: key for key, value in FLAVOURS.items()} if job.value("model", "name", str) == "llama3" else {}
     optimizer = job.value("optimizer", "name", str)
     return Launch(
@@ -157,9 +162,10 @@ def torchtitan_launch(raw: Mapping[str, Any], where: str, devices: int | None) -
             "sequence_parallel": tensor > 1,
             "recompute": _recompute(job),
             "zero": _zero(job, shard, pipeline),
-            **_stages(job, pipeline),
+            **stages,
         },
-        stack="torchtitan",
+        # Blocks whose backward pass is split are not compiled.
+        stack="torchtitan-eager" if stages.get("family") in SPLIT_FAMILIES else "torchtitan",
         batch=job.count("training", "global_batch_size") or local * data,
         sequence=job.count("training", "seq_len"),
         devices=tensor * pipeline * data,

@@ -115,6 +115,7 @@ def badges(plan: Mapping[str, Any]) -> tuple[str, ...]:
     modes = sorted({stage["recompute"] for stage in plan["stages"]})
     chunks = int(plan.get("chunks", 1))
     found = [f"TP {plan['tensor']}", f"PP {plan['pipeline']}", f"DP {plan['data']}"]
+    found += [str(plan["family"])] if plan.get("family") else []
     found += [f"VPP {chunks}"] if chunks > 1 else []
     found += [f"microbatch {plan['microbatch']}"]
     found += [f"ZeRO-{plan['zero']}"] if plan.get("zero") else []

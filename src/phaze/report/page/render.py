@@ -20,7 +20,8 @@ from phaze.units import show, show_count
 
 # The colours of page.css that marks and drawings take by class: f-NAME fills, b-NAME is a background.
 COLOURS = (
-    *("tensor", "vector", "buffer", "network", "hbm", "links", "other", "good", "bad", "forward", "backward", "sync"),
+    *("tensor", "vector", "buffer", "network", "hbm", "links", "other", "good", "bad"),
+    *("forward", "backward", "weight", "sync"),
     *("ink", "soft", "paper", "band", "peak", "room", "over", "groove", "front"),
 )
 

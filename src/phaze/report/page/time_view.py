@@ -55,6 +55,18 @@ HELP: Mapping[str, str] = MappingProxyType(
         "gradient accumulation": "gradient accumulation",
     }
 )
+# Pipeline schedules in the field's words.
+KINDS: Mapping[str, str] = MappingProxyType(
+    {
+        "1f1b": "1F1B",
+        "interleaved": "interleaved 1F1B",
+        "gpipe": "GPipe",
+        "zb-h1": "zero bubble (ZB-H1)",
+        "zb-interleaved": "interleaved zero bubble",
+        "zb-v": "zero bubble in a V (ZB-V)",
+        "dualpipe-v": "DualPipeV",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +165,13 @@ def timeline_numbers(flow: Pipeline, tail_s: float) -> dict[str, Any]:
         skipped = [float(flow.forward_s[:, gone].min()), float(last.max())]
     end_s = flow.end_s or 1.0
     starts = [np.rint(one[:, kept] / end_s * STEPS) for one in (flow.forward_s, flow.backward_s)]
-    passes_s = float((flow.forward_length_s + flow.backward_length_s).max())
+    passes_s = float(np.sum([lengths for _, _, lengths in flow.passes], axis=0).max())
+    apart = {}
+    if flow.weight_s is not None and flow.weight_length_s is not None:
+        own = _packed(np.rint(flow.weight_s[:, kept] / end_s * STEPS))
+        apart = {"weight_starts": own, "weight": [float(one) for one in flow.weight_length_s]}
     return {
+        **apart,
         "forward_starts": _packed(starts[0]),
         "backward_starts": _packed(starts[1]),
         "forward": [float(one) for one in flow.forward_length_s],
@@ -183,9 +200,10 @@ def timeline_view(story: Story) -> TimelineView:
     tail_s = tail_of(story)
     ends_s = sum(float(plan["breakdown"].get(key, 0.0)) for key in TAIL)
     inside = " Collectives of ZeRO lie inside the passes." if ends_s - tail_s > 1e-9 * plan["batch_s"] else ""
-    idle = 1 - events * float((flow.forward_length_s + flow.backward_length_s).sum()) / (stages * flow.end_s)
+    idle = 1 - events * float(sum(lengths.sum() for _, _, lengths in flow.passes)) / (stages * flow.end_s)
     replica = "One replica" if plan["data"] == 1 else f"One of {plan['data']:,} replicas"
-    kind = "1F1B" if flow.chunks == 1 else f"interleaved 1F1B, {flow.chunks} virtual stages a device, later ones paler"
+    name = KINDS.get(flow.family, flow.family)
+    kind = name if flow.chunks == 1 else f"{name}, {flow.chunks} virtual stages a device, later ones paler"
     counts = f"{counted(stages, 'stage')}, {counted(rounds, 'microbatch', 'microbatches')}"
     about = (
         f"{replica}: {counts}, {kind}. {100 * idle:.1f} % of the pipeline is idle. As events the step takes "
@@ -193,6 +211,8 @@ def timeline_view(story: Story) -> TimelineView:
     )
     again = any(stage["recompute"] != "none" for stage in plan["stages"])
     colours = [("forward", "forward"), ("backward", "backward with recomputation" if again else "backward")]
+    if flow.weight_s is not None:
+        colours = [("forward", "forward"), ("backward", "input gradients"), ("weight", "weight gradients")]
     colours += [("sync", "exposed DP communication, optimizer")] if tail_s else []
     size = "" if stages <= 4 else " many" if stages <= 16 else " most"
     label = f"Timeline of {counts}, {show(flow.end_s + tail_s, 's')} long"

@@ -6,6 +6,7 @@ for (const canvas of document.querySelectorAll("canvas[data-timeline]")) {
   if (!held) continue;
   const stages = held.forward.length, scale = held.end / 4294967295;
   const passes = [["forward", unpack(held.forward_starts), held.forward], ["backward", unpack(held.backward_starts), held.backward]];
+  if (held.weight) passes.push(["weight", unpack(held.weight_starts), held.weight]);
   const events = [];
   for (const [name, starts, lengths] of passes) {
     const each = starts.length / stages;
