@@ -24,8 +24,15 @@ class Mean:
     weights: tuple[float, ...]
     batches: tuple[float, ...]
 
+    @property
+    def plain(self) -> bool:
+        """Whether the score is one model's own batch time."""
+        return len(self.weights) == 1
+
     def score(self, values: Floats) -> Floats:
         """The score of batch times [models, chips]."""
+        if self.plain:
+            return np.asarray(values[0])
         weights = np.array(self.weights)[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.kind == "arithmetic":
@@ -36,7 +43,7 @@ class Mean:
 
     def threshold(self, values: Floats, model: int, goal: float) -> Floats:
         """The time of a model with which the score is ``goal`` when the others take ``values``; infinite for never."""
-        if len(self.weights) == 1:
+        if self.plain:
             return np.full(values.shape[1], goal)
         others = [at for at in range(len(self.weights)) if at != model]
         weights = np.array(self.weights)

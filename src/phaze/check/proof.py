@@ -79,7 +79,7 @@ class Open:
                 return
             goals = self.mean.threshold(self.lows()[:, index], at, self.goal)
             # Room for rounding: what reaches the threshold must bring the score to its goal.
-            goals = goals * (1 + NEAR * (len(self.models) > 1))
+            goals = goals * (1 + NEAR * (not self.mean.plain))
             own, some, memory = self.bounds[at][:, index], self.chips.taken(index), self.memory[index]
             self.bounds[at][:, index] = np.maximum(own, model.bounds(some, memory, goals, step, own))
 
