@@ -136,7 +136,7 @@ def case_of(rng: np.random.Generator, chain: bool) -> Case:
         "devices": devices, "batch": batch, "optimizer": "adam", "precision": "bf16", "zeros": [zero], "chunks": None,
         "headroom": headroom, "constants": {},
         "machine": {"cluster": asdict(cluster), "stack": asdict(stack), "basis": "ideal", "residency": True,
-                    "precision": "bf16"},
+                    "precision": "bf16", "host_bytes_per_s": None},
     }  # fmt: skip
     plain = json.loads(json.dumps(training))
     order = sorted(set(kinds))

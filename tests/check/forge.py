@@ -10,11 +10,10 @@ from phaze.documents import digest, dumps
 from phaze.search.baseline import scale_for
 from phaze.search.evaluation import ScheduleMemo
 from phaze.search.result import answer_view
-from phaze.search.space import FIELDS
 from phaze.search.spaces import enumerate_space
 from phaze.search.task import Configuration
 from phaze.search.verify import Plain, plain_of
-from phaze.search.witness import schedules_of
+from phaze.search.witness import chip_of, model_witness
 from phaze.study.load import question_in
 
 
@@ -86,34 +85,23 @@ class Chooser:
         found = [
             self._answer(chip, configuration)
             for configuration in job.models[0].configurations
-            if plain.fits(job.models[0], configuration, self._most)
+            if plain.fits(job.models[0], configuration, self._memory(chip))
         ]
         score, configuration, document, memo = min(found, key=lambda one: one[0])
-        plan, chips = document["models"][0]["plan"], plain.opened.chips  # type: ignore[union-attr]
-        columns = list(chips.__dataclass_fields__)
-        papers.answer["chip"] = {
-            name: getattr(chips, column)[chip].item()
-            for name, column in zip(FIELDS, columns, strict=True)
-            if name != "area"
-        }
-        papers.answer["hbm_bytes"] = self._most
-        papers.model.update(
-            graph=configuration.graph,
-            recompute=configuration.recompute,
-            data=plan["data"],
-            stages=[[stage["layers"], stage["recompute"]] for stage in plan["stages"]],
-            schedules=schedules_of(job.models[0].graphs[configuration.graph], memo.kept or []),
-        )
+        papers.answer["chip"] = chip_of(plain.opened, chip)
+        papers.answer["hbm_bytes"] = self._memory(chip)
+        papers.answer["models"][0] = model_witness(job.models[0], configuration, memo.kept or [], document["models"][0])
         papers.claim(score)
 
-    @property
-    def _most(self) -> int:
-        return self.plain.job.hbm_bytes[-1]
+    def _memory(self, chip: int) -> int:
+        """The most that a chip may have: that of its stacks, if it is of clusters."""
+        sizes = self.plain.job.hbm_bytes
+        return max(size for at, size in enumerate(sizes) if float(self.plain.rates(chip, at).rate) < float("inf"))
 
     def _answer(
         self, chip: int, configuration: Configuration
     ) -> tuple[float, Configuration, dict[str, Any], ScheduleMemo]:
         plain, memo = self.plain, ScheduleMemo(kept=[])
-        tasks, place = plain.networks.tasks_of(chip), (chip, len(plain.job.hbm_bytes) - 1)
+        tasks, place = plain.networks.tasks_of(chip), (chip, plain.job.hbm_bytes.index(self._memory(chip)))
         document = answer_view(plain.job, plain.scale, plain.opened, tasks, place, [configuration], [(memo, b"")])
         return float(document["objective"]["score"]), configuration, document, memo

@@ -6,7 +6,7 @@ from typing import Any
 from tests.check.forge import Forgery, Papers
 
 
-def _set(table: str, *path: Any, value: Any) -> Forgery:
+def put(table: str, *path: Any, value: Any) -> Forgery:
     """Put a value into problem, graphs or certificate."""
 
     def forge(papers: Papers) -> None:
@@ -18,7 +18,7 @@ def _set(table: str, *path: Any, value: Any) -> Forgery:
     return forge
 
 
-def _times(table: str, *path: Any, by: float) -> Forgery:
+def times(table: str, *path: Any, by: float) -> Forgery:
     """A number times a factor, whole ones kept whole."""
 
     def forge(papers: Papers) -> None:
@@ -31,7 +31,7 @@ def _times(table: str, *path: Any, by: float) -> Forgery:
     return forge
 
 
-def _score(factor: float) -> Forgery:
+def score(factor: float) -> Forgery:
     return lambda papers: papers.claim(papers.certificate["best"] * factor)
 
 
@@ -58,14 +58,14 @@ def _all_on(tensor: int, vector: int) -> Any:
     return lambda rows: [[row[0], tensor, vector] for row in rows]
 
 
-def _stage(change: Any) -> Forgery:
+def stage(change: Any) -> Forgery:
     def forge(papers: Papers) -> None:
         papers.model["stages"] = change(copy.deepcopy(papers.model["stages"]))
 
     return forge
 
 
-def _split(stages: list[Any]) -> list[Any]:
+def split(stages: list[Any]) -> list[Any]:
     """The first stage in two, the halves in the wrong order."""
     layers, mode = stages[0]
     half = len(layers) // 2
@@ -84,10 +84,10 @@ def _multiplier(entry: Any) -> Forgery:
 
 def _false_multiplier(entry: Any) -> Forgery:
     """A multiplier that would prove anything, beside a score that is too good to be the best."""
-    return _both(_multiplier(entry), lambda papers: papers.claim(papers.certificate["best"]))
+    return both(_multiplier(entry), lambda papers: papers.claim(papers.certificate["best"]))
 
 
-def _both(*forgeries: Forgery) -> Forgery:
+def both(*forgeries: Forgery) -> Forgery:
     def forge(papers: Papers) -> None:
         for one in forgeries:
             one(papers)
@@ -95,7 +95,7 @@ def _both(*forgeries: Forgery) -> Forgery:
     return forge
 
 
-def _fusion(change: Any) -> Forgery:
+def fusion(change: Any) -> Forgery:
     """Change what is fused in the backward pass of the block of the answer's graph."""
 
     def forge(papers: Papers) -> None:
@@ -140,26 +140,26 @@ STACK = ("models", 0, "training", "machine", "stack")
 
 REFUSED: dict[str, Forgery] = {
     # the score
-    "a score that is too good": _score(0.999),
-    "a score that is far too good": _score(0.5),
-    "a score that is a little too good": _score(1 - 1e-7),
-    "a score that is too bad": _score(1.001),
-    "a score of zero": _score(0.0),
-    "a negative score": _score(-1.0),
-    "a score that is a text": _set("certificate", "best", value="0.1"),
-    "a score that is true": _set("certificate", "best", value=True),
-    "a bound above the score": _set("certificate", "bound", value=1e9),
-    "a bound that is not that of the gap": _times("certificate", "bound", by=0.99),
-    "a negative gap": _set("certificate", "gap", value=-0.1),
-    "a gap above one": _set("certificate", "gap", value=1.5),
+    "a score that is too good": score(0.999),
+    "a score that is far too good": score(0.5),
+    "a score that is a little too good": score(1 - 1e-7),
+    "a score that is too bad": score(1.001),
+    "a score of zero": score(0.0),
+    "a negative score": score(-1.0),
+    "a score that is a text": put("certificate", "best", value="0.1"),
+    "a score that is true": put("certificate", "best", value=True),
+    "a bound above the score": put("certificate", "bound", value=1e9),
+    "a bound that is not that of the gap": times("certificate", "bound", by=0.99),
+    "a negative gap": put("certificate", "gap", value=-0.1),
+    "a gap above one": put("certificate", "gap", value=1.5),
     # the chip and its memory
-    "a chip with more cores than the space has": _set(*CHIP, "tensor_cores", value=4096),
-    "a chip with twice the clock": _times(*CHIP, "clock", by=2.0),
-    "a chip with twice the HBM bandwidth": _times(*CHIP, "hbm_bandwidth", by=2.0),
-    "a chip with a larger core buffer": _times(*CHIP, "tensor_buffer", by=2),
-    "a chip with a field too many": _set(*CHIP, "voltage", value=1.0),
-    "a chip of NaN": _set(*CHIP, "rows", value=float("nan")),
-    "no chip": _set("certificate", "answer", "chip", value={}),
+    "a chip with more cores than the space has": put(*CHIP, "tensor_cores", value=4096),
+    "a chip with twice the clock": times(*CHIP, "clock", by=2.0),
+    "a chip with twice the HBM bandwidth": times(*CHIP, "hbm_bandwidth", by=2.0),
+    "a chip with a larger core buffer": times(*CHIP, "tensor_buffer", by=2),
+    "a chip with a field too many": put(*CHIP, "voltage", value=1.0),
+    "a chip of NaN": put(*CHIP, "rows", value=float("nan")),
+    "no chip": put("certificate", "answer", "chip", value={}),
     "a memory that the study does not have": _small_memory,
     "a memory into which nothing fits": _listed_small_memory,
     # schedules
@@ -176,26 +176,26 @@ REFUSED: dict[str, Forgery] = {
     "a schedule of texts": _slots(lambda rows: [["0", None, None] for _ in rows]),
     "a schedule of infinities": _slots(lambda rows: [[1e308 * 10, None, None] for _ in rows]),
     "forward and backward pass changed round": lambda papers: papers.model["schedules"][1].reverse(),
-    "no schedules": _set("certificate", "answer", "models", 0, "schedules", value=[]),
+    "no schedules": put("certificate", "answer", "models", 0, "schedules", value=[]),
     # stages
-    "more replicas than devices": _times("certificate", "answer", "models", 0, "data", by=64),
-    "half a replica": _set("certificate", "answer", "models", 0, "data", value=0.5),
-    "no replica": _set("certificate", "answer", "models", 0, "data", value=0),
-    "a layer in no stage": _stage(lambda stages: [[stages[0][0][:-1], stages[0][1]], *stages[1:]]),
-    "a layer in two stages": _stage(lambda stages: [*stages, [[stages[-1][0][-1]], "none"]]),
-    "a layer that does not exist": _stage(lambda stages: [[[*stages[0][0], 10_000], stages[0][1]], *stages[1:]]),
-    "an empty stage": _stage(lambda stages: [*stages, [[], "none"]]),
-    "no stages": _stage(lambda stages: []),
-    "stages in the wrong order": _stage(_split),
-    "a last stage that recomputes": _stage(lambda stages: [*stages[:-1], [stages[-1][0], "full"]]),
-    "a mode that there is not": _stage(lambda stages: [*stages[:-1], [stages[-1][0], "free"]]),
-    "a configuration that the study does not have": _set(
+    "more replicas than devices": times("certificate", "answer", "models", 0, "data", by=64),
+    "half a replica": put("certificate", "answer", "models", 0, "data", value=0.5),
+    "no replica": put("certificate", "answer", "models", 0, "data", value=0),
+    "a layer in no stage": stage(lambda stages: [[stages[0][0][:-1], stages[0][1]], *stages[1:]]),
+    "a layer in two stages": stage(lambda stages: [*stages, [[stages[-1][0][-1]], "none"]]),
+    "a layer that does not exist": stage(lambda stages: [[[*stages[0][0], 10_000], stages[0][1]], *stages[1:]]),
+    "an empty stage": stage(lambda stages: [*stages, [[], "none"]]),
+    "no stages": stage(lambda stages: []),
+    "stages in the wrong order": stage(split),
+    "a last stage that recomputes": stage(lambda stages: [*stages[:-1], [stages[-1][0], "full"]]),
+    "a mode that there is not": stage(lambda stages: [*stages[:-1], [stages[-1][0], "free"]]),
+    "a configuration that the study does not have": put(
         "certificate", "answer", "models", 0, "recompute", value="best"
     ),
     "another graph than the one that was scheduled": lambda papers: papers.model.update(
         graph=(papers.model["graph"] + 1) % len(papers.graphs["models"][0])
     ),
-    "a graph that does not exist": _set("certificate", "answer", "models", 0, "graph", value=99),
+    "a graph that does not exist": put("certificate", "answer", "models", 0, "graph", value=99),
     # multipliers
     "a multiplier above one": _false_multiplier([[[2.0, [0]]], 0.0, 0.0]),
     "a negative multiplier": _false_multiplier([[[-1.0, [0]], [1.0, [1]]], 0.0, 0.0]),
@@ -208,35 +208,35 @@ REFUSED: dict[str, Forgery] = {
         multipliers=[[[[1, 2, [[], 1.0, 0.0]]] for _ in papers.graphs["models"][0]]]
     ),
     # fusion
-    "an operator that is left out": _fusion(lambda groups: groups[:-1]),
-    "an operator that is done twice": _fusion(lambda groups: [*groups, groups[-1]]),
-    "an operator of another pass": _fusion(lambda groups: [[*groups[0], 0], *groups[1:]]),
-    "operators in an order that cannot run": _fusion(lambda groups: groups[::-1]),
-    "operators fused in the answer's graph alone": _fusion(_first_two_joined),
+    "an operator that is left out": fusion(lambda groups: groups[:-1]),
+    "an operator that is done twice": fusion(lambda groups: [*groups, groups[-1]]),
+    "an operator of another pass": fusion(lambda groups: [[*groups[0], 0], *groups[1:]]),
+    "operators in an order that cannot run": fusion(lambda groups: groups[::-1]),
+    "operators fused in the answer's graph alone": fusion(_first_two_joined),
     # graphs and tables
     "half of the work in the answer's graph": _lighter,
     "no bytes in the answer's graph": _without_bytes,
-    "another cost model": _set("certificate", "cost_model", value="0" * 64),
+    "another cost model": put("certificate", "cost_model", value="0" * 64),
     "tables of its own": _own_table,
-    "a graph of another microbatch": _set("graphs", "models", 0, 0, "microbatch", value=64),
+    "a graph of another microbatch": put("graphs", "models", 0, 0, "microbatch", value=64),
     "a graph less than the problem has": lambda papers: papers.graphs["models"][0].pop(),
-    "another schema": _set("certificate", "schema", value="phaze.certificate/2"),
+    "another schema": put("certificate", "schema", value="phaze.certificate/2"),
     # the job, changed behind the answer's back
-    "a faster link": _times("problem", *LEVEL, "bandwidth_bytes_per_s", by=8.0),
-    "twice the devices": _times("problem", "models", 0, "training", "devices", by=2),
-    "twice the batch": _times("problem", "models", 0, "training", "batch", by=2),
-    "more bytes a parameter": _times("problem", *STACK, "state_bytes", by=1e6),
-    "a faster base chip": _times("problem", "space", "base", "clock_hz", by=2.0),
-    "operators that start at no cost, then at one": _set(
+    "a faster link": times("problem", *LEVEL, "bandwidth_bytes_per_s", by=8.0),
+    "twice the devices": times("problem", "models", 0, "training", "devices", by=2),
+    "twice the batch": times("problem", "models", 0, "training", "batch", by=2),
+    "more bytes a parameter": times("problem", *STACK, "state_bytes", by=1e6),
+    "a faster base chip": times("problem", "space", "base", "clock_hz", by=2.0),
+    "operators that start at no cost, then at one": put(
         "problem", "models", 0, "training", "constants", "start_up_s", value=1e-3
     ),
-    "a negative bandwidth": _times("problem", *LEVEL, "bandwidth_bytes_per_s", by=-1.0),
-    "a negative area": _times("problem", "space", "base", "process", "area", "mac_mm2", by=-1.0),
-    "residency said twice": _set("problem", "residency", value=False),
+    "a negative bandwidth": times("problem", *LEVEL, "bandwidth_bytes_per_s", by=-1.0),
+    "a negative area": times("problem", "space", "base", "process", "area", "mac_mm2", by=-1.0),
+    "residency said twice": put("problem", "residency", value=False),
 }
 
 
-def _half(papers: Papers) -> None:
+def half(papers: Papers) -> None:
     papers.certificate["gap"] = 0.5
     papers.claim(papers.certificate["best"])
 
@@ -246,12 +246,12 @@ def _least_memory(papers: Papers) -> None:
 
 
 HONEST_ABOUT_ANOTHER: dict[str, tuple[Forgery, str]] = {
-    "a gap of one half": (_half, "claim"),
+    "a gap of one half": (half, "claim"),
     "a memory dropped": (_least_memory, "memories"),
-    "a larger share of the area": (_set("problem", "space", "keep", "least_share", value=0.01), "space"),
-    "another area of a unit": (_times("problem", "space", "base", "process", "area", "mac_mm2", by=1e-3), "space"),
+    "a larger share of the area": (put("problem", "space", "keep", "least_share", value=0.01), "space"),
+    "another area of a unit": (times("problem", "space", "base", "process", "area", "mac_mm2", by=1e-3), "space"),
     "a static power that nothing asks for": (
-        _times("problem", "space", "base", "process", "energy", "static_w_per_mm2", by=2.0),
+        times("problem", "space", "base", "process", "energy", "static_w_per_mm2", by=2.0),
         "space",
     ),
 }

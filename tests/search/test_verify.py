@@ -29,9 +29,9 @@ microbatches = [1, 2]
 """
 
 
-def finished(folder: Path, study: str) -> Path:
-    """The run of a study over the small space."""
-    (folder / "space.toml").write_text(SPACE)
+def finished(folder: Path, study: str, space: str = SPACE) -> Path:
+    """The run of a study over a small space."""
+    (folder / "space.toml").write_text(space)
     (folder / "study.toml").write_text(study.format(folder=folder))
     arguments = ["search", str(folder / "study.toml"), "--out", str(folder / "run"), "--workers", "1"]
     assert exit_code_of(app, arguments) == 0

@@ -8,9 +8,9 @@ from types import MappingProxyType
 SPACES = MappingProxyType(
     {
         "dfb558056cae3411d189a4c525c3b4dfc8c9c0fa8b47a33e90587b4e0c71a6fd": "the space of the ICML 2024 paper",
-        "c472b6b0d49cfd3ae5da1bed325584b8c288c57ddcfaa4b4c4acaceb65084762": "n3-reticle",
-        "86bd5da23f854afb2eed20b86d91bd8c32051b945a1b9ee9ca990103d176bec4": "n5-reticle",
-        "f454ed231158abc96d24da13657b6953a6958cc2e55545b9b7a588bfdfc1569f": "n7-reticle",
+        "aebf9e8836672fe745db3a81279bed2ba3edf505e5758a2744d4cd829c0b1ea9": "n3-reticle",
+        "b3c08c34068f6f1027914387109a3c8824b75ed3f2202cddc540d02ede75b9b6": "n5-reticle",
+        "63fad40c1133f9b9bfe282da3611e1f9f95b60f13a159b3e607d2d804c940381": "n7-reticle",
     }
 )
 NETWORKS = MappingProxyType(

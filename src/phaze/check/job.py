@@ -13,7 +13,7 @@ from .stack import Stack, stack_of
 from .stages import SENT_BYTES, STATES, TRAINING
 
 Floats = NDArray[np.float64]
-MACHINE = frozenset({"cluster", "stack", "basis", "residency", "precision"})
+MACHINE = frozenset({"cluster", "stack", "basis", "residency", "precision", "host_bytes_per_s"})
 CLUSTER = frozenset({"name", "title", "devices", "levels", "chip", "stack", "limit", "enlarged_from"})
 ROUNDING = 1e-12
 
@@ -77,6 +77,8 @@ def job_of(table: Mapping[str, Any]) -> Job:
     for own, known in ((table, TRAINING), (machine, MACHINE), (machine["cluster"], CLUSTER)):
         more = sorted(set(own) - known)
         cover(not more, f"the key {more[0] if more else ''}, which this checker does not know")
+    hosted = machine["host_bytes_per_s"] is not None and machine["stack"]["hidden_offload"] is not None
+    cover(not hosted, "activations in the memory of the host")
     cover(machine["precision"] == table["precision"] == "bf16", f"products in {machine['precision']}")
     devices, network = whole(table["devices"], "devices", 1), network_of(machine["cluster"], machine["basis"])
     require(devices <= network.groups()[-1], "devices: the cluster has fewer")

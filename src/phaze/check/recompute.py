@@ -21,7 +21,7 @@ MODULES = ("core_attn", "layernorm", "mlp")
 OTHER = frozenset({"shared_experts", "moe_act", "moe", "mla_up_proj", "alternate"})
 NORMS = frozenset({"layer_norm", "batch_norm", "root"})
 ACTIVATIONS = frozenset({"silu", "gelu", "relu", "sigmoid", "tanh"})
-FLOP_A_BYTE, MOST_MODES, WORTH = 300.0, 8, 0.01
+FLOP_A_BYTE, MOST_UNIONS, WORTH = 300.0, 5, 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,24 +250,40 @@ class Modes:
 
 
 def offered(layers: Sequence[tuple[TracedLayer, int]], keeping: Keeping) -> tuple[str, ...]:
-    """The modes between selective and full, of layers given with how often they are called: named ones, or unions of
-    the modules of the layer that is called most, the one that moves least for a byte saved first."""
+    """The modes between selective and full, of layers given with how often they are called: named ones, or of the layer
+    that is called most its modules one after another, the one that moves least for a byte saved first, then each alone;
+    without those that keep no less than another whose rerun is part of theirs."""
     if keeping.named or not keeping.modules:
         return keeping.named
     modes = Modes(max(layers, key=lambda pair: pair[1])[0], keeping)
     single = {name: modes.of(name) for name in modes.regions}
     worth = {name: mode for name, mode in single.items() if mode.kept < (1 - WORTH) * modes.none_bytes}
     order = sorted(worth, key=lambda name: (_effort(worth[name].again) / (modes.none_bytes - worth[name].kept), name))
-    found, least = list[str](), modes.none_bytes
+    found, least = list[Mode](), modes.none_bytes
     for count in range(1, len(order) + 1):
         some = order[:count]
         inner = {a for a in some if any(modes.regions[a][0] < modes.regions[b][0] for b in some)}
-        name = "+".join(sorted(set(some) - inner))
-        kept = modes.of(name).kept
-        if kept < least:
-            found.append(name)
-            least = kept
-    return tuple([*found, *(["alternate"] if "alternate" in keeping.modules else [])][: MOST_MODES - 3])
+        mode = modes.of("+".join(sorted(set(some) - inner)))
+        if mode.kept < least:
+            found.append(mode)
+            least = mode.kept
+    found += [worth[name] for name in order if name not in {mode.name for mode in found}]
+    last = ("alternate",) if "alternate" in keeping.modules else ()
+    best = _undominated(found)[: MOST_UNIONS - len(last)]
+    return (*(mode.name for mode in sorted(best, key=lambda mode: (-mode.kept, mode.name))), *last)
+
+
+def _undominated(found: Sequence[Mode]) -> list[Mode]:
+    """The modes that no other keeps as little as with a part of their rerun; of equals the first."""
+    runs = [frozenset(one.number for one in mode.again.operators) for mode in found]
+    kept = []
+    for b, mode in enumerate(found):
+        beaten = False
+        for a, other in enumerate(found):
+            if a != b and other.kept <= mode.kept and runs[a] <= runs[b]:
+                beaten |= a < b or (other.kept, runs[a]) != (mode.kept, runs[b])
+        kept += [] if beaten else [mode]
+    return kept
 
 
 def gradient_elements(layer: TracedLayer) -> int:

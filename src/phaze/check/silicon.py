@@ -39,7 +39,7 @@ LINK_USD_PER_GB = 0.25 + 0.15
 """A switch port and a cable for a GB/s, one way."""
 DESIGN = frozenset({
     "name", "title", "clock_hz", "technology", "clusters", "global_buffer", "hbm", "links", "built", "sustained_w",
-    "cluster", "clock_basis", "published", "measured", "formats",
+    "cluster", "clock_basis", "published", "measured", "formats", "host_bytes_per_s",
 })  # fmt: skip
 NODE = frozenset({"name", "title", "area", "energy", "voltage", "fab"})
 KEEP = frozenset({"most_area", "least_share", "sustained_power", "most_w_per_mm2", "most_usd"})

@@ -13,7 +13,7 @@ KNOWN = frozenset({
     "piecewise_collectives", "trims_recompute", "balances_stages", "gradient_bytes", "attention", "synchronisation",
     "families", "accumulation_inside", "accumulation_apart", "stages", "pipeline", "software_share", "saves",
     "logit_bytes", "selective", "gradient_buffer_bytes", "attention_kernel", "recipes", "low_precision_weights",
-    "overlap_p2p", "recompute_modules", "recompute_named",
+    "overlap_p2p", "recompute_modules", "recompute_named", "state", "gradient_wire_bytes", "prefetch", "hidden_offload",
 })  # fmt: skip
 """The keys whose meaning is in the rules here, or that no search in 16 bits depends on."""
 LAUNCHES_A_CHUNK = 2.0
@@ -64,6 +64,8 @@ def stack_of(table: Mapping[str, Any]) -> Stack:
     # GPipe takes no less time and memory than 1F1B, so that no plan of it is better.
     plain = "1f1b" in families and set(families) <= {"1f1b", "interleaved", "gpipe"}
     cover(plain, f"the pipeline families {', '.join(families)}")
+    for key, only in (("state", None), ("gradient_wire_bytes", 2.0), ("prefetch", "stage")):
+        cover(table[key] == only, f"stack.{key} = {table[key]!r}")
     logits = table["logit_bytes"]
     keeping = Keeping(
         str(table["saves"]), None if logits is None else number(logits, "logit_bytes"), str(table["selective"]),

@@ -171,7 +171,7 @@ def _covered(problem: dict[str, Any], said: dict[str, Any]) -> None:
     cover(all(model["part"] == "model" for model in problem["models"]), "one block of a model alone")
 
 
-def _model(problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], space: Space, at: int) -> Model:
+def model_at(problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], space: Space, at: int) -> Model:
     """A model of the problem under the rules of its stack."""
     table, own, fusion = problem["models"][at], graphs["models"][at], said["fusion"][at]
     residency, memories = problem["residency"] is True, problem["hbm_bytes"]
@@ -190,7 +190,7 @@ def _prove(
     memories, mean = list(problem["hbm_bytes"]), mean_of(problem)
     require(answer["hbm_bytes"] in memories, "answer.hbm_bytes: no memory of the problem")
     require(len(answer["models"]) == len(said["fusion"]) == len(said["multipliers"]) == count, "answer: other models")
-    models = [_model(problem, graphs, said, space, at) for at in range(count)]
+    models = [model_at(problem, graphs, said, space, at) for at in range(count)]
     watch("the answer")
     at = chip_at(space, answer["chip"])
     place, most = memories.index(answer["hbm_bytes"]), int(space.memory[at[0]])

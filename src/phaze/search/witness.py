@@ -92,7 +92,7 @@ def chip_of(opened: EnumeratedSpace, number: int) -> dict[str, Any] | None:
     return {name: getattr(chips, field.name)[number].item() for name, field in pairs if name != "area"}
 
 
-def _model(
+def model_witness(
     task: ModelTask, way: Configuration, solved: Sequence[Schedule], model: Mapping[str, Any]
 ) -> dict[str, Any] | None:
     """How the answer runs a model: under rules with a formula the plan, else its schedules too."""
@@ -111,7 +111,7 @@ def _answer(state: SearchState, best: BestDesign, parts: AnswerParts) -> dict[st
         chip_of(state.opened, best.chip),
         zip(parts.tasks, parts.configurations, parts.schedules, parts.document["models"], strict=True),
     )
-    models = [_model(*row) for row in rows]
+    models = [model_witness(*row) for row in rows]
     if chip is None or None in models:
         return None
     return {"chip": chip, "hbm_bytes": state.job.hbm_bytes[best.hbm], "models": models}
