@@ -23,6 +23,7 @@ from phaze.placement.prepared_width import prepared, retimed
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import ROUNDING, Problem
 from phaze.search.bounds.bottleneck_bound_kernels import first_floors
+from phaze.search.bounds.shape_bounds import SLACK
 from phaze.search.deadline import NEVER, Deadline
 from phaze.search.rank_graph import RankGraph
 from phaze.search.task import Training
@@ -125,17 +126,17 @@ def table_bounds(
     times: tuple[Floats, Floats],
     problem: Problem,
     floors: Floats,
-    cut_s: float,
+    cuts_s: Floats,
     deadline: Deadline = NEVER,
 ) -> Floats:
-    """The lesser of ``cut_s`` and the least batch time, by the bottleneck table, on chips whose floor is below it."""
+    """The lesser of a chip's cut and its least batch time, by the bottleneck table, where its floor is below that."""
     forward_s, backward_s = times
     bounds, calls = floors.copy(), np.array(model.calls)
     (family,), (extras,) = problem.rules.families, problem.extras
     width = prepared(problem, problem.graphs[0], extras, RingPrices(problem.cluster))
-    for chip in np.flatnonzero(floors < cut_s).tolist():
+    for chip in np.flatnonzero(floors < cuts_s * (1 - SLACK)).tolist():
         deadline.check()
         own = retimed(width, forward_s[calls, chip], backward_s[calls, chip])
-        plan = fastest(problem, [own], family, cut_s) if width.depth else None
-        bounds[chip] = cut_s if plan is None else plan.cost_s
+        plan = fastest(problem, [own], family, float(cuts_s[chip])) if width.depth else None
+        bounds[chip] = cuts_s[chip] if plan is None else plan.cost_s
     return bounds

@@ -78,22 +78,25 @@ def batch_bounds(
     cut_s: Floats | float = np.inf,
     finer: bool = False,
     deadline: Deadline = NEVER,
+    known_s: Floats | float = 0.0,
 ) -> Floats:
     """A lower bound on the batch time of a configuration, or ``cut_s`` (of all chips or of each) if that is less, on
     each chip.
 
-    ``finer``: by the bottleneck table or the best cuts, where the cheap bound is below ``cut_s``.
+    ``finer``: by the bottleneck table or the best cuts, where the cheap bound is below ``cut_s``. ``known_s``: bounds
+    that hold already, such as those with more memory.
     """
     deadline.check()
     problem = pattern_of(task, configuration, hbm_bytes)
     if problem.sharing != REPLICAS or not all(decides(problem, family) for family in problem.rules.families):
         tables = task.memo.take(("tables", configuration, hbm_bytes), lambda: tables_of(task, configuration, hbm_bytes))
-        return shape_bounds(tables, times, configuration.recompute, cut_s, finer, deadline)
+        return np.maximum(shape_bounds(tables, times, configuration.recompute, cut_s, finer, deadline), known_s)
     graph, training = task.graphs[configuration.graph], task.training
-    both, cut_s = (times.forward_s, times.backward_s), float(np.max(cut_s, initial=0.0))
-    floors = first_stage_bounds(graph, both, problem, training, cut_s)
+    both, cuts_s = (times.forward_s, times.backward_s), np.broadcast_to(cut_s, times.forward_s.shape[1])
+    floors = np.minimum(first_stage_bounds(graph, both, problem, training, float(cuts_s.max(initial=0.0))), cuts_s)
+    floors = np.maximum(floors, known_s)
     if finer:
-        floors = table_bounds(graph, both, problem, floors, cut_s, deadline)
+        floors = table_bounds(graph, both, problem, floors, cuts_s, deadline)
     return np.asarray(floors * (1 - SLACK))
 
 
@@ -106,14 +109,15 @@ def model_bounds(
     deadline: Deadline = NEVER,
 ) -> Floats:
     """Bounds on the batch time of every configuration with layer times by graph, [configurations, memories, chips]."""
-    found = [
-        [
-            batch_bounds(task, configuration, times[configuration.graph], hbm, cut_s, finer, deadline)
-            for hbm in hbm_bytes
-        ]
-        for configuration in task.configurations
-    ]
-    return np.array(found)
+    chips = times[0].forward_s.shape[1] if times else 0
+    bounds = np.zeros((len(task.configurations), len(hbm_bytes), chips))
+    for at, configuration in enumerate(task.configurations):
+        known_s: Floats | float = 0.0
+        # More memory never slows: what no plan undercuts with more, none does with less.
+        for memory in np.argsort(hbm_bytes)[::-1].tolist():
+            own = (configuration, times[configuration.graph], hbm_bytes[memory])
+            known_s = bounds[at, memory] = batch_bounds(task, *own, cut_s, finer, deadline, known_s)
+    return bounds
 
 
 def no_floors(job: SearchJob, chips: int) -> list[Floats]:
