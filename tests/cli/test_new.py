@@ -38,11 +38,22 @@ def test_a_new_study_and_the_space_beside_it_are_good(
     phaze: Phaze, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for node, area, power in GOALS[1:]:
+    for node, area, power in GOALS:
         file = f"{node}.toml"
         made(phaze, "study", "--node", node, "--area", area, "--power", power, "--model", "bert-large", "--out", file)
         checked = phaze("study", "check", file, "--json")
         assert checked.code == 0 and json.loads(checked.out)["chips"] > 0, checked.err
+        space = tomllib.loads(Path(f"{node}-space.toml").read_text(encoding="utf-8"))
+        # Today's nodes have chips of clusters; the paper's has its own template.
+        assert space["schema"] == ("phaze.space/1" if node == "paper-22nm" else "phaze.space/2")
+
+
+def test_a_new_space_has_dies_of_at_most_a_reticle(
+    phaze: Phaze, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = phaze("new", "space", "--area", 900)
+    assert found.code == 2 and "858 mm2" in found.err and not Path("my-space.toml").exists()
 
 
 @pytest.mark.slow

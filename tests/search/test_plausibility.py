@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from phaze.hardware.figures import figures_of
 from phaze.hardware.library import load_chip, load_core_chip, preset_names
 from phaze.hardware.shipped import shipped_beside, shipped_file
 from phaze.search.baseline import scale_for
@@ -19,7 +20,15 @@ from tests.search.made import exact_score, made_job, made_task, small_space
 from tests.search.test_verify import run
 
 __all__ = ["run"]
-WORDS = ("paper-22nm", "attention eager", "optimizer sgd", "within 1 % of the answer", "TPU v3", "W a mm2")
+WORDS = (
+    "paper-22nm",
+    "attention eager",
+    "optimizer sgd",
+    "within 1 % of the answer",
+    "TPU v3",
+    "W a mm2",
+    "TFLOP/s a W",
+)
 
 
 def test_the_densest_shipped_chips_are_dojo_at_n7_and_b200_at_n5() -> None:
@@ -53,6 +62,16 @@ def test_a_chip_that_nobody_could_build_is_called_so() -> None:
     tame = min(range(len(opened)), key=lambda at: (fields.clock_hz[at], fields.hbm_bytes_per_s[at], fields.rows[at]))
     small = plausibility_of(opened.chip(tame, 2**35))
     assert not any("GHz" in text or "HBM" in text for text in small["warnings"])
+
+
+def test_peak_a_watt_stands_beside_the_most_frugal_shipped_chip_of_the_process() -> None:
+    chip = load_chip("a100-80gb")
+    figure = plausibility_of(chip)["peak_flops_per_w"]
+    figures = figures_of(chip)
+    assert figures is not None and figure["value"] == chip.peak_flops / figures.design_w
+    near = shipped_beside("n7").near
+    assert figure["shipped"] == max(one.peak / one.power for one in near) and not figure["shipped_is_lower_bound"]
+    assert figure["ratio"] == figure["value"] / figure["shipped"]
 
 
 def test_a_real_chip_is_plausible() -> None:

@@ -1,6 +1,6 @@
 """Chips that were shipped, and how dense they are: what a searched chip is held against before it is believed.
 
-    compute = dense 16-bit peak / die area        power = TDP / die area
+    compute = dense 16-bit peak / die area        power = TDP / die area        efficiency = dense 16-bit peak / TDP
 
 A die that is only known to be smaller than a figure is denser than these say.
 """
@@ -35,6 +35,10 @@ class ShippedChip(Document):
     @property
     def flops_per_mm2(self) -> float:
         return self.peak / self.die
+
+    @property
+    def flops_per_w(self) -> float:
+        return self.peak / self.power
 
     @property
     def watts_per_mm2(self) -> float:

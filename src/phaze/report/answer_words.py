@@ -44,10 +44,11 @@ def basis_words(result: Mapping[str, Any]) -> str:
 
 
 def density_words(result: Mapping[str, Any]) -> str:
-    """Peak and power a mm2."""
+    """Peak and power a mm2, and peak a W."""
     found = result["plausibility"]
-    compute, power = found["peak_flops_per_mm2"], found["design_w_per_mm2"]
-    return f"{compute['value'] / 1e12:.2f} TFLOP/s and {power['value']:.2f} W a mm2"
+    compute, power, frugal = found["peak_flops_per_mm2"], found["design_w_per_mm2"], found.get("peak_flops_per_w")
+    said = f"{compute['value'] / 1e12:.2f} TFLOP/s and {power['value']:.2f} W a mm2"
+    return said if frugal is None else f"{said}, {frugal['value'] / 1e12:.2f} TFLOP/s a W"
 
 
 def _shipped(figure: Mapping[str, Any], scale: float, unit: str) -> str:
@@ -58,9 +59,10 @@ def _shipped(figure: Mapping[str, Any], scale: float, unit: str) -> str:
 def shipped_words(result: Mapping[str, Any]) -> str:
     """The densest shipped chips beside it."""
     found = result["plausibility"]
-    compute, power = found["peak_flops_per_mm2"], found["design_w_per_mm2"]
+    compute, power, frugal = found["peak_flops_per_mm2"], found["design_w_per_mm2"], found.get("peak_flops_per_w")
     note = f"; {found['note']}" if found["note"] else ""
-    return f"{_shipped(compute, 1e12, 'TFLOP/s')}; {_shipped(power, 1.0, 'W')} a mm2{note}"
+    said = f"{_shipped(compute, 1e12, 'TFLOP/s')}; {_shipped(power, 1.0, 'W')} a mm2"
+    return f"{said}{'' if frugal is None else '; ' + _shipped(frugal, 1e12, 'TFLOP/s a W')}{note}"
 
 
 def warning_words(result: Mapping[str, Any]) -> str:
@@ -86,14 +88,17 @@ def front_facts(front: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What stands beside a front: how dense its chips are, the densest shipped, and what it holds under."""
     points, setting = front["points"], front["setting"]
     said = []
-    for key, unit, scale in (("peak_flops_per_mm2", "TFLOP/s", 1e12), ("design_w_per_mm2", "W", 1.0)):
+    figures = [("peak_flops_per_mm2", "TFLOP/s a mm2", 1e12), ("design_w_per_mm2", "W a mm2", 1.0)]
+    if all(point["plausibility"].get("peak_flops_per_w") is not None for point in points):
+        figures.append(("peak_flops_per_w", "TFLOP/s a W", 1e12))
+    for key, unit, scale in figures:
         values = [point["plausibility"][key]["value"] / scale for point in points]
         low, high = f"{min(values):.2f}", f"{max(values):.2f}"
         said.append(f"{low if low == high else f'{low} to {high}'} {unit}")
     models = [model for point in points for model in point["models"]]
     one = {**front, "models": models, "plausibility": points[0]["plausibility"]}
     return [
-        ("density", f"{' and '.join(said)} a mm2"),
+        ("density", ", ".join(said)),
         ("densest shipped", shipped_words(one)),
         ("process", str(setting["process"])),
         ("network", network_words(front)),
@@ -102,13 +107,17 @@ def front_facts(front: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
+def _figures(found: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The figures of a chip that stand beside shipped ones."""
+    return [one for one in found.values() if isinstance(one, Mapping)]
+
+
 def front_warning(front: Mapping[str, Any]) -> str:
     """How many designs are beyond what was shipped, and the furthest of them; empty if none is."""
     beyond = [point for point in front["points"] if point["plausibility"]["warnings"]]
     if not beyond:
         return ""
-    keys = ("peak_flops_per_mm2", "design_w_per_mm2", "clock_hz", "hbm_bytes_per_s")
-    worst = max(beyond, key=lambda point: max(point["plausibility"][key]["ratio"] for key in keys))
+    worst = max(beyond, key=lambda point: max(one["ratio"] for one in _figures(point["plausibility"])))
     found, count = worst["plausibility"], len(front["points"])
     many = f"{len(beyond):,} of the {count:,} designs are" if count > 1 else "the design is"
     said = f"{many} beyond what was shipped; of {worst['chip']['name']} {'; '.join(found['warnings'])}"

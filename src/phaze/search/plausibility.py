@@ -1,8 +1,8 @@
 """Whether a chip that was found could be built, as far as shipped chips tell.
 
 A certificate says that nothing in the space is better; it does not say that the model of area and power is right. So an
-answer stands beside the densest chips that were shipped in its process: peak and design power a mm2, and beside all
-shipped chips its clock and HBM bandwidth. Above them it is called what it is.
+answer stands beside the densest chips that were shipped in its process: peak and design power a mm2, peak a W; and
+beside all shipped chips its clock and HBM bandwidth. Above them it is called what it is.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -37,6 +37,7 @@ def _figure(
 def _figures(chip: Chip, area_mm2: float, design_w: float, shipped: Shipped) -> dict[str, dict[str, Any]]:
     return {
         "peak_flops_per_mm2": _figure(chip.peak_flops / area_mm2, shipped.near, lambda one: one.flops_per_mm2, True),
+        "peak_flops_per_w": _figure(chip.peak_flops / design_w, shipped.near, lambda one: one.flops_per_w),
         "design_w_per_mm2": _figure(design_w / area_mm2, shipped.near, lambda one: one.watts_per_mm2, True),
         "clock_hz": _figure(chip.clock_hz, shipped.every, lambda one: one.clock),
         "hbm_bytes_per_s": _figure(chip.hbm.bandwidth_bytes_per_s, shipped.every, lambda one: one.hbm or 0.0),
@@ -46,6 +47,7 @@ def _figures(chip: Chip, area_mm2: float, design_w: float, shipped: Shipped) -> 
 WORDS: Mapping[str, tuple[str, str, float]] = MappingProxyType(
     {
         "peak_flops_per_mm2": ("{value:.2f} TFLOP/s a mm2", "{shipped:.2f}", 1e12),
+        "peak_flops_per_w": ("{value:.2f} TFLOP/s a W", "{shipped:.2f}", 1e12),
         "design_w_per_mm2": ("{value:.2f} W a mm2", "{shipped:.2f}", 1.0),
         "clock_hz": ("a clock of {value:.3g} GHz", "{shipped:.3g}", 1e9),
         "hbm_bytes_per_s": ("{value:.3g} TB/s of HBM", "{shipped:.3g}", 1e12),

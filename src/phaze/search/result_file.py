@@ -155,6 +155,7 @@ class PlausibilityTable(Loose):
     note: str
     reason: str
     peak_flops_per_mm2: FigureTable
+    peak_flops_per_w: FigureTable | None = None
     design_w_per_mm2: FigureTable
     clock_hz: FigureTable
     hbm_bytes_per_s: FigureTable

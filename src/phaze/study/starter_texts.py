@@ -100,6 +100,33 @@ most_area = "{area} mm2"
 most_power = "{power} W"
 """
 
+CLUSTERED_SPACE = """# A space of chips. Count it: phaze chips --space {file} --count; search it:
+# phaze search STUDY --set space={file}
+# Goal: at most {area} mm2 and {power} W at {node}.
+schema = "phaze.space/2"
+name = "{name}"
+title = "chips of at most {area} mm2 and {power} W at {node}"
+base = "{node}-reticle-base"             # what the axes do not change is as in this chip, its technology too
+
+[axes]                               # every combination is a chip
+clusters = [4, 6, 8, 12, 16, 24, 32, 64, 128]
+arrays = [2, 4, 8]                   # of a cluster, each of rows x columns multiply-accumulates a cycle
+rows = [16, 32, 64, 128]
+columns = [32, 64, 128]
+lanes = [128, 256, 512, 1024]        # of a cluster
+operand_buffer = ["64 KiB"]          # of an array
+registers = ["1 MiB", "4 MiB"]       # of a cluster; half of them may hold sums
+global_buffer = ["{small_buffer}", "{global_buffer}"]
+global_width = [5120]                # bytes a cycle
+hbm_stacks = {stacks_axis}               # each needs 10.5 mm of die edge
+links = {links_axis}  # one way; the innermost level of the cluster takes them
+
+[keep]                               # which combinations are chips of the space
+most_area = "{area} mm2"
+least_share = 0.5                    # of that area, at the least
+sustained_power = "{power} W"            # lowers the clock, refuses little
+"""
+
 STUDY = """# A study: which chip trains the models best. Check it: phaze study check {file};
 # search it: phaze search {file}
 # Goal: at most {area} mm2 and {power} W at {node}.
@@ -108,7 +135,7 @@ name = "{name}"                      # the run lies in runs/{name}
 rules = "{rules}"                    # cluster: levels, software stacks, Adam; icml24: the paper's flat network
 models = [{model}]                   # also file.py:function, a config.json or its folder, a graph file
 space = {space}                      # beside this file
-hbm = ["{hbm}"]                      # memory sizes to try
+{memory}
 
 [training]
 cluster = "{cluster}"                # phaze clusters
@@ -121,6 +148,7 @@ microbatches = [1, 2]
 [budget]                             # the most that a chip may have
 area = "{area} mm2"
 power = "{power} W"
+# usd = 2000                         # manufacturing cost of a chip with its HBM
 
 [objective]
 kind = "throughput"                  # also throughput_per_watt, _per_usd, _per_kgco2e, energy_delay

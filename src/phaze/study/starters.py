@@ -21,12 +21,13 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.figures import figures_of
 from phaze.hardware.files import ChipFile
 from phaze.hardware.library import load_core_chip
-from phaze.hardware.silicon.area import most_stacks
+from phaze.hardware.silicon.area import RETICLE_MM, most_stacks
 from phaze.hardware.silicon.design import chip_in
 from phaze.hardware.silicon.files import AcceleratorFile, load_accelerator
 from phaze.hardware.silicon.node_files import node_names
 from phaze.hardware.silicon.space import SPARES
-from phaze.study.starter_texts import CHIP, CLUSTER, CLUSTERED_CHIP, MODEL, SPACE, STACK, STUDY
+from phaze.hardware.silicon.space_file import ClusterSpaceFile
+from phaze.study.starter_texts import CHIP, CLUSTER, CLUSTERED_CHIP, CLUSTERED_SPACE, MODEL, SPACE, STACK, STUDY
 
 MOST_CORES = 4096
 UNLIMITED_W = 1e6
@@ -40,12 +41,14 @@ class Node:
     cluster: str
     rules: str
     global_buffer: str
+    small_buffer: str = "16 MiB"
+    links: tuple[str, ...] = ()
 
 
 NODES: Mapping[str, Node] = MappingProxyType(
     {
-        "n5": Node("h100", "dgx-h100", "cluster", "48 MiB"),
-        "n7": Node("a100-80gb", "selene", "cluster", "40 MiB"),
+        "n5": Node("h100", "dgx-h100", "cluster", "50 MiB", "25 MiB", ("225 GB/s", "450 GB/s", "900 GB/s")),
+        "n7": Node("a100-80gb", "selene", "cluster", "40 MiB", "20 MiB", ("150 GB/s", "300 GB/s", "600 GB/s")),
         "paper-22nm": Node("tpu-v4-paper", "paper-flat", "icml24", "32 MiB"),
     }
 )
@@ -144,6 +147,27 @@ def in_a_line(file: str) -> str:
     return shlex.quote(f"./{file}" if file.startswith("-") else file)
 
 
+def space_text(goal: Goal, name: str, file: str) -> str:
+    """A space of a goal's chips, of clusters where the node has such a model."""
+    values = goal.values() | {"name": name, "file": file}
+    if goal.node not in node_names():
+        return SPACE.format(**values)
+    reticle_mm2 = RETICLE_MM[0] * RETICLE_MM[1]
+    if goal.area_mm2 > reticle_mm2:
+        seen = f"{goal.area_mm2:g} mm2 are more than a reticle"
+        raise InputError("--area", seen, f"give at most {reticle_mm2:g} mm2: a chip of this space has one die")
+    most = max(1, min(6, most_stacks(goal.area_mm2)))
+    stacks = [count for count in (2, 4, 5, 6) if count <= most] or [most]
+    text = CLUSTERED_SPACE.format(
+        **values,
+        small_buffer=goal.of_node.small_buffer,
+        stacks_axis=json.dumps(stacks[-3:]),
+        links_axis=json.dumps(list(goal.of_node.links)),
+    )
+    documents.check(ClusterSpaceFile, tomllib.loads(text), "a new space")
+    return text
+
+
 def texts_of(kind: str, goal: Goal, file: str) -> dict[str, str]:
     """The files of a kind by their names: ``file``, and of a study also its space."""
     called = in_a_line(file)
@@ -154,7 +178,12 @@ def texts_of(kind: str, goal: Goal, file: str) -> dict[str, str]:
             entry_of(goal.model)
         space = f"{file.removesuffix('.toml')}-space.toml"
         beside = json.dumps(space.rsplit("/", 1)[-1], ensure_ascii=False)
-        own = {**goal.values(), "name": f"{goal.name}-space", "file": in_a_line(space)}
-        return {file: STUDY.format(**goal.values(), file=called, space=beside), space: SPACE.format(**own)}
-    text = {"space": SPACE, "cluster": CLUSTER, "stack": STACK, "model": MODEL}[kind]
+        memory = f'hbm = ["{goal.values()["hbm"]}"]                      # memory sizes to try'
+        if goal.node in node_names():
+            memory = "# The memory of a chip is that of its HBM stacks, an axis of the space."
+        study = STUDY.format(**goal.values(), file=called, space=beside, memory=memory)
+        return {file: study, space: space_text(goal, f"{goal.name}-space", in_a_line(space))}
+    if kind == "space":
+        return {file: space_text(goal, goal.name, called)}
+    text = {"cluster": CLUSTER, "stack": STACK, "model": MODEL}[kind]
     return {file: text.format(**goal.values(), file=called)}

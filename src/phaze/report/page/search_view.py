@@ -181,17 +181,20 @@ def plausible_of(result: Mapping[str, Any]) -> Plausible:
     """Peak and TDP a mm2 beside the densest shipped chips."""
     found = result["plausibility"]
     near = shipped_beside(str(found["process"])).near
-    charts = (
+    charts = [
         _dense(result, "peak_flops_per_mm2", 1e12, "peak, TFLOP/s a mm²", [(c.title, c.flops_per_mm2) for c in near]),
         _dense(result, "design_w_per_mm2", 1.0, "TDP, W a mm²", [(c.title, c.watts_per_mm2) for c in near]),
-    )
-    worst = max(float(found[key]["ratio"]) for key in ("peak_flops_per_mm2", "design_w_per_mm2"))
+    ]
+    if found.get("peak_flops_per_w") is not None:
+        frugal = [(c.title, c.flops_per_w) for c in near]
+        charts.append(_dense(result, "peak_flops_per_w", 1e12, "peak, TFLOP/s a W of TDP", frugal))
+    worst = max(float(one["ratio"]) for one in found.values() if isinstance(one, Mapping))
     verdict, kind = ("Within what was shipped", "good")
     if found["warnings"]:
         verdict, kind = f"{worst:.1f} × the densest shipped", "warn" if worst < 1.5 else "bad"
     said = f"{'; '.join(found['warnings'])}. " if found["warnings"] else ""
     belief = "Trust the comparison of designs inside this space, not the chip's own figures: " if said else ""
-    return Plausible(verdict, kind, charts, f"{said}{belief}{found['reason'] + '.' if said else found['note']}")
+    return Plausible(verdict, kind, tuple(charts), f"{said}{belief}{found['reason'] + '.' if said else found['note']}")
 
 
 def flat_of(result: Mapping[str, Any], exact: Sequence[float]) -> Flat:
