@@ -351,6 +351,18 @@ def test_the_page_shows_an_explanation_of_its_own_answer_alone(phaze: Callable[.
         "score": result["objective"]["score"],
         "marginals": [marginal],
         "neighbours": [neighbour],
+        "flatness": {
+            "within": 0.01,
+            "count": 17,
+            "smallest": {"chip": "x", "loss": 0.003, "area_mm2": 764.0, "power_w": 700.0, "usd": 2000.0},
+        },
+        "deciding": [
+            {
+                "constant": "support area <i>",
+                "less": {"changes": -0.05, "chip": "wide"},
+                "more": {"changes": None, "chip": None},
+            }
+        ],
     }
     for change, shown in (({}, True), ({"chip": "another"}, False), ({"score": 1.0}, False)):
         (run / "explanation.json").write_text(json.dumps({**said, **change}))
@@ -358,6 +370,8 @@ def test_the_page_shows_an_explanation_of_its_own_answer_alone(phaze: Callable[.
         text = (run / "report.html").read_text()
         assert ('id="marginals"' in text) == shown
         assert ("+3.7 %, refused: needs 704 W." in text) == shown
+        assert ("764 mm2, loses 0.3 %" in text) == shown
+        assert ("support area &lt;i&gt;: at -5 % wide wins" in text) == shown
         assert "<b> " not in text.partition("<main")[2].partition("<script")[0]
     (run / "explanation.json").write_text(json.dumps({**said, "marginals": [{**marginal, "gain": "much"}]}))
     ran = phaze("report", run)

@@ -1,4 +1,5 @@
-"""``phaze.explanation/1`` as a page reads it back from a run's folder: marginal values and neighbours."""
+"""``phaze.explanation/1`` as a page reads it back from a run's folder: marginal values, neighbours, the chips that
+are as good, and the constants that decide."""
 
 from pathlib import Path
 from typing import Annotated
@@ -33,6 +34,39 @@ class NeighbourTable(Loose):
     gain: Number
 
 
+class NearTable(Loose):
+    """A chip that is nearly as good: what it loses, and its area, power and price."""
+
+    chip: str
+    loss: Number
+    area_mm2: Number
+    power_w: Number
+    usd: Number
+
+
+class FlatnessTable(Loose):
+    """How many chips are within a share of the answer, exactly, and the smallest of them."""
+
+    within: Number
+    count: Annotated[int, Field(ge=1)]
+    smallest: NearTable
+
+
+class SideTable(Loose):
+    """The first change of a constant at which another chip wins, None where none that was tried does, and that chip."""
+
+    changes: Number | None
+    chip: str | None
+
+
+class DecidingTable(Loose):
+    """A constant of area or energy, and how far it must fall or rise."""
+
+    constant: str
+    less: SideTable
+    more: SideTable
+
+
 class ExplanationTable(Loose):
     """What a page shows of an explanation."""
 
@@ -40,6 +74,8 @@ class ExplanationTable(Loose):
     score: Annotated[float, Field(allow_inf_nan=False)]
     neighbours: list[NeighbourTable]
     marginals: list[MarginalTable]
+    flatness: FlatnessTable | None = None
+    deciding: list[DecidingTable] = Field(default_factory=list)
 
 
 def explanation_in(folder: Path, chip: str, score: float) -> ExplanationTable | None:

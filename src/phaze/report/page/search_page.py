@@ -198,7 +198,7 @@ def _context(run: Run, chip: Chip, stories: Sequence[Story], rival: Rival | None
         "binding": binding,
         "physical": physical,
         "plausible": plausible_of(result),
-        "flat": flat_of(result, exact),
+        "flat": flat_of(result, exact, said),
         "provisional": PROVISIONAL if result.get("provisional") else "",
         "models": [
             _model_view(f"m{at}", model, story)

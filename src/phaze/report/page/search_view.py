@@ -7,6 +7,7 @@ from typing import Any
 from phaze.hardware.chip import Chip
 from phaze.hardware.shipped import shipped_beside
 from phaze.report.answer_words import network_words
+from phaze.report.explanation_file import ExplanationTable
 from phaze.report.page.plan_view import digits, percent
 from phaze.report.page.rival import Rival
 from phaze.search.task import SearchJob
@@ -61,6 +62,7 @@ class Flat:
     rows: tuple[tuple[str, str], ...]
     words: str
     proof: str
+    deciding: tuple[str, ...] = ()
 
 
 def gap_words(gap: float) -> str:
@@ -197,15 +199,36 @@ def plausible_of(result: Mapping[str, Any]) -> Plausible:
     return Plausible(verdict, kind, tuple(charts), f"{said}{belief}{found['reason'] + '.' if said else found['note']}")
 
 
-def flat_of(result: Mapping[str, Any], exact: Sequence[float]) -> Flat:
-    """How many chips are as good; ``exact`` are the scores of those that were evaluated."""
+# Constants on which an answer hangs that a page names: the rest stands in explanation.json.
+SHOWN_CONSTANTS = 3
+
+
+def _deciding(said: ExplanationTable | None) -> tuple[str, ...]:
+    """The constants that must move least before another chip wins, in words."""
+    found = []
+    for one in [] if said is None else said.deciding[:SHOWN_CONSTANTS]:
+        sides = [side for side in (one.less, one.more) if side.changes is not None]
+        moved = [f"at {100 * (side.changes or 0.0):+.0f} % {side.chip or 'nothing'} wins" for side in sides]
+        found.append(f"{one.constant}: {', '.join(moved) or 'within 25 % the answer stays'}")
+    return tuple(found)
+
+
+def flat_of(result: Mapping[str, Any], exact: Sequence[float], said: ExplanationTable | None = None) -> Flat:
+    """How many chips are as good; ``exact`` are the scores of those that were evaluated, ``said`` what phaze explain
+    found since."""
     proof = result["certificate"]
     near, best = proof["near"], float(result["objective"]["score"])
     counts = [(share, sum(score <= best * (1 + share) for score in exact)) for share in (0.01, 0.02, 0.05)]
     rows = [(f"within {percent(share)}, exact", f"{count:,}") for share, count in counts]
     rows.append((f"within {percent(near['within'])}, at most", f"{near['at_most']:,}"))
+    if said is not None and said.flatness is not None:
+        flat, least = said.flatness, said.flatness.smallest
+        rows = [(f"within {percent(flat.within)}, counted exactly", f"{flat.count:,}")]
+        rows.append(("the smallest of them", f"{least.area_mm2:.0f} mm2, loses {100 * least.loss:.1f} %"))
     ends = [f"{one['axis'].replace('_', ' ')} ({one['end']})" for one in result.get("at_ends", ())]
     words = "Exact: evaluated chips alone; the last counts every chip that a lower bound does not rule out."
+    if said is not None and said.flatness is not None:
+        words = "By phaze explain, which evaluated every chip that may be as good."
     words += (
         f" The answer stands at the end of the axes {', '.join(ends)}: a wider space may hold better." if ends else ""
     )
@@ -214,15 +237,16 @@ def flat_of(result: Mapping[str, Any], exact: Sequence[float]) -> Flat:
     better = (
         "No chip is better" if proof["gap"] <= EXACT else f"No chip is better by more than {gap_words(proof['gap'])}"
     )
-    said = [
+    proved = [
         f"{better}, of {proof['chips']:,}: {closed['evaluated']:,} evaluated exactly, {closed['bound']:,} ruled out by "
         "a lower bound on step time"
     ]
-    said += [f"{closed['memory']:,} by memory"] if closed.get("memory") else []
-    said += [f"{outside:,} more combinations exceed a limit of the space"] if outside else []
-    said += [f"{closed['open']:,} were not looked at: the search was stopped"] if closed.get("open") else []
+    proved += [f"{closed['memory']:,} by memory"] if closed.get("memory") else []
+    proved += [f"{outside:,} more combinations exceed a limit of the space"] if outside else []
+    proved += [f"{closed['open']:,} were not looked at: the search was stopped"] if closed.get("open") else []
     pill = "Proved best" if proof["gap"] <= EXACT else f"Proved to {gap_words(proof['gap'])}"
-    return Flat(pill, tuple(rows), words, f"{'; '.join(said)}. By phaze's cost model, not of silicon.")
+    proof_text = f"{'; '.join(proved)}. By phaze's cost model, not of silicon."
+    return Flat(pill, tuple(rows), words, proof_text, _deciding(said))
 
 
 def top_of(job: SearchJob, result: Mapping[str, Any], chip: Chip) -> tuple[str, ...]:
