@@ -17,7 +17,7 @@ from phaze.search.run import search
 from phaze.search.shortage import nothing_found
 from phaze.search.space import FIELDS
 from phaze.study.load import job_of, study_of
-from tests.keys.small import run, written
+from tests.keys.small import LLAMA, run, written
 from tests.search.made import core_space
 
 Answer = Callable[[dict[str, Any], Path], Iterable[Any]]
@@ -126,6 +126,17 @@ def of_kernel(stack: dict[str, Any], folder: Path) -> Iterator[Any]:
     path = written(folder, "stack.json", stack)
     for chunks in (1, 2):
         own = run(stack=path, chip="h100", cluster="dgx-h100", plan=run()["plan"] | {"chunks": chunks})
+        yield told("plan", "--fixed", written(folder, "run.json", own))
+
+
+def of_experts(stack: dict[str, Any], folder: Path) -> Iterator[Any]:
+    """Experts that ranks of two nodes share out, with and without a shared one."""
+    sizes = {**LLAMA, "experts": 32, "active": 4, "expert_mlp": 64}
+    plan = {"tensor": 1, "pipeline": 1, "data": 16, "microbatch": 1, "expert": 16}
+    for shared in (0, 64):
+        moe = {**sizes, "shared_mlp": shared}
+        own = run(gpt=None, moe=moe, chip="h100", cluster="dgx-h100", devices=16, attention="fused", plan=plan)
+        own["stack"] = written(folder, "stack.json", stack)
         yield told("plan", "--fixed", written(folder, "run.json", own))
 
 

@@ -219,6 +219,18 @@ LOW_STACK = Base(
 )
 
 
+EXPERTS_STACK = Base(
+    kernel_stack,
+    answers.of_experts,
+    same(
+        ("grouped_share", {"any": 0.5}),
+        ("hidden_exchange", 0.5),
+        ("overlaps_shared_experts", True),
+        ("deduplicated_exchange", True),
+    ),
+)
+
+
 def technology(folder: Path) -> dict[str, Any]:
     return preset("technologies", "n5")
 
@@ -377,7 +389,16 @@ AREA = Base(by_area, answers.of_space, same(("keep.most_area", "30 mm2")))
 HARDWARE: dict[str, list[Base]] = {
     "phaze.chip/1": [CHIP, USUAL],
     "phaze.cluster/1": [CLUSTER, TORUS, CHIP_LINKS],
-    "phaze.stack/1": [STACK, SOUGHT_STACK, SHORT_STACK, MODULAR_STACK, KERNEL_STACK, LOW_STACK, SHARED_STACK],
+    "phaze.stack/1": [
+        STACK,
+        SOUGHT_STACK,
+        SHORT_STACK,
+        MODULAR_STACK,
+        KERNEL_STACK,
+        LOW_STACK,
+        SHARED_STACK,
+        EXPERTS_STACK,
+    ],
     "phaze.technology/1": [TECHNOLOGY],
     "phaze.ownership/1": [OWNERSHIP, CORE_OWNERSHIP],
     "phaze.space/1": [SPACE, AREA, *axes()],

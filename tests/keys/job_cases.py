@@ -31,6 +31,12 @@ def named_run(folder: Path) -> dict[str, Any]:
     return run(gpt=None, model="bert-large", sequence=64, batch=16)
 
 
+def moe_run(folder: Path) -> dict[str, Any]:
+    """A tiny mixture of experts with one dense layer."""
+    experts = {"experts": 4, "active": 2, "expert_mlp": 64, "shared_mlp": 0, "dense_layers": 1}
+    return run(gpt=None, moe={**LLAMA, **experts}, attention="fused")
+
+
 def graph_run(folder: Path) -> dict[str, Any]:
     return run(gpt=None, graph=graph(folder, 2))
 
@@ -68,6 +74,9 @@ RUN = Base(
         ("plan.expert_tensor", 3),
         ("plan.shard", 2),
         ("plan.offload", True),
+        ("plan.context_way", "around"),
+        ("imbalance", 1.5),
+        ("capacity", 1.5),
         ("precision", "fp32"),
         ("optimizer", "sgd"),
         ("attention", "fused"),
@@ -88,6 +97,26 @@ LLAMA_RUN = Base(
         ("llama.vocabulary", 2048),
         ("llama.sequence", 64),
         ("llama.tied", True),
+    ),
+)
+MOE_RUN = Base(
+    moe_run,
+    answers.of_run,
+    same(
+        ("moe.hidden", 128),
+        ("moe.layers", 8),
+        ("moe.heads", 8),
+        ("moe.kv_heads", 4),
+        ("moe.head_dim", 32),
+        ("moe.mlp", 192),
+        ("moe.vocabulary", 2048),
+        ("moe.sequence", 64),
+        ("moe.tied", True),
+        ("moe.experts", 8),
+        ("moe.active", 3),
+        ("moe.expert_mlp", 128),
+        ("moe.shared_mlp", 64),
+        ("moe.dense_layers", 2),
     ),
 )
 PRICED_RUN = Base(priced_run, answers.of_run, same(("tokens", "2T"), ("terms", "terms.json")))
@@ -185,6 +214,9 @@ STUDY = Base(
             ("training.microbatches", [4]),
             ("training.context", [2]),
             ("training.expert", [2]),
+            ("training.context_way", ["ulysses"]),
+            ("training.imbalance", 1.5),
+            ("training.capacity", 1.5),
             ("training.cluster", "selene"),
             ("training.recompute", [True]),
             ("training.stack", "nanotron"),
@@ -325,6 +357,6 @@ PIPED = Base(
 )
 
 JOBS: dict[str, list[Base]] = {
-    "phaze.run/1": [RUN, LLAMA_RUN, PRICED_RUN, NAMED_RUN, GRAPH_RUN],
+    "phaze.run/1": [RUN, LLAMA_RUN, MOE_RUN, PRICED_RUN, NAMED_RUN, GRAPH_RUN],
     "phaze.study/1": [STUDY, TIGHT, PLACED, STACKED, SHARED, LOW, NAMED, NAMED_PLACED, PIPED, PRICED],
 }

@@ -29,6 +29,7 @@ from phaze.evaluate.training_run import Budget
 from phaze.export.launch_files import with_launches
 from phaze.export.opened import read_plan
 from phaze.files import read_text
+from phaze.graph.split_context import way_named
 from phaze.hardware.calibration import Basis
 from phaze.hardware.files import ChipFile
 from phaze.hardware.library import chip_of_file
@@ -96,6 +97,9 @@ def plan(
     precision: str | None = None,
     shards: Sequence[int] | None = None,
     families: Sequence[str] | None = None,
+    ways: Sequence[str] | None = None,
+    imbalance: float | None = None,
+    capacity: float | None = None,
 ) -> Planned:
     """The fastest split of a training job over devices that exist, proved, as ``phaze plan``.
 
@@ -126,6 +130,9 @@ def plan(
         precision: ``"bf16"``, ``"fp32"``, ``"fp8"`` (the stack's recipe) or a recipe by name; without it the stack's.
         shards: Hybrid sharding: how many of the ranks with the same weights may share out ZeRO's state; without it all.
         families: Pipeline families that may be chosen, of those that the stack runs; without it all of them.
+        ways: How ranks may share a sequence: ``"ring"``, ``"all_gather"``, ``"ulysses"``; without it the fastest.
+        imbalance: Tokens of the fullest rank of experts over the mean, from 1 on.
+        capacity: Tokens that it takes at most, over the mean; beyond it they are dropped.
 
     Returns:
         The plan: ``batch_s`` (seconds of a global batch), ``document`` (``phaze.plan/1``), ``frame()`` of its stages.
@@ -156,6 +163,7 @@ def plan(
         None if contexts is None else tuple(contexts), None if expert is None else tuple(expert), precision,
         None if shards is None else tuple(shards),
         None if families is None else tuple(families),
+        None if ways is None else tuple(way_named(way) for way in ways), imbalance, capacity,
     )  # fmt: skip
     with on_standard_error() as progress:
         progress.step("opening the model")

@@ -44,6 +44,7 @@ def constants_of(table: Mapping[str, Any]) -> Constants:
     cover(set(table) <= CONSTANTS, "constants: a key that this checker does not know")
     cover(table["clock_hz"] is None, "a measured clock")
     cover(table["attention"] is None and not table["rates"], "measured attention kernels and products in few bits")
+    cover(table.get("grouped_share", 1.0) == 1.0, "a share of grouped products")
     kept = table["kept_row_bytes"]
     return Constants(
         positive(table["matrix_share"], "matrix_share"),

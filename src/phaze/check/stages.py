@@ -28,7 +28,8 @@ STACK = frozenset({
     "accumulation_inside", "accumulation_apart", "stages", "pipeline", "software_share", "saves",
     "logit_bytes", "selective", "gradient_buffer_bytes", "attention_kernel", "recipes", "low_precision_weights",
     "overlap_p2p", "recompute_modules", "recompute_named", "state", "gradient_wire_bytes", "prefetch",
-    "hidden_offload", "families",
+    "hidden_offload", "families", "grouped_share", "hidden_exchange",
+    "overlaps_shared_experts", "deduplicated_exchange",
 })  # fmt: skip
 TRAINING = frozenset({
     "devices", "batch", "optimizer", "machine", "constants", "precision", "zeros", "chunks", "headroom",

@@ -62,3 +62,11 @@ def with_given(answer: Answer, launched: "Launched", basis: "Basis", progress: "
         show_against(console, whole)
 
     return Answer((whole,), show, answer.exit_code)
+
+
+def named_model(run: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
+    """The model of a run, and its sizes if it is of a family."""
+    for family in ("gpt", "llama", "moe"):
+        if family in run:
+            return family, dict(run[family])
+    return str(run.get("model") or run.get("graph")), None

@@ -8,10 +8,12 @@ from phaze.cli.plan_options import (
     Against,
     Attention,
     Batch,
+    Capacity,
     ChipName,
     Chunks,
     ClusterName,
     Context,
+    ContextWay,
     Datasheet,
     Devices,
     Expert,
@@ -21,6 +23,7 @@ from phaze.cli.plan_options import (
     Gpt,
     Headroom,
     Html,
+    Imbalance,
     Llama,
     Microbatch,
     ModelName,
@@ -63,6 +66,9 @@ def plan(
     tensor: Tensor = None,
     expert: Expert = None,
     context: Context = None,
+    context_way: ContextWay = None,
+    imbalance: Imbalance = None,
+    capacity: Capacity = None,
     chunks: Chunks = None,
     family: Family = None,
     zero: Zero = None,
@@ -98,19 +104,20 @@ def plan(
         return _paged(_fixed(fixed, basis, perfetto, budget), html, progress)
     from phaze.evaluate.headroom import parse_headroom
     from phaze.evaluate.request import Asked
+    from phaze.graph.split_context import way_named
     from phaze.units import parse_batch, parse_length
 
     length = None if sequence is None else told("--sequence", sequence, parse_length)
     launched = None
     if against is not None:
-        from phaze.cli.against import launched_job
+        from phaze.cli.against import launched_job, named_model
 
         named = {"model": model} if model is not None else _family(gpt, llama, length)
         told_batch = None if batch is None else told("--batch", batch, parse_batch)
         launched = launched_job(against, named, chip, cluster, stack, devices, told_batch, length, precision)
         chip, cluster, stack = launched.run["chip"], launched.run["cluster"], launched.run.get("stack")
         devices, batch = launched.run["devices"], str(launched.run["batch"])
-        name, sizes = _named(launched.run)
+        name, sizes = named_model(launched.run)
         length, precision = launched.run.get("sequence"), launched.run.get("precision")
     if chip is None or devices is None or batch is None:
         raise InputError("plan", "a job needs a chip, devices and a batch", "add --chip, --devices and --batch")
@@ -140,6 +147,9 @@ def plan(
         precision=precision,
         shards=_numbers("--shard", shard),
         families=None if family is None else tuple(name.strip() for name in family.split(",")),
+        ways=None if context_way is None else tuple(way_named(own.strip()) for own in context_way.split(",")),
+        imbalance=imbalance,
+        capacity=capacity,
     )
     answer = _planned(asked, perfetto, progress, what_if)
     if launched is not None:
@@ -155,14 +165,6 @@ def _family(gpt: str | None, llama: str | None, sequence: int | None) -> dict[st
         return {}
     family, sizes = _model(None, gpt, llama, sequence)
     return {family: sizes}
-
-
-def _named(run: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
-    """The model of a run, and its sizes if it is of a family."""
-    for family in ("gpt", "llama"):
-        if family in run:
-            return family, dict(run[family])
-    return str(run.get("model") or run.get("graph")), None
 
 
 def budget_of(tokens: str | None, terms: str | None) -> "Budget | None":

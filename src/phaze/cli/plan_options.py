@@ -60,6 +60,20 @@ Shard = Annotated[
         "without it all."
     ),
 ]
+ContextWay = Annotated[
+    str | None,
+    typer.Option(
+        help="How ranks share a sequence: ring, all_gather or ulysses, or several of them; without it the fastest."
+    ),
+]
+Imbalance = Annotated[
+    float | None,
+    typer.Option(help="Tokens of the fullest rank of experts over the mean, from 1 on; without it 1, balanced."),
+]
+Capacity = Annotated[
+    float | None,
+    typer.Option(help="Tokens that a rank of experts takes at most, over the mean; beyond it they are dropped."),
+]
 Zero = Annotated[
     int | None,
     typer.Option(

@@ -30,7 +30,7 @@ NEVER = float("inf")
 class Product:
     """A product and its operands' bytes in HBM; ``*_need_bytes``: the operand needs no HBM trip when half of the global
     buffer holds that many bytes (:mod:`phaze.cost.residency`), NEVER if it always does. ``bits`` of an operand in
-    products of low precision (:meth:`packed`)."""
+    products of low precision, ``grouped``: one of many experts (:meth:`packed`)."""
 
     batch: int
     m: int
@@ -44,6 +44,7 @@ class Product:
     b_need_bytes: float = NEVER
     c_need_bytes: float = NEVER
     bits: int = 16
+    grouped: bool = False
 
     def __post_init__(self) -> None:
         for name in ("batch", "m", "n", "k"):
@@ -56,11 +57,14 @@ class Product:
     def macs(self) -> float:
         return float(self.batch) * self.m * self.n * self.k
 
-    def packed(self, rates: Sequence[tuple[int, float]]) -> "Product":
+    def packed(self, rates: Sequence[tuple[int, float]], grouped_share: float = 1.0) -> "Product":
         """The product as arrays run it that make r multiply-accumulates of its format where they make one of 16 bits:
         its depth is k / r. Its HBM bytes are as they are; what moves on the chip is counted for k / r values, too few,
-        which never bounds arrays that their buffers feed. So a higher rate is never slower."""
+        which never bounds arrays that their buffers feed. So a higher rate is never slower. A grouped product reaches
+        the share g of the rate: its depth is k / (r g)."""
         rate = dict(rates).get(self.bits, 1.0) if self.bits != 16 else 1.0
+        if self.grouped and grouped_share != 1.0:
+            return replace(self, k=ceil(self.k / grouped_share), grouped=False).packed(rates)
         if rate == 1.0:
             return self
         # Wider operands are fewer values of as many bytes.

@@ -112,7 +112,7 @@ def _numbered(values: Sequence[Product]) -> tuple[list[Product], dict[Product, i
 
 def cost_works(works: Sequence[Work], chips: ChipArrays, constants: Constants, how: How = "all_cores") -> Column:
     """Every work on every chip."""
-    packed = [tuple(p.packed(constants.rates) for p in work.products) for work in works]
+    packed = [tuple(p.packed(constants.rates, constants.grouped_share) for p in work.products) for work in works]
     products, product_row = _numbered([p for own in packed for p in own])
     vectors: dict[VectorWork, int] = {}
     for work in works:

@@ -187,7 +187,8 @@ def _element_bytes(accesses: Sequence[Access], tensors: dict[int, Tensor]) -> in
 def _product(part: Operator, element_bytes: int, a: Moved, b: Moved) -> Product:
     sizes = (part.size("batch"), part.size("m"), part.size("n"), part.size("k"))
     bits = dict(part.sizes).get("bits", 16)
-    return Product(*sizes, element_bytes, a.bytes, b.bytes, 0.0, a.need_bytes, b.need_bytes, NEVER, bits)
+    grouped = dict(part.sizes).get("grouped", 0) > 0
+    return Product(*sizes, element_bytes, a.bytes, b.bytes, 0.0, a.need_bytes, b.need_bytes, NEVER, bits, grouped)
 
 
 def _with_results(p: Product, rest: Moved) -> Product:

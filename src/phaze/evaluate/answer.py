@@ -12,6 +12,7 @@ from phaze.evaluate.exchanges import exchange_document
 from phaze.evaluate.families import family_notes
 from phaze.evaluate.flow import block_calls
 from phaze.evaluate.headroom import memory_left
+from phaze.evaluate.imbalance import imbalance_sensitivity
 from phaze.evaluate.layer_times import keeping_of
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.plan import Candidate, Request
@@ -79,6 +80,7 @@ def _document(facts: PlanFacts, problem: Problem, plan: Plan) -> dict[str, Any]:
     return {
         **document,
         "rules": "cluster",
+        **({"context_way": model.context_way} if model.context > 1 else {}),
         "microbatch": model.microbatch,
         "sequence_parallel": model.sequence_parallel,
         "attention": model.attention,
@@ -96,7 +98,7 @@ def _document(facts: PlanFacts, problem: Problem, plan: Plan) -> dict[str, Any]:
         "constants": _constants(facts.setting),
         "cluster": cluster_document(problem.cluster, chip),
         "memory_left": memory_left(document["stages"], chip.hbm.size_bytes, facts.headroom),
-        **exchange_document(model, problem, plan, facts.setting.basis),
+        **exchange_document(model, problem, plan, facts.setting),
         "approximations": [*notes_of(model, facts.expert_planned), *family_notes(plan)],
     }
 
@@ -144,6 +146,7 @@ def _brief(candidate: Candidate, best: Plan, facts: PlanFacts) -> dict[str, Any]
     return {
         "tensor": plan.tensor // plan.sharing.context,
         **{name: degree for name, degree in asdict(plan.sharing).items() if degree > 1},
+        **({"context_way": candidate.model.context_way} if candidate.model.context > 1 else {}),
         "pipeline": len(plan.stages),
         "data": plan.data,
         "microbatch": candidate.microbatch,
@@ -202,9 +205,16 @@ def planned_document(
         "proved": True,
         "alternatives": [_brief(candidate, best.plan, facts) for candidate in fitting[:SHOWN]],
         "choices": {"tried": len(found), "fitting": len(fitting)},
+        **_sensitivity(request, best),
         "rule_of_thumb": _baseline(thumb, best.plan, facts),
         "experts": _baseline(experts, best.plan, facts),
     }
+
+
+def _sensitivity(request: Request, best: Candidate) -> dict[str, Any]:
+    """What an imbalance of experts would do to the plan, where they are shared out."""
+    found = imbalance_sensitivity(request, best)
+    return {"imbalance_sensitivity": found} if found else {}
 
 
 def shortage_document(shortage: Shortage, setting: Setting) -> dict[str, Any]:

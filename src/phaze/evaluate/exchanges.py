@@ -1,32 +1,57 @@
-"""What the exchanges of a plan's experts take, and how far they go.
+"""What the exchanges of a plan's experts take, how far they go, and what of them is hidden.
 
-exchange_s   = microbatches of a replica x dispatches and combines of both passes in the slowest stage
-expert_nodes = groups of the innermost level that the ranks of one exchange lie in
+exchange_s        = microbatches of a replica x dispatches and combines of both passes in the slowest stage
+exchange_hidden_s = what of these the stack runs behind other work (:mod:`phaze.evaluate.exchange_overlap`)
+expert_nodes      = groups of the innermost level that the ranks of one exchange lie in
 """
 
+from dataclasses import replace
 from math import prod
 from typing import Any
 
+from phaze.cost.chip_set import chip_set
 from phaze.cost.exchange import exchange_cost
 from phaze.cost.ranks import members_by_level
+from phaze.evaluate.exchange_overlap import NO_OVERLAP, is_exchange_of_experts
+from phaze.evaluate.layer_times import ruled_layer
+from phaze.evaluate.layers import Setting
+from phaze.evaluate.ruled_pass import work_times
 from phaze.graph.ir import Layer, Model
-from phaze.hardware.calibration import Basis
 from phaze.placement.plan import Plan
 from phaze.placement.problem import Problem
 
 
-def _layer_s(layer: Layer, problem: Problem, basis: Basis) -> float:
-    operators = [op for graph in (layer.forward, layer.backward) for op in graph.operators if op.kind == "all_to_all"]
+def _layer_s(layer: Layer, setting: Setting) -> float:
+    every = (*layer.forward.operators, *layer.backward.operators)
+    operators = [op for op in every if is_exchange_of_experts(op)]
     sizes = [(op.size("bytes"), op.size("group"), op.size("stride"), op.size("copies")) for op in operators]
-    return sum(exchange_cost("all_to_all", size, problem.cluster, basis).time_s for size in sizes if size[3] > 1)
+    where = setting.cluster, setting.basis, setting.stack.deduplicated_exchange
+    return sum(exchange_cost("all_to_all", size, *where).time_s for size in sizes)
 
 
-def exchange_document(model: Model, problem: Problem, plan: Plan, basis: Basis) -> dict[str, Any]:
-    """Both figures of a plan whose experts are shared out; nothing of others."""
+def _hidden_s(layer: Layer, setting: Setting) -> float:
+    """What of a layer's exchanges is hidden in its two passes."""
+    total, chips = 0.0, chip_set([setting.chip])
+    ruled = ruled_layer(layer, setting.machine)
+    for one in (ruled.forward, ruled.backward):
+        if one.exchanges.beside:
+            times = one.times(work_times(one.works, chips, setting.constants, one.rule), 0, chips)
+            exposed = replace(one, exchanges=NO_OVERLAP)
+            total += float((exposed.device_s(times) - one.device_s(times))[0])
+    return total
+
+
+def exchange_document(model: Model, problem: Problem, plan: Plan, setting: Setting) -> dict[str, Any]:
+    """These figures of a plan whose experts are shared out; nothing of others."""
     if plan.sharing.expert == 1:
         return {}
     slowest = max(plan.stages, key=lambda stage: stage.time_s)
-    each_s = [_layer_s(layer, problem, basis) for layer in model.layers]
-    once_s = sum(each_s[model.calls[call].layer] for call in slowest.layers)
+    kinds = [model.calls[call].layer for call in slowest.layers]
+    each_s = {kind: _layer_s(model.layers[kind], setting) for kind in set(kinds)}
+    rounds, stack = problem.rounds(plan.data), setting.stack
     members = members_by_level(problem.cluster, ((plan.sharing.expert_tensor, plan.sharing.expert),))
-    return {"exchange_s": problem.rounds(plan.data) * once_s, "expert_nodes": prod(members[1:])}
+    found = {"exchange_s": rounds * sum(each_s[kind] for kind in kinds), "expert_nodes": prod(members[1:])}
+    if stack.hidden_exchange or stack.overlaps_shared_experts:
+        hidden_s = {kind: _hidden_s(model.layers[kind], setting) for kind in set(kinds)}
+        found["exchange_hidden_s"] = rounds * sum(hidden_s[kind] for kind in kinds)
+    return found

@@ -13,12 +13,14 @@ from pydantic import Field, model_validator
 from phaze.documents import Count, Document, check
 from phaze.errors import InputError
 from phaze.evaluate.layers import Setting
-from phaze.evaluate.parallel_rank import Parallel, family_at, parallel_rank, supply_at
+from phaze.evaluate.parallel_rank import MOST_ROWS, Parallel, family_at, parallel_rank, supply_at
 from phaze.evaluate.plan import Candidate, Request
 from phaze.evaluate.plan_file import require_job_plan
 from phaze.evaluate.request import Asked
-from phaze.evaluate.run_file import Reference, RunJob, Size
+from phaze.evaluate.run_file import Reference, RunJob
+from phaze.evaluate.run_tables import Size
 from phaze.graph.ir import Attention, Model
+from phaze.graph.split_context import way_named
 from phaze.graph.store import load as load_graph
 from phaze.graph.supply.module import ModuleSupply
 from phaze.graph.supply.supply import supply_of
@@ -36,7 +38,7 @@ class JobTable(Document):
     """What was asked: exactly one of ``model``, ``family`` with ``sizes``, ``graph``."""
 
     model: Reference | None = None
-    family: Literal["gpt", "llama"] | None = None
+    family: Literal["gpt", "llama", "moe"] | None = None
     sizes: dict[str, Any] | None = None
     graph: Reference | None = None
     sequence: Size | None = None
@@ -50,6 +52,7 @@ class JobTable(Document):
     zero: Annotated[int, Field(ge=0, le=3)] = 0
     attention: Attention = "eager"
     basis: Basis = "calibrated"
+    rows: Annotated[float, Field(ge=1, le=MOST_ROWS)] = 1.0
 
     @model_validator(mode="after")
     def _sized(self) -> "JobTable":
@@ -90,12 +93,13 @@ def asked_job(asked: Asked, request: Request, best: Candidate) -> dict[str, Any]
         "zero": best.problem.zero,
         "attention": best.model.attention,
         "basis": asked.basis,
+        **({"rows": asked.rows} if asked.rows > 1 else {}),
     }
 
 
 def run_job(raw: Mapping[str, Any], job: RunJob, basis: Basis) -> dict[str, Any]:
     """The job of a run (``phaze.run/1``), as plain values."""
-    family = next((name for name in ("gpt", "llama") if name in raw), None)
+    family = next((name for name in ("gpt", "llama", "moe") if name in raw), None)
     named = {"family": family, "sizes": raw[family]} if family else {k: raw[k] for k in ("model", "graph") if k in raw}
     return {
         **named,
@@ -110,6 +114,7 @@ def run_job(raw: Mapping[str, Any], job: RunJob, basis: Basis) -> dict[str, Any]
         "zero": job.plan.zero,
         "attention": job.model.attention,
         "basis": basis,
+        **({"rows": job.rows} if job.rows > 1 else {}),
     }
 
 
@@ -121,7 +126,10 @@ def reopened(document: Mapping[str, Any], where: str) -> Reopened:
         raise InputError(where, f"the key '{lacking[0]}' is missing", "give what phaze plan ... --json prints")
     require_job_plan(document, where)
     job = check(JobTable, document["job"], f"{where}: job")
-    asked = Parallel(document["tensor"], **{key: document[key] for key in SHARED if key in document})
+    shared = {key: document[key] for key in SHARED if key in document}
+    rows = job.rows if shared.get("expert", 1) > 1 else 1.0
+    way = way_named(str(document.get("context_way", "ring")))
+    asked = Parallel(document["tensor"], **shared, way=way, rows=rows)
     spread, microbatch = bool(document.get("sequence_parallel", False)), document["microbatch"]
     if job.family is not None and job.sizes is not None:
         load = family_at(job.family, job.sizes, microbatch, job.attention)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from phaze.cost.accumulation import added_inside
 from phaze.cost.chip_set import ChipSet
+from phaze.cost.grouped import with_grouped
 from phaze.cost.low_precision import low_precision
 from phaze.cost.memory import sent_bytes
 from phaze.cost.offload import exposed_copies_s
@@ -173,7 +174,8 @@ def run_layer(layer: Layer, machine: Machine) -> Layer:
     inside = machine.stack.accumulation_inside
     if machine.wide:
         return added_inside(wide_layer(layer), max(inside, sent_bytes(machine.precision)))
-    return low_precision(added_inside(layer, inside), machine.recipe)
+    layer = low_precision(added_inside(layer, inside), machine.recipe)
+    return with_grouped(layer) if machine.stack.grouped_share else layer
 
 
 def ruled_layer(

@@ -53,6 +53,13 @@ class Setting:
             generation = (design.software_of,) if design.software_of else (self.chip.name, self.chip.technology)
             warm = self.stack.share_on(*generation)
             found = replace(found, software_share=warm)
+        if self.basis != "ideal":
+            names = (
+                (self.chip.name, self.chip.technology)
+                if design is None or not design.software_of
+                else (design.software_of,)
+            )
+            found = replace(found, grouped_share=self.stack.grouped_share_on(*names))
         if found.basis != "calibrated" or said is None or self.machine.wide:
             return found
         kernels = attention_rates(said.attention, self.stack.attention_kernel)

@@ -74,7 +74,7 @@ def fixed_levers(raw: Mapping[str, Any], needed_bytes: float, basis: Basis) -> d
 
 
 def _most_stages(raw: Mapping[str, Any]) -> int:
-    sizes = raw.get("gpt") or raw.get("llama")
+    sizes = raw.get("gpt") or raw.get("llama") or raw.get("moe")
     return int(sizes["layers"]) if sizes else 256
 
 

@@ -2,13 +2,16 @@
 
 A product may run beside a collective c if it neither leads to c nor follows from it and reads what the last products
 before c read: the weight gradient of the same map. Piece by piece, also the products that a scatter waits for or that
-wait for a gather: while a piece is on its way, the product works on the next (:func:`companions`).
+wait for a gather: while a piece is on its way, the product works on the next (:func:`companions`). Exchanges of experts
+and of parts of a sequence stand apart (:mod:`phaze.evaluate.exchange_overlap`, rings of
+:mod:`phaze.evaluate.pass_units`).
 :mod:`phaze.evaluate.ruled_pass` makes schedules of that.
 """
 
 from collections.abc import Sequence
 
 from phaze.graph.ir import Layer, OperatorGraph
+from phaze.graph.opset import KINDS
 
 
 def closure(edges: Sequence[tuple[int, int]], start: set[int], forward: bool) -> set[int]:
@@ -38,7 +41,7 @@ def companions(graph: OperatorGraph, pieces: bool = False, weights: bool = True)
     taken: set[int] = set()
     found: dict[int, tuple[int, ...]] = {}
     for operator in graph.operators:
-        if operator.core != "network":
+        if operator.core != "network" or KINDS[operator.kind].rule == "exchange":
             continue
         before, after = (closure(edges, {operator.id}, forward) for forward in (False, True))
         last = closure([edge for edge in edges if edge[1] not in matrix], {operator.id}, False) & matrix

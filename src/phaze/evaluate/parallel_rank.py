@@ -6,7 +6,7 @@ share out the experts          :func:`phaze.graph.split_experts.expert_parallel`
 let attention see all keys     :func:`phaze.graph.split_context.context_parallel`
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,19 +21,23 @@ from phaze.graph.supply.supply import Supply
 from phaze.graph.zoo import load_family
 from phaze.placement.sharing import Sharing
 
+# No router is let to send one rank more of the mean than this.
+MOST_ROWS = 64.0
 # The trace at (tensor width, sequence, sequence parallel).
 LoadAt = Callable[[int, int, bool], Model]
 
 
 @dataclass(frozen=True, slots=True)
 class Parallel:
-    """Degrees beyond tensor parallelism; without ``expert_tensor`` experts are cut as the rest is, by ``tensor``."""
+    """Degrees beyond tensor parallelism; without ``expert_tensor`` experts are cut as the rest is, by ``tensor``.
+    ``rows``: routed tokens of the fullest rank over the mean (:func:`fullest_rows`)."""
 
     tensor: int
     context: int = 1
     expert: int = 1
     expert_tensor: int | None = None
     way: Way = "ring"
+    rows: float = 1.0
 
     @property
     def sharing(self) -> Sharing:
@@ -49,13 +53,36 @@ class Parallel:
         return Sharing(self.context, self.expert, self.expert_tensor or self.tensor)
 
 
-def parallels(width: int, contexts: Iterable[int], experts: Iterable[int]) -> Iterator[Parallel]:
-    """Every further degree to try at a width; experts are cut as the rest is, or not at all."""
+def fullest_rows(imbalance: float | None, capacity: float | None, where: str = "") -> float:
+    """Routed tokens of the fullest rank over the mean: the imbalance, of which a capacity drops what is beyond it."""
+    for name, value in (("imbalance", imbalance), ("capacity", capacity)):
+        if value is not None and not 1 <= value <= MOST_ROWS:
+            raise InputError(f"{where}{name}", f"{value!r} is out of range", f"give 1, the mean load, to {MOST_ROWS:g}")
+    if capacity is not None and imbalance is None:
+        raise InputError(f"{where}capacity", "a balanced load never exceeds it", "give imbalance beside it")
+    return min(imbalance or 1.0, capacity or MOST_ROWS)
+
+
+def require_shared_out(rows: float, experts: Iterable[int], where: str) -> None:
+    """Refuse an imbalance among ranks where no experts are shared out."""
+    if rows > 1 and max(experts) == 1:
+        raise InputError(where, "no experts are shared out, so that no rank gets more than others", "give expert too")
+
+
+def parallels(
+    width: int,
+    contexts: Iterable[int],
+    experts: Iterable[int],
+    ways: Sequence[Way] = ("ring",),
+    rows: float = 1.0,
+) -> Iterator[Parallel]:
+    """Every further degree to try at a width, a context in every way; experts are cut as the rest is, or not at all."""
     degrees = tuple(experts)
     for context in contexts:
         for expert in degrees:
             for cut in sorted({1, width}) if expert > 1 else (None,):
-                yield Parallel(width, context, expert, cut)
+                for way in ways if context > 1 else ways[:1]:
+                    yield Parallel(width, context, expert, cut, way, rows if expert > 1 else 1.0)
 
 
 class Refusals:
@@ -89,7 +116,7 @@ def parallel_rank(load: LoadAt, asked: Parallel, sequence: int, sequence_paralle
     sharing = asked.sharing
     if (asked.context, asked.expert) == (1, 1):
         return load(asked.tensor, sequence, sequence_parallel)
-    require_divided(Degrees(asked.tensor, asked.context), Divided(sequence), sequence_parallel)
+    require_divided(Degrees(asked.tensor, asked.context), Divided(sequence), sequence_parallel, asked.way)
     own = sequence // asked.context
     if asked.expert > 1 and own % asked.tensor:
         raise InputError("tensor", f"{own} positions do not divide by {asked.tensor}", "use another degree")
@@ -97,7 +124,7 @@ def parallel_rank(load: LoadAt, asked: Parallel, sequence: int, sequence_paralle
     if asked.expert > 1:
         if asked.tensor > 1:
             model = folded_model(model, load(1, own // asked.tensor, False))
-        model = expert_parallel(model, sharing.expert, sharing.expert_tensor)
+        model = expert_parallel(model, sharing.expert, sharing.expert_tensor, asked.rows)
     return context_parallel(model, asked.context, asked.way)
 
 

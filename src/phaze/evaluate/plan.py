@@ -14,6 +14,7 @@ microbatch, then without sequence parallelism.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby, product
 
 from phaze.evaluate.baselines import experts_plan, rule_of_thumb, usual_width
 from phaze.evaluate.flow import PlacementJob, rank_problem
@@ -21,6 +22,7 @@ from phaze.evaluate.layers import Setting
 from phaze.evaluate.parallel_rank import Parallel, Refusals, parallels
 from phaze.evaluate.prices import KnownPrices, LevelPrices
 from phaze.graph.ir import Attention, Model
+from phaze.graph.split_context import Way
 from phaze.hardware.formats import Precision
 from phaze.hardware.stack import Optimizer
 from phaze.placement.plan import Plan
@@ -44,9 +46,9 @@ class Request:
     split (pipeline, data, tensor) of 1024 devices, where there is one. ``chunks`` to try beside 1; None: all that
     divide the blocks. ``zeros``: stages of ZeRO to try beside ``zero``, where it is free.
     ``wider``: usual widths that need more devices than there are. ``refused``: choices that the model cannot run, and
-    why. ``contexts`` and ``expert``: how many ranks may share a sequence, or share out the experts; ``rank_at`` gives
-    the rank of a choice where that is more than 1. ``shards``: how many of the ranks with the same weights may share
-    out state, 0: all."""
+    why. ``contexts`` and ``expert``: how many ranks may share a sequence, in which ``ways``, or share out the experts,
+    of whose tokens the fullest rank gets ``rows`` times the mean; ``rank_at`` gives the rank of a choice then.
+    ``shards``: how many of the ranks with the same weights may share out state, 0: all."""
 
     model_at: ModelAt
     setting: Setting
@@ -68,6 +70,8 @@ class Request:
     headroom: float = 0.0
     contexts: tuple[int, ...] = (1,)
     expert: tuple[int, ...] = (1,)
+    ways: tuple[Way, ...] = ("ring",)
+    rows: float = 1.0
     rank_at: RankAt | None = None
     shards: tuple[int, ...] = (0,)
 
@@ -134,16 +138,56 @@ def candidates(request: Request) -> Iterator[Candidate]:
     prices = KnownPrices(request.prices)
     refusals = Refusals()
     for choice in choices(request):
-        for parallel in parallels(choice[0], request.contexts, request.expert):
-            model = refusals.attempted(parallel, partial(_rank, request, choice, parallel))
-            if model is None:
-                continue
-            for shard in request.shards:
+        every = parallels(choice[0], request.contexts, request.expert, request.ways, request.rows)
+        for _, alike in groupby(every, key=lambda parallel: replace(parallel, way=request.ways[0])):
+            ranks = [refusals.attempted(own, partial(_rank, request, choice, own)) for own in alike]
+            unbeaten = _unbeaten(request, [rank for rank in ranks if rank is not None])
+            for model, shard in product(unbeaten, request.shards):
                 problem = problem_at(request, model, shard)
                 few = problem.rules.families[: 2 if problem.rules.families[0].most_stages else 1]
                 plan = fastest_plan(_with(problem, few), prices)
                 yield Candidate(choice[1], choice[2], model, problem, plan)
     refusals.require()
+
+
+def _unbeaten(request: Request, ranks: Sequence[Model]) -> list[Model]:
+    """Ranks that differ in how their sequence is shared, but those that another beats: no layer of that takes longer or
+    keeps more in any mode of recompute, so no plan of it is slower or needs more memory."""
+    if len(ranks) < 2:
+        return list(ranks)
+    found: list[tuple[Model, Problem]] = []
+    for model in ranks:
+        problem = problem_at(request, model)
+        if not any(_beats(other, problem) for _, other in found):
+            found = [(own, other) for own, other in found if not _beats(problem, other)] + [(model, problem)]
+    return [model for model, _ in found]
+
+
+def _beats(one: Problem, other: Problem) -> bool:
+    """Whether no layer of one problem takes or keeps more than the same one of the other; their gradients of weights
+    take as long, as a family may count these against others."""
+    alike = [(a.weight_s, a.parameter_bytes) for a in one.graphs[0].layers]
+    if alike != [(b.weight_s, b.parameter_bytes) for b in other.graphs[0].layers]:
+        return False
+    layers = zip(_amounts(one), _amounts(other), strict=True)
+    return all(len(a) == len(b) and all(x <= y for x, y in zip(a, b, strict=True)) for a, b in layers)
+
+
+def _amounts(problem: Problem) -> Iterator[tuple[float, ...]]:
+    """What the layers of a problem take and hold, in an order of its own."""
+    for layer, extra in zip(problem.graphs[0].layers, problem.extras[0], strict=True):
+        selective = extra.selective_bytes if extra.selective_bytes is not None else layer.activation_bytes
+        full_s = extra.full_s if extra.full_s is not None else layer.forward_s
+        yield (
+            layer.forward_s,
+            layer.backward_s,
+            layer.activation_bytes,
+            selective,
+            extra.selective_s,
+            full_s,
+            extra.live_bytes,
+            *(amount for own in extra.more for amount in (own.bytes, own.live_bytes, own.again_s)),
+        )
 
 
 def _rank(request: Request, choice: Choosing, parallel: Parallel) -> Model:

@@ -80,10 +80,24 @@ class ShownShortage(ShortageTable):
         return self
 
 
+class SensitivityTable(Loose):
+    """What a plan takes at a load of the fullest rank of experts."""
+
+    rows: Number
+    slower: Number
+
+
 class ShownPlanTable(JobPlanTable):
     """A plan of a job with everything that the terminal shows of it."""
 
     chunks: Count
+    context: Count = 1
+    expert: Count = 1
+    expert_tensor: Count = 1
+    exchange_s: Number = 0.0
+    exchange_hidden_s: Number = 0.0
+    expert_nodes: Count = 1
+    imbalance_sensitivity: list[SensitivityTable] | None = None
     zero: Annotated[int, Field(ge=0, le=3)]
     sequence_parallel: bool
     attention: str
@@ -94,6 +108,13 @@ class ShownPlanTable(JobPlanTable):
     experts: ShownSplit | None = None
     shortage: ShownShortage | None = None
     feasible: bool
+
+    @model_validator(mode="after")
+    def _exchanged(self) -> "ShownPlanTable":
+        together = {"exchange_s", "expert_nodes", "expert"}
+        if "exchange_s" in self.model_fields_set and not together <= self.model_fields_set:
+            raise ValueError("give expert and expert_nodes beside exchange_s")
+        return self
 
     @model_validator(mode="after")
     def _counted(self) -> "ShownPlanTable":

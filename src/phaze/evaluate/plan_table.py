@@ -9,6 +9,7 @@ from phaze.evaluate.families import named_family
 from phaze.evaluate.parallel_rank import Parallel
 from phaze.evaluate.recomputing import KNOWN, mode_given, with_offload
 from phaze.graph.saved.modes import OFFLOAD
+from phaze.graph.split_context import Way
 from phaze.hardware.stack import PipelineFamily
 from phaze.placement.rules import MODES, Family
 
@@ -44,6 +45,7 @@ class PlanTable(Document):
     context: Count = 1
     expert: Count = 1
     expert_tensor: Count | None = None
+    context_way: Way = "ring"
     shard: Annotated[
         Annotated[int, Field(ge=2)] | None, Field(description="ranks that share out state; without it all replicas")
     ] = None
@@ -57,7 +59,7 @@ class PlanTable(Document):
     @property
     def parallel(self) -> Parallel:
         """Degrees of one rank."""
-        return Parallel(self.tensor, self.context, self.expert, self.expert_tensor)
+        return Parallel(self.tensor, self.context, self.expert, self.expert_tensor, self.context_way)
 
     @property
     def schedule(self) -> Family:

@@ -9,11 +9,12 @@ from phaze.errors import InputError, unknown_name
 from phaze.evaluate.families import stack_with_families
 from phaze.evaluate.headroom import USUAL_HEADROOM, require_headroom
 from phaze.evaluate.layers import Setting
-from phaze.evaluate.parallel_rank import Parallel, parallel_rank, supply_at
+from phaze.evaluate.parallel_rank import Parallel, fullest_rows, parallel_rank, require_shared_out, supply_at
 from phaze.evaluate.plan import Choosing, Request, choices
 from phaze.evaluate.recomputing import mode_asked, require_host, stack_recomputing
 from phaze.evaluate.training_run import Budget
 from phaze.graph.ir import Attention, Model
+from phaze.graph.split_context import WAYS, Way
 from phaze.graph.supply.point import Point
 from phaze.graph.supply.supply import Family, GraphFile, Supply, supply_of
 from phaze.graph.supply.tracing import Watch, silent
@@ -58,6 +59,14 @@ class Asked:
     precision: str | None = None
     shards: tuple[int, ...] | None = None
     families: tuple[str, ...] | None = None
+    ways: tuple[Way, ...] | None = None
+    imbalance: float | None = None
+    capacity: float | None = None
+
+    @property
+    def rows(self) -> float:
+        """Routed tokens of the fullest rank over the mean."""
+        return fullest_rows(self.imbalance, self.capacity, "--")
 
 
 def sequences_of(batch: units.Batch, sequence: int, where: str) -> int:
@@ -125,6 +134,7 @@ def request_of(asked: Asked, watch: Watch = silent) -> Request:
     fitting = tuple(width for width in widths if width <= asked.devices)
     if not fitting:
         raise InputError("--tensor", f"none of {list(widths)} fits {asked.devices} devices", "give a smaller width")
+    require_shared_out(asked.rows, asked.expert or (1,), "--imbalance")
     length = supply.facts.length(asked.sequence)
     batch = sequences_of(asked.batch, length, "--batch")
     microbatches, spreads = supply.options(usual_microbatches(batch))
@@ -160,6 +170,8 @@ def request_of(asked: Asked, watch: Watch = silent) -> Request:
         headroom=require_headroom(asked.headroom, "--headroom"),
         contexts=asked.contexts or (1,),
         expert=asked.expert or (1,),
+        ways=asked.ways or WAYS,
+        rows=asked.rows,
         rank_at=rank_at,
     )
     return _traced(supply, request, point_at, watch)

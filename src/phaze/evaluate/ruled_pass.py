@@ -13,6 +13,9 @@ Then, with d_i the operators' times in their shortest way (:mod:`phaze.schedule.
 
     serial       device = sum of d                                                         exact, all chips at once
     companions   device = sum of d - sum over c of min(d_c, sum of W(c))                   exact, all chips at once
+    both         of the exchanges of experts x, as far as they are exposed then, the stack hides
+                 min(x, shared experts beside it), and of what is left the share kappa behind another microbatch, but
+                 the device takes no less than all exchanges together                      (:class:`ExchangeOverlap`)
     others       device = least makespan (:meth:`RuledPass.schedule`), or no less than     for one chip
                           bounds for all chips at once (:meth:`RuledPass.bound`)
     pass = (device^3 + host^3)^(1/3),  host = operators x host time: the host runs ahead, but not far
@@ -29,6 +32,7 @@ from phaze.cost.chip_set import ChipSet, column_of, table_of
 from phaze.cost.collective import CollectiveCost, collective, kind_named
 from phaze.cost.exchange import exchange_cost
 from phaze.cost.work import CollectiveWork, Work, works_of
+from phaze.evaluate.exchange_overlap import NO_OVERLAP, ExchangeOverlap, exchange_overlap
 from phaze.evaluate.machine import SOFTNESS, Machine
 from phaze.evaluate.overlap import companions
 from phaze.evaluate.pass_units import Pieces, Unit, in_pieces, in_ring, named_beside, rings_of, units_of
@@ -97,6 +101,7 @@ class RuledPass:
     beside: tuple[tuple[int, int], ...]
     host_s: float
     members: tuple[tuple[int, ...], ...] = ()
+    exchanges: ExchangeOverlap = NO_OVERLAP
 
     @property
     def sent_bytes(self) -> float:
@@ -156,9 +161,10 @@ class RuledPass:
             named: dict[int, Floats] = {}
             for one, other in self.beside if self.rule.named_only else ():
                 named[one] = named.get(one, 0.0) + times.spread_s[other]
-            for one, work in named.items():
-                total = total - np.minimum(times.spread_s[one], work)
-            return np.asarray(total)
+            hidden = {one: np.minimum(times.spread_s[one], work) for one, work in named.items()}
+            for own in hidden.values():
+                total = total - own
+            return np.asarray(self.exchanges.overlapped(total, times.spread_s, hidden))
         return None
 
     def bound(self, times: Times, use: Sequence[Bound] = BOUNDS) -> Floats:
@@ -258,7 +264,8 @@ def ruled_pass(graph: OperatorGraph, machine: Machine, rule: Rule, backward: boo
     host_s = sum(operator.core != "none" for operator in graph.operators) * machine.stack.host_s
     members = tuple(tuple(part.id for part in operator.parts or (operator,)) for operator in graph.operators)
     beside_units = named if hides and not cut else ()
-    return RuledPass(rule, works, _collectives(works, machine), units, merged, beside_units, host_s, members)
+    overlap = exchange_overlap(graph, of, machine.stack) if rule.one_queue or rule.named_only else NO_OVERLAP
+    return RuledPass(rule, works, _collectives(works, machine), units, merged, beside_units, host_s, members, overlap)
 
 
 def _collectives(works: Sequence[Work], machine: Machine) -> tuple[CollectiveCost | None, ...]:
@@ -269,5 +276,6 @@ def _collectives(works: Sequence[Work], machine: Machine) -> tuple[CollectiveCos
 def _network_cost(work: CollectiveWork, machine: Machine) -> CollectiveCost:
     where = machine.cluster, machine.basis
     if KINDS[work.kind].rule == "exchange":
-        return exchange_cost(work.kind, (work.bytes, work.group, work.stride, work.copies), *where)
+        sizes = (work.bytes, work.group, work.stride, work.copies)
+        return exchange_cost(work.kind, sizes, *where, machine.stack.deduplicated_exchange)
     return collective(kind_named(work.kind), work.bytes, work.group, *where)

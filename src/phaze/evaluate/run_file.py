@@ -1,24 +1,32 @@
 """``phaze.run/1``: a model, where it runs, and the plan that was run (``phaze plan --fixed``).
 
-The model is one of ``gpt`` or ``llama`` by sizes, a ``model`` (a built-in name, or one of your own such as
+The model is one of ``gpt``, ``llama`` or ``moe`` by sizes, a ``model`` (a built-in name, or one of your own such as
 ``own.py:build``, with a ``tensor_plan`` if need be), or a ``graph`` file. Paths are relative to the run's file. What a
 run does not say is that of the cluster and its stack: bf16 with fp32 master weights, Adam, its attention, 1F1B.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, model_validator
 
-from phaze.documents import BatchSize, Count, Document, Format, Length, TokenCount, check, notation_of, parse
+from phaze.documents import BatchSize, Count, Document, Format, Length, Positive, TokenCount, check, notation_of, parse
 from phaze.errors import InputError
 from phaze.evaluate.families import stack_running
 from phaze.evaluate.memo import Memo
-from phaze.evaluate.parallel_rank import LoadAt, family_at, parallel_rank, supply_at
+from phaze.evaluate.parallel_rank import (
+    LoadAt,
+    family_at,
+    fullest_rows,
+    parallel_rank,
+    require_shared_out,
+    supply_at,
+)
 from phaze.evaluate.plan_table import PlanTable
 from phaze.evaluate.recomputing import require_host, stack_recomputing
+from phaze.evaluate.run_tables import GptTable, LlamaTable, MoeTable
 from phaze.evaluate.training_run import Budget
 from phaze.files import STANDARD_INPUT, beside, read_text
 from phaze.graph.ir import Attention, Model
@@ -34,32 +42,9 @@ from phaze.hardware.stack import Optimizer, Stack, require_priced
 from phaze.units import Batch, sequences_in
 
 T = TypeVar("T")
+# The families that a run may state by sizes.
+SIZED = ("gpt", "llama", "moe")
 Reference = Annotated[str, Field(min_length=1, max_length=400)]
-Size = Annotated[int, Field(gt=0, le=2**31)]
-
-
-class GptTable(Document):
-    """A Megatron-style decoder by its sizes."""
-
-    hidden: Size
-    layers: Size
-    heads: Size
-    vocabulary: Size
-    sequence: Length
-
-
-class LlamaTable(Document):
-    """A decoder with RMS norm, rotary positions and a gated MLP by its sizes."""
-
-    hidden: Size
-    layers: Size
-    heads: Size
-    kv_heads: Size | None = None
-    head_dim: Size | None = None
-    mlp: Size
-    vocabulary: Size
-    sequence: Length
-    tied: bool = False
 
 
 class RunFile(Document):
@@ -68,6 +53,7 @@ class RunFile(Document):
     schema_: Annotated[Literal["phaze.run/1"], Field(alias="schema")]
     gpt: GptTable | None = None
     llama: LlamaTable | None = None
+    moe: MoeTable | None = None
     model: Reference | None = None
     tensor_plan: Reference | None = None
     graph: Reference | None = None
@@ -83,12 +69,21 @@ class RunFile(Document):
     precision: Precision | None = None
     optimizer: Optimizer | None = None
     attention: Attention | None = None
+    imbalance: Positive | None = None
+    capacity: Positive | None = None
+
+    @property
+    def rows(self) -> float:
+        """Routed tokens of the fullest rank over the mean."""
+        rows = fullest_rows(self.imbalance, self.capacity)
+        require_shared_out(rows, (self.plan.expert,), "imbalance")
+        return rows
 
     @model_validator(mode="after")
     def _one_model(self) -> "RunFile":
-        given = [name for name in ("gpt", "llama", "model", "graph") if getattr(self, name) is not None]
+        given = [name for name in (*SIZED, "model", "graph") if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError(f"give exactly one of gpt, llama, model, graph ({', '.join(given) or 'none'} given)")
+            raise ValueError(f"give exactly one of gpt, llama, moe, model, graph ({', '.join(given) or 'none'} given)")
         plan = self.plan
         wide = plan.context > 1
         used = plan.tensor * plan.context * plan.pipeline * plan.data
@@ -124,25 +119,27 @@ class RunJob:
     optimizer: Optimizer
     budget: Budget | None = None
     requested: Batch | None = None
+    rows: float = 1.0
 
 
 def _model_of(run: RunFile, attention: Attention) -> Model:
     plan = run.plan
-    for family in ("gpt", "llama"):
+    for family in SIZED:
         table: Document | None = getattr(run, family)
         if table is not None:
             sizes = table.model_dump(exclude_none=True)
             return _rank_of(
-                plan, run.sequence or sizes["sequence"], family_at(family, sizes, plan.microbatch, attention)
+                run, run.sequence or sizes["sequence"], family_at(family, sizes, plan.microbatch, attention)
             )
     if run.model is not None:
         supply = supply_of(run.model)
-        return _rank_of(plan, supply.facts.length(run.sequence), supply_at(supply, plan.microbatch, attention))
+        return _rank_of(run, supply.facts.length(run.sequence), supply_at(supply, plan.microbatch, attention))
     return _graph_file(run)
 
 
-def _rank_of(plan: PlanTable, sequence: int, load: LoadAt) -> Model:
-    return parallel_rank(load, plan.parallel, sequence, plan.sequence_parallel and plan.tensor > 1)
+def _rank_of(run: RunFile, sequence: int, load: LoadAt) -> Model:
+    plan, asked = run.plan, replace(run.plan.parallel, rows=run.rows)
+    return parallel_rank(load, asked, sequence, plan.sequence_parallel and plan.tensor > 1)
 
 
 # The keys of a run that may be paths, but for its model.
@@ -212,13 +209,21 @@ def _at(path: str, read: Callable[[], T]) -> T:
 
 def traced_as(run: RunFile, attention: Attention) -> tuple[str, ...]:
     """What the layers of a run's model depend on; runs that agree in it differ at most in how often they are called."""
-    plan, tables = run.plan, [None if t is None else t.model_dump(exclude={"layers"}) for t in (run.gpt, run.llama)]
-    split = (plan.parallel, plan.microbatch, plan.sequence_parallel and plan.tensor > 1, attention)
+    plan, sized = run.plan, [getattr(run, family) for family in SIZED]
+    tables = [None if t is None else t.model_dump(exclude={"layers"}) for t in sized]
+    split = (
+        plan.parallel,
+        run.imbalance,
+        run.capacity,
+        plan.microbatch,
+        plan.sequence_parallel and plan.tensor > 1,
+        attention,
+    )
     return tuple(map(repr, (*tables, run.model, run.graph, run.sequence, *split)))
 
 
 def _depth(run: RunFile) -> int | None:
-    table = run.gpt or run.llama
+    table = run.gpt or run.llama or run.moe
     return None if table is None else table.layers
 
 
@@ -275,4 +280,5 @@ def job_of(raw: dict[str, Any], where: str, memo: Memo | None = None) -> RunJob:
         optimizer=run.optimizer or stack.optimizer,
         budget=_budget(run, where),
         requested=run.batch,
+        rows=run.rows,
     )

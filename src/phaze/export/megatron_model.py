@@ -12,6 +12,7 @@ SCRIPTS: Mapping[str, str] = MappingProxyType(
     {
         "gpt": GPT,
         "llama": GPT,
+        "moe": GPT,
         "gpt2-xl": GPT,
         "gpt3-175b": GPT,
         "megatron-gpt2-54": GPT,
@@ -29,6 +30,7 @@ SCRIPTS: Mapping[str, str] = MappingProxyType(
 LLAMAS: Mapping[str, Mapping[str, int]] = MappingProxyType(
     {
         "llama": {},
+        "moe": {},
         "llama2-7b": {"mlp": 11008, "kv_heads": 32},
         "llama3-8b": {"mlp": 14336, "kv_heads": 8, "rotary_base": 500000},
         "llama3-70b": {"mlp": 28672, "kv_heads": 8, "rotary_base": 500000},
@@ -74,8 +76,22 @@ def _llama(sizes: Mapping[str, int]) -> list[Choice]:
     if "experts" in sizes:
         found.append(Choice("--num-experts", str(sizes["experts"]), "of the model"))
         found.append(Choice("--moe-router-topk", str(sizes["active"]), "experts of a token"))
+        found += _widths_of_experts(sizes)
     if not sizes.get("tied", 0):
         found.append(Choice("--untie-embeddings-and-output-weights", None, "of the model"))
+    return found
+
+
+def _widths_of_experts(sizes: Mapping[str, int]) -> list[Choice]:
+    """Where experts are not as wide as the MLP, some are shared, or the first layers have none."""
+    found = []
+    if "expert_mlp" in sizes:
+        found.append(Choice("--moe-ffn-hidden-size", str(sizes["expert_mlp"]), "width of an expert"))
+    if sizes.get("shared_mlp"):
+        found.append(Choice("--moe-shared-expert-intermediate-size", str(sizes["shared_mlp"]), "of the model"))
+    if sizes.get("dense_layers"):
+        dense, rest = sizes["dense_layers"], sizes["layers"] - sizes["dense_layers"]
+        found.append(Choice("--moe-layer-freq", f"'([0]*{dense}+[1]*{rest})'", "the first layers have no experts"))
     return found
 
 
@@ -88,6 +104,8 @@ def model_choices(split: Split) -> list[Choice]:
         ("--num-attention-heads", "heads"),
         ("--ffn-hidden-size", "mlp"),
     )
+    if "mlp" not in sizes and "expert_mlp" in sizes:
+        sizes = {**sizes, "mlp": sizes["expert_mlp"]}
     found = [Choice(flag, str(sizes[key]), "of the model") for flag, key in named if key in sizes]
     if split.model in LLAMAS:
         found += _llama(sizes)

@@ -13,7 +13,7 @@ from phaze.errors import InputError
 from phaze.evaluate.job_file import Reopened
 from phaze.graph.family import check_sizes
 from phaze.graph.zoo import ZOO
-from phaze.hardware.stack import StateBytes
+from phaze.hardware.stack import Stack, StateBytes
 from phaze.search.reference import way_of
 from phaze.search.task import ModelTask
 from phaze.study.schema import StudyFile
@@ -50,6 +50,10 @@ class Split:
     shard: int = 0
     state: StateBytes | None = None
     family: str = ""
+    context_way: str = "ring"
+    deduplicated_exchange: bool = False
+    hidden_exchange: float = 0.0
+    overlaps_shared_experts: bool = False
 
     @property
     def schedule(self) -> str:
@@ -111,6 +115,12 @@ def _known(model: str) -> dict[str, int]:
     return known if entry.positions is None else {**known, "positions": entry.positions}
 
 
+def _exchanged(stack: Stack) -> dict[str, Any]:
+    """How a stack exchanges the tokens of experts."""
+    names = ("deduplicated_exchange", "hidden_exchange", "overlaps_shared_experts")
+    return {name: getattr(stack, name) for name in names}
+
+
 def searched_split(task: ModelTask, found: Mapping[str, Any], study: StudyFile, chip: str) -> Split:
     """A model of a search's answer (its table in ``phaze.result/1``)."""
     plan = found["plan"]
@@ -148,6 +158,8 @@ def searched_split(task: ModelTask, found: Mapping[str, Any], study: StudyFile, 
         expert_tensor=int(plan.get("expert_tensor", 1)),
         low_precision_weights=job.machine.stack.low_precision_weights,
         state=job.machine.stack.state,
+        context_way=graph.model.context_way or "ring",
+        **_exchanged(job.machine.stack),
     )
 
 
@@ -185,6 +197,8 @@ def planned_split(document: Mapping[str, Any], opened: Reopened) -> Split:
         low_precision_weights=opened.setting.stack.low_precision_weights,
         shard=int(document.get("shard", 0)),
         state=opened.setting.stack.state,
+        context_way=model.context_way or "ring",
+        **_exchanged(opened.setting.stack),
     )
 
 

@@ -2,6 +2,7 @@
 
 from phaze.graph.ir import Model
 
+BALANCED = "experts are taken as equally loaded: each of the E experts gets 1/E of the routed tokens"
 NO_EXPERT_PARALLELISM = (
     "the model is a mixture of experts and expert parallelism is not planned: every tensor group holds all experts of "
     "its layers, so memory is higher, and communication another, than where experts are spread over devices"

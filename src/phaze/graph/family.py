@@ -1,8 +1,10 @@
 """The families by their sizes: which keys they have, what their letters are, which case a point belongs to.
 
 Letters: b microbatch, s sequence, p positions (the longest sequence), t tensor width, h hidden, a heads, v vocabulary;
-``llama`` also k heads of keys and values, d width of a head, f width of the MLP. A size that a case fixes (microbatch
-1, width 1, one head on a rank, as many keys as queries) is no variable there; nor are positions where none are learned.
+``llama`` also k heads of keys and values, d width of a head, f width of the MLP; ``moe`` instead of f the e experts, m
+active ones of a token, g width of an expert, r width of the shared one (0: none); its first ``dense_layers`` are those
+of a llama. A size that a case fixes (microbatch 1, width 1, one head on a rank, as many keys as queries) is no variable
+there; nor are positions where none are learned.
 """
 
 from collections.abc import Mapping
@@ -33,10 +35,20 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             ("heads", "kv_heads", "mlp", "vocabulary"),
             ("tied",),
         ),
+        "moe": Family(
+            MappingProxyType(
+                {**_SHARED, "kv_heads": "k", "head_dim": "d", "experts": "e", "active": "m", "expert_mlp": "g"}
+                | {"shared_mlp": "r"}
+            ),
+            ("heads", "kv_heads", "expert_mlp", "shared_mlp", "vocabulary"),
+            ("tied", "mlp", "dense_layers"),
+        ),
     }
 )
 
 
+# Sizes of which a family may have none.
+MAY_BE_NONE = ("shared_mlp", "dense_layers")
 # Every layer is an entry of its own; the deepest networks that were ever trained have about a thousand.
 MOST_LAYERS = 4096
 
@@ -51,7 +63,10 @@ def check_sizes(family: str, sizes: Mapping[str, Any]) -> dict[str, Any]:
         if key not in (*wanted, *rows.choices):
             raise unknown_name(family, "size", key, (*wanted, *rows.choices))
     values = dict(sizes)
-    if family == "llama":
+    if family == "moe":
+        values = {"shared_mlp": 0, "dense_layers": 0, **values}
+        wanted = (*wanted, "dense_layers", *(("mlp",) if values["dense_layers"] else ()))
+    if family != "gpt":
         values.setdefault("kv_heads", values.get("heads"))
         values.setdefault("tied", False)
         hidden, heads = values.get("hidden"), values.get("heads")
@@ -63,7 +78,8 @@ def check_sizes(family: str, sizes: Mapping[str, Any]) -> dict[str, Any]:
         value = values.get(key)
         if value is None:
             raise InputError(f"{family}: {key}", "this size is missing", f"a {family} has {', '.join(wanted)}")
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 2**31:
+        least = 0 if key in MAY_BE_NONE else 1
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= 2**31:
             raise InputError(f"{family}: {key}", f"{value!r} is not a positive whole number")
     if values["layers"] > MOST_LAYERS:
         raise InputError(f"{family}: layers", f"{values['layers']} is more than {MOST_LAYERS:,}", "give fewer")
@@ -74,10 +90,28 @@ def check_sizes(family: str, sizes: Mapping[str, Any]) -> dict[str, Any]:
 def _check_fit(family: str, values: Mapping[str, Any]) -> None:
     if family == "gpt" and values["hidden"] % values["heads"]:
         raise InputError(f"{family}: heads", f"hidden {values['hidden']} does not divide by {values['heads']} heads")
-    if family == "llama" and values["heads"] % values["kv_heads"]:
+    if family != "gpt" and values["heads"] % values["kv_heads"]:
         raise InputError(f"{family}: kv_heads", f"{values['heads']} heads do not divide by {values['kv_heads']}")
-    if family == "llama" and values["head_dim"] % 2:
+    if family != "gpt" and values["head_dim"] % 2:
         raise InputError(f"{family}: head_dim", f"{values['head_dim']} is odd and rotary positions turn pairs")
+    if family == "moe":
+        _check_experts(values)
+
+
+def _check_experts(values: Mapping[str, Any]) -> None:
+    if values["active"] > values["experts"]:
+        raise InputError("moe: active", f"{values['active']} of {values['experts']} experts", "use at most all")
+    if values["dense_layers"] >= values["layers"]:
+        raise InputError("moe: dense_layers", f"{values['dense_layers']} of {values['layers']} layers", "use fewer")
+    refused = {
+        "tied": values["tied"],
+        "kv_heads": values["kv_heads"] == values["heads"],
+        "active": values["active"] == 1,
+    }
+    for key, wrong in refused.items():
+        if wrong:
+            said = f"no graphs of a mixture of experts with {key} {values[key]} are bundled"
+            raise InputError(f"moe: {key}", said, "name a model, or a config.json, which is traced")
 
 
 def family_point(family: str, values: Mapping[str, Any], tensor: int, microbatch: int, sequence: int) -> dict[str, int]:
@@ -99,6 +133,10 @@ def family_case(
     conditions = ["t=1" if point["t"] == 1 else "t>1", "b=1" if point["b"] == 1 else "b>1"]
     if attention == "eager":
         conditions.append("a=t" if point["a"] == point["t"] else "a>t")
+    if family == "moe":
+        if attention == "eager":
+            raise InputError("moe", "its bundled graphs have fused attention", "use fused attention, or name a model")
+        conditions.append("shared" if point["r"] else "plain")
     if family == "llama":
         conditions.append("k=a" if point["k"] == point["a"] else "k<a")
         conditions.append("tied" if values["tied"] else "untied")
@@ -109,6 +147,8 @@ def free_letters(family: str, case: str) -> tuple[str, ...]:
     """The variables of a case: the letters that it does not fix, or fix by another."""
     words = case.split()
     fixed = {word[0] for word in words if word in ("t=1", "b=1", "a=t", "k=a")}
-    if family == "llama":
+    if family != "gpt":
         fixed.add("p")
+    if "plain" in words:
+        fixed.add("r")
     return tuple(sorted({*FAMILIES[family].letters.values(), "b", "s", "t"} - fixed))

@@ -22,6 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from phaze.errors import InputError
+from phaze.graph.experts import BALANCED
 from phaze.graph.ir import Access, Layer, Model, Operator, OperatorGraph, Recompute, Tensor
 from phaze.graph.mixture import Mixture, all_tensors, is_grouped, mixture_of
 from phaze.graph.store import graph_from
@@ -266,4 +267,8 @@ def expert_parallel(model: Model, ep: int, etp: int = 1, imbalance: float = 1.0)
     # At width t > 1 the model is folded: each rank of the tensor group routes its own part of the sequence.
     tokens = model.microbatch * model.sequence // model.tensor
     layers = tuple(expert_split(layer, ep, etp, tokens=tokens, imbalance=imbalance) for layer in model.layers)
-    return replace(model, layers=layers, expert=ep, expert_tensor=etp)
+    said = model.approximations
+    if imbalance > 1:
+        uneven = f"the fullest rank of those that share out experts gets {imbalance:g} times the mean of routed tokens"
+        said = (*(text for text in said if text != BALANCED), uneven)
+    return replace(model, layers=layers, expert=ep, expert_tensor=etp, approximations=said)

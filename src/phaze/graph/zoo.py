@@ -1,17 +1,18 @@
-"""The models that phaze knows by name, and the families ``gpt`` and ``llama`` by their sizes; none needs PyTorch.
+"""The models that phaze knows by name, and the families ``gpt``, ``llama`` and ``moe`` by their sizes; none needs
+PyTorch.
 
 A model's row says where it is searched and what experts chose for it; its graphs lie in ``data/``. To add a model: a
 row in :data:`phaze.graph.torch.named.NAMED` (its configuration), a row here, and ``make graphs``.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 from phaze.errors import InputError, unknown_name
 from phaze.graph.depth import deepen, runs
-from phaze.graph.family import check_sizes, family_case, family_point
+from phaze.graph.family import FAMILIES, check_sizes, family_case, family_point
 from phaze.graph.ir import Attention, Model
 from phaze.graph.shipped import case_name, model_at, open_shipped
 from phaze.graph.torch.named import NAMED
@@ -160,7 +161,7 @@ def load_family(
     sequence_parallel: bool = False,
     name: str = "",
 ) -> Model:
-    """The graph of a ``gpt`` or ``llama`` by its sizes (keys as in ``phaze.run/1``), at any width that divides it."""
+    """The graph of a family by its sizes (keys as in ``phaze.run/1``), at any width that divides it."""
     values = check_sizes(family, sizes)
     length = values["sequence"] if sequence is None else sequence
     called = name or family
@@ -176,4 +177,20 @@ def load_family(
     point = family_point(family, values, tensor, microbatch, length)
     case = family_case(family, values, point, attention, spread)
     model = model_at(open_shipped(family), case, point, name=called, attention=attention, spread=spread)
-    return deepen(model, [values["layers"]] * len(runs(model)))
+    model = deepen(model, [values["layers"]] * len(runs(model)))
+    if family != "moe" or not values["dense_layers"]:
+        return model
+    dense = {key: values[key] for key in (*FAMILIES["llama"].letters, "layers", "tied")}
+    at: dict[str, Any] = {"tensor": tensor, "microbatch": microbatch, "sequence": length}
+    with_mlp = load_family("llama", dense, attention=attention, sequence_parallel=sequence_parallel, **at)
+    return _first_dense(model, with_mlp, values["dense_layers"])
+
+
+def _first_dense(model: Model, dense: Model, count: int) -> Model:
+    """A mixture of experts whose first blocks are those of another decoder of the same sizes."""
+    block = dense.layers[dense.calls[1].layer]
+    calls = [
+        replace(call, layer=len(model.layers)) if 1 <= place <= count else call
+        for place, call in enumerate(model.calls)
+    ]
+    return replace(model, layers=(*model.layers, replace(block, name=f"dense {block.name}")), calls=tuple(calls))

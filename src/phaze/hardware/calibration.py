@@ -89,7 +89,8 @@ class Constants:
     measured on it (None: the one it holds by its power limit); ``matrix_share`` and ``block_cycles`` are of chips of
     cores. ``attention``: what the stack's attention kernel was measured to reach on the chip's family; None: its
     products are mapped on the arrays as others are. ``rates``: by bits of an operand, how many times as many
-    multiply-accumulates a cycle as in 16 bits products sustain.
+    multiply-accumulates a cycle as in 16 bits products sustain. ``grouped_share``: what grouped products of experts
+    reach of the rate of others.
     """
 
     basis: Basis
@@ -104,6 +105,7 @@ class Constants:
     clock_hz: float | None = None
     attention: AttentionRates | None = None
     rates: tuple[tuple[int, float], ...] = ()
+    grouped_share: float = 1.0
 
 
 def format_rates(

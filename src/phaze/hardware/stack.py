@@ -93,6 +93,10 @@ class Stack:
     ``hidden_offload``: it can keep activations in the memory of the host, and copies them behind this share of the
     passes of a layer; None: it cannot. ``gradient_buffer_bytes``: bytes for each element of one weight gradient of
     every distinct shape, as where gradients are added inside the product.
+    ``grouped_share``: what grouped products of experts reach of the rate of other products, by a chip, the process of a
+    generation of chips, or ``any``. ``hidden_exchange``: share of the exchanges of experts that runs behind the work of
+    another microbatch; ``overlaps_shared_experts``: they run beside the products of shared experts;
+    ``deduplicated_exchange``: a token is sent to a node once and copied there.
     """
 
     name: str
@@ -135,6 +139,10 @@ class Stack:
     hidden_offload: float | None = None
     gradient_wire_bytes: float = 2.0
     prefetch: Prefetch = "stage"
+    grouped_share: tuple[tuple[str, float], ...] = ()
+    hidden_exchange: float = 0.0
+    overlaps_shared_experts: bool = False
+    deduplicated_exchange: bool = False
 
     @property
     def interleaves(self) -> bool:
@@ -149,8 +157,11 @@ class Stack:
     def share_on(self, *generation: str | None) -> float:
         """The software share on a generation of chips, by the first of its names that is known (chip, process); 1 where
         nothing is."""
-        known = dict(self.software_share)
-        return next((known[name] for name in (*generation, "any") if name in known), 1.0)
+        return _share_of(self.software_share, generation)
+
+    def grouped_share_on(self, *generation: str | None) -> float:
+        """The share of grouped products, in the same way."""
+        return _share_of(self.grouped_share, generation)
 
     def __post_init__(self) -> None:
         for field in ("host_s", "optimizer_traffic_bytes", "state_bytes", "reserve_bytes", "gradient_bytes"):
@@ -158,12 +169,16 @@ class Stack:
                 raise InputError(
                     f"{self.name}.{field}", f"{getattr(self, field)!r} is out of range", "it must be at least 0"
                 )
-        if not 0 <= self.hidden_synchronisation <= 1:
-            raise InputError(
-                f"{self.name}.hidden_synchronisation",
-                f"{self.hidden_synchronisation!r} is out of range",
-                "it must be between 0 and 1",
-            )
+        for field in ("hidden_synchronisation", "hidden_exchange"):
+            if not 0 <= getattr(self, field) <= 1:
+                raise InputError(
+                    f"{self.name}.{field}", f"{getattr(self, field)!r} is out of range", "it must be between 0 and 1"
+                )
+
+
+def _share_of(shares: tuple[tuple[str, float], ...], generation: tuple[str | None, ...]) -> float:
+    known = dict(shares)
+    return next((known[name] for name in (*generation, "any") if name in known), 1.0)
 
 
 def require_priced(precision: Precision, stack: Stack, chip: Chip, where: str) -> Precision:

@@ -117,6 +117,12 @@ class StackFile(Document):
     ] = None
     gradient_wire_bytes: Annotated[Positive, Field(description="bytes of a gradient on the wire, 2 or 4")] = 2.0
     prefetch: Annotated[Prefetch, Field(description="what ZeRO 3's gathers overlap with: a stage or a layer")] = "stage"
+    grouped_share: Annotated[
+        dict[Name, Share], Field(description="of the rate of other products, by chip, process or any")
+    ] = Field(default_factory=dict)
+    hidden_exchange: Annotated[Share, Field(description="of the exchanges of experts, behind other work")] = 0.0
+    overlaps_shared_experts: Annotated[bool, Field(description="exchanges run beside shared experts")] = False
+    deduplicated_exchange: Annotated[bool, Field(description="a token is sent to a node once")] = False
     notes: Text | None = None
     sources: Sources = Field(default_factory=dict)
 
@@ -146,7 +152,7 @@ class StackFile(Document):
     def value(self) -> Stack:
         """The stack; keys are called as its fields but for two, whose fields name their unit."""
         lists = {"recipes", "recompute_modules", "families", "interleaves"}
-        renamed = {"host_time", "reserve", "software_share", "attention", "state", *lists}
+        renamed = {"host_time", "reserve", "software_share", "grouped_share", "attention", "state", *lists}
         same = self.model_dump(exclude={"schema_", "base", "notes", "sources", *renamed})
         kernel = self.attention.kernel if isinstance(self.attention, AttentionTable) else None
         fused: Kernel = "eager" if kernel == "eager" else "fused"
@@ -154,6 +160,7 @@ class StackFile(Document):
             host_s=self.host_time,
             reserve_bytes=self.reserve,
             software_share=tuple(sorted(self.software_share.items())),
+            grouped_share=tuple(sorted(self.grouped_share.items())),
             attention=self.attention if not isinstance(self.attention, AttentionTable) else fused,
             attention_kernel=kernel,
             recipes=tuple(self.recipes),

@@ -32,7 +32,25 @@ def exchange_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
         return []
     nodes, share = document["expert_nodes"], document["exchange_s"] / document["batch_s"]
     where = f"across {nodes} nodes" if nodes > 1 else "inside a node"
-    return [("experts", f"expert parallel {document['expert']} {where}; exchange {share:.0%} of the time")]
+    rows = [
+        (
+            "experts",
+            f"expert parallel {document['expert']} {where}; exchange {share:.0%} of the time{_hidden(document)}",
+        )
+    ]
+    changes = document.get("imbalance_sensitivity") or []
+    if changes:
+        words = ", ".join(f"{row['slower']:+.1%} at {row['rows']:g}" for row in changes)
+        rows.append(("imbalance", f"the fullest rank's tokens over the mean, at which the same plan takes {words}"))
+    return rows
+
+
+def _hidden(document: Mapping[str, Any]) -> str:
+    """What of the exchange is hidden, in words."""
+    if not document.get("exchange_hidden_s") or not document["exchange_s"]:
+        return ""
+    share = document["exchange_hidden_s"] / document["exchange_s"]
+    return ", half of it hidden" if 0.45 < share < 0.55 else f", {share:.0%} of it hidden"
 
 
 def _memory_rows(document: Mapping[str, Any], hbm_bytes: int) -> list[tuple[str, ...]]:

@@ -132,7 +132,7 @@ def product_parts(works: Sequence[Work], products: Products) -> Floats:
     found = np.zeros(len(CAUSES))
     for work in works:
         for product in work.products:
-            found[:4] += products.parts(product.packed(products.constants.rates))
+            found[:4] += products.parts(product.packed(products.constants.rates, products.constants.grouped_share))
     return found
 
 

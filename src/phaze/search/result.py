@@ -148,7 +148,7 @@ def model_document(
         "energy": {**dict(zip(COMPONENTS, placed.joules.tolist(), strict=True)), "static": static_j},
         "layers": layer_documents(graph, layers.exact),
         "plan": plan,
-        **exchange_document(graph.model, placed.problem, placed.plan, training.machine.basis),
+        **exchange_document(graph.model, placed.problem, placed.plan, training.setting(chip)),
         "memory_left": memory_left(plan["stages"], chip.hbm.size_bytes, training.headroom),
         "notes": list(graph.notes),
     }

@@ -18,7 +18,7 @@ from phaze.hardware.library import load_cluster
 from phaze.study.load import space_of, study_of
 from phaze.study.places import Origin, name_of, plain_name, with_texts
 from phaze.study.schema import ModelTable, StudyFile
-from phaze.study.settings import cluster_name, degrees_of, stack_of
+from phaze.study.settings import Degrees, cluster_name, degrees_of, stack_of
 
 
 def _attentions(study: StudyFile, origin: Origin) -> tuple[Attention, ...]:
@@ -69,14 +69,14 @@ def _graphs(supply: Any, study: StudyFile, table: ModelTable, origin: Origin, wa
     points = _points(study, table, supply.facts, origin)
     kept = _kept(points, supply.prepare(points, watch), table)
     degrees = degrees_of(study.training)
-    if degrees != ([1], [1]):
+    if degrees[:2] != ([1], [1]):
         return _shared_graphs(supply, kept, degrees)
     if isinstance(supply, ModuleSupply):
         return [supply.file(supply.model(point)) for point in kept]
     return [supply.file(point) for point in kept]
 
 
-def _shared_graphs(supply: Supply, points: list[Point], degrees: tuple[list[int], list[int]]) -> list[str]:
+def _shared_graphs(supply: Supply, points: list[Point], degrees: Degrees) -> list[str]:
     """The files of ranks that share sequences and experts, at every point and degree that the model can have."""
     refusals, found = Refusals(), list[str]()
     for point in points:

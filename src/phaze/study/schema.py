@@ -21,6 +21,7 @@ from phaze.documents import (
 )
 from phaze.errors import InputError
 from phaze.evaluate.headroom import MOST_HEADROOM, parse_headroom
+from phaze.graph.split_context import Way
 from phaze.hardware.calibration import Basis
 from phaze.hardware.files import Name, Text
 from phaze.hardware.formats import Precision
@@ -130,6 +131,9 @@ class TrainingTable(Document):
     microbatches: Annotated[list[Count], Field(min_length=1, default_factory=lambda: [1, 2, 4, 8])]
     context: Annotated[list[Count], Field(min_length=1)] | None = None
     expert: Annotated[list[Count], Field(min_length=1)] | None = None
+    context_way: Annotated[list[Way], Field(min_length=1)] | None = None
+    imbalance: Positive | None = None
+    capacity: Positive | None = None
     recompute: Annotated[list[bool | Literal["best"]], Field(min_length=1)] | None = None
     attention: Literal["eager", "fused", "best"] | None = None
     headroom: Headroom | None = None

@@ -15,11 +15,19 @@ from phaze.evaluate.families import stack_with_families
 from phaze.evaluate.headroom import USUAL_HEADROOM
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.machine import Machine
-from phaze.evaluate.parallel_rank import Refusals, parallel_rank, parallels, supply_at
+from phaze.evaluate.parallel_rank import (
+    Refusals,
+    fullest_rows,
+    parallel_rank,
+    parallels,
+    require_shared_out,
+    supply_at,
+)
 from phaze.evaluate.request import attentions_of, sequences_of
 from phaze.evaluate.run_file import require_traced
 from phaze.graph import store
 from phaze.graph.ir import Model
+from phaze.graph.split_context import Way
 from phaze.graph.supply.supply import Bundled
 from phaze.graph.zoo import check_sequence, entry_of
 from phaze.hardware.calibration import Basis
@@ -39,6 +47,8 @@ from phaze.study.stack import changed_stack
 from phaze.units import Batch
 
 GIB = 2**30
+# Context and expert degrees, the ways to share a sequence, and the load of the fullest rank of experts.
+Degrees = tuple[list[int], list[int], list[Way], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +199,7 @@ def recompute_of(study: StudyFile) -> tuple[RecomputeChoice, ...]:
 
 def graph_files(table: ModelTable, training: TrainingTable, reader: Reader, where: str) -> list[Model]:
     """The graphs of a model in files; what the study states of graphs must be true of each."""
-    paths = table.graphs or []
+    paths, _ = table.graphs or [], degrees_of(training)
     found = [store.loads(*reader(path)) for path in paths]
     for path, model in zip(paths, found, strict=True):
         spread = ("sequence_parallel",) if model.tensor > 1 else ()
@@ -235,9 +245,14 @@ def _models(table: ModelTable, study: StudyFile, stack: Stack, reader: Reader, w
     return found
 
 
-def degrees_of(training: TrainingTable) -> tuple[list[int], list[int]]:
+def degrees_of(training: TrainingTable) -> Degrees:
     """The context and expert degrees that a study chooses from."""
-    return sorted(set(training.context or [1])), sorted(set(training.expert or [1]))
+    contexts, experts = sorted(set(training.context or [1])), sorted(set(training.expert or [1]))
+    rows = fullest_rows(training.imbalance, training.capacity, "training.")
+    require_shared_out(rows, experts, "training.imbalance")
+    if training.context_way is not None and max(contexts) == 1:
+        raise InputError("training.context_way", "no ranks share a sequence", "give training.context too")
+    return contexts, experts, list(dict.fromkeys(training.context_way or ["ring"])), rows
 
 
 def _ranks(model: Model) -> int:

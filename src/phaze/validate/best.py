@@ -54,7 +54,7 @@ def jobs_of(rows: Iterable[MeasuredRun]) -> tuple[MeasuredRun, ...]:
 
 def _asked(row: MeasuredRun, basis: Basis) -> Asked:
     run = row.run
-    family = next((name for name in ("gpt", "llama") if name in run), None)
+    family = next((name for name in ("gpt", "llama", "moe") if name in run), None)
     sizes = {*usual_microbatches(run["batch"]), run["plan"].get("microbatch", 1)}
     return Asked(
         model=family or run["model"],

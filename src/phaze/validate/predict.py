@@ -48,7 +48,7 @@ class Prediction:
 
 
 def _layers_of(run: Mapping[str, Any]) -> int:
-    sizes = run.get("gpt") or run.get("llama") or {}
+    sizes = run.get("gpt") or run.get("llama") or run.get("moe") or {}
     return int(sizes.get("layers", 0))
 
 

@@ -49,7 +49,7 @@ def cost_works_on_clusters(
     chips = one_cluster(chips) if how == "one_core" else chips
     products: dict[Product, int] = {}
     vectors: dict[VectorWork, int] = {}
-    packed = [tuple(p.packed(constants.rates) for p in work.products) for work in works]
+    packed = [tuple(p.packed(constants.rates, constants.grouped_share) for p in work.products) for work in works]
     for work, own in zip(works, packed, strict=True):
         for p in own:
             products.setdefault(p, len(products))

@@ -16,7 +16,7 @@ from phaze.export.launch.values import Launch
 from phaze.files import read_text
 from phaze.graph.zoo import ZOO
 
-MODELS = ("model", "gpt", "llama", "graph")
+MODELS = ("model", "gpt", "llama", "moe", "graph")
 
 
 @dataclass(frozen=True, slots=True)

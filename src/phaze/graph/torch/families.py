@@ -1,14 +1,16 @@
-"""Two families of decoders by their sizes, written as accelerators run them and traced like any other module.
+"""Three families of decoders by their sizes, written as accelerators run them and traced like any other module.
 
 ``gpt``: Megatron's decoder. Learned positions, layer norm before each part, query, key and value of a head side by
 side in one projection, GELU as one operator, a multi-layer perceptron of 4h, dropout, embedding tied to the head.
 ``llama``: RMS norm as one operator, rotary positions, grouped queries, a gated perceptron, no dropout.
+``moe``: a llama whose perceptrons are experts behind a router, as grouped products, with a shared one beside them if
+it has any; every expert is taken to get as many tokens.
 
 Activations are (sequence, batch, channel): heads are then views, and a shard of the sequence is contiguous.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -42,6 +44,16 @@ class Llama:
     vocabulary: int
     sequence: int
     tied: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Moe(Llama):
+    """Sizes of the ``moe`` family; ``shared_mlp`` 0: no expert is shared."""
+
+    experts: int = 2
+    active: int = 1
+    expert_mlp: int = 1
+    shared_mlp: int = 0
 
 
 def causal_mask(length: int) -> Tensor:
@@ -180,11 +192,57 @@ class LlamaMlp(nn.Module):
         return result
 
 
+class Experts(nn.Module):
+    """Gated perceptrons of tokens sorted by expert: weights (expert, out, in), each pass one grouped product."""
+
+    def __init__(self, sizes: Moe) -> None:
+        super().__init__()
+        count, hidden, width = sizes.experts, sizes.hidden, sizes.expert_mlp
+        self.gate_up_proj = nn.Parameter(torch.empty(count, 2 * width, hidden))
+        self.down_proj = nn.Parameter(torch.empty(count, hidden, width))
+        self.act_fn = nn.SiLU()
+
+    def forward(self, tokens: Tensor, index: Tensor, weights: Tensor) -> Tensor:
+        """Tokens (tokens, hidden), the experts of each (tokens, active) and their weights, to their weighted sum."""
+        copies, count = index.shape[-1], self.gate_up_proj.shape[0]
+        experts, order = torch.sort(index.reshape(-1))
+        counts = torch.histc(experts.float(), bins=count, min=0, max=count - 1)
+        offsets = torch.cumsum(counts, 0, dtype=torch.int32)
+        rows = tokens[order // copies]
+        gate, up = torch._grouped_mm(rows, self.gate_up_proj.transpose(-2, -1), offs=offsets).chunk(2, -1)
+        rows = torch._grouped_mm(self.act_fn(gate) * up, self.down_proj.transpose(-2, -1), offs=offsets)
+        rows = rows * weights.reshape(-1)[order].unsqueeze(-1)
+        back = torch.empty_like(order)
+        back[order] = torch.arange(order.numel())
+        return rows[back].view(-1, copies, tokens.shape[-1]).sum(1).to(tokens.dtype)
+
+
+class MoeMlp(nn.Module):
+    """Router, experts, and a perceptron for all tokens beside them where the sizes have one."""
+
+    def __init__(self, sizes: Moe) -> None:
+        super().__init__()
+        self.active = sizes.active
+        self.router = nn.Linear(sizes.hidden, sizes.experts, bias=False)
+        self.experts = Experts(sizes)
+        self.shared = LlamaMlp(replace(sizes, mlp=sizes.shared_mlp)) if sizes.shared_mlp else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        tokens = x.reshape(-1, x.shape[-1])
+        weights, index = self.router(tokens).softmax(dim=-1, dtype=torch.float).topk(self.active, dim=-1)
+        weights = (weights / weights.sum(dim=-1, keepdim=True)).to(x.dtype)
+        result: Tensor = self.experts(tokens, index, weights)
+        if self.shared is not None:
+            result = result + self.shared(tokens)
+        return result.view(x.shape)
+
+
 class LlamaBlock(nn.Module):
     def __init__(self, sizes: Llama, attention: Attention) -> None:
         super().__init__()
         self.norm_attention, self.norm_mlp = nn.RMSNorm(sizes.hidden), nn.RMSNorm(sizes.hidden)
-        self.attention, self.mlp = LlamaAttention(sizes, attention), LlamaMlp(sizes)
+        self.attention = LlamaAttention(sizes, attention)
+        self.mlp = MoeMlp(sizes) if isinstance(sizes, Moe) else LlamaMlp(sizes)
 
     def forward(self, x: Tensor, mask: Tensor, tables: tuple[Tensor, Tensor]) -> Tensor:
         x = x + self.attention(self.norm_attention(x), mask, tables)

@@ -16,6 +16,7 @@ from transformers.models.megatron_bert.modeling_megatron_bert import MegatronBer
 from transformers.pytorch_utils import Conv1D
 
 from phaze.errors import InputError
+from phaze.graph.experts import BALANCED
 from phaze.graph.family import MOST_LAYERS
 from phaze.graph.torch.attention import MASK
 from phaze.graph.torch.fake import building, forget_values
@@ -23,9 +24,6 @@ from phaze.graph.torch.hf_inputs import model_inputs
 from phaze.graph.torch.hf_plans import plan_of
 from phaze.graph.torch.plans import Plan
 from phaze.graph.torch.program import Program, Shape, Source
-
-BALANCED = "experts are taken as equally loaded: each of the E experts gets 1/E of the routed tokens"
-
 
 # The sequence where nothing names one: what most are trained with first; and that of models without positions (T5).
 USUAL_SEQUENCE, NO_POSITIONS = 4096, 512

@@ -96,6 +96,25 @@ _BERT = Plan(
     )
 )
 
+_LLAMA_FAMILY = Plan(
+    (
+        Split("blocks.*.attention.q", "column", "head_dim"),
+        Split("blocks.*.attention.k", "column", "head_dim"),
+        Split("blocks.*.attention.v", "column", "head_dim"),
+        Split("blocks.*.attention.out", "row", "head_dim"),
+        Split("blocks.*.mlp.gate", "column"),
+        Split("blocks.*.mlp.up", "column"),
+        Split("blocks.*.mlp.down", "row"),
+    ),
+    sequence_dim=0,
+)
+_EXPERTS = Split("blocks.*.mlp.experts", "experts", weights=(("gate_up_proj", 1, 2), ("down_proj", 2, 1)))
+_SHARED = (
+    Split("blocks.*.mlp.shared.gate", "column"),
+    Split("blocks.*.mlp.shared.up", "column"),
+    Split("blocks.*.mlp.shared.down", "row"),
+)
+
 PLANS: Mapping[str, Plan] = MappingProxyType(
     {
         "bert": _BERT,
@@ -153,18 +172,9 @@ PLANS: Mapping[str, Plan] = MappingProxyType(
             (Divide("blocks.*.attention", "heads"),),
             sequence_dim=0,
         ),
-        "llama-family": Plan(
-            (
-                Split("blocks.*.attention.q", "column", "head_dim"),
-                Split("blocks.*.attention.k", "column", "head_dim"),
-                Split("blocks.*.attention.v", "column", "head_dim"),
-                Split("blocks.*.attention.out", "row", "head_dim"),
-                Split("blocks.*.mlp.gate", "column"),
-                Split("blocks.*.mlp.up", "column"),
-                Split("blocks.*.mlp.down", "row"),
-            ),
-            sequence_dim=0,
-        ),
+        "llama-family": _LLAMA_FAMILY,
+        "moe-family": replace(_LLAMA_FAMILY, splits=(*_LLAMA_FAMILY.splits[:4], _EXPERTS)),
+        "moe-family-shared": replace(_LLAMA_FAMILY, splits=(*_LLAMA_FAMILY.splits[:4], _EXPERTS, *_SHARED)),
     }
 )
 """Our plans, by the ``model_type`` of a configuration or the name of a family."""

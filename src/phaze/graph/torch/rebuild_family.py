@@ -14,10 +14,10 @@ from typing import Any
 from phaze.graph.family import FAMILIES, family_case, free_letters
 from phaze.graph.ir import Attention, Model
 from phaze.graph.shipped import Case, Shipped, model_at, pack, text_of
-from phaze.graph.torch.families import Gpt, Llama
+from phaze.graph.torch.families import Gpt, Llama, Moe
 from phaze.graph.torch.program import Source
 from phaze.graph.torch.rebuild import RebuildError, difference, fit_case
-from phaze.graph.torch.source import gpt_source, llama_source
+from phaze.graph.torch.source import gpt_source, llama_source, moe_source
 from phaze.graph.torch.trace import Discovery, discover, trace_model
 
 CHECKED = 2
@@ -25,9 +25,11 @@ FEW_WORDS = 8
 """Fewer than a sequence has: there a look-up reads its table once."""
 BASE: Mapping[str, int] = MappingProxyType(
     {"b": 2, "s": 16, "p": 128, "t": 2, "h": 384, "a": 16, "k": 4, "d": 12, "f": 80, "v": 96}
+    | {"e": 8, "m": 2, "g": 64, "r": 112}
 )
 CHANGED: Mapping[str, int] = MappingProxyType(
     {"b": 4, "s": 32, "p": 256, "t": 4, "h": 768, "a": 32, "k": 8, "d": 24, "f": 160, "v": 192}
+    | {"e": 16, "m": 4, "g": 128, "r": 224}
 )
 Letters = dict[str, int]
 
@@ -43,6 +45,8 @@ def _settled(letters: Letters, words: list[str]) -> Letters:
         found["a"] = found["t"]
     if "k=a" in words:
         found["k"] = found["a"]
+    if "plain" in words:
+        found["r"] = 0
     return found
 
 
@@ -67,6 +71,18 @@ def _drawn(rng: random.Random) -> Letters:
     }
 
 
+def _drawn_mixture(rng: random.Random) -> Letters:
+    """The same for a mixture of experts, which divide the tokens; rows of grouped products have a multiple of 8."""
+    found = _drawn(rng)
+    return found | {
+        "h": 8 * found["a"] * rng.randint(1, 6),
+        "e": rng.choice((4, 8)),
+        "m": rng.choice((2, 3, 4)),
+        "g": 8 * found["t"] * rng.randint(1, 12),
+        "r": found["t"] * rng.randint(8, 99),
+    }
+
+
 def family_points(family: str, case: str) -> list[Letters]:
     """The points of a case: base, one change each, then drawn ones."""
     words = case.split()
@@ -76,7 +92,7 @@ def family_points(family: str, case: str) -> list[Letters]:
     points.append({**base, "v": FEW_WORDS})
     rng = random.Random(f"{family} {case}")
     while len(points) < len(names) + 8 + CHECKED:
-        points.append(_settled(_drawn(rng), words))
+        points.append(_settled((_drawn_mixture if family == "moe" else _drawn)(rng), words))
     return points
 
 
@@ -85,11 +101,16 @@ def source_at(family: str, letters: Mapping[str, int], layers: int, tied: bool) 
     sizes: dict[str, Any] = {key: letters[letter] for key, letter in FAMILIES[family].letters.items()}
     if family == "gpt":
         return gpt_source(Gpt(layers=layers, **sizes))
+    if family == "moe":
+        return moe_source(Moe(layers=layers, tied=tied, mlp=letters["f"], **sizes))
     return llama_source(Llama(layers=layers, tied=tied, **sizes))
 
 
 def _cases(family: str) -> Iterator[tuple[str, Attention, bool, bool]]:
     """Every case with its attention, whether the sequence is sharded, and whether embeddings are tied."""
+    if family == "moe":
+        yield from _mixture_cases()
+        return
     attentions: tuple[Attention, ...] = ("eager", "fused")
     ties = (False, True) if family == "llama" else (True,)
     keys = ("k=a", "k<a") if family == "llama" else ("",)
@@ -103,6 +124,14 @@ def _cases(family: str) -> Iterator[tuple[str, Attention, bool, bool]]:
             point = _settled({**BASE, "t": 2}, words)
             name = family_case(family, {"tied": tied}, point, attention, spread)
             yield name, attention, spread, tied
+
+
+def _mixture_cases() -> Iterator[tuple[str, Attention, bool, bool]]:
+    """Those of ``moe``: shared experts know no sequence parallelism."""
+    for width, micro, shared in product(("t=1", "t>1"), ("b=1", "b>1"), ("plain", "shared")):
+        for spread in (False, True) if width == "t>1" and shared == "plain" else (False,):
+            point = _settled({**BASE, "t": 2}, [width, micro, shared])
+            yield family_case("moe", {}, point, "fused", spread), "fused", spread, False
 
 
 def _trace(source: Source, letters: Letters, attention: Attention, spread: bool, found: Discovery) -> Model:

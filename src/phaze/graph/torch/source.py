@@ -7,7 +7,7 @@ element, a dict ``{"blocks.*.up": "colwise", ...}`` in the notation of transform
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import torch
@@ -16,7 +16,8 @@ from torch import nn
 from phaze import documents
 from phaze.errors import InputError, unknown_name
 from phaze.files import read_text
-from phaze.graph.torch.families import Gpt, GptModel, Llama, LlamaModel
+from phaze.graph.experts import BALANCED
+from phaze.graph.torch.families import Gpt, GptModel, Llama, LlamaModel, Moe
 from phaze.graph.torch.named import NAMED
 from phaze.graph.torch.plans import PLANS
 from phaze.graph.torch.program import Program, Shape, Source
@@ -38,9 +39,9 @@ def _embedding_and_head(module: nn.Module) -> tuple[nn.Module, nn.Module]:
 
 
 def _check_heads(where: str, sizes: Gpt | Llama) -> None:
-    for name in sizes.__slots__:
+    for name in (field.name for field in fields(sizes)):
         value = getattr(sizes, name)
-        if name not in ("dropout", "tied") and (not isinstance(value, int) or value < 1):
+        if name not in ("dropout", "tied", "shared_mlp") and (not isinstance(value, int) or value < 1):
             raise InputError(f"{where}: {name}", f"{value!r} is not a positive whole number")
     if isinstance(sizes, Gpt) and sizes.hidden % sizes.heads:
         raise InputError(f"{where}: heads", f"hidden {sizes.hidden} does not divide by {sizes.heads} heads")
@@ -77,6 +78,16 @@ def llama_source(sizes: Llama, name: str = "llama") -> Source:
         plan=PLANS["llama-family"],
         vocabulary=sizes.vocabulary,
         token_modules=_embedding_and_head,
+    )
+
+
+def moe_source(sizes: Moe, name: str = "moe") -> Source:
+    """A decoder whose blocks have experts, by its sizes."""
+    plan = PLANS["moe-family-shared" if sizes.shared_mlp else "moe-family"]
+    return replace(
+        llama_source(sizes, name),
+        plan=plan,
+        notes=(BALANCED,),
     )
 
 

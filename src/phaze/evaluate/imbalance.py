@@ -1,0 +1,38 @@
+"""What a plan takes where the fullest rank of experts gets more tokens than the mean: the same stages, priced again."""
+
+from dataclasses import replace
+from typing import Any
+
+from phaze.errors import InputError
+from phaze.evaluate.parallel_rank import MOST_ROWS, Parallel
+from phaze.evaluate.plan import Candidate, Request, problem_at
+from phaze.graph.split_context import way_named
+from phaze.placement.layout import Shape
+from phaze.placement.pipeline import price
+from phaze.placement.structure import StageCut
+
+# By how much more than planned the fullest rank may get.
+STEPS = (1.1, 1.25, 1.5)
+
+
+def imbalance_sensitivity(request: Request, best: Candidate) -> list[dict[str, Any]]:
+    """Rows of the fullest rank over the mean, and how much slower the plan is then; none where no experts are shared
+    out."""
+    plan, model = best.plan, best.model
+    if plan is None or model.expert == 1 or request.rank_at is None:
+        return []
+    shape = Shape(plan.tensor, len(plan.stages), plan.data, plan.order, plan.chunks, plan.family)
+    cuts = tuple(StageCut(stage.layers, stage.recompute) for stage in plan.stages)
+    choice = model.tensor, model.microbatch, model.sequence_parallel, model.attention
+    way = way_named(model.context_way or "ring")
+    asked = Parallel(model.tensor, model.context, model.expert, model.expert_tensor, way)
+    found = []
+    for step in STEPS:
+        rows = min(MOST_ROWS, request.rows * step)
+        try:
+            problem = problem_at(request, request.rank_at(choice, replace(asked, rows=rows)))
+            again = price(replace(problem, zero=best.problem.zero), shape, cuts, request.prices, simulated=False)
+        except InputError:
+            return []
+        found.append({"rows": rows, "batch_s": again.batch_s, "slower": again.batch_s / plan.batch_s - 1})
+    return found
