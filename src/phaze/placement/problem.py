@@ -304,12 +304,11 @@ def _require_sizes(where: str, layer: Layer, extra: Extra, buffers: dict[int, fl
 
 
 def _require_extras(graph: LayerGraph, extras: Sequence[Extra], names: tuple[Mode, ...]) -> None:
-    plain = Extra()
-    tied: dict[str, float] = {}
-    buffers: dict[int, float] = {}
+    same = extras and len(extras) == len(graph.layers) == extras.count(extras[0])
+    if same and extras[0] == Extra() and len(names) == len(MODES):  # times alone, of many problems
+        return
+    tied, buffers = dict[str, float](), dict[int, float]()
     for layer, extra in zip(graph.layers, extras, strict=True):
-        if extra == plain and len(names) == len(MODES):  # most problems of times alone, and there are many
-            continue
         where = f"widths.{graph.width}: layer {layer.id}"
         _require_sizes(where, layer, extra, buffers)
         _require_modes(where, layer, extra, names)
