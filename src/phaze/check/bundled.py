@@ -40,6 +40,8 @@ GRAPHS = MappingProxyType(
         "63795064f28cc286a453e59056cd4e84055426547336feece24a054750e2c2c5": "qwen3-30b-a3b",
         "fe24d44aab952531b9ad0b09595132633fc248423df46c5a428630828f78ca73": "qwen3-235b-a22b",
         "06817fc225eae12da8437d280d0074938e76338b58c0b80f01894c3c363a4f68": "deepseek-v3",
+        "39bbdeac61235c42e7011763dc0205fd056ebc0d5bad66425641dd8980eded83": "kimi-k2",
+        "07d6549ecadbdf8068300d734eed6c27b3ba5163eb7168393cccdbb4b1b93c16": "gpt-oss-120b",
         "37395b4ca2f7bdb0014c03705ae4eb6c37e3d5b08a8aede7943f0a7b9ef4c32e": "t5-large",
         "ba4ab41c8002cc883fb817b1e94c0bba2c7ba8e964f8652fa298e9011cc4fdfd": "vit-large",
         "06bb546b6f7eea324f8ca072dcfa63bc9daf84d3f19c0de19114d5d215f5eb91": "bert-large",
@@ -59,6 +61,8 @@ GRAPHS = MappingProxyType(
         "dab95615a15ae293a5e54f05b73114eeabb85d3ec80b5765ac168ae41a945f25": "qwen3-30b-a3b",
         "b0a3fa876e0e9c35a0230f7bad309355f3b7afea7ad255fe5d34ea99485241e5": "qwen3-235b-a22b",
         "5bf7fa2563f3bfb9a600f9e82b53242c913fd117c0af8873b495931fca4eb742": "deepseek-v3",
+        "afa900f556e9e5b100b0f447b340f954a93ca3cb5b979716ebe679caf824882c": "kimi-k2",
+        "874b2a0b28f49f4d379a6a2efb8bfcbd8914d16bb7c8f95a3067765fda1fd06e": "gpt-oss-120b",
         "6bcbb1bab5353e8704f257fae1b5e310fb820a2d844f258278c9706871b13a4e": "t5-large",
         "a35b3b43aafe4b90d68935e76471fbce630d2396a56c1a8d131568e3f408f2f9": "vit-large",
     }

@@ -49,15 +49,21 @@ def _between(graph: OperatorGraph, seeds: set[int]) -> set[int]:
     return after & before
 
 
-def _part(graph: OperatorGraph, seeds: set[int]) -> set[int]:
-    """The experts' part of a pass."""
+def _part(graph: OperatorGraph, seeds: set[int], kept: set[int]) -> set[int]:
+    """The experts' part of a pass; ``kept`` are tensors that the part of the other pass made."""
     found = _between(graph, seeds)
     made = {access.tensor for op in graph.operators if op.id in found for access in op.writes}
     for op in graph.operators:
-        if op.id not in found and len(made & {access.tensor for access in op.reads}) > 1:
+        read = {access.tensor for access in op.reads}
+        # What joins several of its tensors, or reads nothing else (the masks of a limit), runs where these are.
+        if op.id not in found and (len(made & read) > 1 or (read and read <= made | kept)):
             found.add(op.id)
             made.update(access.tensor for access in op.writes)
     return found
+
+
+def _made(graph: OperatorGraph, inside: set[int]) -> set[int]:
+    return {access.tensor for op in graph.operators if op.id in inside for access in op.writes}
 
 
 def mixture_of(layer: Layer) -> Mixture | None:
@@ -91,5 +97,5 @@ def mixture_of(layer: Layer) -> Mixture | None:
             or weights & {access.tensor for access in op.reads}
             or gradients & {access.tensor for access in op.writes}
         }
-        inside |= _part(graph, seeds)
+        inside |= _part(graph, seeds, _made(layer.forward, inside) if graph is layer.backward else set())
     return Mixture(experts, rows, frozenset(weights), frozenset(inside))

@@ -71,6 +71,8 @@ ZOO: Mapping[str, Entry] = MappingProxyType(
             _entry("qwen3-30b-a3b", 48, 2048, 32, 40960, sequence=4096, most=4),
             _entry("qwen3-235b-a22b", 94, 4096, 64, 40960, sequence=4096, most=4),
             _entry("deepseek-v3", 61, 7168, 128, 131072, sequence=4096, most=1),
+            _entry("kimi-k2", 61, 7168, 64, 131072, sequence=4096, most=1),
+            _entry("gpt-oss-120b", 36, 2880, 64, 131072, sequence=4096, most=1),
             _entry("t5-large", 48, 1024, 16, None, sequence=512),
             _entry("vit-large", 24, 1024, 16, 197, fixed=True),
         )

@@ -139,7 +139,7 @@ def _build(config: Any, kind: type[nn.Module], shape: Shape) -> Program:
         model.loss_type = "ForCausalLM"
     plain_linears(model)
     no_cache(model)
-    if shape.attention == "fused" and getattr(config, "attn_logit_softcapping", None):
+    if shape.attention == "fused" and (getattr(config, "attn_logit_softcapping", None) or has_sinks(config)):
         fuse_capped(model)
     if shape.attention == "fused":
         fuse_megatron_bert(model)
@@ -152,6 +152,14 @@ def _build(config: Any, kind: type[nn.Module], shape: Shape) -> Program:
         return result if loss is None else loss
 
     return Program(model, inputs, step)
+
+
+NO_SINKS = "a fused attention leaves out the learned sink of every head, one more term of each sum"
+
+
+def has_sinks(config: Any) -> bool:
+    """Whether heads have a learned logit that no key has: fused kernels add it to the sum of their softmax."""
+    return bool(config.model_type == "gpt_oss")
 
 
 def _positions(config: Any) -> tuple[int, int | None, bool]:
@@ -183,6 +191,7 @@ def hf_source(name: str, config: Any, sequence: int | None = None) -> Source:
     usual, longest, fixed = _positions(config)
     vocabulary = 0 if fixed else int(getattr(config, "vocab_size", 0) or 0)
     notes = (BALANCED,) if getattr(config, "num_local_experts", 0) or getattr(config, "num_experts", 0) else ()
+    notes = (*notes, NO_SINKS) if has_sinks(config) else notes
     plan, fault = _plan(config, name)
     return Source(
         name=name,

@@ -210,6 +210,26 @@ NAMED: Mapping[str, Named] = MappingProxyType(
         "qwen3-30b-a3b": _qwen3_moe(2048, 48, 32, 768),
         "qwen3-235b-a22b": _qwen3_moe(4096, 94, 64, 1536),
         "deepseek-v3": _deepseek_v3(129280, 61, 128, 256, 3, n_group=8, topk_group=4),
+        # huggingface.co/moonshotai/Kimi-K2-Instruct config.json: the blocks of DeepSeek-V3, experts in one group
+        "kimi-k2": _deepseek_v3(163840, 61, 64, 384, 1, n_group=1, topk_group=1),
+        # huggingface.co/openai/gpt-oss-120b config.json: windows of 128 in every second layer
+        "gpt-oss-120b": _hf(
+            "gpt_oss",
+            "GptOssForCausalLM",
+            4096,
+            hidden_size=2880,
+            num_hidden_layers=36,
+            num_attention_heads=64,
+            num_key_value_heads=8,
+            head_dim=64,
+            intermediate_size=2880,
+            num_local_experts=128,
+            num_experts_per_tok=4,
+            sliding_window=128,
+            attention_bias=True,
+            vocab_size=201088,
+            max_position_embeddings=131072,
+        ),
         "t5-large": _hf(
             "t5",
             "T5ForConditionalGeneration",

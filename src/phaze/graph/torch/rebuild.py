@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
+from math import gcd
 from multiprocessing import get_context
 from pathlib import Path
 from types import MappingProxyType
@@ -79,18 +80,26 @@ class Point:
         return {"b": self.microbatch, "s": self.sequence}
 
 
+def _whole_rows(name: str) -> int:
+    """Sequences of a multiple of this give every expert of a model a whole number of rows."""
+    sizes = NAMED[name].sizes
+    experts = sizes.get("num_local_experts") or sizes.get("num_experts") or 1
+    return int(experts // gcd(experts, sizes.get("num_experts_per_tok", 1)))
+
+
 def _points(entry: Entry, one: bool) -> tuple[list[Point], list[Point], tuple[str, ...]]:
     """Points to fit at, points to check at, and the variables."""
-    full = entry.sequence
+    step = _whole_rows(entry.name)
+    full = entry.sequence // (4 * step) * 4 * step or entry.sequence
     longest = 16 * full if entry.positions is None else entry.positions
-    lengths = [full] if entry.fixed else [full // 4, full // 2, 3 * full // 4, longest]
+    lengths = [full] if entry.fixed else [full // 4, full // 2, 3 * full // 4, longest // step * step]
     b0, b1, b2, many, other = (1,) * 5 if one else MICROBATCHES
     if entry.fixed:
         grid = [(b0, full)] if one else [(b0, full), (b1, full), (b2, full), (many, full)]
         return [Point(*p) for p in grid], [Point(other, full)], () if one else ("b",)
     s0, s1, s2, s3 = lengths
     if one:
-        return [Point(1, s) for s in lengths], [Point(1, full // 8 * 7)], ("s",)
+        return [Point(1, s) for s in lengths], [Point(1, full // (8 * step) * 7 * step)], ("s",)
     grid = [(b0, s0), (b1, s0), (b0, s1), (b2, s2), (many, s3)]
     return [Point(*p) for p in grid], [Point(other, full)], ("b", "s")
 
@@ -141,6 +150,8 @@ def rebuild_model(name: str) -> str:
     entry, sizes = ZOO[name], NAMED[name].sizes
     whole = named_source(name)
     fewer = {key: value for key, value in SHALLOW.items() if key in sizes}
+    if "sliding_window" in sizes:  # layers of two kinds in turns: no run of equal ones to make longer
+        fewer = {}
     if "first_k_dense_replace" in sizes:  # blocks without experts first: two of each kind, or the one there is
         dense = min(2, sizes["first_k_dense_replace"])
         fewer |= {"first_k_dense_replace": dense, "num_hidden_layers": 2 + dense}
