@@ -32,6 +32,11 @@ def test_a_good_run_holds_without_any_solver(clustered: Path, tmp_path: Path, ph
     assert check(Papers(clustered).write(tmp_path)).holds
     ran = phaze("verify", clustered)
     assert ran.code == 0 and "holds" in ran.out and "solver" not in ran.out, ran.out
+    written = (
+        phaze("report", clustered, "--out", tmp_path / "page.html"),
+        phaze("export", clustered, "--to", "csv", "--out", tmp_path / "chips.csv"),
+    )
+    assert all(found.run_id in one.out for one in (ran, *written))
 
 
 @pytest.mark.parametrize("name", CLUSTER_REFUSED)

@@ -68,7 +68,9 @@ def explain(
 
     def show(console: "Console") -> None:
         from phaze.explain.sheet import show_explanation
+        from phaze.report.run_id import show_run_id
 
         show_explanation(console, said)
+        show_run_id(console, Path(run))
 
     return Answer((said,), show)

@@ -140,6 +140,9 @@ def export(run: RunOrPlan, to: To, out: Out = None, model: ModelName = None) -> 
         if out is None:
             sys.stdout.write(text)
         else:
+            from phaze.report.run_id import show_run_id
+
             console.print(f"Written: {out}", markup=False)
+            show_run_id(console, Path(run))
 
     return Answer((document,), show)

@@ -86,6 +86,9 @@ def report(run: RunFolder, out: Out = None, *, progress: "Progress") -> Answer:
         path = makers[kept[0] if kept else "result.json"](folder, wanted)
 
     def show(console: "Console") -> None:
+        from phaze.report.run_id import show_run_id
+
         console.print(f"The page: {path}", markup=False)
+        show_run_id(console, folder)
 
     return Answer(({"page": str(path), "bytes": path.stat().st_size},), show)

@@ -162,6 +162,7 @@ def search(
     from phaze.cli.report import write_search_page
     from phaze.documents import dumps
     from phaze.hardware.write import toml_text
+    from phaze.report.run_id import show_run_id
     from phaze.report.search_sheet import show_result, shown_on
     from phaze.search.deadline import left_of
     from phaze.search.engines import engine_of
@@ -203,5 +204,6 @@ def search(
 
     def show(console: "Console") -> None:
         show_result(console, done.document, str(folder), work, not done.state.stopped)
+        show_run_id(console, folder)
 
     return Answer((done.document,), show)
