@@ -21,7 +21,7 @@ from .works import COLLECTIVES, Product, Work
 Floats = NDArray[np.float64]
 CONSTANTS = frozenset({
     "basis", "matrix_share", "hbm_share", "vector_hbm_share", "start_up_s", "vector_start_up_s", "block_cycles",
-    "kept_row_bytes", "software_share", "clock_hz", "attention", "rates",
+    "kept_row_bytes", "software_share", "clock_hz", "attention", "rates", "grouped_share",
 })  # fmt: skip
 
 

@@ -14,6 +14,7 @@ KNOWN = frozenset({
     "families", "accumulation_inside", "accumulation_apart", "stages", "pipeline", "software_share", "saves",
     "logit_bytes", "selective", "gradient_buffer_bytes", "attention_kernel", "recipes", "low_precision_weights",
     "overlap_p2p", "recompute_modules", "recompute_named", "state", "gradient_wire_bytes", "prefetch", "hidden_offload",
+    "grouped_share", "hidden_exchange", "overlaps_shared_experts", "deduplicated_exchange",
 })  # fmt: skip
 """The keys whose meaning is in the rules here, or that no search in 16 bits depends on."""
 LAUNCHES_A_CHUNK = 2.0
@@ -64,6 +65,7 @@ def stack_of(table: Mapping[str, Any]) -> Stack:
     # GPipe takes no less time and memory than 1F1B, so that no plan of it is better.
     plain = "1f1b" in families and set(families) <= {"1f1b", "interleaved", "gpipe"}
     cover(plain, f"the pipeline families {', '.join(families)}")
+    # Keys of exchanges and experts count where there are some, and those are not covered.
     for key, only in (("state", None), ("gradient_wire_bytes", 2.0), ("prefetch", "stage")):
         cover(table[key] == only, f"stack.{key} = {table[key]!r}")
     logits = table["logit_bytes"]
