@@ -2,14 +2,17 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from phaze.errors import InputError
 from phaze.graph import store
+from phaze.graph.depth import alternated, alternates
 from phaze.graph.fuse import fuse
 from phaze.graph.ir import Attention
+from phaze.graph.pairs import attention_pairs
 from phaze.graph.summary import graph_flops
 from phaze.graph.zoo import SHIPPED_WIDTHS, ZOO, load_family, load_model
 
@@ -23,6 +26,7 @@ PARAMETERS = {
     "llama3-8b": 8030261248,
     "llama3-70b": 70553706496,
     "llama3.1-405b": 405853388800,
+    "gemma-2-27b": 27227128320,
     "mixtral-8x7b": 46702792704,
     "mixtral-8x22b": 140630071296,
     "qwen3-30b-a3b": 30532122624,
@@ -49,6 +53,8 @@ def test_the_named_models_are_those_that_others_rely_on() -> None:
         "llama3-8b",
         "llama3-70b",
         "llama3.1-405b",
+        "nemotron-4-340b",
+        "gemma-2-27b",
         "mixtral-8x7b",
         "mixtral-8x22b",
         "grok-1",
@@ -206,3 +212,46 @@ def test_sizes_at_which_a_family_runs_other_operators_are_refused() -> None:
         load_family("gpt", sizes)
     with pytest.raises(InputError, match="no graphs of a sequence of 1 are bundled"):
         load_family("gpt", {**sizes, "heads": 4}, sequence=1)
+
+
+def test_every_second_layer_of_gemma_2_sees_a_window_of_keys() -> None:
+    model = load_model("gemma-2-27b", 2, 1, attention="fused")
+    kernels = [
+        next(op for op in layer.forward.operators if op.kind == "attention") if "layers" in layer.name else None
+        for layer in model.layers
+    ]
+    blocks = [kernels[call.layer] for call in model.calls if kernels[call.layer] is not None]
+    assert [op.size("window") for op in blocks if op is not None] == [4096, 0] * 23
+    # A query sees the keys up to its own, and of those at most 4,096.
+    assert [attention_pairs(op) for op in blocks[:2] if op is not None] == [
+        sum(min(i, 4096) for i in range(1, 8193)),
+        sum(range(1, 8193)),
+    ]
+    assert [call.module for call in model.calls[1:4]] == ["model.layers.0", "model.layers.1", "model.layers.2"]
+    assert [(edge.source, edge.target) for edge in model.edges] == [(i, i + 1) for i in range(47)]
+    assert [tie.calls for tie in model.ties] == [(0, 47)]
+
+
+def test_layers_that_take_turns_are_continued_as_they_begin() -> None:
+    whole = load_model("gemma-2-27b", 1, 1, attention="fused")
+    two = replace(
+        whole,
+        calls=(*whole.calls[:5], whole.calls[-1]),
+        edges=(*whole.edges[:4], replace(whole.edges[-1], source=4, target=5)),
+        ties=tuple(replace(tie, calls=(0, 5)) for tie in whole.ties),
+    )
+    assert alternates(two) and alternated(two, 23) == whole
+    assert not alternates(load_model("llama2-7b"))
+    with pytest.raises(ValueError, match="take turns"):
+        alternated(load_model("llama2-7b"), 2)
+
+
+def test_a_llama_without_a_gate_has_two_products_in_its_mlp_and_a_squared_relu() -> None:
+    model = load_model("nemotron-4-340b", 8, 1, attention="fused", sequence_parallel=True)
+    block = model.layers[1]
+    assert [op.kind for op in block.forward.operators if op.module.startswith("mlp")] == [
+        "all_gather", "product", "relu", "multiply", "product", "reduce_scatter"
+    ]  # fmt: skip
+    whole = load_model("nemotron-4-340b")
+    attention, mlp = 18432 * 192 * (2 * 96 + 2 * 8), 2 * 18432 * 73728
+    assert whole.parameters == 96 * (attention + mlp + 2 * 18432) + 2 * 256000 * 18432 + 18432

@@ -97,6 +97,7 @@ LLAMA_RUN = Base(
         ("llama.vocabulary", 2048),
         ("llama.sequence", 64),
         ("llama.tied", True),
+        ("llama.gated", False),
     ),
 )
 MOE_RUN = Base(

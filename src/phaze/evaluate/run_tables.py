@@ -19,8 +19,8 @@ class GptTable(Document):
     sequence: Length
 
 
-class LlamaTable(Document):
-    """A decoder with RMS norm, rotary positions and a gated MLP by its sizes."""
+class DecoderTable(Document):
+    """A decoder with RMS norm and rotary positions by its sizes."""
 
     hidden: Size
     layers: Size
@@ -33,7 +33,13 @@ class LlamaTable(Document):
     tied: bool = False
 
 
-class MoeTable(LlamaTable):
+class LlamaTable(DecoderTable):
+    """One with a gated MLP, or without the gate one of a squared ReLU."""
+
+    gated: bool = True
+
+
+class MoeTable(DecoderTable):
     """A decoder with ``experts`` of which a token has ``active``; the first ``dense_layers`` have the ``mlp`` instead,
     and ``shared_mlp`` is the width of an expert that all tokens have (0: none)."""
 

@@ -6,11 +6,13 @@ A model with two calls r0, r1 of each repeated layer shows how its calls are con
     x -> r0 alone            stays;   x -> r0 and x -> r1  becomes  x -> r0 and x -> r1, ..., x -> r(n-1)
     r1 -> y alone            becomes  r(n-1) -> y;   r0 -> y and r1 -> y  becomes  r0 -> y, ..., r(n-1) -> y
 
-Ties follow in the same way. Layers stay as they are.
+Ties follow in the same way. Layers stay as they are. Layers that take turns, x a b a b y, are continued likewise
+(:func:`alternated`): each hands its result to the next.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from phaze.graph.ir import Call, Edge, Model
 
@@ -81,6 +83,54 @@ def _edges(model: Model, places: _Places) -> tuple[Edge, ...]:
             for target in targets:
                 add(edge, source, target)
     return tuple(found[key] for key in sorted(found))
+
+
+def _turns(model: Model) -> int:
+    """Where two pairs of layers that take turns begin; -1 if there are none, or edges that are no chain of them."""
+    kinds = [call.layer for call in model.calls]
+    for start in range(len(kinds) - 3):
+        a, b, *rest = kinds[start : start + 4]
+        chain = {(edge.source, edge.target) for edge in model.edges} == set(pairwise(range(len(kinds))))
+        if a != b and rest == [a, b] and chain:
+            return start
+    return -1
+
+
+def alternates(model: Model) -> bool:
+    """Whether two layers take turns in it, twice, in a chain."""
+    return _turns(model) >= 0
+
+
+def alternated(model: Model, pairs: int) -> Model:
+    """``model`` with its two layers that take turns so many times."""
+    start = _turns(model)
+    if start < 0 or pairs < 1:
+        raise ValueError("two layers that take turns twice become one or more pairs")
+    block, after = model.calls[start : start + 4], model.calls[start + 4 :]
+    turns = [
+        Call(call.layer, name)
+        for names in zip(
+            _modules(block[0].module, block[2].module, pairs),
+            _modules(block[1].module, block[3].module, pairs),
+            strict=True,
+        )
+        for call, name in zip(block[:2], names, strict=True)
+    ]
+    calls = (*model.calls[:start], *turns, *after)
+    known = {edge.source: edge for edge in model.edges}
+    # The edge into a pair, inside one, from one to the next, and behind the last.
+    end, edges = start + 2 * pairs, []
+    for source in range(len(calls) - 1):
+        inside = start <= source < end - 1
+        old = start + (source - start) % 2 if inside else source if source < start else source - 2 * pairs + 4
+        edges.append(replace(known[old], source=source, target=source + 1))
+    ties = tuple(
+        replace(tie, calls=tuple(call if call < start else call + 2 * pairs - 4 for call in tie.calls))
+        for tie in model.ties
+    )
+    if any(start <= call < start + 4 for tie in model.ties for call in tie.calls):
+        raise ValueError("layers that take turns share no parameter with others")
+    return replace(model, calls=calls, edges=tuple(edges), ties=ties)
 
 
 def deepen(model: Model, lengths: Sequence[int]) -> Model:

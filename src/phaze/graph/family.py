@@ -33,7 +33,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "llama": Family(
             MappingProxyType({**_SHARED, "kv_heads": "k", "head_dim": "d", "mlp": "f"}),
             ("heads", "kv_heads", "mlp", "vocabulary"),
-            ("tied",),
+            ("tied", "gated"),
         ),
         "moe": Family(
             MappingProxyType(
@@ -45,6 +45,8 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         ),
     }
 )
+UNGATED = "llama-ungated"
+"""The graphs of a llama whose perceptron has no gate."""
 
 
 # Sizes of which a family may have none.
@@ -62,7 +64,7 @@ def check_sizes(family: str, sizes: Mapping[str, Any]) -> dict[str, Any]:
     for key in sizes:
         if key not in (*wanted, *rows.choices):
             raise unknown_name(family, "size", key, (*wanted, *rows.choices))
-    values = dict(sizes)
+    values = {**({"gated": True} if family == "llama" else {}), **sizes}
     if family == "moe":
         values = {"shared_mlp": 0, "dense_layers": 0, **values}
         wanted = (*wanted, "dense_layers", *(("mlp",) if values["dense_layers"] else ()))
@@ -72,8 +74,9 @@ def check_sizes(family: str, sizes: Mapping[str, Any]) -> dict[str, Any]:
         hidden, heads = values.get("hidden"), values.get("heads")
         if "head_dim" not in values and isinstance(hidden, int) and isinstance(heads, int) and heads > 0:
             values["head_dim"] = hidden // heads
-        if not isinstance(values["tied"], bool):
-            raise InputError(f"{family}: tied", f"{values['tied']!r} is neither true nor false")
+        for key in ("tied", "gated"):
+            if not isinstance(values.get(key, False), bool):
+                raise InputError(f"{family}: {key}", f"{values[key]!r} is neither true nor false")
     for key in wanted:
         value = values.get(key)
         if value is None:
@@ -124,6 +127,11 @@ def family_point(family: str, values: Mapping[str, Any], tensor: int, microbatch
             raise InputError("--tensor", problem, f"widths: {', '.join(map(str, fits))}")
     letters = {letter: values[key] for key, letter in rows.letters.items()}
     return {**letters, "b": microbatch, "s": sequence, "t": tensor}
+
+
+def file_of(family: str, values: Mapping[str, Any]) -> str:
+    """The file that a family's graphs lie in."""
+    return family if values.get("gated", True) else UNGATED
 
 
 def family_case(

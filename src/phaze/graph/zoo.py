@@ -12,7 +12,7 @@ from typing import Any
 
 from phaze.errors import InputError, unknown_name
 from phaze.graph.depth import deepen, runs
-from phaze.graph.family import FAMILIES, check_sizes, family_case, family_point
+from phaze.graph.family import FAMILIES, check_sizes, family_case, family_point, file_of
 from phaze.graph.ir import Attention, Model
 from phaze.graph.shipped import case_name, model_at, open_shipped
 from phaze.graph.torch.named import NAMED
@@ -65,6 +65,8 @@ ZOO: Mapping[str, Entry] = MappingProxyType(
             _entry("llama3-8b", 32, 4096, 32, 8192),
             _entry("llama3-70b", 80, 8192, 64, 8192),
             _entry("llama3.1-405b", 126, 16384, 128, 131072, sequence=8192),
+            _entry("nemotron-4-340b", 96, 18432, 96, 4096),
+            _entry("gemma-2-27b", 46, 4608, 32, 8192),
             _entry("mixtral-8x7b", 32, 4096, 32, 32768, sequence=4096),
             _entry("mixtral-8x22b", 56, 6144, 48, 65536, sequence=4096),
             _entry("grok-1", 64, 6144, 48, 8192),
@@ -178,7 +180,8 @@ def load_family(
     check_shards(called, length, tensor, spread)
     point = family_point(family, values, tensor, microbatch, length)
     case = family_case(family, values, point, attention, spread)
-    model = model_at(open_shipped(family), case, point, name=called, attention=attention, spread=spread)
+    shipped = open_shipped(file_of(family, values))
+    model = model_at(shipped, case, point, name=called, attention=attention, spread=spread)
     model = deepen(model, [values["layers"]] * len(runs(model)))
     if family != "moe" or not values["dense_layers"]:
         return model

@@ -2,7 +2,8 @@
 
 ``gpt``: Megatron's decoder. Learned positions, layer norm before each part, query, key and value of a head side by
 side in one projection, GELU as one operator, a multi-layer perceptron of 4h, dropout, embedding tied to the head.
-``llama``: RMS norm as one operator, rotary positions, grouped queries, a gated perceptron, no dropout.
+``llama``: RMS norm as one operator, rotary positions, grouped queries, a gated perceptron (or a squared ReLU's), no
+dropout.
 ``moe``: a llama whose perceptrons are experts behind a router, as grouped products, with a shared one beside them if
 it has any; every expert is taken to get as many tokens.
 
@@ -44,6 +45,7 @@ class Llama:
     vocabulary: int
     sequence: int
     tied: bool = False
+    gated: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +182,20 @@ class LlamaAttention(nn.Module):
         return result
 
 
+class SquaredReluMlp(nn.Module):
+    """A perceptron without a gate, as Nemotron's."""
+
+    def __init__(self, sizes: Llama) -> None:
+        super().__init__()
+        self.up = nn.Linear(sizes.hidden, sizes.mlp, bias=False)
+        self.down = nn.Linear(sizes.mlp, sizes.hidden, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        active = functional.relu(self.up(x))
+        result: Tensor = self.down(active * active)
+        return result
+
+
 class LlamaMlp(nn.Module):
     def __init__(self, sizes: Llama) -> None:
         super().__init__()
@@ -242,7 +258,8 @@ class LlamaBlock(nn.Module):
         super().__init__()
         self.norm_attention, self.norm_mlp = nn.RMSNorm(sizes.hidden), nn.RMSNorm(sizes.hidden)
         self.attention = LlamaAttention(sizes, attention)
-        self.mlp = MoeMlp(sizes) if isinstance(sizes, Moe) else LlamaMlp(sizes)
+        plain = LlamaMlp if sizes.gated else SquaredReluMlp
+        self.mlp = MoeMlp(sizes) if isinstance(sizes, Moe) else plain(sizes)
 
     def forward(self, x: Tensor, mask: Tensor, tables: tuple[Tensor, Tensor]) -> Tensor:
         x = x + self.attention(self.norm_attention(x), mask, tables)

@@ -175,6 +175,9 @@ PLANS: Mapping[str, Plan] = MappingProxyType(
         "llama-family": _LLAMA_FAMILY,
         "moe-family": replace(_LLAMA_FAMILY, splits=(*_LLAMA_FAMILY.splits[:4], _EXPERTS)),
         "moe-family-shared": replace(_LLAMA_FAMILY, splits=(*_LLAMA_FAMILY.splits[:4], _EXPERTS, *_SHARED)),
+        "llama-ungated": replace(
+            _LLAMA_FAMILY, splits=tuple(cut for cut in _LLAMA_FAMILY.splits if not cut.pattern.endswith("gate"))
+        ),
     }
 )
 """Our plans, by the ``model_type`` of a configuration or the name of a family."""

@@ -155,17 +155,26 @@ def rebuild_model(name: str) -> str:
     if "first_k_dense_replace" in sizes:  # blocks without experts first: two of each kind, or the one there is
         dense = min(2, sizes["first_k_dense_replace"])
         fewer |= {"first_k_dense_replace": dense, "num_hidden_layers": 2 + dense}
-    shallow = named_source(name, **fewer)
     found: dict[tuple[bool, Attention], Discovery] = {}
+    shallow: dict[Attention, Source] = {}
+    patterns: dict[Attention, Model] = {}
     for attention in ATTENTIONS:
         found[True, attention] = discover(whole, attention=attention)
-        found[False, attention] = discover(shallow, attention=attention)
-    pattern = _traced(whole, _Way("eager", 1, False, True), Point(1, entry.sequence), found[True, "eager"])
-    lengths = [pattern.count(layer) for layer in depth.runs(pattern)]
+        usual = _Way(attention, 1, False, True)
+        patterns[attention] = _traced(whole, usual, Point(1, entry.sequence), found[True, attention])
+        # Layers that take turns are shown by two of each.
+        turns = {"num_hidden_layers": 4} if fewer and depth.alternates(patterns[attention]) else {}
+        shallow[attention] = named_source(name, **{**fewer, **turns})
+        found[False, attention] = discover(shallow[attention], attention=attention)
 
     def deep(way: _Way, point: Point) -> Model:
-        model = _traced(shallow, way, point, found[False, way.attention])
-        return _renamed(depth.deepen(model, lengths), pattern) if fewer else model
+        kind, pattern = way.attention, patterns[way.attention]
+        model = _traced(shallow[kind], way, point, found[False, kind])
+        if not fewer:
+            return model
+        if depth.alternates(model):
+            return _renamed(depth.alternated(model, entry.layers // 2), pattern)
+        return _renamed(depth.deepen(model, [pattern.count(layer) for layer in depth.runs(pattern)]), pattern)
 
     cases: dict[str, Case] = {}
     checks: list[tuple[_Way, Point, Model]] = []
@@ -206,17 +215,17 @@ def difference(made: Model, fresh: Model) -> str:
 
 def files() -> tuple[str, ...]:
     """Every file that is rebuilt: families, then models that are not of one."""
-    from phaze.graph.family import FAMILIES
+    from phaze.graph.family import FAMILIES, UNGATED
 
-    return (*FAMILIES, *(name for name in ZOO if NAMED[name].architecture))
+    return (*FAMILIES, UNGATED, *(name for name in ZOO if NAMED[name].architecture))
 
 
 def rebuild(name: str) -> str:
     """The text of one file."""
-    from phaze.graph.family import FAMILIES
+    from phaze.graph.family import FAMILIES, UNGATED
     from phaze.graph.torch.rebuild_family import rebuild_family
 
-    return rebuild_family(name) if name in FAMILIES else rebuild_model(name)
+    return rebuild_family(name) if name in (*FAMILIES, UNGATED) else rebuild_model(name)
 
 
 def _attempt(name: str) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from itertools import product
 from types import MappingProxyType
 from typing import Any
 
-from phaze.graph.family import FAMILIES, family_case, free_letters
+from phaze.graph.family import FAMILIES, UNGATED, family_case, free_letters
 from phaze.graph.ir import Attention, Model
 from phaze.graph.shipped import Case, Shipped, model_at, pack, text_of
 from phaze.graph.torch.families import Gpt, Llama, Moe
@@ -96,14 +96,14 @@ def family_points(family: str, case: str) -> list[Letters]:
     return points
 
 
-def source_at(family: str, letters: Mapping[str, int], layers: int, tied: bool) -> Source:
+def source_at(family: str, letters: Mapping[str, int], layers: int, tied: bool, gated: bool = True) -> Source:
     """The family's module at some sizes."""
     sizes: dict[str, Any] = {key: letters[letter] for key, letter in FAMILIES[family].letters.items()}
     if family == "gpt":
         return gpt_source(Gpt(layers=layers, **sizes))
     if family == "moe":
         return moe_source(Moe(layers=layers, tied=tied, mlp=letters["f"], **sizes))
-    return llama_source(Llama(layers=layers, tied=tied, **sizes))
+    return llama_source(Llama(layers=layers, tied=tied, gated=gated, **sizes))
 
 
 def _cases(family: str) -> Iterator[tuple[str, Attention, bool, bool]]:
@@ -146,14 +146,16 @@ def _trace(source: Source, letters: Letters, attention: Attention, spread: bool,
     )
 
 
-def rebuild_family(family: str) -> str:
+def rebuild_family(file: str) -> str:
     """The text of the file of a family."""
+    gated = file != UNGATED
+    family = file if gated else "llama"
     cases: dict[str, Case] = {}
     checks: list[tuple[str, Letters, Model]] = []
     for name, attention, spread, tied in _cases(family):
         points = family_points(family, name)
-        found = discover(source_at(family, points[0], 2, tied), attention=attention)
-        models = [_trace(source_at(family, p, 2, tied), p, attention, spread, found) for p in points]
+        found = discover(source_at(family, points[0], 2, tied, gated), attention=attention)
+        models = [_trace(source_at(family, p, 2, tied, gated), p, attention, spread, found) for p in points]
         cases[name] = fit_case(points[:-CHECKED], models[:-CHECKED], free_letters(family, name))
         checks.extend((name, p, m) for p, m in zip(points[-CHECKED:], models[-CHECKED:], strict=True))
     content = pack(cases)

@@ -41,7 +41,7 @@ def _embedding_and_head(module: nn.Module) -> tuple[nn.Module, nn.Module]:
 def _check_heads(where: str, sizes: Gpt | Llama) -> None:
     for name in (field.name for field in fields(sizes)):
         value = getattr(sizes, name)
-        if name not in ("dropout", "tied", "shared_mlp") and (not isinstance(value, int) or value < 1):
+        if name not in ("dropout", "tied", "shared_mlp", "gated") and (not isinstance(value, int) or value < 1):
             raise InputError(f"{where}: {name}", f"{value!r} is not a positive whole number")
     if isinstance(sizes, Gpt) and sizes.hidden % sizes.heads:
         raise InputError(f"{where}: heads", f"hidden {sizes.hidden} does not divide by {sizes.heads} heads")
@@ -75,7 +75,7 @@ def llama_source(sizes: Llama, name: str = "llama") -> Source:
         sequence=sizes.sequence,
         longest=sizes.sequence,
         fixed=False,
-        plan=PLANS["llama-family"],
+        plan=PLANS["llama-family" if sizes.gated else "llama-ungated"],
         vocabulary=sizes.vocabulary,
         token_modules=_embedding_and_head,
     )
