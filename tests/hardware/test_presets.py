@@ -64,6 +64,7 @@ STACKS = (
     "megatron-2021",
     "megatron-2022",
     "megatron-deepspeed",
+    "llm-foundry",
     "megatron-core",
     "megatron-core-2024",
     "megatron-core-24.07",
