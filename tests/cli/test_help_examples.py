@@ -100,9 +100,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize("line", [one for one in EXAMPLES if not any(word in one for word in NOT_RUN)])
 def test_an_example_of_a_help_text_runs(
-    line: str, folder: Path, phaze: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+    line: str, folder: Path, phaze: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.chdir(folder)
+    monkeypatch.chdir(tmp_path if line.startswith("phaze new ") else folder)  # which overwrites nothing
     monkeypatch.setenv("PHAZE_CACHE", str(folder / "cache"))
     (folder / "plan.json").write_text(phaze("plan", "--fixed", "run.json", "--json").out)
     for large, small in SMALLER.items():
