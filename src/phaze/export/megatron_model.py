@@ -64,7 +64,7 @@ def _llama(sizes: Mapping[str, int]) -> list[Choice]:
     if sizes.get("head_dim", 0) * sizes.get("heads", 0) not in (0, sizes.get("hidden")):
         found.append(Choice("--kv-channels", str(sizes["head_dim"]), "size of a head"))
     found += [
-        Choice("--swiglu", None, "gated MLP"),
+        Choice("--swiglu", None, "gated MLP") if sizes.get("gated", 1) else Choice("--squared-relu", None, "no gate"),
         Choice("--normalization", "RMSNorm", "of the model"),
         Choice("--position-embedding-type", "rope", "rotary positions"),
         Choice("--disable-bias-linear", None, "of the model"),

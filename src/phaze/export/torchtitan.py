@@ -44,6 +44,8 @@ LLAMAS = frozenset({"llama", "llama2-7b", *FLAVOURS})
 
 
 def _require(split: Split) -> None:
+    if not split.sizes.get("gated", 1):
+        raise InputError(split.model, f"{VERSION} has no model without a gate", "plan one with gated = true")
     if split.model not in LLAMAS:
         raise InputError(
             split.model, f"{VERSION} has no such model", "its own are of the llama kind: plan llama3-8b, or --llama"

@@ -71,6 +71,7 @@ READ = frozenset(
         "--optimizer",
         "--attention-backend",
         "--swiglu",
+        "--squared-relu",
         "--untie-embeddings-and-output-weights",
         "--normalization",
         "--position-embedding-type",
@@ -182,11 +183,12 @@ def _model(flags: Flags, sizes: Mapping[str, int], sequence: int | None) -> dict
     needed = ("layers", "hidden", "heads", "vocabulary")
     if sequence is None or any(key not in sizes for key in needed):
         return {}
-    if "--swiglu" in flags:
+    if "--swiglu" in flags or "--squared-relu" in flags:
         if "mlp" not in sizes:
             return {}
         tied = "--untie-embeddings-and-output-weights" not in flags
-        return {"llama": {**sizes, "sequence": sequence, "tied": tied}}
+        ungated = {} if "--swiglu" in flags else {"gated": False}
+        return {"llama": {**sizes, "sequence": sequence, "tied": tied, **ungated}}
     if sizes.get("mlp", 4 * sizes["hidden"]) != 4 * sizes["hidden"] or "kv_heads" in sizes:
         return {}
     return {"gpt": {key: sizes[key] for key in needed} | {"sequence": sequence}}
