@@ -266,3 +266,12 @@ def test_a_replica_is_drawn_with_its_weight_gradients_apart() -> None:
     assert line.weight_s is not None
     assert flow.weight_s.tolist() == line.weight_s.tolist()
     assert flow.end_s == line.end_s
+
+
+@pytest.mark.parametrize("change", [{"chunks": 1}, {"chunks": 3}, {"family": "1f1b"}, {"rounds": 3}])
+def test_a_document_that_no_family_has_is_not_drawn(change: dict[str, Any]) -> None:
+    problem = chain_of(ZB_V)
+    cuts = [StageCut((0, 1), "none"), StageCut((2, 3), "none")]
+    plan = price(problem, Shape(1, 2, 1, "pipeline", 2, "zb-v"), cuts, RingPrices(problem.cluster))
+    with pytest.raises(InputError, match=r"plan\.family"):
+        pipeline_of({**document_of(plan), **change}, change.get("rounds", 8))

@@ -11,7 +11,7 @@ from phaze.graph.zoo import load_family
 from phaze.hardware.calibration import constants_of
 from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.library import load_cluster, load_stack
-from phaze.hardware.stack import Pipeline, ScheduleRule, StageRule, Synchronisation
+from phaze.hardware.stack import Pipeline, PipelineFamily, ScheduleRule, StageRule, Synchronisation
 from phaze.placement.problem import RecomputeChoice
 from phaze.search.objective import Kind, Objective
 from phaze.search.rank_graph import rank_graph
@@ -82,6 +82,7 @@ def cluster_task(
     headroom: float = 0.0,
     contexts: tuple[int, ...] = (1,),
     experts: tuple[int, ...] = (1,),
+    families: tuple[PipelineFamily, ...] | None = None,
 ) -> ModelTask:
     """A small decoder at several widths and microbatches, its stack keeping no memory for itself; or a mixture of
     experts of some blocks, at degrees of context and expert parallelism."""
@@ -89,6 +90,7 @@ def cluster_task(
     own = replace(load_stack(stack), reserve_bytes=0.0, host_s=1e-7, synchronisation=synchronisation)
     own = replace(own, stages=stages, pipeline=pipeline)
     own = own if schedule is None else replace(own, schedule=schedule)
+    own = own if families is None else replace(own, families=families)
     machine = Machine(where, own)
     constants = constants_of(None, "calibrated", "training")
     choices: dict[str, Any] = {"precision": own.precision, "zeros": zeros, "chunks": chunks, "headroom": headroom}

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phaze.evaluate.layers import layer_costs
-from phaze.hardware.stack import ScheduleRule
+from phaze.hardware.stack import PipelineFamily, ScheduleRule
 from phaze.placement.solve import fastest_plan
 from phaze.search import run
 from phaze.search.bounds.model_bounds import CHEAP, layer_bounds
@@ -29,7 +29,7 @@ from tests.search.made import MIB, stopping_after_one
 from tests.search.made_cluster import cluster_job, cluster_task
 from tests.search.test_run import _check_against_exhaustive
 
-STACKS = ("ideal", "megatron-2021", "megatron-core", "maxtext", "torchtitan")
+STACKS = ("ideal", "megatron-2021", "megatron-core", "maxtext", "torchtitan", "torchtitan-eager")
 CLUSTERS = ("slow", "paper-flat", "selene", "tpu-v4-pod")
 DRAWN_TASKS = st.builds(
     cluster_task,
@@ -54,7 +54,9 @@ def _random_times(task: ModelTask, graph: int, seed: int, chips: int) -> GraphTi
     forward, backward, selective, full = (scale * rng.uniform(0.0, 1.0, shape) for _ in range(4))
     rates = 10.0 ** rng.uniform(8, 12, chips)
     more = forward * rng.uniform(0.0, 1.0, (len(task.graphs[graph].layers[0].more), *shape))
-    return GraphTimes(forward, backward, forward * selective / scale, forward * full / scale, more, rates)
+    weight = None if task.graphs[graph].layers[0].halves is None else backward * rng.uniform(0.0, 1.0, shape)
+    recomputed = (forward * selective / scale, forward * full / scale, more)
+    return GraphTimes(forward, backward, *recomputed, rates, weight_s=weight)
 
 
 def _check_bounds(task: ModelTask, hbm_bytes: int, seed: int) -> None:
@@ -123,6 +125,23 @@ def test_layer_times_over_arrays_are_those_of_one_chip() -> None:
                 assert one.backward_s == pytest.approx(own.backward_s, rel=1e-12)
                 assert one.selective_s == pytest.approx(own.selective_s, rel=1e-12)
                 assert one.full_s == pytest.approx(own.full_s, rel=1e-12)
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.sampled_from([("zb-v",), ("zb-h1", "zb-interleaved"), ("1f1b", "dualpipe-v")]), MEMORIES, st.integers(0, 99))
+def test_no_plan_of_a_split_family_undercuts_a_bound(
+    families: tuple[PipelineFamily, ...], hbm_bytes: int, seed: int
+) -> None:
+    kinds = {"widths": (1,), "microbatches": (1,), "zeros": (0, 3), "devices": 8, "families": families}
+    _check_bounds(cluster_task("deep", "selene", "torchtitan-eager", **kinds), hbm_bytes, seed)  # type: ignore[arg-type]
+
+
+def test_the_answer_is_that_of_exhaustive_evaluation_where_backward_passes_are_split() -> None:
+    task = cluster_task(
+        "deep", "slow", "torchtitan-eager", widths=(1,), microbatches=(1,), batch=8, recompute=("none",)
+    )
+    state = _check_against_exhaustive(cluster_job((task,), hbm=(MIB, 2 * MIB)))
+    assert "zb-v" in state.job.models[0].training.machine.stack.families
 
 
 @pytest.mark.parametrize("stack", ["ideal", "maxtext"])

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.errors import InputError
+from phaze.evaluate.families import named_family
 from phaze.evaluate.layer_times import run_layer
 from phaze.evaluate.layers import EXACT, SchedulingEffort, Setting, pass_schedule
 from phaze.evaluate.pass_schedule import name_of
@@ -109,15 +110,28 @@ class Story:
     sequence: int | None = None
 
 
+def _family(plan: Mapping[str, Any], rounds: int) -> str:
+    """The pipeline family of a plan; an InputError where it cannot have its chunks, stages or microbatches."""
+    chunks, stages, name = int(plan.get("chunks", 1)), len(plan["stages"]), plan.get("family")
+    try:
+        family = named_family(name, chunks)
+    except ValueError as fault:
+        raise InputError("plan.family", str(fault), "give what phaze plan ... --json prints") from None
+    if name is not None and (family.chunks != chunks or not family.divides(rounds, stages)):
+        seen = f"{name} with {chunks} chunks, {stages} stages and {rounds} microbatches of a replica"
+        raise InputError("plan.family", f"there is no {seen}", "give what phaze plan ... --json prints")
+    return family.name
+
+
 def pipeline_of(plan: Mapping[str, Any], rounds: int) -> Pipeline | None:
     """The events of one replica, or None where they are too many to be kept."""
     stages, chunks = plan["stages"], int(plan.get("chunks", 1))
     if len(stages) * rounds * chunks > MOST_ROUNDS * 8:
         return None
     forward, backward = (np.array([float(stage[key]) for stage in stages]) for key in ("forward_s", "backward_s"))
-    family = str(plan.get("family") or ("interleaved" if chunks > 1 else "1f1b"))
+    family = _family(plan, rounds)
     if family in ORDER_OF:
-        weight = np.array([float(stage.get("weight_s", 0.0)) for stage in stages])
+        weight = np.minimum(backward, [float(stage.get("weight_s", 0.0)) for stage in stages])
         own, starts = np.stack([forward, backward - weight, weight]), np.empty((3, len(stages), rounds * chunks))
         lists = split_lists(ORDER_OF[family], len(stages), rounds, chunks)
         end_s = float(split_events(own, lists, chunks, starts))
