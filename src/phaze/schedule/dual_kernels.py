@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from phaze.schedule.part import Floats, Ints, Masks, Tables
 
+# A pivot or a violation below this is rounding of 64-bit floats, not a direction.
 EPSILON = 1e-9
 
 

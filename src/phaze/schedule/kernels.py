@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from phaze.schedule.part import Floats, Ints, Masks, Tables
 
+# Later than any time; a time added to it stays within 64 bits.
 FAR = 2**62
 
 

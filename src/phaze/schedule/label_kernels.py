@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from phaze.schedule.part import Floats, Ints, Masks, Tables
 
+# Later than any time; a time added to it stays within 64 bits.
 FAR = 2**62
 # Sums of 63 floats of up to 2^40 are right to this.
 FUZZ = 0.01

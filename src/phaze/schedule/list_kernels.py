@@ -5,6 +5,7 @@ from numba import njit
 
 from phaze.schedule.part import Floats, Ints, Tables
 
+# Later than any time; a time added to it stays within 64 bits.
 FAR = 2**62
 
 

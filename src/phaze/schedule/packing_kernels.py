@@ -11,10 +11,12 @@ from numba import njit
 from phaze.schedule.part import Ints, Masks, Tables
 from phaze.schedule.phase_bound_kernels import ONE, Inside, inside_of, least, overfull, spills
 
+# Later than any time; a time added to it stays within 64 bits.
 FAR = 2**62
 # Running operators that a remembered state has room for, and states that are remembered.
 ROOM = 8
 REMEMBERED = 2**14
+# Searches of fewer nodes end before a table of remembered states pays for itself.
 FEW_NODES = 500
 
 

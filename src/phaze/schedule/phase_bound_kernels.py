@@ -10,8 +10,11 @@ from numba import njit
 
 from phaze.schedule.part import Ints, Masks, Tables
 
+# Shifts of sets need an unsigned 1: numba makes a float of a signed and an unsigned number.
 ONE = np.uint64(1)
+# Dual feasible functions u^(k) are tried up to this k: each is a pass, and with fewer the bound is weaker, still one.
 MOST_ROUNDED = 12
+# A table of so many multisets fits into a fast cache; larger ones are left undecided, which is still a bound.
 MOST_MULTISETS = 4096
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from phaze.schedule.packing_kernels import FAR, pack
 from phaze.schedule.part import Ints, Masks, Tables
 
+# Shifts of sets need an unsigned 1: numba makes a float of a signed and an unsigned number.
 ONE = np.uint64(1)
 
 
