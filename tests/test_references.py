@@ -38,6 +38,8 @@ def _names(path: Path) -> frozenset[str]:
 def _is_there(name: str, path: Path) -> bool:
     """Whether a dotted path names a package, a module, or something at the top of one; without a package something of
     the module that says it, or a member of one of its classes."""
+    if name.startswith("."):
+        name = ".".join(("phaze", path.relative_to(SOURCE).parts[1], name[1:]))
     if not name.startswith("phaze"):
         own = _names(path)
         return name in own or any(one.endswith(f".{name}") for one in own)

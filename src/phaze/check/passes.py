@@ -3,7 +3,7 @@
 Operators run one after another, so a pass takes the sum of its units. A collective c of a stack that cuts it into n
 pieces (n ranks) is one unit with the products p beside it and all that lies between them:
 
-    max(c, p) + min(c, p) / n + what lies between                                        (:func:`units_of`)
+    max(c, p) + min(c, p) / n + what lies between                                        (:meth:`TimedPass.seconds`)
 
 Beside a collective stand the products that make a scatter's pieces or work on a gather's, and under companions in a
 backward pass those of weight gradients: they neither lead to it nor follow from it and read what the last products

@@ -3,12 +3,12 @@
 A *row* is all plans of S stages with v chunks at a stage of ZeRO whose replicas run m microbatches: d from ceil(M/m) to
 the most that the devices allow. With C the seconds of all layers and T the greatest stage, none of them takes less than
 
-    (m - 1/v) T + C / v + E,     T >= max( C / S, the longest layer )                                   (:func:`floors`)
+    (m - 1/v) T + C / v + E,     T >= max( C / S, the longest layer )                                   (:func:`_floor`)
 
 where C counts transfers over the fastest level, what of ZeRO's collectives is exposed, and the least that must be
 recomputed: where at most k blocks fit without it, B - k are. E is that of a stage with its share of the parameters.
 
-For models of equal blocks, T is sharper (:func:`closed`): to beat a goal every stage must end within
+For models of equal blocks, T is sharper (:func:`_closed`): to beat a goal every stage must end within
 t = (goal - E - C / v) / (m - 1/v), so the stage of number s has room for at most a_s blocks, by time and memory in the
 mode that gives it most; if they do not add up to all blocks, no plan of the row beats the goal.
 """
