@@ -150,7 +150,7 @@ def test_an_encoder_and_a_decoder_are_cut_evenly_together() -> None:
         (lambda raw: raw["plan"].update(pipelin=2), "unknown key 'pipelin'; did you mean 'pipeline'"),
         (lambda raw: raw["plan"].update(tensor=3, devices=64), "unknown key 'devices'"),
         (lambda raw: raw["plan"].update(tensor=0), "it must be greater than 0"),
-        (lambda raw: raw.update(model="bert-large"), "exactly one of gpt, llama, model, graph"),
+        (lambda raw: raw.update(model="bert-large"), "exactly one of gpt, llama, moe, model, graph"),
         (lambda raw: raw["gpt"].update(heads=7), "does not divide"),
         (lambda raw: raw["plan"].update(pipeline=1, tensor=1, recompute="some"), "is no module"),
     ],
