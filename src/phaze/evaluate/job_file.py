@@ -127,6 +127,8 @@ def reopened(document: Mapping[str, Any], where: str) -> Reopened:
     require_job_plan(document, where)
     job = check(JobTable, document["job"], f"{where}: job")
     shared = {key: document[key] for key in SHARED if key in document}
+    if shared.get("expert", 1) > 1:  # a degree of 1 is not written
+        shared = {"expert_tensor": 1, **shared}
     rows = job.rows if shared.get("expert", 1) > 1 else 1.0
     way = way_named(str(document.get("context_way", "ring")))
     asked = Parallel(document["tensor"], **shared, way=way, rows=rows)

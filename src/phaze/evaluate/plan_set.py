@@ -9,6 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 # What is said of the best plan alone.
+# What a plan states only where it is more than usual: another plan of the document need not have it.
+WHERE_ABOVE_ONE = (
+    "context", "context_way", "expert", "expert_tensor", "shard", "family",
+    "exchange_s", "exchange_hidden_s", "expert_nodes", "imbalance_sensitivity",
+)  # fmt: skip
 OF_THE_BEST = ("alternatives", "rule_of_thumb", "experts", "choices", "proved", "launch", "what_if", "against")
 USUAL = (("thumb", "rule_of_thumb", "Rule of thumb"), ("experts", "experts", "Experts' split"))
 
@@ -25,7 +30,7 @@ class NamedPlan:
 
 def plan_document(document: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Any]:
     """A plan that stands in a document, as a document of its own."""
-    common = {key: value for key, value in document.items() if key not in OF_THE_BEST}
+    common = {key: value for key, value in document.items() if key not in OF_THE_BEST and key not in WHERE_ABOVE_ONE}
     if "shortage" not in plan:
         common.pop("shortage", None)
     job = {**document["job"], "zero": plan["zero"], "attention": plan["attention"]}
