@@ -133,5 +133,5 @@ def compare_document(job: SearchJob, rows: Sequence[ComparisonRow], baseline: st
         "objective": {"kind": job.objective.kind, "unit": UNITS[job.objective.kind]},
         "cluster": None if job.cluster is None else job.cluster.label,
         "rows": [asdict(row) for row in rows],
-        "notes": list(dict.fromkeys(note for task in job.models for note in task.graphs[0].notes)),
+        "notes": list(dict.fromkeys(note for task in job.models for note in task.notes())),
     }

@@ -69,10 +69,9 @@ class RankGraph:
         """Whether the seconds of its layers are exact on every chip at once."""
         return all(layer.rule.one_queue or layer.rule.named_only for layer in self.layers)
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What an answer must say beside its numbers."""
-        return notes_of(self.model)
+    def notes(self, planned: bool) -> tuple[str, ...]:
+        """What an answer must say beside its numbers; ``planned``: experts that ranks share out were configurations."""
+        return notes_of(self.model, planned)
 
 
 def rank_graph_of(model: Model, layers: Sequence[RuledLayer]) -> RankGraph:

@@ -150,7 +150,7 @@ def model_document(
         "plan": plan,
         **exchange_document(graph.model, placed.problem, placed.plan, training.setting(chip)),
         "memory_left": memory_left(plan["stages"], chip.hbm.size_bytes, training.headroom),
-        "notes": list(graph.notes),
+        "notes": list(task.notes(configuration.graph)),
     }
 
 

@@ -98,6 +98,10 @@ class ModelTask:
     memo: Memo = field(default_factory=Memo, compare=False, repr=False)
     shared: Memo = field(default_factory=Memo, compare=False, repr=False)
 
+    def notes(self, graph: int = 0) -> tuple[str, ...]:
+        """What an answer that runs one of the graphs must say beside its numbers."""
+        return self.graphs[graph].notes(any(one.model.expert > 1 for one in self.graphs))
+
 
 def zero_groups(zeros: Sequence[int]) -> list[tuple[int, ...]]:
     """Stages of ZeRO that are searched together: stage 1 is never slower than 0, so 0 only counts where it ties."""

@@ -168,7 +168,7 @@ def _assumed(run: Run) -> list[str]:
     several = len(result["models"]) > 1
     counted = [f"{m['name']}: {flops_text(m)}" if several else flops_text(m) for m in result["models"]]
     notes = [*counted, *([str(links)] if links else [])]
-    notes += dict.fromkeys(note for model in run.job.models for note in model.graphs[0].notes)
+    notes += dict.fromkeys(note for model in run.job.models for note in model.notes())
     runs = [
         f"{model['name']}: {name}: {text}"
         for model in result["models"]
