@@ -26,6 +26,7 @@ from phaze.files import read_bytes, read_text, write_whole
 from phaze.graph import store
 from phaze.graph.ir import Model
 from phaze.graph.supply.point import Facts, Point, facts_of
+from phaze.graph.tensor_plan import plan_of
 
 SCHEMA, REFUSED, SUM = "phaze.cached-model/1", "phaze.refused/1", ".sum"
 MAKERS = ("torch", "transformers")
@@ -76,6 +77,11 @@ def _sound(facts: Facts) -> bool:
     """Whether facts that a file states can be those of a model."""
     longest = facts.sequence if facts.longest is None else facts.longest
     sizes = (facts.sequence, longest, *facts.widths)
+    if facts.plan is not None:
+        try:
+            plan_of(facts.plan, "plan")
+        except InputError:
+            return False
     return bool(facts.widths) and len(facts.widths) <= MOST_WIDTHS and all(0 < size <= MOST for size in sizes)
 
 

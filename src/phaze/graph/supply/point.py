@@ -56,7 +56,7 @@ class Facts:
     @property
     def shards(self) -> bool:
         """Whether it can be run with sequence parallelism."""
-        return self.plan is None or bool(self.plan["sequence_parallel"])
+        return self.plan is None or bool(self.plan.get("sequence_parallel", True))
 
     def length(self, asked: int | None) -> int:
         """The sequence to use: its own if none is asked for."""
