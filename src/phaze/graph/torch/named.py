@@ -161,8 +161,8 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             sequence=131072,
             tied=False,
         ),
-        # model_config.yaml of huggingface.co/nvidia/Nemotron-4-340B-Instruct; its layer norms and rotary positions on half of
-        # a head are counted as a llama's.
+        # model_config.yaml of huggingface.co/nvidia/Nemotron-4-340B-Instruct; its layer norms and rotary
+        # positions on half of a head are counted as a llama's.
         "nemotron-4-340b": _llama(
             4096,
             hidden=18432,
