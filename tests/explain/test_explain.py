@@ -85,6 +85,8 @@ def test_the_command_and_its_gains_made_anew(folder: Path, phaze: Callable[..., 
     assert all(one["gain"] >= -1e-9 for one in by.values())
     shown = phaze("explain", folder, "--workers", "1")
     assert "What more would buy" in shown.out
+    kept = json.loads((folder / "explanation.json").read_text(encoding="utf-8"))
+    assert kept == said  # the second asked for less, and nothing that was found is lost
     assert max(map(len, shown.out.splitlines())) <= 80
 
 
@@ -147,6 +149,25 @@ def test_the_best_with_another_value_of_an_axis_is_a_search_of_those_chips(quest
     assert instead(question, "global_buffer=32 MiB", 1).value == 32 * 2**20
     same = instead(question, f"vector_cores={own_cores[question.number]}", 1)
     assert same.gain == pytest.approx(0, abs=1e-9)
+
+
+def test_an_explanation_keeps_what_an_earlier_one_of_the_same_answer_found(folder: Path, tmp_path: Path) -> None:
+    from phaze.report.explanation_file import kept_with
+
+    answer = {"chip": "a", "objective": "throughput", "plans": ["p"], "score": 1.0, "neighbours": [], "marginals": []}
+    said = {"schema": "phaze.explanation/1", **answer}
+    four, eight = ({"axis": "arrays", "value": value, "gain": -0.1} for value in (4.0, 8.0))
+    assert kept_with(tmp_path, said) == said
+    before = {**said, "deciding": [], "worst_case": {"error": 0.1}, "instead": [four, {**eight, "gain": 0.0}]}
+    (tmp_path / "explanation.json").write_text(json.dumps(before), encoding="utf-8")
+    assert kept_with(tmp_path, said) == before
+    newer = kept_with(tmp_path, {**said, "instead": [eight], "worst_case": {"error": 0.2}})
+    assert newer["instead"] == [four, eight] and newer["worst_case"] == {"error": 0.2} and newer["deciding"] == []
+    for other in ({"chip": "b"}, {"score": 1.1}, {"plans": ["q"]}):
+        assert kept_with(tmp_path, {**said, **other}) == {**said, **other}
+    for text in ("{", "[]", json.dumps({**before, "score": "much"}), json.dumps({**before, "instead": [1]})):
+        (tmp_path / "explanation.json").write_text(text, encoding="utf-8")
+        assert kept_with(tmp_path, {**said, "instead": [eight]})["instead"] == [eight]
 
 
 def test_gains_and_larger_budgets(question: Question) -> None:

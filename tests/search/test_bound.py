@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from phaze.placement.problem import RecomputeChoice
 from phaze.placement.solve import fastest_plan
-from phaze.search.bounds.model_bounds import CHEAP, DUAL, batch_bounds, layer_bounds
+from phaze.search.bounds.model_bounds import CHEAP, DUAL, batch_bounds, layer_bounds, model_bounds
 from phaze.search.problem import problem_of
 from phaze.search.rank_graph import GraphTimes, RankGraph
 from phaze.search.reference import layers_on
 from phaze.search.spaces import enumerate_space
-from phaze.search.task import ModelTask, Training, task_of
+from phaze.search.task import Configuration, ModelTask, Training, task_of
 from tests.search.made import MIB, chained, made_model, made_training, small_space
 
 Floats = NDArray[np.float64]
@@ -31,8 +31,11 @@ def _times(forward_s: Floats, backward_s: Floats) -> GraphTimes:
     return GraphTimes(forward_s, backward_s, nothing, forward_s, more, np.ones(forward_s.shape[1]))
 
 
-def _truth(task: ModelTask, times: GraphTimes, hbm: int, chip: int = 0) -> float:
-    problem = problem_of(task, task.configurations[0], times.costs(task.graphs[0], chip), hbm, 1.0)
+def _truth(
+    task: ModelTask, times: GraphTimes, hbm: int, chip: int = 0, configuration: Configuration | None = None
+) -> float:
+    chosen = configuration or task.configurations[0]
+    problem = problem_of(task, chosen, times.costs(task.graphs[chosen.graph], chip), hbm, 1.0)
     plan = fastest_plan(problem)
     return np.inf if plan is None else plan.batch_s
 
@@ -62,6 +65,25 @@ def test_a_cut_hides_nothing_below_it() -> None:
         cut = float(np.median(whole))
         below = batch_bounds(task, task.configurations[0], times, 10**10, cut, finer)
         assert np.allclose(below, np.minimum(whole, cut), rtol=2e-9)
+
+
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_configurations_left_out_by_device_seconds_change_no_chips_bound_for_the_worse(seed: int) -> None:
+    rng, rows = random.Random(seed), np.random.default_rng(seed)
+    graphs = [made_model(seed, width, microbatch, 4, 1) for width in (1, 2, 4) for microbatch in (1, 2)]
+    task = task_of("made", 1.0, made_training(rng.choice((4, 16)), rng.choice((8, 64))), graphs, ["none", "full"])
+    times = [_times(*rows.uniform(1e-4, 10.0 ** rng.uniform(-4, -2), (2, 3, 4))) for _ in graphs]
+    sizes = [rng.choice((60, 150)) * MIB, 4000 * MIB]
+    for memory, size in enumerate(sizes):
+        truth = np.array(
+            [min(_truth(task, times[c.graph], size, chip, c) for c in task.configurations) for chip in range(4)]
+        )
+        for cut, finer in ((np.inf, False), (np.inf, True), (float(np.median(truth)), True)):
+            found = model_bounds(task, times, sizes, cut, finer)[:, memory].min(axis=0)
+            alone = [batch_bounds(task, c, times[c.graph], size, cut, finer) for c in task.configurations]
+            assert (found >= np.min(alone, axis=0) * (1 - 3e-9)).all()
+            assert (found <= truth).all()
 
 
 @settings(max_examples=200, deadline=None)

@@ -11,8 +11,9 @@ from phaze.placement.layout import Shape
 from phaze.placement.pipeline import price
 from phaze.placement.rules import Mode
 from phaze.placement.structure import StageCut
-from phaze.search.energy import HBM, LINKS, dynamic_floors, layer_floors, layer_joules, plan_joules
+from phaze.search.energy import HBM, LINKS, layer_floors, layer_joules, plan_joules
 from phaze.search.problem import problem_of
+from phaze.search.task import on_all_devices
 from tests.search.made_cluster import cluster_task
 
 CHIP = load_chip("tpu-v4-paper")
@@ -52,5 +53,5 @@ def test_a_plan_takes_what_its_parts_take(mode: Mode, stack: str, zero: int) -> 
     moved = weights / 2.0 * problem.optimizer_traffic_bytes
     expected[HBM] += 2 * (3 if zero == 0 else 1) * moved * TABLE.hbm_j_per_byte
     assert found == pytest.approx(expected, rel=1e-12)
-    floor = dynamic_floors(task, graph, layer_floors(graph, chip_arrays([CHIP]), setting.constants, TABLE))
+    floor = on_all_devices(task, graph, layer_floors(graph, chip_arrays([CHIP]), setting.constants, TABLE))
     assert floor[0] <= found.sum()

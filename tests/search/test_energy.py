@@ -11,11 +11,11 @@ from phaze.placement.pipeline import price
 from phaze.placement.prices import RingPrices
 from phaze.placement.structure import StageCut
 from phaze.search.bounds.model_bounds import CHEAP, layer_bounds
-from phaze.search.energy import COMPONENTS, LINKS, LayerJoules, dynamic_floors, plan_joules
+from phaze.search.energy import COMPONENTS, LINKS, LayerJoules, plan_joules
 from phaze.search.problem import pattern_of
 from phaze.search.reference import layers_on, placed_on
 from phaze.search.spaces import enumerate_space
-from phaze.search.task import task_of
+from phaze.search.task import on_all_devices, task_of
 from tests.search.made import GIB, made_model, made_training, small_space
 
 TABLE = load_technology("paper-22nm").energy
@@ -49,7 +49,7 @@ def test_no_plan_undercuts_the_floor(seed: int, width: int, recompute: str) -> N
     task = task_of("made", 1.0, made_training(16, 64), [model], [recompute])
     bounds = layer_bounds(task, model, opened.arrays(), CHEAP, TABLE)
     assert bounds.dynamic_j is not None
-    floors = dynamic_floors(task, model, bounds.dynamic_j)
+    floors = on_all_devices(task, model, bounds.dynamic_j)
     for number in (0, len(opened) // 2, len(opened) - 1):
         layers = layers_on(task, 0, opened.chip(number, GIB), TABLE)
         found = placed_on(task, task.configurations[0], layers, GIB, TABLE)

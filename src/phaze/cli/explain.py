@@ -43,7 +43,8 @@ def explain(
 ) -> Answer:
     """Explain the answer of a search: its neighbours, chips as good as it, what the next mm2, W or device would buy.
 
-    Every number is computed, by the plain path or by another certified search, and kept in the run as explanation.json.
+    Every number is computed, by the plain path or by another certified search, and kept in the run as explanation.json,
+    beside what earlier explanations of the same answer were asked for (--constants, --ranges, --error, --instead).
     Examples: phaze explain runs/demo --flatness 3% · phaze explain runs/demo --instead clusters=12 ·
     phaze explain runs/demo --constants · phaze explain runs/demo --ranges --error 0.2
     """
@@ -53,7 +54,7 @@ def explain(
     from phaze.explain.question import question_of
     from phaze.explain.run import explanation
     from phaze.files import write_whole
-    from phaze.report.explanation_file import EXPLANATION
+    from phaze.report.explanation_file import EXPLANATION, kept_with
 
     if error is not None and not 0 < error < 1:
         raise InputError("--error", f"{error} is no share", "give a number above 0 and below 1, such as 0.2")
@@ -62,7 +63,7 @@ def explain(
     said = explanation(question, error, ranges, processes, progress.step, instead or [], within, constants)
 
     try:  # for the page of the run: phaze report shows it from then on
-        write_whole(Path(run) / EXPLANATION, dumps(said) + "\n")
+        write_whole(Path(run) / EXPLANATION, dumps(kept_with(Path(run), said)) + "\n")
     except InputError as fault:
         progress.say(f"The explanation is not kept for the page: {fault}\n")
 

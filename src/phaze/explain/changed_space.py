@@ -10,11 +10,13 @@ where time alone counts. Chips that the change brings into the space, and all of
 at as in any search.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.errors import InfeasibleError
-from phaze.explain.question import Found, Question, best_with, score_on
+from phaze.explain.question import Question, best_with, score_on
 from phaze.search.clustered_chips import ClusterChips
 from phaze.search.spaces import enumerate_space
 from phaze.search.task import SearchJob
@@ -42,14 +44,28 @@ def candidates(question: Question, changed: ClusterChips, job: SearchJob) -> NDA
     return np.flatnonzero(bound <= reach * (1 + 1e-9))
 
 
-def best_of_changed(question: Question, job: SearchJob, processes: int) -> Found | None:
+@dataclass(frozen=True, slots=True)
+class Winner:
+    """The best chip of a changed space: its name, its identity and its score."""
+
+    name: str
+    identity: tuple[float, ...]
+    score: float
+
+
+def best_of_changed(question: Question, job: SearchJob, processes: int) -> Winner | None:
     """The certified best of a job whose space was changed; None where nothing fits."""
     opened = enumerate_space(job.space)
     if isinstance(opened, ClusterChips) and len(opened):
         opened = opened.taken(candidates(question, opened, job))
     if not len(opened):
         return None
+    if len(opened) == 1 and isinstance(opened, ClusterChips):  # all others are excluded by what the run proved
+        chip = opened.chip(0)
+        score = score_on(job, question.scale, chip)
+        return Winner(chip.name, opened.identity(0), score) if score < np.inf else None
     try:
-        return best_with(job, question.scale, processes, opened)
+        found = best_with(job, question.scale, processes, opened)
     except InfeasibleError:
         return None
+    return Winner(found.name, found.identity, found.score)

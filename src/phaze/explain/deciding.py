@@ -10,8 +10,8 @@ In each direction a change of 10 % is tried, then of 5 % if that changed the chi
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from phaze.explain.changed_space import best_of_changed
-from phaze.explain.question import Found, Question, gain
+from phaze.explain.changed_space import Winner, best_of_changed
+from phaze.explain.question import Question, gain
 from phaze.hardware.silicon.node import InterfaceAreas, Node
 from phaze.search.clustered_space import SpaceOfClusters
 
@@ -94,7 +94,7 @@ class Deciding:
         return min(sides, default=float("inf"))
 
 
-def changed_answer(question: Question, constant: Constant, factor: float, processes: int) -> Found | None:
+def changed_answer(question: Question, constant: Constant, factor: float, processes: int) -> Winner | None:
     """The certified best where a constant is another; None where nothing fits."""
     space = question.job.space
     if not isinstance(space, SpaceOfClusters):
@@ -103,8 +103,8 @@ def changed_answer(question: Question, constant: Constant, factor: float, proces
     return best_of_changed(question, replace(question.job, space=replace(space, silicon=silicon)), processes)
 
 
-def _side(question: Question, best: Callable[[float], Found | None], sign: float) -> Side:
-    def same(found: Found | None) -> bool:
+def _side(question: Question, best: Callable[[float], Winner | None], sign: float) -> Side:
+    def same(found: Winner | None) -> bool:
         return found is not None and found.identity == question.identity
 
     first = best(sign * FIRST)
@@ -127,7 +127,7 @@ def deciding(question: Question, processes: int, tell: Callable[[str], None]) ->
     found = []
     for constant in CONSTANTS:
 
-        def best(change: float, constant: Constant = constant) -> Found | None:
+        def best(change: float, constant: Constant = constant) -> Winner | None:
             tell(f"{constant.name}, {change:+.0%}")
             return changed_answer(question, constant, 1.0 + change, processes)
 

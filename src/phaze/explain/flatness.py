@@ -94,7 +94,8 @@ def _tightened(question: Question, index: Integers, reach: float) -> SearchState
     """The chips of ``index`` bounded as finely as a search bounds those that may win."""
     state = begin(question.job, question.opened.taken(index), question.scale)
     every = np.arange(len(index))
-    state.set_bounds(bounds_on(state, every, state.times, [np.inf] * len(question.job.models)))
+    if len(question.job.models) > 1:  # the others' bounds say how long one may take
+        state.set_bounds(bounds_on(state, every, state.times, [np.inf] * len(question.job.models)))
     state.set_bounds(bounds_on(state, every, state.times, last_times(state, every, reach), general=True))
     return state
 

@@ -8,12 +8,15 @@ scores; none is a derivative.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from phaze.errors import InputError
 from phaze.explain.changed_space import best_of_changed
-from phaze.explain.question import Question, gain, score_on, with_budget
+from phaze.explain.question import Question, gain, scores_on, with_budget
+from phaze.hardware.chip import Chip
 from phaze.hardware.silicon.design import changed_chip
 from phaze.search.changed_network import levels_of, with_bandwidths, with_devices
+from phaze.search.task import SearchJob
 
 GIB, GB = 2**30, 1e9
 
@@ -30,63 +33,61 @@ class Marginal:
     chip: str
 
 
-Resource = tuple[str, str, float, Callable[[float], float | None]]
+# A resource of a chip or of its job: name, unit, how much there is in units, and both with another amount of it, None
+# where there cannot be so much.
+Resource = tuple[str, str, float, Callable[[float], tuple[SearchJob, Chip] | None]]
 
 
 def _on_chip(question: Question) -> list[Resource]:
-    """Resources of the chip: name, unit, how much there is in units, and the score with another amount."""
-    chip, job, scale = question.chip, question.job, question.scale
+    """Resources of the chip."""
+    chip, job = question.chip, question.job
     shared = chip.global_buffer
-
-    def hbm_size(units: float) -> float:
-        return score_on(job, scale, changed_chip(chip, hbm_bytes=round(units * GIB)))
-
-    def hbm_rate(units: float) -> float:
-        return score_on(job, scale, changed_chip(chip, hbm_bytes_per_s=units * GB))
-
-    def shared_rate(units: float) -> float:
-        return score_on(job, scale, changed_chip(chip, global_bytes_per_s=units * GB))
-
     return [
-        ("HBM", "GiB", chip.hbm.size_bytes / GIB, hbm_size),
-        ("HBM bandwidth", "GB/s", chip.hbm.bandwidth_bytes_per_s / GB, hbm_rate),
-        ("buffer bandwidth", "GB/s", shared.bandwidth_bytes_per_s / GB, shared_rate),
-    ]
+        ("HBM", "GiB", chip.hbm.size_bytes / GIB,
+         lambda units: (job, changed_chip(chip, hbm_bytes=round(units * GIB)))),
+        ("HBM bandwidth", "GB/s", chip.hbm.bandwidth_bytes_per_s / GB,
+         lambda units: (job, changed_chip(chip, hbm_bytes_per_s=units * GB))),
+        ("buffer bandwidth", "GB/s", shared.bandwidth_bytes_per_s / GB,
+         lambda units: (job, changed_chip(chip, global_bytes_per_s=units * GB))),
+    ]  # fmt: skip
 
 
 def _on_job(question: Question) -> list[Resource]:
     """Resources of the job: every level of its network, innermost first, and its devices."""
-    job, scale, levels = question.job, question.scale, levels_of(question.job, question.chip)
+    job, levels = question.job, levels_of(question.job, question.chip)
     rates = [level.bandwidth_bytes_per_s for level in levels]
 
-    def level_rate(at: int) -> Callable[[float], float | None]:
-        def scored(units: float) -> float:
-            faster = [*rates[:at], units * GB, *rates[at + 1 :]]
-            chip = changed_chip(question.chip, link_bytes_per_s=units * GB) if levels[at].of_chip else question.chip
-            return score_on(with_bandwidths(job, faster), scale, chip)
+    def faster(at: int, units: float) -> tuple[SearchJob, Chip]:
+        network = with_bandwidths(job, [*rates[:at], units * GB, *rates[at + 1 :]])
+        return network, (
+            changed_chip(question.chip, link_bytes_per_s=units * GB) if levels[at].of_chip else question.chip
+        )
 
-        return scored
-
-    def devices(units: float) -> float | None:
-        larger = with_devices(job, round(units))
-        return None if larger is None else score_on(larger, scale, question.chip)
+    def larger(units: float) -> tuple[SearchJob, Chip] | None:
+        network = with_devices(job, round(units))
+        return None if network is None else (network, question.chip)
 
     on_job: list[Resource] = [
-        (level.name, "GB/s", level.bandwidth_bytes_per_s / GB, level_rate(at)) for at, level in enumerate(levels)
+        (level.name, "GB/s", level.bandwidth_bytes_per_s / GB, partial(faster, at)) for at, level in enumerate(levels)
     ]
-    return [*on_job, ("devices", "", float(job.models[0].training.devices), devices)]
+    return [*on_job, ("devices", "", float(job.models[0].training.devices), larger)]
 
 
 def marginals(question: Question, processes: int, tell: Callable[[str], None]) -> list[Marginal]:
     """Each resource with one more unit and with a tenth more; whole units where they are counted."""
-    found = []
-    for name, unit, now, scored in (*_on_chip(question), *_on_job(question)):
-        tell(name)
+    tell("more of each resource")
+    rows, asked = list[tuple[str, str, float, float]](), list[tuple[SearchJob, Chip]]()
+    for name, unit, now, changed in (*_on_chip(question), *_on_job(question)):
         tenth = max(1.0, float(round(now / 10))) if unit in ("", "GiB") else now / 10
         for more in dict.fromkeys((1.0, tenth)):
-            score = scored(now + more)
-            if score is not None:
-                found.append(Marginal(name, unit, now, more, gain(question.score, score), question.chip.name))
+            pair = changed(now + more)
+            if pair is not None:
+                rows.append((name, unit, now, more))
+                asked.append(pair)
+    scores = scores_on(question.scale, asked)
+    found = [
+        Marginal(*row, gain(question.score, score), question.chip.name) for row, score in zip(rows, scores, strict=True)
+    ]
     limits = question.job.space.limits
     for name, unit, rule, limit in (
         ("area", "mm2", "area", question.opened.area_budget()),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from phaze.explain.question import Question, gain, score_on
+from phaze.explain.question import Question, gain, scores_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,10 @@ def neighbours(question: Question) -> list[Neighbour]:
         return []
     numbers = [int(np.ravel_multi_index((*places[:at], place, *places[at + 1 :]), shape)) for at, place in steps]
     opened = question.opened.at(numbers)
+    chips = [opened.chip(at, question.chip.hbm.size_bytes) for at in range(len(steps))]
+    scores = scores_on(question.scale, [(question.job, chip) for chip in chips])
     found = []
-    for at, ((axis, place), refused) in enumerate(zip(steps, opened.refusals(), strict=True)):
-        score = score_on(question.job, question.scale, opened.chip(at, question.chip.hbm.size_bytes))
+    for at, ((axis, place), refused, score) in enumerate(zip(steps, opened.refusals(), scores, strict=True)):
         found.append(
             Neighbour(
                 names[axis],

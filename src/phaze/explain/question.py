@@ -5,13 +5,16 @@ a change buys, in throughput where throughput is the objective. Every score here
 places anew (``score_on``), or a search proves the best of a space (``best_with``).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.cost.chip_set import chip_set
 from phaze.errors import InfeasibleError, InputError
+from phaze.evaluate.layer_times import layer_works
 from phaze.hardware.chip import Chip
 from phaze.placement.answer import document_of
 from phaze.search.answer import BestDesign, best_of
@@ -122,6 +125,22 @@ def _bounds(folder: Path, opened: EnumeratedSpace) -> NDArray[np.float64]:
 def score_on(job: SearchJob, scale: Scale, chip: Chip) -> float:
     """The score of a chip by the plain path; infinite where a model does not fit."""
     return float(scale.score(np.array([value_on(task, chip, job.objective) for task in tasks_for(job, chip)])))
+
+
+def scores_on(scale: Scale, asked: Sequence[tuple[SearchJob, Chip]]) -> list[float]:
+    """The same of many chips under jobs that differ in their network alone: works are costed on all chips at once."""
+    jobs, chips = zip(*asked, strict=True)
+    models, arrays, scores = jobs[0].models, chip_set(chips), list[float]()
+    priced = [[task.training.setting(chip).constants for task in tasks_for(job, chip)] for job, chip in asked]
+    if any(own != priced[0] for own in priced):
+        return [score_on(job, scale, chip) for job, chip in asked]
+    pairs = zip(models, priced[0], strict=True)
+    costs = [[layer_works(graph.layers, arrays, own) for graph in task.graphs] for task, own in pairs]
+    for at, (job, chip) in enumerate(asked):
+        mine = [[cost.taken(np.array([at])) for cost in of_model] for of_model in costs]
+        tasks = zip(tasks_for(job, chip), mine, strict=True)
+        scores.append(float(scale.score(np.array([value_on(task, chip, job.objective, own) for task, own in tasks]))))
+    return scores
 
 
 def best_with(

@@ -1,12 +1,14 @@
 """``phaze.explanation/1`` as a page reads it back from a run's folder: marginal values, neighbours, the chips that
 are as good, and the constants that decide."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from phaze.documents import check, parse
+from phaze.errors import InputError
 from phaze.evaluate.plan_tables import Loose, Number
 from phaze.files import read_text
 
@@ -76,6 +78,34 @@ class ExplanationTable(Loose):
     marginals: list[MarginalTable]
     flatness: FlatnessTable | None = None
     deciding: list[DecidingTable] = Field(default_factory=list)
+
+
+# What an explanation has only where it was asked for.
+ASKED_FOR = ("instead", "deciding", "ranges", "worst_case")
+
+
+def kept_with(folder: Path, said: Mapping[str, Any]) -> dict[str, Any]:
+    """An explanation to be kept in a run's folder, with what one that lies there was asked for beside it, if that is of
+    the same answer: other values of axes are joined, of anything else the newer counts."""
+    path, found = folder / EXPLANATION, dict(said)
+    try:
+        text, where = read_text(str(path))
+        check(ExplanationTable, before := parse(text, "json", where), where)
+    except InputError:  # none lies there, or none that can be read
+        return found
+    if any(before.get(key) != said[key] for key in ("schema", "chip", "objective", "plans")):
+        return found
+    if abs(before["score"] - said["score"]) > 1e-9 * abs(said["score"]):
+        return found
+    for key in ASKED_FOR:
+        if key in before and key not in said:
+            found[key] = before[key]
+    if "instead" in said and isinstance(before.get("instead"), list):
+        asked = [(one["axis"], one["value"]) for one in said["instead"]]
+        others = [one for one in before["instead"] if isinstance(one, dict)]
+        rest = [one for one in others if (one.get("axis"), one.get("value")) not in asked]
+        found["instead"] = [*rest, *said["instead"]]
+    return found
 
 
 def explanation_in(folder: Path, chip: str, score: float) -> ExplanationTable | None:

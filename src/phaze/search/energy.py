@@ -18,7 +18,8 @@ parameters, j joules a byte of a link and h of HBM:
     static      K s T                                                                 all K devices, all the time
 
 Every device of a stage runs its layers, so a layer that is not split is repeated on the a(X) devices. The joules of
-both passes of all layers, each operator in its thriftier way, are what no plan undercuts (:func:`dynamic_floors`).
+both passes of all layers, each operator in its thriftier way, are what no plan undercuts
+(:func:`phaze.search.task.on_all_devices`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -154,16 +155,6 @@ def layer_floors(graph: RankGraph, chips: ChipSet, constants: Constants, table: 
                     found[kind, index] += _pass_floor(one, operators, first)
                 first += len(one.works)
     return found
-
-
-def dynamic_floors(task: ModelTask, graph: RankGraph, layers_j: Floats) -> Floats:
-    """What no plan of a graph undercuts, from the least joules of its layers [layers, chips], for every chip."""
-    rounds, total = task.training.microbatches(graph.microbatch), np.zeros(layers_j.shape[1])
-    unsplit = task.training.rules.unsplit_stages
-    for kind, layer in enumerate(graph.layers):
-        devices = graph.width * graph.model.context if layer.sharded or not unsplit else 1
-        total = total + rounds * devices * graph.calls.count(kind) * layers_j[kind]
-    return total
 
 
 def _tied_bytes(problem: Problem, plan: Plan, stage_of: dict[int, int]) -> float:

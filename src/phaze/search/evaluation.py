@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
-from phaze.evaluate.ruled_pass import RuledPass, Times
+from phaze.evaluate.ruled_pass import RuledPass, Times, WorkTimes
 from phaze.hardware.calibration import Constants
 from phaze.hardware.silicon.design import EnergyModel
 from phaze.placement.plan import Plan
@@ -105,19 +105,25 @@ class ExactLayers:
 
 
 def exact_layers(
-    graph: RankGraph, name: bytes, chip: ChipSet, constants: Constants, known: ScheduleMemo
+    graph: RankGraph,
+    name: bytes,
+    chip: ChipSet,
+    constants: Constants,
+    known: ScheduleMemo,
+    costs: WorkTimes | None = None,
 ) -> ExactLayers:
-    """All distinct layers of one graph on one chip, every pass scheduled; ``name`` tells graphs apart."""
+    """All distinct layers of one graph on one chip, every pass scheduled; ``name`` tells graphs apart, ``costs`` as in
+    :func:`phaze.search.rank_graph.graph_times`."""
     layers: list[Found] = []
 
     def scheduled(one: RuledPass, times: Times) -> Floats:
         layers.append(_schedule(one, b"%s %d" % (name, len(layers)), times, known))
         return np.array([layers[-1][0]])
 
-    times = graph_times(graph, chip, constants, scheduled)
+    times = graph_times(graph, chip, constants, scheduled, costs)
     least, proved = iter(layers), times
     if any(lower_s < makespan_s for makespan_s, lower_s, _ in layers):
-        proved = graph_times(graph, chip, constants, lambda one, own: np.array([next(least)[1]]))
+        proved = graph_times(graph, chip, constants, lambda one, own: np.array([next(least)[1]]), costs)
     return ExactLayers(times, proved, tuple(spread for _, _, spread in layers))
 
 

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from phaze.search.bounds.model_bounds import CHEAP, batch_bounds, layer_bounds
 from phaze.search.bounds.shape_bounds import SLACK
-from phaze.search.energy import dynamic_floors
 from phaze.search.evaluated import Evaluated, ModelRun
 from phaze.search.evaluation import ChipEvaluation, ScheduleMemo
 from phaze.search.state import SearchState
+from phaze.search.task import on_all_devices
 from phaze.search.work_item import opened
 
 Floats = NDArray[np.float64]
@@ -34,7 +34,7 @@ def _graph_bounds(state: SearchState, model: int, graph: int, index: Integers) -
         task, some = tasks[model], index[own]
         times = layer_bounds(task, task.graphs[graph], state.arrays.taken(some), CHEAP, state.energy)
         if times.dynamic_j is not None:
-            least_j = dynamic_floors(task, task.graphs[graph], times.dynamic_j)
+            least_j = on_all_devices(task, task.graphs[graph], times.dynamic_j)
             state.floors[model][graph, some] = least_j * (1 - SLACK)
         for configuration, chosen in enumerate(task.configurations):
             if chosen.graph == graph:

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from phaze.cost.chip_set import chip_set
 from phaze.errors import InputError
-from phaze.evaluate.prices import LevelPrices
+from phaze.evaluate.ruled_pass import WorkTimes
 from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
 from phaze.hardware.figures import figures_of
 from phaze.hardware.silicon.design import EnergyModel
 from phaze.placement.check import objections
 from phaze.placement.plan import Plan
+from phaze.placement.prices import Prices
 from phaze.placement.problem import Problem
 from phaze.placement.shortage import Shortage, shortage_of
 from phaze.schedule.solve import Scheduler
@@ -25,12 +26,12 @@ from phaze.search.energy import COMPONENTS, LayerJoules, layer_joules, plan_joul
 from phaze.search.evaluation import BARELY, ExactLayers, ScheduleMemo, exact_layers
 from phaze.search.objective import Objective, Rates
 from phaze.search.problem import fastest, has_plan, pattern_of, problem_of
-from phaze.search.rank_graph import DEGREES
+from phaze.search.rank_graph import DEGREES, RankGraph
 from phaze.search.rates import chip_rates
-from phaze.search.task import Configuration, ModelTask
+from phaze.search.task import Configuration, ModelTask, on_all_devices
 
 Floats = NDArray[np.float64]
-Choose = Callable[[Problem, LevelPrices], Plan | None]
+Choose = Callable[[Problem, Prices], Plan | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +71,6 @@ def energy_table(chip: Chip) -> EnergyModel:
     return figures.energy
 
 
-def prices_of(task: ModelTask) -> LevelPrices:
-    """The prices of the task's cluster, none remembered."""
-    return LevelPrices(task.training.machine.cluster, task.training.machine.basis)
-
-
 def layers_on(
     task: ModelTask,
     graph: int,
@@ -82,13 +78,14 @@ def layers_on(
     table: EnergyModel | None,
     known: tuple[ScheduleMemo, bytes] | None = None,
     scheduler: Scheduler = "exact",
+    costs: WorkTimes | None = None,
 ) -> ReferenceLayers:
     """The layers of one graph on a chip; ``known`` are schedules and the graph's name in them, where there is no time
-    to find them anew."""
+    to find them anew, ``costs`` what its works take, where that is known."""
     own, constants = task.graphs[graph], task.training.setting(chip).constants
     memo, name = (ScheduleMemo(scheduler=scheduler), b"") if known is None else known
     arrays = chip_set([chip])
-    exact = exact_layers(own, name, arrays, constants, memo)
+    exact = exact_layers(own, name, arrays, constants, memo, costs)
     joules = () if table is None else layer_joules(own, arrays, constants, table, exact.spreads)
     return ReferenceLayers(exact, constants, joules)
 
@@ -108,7 +105,7 @@ def placed_on(
     costs, rate = times.costs(task.graphs[configuration.graph]), float(times.hbm_bytes_per_s[0])
     problem = problem_of(task, configuration, costs, hbm_bytes, rate)
     found = (
-        fastest(configuration, problem, prices_of(task), below_s)
+        fastest(configuration, problem, task.prices, below_s)
         if choose is None
         else _chosen(task, configuration, problem, choose)
     )
@@ -125,7 +122,7 @@ def _chosen(
 ) -> tuple[Problem, Plan] | None:
     """The fastest of the plans that are chosen at each stage of ZeRO, of equals at the least."""
     at_zeros = [replace(problem, zero=zero) for zero in configuration.zeros]
-    plans = [(own, choose(own, prices_of(task))) for own in at_zeros]
+    plans = [(own, choose(own, task.prices)) for own in at_zeros]
     found = [(own, plan) for own, plan in plans if plan is not None]
     return min(found, key=lambda one: one[1].batch_s, default=None)
 
@@ -139,23 +136,38 @@ def value_of(
     last_s: float = np.inf,
 ) -> float:
     """The least value of a model over all its configurations; infinite if none fits, or none within ``last_s``, which
-    only counts where energy does not. ``layers`` by graph."""
-    best = float("inf")
-    for configuration in task.configurations:
+    only counts where energy does not. ``layers`` by graph.
+
+    Where it does not, configurations are placed in the order of their device-seconds, as far as these leave a chance.
+    """
+    best, floors_s = float("inf"), np.zeros(len(layers))
+    if table is None:
+        floors_s = np.array([_device_floor(task, *one) for one in zip(task.graphs, layers, strict=True)])
+    for configuration in sorted(task.configurations, key=lambda own: float(floors_s[own.graph])):
         below_s = np.inf
         if table is None:
             useful_s = rates.last_s(best, 0.0) if best < np.inf else np.inf
             below_s = min(last_s, useful_s) * (1 + BARELY)
+            if floors_s[configuration.graph] > below_s:
+                break
         found = placed_on(task, configuration, layers[configuration.graph], hbm_bytes, table, below_s)
         if found.plan is not None:
             best = min(best, float(rates.value(np.asarray(found.batch_s), found.dynamic_j)))
     return best
 
 
-def value_on(task: ModelTask, chip: Chip, objective: Objective) -> float:
-    """The least value of a model on a chip with its own memory, over all its configurations; infinite if none fits."""
-    table = energy_table(chip) if objective.needs_energy else None
-    layers = [layers_on(task, graph, chip, table) for graph in range(len(task.graphs))]
+def _device_floor(task: ModelTask, graph: RankGraph, layers: ReferenceLayers) -> float:
+    """What a batch of a graph takes at the least where no device ever waits."""
+    times = layers.exact.times
+    return float(on_all_devices(task, graph, times.forward_s + times.backward_s)[0]) / task.training.devices
+
+
+def value_on(task: ModelTask, chip: Chip, objective: Objective, costs: Sequence[WorkTimes] | None = None) -> float:
+    """The least value of a model on a chip with its own memory, over all its configurations; infinite if none fits.
+    ``costs``: what the works of each graph take there, where that is known."""
+    table, count = energy_table(chip) if objective.needs_energy else None, len(task.graphs)
+    own = [None] * count if costs is None else costs
+    layers = [layers_on(task, graph, chip, table, costs=own[graph]) for graph in range(count)]
     rates = chip_rates(objective, chip, task.training.devices)
     return value_of(task, layers, chip.hbm.size_bytes, rates, table)
 
@@ -206,7 +218,7 @@ def plan_objections(
 ) -> list[str]:
     """What the placement's checker finds wrong with a plan that a result states, at its stage of ZeRO."""
     layers = layers_on(task, configuration.graph, chip, None, scheduler=scheduler)
-    times, prices = layers.exact.times, prices_of(task)
+    times, prices = layers.exact.times, task.prices
     costs, rate = times.costs(task.graphs[configuration.graph]), float(times.hbm_bytes_per_s[0])
     problem = problem_of(task, configuration, costs, chip.hbm.size_bytes, rate)
     return objections(replace(problem, zero=zero), plan, prices)
@@ -236,7 +248,7 @@ def least_shortage(task: ModelTask, hbm_bytes: float) -> tuple[float, Shortage] 
     for configuration in task.configurations:
         if has_plan(task, configuration, hbm_bytes):
             return None
-        shortage = shortage_of(pattern_of(task, configuration, hbm_bytes), prices_of(task))
+        shortage = shortage_of(pattern_of(task, configuration, hbm_bytes), task.prices)
         stage = shortage.tightest
         found.append((float("inf") if stage is None else stage.memory.total_bytes, shortage))
     return min(found, key=lambda one: one[0])

@@ -103,6 +103,22 @@ class ModelTask:
         return self.graphs[graph].notes(any(one.model.expert > 1 for one in self.graphs))
 
 
+def on_all_devices(task: ModelTask, graph: RankGraph, layers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What all devices together spend on the layers of a batch at the least, on every chip, from what a layer takes on
+    one device [layers, chips]: seconds or joules.
+
+        M sum over layers of (t where it is split or every stage is, else 1) x(layer)
+
+    Devices run at the same time, so a batch takes at least such seconds over the number of devices.
+    """
+    rounds, total = task.training.microbatches(graph.microbatch), np.zeros(layers.shape[1])
+    unsplit = task.training.rules.unsplit_stages
+    for kind, layer in enumerate(graph.layers):
+        devices = graph.width * graph.model.context if layer.sharded or not unsplit else 1
+        total = total + rounds * devices * graph.calls.count(kind) * layers[kind]
+    return total
+
+
 def zero_groups(zeros: Sequence[int]) -> list[tuple[int, ...]]:
     """Stages of ZeRO that are searched together: stage 1 is never slower than 0, so 0 only counts where it ties."""
     together = (0, 1) if {0, 1} <= set(zeros) else ()
@@ -181,7 +197,12 @@ def at_link(task: ModelTask, link_bytes_per_s: float) -> ModelTask:
     """The task with another innermost level of its network."""
     if task.training.link_bytes_per_s == link_bytes_per_s:
         return task
-    return replace(on_cluster(task, with_links(task.training.machine.cluster, link_bytes_per_s)), shared=task.shared)
+
+    def linked() -> ModelTask:
+        network = with_links(task.training.machine.cluster, link_bytes_per_s)
+        return replace(on_cluster(task, network), shared=task.shared)
+
+    return task.memo.take(("at link", link_bytes_per_s), linked)
 
 
 def tasks_for(job: SearchJob, chip: Chip, own_links: bool = False) -> tuple[ModelTask, ...]:

@@ -28,17 +28,17 @@ from phaze.hardware.silicon.design import EnergyModel
 from phaze.schedule.bounds import lower_bound
 from phaze.schedule.order import contract, series
 from phaze.schedule.part import part_of
-from phaze.search.energy import dynamic_floors, layer_floors
+from phaze.search.energy import layer_floors
 from phaze.search.evaluated import Evaluated
 from phaze.search.journal import PrunedChip
 from phaze.search.objective import Rates, Scale
 from phaze.search.problem import fastest, has_plan, problem_of, table_decides
 from phaze.search.rank_graph import GraphTimes, RankGraph, graph_times
 from phaze.search.rates import chip_rates
-from phaze.search.reference import layers_on, prices_of, value_of
+from phaze.search.reference import layers_on, value_of
 from phaze.search.spaces import EnumeratedSpace
 from phaze.search.state import TIE
-from phaze.search.task import Configuration, ModelTask, Networks, SearchJob, networks_of
+from phaze.search.task import Configuration, ModelTask, Networks, SearchJob, networks_of, on_all_devices
 
 Floats = NDArray[np.float64]
 # Ten times what bounds are lowered by for rounding: the reference path adds in another order.
@@ -117,7 +117,7 @@ class Plain:
         """The least batch time of a configuration by the placement solver; where it is above ``cut_s``, that."""
         costs, rate = times.costs(task.graphs[configuration.graph]), float(times.hbm_bytes_per_s[0])
         cut_s *= 1 + NEAR
-        found = fastest(configuration, problem_of(task, configuration, costs, hbm_bytes, rate), prices_of(task), cut_s)
+        found = fastest(configuration, problem_of(task, configuration, costs, hbm_bytes, rate), task.prices, cut_s)
         return cut_s if found is None else found[1].batch_s
 
     def fits(self, task: ModelTask, configuration: Configuration, hbm_bytes: int) -> bool:
@@ -172,7 +172,7 @@ def bounded(plain: Plain, numbers: Sequence[int], chips: Sequence[Chip], energy:
                 times, joules = bounded_layers(task, graph, some), np.zeros(len(some))
                 if energy is not None:
                     layers = layer_floors(graph, chip_set(some), task.training.constants, energy)
-                    joules = dynamic_floors(task, graph, layers)
+                    joules = on_all_devices(task, graph, layers)
                 for place, at in enumerate(own.tolist()):
                     found[at].times[model].append(times.taken(np.array([place])))
                     found[at].joules[model].append(float(joules[place]))

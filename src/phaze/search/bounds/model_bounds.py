@@ -27,10 +27,10 @@ from phaze.search.bounds.bottleneck_bounds import first_stage_bounds, table_boun
 from phaze.search.bounds.shape_bounds import SLACK, shape_bounds
 from phaze.search.bounds.shape_tables import tables_of
 from phaze.search.deadline import NEVER, Deadline
-from phaze.search.energy import dynamic_floors, layer_floors
-from phaze.search.problem import pattern_of
+from phaze.search.energy import layer_floors
+from phaze.search.problem import has_plan, pattern_of
 from phaze.search.rank_graph import GraphTimes, RankGraph, graph_times
-from phaze.search.task import Configuration, ModelTask, SearchJob
+from phaze.search.task import Configuration, ModelTask, SearchJob, on_all_devices
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -108,16 +108,44 @@ def model_bounds(
     finer: bool = False,
     deadline: Deadline = NEVER,
 ) -> Floats:
-    """Bounds on the batch time of every configuration with layer times by graph, [configurations, memories, chips]."""
+    """Bounds on the batch time of every configuration with layer times by graph, [configurations, memories, chips].
+
+    A configuration is looked at closely only on chips where its device-seconds leave it below the least bound of the
+    others, unless energy counts too: on all others these are its bound, and what bounds a chip is the same.
+    """
     chips = times[0].forward_s.shape[1] if times else 0
-    bounds = np.zeros((len(task.configurations), len(hbm_bytes), chips))
-    for at, configuration in enumerate(task.configurations):
-        known_s: Floats | float = 0.0
+    bounds, cuts_s = np.zeros((len(task.configurations), len(hbm_bytes), chips)), np.broadcast_to(cut_s, chips)
+    shared_s, least_s = device_floors(task, times), np.full((len(hbm_bytes), chips), np.inf)
+    order = [configuration.graph for configuration in task.configurations]
+    for at in np.argsort(shared_s.min(axis=1, initial=np.inf)[order], kind="stable").tolist():
+        configuration, known_s = task.configurations[at], np.minimum(shared_s[order[at]], cuts_s)
         # More memory never slows: what no plan undercuts with more, none does with less.
         for memory in np.argsort(hbm_bytes)[::-1].tolist():
-            own = (configuration, times[configuration.graph], hbm_bytes[memory])
-            known_s = bounds[at, memory] = batch_bounds(task, *own, cut_s, finer, deadline, known_s)
+            bounds[at, memory] = known_s
+            rival_s = cuts_s if times[0].dynamic_j is not None else np.minimum(cuts_s, least_s[memory])
+            some = np.flatnonzero(known_s < rival_s)
+            if len(some):
+                own = (configuration, times[configuration.graph].taken(some), hbm_bytes[memory], cuts_s[some])
+                bounds[at, memory, some] = batch_bounds(task, *own, finer, deadline, known_s[some])
+            known_s = bounds[at, memory]
+            least_s[memory] = np.minimum(least_s[memory], known_s)
+    for memory, size in enumerate(hbm_bytes):
+        if not _fits(task, size):
+            bounds[:, memory] = np.inf
     return bounds
+
+
+def _fits(task: ModelTask, hbm_bytes: int) -> bool:
+    """Whether any configuration fits into a memory, whatever its layers take."""
+    every = task.configurations
+    return task.shared.take(("fits", hbm_bytes), lambda: any(has_plan(task, one, hbm_bytes) for one in every))
+
+
+def device_floors(task: ModelTask, times: Sequence[GraphTimes]) -> Floats:
+    """What a batch of every graph takes at the least where no device ever waits, [graphs, chips]."""
+    pairs = zip(task.graphs, times, strict=True)
+    seconds = [on_all_devices(task, graph, own.forward_s + own.backward_s) for graph, own in pairs]
+    return np.array(seconds) / task.training.devices * (1 - SLACK)
 
 
 def no_floors(job: SearchJob, chips: int) -> list[Floats]:
@@ -131,7 +159,7 @@ def model_floors(task: ModelTask, times: Sequence[GraphTimes]) -> Floats:
     found = [
         np.zeros(own.forward_s.shape[1])
         if own.dynamic_j is None
-        else dynamic_floors(task, graph, own.dynamic_j) * (1 - SLACK)
+        else on_all_devices(task, graph, own.dynamic_j) * (1 - SLACK)
         for graph, own in zip(task.graphs, times, strict=True)
     ]
     return np.array(found)
