@@ -19,7 +19,7 @@ from phaze.front.measures import listed_from, measures_of
 from phaze.front.metrics import asked_of
 from phaze.front.reference import PlainFront
 from phaze.front.run import job_for, memories_of, scales_for
-from phaze.front.verify import _designs
+from phaze.front.verify import regenerated_designs
 from phaze.search.journal import PrunedChip, read_closed, read_evaluated
 from phaze.search.result import code_digest, written
 from phaze.search.spaces import enumerate_space
@@ -60,7 +60,7 @@ def _cut(folder: Path, kept: slice, fate: Fate) -> int:
         PlainFront(plain, asked, scales, np.empty((2, 0)), memories),
         measures_of(job, asked, scales, plain.opened, memories),
     )
-    designs, _ = _designs(front, measures, document["points"])
+    designs, _ = regenerated_designs(front, measures, document["points"])
     left = designs[kept]
     gone = {measures.unit(one.chip, one.hbm) for one in designs if one not in left}
     base = sqlite3.connect(folder / "journal.sqlite")

@@ -14,6 +14,7 @@ solvers, and it imports nothing of phaze (a test forbids it), so this folder run
     operators, cluster_costs                 seconds of operators on chips
     network          collectives and transfers over the levels of a cluster
     proof, means     every chip of the space, by ever sharper steps; several models together
+    fronts           every chip with every memory against the designs of a front
     claim, verdict   what is claimed, in words; whether it holds
 
 Rules icml24 (published):

@@ -88,7 +88,20 @@ def words_of(problem: Mapping[str, Any], certificate: Mapping[str, Any], chips: 
     of = OBJECTIVES(objective["kind"]) or objective["kind"]
     mean = "" if len(problem["models"]) == 1 else f", {objective['mean']} mean over models"
     share = f"{100 * certificate['gap']:.4g} %"
+    if "front" in problem:
+        return [*lines, *_front_words(problem["front"], certificate["front"], mean, share)]
     lines.append(
         f"claim       no chip, memory and plan has fewer {of}{mean} than {certificate['best']!r} by more than {share}"
     )
     return lines
+
+
+def _front_words(front: Mapping[str, Any], designs: Any, mean: str, share: str) -> list[str]:
+    """The claim of a front."""
+    limits = [f"{name} at {'least' if name == 'throughput' else 'most'} {v:g}" for name, v in front["within"].items()]
+    count = len(designs) if isinstance(designs, list) else 0
+    return [
+        f"front       {', '.join(front['of'])}{mean}; within {', '.join(limits) or 'no limits'}; {count:,} designs",
+        "claim       no chip, memory and plan within the limits is better in one of these, throughput by more than "
+        f"{share}, without being worse in another, than every design of the front",
+    ]

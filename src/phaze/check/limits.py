@@ -1,4 +1,4 @@
-"""Design power and manufacturing cost of chips (docs/technology.md), where a space limits them."""
+"""Design power, manufacturing cost and carbon of chips (docs/technology.md)."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -63,3 +63,26 @@ def making_usd(area: Floats, base: Mapping[str, Any], terms: Mapping[str, Any], 
     memory = hbm_bytes / GB * number(terms["hbm_usd_per_gb"], "hbm_usd_per_gb")
     package = number(terms["package_usd"], "package_usd")
     return np.asarray(dies * die_usd(area / dies, base["process"]["fab"], terms) + memory + package)
+
+
+def fab_kg_per_cm2(fab: Mapping[str, Any], terms: Mapping[str, Any]) -> float:
+    """Kilograms of CO2 equivalent of a cm2 of wafer: the fab's electricity, gases and materials."""
+    power = number(terms["fab_grid_kgco2e_per_kwh"], "fab_grid") * number(fab["energy_kwh_per_cm2"], "fab.energy")
+    return (
+        power + number(fab["gas_kgco2e_per_cm2"], "fab.gas") + number(fab["materials_kgco2e_per_cm2"], "fab.materials")
+    )
+
+
+def die_kgco2e(die: Floats, fab: Mapping[str, Any], terms: Mapping[str, Any]) -> Floats:
+    """A good die of so many mm2."""
+    alpha = positive(terms["yield_clustering"], "yield_clustering")
+    good = (1 + die / 100 * number(fab["defects_per_cm2"], "defects_per_cm2") / alpha) ** -alpha
+    return np.asarray(die / 100 * fab_kg_per_cm2(fab, terms) / good)
+
+
+def making_kgco2e(area: Floats, base: Mapping[str, Any], terms: Mapping[str, Any], hbm_bytes: float) -> Floats:
+    """Good dies, HBM and package, in kilograms of CO2 equivalent."""
+    dies = whole(base["silicon"]["dies"], "dies", 1)
+    rest = hbm_bytes / GB * number(terms["hbm_kgco2e_per_gb"], "hbm_kgco2e_per_gb")
+    rest += number(terms["package_kgco2e"], "package_kgco2e")
+    return np.asarray(dies * die_kgco2e(area / dies, base["process"]["fab"], terms) + rest)

@@ -41,7 +41,7 @@ class Mean:
                 found = np.exp((weights * np.log(values)).sum(axis=0))
         return np.where(np.isinf(values).any(axis=0), np.inf, np.where((values == 0).any(axis=0), 0.0, found))
 
-    def threshold(self, values: Floats, model: int, goal: float) -> Floats:
+    def threshold(self, values: Floats, model: int, goal: Floats) -> Floats:
         """The time of a model with which the score is ``goal`` when the others take ``values``; infinite for never."""
         if self.plain:
             return np.full(values.shape[1], goal)

@@ -54,13 +54,14 @@ class Counted:
 
 @dataclass(slots=True)
 class Open:
-    """Chips on their way through the steps: bounds on the batch time of every model's configurations."""
+    """Chips on their way through the steps, each with its goal: bounds on the batch time of every model's
+    configurations."""
 
     models: Sequence[Model]
     mean: Mean
     chips: AnyChips
     memory: Integers
-    goal: float
+    goal: Floats
     bounds: list[Floats]
 
     def lows(self) -> Floats:
@@ -77,7 +78,7 @@ class Open:
             index = self.left()
             if not len(index):
                 return
-            goals = self.mean.threshold(self.lows()[:, index], at, self.goal)
+            goals = self.mean.threshold(self.lows()[:, index], at, self.goal[index])
             # Room for rounding: what reaches the threshold must bring the score to its goal.
             goals = goals * (1 + NEAR * (not self.mean.plain))
             own, some, memory = self.bounds[at][:, index], self.chips.taken(index), self.memory[index]
@@ -89,7 +90,7 @@ def start(models: Sequence[Model], mean: Mean, space: Space, goal: float) -> Ope
     there = space.memory >= 0
     require(bool(there.any()), "no chip may have a memory of the problem")
     bounds = [np.where(there, 0.0, np.inf) * np.ones((m.configurations, 1)) for m in models]
-    return Open(models, mean, space.chips, space.memory, goal, bounds)
+    return Open(models, mean, space.chips, space.memory, np.full(len(space.chips), goal), bounds)
 
 
 def prove(
@@ -138,7 +139,7 @@ def _most_promising(state: Open, at: int, goal: float, solver: Solver | None) ->
     """All steps on one chip; whether it took the caller's solver."""
     one = np.array([at])
     alone = Open(
-        state.models, state.mean, state.chips.taken(one), state.memory[one], goal * (1 - NEAR),
+        state.models, state.mean, state.chips.taken(one), state.memory[one], np.array([goal * (1 - NEAR)]),
         [own[:, one] for own in state.bounds],
     )  # fmt: skip
     for step in state.models[0].steps[1:]:

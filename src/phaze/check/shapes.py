@@ -112,9 +112,9 @@ def _closed(space: Space, row: Row, held: Held, chips: Chipwise, costs: _Costs, 
         for at, mode in enumerate(space.modes):
             if held.blocks[number - 1, at] >= 0:
                 each = costs.block + chips.times.again[mode, kind]
-                fits = np.floor(left / each * (1 + NEAR) + NEAR)
+                fits = np.minimum(np.floor(left / each * (1 + NEAR) + NEAR), held.blocks[number - 1, at])
                 fits = fits // row.chunks * row.chunks if row.chunks > 1 else fits
-                most = np.maximum(most, np.minimum(fits, held.blocks[number - 1, at]))
+                most = np.maximum(most, fits)
         never |= most < 0
         room += np.maximum(most, 0.0)
     return np.asarray(never | (room < sum(space.graph.block)))

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .limits import curve, die_usd
+from .limits import GB, curve, die_kgco2e, die_usd
 from .reading import cover, listed, number, positive, require, whole
 
 Floats = NDArray[np.float64]
@@ -249,23 +249,44 @@ def _combined(axes: Mapping[str, Floats], own: Silicon, start: int, end: int) ->
     return Clusters(**at, port=port, hbm_bandwidth=at["hbm_stacks"] * own.stack_rate, clock=nothing, area=nothing)
 
 
+def _die(chips: Clusters, area: Floats) -> Floats:
+    """mm2 of a die, whose edge must hold half of its stacks."""
+    side = STACK_EDGE * np.ceil(chips.hbm_stacks / 2.0)
+    return np.maximum(area, np.where(side > RETICLE, np.inf, side * side / ASPECT))
+
+
+def _usd(chips: Clusters, own: Silicon, die: Floats, terms: Mapping[str, Any]) -> Floats:
+    cover(own.generation in STACK_USD, f"the price of {own.generation}")
+    usd = die_usd(die, own.fab, terms) + chips.hbm_stacks * STACK_USD[own.generation]
+    return np.asarray(usd + number(terms["package_usd"], "package_usd") + chips.links / 1e9 * LINK_USD_PER_GB)
+
+
+def cluster_figures(
+    chips: Clusters, space: Mapping[str, Any], terms: Mapping[str, Any]
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """mm2, watts at the clock held, dollars and kilograms of CO2 equivalent of making, of chips of a space."""
+    own = silicon_of(space["base"])
+    areas = _areas(chips, own)
+    die, memory = _die(chips, areas.total), chips.hbm_stacks * own.stack_bytes
+    kilograms = die_kgco2e(die, own.fab, terms) + memory / GB * number(terms["hbm_kgco2e_per_gb"], "hbm_kgco2e_per_gb")
+    kilograms = kilograms + number(terms["package_kgco2e"], "package_kgco2e")
+    watts = _power(chips, own, areas).at(chips.clock, own.voltage)
+    return areas.total, watts, _usd(chips, own, die, terms), kilograms
+
+
 def _kept(chips: Clusters, own: Silicon, keep: Mapping[str, Any], terms: Mapping[str, Any]) -> Clusters:
     """The chips of some combinations."""
     most, least = positive(keep["most_area"], "keep.most_area"), number(keep["least_share"], "keep.least_share", 0, 1)
     limit, dense = positive(keep["sustained_power"], "sustained_power"), positive(keep["most_w_per_mm2"], "most_w")
     areas = _areas(chips, own)
-    side = STACK_EDGE * np.ceil(chips.hbm_stacks / 2.0)
-    die = np.maximum(areas.total, np.where(side > RETICLE, np.inf, side * side / ASPECT))
+    die = _die(chips, areas.total)
     power = _power(chips, own, areas)
     held = _held(chips, own, power, limit)
     stays = (areas.total <= most) & (areas.total >= least * most) & (die <= most)
     stays &= (np.maximum(power.product_w, power.vector_w) <= limit) & (held >= LEAST_SHARE * own.clock)
     stays &= power.at(held, own.voltage) <= dense * areas.total
     if keep["most_usd"] is not None:
-        cover(own.generation in STACK_USD, f"the price of {own.generation}")
-        usd = die_usd(die, own.fab, terms) + chips.hbm_stacks * STACK_USD[own.generation]
-        usd = usd + number(terms["package_usd"], "package_usd") + chips.links / 1e9 * LINK_USD_PER_GB
-        stays &= usd <= positive(keep["most_usd"], "keep.most_usd") * (1 + 1e-12)
+        stays &= _usd(chips, own, die, terms) <= positive(keep["most_usd"], "keep.most_usd") * (1 + 1e-12)
     return replace(chips, clock=held, area=areas.total).taken(stays)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from .claim import words_of
 from .clustered import cluster_model
+from .fronts import UnitSolver, asked_of, design_values, goals_of, prove_units, require_undominated, units_of
 from .means import mean_of
 from .proof import Counted, Model, Solver, Watch, prove
 from .published import model_of
@@ -16,6 +17,7 @@ from .reading import (
     RefusedError,
     cover,
     digest_of,
+    listed,
     number,
     only,
     parsed,
@@ -32,6 +34,7 @@ FILES = ("problem.json", "graphs.json", "certificate.json")
 KEYS = (
     "schema", "problem", "graphs", "cost_model", "best", "bound", "gap", "answer", "fusion", "multipliers",
 )  # fmt: skip
+FRONT_KEYS = ("schema", "problem", "graphs", "cost_model", "gap", "front", "fusion", "multipliers")
 PROBLEM = frozenset({
     "schema", "residency", "space", "ownership", "models", "name", "hbm_bytes", "objective", "gap", "round_size",
     "baseline", "cluster", "budget", "rules", "front",
@@ -53,7 +56,7 @@ READING = (KeyError, IndexError, TypeError, ValueError, AttributeError, Overflow
 class Verdict:
     """What was found: the claim in words, the first line that does not hold, or what is not covered.
 
-    ``proved_gap`` is what was shown, which may be less than what is claimed."""
+    ``proved_gap`` is what was shown, which may be less than what is claimed; ``designs``: of a front."""
 
     run_id: str = ""
     words: list[str] = field(default_factory=list)
@@ -63,6 +66,7 @@ class Verdict:
     gap: float = 0.0
     proved_gap: float = 1.0
     quick: bool = False
+    designs: int = 0
     counted: Counted | None = None
 
     @property
@@ -86,10 +90,11 @@ class Verdict:
         if self.wrong or self.counted is None:
             return f"does not hold: {self.wrong}"
         closed = ", ".join(f"{count:,} by {step}" for step, count in self.counted.closed.items() if count)
-        rest = self.chips - self.proved
+        rest, what = self.chips - self.proved, "chips with a memory" if self.designs else "chips"
+        answer = f"{self.designs:,} designs hold" if self.designs else "answer holds"
         if self.quick:
-            return f"answer holds; of {self.counted.chips:,} chips {closed}, {rest:,} not looked at (quick)"
-        return f"holds: {self.counted.chips:,} chips proved ({closed}); gap {self.proved_gap:.3g}"
+            return f"{answer}; of {self.counted.chips:,} {what} {closed}, {rest:,} not looked at (quick)"
+        return f"holds: {self.counted.chips:,} {what} proved ({closed}); gap {self.proved_gap:.3g}"
 
 
 def run_id(texts: dict[str, str]) -> str:
@@ -102,13 +107,14 @@ def silent(_: str) -> None:
 
 
 def check(
-    folder: Path, quick: bool = False, sharper: float = 0.0, watch: Watch = silent, solver: Solver | None = None
-) -> Verdict:
-    """Check the run in a folder; ``sharper``: a bound above the certificate's that may hold as well; ``solver``: one of
-    the caller's own for chips that nothing here closes."""
+    folder: Path, quick: bool = False, sharper: float = 0.0, watch: Watch = silent, solver: Solver | None = None,
+    unit_solver: UnitSolver | None = None,
+) -> Verdict:  # fmt: skip
+    """Check the run or front in a folder; ``sharper``: a bound above the certificate's that may hold as well;
+    ``solver``: one of the caller's own for chips that nothing here closes, ``unit_solver``: for those of a front."""
     found = Verdict(quick=quick)
     try:
-        _check(folder, found, sharper, watch, solver)
+        _check(folder, found, sharper, watch, solver, unit_solver)
     except RefusedError as fault:
         found.wrong = str(fault)
     except NotCoveredError as fault:
@@ -118,26 +124,32 @@ def check(
     return found
 
 
-def _check(folder: Path, found: Verdict, sharper: float, watch: Watch, solver: Solver | None) -> None:
+def _check(
+    folder: Path, found: Verdict, sharper: float, watch: Watch, solver: Solver | None, unit_solver: UnitSolver | None
+) -> None:
     texts = {name: text_of(folder / name) for name in FILES}
     documents = {name: parsed(text, name) for name, text in texts.items()}
     found.run_id = run_id(texts)
     problem, graphs = documents["problem.json"], documents["graphs.json"]
-    said = only(documents["certificate.json"], "certificate.json", KEYS)
+    front = "front" in problem
+    said = only(documents["certificate.json"], "certificate.json", FRONT_KEYS if front else KEYS)
     schemas = (problem.get("schema"), graphs.get("schema"), said["schema"])
     require(schemas == ("phaze.problem/1", "phaze.graphs/1", "phaze.certificate/1"), "a document has another schema")
     for name in ("problem", "graphs"):
         require(said[name] == sha256(texts[f"{name}.json"]), f"certificate.json: it is of another {name}.json")
     require(said["cost_model"] == COST_MODEL, "certificate.json: it is of another cost model")
-    found.best, found.gap = number(said["best"], "best", 1e-30), number(said["gap"], "gap", 0, 1)
-    bound = number(said["bound"], "bound")
-    require(abs(bound - found.best * (1 - found.gap)) <= NEAR * found.best, "bound: it is not best (1 - gap)")
+    found.gap = number(said["gap"], "gap", 0, 1)
     memories = [whole(size, "hbm_bytes", 1) for size in problem["hbm_bytes"]]
     space = space_of(problem["space"], problem["ownership"], memories)
     found.words = words_of(problem, said, len(space.chips))
     _known(problem, graphs)
     _of_graphs(problem, graphs)
     _covered(problem, said)
+    if front:
+        _prove_front(problem, graphs, said, space, found, watch, unit_solver)
+        return
+    found.best, bound = number(said["best"], "best", 1e-30), number(said["bound"], "bound")
+    require(abs(bound - found.best * (1 - found.gap)) <= NEAR * found.best, "bound: it is not best (1 - gap)")
     _prove(problem, graphs, said, space, (max(bound, min(sharper, found.best)), bound), found, watch, solver)
 
 
@@ -165,9 +177,9 @@ def _known(problem: dict[str, Any], graphs: dict[str, Any]) -> None:
 
 
 def _covered(problem: dict[str, Any], said: dict[str, Any]) -> None:
-    cover(said["answer"] is not None, "the certificate has no witness of its answer")
-    cover(problem["objective"]["kind"] == "throughput", f"the objective {problem['objective']['kind']}")
-    cover("front" not in problem, "fronts")
+    cover(said["front" if "front" in problem else "answer"] is not None, "the certificate has no witness of its answer")
+    kind = "throughput" if "front" in problem else problem["objective"]["kind"]
+    cover(kind == "throughput", f"the objective {problem['objective']['kind']}")
     cover(all(model["part"] == "model" for model in problem["models"]), "one block of a model alone")
 
 
@@ -180,6 +192,27 @@ def model_at(problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, An
         return cluster_model(table, own, fusion, problem["space"], residency, memories)
     cover(not isinstance(space.chips, Clusters), "the rules icml24 on chips of clusters")
     return model_of(table, own, fusion, said["multipliers"][at], residency, memories)
+
+
+def _prove_front(
+    problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], space: Space, found: Verdict, watch: Watch,
+    solver: UnitSolver | None,
+) -> None:  # fmt: skip
+    asked, mean, count = asked_of(problem), mean_of(problem), len(problem["models"])
+    require(len(said["fusion"]) == len(said["multipliers"]) == count, "certificate.json: other models")
+    models = [model_at(problem, graphs, said, space, at) for at in range(count)]
+    rows = listed(said["front"], "front")
+    require(bool(rows), "front: it has no design")
+    watch(f"{len(rows):,} designs")
+    points = [
+        design_values(problem, space, asked, models, mean, row, f"front[{at}]") for at, row in enumerate(rows)
+    ]  # fmt: skip
+    values = np.stack(points, axis=1)
+    require_undominated(values)
+    units = units_of(problem, space, asked)
+    goals = goals_of(units, asked, values, found.gap, mean.batches[0])
+    found.designs, found.proved_gap = len(rows), max(NEAR, found.gap)
+    found.counted = prove_units(models, mean, space, units, goals, watch, found.quick, solver)
 
 
 def _prove(

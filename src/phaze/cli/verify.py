@@ -13,6 +13,7 @@ import typer
 
 from phaze.cli.answer import Answer, answering
 from phaze.cli.verify_certificate import READING, asked_otherwise, independently
+from phaze.cli.verify_front import front_independently
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -180,7 +181,8 @@ def _checked(run: str, verdict: "Verdict", wrong: list[str], result: dict[str, A
         console.print(f"{run} {verdict.sentence()}", markup=False)
         said = float(result["certificate"]["gap"])
         if not verdict.quick and verdict.proved_gap > said + 1e-9:
-            console.print(f"The smaller gap of result.json, {said:.3g}, is the search's own figure.", markup=False)
+            name = "front" if verdict.designs else "result"
+            console.print(f"The smaller gap of {name}.json, {said:.3g}, is the search's own figure.", markup=False)
 
     return Answer((document,), show, 1 if wrong else 0)
 
@@ -206,10 +208,18 @@ def verify(
 
     folder, missing = Path(run), ""
     if (folder / "front.json").exists() and (folder / "result.json").exists():
-        seen = "it holds a front.json and a result.json, and its journal can prove one of them"
+        seen = "it holds a front.json and a result.json, and its certificate can prove one of them"
         raise InputError(run, seen, "move the one away that does not belong to it")
-    if (folder / "front.json").is_file():
-        missing = "fronts"
+    if front := (folder / "front.json").is_file():
+        from phaze.front.schema import front_in
+
+        result, text = front_in(folder)
+        if not every and sample is None:
+            progress.step("checking the certificate")
+            verdict, wrong = front_independently(run, study, quick, result, text, progress)
+            if not verdict.missing:
+                return _checked(run, verdict, wrong, result)
+            missing = verdict.missing
     else:
         needed = ("chip", "models", "objective", "certificate", "study_digest", "code_digest")
         result, text = _document(folder / "result.json", SCHEMA, needed)
@@ -224,10 +234,7 @@ def verify(
     progress.step("checking the answer")
     drawn = secrets.randbelow(1 << 32) if seed is None else seed
     chosen = (None if every else sample or SAMPLE, drawn)
-    if missing == "fronts":
-        from phaze.front.schema import front_in
-
-        result, text = front_in(folder)
+    if front:
         found = _verified_front(folder, result, text, chosen)
     else:
         found = _verified(folder, result, text, chosen, progress)

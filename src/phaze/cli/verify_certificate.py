@@ -13,16 +13,19 @@ if TYPE_CHECKING:
 READING = (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError)
 
 
-def asked_otherwise(folder: Path, study: str) -> list[str]:
-    """What of a run's problem is not what a study asks."""
+def asked_otherwise(folder: Path, study: str, front: dict[str, Any] | None = None) -> list[str]:
+    """What of a run's problem is not what a study asks; ``front``: metrics and limits of a front, whose gap is an
+    option of its command and not of its study."""
     from phaze.cli.search import settled
     from phaze.files import read_text
     from phaze.search.question_files import PROBLEM, differences
     from phaze.study.load import question_of, study_of
 
-    raw, origin = settled(study, None, [])
-    asked = question_of(study_of(raw, origin.where), reader=origin.reader).papers("").problem
     kept = read_text(str(folder / PROBLEM))[0]
+    gap = [] if front is None else [f"search.gap={json.loads(kept)['gap']!r}"]
+    raw, origin = settled(study, None, gap)
+    question = question_of(study_of(raw, origin.where), reader=origin.reader)
+    asked = (question if front is None else question.fronted(front)).papers("").problem
     if kept == asked:
         return []
     return [f"{PROBLEM}: not what {study} asks ({differences(asked, kept, '{key} is {new}, and {old} was asked')})"]

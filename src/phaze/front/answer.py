@@ -3,7 +3,7 @@
 Nothing in it depends on the machine, on time, on the number of workers or on interruptions.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -87,12 +87,13 @@ def design_of(state: FrontState, position: int) -> Design:
 
 @dataclass(frozen=True, slots=True)
 class StatedDesign:
-    """A design as it is written: its models' tables, and all its metrics as scores."""
+    """A design as it is written: its models' tables, all its metrics as scores, and how each model runs on it."""
 
     chip: int
     hbm: int
     models: list[dict[str, Any]]
     values: Floats
+    plans: tuple[tuple[Configuration, ConfigurationPlan], ...] = ()
 
 
 def model_table(
@@ -121,18 +122,19 @@ def model_table(
 def _stated(state: FrontState, design: Design, measures: Measures) -> StatedDesign:
     """A design with the plans of its models, found again."""
     static_w = float(state.opened.static_w()[design.chip])
-    stated, seconds, joules = [], list[float](), list[float]()
+    stated, seconds, joules, plans = [], list[float](), list[float](), []
     for model, (task, ran) in enumerate(zip(state.networks.tasks_of(design.chip), design.ran, strict=True)):
         planned = plan_found(state, design.chip, model, ran.configuration, design.hbm)
         if planned is None or abs(planned.plan.batch_s - ran.batch_s) > TIE * ran.batch_s:
             raise InputError(task.name, "the plan that the journal has of a design is not found again", CHANGED)
         joules.append(planned.dynamic_j)
         seconds.append(planned.plan.batch_s)
-        stated.append(model_table(task, task.configurations[ran.configuration], planned, static_w))
+        plans.append((task.configurations[ran.configuration], planned))
+        stated.append(model_table(task, *plans[-1], static_w))
     values = measures.values(design.chip, design.hbm, seconds, joules)
     if not np.allclose(values, design.values, rtol=TIE, atol=0.0):
         raise InputError(state.job.name, "the metrics that the journal has of a design are not found again", CHANGED)
-    return StatedDesign(design.chip, design.hbm, stated, values)
+    return StatedDesign(design.chip, design.hbm, stated, values, tuple(plans))
 
 
 def _point(
@@ -242,6 +244,12 @@ def state_designs(state: FrontState, measures: Measures, stated: dict[int, State
             stated[number] = _stated(state, design_of(state, position), measures)
 
 
+def in_order(state: FrontState, stated: Mapping[int, StatedDesign]) -> list[StatedDesign]:
+    """The designs of a front as its document lists them."""
+    numbers = state.archive.numbers.tolist()
+    return [stated[numbers[at]] for at in design_order(state.asked, numbers, state.archive.values)]
+
+
 def front_document(
     state: FrontState, closed: Sequence[PrunedChip], code: str, stated: dict[int, StatedDesign] | None = None
 ) -> dict[str, Any]:
@@ -250,8 +258,7 @@ def front_document(
     measures = measures_of(state.job, state.asked, state.front_scales, state.opened, state.memories)
     stated = {} if stated is None else stated
     state_designs(state, measures, stated)
-    numbers = state.archive.numbers.tolist()
-    designs = [stated[numbers[at]] for at in design_order(state.asked, numbers, state.archive.values)]
+    designs = in_order(state, stated)
     values = np.stack([design.values for design in designs], axis=1)
     listed = None if state.several else listed_from(measures, bounds_of(closed), values)
     return front_view(measures, state.opened, designs, listed, (closed, list(state.evaluated.values()), code))

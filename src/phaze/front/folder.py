@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from phaze.documents import dumps
 from phaze.export.frame import Frame, csv_text
 from phaze.files import folder_for, write_whole
-from phaze.front.answer import SCHEMA, front_document, nothing_within
+from phaze.front.answer import SCHEMA, front_document, in_order, nothing_within
 from phaze.front.certificate import closed_units
 from phaze.front.ending import Ending
 from phaze.front.metrics import RequestedMetrics
 from phaze.front.run import Watch, front, job_for, scales_for
+from phaze.front.witness import front_proof
 from phaze.search.deadline import after, nothing_in_time
 from phaze.search.engine import workers
 from phaze.search.folder import JOURNAL, write_papers
@@ -22,6 +24,7 @@ from phaze.search.journal_rows import require_evaluated
 from phaze.search.question_files import Papers, refuse_another
 from phaze.search.result import code_digest, written
 from phaze.search.task import SearchJob
+from phaze.search.witness import CERTIFICATE
 
 FRONT, TABLE, PAGE = "front.json", "front.csv", "front.html"
 CHIP = ("name", "hbm_bytes", "area_mm2", "design_power_w", "making_usd", "making_kgco2e", "peak_flops")
@@ -76,4 +79,7 @@ def front_in(
         document = front_document(state, closed, code, ending.stated)
         write_whole(folder / FRONT, written(document))
         write_whole(folder / TABLE, csv_text(front_frame(document)))
+        if papers.problem:
+            proof = front_proof(state, in_order(state, ending.stated), document, papers)
+            write_whole(folder / CERTIFICATE, dumps(proof) + "\n")
     return FinishedFront(document, len(state.evaluated), state.known.sentence)

@@ -87,7 +87,7 @@ def _alike(less: ConfigurationPlan, than: ConfigurationPlan) -> bool:
     return all(abs(own - other) <= other * TIE / 2 for own, other in (seconds, joules))
 
 
-def _designs(
+def regenerated_designs(
     front: PlainFront, measures: Measures, points: Sequence[Mapping[str, Any]]
 ) -> tuple[list[StatedDesign], list[str]]:
     """All designs recomputed, in their order, and what is wrong with them."""
@@ -219,7 +219,7 @@ def _prove_opened(front: PlainFront, rows: Sequence[PrunedChip]) -> list[str]:
 
 def verified(front: PlainFront, measures: Measures, claim: Claim, sample: tuple[int | None, int]) -> Proved:
     """Everything that is wrong with a front; ``sample`` are how many units are proved anew (None: all) and its seed."""
-    designs, wrong = _designs(front, measures, claim.document["points"])
+    designs, wrong = regenerated_designs(front, measures, claim.document["points"])
     if wrong:
         return Proved(wrong, 0, 0)
     points = np.stack([one.values for one in designs], axis=1)

@@ -30,6 +30,7 @@ from phaze.schedule.problem import Schedule
 from phaze.search.answer import BestDesign
 from phaze.search.certificate import Certificate
 from phaze.search.clustered_chips import ClusterChips
+from phaze.search.objective import Scale
 from phaze.search.question_files import GRAPHS, PROBLEM, Papers
 from phaze.search.rank_graph import RankGraph
 from phaze.search.result import AnswerParts
@@ -121,12 +122,34 @@ def _score(state: SearchState, parts: AnswerParts) -> float:
     """The score that is proved: where models count relative to a baseline, without it, for it is the same for all."""
     if len(parts.tasks) == 1 or state.job.objective.mean != "geometric" or state.job.objective.needs_energy:
         return float(parts.document["objective"]["score"])
-    seconds = np.array([float(model["batch_s"]) for model in parts.document["models"]])
-    return float(np.exp((np.array(state.scale.weights) * np.log(seconds)).sum()))
+    return seconds_score(state.scale, [float(model["batch_s"]) for model in parts.document["models"]])
+
+
+def seconds_score(scale: Scale, seconds: Sequence[float]) -> float:
+    """The mean of batch times that is proved: relative to nothing where models count relative to a baseline."""
+    if len(seconds) == 1 or scale.objective.mean != "geometric":
+        return float(scale.score(np.array(seconds)))
+    return float(np.exp((np.array(scale.weights) * np.log(np.array(seconds))).sum()))
 
 
 def _digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()
+
+
+def heading(papers: Papers) -> dict[str, str]:
+    """What every certificate begins with: of which question and which cost model it is."""
+    return {
+        "schema": SCHEMA,
+        "problem": _digest(papers.problem),
+        "graphs": _digest(papers.graphs),
+        "cost_model": cost_model(),
+    }
+
+
+def tables_of(job: SearchJob, witnessed: bool) -> dict[str, Any]:
+    """What is fused, and the multipliers of passes, where the answer has a witness."""
+    empty: list[list[list[Any]]] = [[[] for _ in task.graphs] for task in job.models]
+    return {"fusion": fusion_of(job) if witnessed else [], "multipliers": empty if witnessed else []}
 
 
 def proof_of(
@@ -136,16 +159,12 @@ def proof_of(
     score, answer = _score(state, parts), _answer(state, best, parts)
     gap = max(certificate.gap, certificate.asked_gap)
     return {
-        "schema": SCHEMA,
-        "problem": _digest(papers.problem),
-        "graphs": _digest(papers.graphs),
-        "cost_model": cost_model(),
+        **heading(papers),
         "best": score,
         "bound": score * (1 - gap),
         "gap": gap,
         "answer": answer,
-        "fusion": [] if answer is None else fusion_of(state.job),
-        "multipliers": [] if answer is None else [[[] for _ in task.graphs] for task in state.job.models],
+        **tables_of(state.job, answer is not None),
     }
 
 

@@ -1,0 +1,202 @@
+"""A front: no chip, memory and plan of the space is better than its designs in one metric and no worse in the others.
+
+Metrics are seconds of a batch (of several models their mean), and what is known of a chip with a memory before anything
+runs on it: mm2, watts, dollars and kilograms of CO2 equivalent of manufacturing it. A *unit* is a chip with one memory;
+where memory counts in no metric, with the most that it may have, which is never slower. With P the designs and g the
+gap, the claim is for every unit u and plan of it that takes T within the limits
+
+    there is p in P:   p_k <= u_k for every known metric k,   (1 - g) p_T <= T
+
+so every unit has a goal of its own, min( (1 - g) p_T over the p that are no worse in what is known, the limit of T ),
+and is proved against it as a chip of a search is (:mod:`.proof`). A unit that no design covers must not fit at all. No
+design is beaten by another one in all metrics. Values count as equal within 2^-29 of themselves.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .limits import design_watts, making_kgco2e, making_usd
+from .means import Mean
+from .proof import Counted, Model, Open, Watch
+from .reading import cover, listed, number, only, require
+from .silicon import Clusters, cluster_figures
+from .space import Space, chip_at
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+KNOWN = ("area", "power", "price", "embodied")
+OF_MEMORY = ("price", "embodied")
+METRICS = ("throughput", *KNOWN, "energy", "cost", "carbon")
+DESIGN = ("values", "chip", "hbm_bytes", "models")
+NEAR, SAME = 1e-9, 2.0**-29
+ALIKE = 1.25
+"""Units whose goals are within this factor of each other are proved together."""
+UnitSolver = Callable[[int, int], Sequence[float]]
+"""The batch times of all models on a chip with a memory, by a solver of the caller's own."""
+LENT = "the caller's own solver"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The metrics of a front in its order, and its limits: at most so much, at least so much throughput."""
+
+    of: tuple[str, ...]
+    within: Mapping[str, float]
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The metrics of the front that are known of a unit."""
+        return tuple(name for name in self.of if name in KNOWN)
+
+    @property
+    def by_memory(self) -> bool:
+        """Whether it counts how much memory a chip has."""
+        return any(name in OF_MEMORY for name in (*self.of, *self.within))
+
+    def most_seconds(self, batch: float) -> float:
+        """The limit of throughput as seconds of a batch."""
+        return batch / self.within["throughput"] * (1 + NEAR) if "throughput" in self.within else np.inf
+
+
+def asked_of(problem: Mapping[str, Any]) -> Asked:
+    """What a problem weighs."""
+    table = only(problem["front"], "front", ("of", "within"))
+    of = tuple(str(name) for name in listed(table["of"], "front.of"))
+    within = {str(name): number(value, f"front.within.{name}", 1e-300) for name, value in table["within"].items()}
+    named = (*of, *within)
+    require(set(named) <= set(METRICS) and 2 <= len(of) == len(set(of)), "front: no such metrics")
+    left = [name for name in named if name not in ("throughput", *KNOWN)]
+    cover(not left, f"fronts of {left[0] if left else ''}")
+    cover("throughput" in of, "fronts without throughput")
+    cover(len(problem["models"]) == 1 or "throughput" not in within, "a limit on the throughput of several models")
+    return Asked(of, within)
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """Every chip with every memory that counts: their places, and what is known of them, by metric."""
+
+    chip: Integers
+    memory: Integers
+    known: Mapping[str, Floats]
+
+
+def known_of(
+    problem: Mapping[str, Any], space: Space, sizes: Sequence[int], index: Integers, memory: Integers
+) -> dict[str, Floats]:
+    """mm2, watts, dollars and kilograms of chips with memories, by metric."""
+    chips, terms, base = space.chips.taken(index), problem["ownership"], problem["space"]["base"]
+    if isinstance(chips, Clusters):
+        return dict(zip(KNOWN, cluster_figures(chips, problem["space"], terms), strict=True))
+    usd, kg = np.zeros(len(index)), np.zeros(len(index))
+    for at, size in enumerate(sizes):
+        own = memory == at
+        usd[own], kg[own] = (f(chips.area[own], base, terms, float(size)) for f in (making_usd, making_kgco2e))
+    return {"area": chips.area, "power": design_watts(chips, base["process"]), "price": usd, "embodied": kg}
+
+
+def units_of(problem: Mapping[str, Any], space: Space, asked: Asked) -> Units:
+    """The units of a space; chips without a memory of the problem have none."""
+    sizes, there = list(problem["hbm_bytes"]), np.flatnonzero(space.memory >= 0)
+    require(len(there) > 0, "no chip may have a memory of the problem")
+    pairs = [(there, space.memory[there])]
+    if asked.by_memory and not isinstance(space.chips, Clusters):
+        rows = [np.flatnonzero(space.memory >= at) for at in range(len(sizes))]
+        pairs = [(row, np.full(len(row), at)) for at, row in enumerate(rows)]
+    chip, memory = (np.concatenate([pair[at] for pair in pairs]) for at in (0, 1))
+    return Units(chip, memory, known_of(problem, space, sizes, chip, memory))
+
+
+def design_values(
+    problem: Mapping[str, Any], space: Space, asked: Asked, models: Sequence[Model], mean: Mean, said: Any, where: str
+) -> Floats:
+    """A design's metrics in the order of the front, every plan checked, and that they are those it states."""
+    design, sizes = only(said, where, DESIGN), list(problem["hbm_bytes"])
+    at = chip_at(space, design["chip"])
+    require(design["hbm_bytes"] in sizes, f"{where}.hbm_bytes: no memory of the problem")
+    place, most = sizes.index(design["hbm_bytes"]), int(space.memory[at[0]])
+    own = isinstance(space.chips, Clusters)
+    require(place == most if own else place <= most, f"{where}.hbm_bytes: the chip may not have it")
+    rows = listed(design["models"], f"{where}.models", len(models))
+    chip, size = space.chips.taken(at), float(design["hbm_bytes"])
+    seconds = [model.answer(row, chip, size) for model, row in zip(models, rows, strict=True)]
+    every = known_of(problem, space, sizes, at, np.array([place]))
+    known = {name: float(values[0]) for name, values in every.items()}
+    known["throughput"] = float(mean.score(np.array(seconds)[:, None])[0])
+    values = listed(design["values"], f"{where}.values", len(asked.of))
+    for name, value in zip(asked.of, values, strict=True):
+        fits = abs(number(value, f"{where}.values") - known[name]) <= NEAR * known[name]
+        require(fits, f"{where}: its {name} is {known[name]!r}, not {value!r}")
+    for name, limit in asked.within.items():
+        if name != "throughput":
+            require(known[name] <= limit * (1 + SAME), f"{where}: its {name} is above the limit")
+    late = known["throughput"] > asked.most_seconds(mean.batches[0])
+    require(not late, f"{where}: its throughput is below the limit")
+    return np.array([known[name] for name in asked.of])
+
+
+def require_undominated(points: Floats) -> None:
+    """No design is at least as good as another one in all metrics."""
+    for at in range(points.shape[1]):
+        beaten = (points[:, at : at + 1] <= points).all(axis=0) & (np.arange(points.shape[1]) != at)
+        require(not beaten.any(), f"front: design {at + 1} beats design {int(np.argmax(beaten)) + 1}")
+
+
+def goals_of(units: Units, asked: Asked, points: Floats, gap: float, batch: float) -> Floats:
+    """The seconds that no plan of a unit may undercut: 0 where it is outside the limits."""
+    row = asked.of.index("throughput")
+    known = np.stack([units.known[name] for name in asked.known]) if asked.known else np.zeros((0, len(units.chip)))
+    rows = [asked.of.index(name) for name in asked.known]
+    goal = np.full(len(units.chip), asked.most_seconds(batch))
+    for at in range(points.shape[1]):
+        covers = (points[rows, at][:, None] <= known * (1 + SAME)).all(axis=0)
+        goal = np.where(covers, np.minimum(goal, points[row, at] * (1 - gap)), goal)
+    for name, limit in asked.within.items():
+        if name in KNOWN:
+            goal = np.where(units.known[name] > limit * (1 + NEAR), 0.0, goal)
+    return np.asarray(goal * (1 - SAME))
+
+
+def _alike(goal: Floats) -> list[Integers]:
+    """Units in groups of about the same goal, the least first; those that nothing covers last."""
+    names = np.full(len(goal), np.inf)
+    finite = np.isfinite(goal) & (goal > 0)
+    names[finite] = np.floor(np.log(goal[finite]) / np.log(ALIKE))
+    return [np.flatnonzero((names == name) & (goal > 0)) for name in np.unique(names[goal > 0]).tolist()]
+
+
+def prove_units(
+    models: Sequence[Model], mean: Mean, space: Space, units: Units, goal: Floats, watch: Watch,
+    quick: bool = False, solver: UnitSolver | None = None,
+) -> Counted:  # fmt: skip
+    """Every unit against its goal; refuses at the first that nothing shows to reach it."""
+    counted = Counted(len(goal), space.combinations)
+    counted.closed["limits"] = int((goal <= 0).sum())
+    steps = models[0].steps
+    for index in _alike(goal):
+        chips, memory = space.chips.taken(units.chip[index]), units.memory[index]
+        bounds = [np.zeros((model.configurations, len(index))) for model in models]
+        state = Open(models, mean, chips, memory, goal[index], bounds)
+        # Whether anything fits is decided by then: what is sharper later is seconds.
+        few = quick or not np.isfinite(goal[index]).all()
+        for step in steps[:2] if few else steps:
+            before = state.left()
+            if len(before):
+                watch(f"{step}: {len(before):,} of {len(goal):,} units")
+                state.run(step)
+            counted.closed[step] = counted.closed.get(step, 0) + len(before) - len(state.left())
+        for at in [] if quick else state.left().tolist():
+            words, shown = space.chips.words(int(units.chip[index[at]])), float(mean.score(state.lows()[:, [at]])[0])
+            more = f"nothing shows that {words} takes {float(goal[index[at]])!r} s or more, only {shown!r}"
+            require(solver is not None, more)
+            if solver is not None:
+                values = np.array(solver(int(units.chip[index[at]]), int(memory[at])))
+                score = float(mean.score(values[:, None])[0]) if np.isfinite(values).all() else np.inf
+                better = f"{words} takes {score!r} s, and no design of the front covers that"
+                require(score >= goal[index[at]] * (1 - NEAR), better)
+                counted.closed[LENT] = counted.closed.get(LENT, 0) + 1
+    return counted

@@ -1,0 +1,90 @@
+"""The certificate of a front by the independent checker, and what of its folder does not follow from it."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from phaze.cli.verify_certificate import READING, asked_otherwise
+
+if TYPE_CHECKING:
+    from phaze.check.verdict import Verdict
+    from phaze.front.measures import Measures
+    from phaze.front.reference import PlainFront
+    from phaze.report.progress import Progress
+
+
+@dataclass(slots=True)
+class FrontFolder:
+    """The folder of a front; the reference path over its question is built once, where it is needed."""
+
+    folder: Path
+    document: dict[str, Any]
+    opened: "list[tuple[PlainFront, Measures]]" = field(default_factory=list)
+
+    def plain(self) -> "tuple[PlainFront, Measures]":
+        """The reference path of the front's question, and its metrics."""
+        import numpy as np
+
+        from phaze.front.measures import measures_of
+        from phaze.front.metrics import asked_of
+        from phaze.front.reference import PlainFront
+        from phaze.front.run import job_for, memories_of, scales_for
+        from phaze.search.spaces import enumerate_space
+        from phaze.search.verify import plain_of
+        from phaze.study.load import question_in
+
+        if not self.opened:
+            limits = [f"{name}={value!r}" for name, value in self.document["within"].items()]
+            asked = asked_of(self.document["of"], limits)
+            job = job_for(question_in(self.folder, asked.document()).job, asked)
+            scales, memories = scales_for(job, asked), tuple(memories_of(job, asked))
+            plain = plain_of(job, scales[0], enumerate_space(job.space))
+            front = PlainFront(plain, asked, scales, np.empty((len(asked.of), 0)), memories)
+            self.opened.append((front, measures_of(job, asked, scales, plain.opened, memories)))
+        return self.opened[0]
+
+    def solver(self) -> Callable[[int, int], Sequence[float]]:
+        """phaze's own exact solver, for units whose schedules the independent checker cannot bound well enough."""
+        return lambda chip, memory: self.plain()[0].plain.values(chip, [memory])[0]
+
+    def objections(self, text: str) -> list[str]:
+        """What of the folder does not follow from its study and its certificate."""
+        from phaze.export.frame import csv_text
+        from phaze.files import read_text
+        from phaze.front.folder import TABLE, front_frame
+        from phaze.front.view_check import check_front_view
+        from phaze.search.question_files import unlike
+        from phaze.search.witness import CERTIFICATE, fusion_of
+        from phaze.study.load import question_in
+
+        asked = {"of": self.document["of"], "within": self.document["within"]}
+        if wrong := unlike(self.folder, question_in(self.folder, asked).papers("")):
+            return wrong
+        front, measures = self.plain()
+        certificate = json.loads(read_text(str(self.folder / CERTIFICATE))[0])
+        if certificate["fusion"] != fusion_of(front.plain.job):
+            return [f"{CERTIFICATE}: operators are fused otherwise than the stack does"]
+        try:
+            wrong = check_front_view(front, measures, text, self.document, certificate)
+            if not wrong and read_text(str(self.folder / TABLE))[0] != csv_text(front_frame(self.document)):
+                return [f"{TABLE}: it is not that of front.json"]
+            return wrong
+        except READING as fault:
+            return [f"the front cannot be read ({type(fault).__name__}: {fault})"]
+
+
+def front_independently(
+    run: str, study: str | None, quick: bool, result: dict[str, Any], text: str, progress: "Progress"
+) -> "tuple[Verdict, list[str]]":
+    """The verdict of the independent checker on a front, and what else is wrong."""
+    from phaze.check.verdict import check
+
+    own = FrontFolder(Path(run), result)
+    verdict = check(own.folder, quick, 0.0, progress.step, unit_solver=own.solver())
+    if verdict.missing:
+        return verdict, []
+    wrong = [verdict.wrong] if verdict.wrong else own.objections(text)
+    asked = {"of": result["of"], "within": result["within"]}
+    return verdict, wrong or ([] if study is None else asked_otherwise(own.folder, study, asked))

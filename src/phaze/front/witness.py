@@ -1,0 +1,60 @@
+"""``certificate.json`` of a front (``phaze.certificate/1``): its designs, each with what shows that it can be had.
+
+    problem, graphs, cost_model, fusion, multipliers   as in that of a search (:mod:`phaze.search.witness`)
+    gap        in metrics of a run: the one that was asked for, or what a front that was stopped has shown
+    front      designs: values in the order of the metrics (seconds of a batch for throughput), chip by axis values,
+               memory, and of each model its plan and schedules
+
+Nothing of the units that were closed is in it: :mod:`phaze.check` proves every one of them anew.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from phaze.front.answer import StatedDesign
+from phaze.front.metrics import RequestedMetrics
+from phaze.front.state import FrontState
+from phaze.placement.answer import document_of
+from phaze.search.evaluation import ScheduleMemo
+from phaze.search.objective import Scale
+from phaze.search.question_files import Papers
+from phaze.search.reference import layers_on
+from phaze.search.witness import chip_of, heading, model_witness, seconds_score, tables_of
+
+
+def proved_values(asked: RequestedMetrics, scales: Sequence[Scale], design: StatedDesign) -> list[float]:
+    """A design's metrics as they are proved."""
+    values = [float(value) for value in design.values[: len(asked.of)]]
+    seconds = [found.plan.batch_s for _, found in design.plans]
+    for at, metric in enumerate(asked.of):
+        if metric.kind == "throughput":
+            values[at] = seconds_score(scales[asked.runs.index(metric)], seconds)
+    return values
+
+
+def _witness(state: FrontState, design: StatedDesign) -> dict[str, Any] | None:
+    """What shows a design, or None where the checker has no rules for it."""
+    size, models = state.job.hbm_bytes[design.hbm], []
+    chip, value = chip_of(state.opened, design.chip), state.opened.chip(design.chip, size)
+    for task, (way, found) in zip(state.networks.tasks_of(design.chip), design.plans, strict=True):
+        memo = ScheduleMemo(kept=[])
+        if task.graphs[way.graph].layers[0].rule.paired:
+            layers_on(task, way.graph, value, None, (memo, b""))
+        table = {"plan": document_of(found.plan), "zero": found.zero}
+        models.append(model_witness(task, way, memo.kept or [], table))
+    if chip is None or None in models:
+        return None
+    values = proved_values(state.asked, state.front_scales, design)
+    return {"values": values, "chip": chip, "hbm_bytes": size, "models": models}
+
+
+def front_proof(
+    state: FrontState, designs: Sequence[StatedDesign], document: dict[str, Any], papers: Papers
+) -> dict[str, Any]:
+    """The certificate of a front; without witnesses where its time was up and schedules would have to be solved."""
+    rules = [task.graphs[0].layers[0].rule for task in state.job.models]
+    late = state.stopped and any(rule.paired for rule in rules)
+    rows = [None] if late else [_witness(state, design) for design in designs]
+    whole = None not in rows
+    gap = max(float(document["certificate"]["gap"]), state.job.gap)
+    return {**heading(papers), "gap": gap, "front": rows if whole else None, **tables_of(state.job, whole)}

@@ -1,0 +1,111 @@
+"""Fronts by the independent checker: good ones hold without phaze, forged ones do not."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from phaze.check.verdict import check
+from phaze.cli.answer import exit_code_of
+from phaze.cli.main import app
+from tests.check.cluster_forgeries import CLUSTER_STUDY, CLUSTERS
+from tests.check.forge import Forgery, Papers
+from tests.check.front_forgeries import EITHER, OF_CLUSTERS, OF_CORES
+from tests.conftest import Ran
+from tests.search.test_study import SPACE
+from tests.search.test_verify import STUDY
+
+LIMIT = 125.0
+
+
+def _front(folder: Path, study: str, space: str, *more: str) -> Path:
+    (folder / "space.toml").write_text(space)
+    (folder / "study.toml").write_text(study.format(folder=folder))
+    arguments = ["front", str(folder / "study.toml"), "--out", str(folder / "run"), "--workers", "1", *more]
+    assert exit_code_of(app, arguments) == 0
+    return folder / "run"
+
+
+@pytest.fixture(scope="session")
+def cores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A front of chips of cores, to a wide gap."""
+    folder = tmp_path_factory.mktemp("front_of_cores")
+    return _front(folder, STUDY, SPACE, "--of", "throughput,area", "--gap", "0.1")
+
+
+@pytest.fixture(scope="session")
+def clusters(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An exact front of chips of clusters within a limit."""
+    folder = tmp_path_factory.mktemp("front_of_clusters")
+    return _front(
+        folder, CLUSTER_STUDY, CLUSTERS, "--of", "throughput,price,power", "--within", f"power={LIMIT}"
+    )  # fmt: skip
+
+
+def test_good_fronts_hold_without_any_solver(cores: Path, clusters: Path) -> None:
+    for folder, gap in ((cores, 0.1), (clusters, 1e-9)):
+        found = check(folder)
+        assert found.holds and found.proved == found.chips, found.sentence()
+        assert found.proved_gap == gap and found.designs == len(Papers(folder).certificate["front"]) > 2
+        assert "designs" in found.words[-2] and "claim" in found.words[-1]
+
+
+def test_phaze_verifies_them_and_binds_them_to_their_study(
+    clusters: Path, tmp_path: Path, phaze: Callable[..., Ran]
+) -> None:
+    found = json.loads(phaze("verify", clusters, "--json", "--study", clusters.parent / "study.toml").out)
+    assert found["holds"] and found["checker"] == "independent" and found["run_id"] == check(clusters).run_id
+    text = (clusters.parent / "study.toml").read_text()
+    (tmp_path / "other.toml").write_text(text.replace("batch = 16", "batch = 32"))
+    ran = phaze("verify", clusters, "--study", tmp_path / "other.toml")
+    assert ran.code == 1 and "32 was asked" in " ".join(ran.out.split())
+    shutil.copytree(clusters, tmp_path / "run")
+    (tmp_path / "run" / "journal.sqlite").unlink()
+    document = json.loads((clusters / "front.json").read_text())
+    for change in (("points", 0, "metrics", "throughput"), ("points", 1, "models", 0, "data"), ("within", "power")):
+        bad = place = json.loads(json.dumps(document))
+        for step in change[:-1]:
+            place = place[step]
+        place[change[-1]] *= 2
+        (tmp_path / "run" / "front.json").write_text(json.dumps(bad, indent=2) + "\n")
+        assert phaze("verify", tmp_path / "run").code in (1, 2), change
+
+
+@pytest.mark.parametrize("name", [*EITHER, *OF_CORES])
+def test_a_forged_front_of_cores_does_not_hold(name: str, cores: Path, tmp_path: Path) -> None:
+    _refused({**EITHER, **OF_CORES}[name], cores, tmp_path)
+
+
+@pytest.mark.parametrize("name", [*EITHER, *OF_CLUSTERS])
+def test_a_forged_front_of_clusters_does_not_hold(name: str, clusters: Path, tmp_path: Path) -> None:
+    _refused({**EITHER, **OF_CLUSTERS}[name], clusters, tmp_path)
+
+
+def _refused(forgery: Forgery, good: Path, folder: Path) -> None:
+    papers = Papers(good)
+    forgery(papers)
+    found = check(papers.write(folder))
+    assert found.wrong and not found.holds, found.sentence()
+
+
+def test_another_question_that_holds_is_seen_in_the_claim(clusters: Path, tmp_path: Path) -> None:
+    papers, good = Papers(clusters), check(clusters)
+    papers.problem["space"]["axes"]["lanes"].pop()
+    found = check(papers.write(tmp_path))
+    assert found.holds and found.words[0] != good.words[0] and "10 chips" in found.words[0]
+
+
+def test_what_no_design_covers_must_not_fit(clusters: Path, tmp_path: Path) -> None:
+    """Chips cheaper than every design of a front that are shown to be too small close it; others do not."""
+    papers = Papers(clusters)
+    kept = sorted(papers.certificate["front"], key=lambda row: row["values"][1])[1:]
+    papers.certificate["front"] = kept
+    assert "nothing shows" in check(papers.write(tmp_path)).wrong
+
+
+def test_a_front_of_joules_says_that_it_is_not_covered(cores: Path, tmp_path: Path) -> None:
+    papers = Papers(cores)
+    papers.problem["front"]["of"] = ["throughput", "energy"]
+    assert "energy" in check(papers.write(tmp_path)).missing
