@@ -15,13 +15,19 @@ from phaze.check.traced import NOTHING
 from phaze.evaluate.prices import LevelPrices
 from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.library import load_stack
-from phaze.hardware.stack import Stack
+from phaze.hardware.stack import PipelineFamily, Stack, StateBytes
 from phaze.placement.layers import Layer, layer_graph
 from phaze.placement.problem import Extra, LayerMode, Problem
 from phaze.placement.settings import families_of, stack_problem
+from phaze.placement.sharing import Sharing
 
 EMPTY = TimedPass(Pass((), (), ()), (), (), 0.0)
 MODES = ("none", "selective", "some", "full")
+FAMILIES: tuple[tuple[PipelineFamily, ...], ...] = (
+    ("1f1b", "interleaved"), ("1f1b", "interleaved"), ("1f1b",), ("gpipe",), ("zb-h1",),
+    ("1f1b", "zb-h1", "zb-interleaved"),
+    ("zb-v", "dualpipe-v"), ("zb-v",), ("dualpipe-v", "1f1b"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +55,10 @@ def _stack(rng: np.random.Generator) -> Stack:
         gradient_bytes=0.0,
         host_s=float(rng.choice([0.0, 0.01])),
         overlap_p2p=bool(rng.random() < 0.5),
-        families=("1f1b", "interleaved") if rng.random() < 0.8 else ("1f1b",),
+        families=FAMILIES[int(rng.integers(len(FAMILIES)))],
+        prefetch=str(rng.choice(["stage", "layer"])),  # type: ignore[arg-type]
+        gradient_wire_bytes=float(rng.choice([2.0, 4.0])),
+        state=StateBytes(gradient=2.0, first_moment=1.0) if rng.random() < 0.2 else None,
     )
 
 
@@ -88,7 +97,9 @@ def _layers(rng: np.random.Generator, chain: bool) -> tuple[list[Layer], list[Ex
 
 def _layer(rng: np.random.Generator, again: bool, kind: int) -> tuple[Layer, Extra]:
     forward, saved = float(rng.integers(1, 30)), float(rng.integers(20, 80))
-    layer = Layer(0, forward, float(rng.integers(1, 50)), 2.0 * float(rng.integers(1, 40)), saved, False)
+    backward, count = float(rng.integers(1, 50)), 4.0 * float(rng.integers(1, 20))
+    experts = count * float(rng.choice([0.0, 0.5])) if again else 0.0
+    layer = Layer(0, forward, backward, count, saved, False, experts, backward * float(rng.uniform(0, 0.8)))
     live, buffer = float(rng.choice([0, 30])), float(rng.choice([0, 12]))
     if not again:
         rest = (LayerMode("some", saved, 0.0, 0.0),)
@@ -110,7 +121,7 @@ def _run_layer(layer: Layer, extra: Extra) -> RunLayer:
     )
     return RunLayer(
         EMPTY, EMPTY, None, (None, None), modes, int(layer.parameter_bytes / 2), int(extra.live_bytes),
-        extra.buffer_bytes,
+        extra.buffer_bytes, int(layer.expert_bytes / 2),
     )  # fmt: skip
 
 
@@ -118,19 +129,23 @@ def case_of(rng: np.random.Generator, chain: bool) -> Case:
     """One random problem; ``chain``: equal blocks in a row."""
     layers, extras, kinds, block = _layers(rng, chain)
     stack, cluster = _stack(rng), _cluster(rng)
-    width = int(rng.choice([1, 2, 4]))
+    tensor, context = int(rng.choice([1, 2, 4])), int(rng.choice([1, 1, 1, 2]))
+    width, expert = tensor * context, int(rng.choice([1, 1, 2]))
     edges = [(a, a + 1, float(rng.integers(1, 40)) if not chain else 16.0) for a in range(len(layers) - 1)]
     if not chain and len(layers) > 2:
         edges.append((0, len(layers) - 1, 8.0))
-    devices, batch = int(rng.integers(width, cluster.devices + 1)), int(rng.integers(1, 20))
+    devices, batch = int(rng.integers(min(width, cluster.devices), cluster.devices + 1)), int(rng.integers(1, 20))
     hbm, rate = float(rng.choice([400, 900, 2000, 1e6])), float(rng.choice([50.0, 500.0]))
     placed = (layer_graph(width, layers, edges), tuple(extras))
     zero, headroom = int(rng.integers(0, 4)), float(rng.choice([0.0, 0.06]))
     recompute = str(rng.choice(["best", "best", *MODES]))
+    if sum(extra.block for extra in extras) < 2:
+        stack = replace(stack, families=("1f1b", *stack.families))
     families = families_of([placed], stack.families)
     problem = stack_problem(
         [placed], stack, cluster, families=families, devices=devices, microbatches=batch, hbm_bytes=hbm,
         hbm_bytes_per_s=rate, precision="bf16", optimizer="adam", zero=zero, recompute=recompute, headroom=headroom,
+        sharing=Sharing(context, expert),
     )  # fmt: skip
     training: dict[str, Any] = {
         "devices": devices, "batch": batch, "optimizer": "adam", "precision": "bf16", "zeros": [zero], "chunks": None,
@@ -142,6 +157,8 @@ def case_of(rng: np.random.Generator, chain: bool) -> Case:
     order = sorted(set(kinds))
     first = {kind: kinds.index(kind) for kind in order}
     own = tuple(_run_layer(layers[first[kind]], extras[first[kind]]) for kind in order)
+    if expert == 1:
+        own = tuple(replace(layer, experts=0) for layer in own)
     again = np.zeros((len(MODES), len(order), 1))
     for at, kind in enumerate(order):
         extra = extras[first[kind]]
@@ -151,8 +168,10 @@ def case_of(rng: np.random.Generator, chain: bool) -> Case:
     ]
     ties = [i for i, extra in enumerate(extras) if extra.tied]
     graph = RunGraph(
-        width, 1, MODES, own, tuple(order.index(kind) for kind in kinds), tuple(block),
+        tensor, 1, MODES, own, tuple(order.index(kind) for kind in kinds), tuple(block),
         any(extra.block for extra in extras), tuple(edges), (Tie(tuple(ties), 1),) if ties else (),
+        context, expert,
     )  # fmt: skip
-    times = LayerSeconds(seconds[0], seconds[1], again)
+    weight = np.array([[layers[first[kind]].weight_s or 0.0] for kind in order])
+    times = LayerSeconds(seconds[0], seconds[1], again, weight, True)
     return Case(problem, LevelPrices(cluster, "ideal"), graph, job_of(plain), times, (hbm, rate), batch)

@@ -69,6 +69,12 @@ def _worse(papers: Papers) -> None:
     papers.model["zero"] = 3 if papers.model["zero"] != 3 else 0
 
 
+def _shared(papers: Papers) -> None:
+    at = papers.model["graph"]
+    for own in (papers.graphs["models"][0][at], papers.problem["models"][0]["graphs"][at]):
+        own["context"] = 2
+
+
 def _lighter(papers: Papers) -> None:
     for row in papers.layer("layer")["backward"]["operators"]:
         if "k" in row[3]:
@@ -126,6 +132,14 @@ CLUSTER_REFUSED: dict[str, Forgery] = {
     "a host that takes longer": times(*STACK, "host_s", by=10.0),
     "synchronisation that is not hidden": put(*STACK, "hidden_synchronisation", value=0.0),
     "no fusion of gradients": put(*STACK, "accumulation_apart", value=80.0),
+    "products in few bits": put(*TRAINING, "machine", "precision", value="fp8-delayed"),
+    "products in few bits, said twice": both(
+        put(*TRAINING, "machine", "precision", value="fp8-delayed"), put(*TRAINING, "precision", value="fp8-delayed")
+    ),
+    "activations on the host": put(*TRAINING, "machine", "host_bytes_per_s", value=5e10),
+    "a family that the stack does not run": put(*MODEL, "family", value="zb-v"),
+    "a family of no name": put(*MODEL, "family", value=None),
+    "ranks that share a sequence": _shared,
     "an optimizer that moves more": times(*STACK, "optimizer_traffic_bytes", by=100.0),
     "a state that does not fit": times(*STACK, "state_bytes", by=1e4),
     "a reserve that does not fit": put(*STACK, "reserve_bytes", value=1e12),
@@ -147,7 +161,7 @@ NOT_KNOWN: dict[str, Forgery] = {
     "a key of a stack": put(*STACK, "hides_everything", value=True),
     "a key of a job": put(*TRAINING, "offload", value=True),
     "a key of a machine": put(*TRAINING, "machine", "context", value=2),
-    "a key of a graph": put("graphs", "models", 0, 0, "expert", value=8),
+    "a key of a graph": put("graphs", "models", 0, 0, "shard", value=8),
     "a key of a layer": put("graphs", "models", 0, 0, "layers", 0, "experts", value=8),
     "a key of the problem": put("problem", "lottery", value=1),
     "a key of a chip": put(*DESIGN, "chiplets", value=2),
@@ -156,12 +170,8 @@ NOT_KNOWN: dict[str, Forgery] = {
     "a key of the rules of a space": put("problem", "space", "keep", "most_kg", value=2),
     "two dies": put(*DESIGN, "built", "dies", value=2),
     "a measured base": put(*DESIGN, "measured", "clock_hz", value=1e9),
-    "products in few bits": put(*TRAINING, "machine", "precision", value="fp8-delayed"),
     "another schedule rule": put(*STACK, "schedule", value="overlap"),
     "another pipeline": put(*STACK, "pipeline", value="zb-h1"),
-    "activations on the host": put(*TRAINING, "machine", "host_bytes_per_s", value=5e10),
-    "gradients sent in few bits": put(*STACK, "gradient_wire_bytes", value=1.0),
-    "gathers a layer ahead": put(*STACK, "prefetch", value="layer"),
     "a ring": put(*LEVELS, 0, "kind", value="ring"),
     "a constant": put(*TRAINING, "constants", "luck", value=1.0),
     "an objective of energy": put("problem", "objective", "kind", value="throughput_per_watt"),

@@ -131,7 +131,7 @@ def _plan(case: Case, found: object) -> dict[str, object]:
     stages = [[list(stage.layers), stage.recompute] for stage in plan.stages]  # type: ignore[attr-defined]
     return {
         "graph": 0, "recompute": case.problem.recompute, "zero": case.problem.zero, "data": plan.data,  # type: ignore[attr-defined]
-        "order": plan.order, "chunks": plan.chunks, "stages": stages,  # type: ignore[attr-defined]
+        "order": plan.order, "family": plan.family, "chunks": plan.chunks, "stages": stages,  # type: ignore[attr-defined]
     }  # fmt: skip
 
 

@@ -26,9 +26,10 @@ Rules icml24 (published):
 Rules cluster (clustered):
 
     stack, job       the software stack and the job, key by key
-    saving, recompute    what a layer keeps between its passes, and what each mode runs again
+    formats          layers in other number formats than bf16, bytes of a parameter
+    saving, regions, recompute    what a layer keeps between its passes, its parts, what each mode runs again
     passes, layers   seconds of a pass by its schedule rule; the layers of a graph
-    plans            the price of a plan, every rule checked
+    families, plans  pipeline families; the price of a plan, every rule checked
     rows, shapes     what no plan undercuts, on all chips at once
     labels           plans of equal blocks on one chip, exactly
 """

@@ -71,18 +71,22 @@ def words_of(problem: Mapping[str, Any], certificate: Mapping[str, Any], chips: 
         microbatches = {graph["microbatch"] for graph in model["graphs"]}
         recompute = {way["recompute"] for way in model["configurations"]}
         sequences = {graph["sequence"] for graph in model["graphs"]}
+        degrees = [f"{key} {_listed({g.get(key, 1) for g in model['graphs']})}, " for key in ("context", "expert")
+                   if any(key in g for g in model["graphs"])]  # fmt: skip
         speed = ", ".join(f"{one['bandwidth_bytes_per_s'] / 1e9:.4g} GB/s" for one in level["levels"])
         weight = "" if len(problem["models"]) == 1 else f", weight {model['weight']:g}"
         lines += [
             f"model       {_known(graphs_digest(model), GRAPHS, model['name'])}{weight}; sequence "
             f"{_listed(sequences)}, {_listed({graph['attention'] for graph in model['graphs']})} attention",
             f"job         {training['devices']:,} devices, {training['batch']:,} sequences a batch, microbatches "
-            f"{_listed(microbatches)}, tensor widths {_listed(widths)}, recompute {_listed(recompute)}, "
+            f"{_listed(microbatches)}, tensor widths {_listed(widths)}, {''.join(degrees)}recompute "
+            f"{_listed(recompute)}, "
             f"{training['optimizer']}, {training['precision']}, ZeRO {_listed(training['zeros'])}, chunks "
             f"{'any' if training['chunks'] is None else _listed({1, *training['chunks']})}, headroom "
             f"{training['headroom']:g}",
             f"network     {_known(network_digest(training), NETWORKS, level['name'])}: {speed}",
-            f"software    {stack['name']}: schedule {stack['schedule']}, fusion {stack['fusion']} (as the certificate "
+            f"software    {stack['name']}: schedule {stack['schedule']}, pipelines {', '.join(stack['families'])}, "
+            f"fusion {stack['fusion']} (as the certificate "
             f"lists it; neither tracing nor the choice of what is fused is derived here)",
         ]
     of = OBJECTIVES(objective["kind"]) or objective["kind"]

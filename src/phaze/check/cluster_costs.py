@@ -47,7 +47,7 @@ def _on_clusters(works: Iterable[Work], chips: Clusters, constants: Constants, f
     products, lanes, found = dict[Product, Floats](), dict[Lanes, Floats](), dict[Work, Floats]()
     for work in works:
         total = np.zeros(len(parts))
-        for p in work.products:
+        for p in map(constants.packed, work.products):
             if p not in products:
                 products[p] = cycles(p, parts) / parts.clock / constants.software
             total = total + products[p]

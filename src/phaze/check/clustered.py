@@ -69,9 +69,9 @@ class ClusterModel:
         links, rate, found = self._links(chips), chips.hbm_bandwidth * self.constants.vector_hbm_share, []
         for value in np.unique(links).tolist():
             own = np.flatnonzero(links == value)
-            network = self.job.network if value == 0 else self.job.network.at_links(value)
             some = {work: seconds[own] for work, seconds in spread.items()}
-            times = layer_seconds(graph, self.job.stack, network, some, rate[own])
+            job = self.job if value == 0 else self.job.at_links(value)
+            times = layer_seconds(graph, job, some, rate[own], mapped)
             found.append((own, Chipwise(times, rate[own], value)))
         return found
 
@@ -129,7 +129,7 @@ def cluster_model(
     require(machine["residency"] is residency, "problem.json: it says two things of residency")
     job, own = job_of(table["training"]), listed(graphs, "graphs.json", len(table["graphs"]))
     run = [
-        run_graph(graph, job.stack, groups, residency)
+        run_graph(graph, job, groups, residency)
         for graph, groups in zip(own, listed(fusion, "fusion", len(own)), strict=True)
     ]
     ways = []

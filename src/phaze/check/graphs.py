@@ -15,11 +15,12 @@ from .works import NEVER, Operator, Work, needs_of, work_of
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A fused pass: operators in order, and for each the positions of those that it waits for."""
+    """A fused pass: operators in order, for each the positions of those that it waits for, and the modules of it."""
 
     operators: tuple[Operator, ...]
     waits: tuple[frozenset[int], ...]
     works: tuple[Work, ...]
+    modules: tuple[tuple[str, ...], ...] = ()
 
 
 def _joined(members: Sequence[Operator], outside: frozenset[int], size_of: Mapping[int, int]) -> Operator:
@@ -70,7 +71,8 @@ def pass_of(trace: Trace, tensors: Mapping[int, tuple[int, int]], groups: Any, r
     none = [([NEVER] * len(op.reads), [NEVER] * len(op.writes)) for op in operators]
     needs = needs_of(operators, outputs) if residency else none
     works = tuple(work_of(op, need, tensors) for op, need in zip(operators, needs, strict=True))
-    return Pass(tuple(operators), tuple(waits), works)
+    module = {one.number: one.module for one in trace.operators}
+    return Pass(tuple(operators), tuple(waits), works, tuple(tuple(module[i] for i in group) for group in listing))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,9 @@
-"""The job of a model under rules cluster (docs/placement.md): devices, batch, state of a parameter, ends of a batch."""
+"""The job of a model under rules cluster (docs/placement.md): devices, batch, state of a parameter, ends of a batch.
+
+A stage is t c devices wide: t of its tensor group, c that share a sequence; its replicas are d. Dense weights are held
+alike by c d ranks, experts that g ranks share out by e = t c d / g. In what follows a size is a pair of arrays: bytes
+of dense parameters, bytes of experts.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -7,12 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .families import Family
+from .formats import Held, held_of
 from .network import Members, Network, collective, network_of, strided
 from .reading import cover, number, require, whole
 from .stack import Stack, stack_of
-from .stages import SENT_BYTES, STATES, TRAINING
+from .stages import TRAINING
 
 Floats = NDArray[np.float64]
+Size = tuple[Floats, Floats]
 MACHINE = frozenset({"cluster", "stack", "basis", "residency", "precision", "host_bytes_per_s"})
 CLUSTER = frozenset({"name", "title", "devices", "levels", "chip", "stack", "limit", "enlarged_from"})
 ROUNDING = 1e-12
@@ -20,14 +28,38 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Degrees of a plan: tensor width, stages, replicas, stages or replicas as neighbours, chunks, stage of ZeRO."""
+    """Degrees of a plan: tensor width, stages, replicas, stages or replicas as neighbours, family, stage of ZeRO, ranks
+    that share a sequence, ranks that share out experts."""
 
     tensor: int
     stages: int
     data: int
     order: str
-    chunks: int
+    family: Family
     zero: int
+    context: int = 1
+    group: int = 1
+
+    @property
+    def width(self) -> int:
+        """Devices of a stage."""
+        return self.tensor * self.context
+
+    @property
+    def alike(self) -> int:
+        """Ranks with the same dense weights."""
+        return self.context * self.data
+
+    @property
+    def experts_alike(self) -> float:
+        """Ranks with the same experts."""
+        return self.width * self.data / self.group
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the ranks of a stage can share out experts."""
+        near = self.width if self.order == "pipeline" and self.stages > 1 else self.width * self.data
+        return near % self.group == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +70,11 @@ class Job:
     batch: int
     stack: Stack
     network: Network
-    weight: float
-    gradient: float
-    optimizer: float
+    held: Held
     headroom: float
     chunks: tuple[int, ...] | None
+    precision: str = "bf16"
+    host_rate: float | None = None
 
     def microbatches(self, microbatch: int) -> int:
         return -(-self.batch // microbatch)
@@ -56,47 +88,43 @@ class Job:
         return hbm_bytes * (1 - self.headroom) * (1 + ROUNDING) - self.stack.reserve
 
 
-def _state(table: Mapping[str, Any], stack: Mapping[str, Any]) -> tuple[float, float, float]:
-    """Bytes of weight, gradient and optimizer a parameter; what a stack says is of its own precision and optimizer."""
-    usual = STATES((table["precision"], table["optimizer"]))
-    cover(usual is not None, f"precision {table['precision']} with {table['optimizer']}")
-    weight, gradient, optimizer = usual or (0.0, 0.0, 0.0)
-    if (table["precision"], table["optimizer"]) != (stack["precision"], stack["optimizer"]):
-        return weight, gradient, optimizer
-    gradient = number(stack["gradient_bytes"] or gradient, "gradient_bytes")
-    total = number(stack["state_bytes"] or weight + gradient + optimizer, "state_bytes")
-    require(total >= weight, "state_bytes: they do not hold a weight")
-    if total >= weight + gradient:
-        return weight, gradient, total - weight - gradient
-    return weight, total - weight, 0.0
-
-
 def job_of(table: Mapping[str, Any]) -> Job:
     """The job of a model, where its rules are those of a cluster."""
     machine = table["machine"]
     for own, known in ((table, TRAINING), (machine, MACHINE), (machine["cluster"], CLUSTER)):
         more = sorted(set(own) - known)
         cover(not more, f"the key {more[0] if more else ''}, which this checker does not know")
-    hosted = machine["host_bytes_per_s"] is not None and machine["stack"]["hidden_offload"] is not None
-    cover(not hosted, "activations in the memory of the host")
-    cover(machine["precision"] == table["precision"] == "bf16", f"products in {machine['precision']}")
+    require(machine["precision"] == table["precision"], "problem.json: it says two things of precision")
+    hosted = machine["host_bytes_per_s"] if machine["stack"]["hidden_offload"] is not None else None
     devices, network = whole(table["devices"], "devices", 1), network_of(machine["cluster"], machine["basis"])
     require(devices <= network.groups()[-1], "devices: the cluster has fewer")
     stack, chunks = stack_of(machine["stack"]), table["chunks"]
+    stack = replace(stack, keeping=replace(stack.keeping, offload=hosted is not None))
     found = None if chunks is None else tuple(whole(v, "chunks", 1) for v in chunks)
+    held = held_of(str(table["precision"]), str(table["optimizer"]), machine["stack"])
     return Job(
-        devices, whole(table["batch"], "batch", 1), stack, network, *_state(table, machine["stack"]),
-        number(table["headroom"], "headroom", 0, 0.999999), found if stack.interleaves else (),
+        devices, whole(table["batch"], "batch", 1), stack, network, held,
+        number(table["headroom"], "headroom", 0, 0.999999), found, str(table["precision"]),
+        None if hosted is None else number(hosted, "host_bytes_per_s", 1e-9),
     )  # fmt: skip
 
 
-def replicas_by_level(network: Network, shape: Shape) -> Members:
-    """How many ranks with the same weights meet at each level."""
-    if len(network.levels) == 1:
-        return (shape.data,)
+def _axes(shape: Shape, stride: int) -> tuple[tuple[int, int], ...]:
     if shape.order == "pipeline" and shape.stages > 1:
-        return strided(network, ((shape.tensor * shape.stages, shape.data),))
-    return strided(network, ((shape.tensor, shape.data),))
+        return (stride, shape.width // stride), (shape.width * shape.stages, shape.data)
+    return ((stride, shape.width * shape.data // stride),)
+
+
+def replicas_by_level(network: Network, shape: Shape) -> Members:
+    """How many ranks with the same dense weights meet at each level."""
+    return (shape.alike,) if len(network.levels) == 1 else strided(network, _axes(shape, shape.tensor))
+
+
+def experts_by_level(network: Network, shape: Shape) -> Members:
+    """How many ranks with the same experts meet at each level."""
+    if len(network.levels) == 1:
+        return (shape.width * shape.data // shape.group,)
+    return strided(network, _axes(shape, shape.group))
 
 
 def boundary_levels(network: Network, shape: Shape) -> list[int]:
@@ -104,34 +132,52 @@ def boundary_levels(network: Network, shape: Shape) -> list[int]:
     sizes = network.groups()
     if len(sizes) == 1:
         return [0] * (shape.stages - 1)
-    wide = shape.tensor * (shape.data if shape.order == "data" else 1)
+    wide = shape.width * (shape.data if shape.order == "data" else 1)
     found = []
     for boundary in range(shape.stages - 1):
         starts = np.array([boundary * wide])
         if shape.order != "data":
-            starts = (np.arange(shape.data) * shape.stages + boundary) * shape.tensor
+            starts = (np.arange(shape.data) * shape.stages + boundary) * shape.width
         ends = starts + 2 * wide - 1
         found.append(int(max(sum(starts // size != ends // size for size in sizes))))
     return found
 
 
-def synchronised(job: Job, members: Members, zero: int, size: Floats, block: tuple[float, Floats | float]) -> Floats:
-    """Seconds of synchronisation that stages with so many bytes of parameters expose, ``size`` [sizes] or [sizes, 1];
-    ``block``: bytes and backward seconds of a block, by which gradients may be reduced."""
-    if zero == 3:
-        return np.zeros_like(size)
+def over_replicas(job: Job, shape: Shape, kind: str, size: Size, wire: float) -> Floats:
+    """Seconds of a collective of parameters over the ranks that hold the same; ``wire``: what is sent of a byte."""
+    dense, experts = size
+    found = collective(job.network, kind, replicas_by_level(job.network, shape), wire * dense)
+    if shape.group > 1:
+        found = found + collective(job.network, kind, experts_by_level(job.network, shape), wire * experts)
+    return found
+
+
+def _reduced(job: Job, shape: Shape, size: Size, low: float) -> Floats:
+    """Gradients summed over all; under ZeRO 1 gradients scattered and weights gathered."""
+    wires = (job.held.wire, job.held.wire if shape.zero == 0 else low)
+    found = over_replicas(job, shape, "all_reduce", size, wires[0])
+    return found if wires[0] == wires[1] else (found + over_replicas(job, shape, "all_reduce", size, wires[1])) / 2
+
+
+def synchronised(job: Job, shape: Shape, size: Size, low: float, block: tuple[float, float, Floats | float]) -> Floats:
+    """Seconds of synchronisation that stages with so many bytes of parameters expose; ``low``: what is sent of a
+    weight, ``block``: bytes, those of experts among them, and backward seconds of a block, by which gradients may be
+    reduced."""
+    if shape.zero == 3:
+        return np.zeros_like(size[0])
     exposed = 1 - job.stack.hidden
-    if zero == 2:
-        return exposed * collective(job.network, "all_gather", members, size)
-    whole_s = collective(job.network, "all_reduce", members, size)
-    own, behind = block
+    if shape.zero == 2:
+        return exposed * over_replicas(job, shape, "all_gather", size, low)
+    whole_s = _reduced(job, shape, size, low)
+    own, experts, behind = block
     if not job.stack.by_layer or own == 0:
         return exposed * whole_s
-    once = float(collective(job.network, "all_reduce", members, np.array([own]))[0])
-    many = np.maximum(1.0, size / own)
+    once = float(_reduced(job, shape, (np.array([own - experts]), np.array([experts])), low)[0])
+    many = np.maximum(1.0, (size[0] + size[1]) / own)
     return np.minimum(whole_s, once + (many - 1) * np.maximum(0.0, once - behind))
 
 
-def step_bytes(job: Job, shape_data: int, zero: int, size: Floats) -> Floats:
+def step_bytes(job: Job, shape: Shape, size: Size) -> Floats:
     """HBM bytes of the optimizer's step of stages with so many bytes of parameters."""
-    return size / (shape_data if zero else 1) / SENT_BYTES * job.stack.traffic
+    shares = (shape.alike, shape.experts_alike) if shape.zero else (1, 1)
+    return (size[0] / shares[0] + size[1] / shares[1]) / job.held.sent * job.held.update

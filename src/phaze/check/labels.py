@@ -3,10 +3,10 @@
 With the degrees given, a plan is how many blocks each stage has and the mode that it runs in; of the modes that fit the
 fastest. Stages are appended from the first to the last, plans that have placed as many blocks are told apart by
 
-    label = greatest stage time, sum of stage times, greatest end of a batch
+    label = greatest stage time (of a family whose passes are apart: of either pass), sum of D, greatest end of a batch
 
-and one is dropped if another is no worse in all three, or if it does not beat the goal with the least sum and the least
-greatest stage that any completion has (:func:`_completions`). The batch time rises with each of the three, so the best
+and one is dropped if another is no worse in all of them, or if it does not beat the goal with the least sum and the
+least greatest stage that any completion has (:func:`_completions`). The batch time rises with each of them, so the best
 plan is always kept.
 """
 
@@ -15,20 +15,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .job import Shape, replicas_by_level, step_bytes, synchronised
-from .plans import GATHERS, gathered, in_flight, moves, reduced_block, tied_seconds
+from .job import Job, Shape, step_bytes, synchronised
+from .plans import gathered, moves, reduced_block, tied_seconds
 from .rows import ORDERS, Row, Space
 from .shapes import Chipwise, row_bound
 
 Floats = NDArray[np.float64]
-Label = tuple[float, float, float]
+Label = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class _Stages:
-    """Seconds and ends of stages by place, first one first, and blocks; infinite where they do not fit."""
+    """Seconds of stages by place, first one first, and blocks, infinite where they do not fit; what of them is the pace
+    of the other pass; D; ends."""
 
     seconds: Floats
+    other: Floats
+    filled: Floats
     ends: Floats
 
 
@@ -37,41 +40,52 @@ def _owner(space: Space, shape: Shape) -> dict[int, int]:
     return {call: min(call, shape.stages - 1) for call in range(len(space.graph.calls))}
 
 
+def _exposed(job: Job, counts: Floats, each: tuple[float, float], around: list[tuple[float, float]]) -> Floats:
+    """A pass of k blocks, each with its work and ZeRO's collectives, and of what lies around them."""
+    hidden = 1 - job.stack.hidden
+    if job.stack.paired:
+        own = max(each[0] + hidden * each[1], each[1])
+        return counts * own + sum(max(work + hidden * wait, wait) for work, wait in around)
+    work, wait = (counts * each[i] + sum(other[i] for other in around) for i in (0, 1))
+    return np.maximum(work + hidden * wait, wait)
+
+
 def _stages(space: Space, shape: Shape, rounds: int, chip: Chipwise) -> _Stages:
     graph, job = space.graph, space.job if chip.links == 0 else space.job.at_links(chip.links)
-    count, v, count_b = shape.stages, shape.chunks, sum(graph.block)
-    numbers = np.arange(count, 0, -1)
-    k = np.arange(count_b + 1.0)
+    count, family, count_b, times = shape.stages, shape.family, sum(graph.block), chip.times
+    k, v = np.arange(count_b + 1.0), family.chunks
     kind, calls = graph.calls[graph.block.index(True)], graph.calls
-    first = [calls[0]] if not graph.block[0] else []
-    last = [calls[-1]] if not graph.block[-1] else []
-    waits = gathered(graph, job, shape) if shape.zero >= 2 else np.zeros(len(graph.layers))
-    moved = moves(graph, job, shape, _owner(space, shape))
-    seconds, ends = np.full((count, count_b + 1), np.inf), np.zeros((count, count_b + 1))
-    block, members = reduced_block(graph, chip.times), replicas_by_level(job.network, shape)
-    room = job.room(space.hbm_bytes)
-    for at, number in enumerate(numbers.tolist()):
-        around = [*(first if at == 0 else []), *(last if at == count - 1 else [])]
+    waits, moved = gathered(graph, job, shape), moves(graph, job, shape, _owner(space, shape))
+    seconds, filled = np.full((count, count_b + 1), np.inf), np.full((count, count_b + 1), np.inf)
+    other, ends = np.zeros((count, count_b + 1)), np.zeros((count, count_b + 1))
+    block, room = reduced_block(graph, job, times), job.room(space.hbm_bytes)
+    behind = times.forward[:, 0], times.backward[:, 0]
+    for at in range(count):
+        around = [calls[0]] if at == 0 and not graph.block[0] else []
+        around += [calls[-1]] if at == count - 1 and not graph.block[-1] else []
         part = "only" if count == 1 else "first" if at == 0 else "last" if at == count - 1 else "inner"
-        ahead = k * chip.times.forward[kind, 0] + sum(float(chip.times.forward[o, 0]) for o in around)
-        behind = k * chip.times.backward[kind, 0] + sum(float(chip.times.backward[o, 0]) for o in around)
-        once = k * waits[kind] + sum(float(waits[o]) for o in around)
-        flying, gathers = in_flight(shape, rounds, number), GATHERS.get(shape.zero, (0, 0))
-        for mode in space.modes:
-            held = space.stages(part, mode)
-            fits = held.needed(job, shape, flying) <= room
-            again = k * float(chip.times.again[mode, kind, 0])
-            total = np.zeros(count_b + 1)
-            for work, times in ((ahead, gathers[0]), (behind + again, gathers[1])):
-                total = total + np.maximum(work + (1 - job.stack.hidden) * times * once, times * once)
-            seconds[at] = np.minimum(seconds[at], np.where(fits, total, np.inf))
-        seconds[at] += moved[at] + moved[at + 1]
-        sizes = np.asarray(space.stages(part, space.modes[0]).parameters)
-        ends[at] = synchronised(job, members, shape.zero, sizes, (block[0], float(block[1][0])))
-        ends[at] += step_bytes(job, shape.data, shape.zero, sizes) / float(chip.rate[0])
+        flying = family.flying(rounds, count - at, count)
+        weight = k * float(times.weight[kind, 0]) + sum(float(times.weight[o, 0]) for o in around)
+        for mode in space.modes if not family.split else (0,):
+            fits = space.stages(part, mode).needed(job, shape, flying) <= room
+            more = 0.0, float(times.again[mode, kind, 0])
+            ahead, back = (
+                _exposed(
+                    job, k, (float(behind[i][kind]) + more[i], float(waits[i][kind])),
+                    [(float(behind[i][o]), float(waits[i][o])) for o in around],
+                ) + moved[at + i]
+                for i in (0, 1)
+            )  # fmt: skip
+            total, fill = ahead + back, family.filled(ahead, back, weight, count)
+            better = fits & (total < seconds[at])
+            seconds[at], filled[at] = np.where(better, total, seconds[at]), np.where(better, fill, filled[at])
+            other[at] = np.where(better, back if family.apart else 0.0, other[at])
+        size = space.stages(part, space.modes[0]).size(job)
+        ends[at] = synchronised(job, shape, size, graph.low, (*block[:2], float(block[2][0])))
+        ends[at] += step_bytes(job, shape, size) / float(chip.rate[0])
         wrong = (k % v > 0) | (k == 0) if v > 1 else (k == 0) & (not around)
         seconds[at, wrong] = np.inf
-    return _Stages(seconds, ends)
+    return _Stages(seconds, other, filled, ends)
 
 
 def _tied(space: Space, shape: Shape, chip: Chipwise) -> float:
@@ -81,23 +95,23 @@ def _tied(space: Space, shape: Shape, chip: Chipwise) -> float:
 
 
 def _completions(own: _Stages) -> tuple[Floats, Floats]:
-    """By place and blocks that are left: the least sum of stage times, and the least greatest one."""
+    """By place and blocks that are left: the least sum of D, and the least greatest stage."""
     count, blocks = own.seconds.shape
     total, pace = np.full((count + 1, blocks), np.inf), np.full((count + 1, blocks), np.inf)
     total[count, 0] = pace[count, 0] = 0.0
+    filled = np.where(np.isinf(own.seconds), np.inf, own.filled)
     for at in range(count - 1, -1, -1):
         for left in range(blocks):
-            here = own.seconds[at, : left + 1]
-            total[at, left] = (here + total[at + 1, left::-1]).min()
-            pace[at, left] = np.maximum(here, pace[at + 1, left::-1]).min()
+            total[at, left] = (filled[at, : left + 1] + total[at + 1, left::-1]).min()
+            pace[at, left] = np.maximum(own.seconds[at, : left + 1], pace[at + 1, left::-1]).min()
     return total, pace
 
 
 def _least(own: _Stages, laps: float, share: float, goal: float) -> float:
-    """The least of laps x greatest + share x sum + greatest end below ``goal``, or that."""
+    """The least of laps x pace + share x sum of D + greatest end below ``goal``, or that."""
     total, pace = _completions(own)
     count, size = own.seconds.shape
-    labels: dict[int, list[Label]] = {size - 1: [(0.0, 0.0, 0.0)]}
+    labels: dict[int, list[Label]] = {size - 1: [(0.0, 0.0, 0.0, 0.0)]}
     for at in range(count):
         grown: dict[int, list[Label]] = {}
         for left, every in labels.items():
@@ -105,13 +119,14 @@ def _least(own: _Stages, laps: float, share: float, goal: float) -> float:
                 here, rest = float(own.seconds[at, k]), left - k
                 if here == np.inf or total[at + 1, rest] == np.inf:
                     continue
-                for slowest, whole, end in every:
-                    new = max(slowest, here), whole + here, max(end, float(own.ends[at, k]))
-                    most = max(new[0], float(pace[at + 1, rest]))
-                    if laps * most + share * (new[1] + float(total[at + 1, rest])) + new[2] < goal:
+                back, fill, stop = float(own.other[at, k]), float(own.filled[at, k]), float(own.ends[at, k])
+                for ahead, behind, whole, end in every:
+                    new = max(ahead, here - back), max(behind, back), whole + fill, max(end, stop)
+                    most = max(new[0] + new[1], float(pace[at + 1, rest]))
+                    if laps * most + share * (new[2] + float(total[at + 1, rest])) + new[3] < goal:
                         grown.setdefault(rest, []).append(new)
         labels = {left: _undominated(every) for left, every in grown.items()}
-    found = [laps * slowest + share * whole + end for slowest, whole, end in labels.get(0, [])]
+    found = [laps * (ahead + behind) + share * whole + end for ahead, behind, whole, end in labels.get(0, [])]
     return min([goal, *found])
 
 
@@ -131,7 +146,10 @@ def least_of_row(space: Space, row: Row, chip: Chipwise, goal: float) -> float:
             continue
         for order in ORDERS[: 1 if row.stages == 1 else 2]:
             shape = space.shape(row, data, order)
+            if not shape.allowed:
+                continue
             more = _tied(space, shape, chip)
             own = _stages(space, shape, row.rounds, chip)
-            goal = _least(own, row.rounds - 1 / row.chunks, 1 / row.chunks, goal - more) + more
+            laps, share = row.family.laps(row.rounds), row.family.share(row.stages)
+            goal = _least(own, laps, share, goal - more) + more
     return goal

@@ -1,29 +1,31 @@
 """The layers of a graph as a stack runs them (docs/plan.md): passes, parameters, and bytes by mode of recompute."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .graphs import chain_of, pass_of
-from .network import Network
+from .formats import in_format
+from .graphs import Pass, chain_of, pass_of
+from .job import Job
 from .passes import TimedPass, timed
-from .reading import RefusedError, cover, listed, whole
-from .recompute import Keeping, Mode, Modes, gradient_elements, offered
-from .stack import Stack
+from .reading import RefusedError, cover, listed, require, whole
+from .recompute import Mode, Modes, gradient_elements, offered
 from .traced import Trace, TracedLayer, traced_layer, with_sums
 from .works import Work
 
 Floats = NDArray[np.float64]
 AROUND = ("prologue", "epilogue", "between")
+HOST_SHARE = 0.85
 
 
 @dataclass(frozen=True, slots=True)
 class RunLayer:
     """A distinct layer: forward, backward, what each mode runs again (None: nothing, or a share of the forward pass),
-    parameters, bytes in each mode: kept by a microbatch, and beside that while backward runs; logits, buffers."""
+    parameters, bytes in each mode: kept by a microbatch, and beside that while backward runs; logits, buffers;
+    parameters of experts that ranks share out; gradients of inputs and of weights apart."""
 
     forward: TimedPass
     backward: TimedPass
@@ -33,11 +35,13 @@ class RunLayer:
     parameters: int
     logit_bytes: int
     buffer_bytes: float
+    experts: int = 0
+    halves: tuple[TimedPass, TimedPass] | None = None
 
     @property
     def passes(self) -> tuple[TimedPass, ...]:
         """All that run."""
-        more = (self.trimmed, *self.again)
+        more = (self.trimmed, *self.again, *(self.halves or ()))
         return (self.forward, self.backward, *(one for one in more if one is not None))
 
 
@@ -52,9 +56,10 @@ class Tie:
 @dataclass(frozen=True, slots=True)
 class RunGraph:
     """A model at one width and microbatch: layers, the modes of recompute, calls, which of them are blocks, bytes
-    between calls, ties. ``equal``: the blocks stand in a row and are one like the other."""
+    between calls, ties. ``equal``: the blocks stand in a row and are one like the other; ``context``: ranks that share
+    a sequence, ``group``: that share out experts; ``low``: what is sent of a gathered weight."""
 
-    width: int
+    tensor: int
     microbatch: int
     names: tuple[str, ...]
     layers: tuple[RunLayer, ...]
@@ -63,6 +68,14 @@ class RunGraph:
     equal: bool
     edges: tuple[tuple[int, int, float], ...]
     ties: tuple[Tie, ...]
+    context: int = 1
+    group: int = 1
+    low: float = 1.0
+
+    @property
+    def width(self) -> int:
+        """Devices of a stage."""
+        return self.tensor * self.context
 
 
 def _needed_again(layer: TracedLayer) -> Trace:
@@ -76,30 +89,58 @@ def _needed_again(layer: TracedLayer) -> Trace:
     return layer.forward.part(needed, frozenset(read))
 
 
-def _layer(
-    layer: TracedLayer, stack: Stack, keeping: Keeping, names: Sequence[str], groups: Any, residency: bool
-) -> RunLayer:
-    modes = Modes(layer, keeping)
+def _halves(layer: TracedLayer, groups: Any, whole_pass: Pass) -> tuple[Trace, Trace]:
+    """The backward pass in two: what leads to gradients of the input, and all else. A gradient of a parameter has as
+    many elements; of outputs that have, the last ones are the input's."""
+    left, inputs, back = list(layer.trained), set[int](), layer.backward
+    for tensor in sorted(back.outputs):
+        if layer.tensors[tensor][0] in left:
+            left.remove(layer.tensors[tensor][0])
+        else:
+            inputs.add(tensor)
+    by_number = {one.number: one for one in back.operators}
+    leads, members = set[int](), [[by_number[i] for i in group] for group in groups]
+    for at in range(len(members) - 1, -1, -1):
+        written = {tensor for one in members[at] for tensor in one.writes}
+        if written & inputs or any(at in whole_pass.waits[other] for other in leads):
+            leads.add(at)
+    first = {one.number for at in leads for one in members[at]}
+    rest = [one for one in back.operators if one.number not in first]
+    read = {tensor for one in rest for tensor in one.reads}
+    ahead = back.part(first, back.outputs | frozenset(read))
+    made = {tensor for one in ahead.operators for tensor in one.writes}
+    return ahead, back.part({one.number for one in rest}, frozenset(back.outputs - made))
+
+
+def _layer(layer: TracedLayer, job: Job, names: Sequence[str], groups: Any, residency: bool) -> RunLayer:
+    stack = job.stack
+    modes = Modes(layer, stack.keeping)
     found = tuple(modes.of(name) for name in ("selective", *names))
     full = modes.of("full")
-    reruns = [mode.again if mode.share == 1.0 else None for mode in found]
+    reruns = [mode.again if mode.reruns else None for mode in found]
     trimmed = _needed_again(layer) if stack.trims else None
     traces = [layer.forward, layer.backward, reruns[0], *(() if trimmed is None else (trimmed,)), *reruns[1:]]
     wanted = [trace for trace in traces if trace is not None]
-    fused = iter(listed(groups, "fusion", len(wanted)))
-    made = [
-        None if trace is None else timed(
-            pass_of(trace, layer.tensors, next(fused), residency), stack.named_only, stack.pieces, at == 1, stack.host
-        )
-        for at, trace in enumerate(traces)
-    ]  # fmt: skip
+    listing = listed(groups, "fusion", len(wanted) + 2 * stack.splits)
+    fused = iter(listing)
+
+    def run(trace: Trace, own: Any, backward: bool) -> TimedPass:
+        passed = pass_of(trace, layer.tensors, own, residency)
+        return timed(passed, stack.named_only, stack.pieces, backward, stack.host, stack.exchanging)
+
+    made = [None if trace is None else run(trace, next(fused), at == 1) for at, trace in enumerate(traces)]
     forward, backward, selective = made[0], made[1], made[2]
     assert forward is not None and backward is not None
-    more = made[3:] if trimmed is None else made[4:]
+    more, halves = made[3:] if trimmed is None else made[4:], None
+    if stack.splits:
+        apart = _halves(layer, listing[1], backward.own)
+        chosen = [[group for group in listing[1] if group[0] in {o.number for o in one.operators}] for one in apart]
+        require(listing[-2:] == chosen, "fusion: the halves of a backward pass are no parts of it")
+        halves = run(apart[0], chosen[0], True), run(apart[1], chosen[1], True)
     buffers = stack.buffer_bytes * gradient_elements(layer) if stack.buffer_bytes else 0.0
     return RunLayer(
         forward, backward, None if trimmed is None else made[3], (selective, *more),
-        (modes.of("none"), *found, full), layer.parameters, modes.logit_bytes, buffers,
+        (modes.of("none"), *found, full), layer.parameters, modes.logit_bytes, buffers, layer.experts, halves,
     )  # fmt: skip
 
 
@@ -112,17 +153,31 @@ def _blocks(table: Mapping[str, Any], calls: Sequence[int]) -> list[int]:
     return inner or list(range(len(calls)))
 
 
-def run_graph(table: Mapping[str, Any], stack: Stack, fusion: Any, residency: bool) -> RunGraph:
+def _low(layers: Sequence[RunLayer], calls: Sequence[int], blocks: Sequence[int], low: float) -> float:
+    """What is sent of gathered weights on the average, those of blocks in few bits; layers that take no time to
+    recompute are none of them."""
+    counts = [layers[kind].parameters for kind in calls]
+    total, inside = sum(counts), sum(counts[at] for at in blocks)
+    return 1.0 - (1.0 - low) * inside / total if low != 1.0 and total else 1.0
+
+
+def run_graph(table: Mapping[str, Any], job: Job, fusion: Any, residency: bool) -> RunGraph:
     """A graph of the run as its stack runs it, its layers fused as the certificate says."""
+    stack = job.stack
     try:
         calls, edges = chain_of(table)
-        traced = [with_sums(traced_layer(layer), stack.inside) for layer in table["layers"]]
-        names = offered([(layer, calls.count(at)) for at, layer in enumerate(traced)], stack.keeping)
+        wide = job.held.sent / 2.0
+        edges = tuple((a, b, wide * size) for a, b, size in edges)
+        inside = max(stack.inside, job.held.sent) if wide > 1 else stack.inside
+        every = [traced_layer(layer) for layer in table["layers"]]
+        if wide > 1:
+            traced = [with_sums(in_format(layer, job.precision), inside) for layer in every]
+        else:
+            traced = [in_format(with_sums(layer, inside), job.precision) for layer in every]
+        # Which modes there are is read off the trace, before its format.
+        names = offered([(layer, calls.count(at)) for at, layer in enumerate(every)], stack.keeping)
         groups = listed(fusion, "fusion", len(traced))
-        layers = [
-            _layer(layer, stack, stack.keeping, names, own, residency)
-            for layer, own in zip(traced, groups, strict=True)
-        ]
+        layers = [_layer(layer, job, names, own, residency) for layer, own in zip(traced, groups, strict=True)]
         blocks = _blocks(table, list(calls))
         row = blocks == list(range(blocks[0], blocks[-1] + 1)) and len({calls[at] for at in blocks}) == 1
         ties = tuple(
@@ -130,10 +185,14 @@ def run_graph(table: Mapping[str, Any], stack: Stack, fusion: Any, residency: bo
             for tie in listed(table["ties"], "ties")
         )
         cover(len({c for tie in ties for c in tie.calls}) == sum(len(t.calls) for t in ties), "calls of several ties")
+        group = whole(table.get("expert", 1), "expert", 1) * whole(table.get("expert_tensor", 1), "expert_tensor", 1)
+        if group == 1:
+            layers = [replace(layer, experts=0) for layer in layers]
         return RunGraph(
             whole(table["tensor"], "tensor", 1), whole(table["microbatch"], "microbatch", 1),
             ("none", "selective", *names, "full"), tuple(layers), calls,
             tuple(at in set(blocks) for at in range(len(calls))), row, edges, ties,
+            whole(table.get("context", 1), "context", 1), group, _low(layers, calls, blocks, job.held.low),
         )  # fmt: skip
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as fault:
         raise RefusedError(f"graphs.json: it cannot be read ({type(fault).__name__}: {fault})") from None
@@ -146,32 +205,49 @@ def works_of(graph: RunGraph) -> list[Work]:
 
 @dataclass(frozen=True, slots=True)
 class LayerSeconds:
-    """Seconds of the layers of a graph on every chip, [layers, chips]; of modes [modes, layers, chips]."""
+    """Seconds of the layers of a graph on every chip, [layers, chips]; of modes [modes, layers, chips]; of ``backward``
+    those of gradients of weights. ``exact``: no bounds."""
 
     forward: Floats
     backward: Floats
     again: Floats
+    weight: Floats
+    exact: bool
+
+    def taken(self, index: NDArray[np.int64]) -> "LayerSeconds":
+        """On some of the chips."""
+        own = self.forward[:, index], self.backward[:, index], self.again[:, :, index], self.weight[:, index]
+        return LayerSeconds(*own, self.exact)
 
 
 def layer_seconds(
-    graph: RunGraph, stack: Stack, network: Network, spread: Mapping[Work, Floats], hbm_rate: Floats
+    graph: RunGraph, job: Job, spread: Mapping[Work, Floats], hbm_rate: Floats, exact: bool
 ) -> LayerSeconds:
     """All layers on all chips, from the seconds of works; ``hbm_rate`` is what vector work reaches."""
-    chips, shape = len(hbm_rate), (len(graph.layers), len(hbm_rate))
-    found = LayerSeconds(np.zeros(shape), np.zeros(shape), np.zeros((len(graph.names), *shape)))
+    chips, shape, stack = len(hbm_rate), (len(graph.layers), len(hbm_rate)), job.stack
+    found = LayerSeconds(np.zeros(shape), np.zeros(shape), np.zeros((len(graph.names), *shape)), np.zeros(shape), exact)
     nothing = np.zeros((0, chips))
 
     def seconds(own: TimedPass) -> Floats:
         times = np.stack([spread[work] for work in own.own.works]) if own.own.works else nothing
-        return own.seconds(times, own.waits(network))
+        return own.seconds(times, own.waits(job.network))
 
     for at, layer in enumerate(graph.layers):
         forward = seconds(layer.forward)
         found.forward[at] = forward
-        found.backward[at] = seconds(layer.backward) + stack.apart * layer.parameters / hbm_rate
+        behind, adding = seconds(layer.backward), stack.apart * layer.parameters / hbm_rate
+        found.backward[at] = behind + adding
+        if layer.halves is not None:
+            inputs, weights = seconds(layer.halves[0]), seconds(layer.halves[1]) + adding
+            both = inputs + weights
+            found.weight[at] = found.backward[at] * np.divide(weights, both, out=np.zeros(chips), where=both > 0)
         full = forward if layer.trimmed is None else np.minimum(forward, seconds(layer.trimmed))
         for mode, own in enumerate(layer.again, 1):
-            share = layer.modes[mode].share
-            found.again[mode, at] = share * full if own is None else np.minimum(forward, seconds(own))
+            kept = layer.modes[mode]
+            again = kept.share * full if own is None else np.minimum(forward, seconds(own))
+            if kept.host:
+                copies = 2.0 * kept.host / (HOST_SHARE * (job.host_rate or np.inf))
+                again = again + np.maximum(0.0, copies - (stack.offload or 0.0) * (forward + behind + again))
+            found.again[mode, at] = again
         found.again[-1, at] = full
     return found

@@ -146,6 +146,33 @@ def collective(network: Network, kind: str, members: Members, size: Floats, rank
     return np.where(size > 0, best, 0.0)
 
 
+def exchange(network: Network, work: tuple[str, int, int, int, int], once: bool) -> float:
+    """Seconds of an exchange of experts or of parts of a sequence (docs/cost.md, Exchanges): own bytes of a rank over
+    every ``stride``-th of a group; ``once``: a token goes to a node once and is copied there."""
+    kind, own, group, stride, copies = work
+    members = strided(network, ((stride, group),))
+    used = [(level, n) for level, n in zip(network.levels, members, strict=True) if n > 1]
+    if group == 1 or own == 0 or not used:
+        return 0.0
+    if kind == "ring":
+        level = used[-1][0]
+        return (group - 1) * (level.start / 2 + level.latency + own / level.rate)
+    if kind != "all_to_all":
+        same, size = "all_gather" if kind == "context_gather" else "reduce_scatter", np.array([float(own) * group])
+        return float(collective(network, same, members, size)[0])
+    ranks, inside, sent = float(np.prod(members)), 1, list[float]()
+    for n in members:
+        sent.append(own * (inside * n - inside) / ranks)
+        inside *= n
+    if once:
+        nodes = ranks / members[0]
+        reached = own / copies * (1 - (1 - 1 / nodes) ** copies)
+        sent = [own * (members[0] - 1) / members[0], *(size / own * ranks / members[0] * reached for size in sent[1:])]
+    late = max(level.start / 2 + level.latency for level, _ in used)
+    rates = zip(sent, network.levels, members, strict=True)
+    return late + max(size / level.rate for size, level, n in rates if n > 1)
+
+
 def transfer(network: Network, level: int, size: Floats) -> Floats:
     """Seconds of a message of each size across a level."""
     own = network.levels[level]

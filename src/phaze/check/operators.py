@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .products import TensorParts, exact, roofline
-from .reading import cover, number, positive
+from .reading import cover, listed, number, positive, whole
 from .space import Chips
 from .vectors import VectorParts, vector_seconds
 from .works import COLLECTIVES, Product, Work
@@ -37,15 +37,21 @@ class Constants:
     lost: float
     kept_row: float
     software: float = 1.0
+    rates: tuple[tuple[int, float], ...] = ()
+    grouped: float = 1.0
+
+    def packed(self, p: Product) -> Product:
+        """A product as arrays run its format."""
+        return p.packed(dict(self.rates), self.grouped)
 
 
 def constants_of(table: Mapping[str, Any]) -> Constants:
     """The constants that a problem states."""
     cover(set(table) <= CONSTANTS, "constants: a key that this checker does not know")
     cover(table["clock_hz"] is None, "a measured clock")
-    cover(table["attention"] is None and not table["rates"], "measured attention kernels and products in few bits")
-    cover(table.get("grouped_share", 1.0) == 1.0, "a share of grouped products")
+    cover(table["attention"] is None, "measured attention kernels")
     kept = table["kept_row_bytes"]
+    rates = [listed(row, "rates", 2) for row in listed(table["rates"], "rates")]
     return Constants(
         positive(table["matrix_share"], "matrix_share"),
         positive(table["hbm_share"], "hbm_share"),
@@ -55,12 +61,14 @@ def constants_of(table: Mapping[str, Any]) -> Constants:
         number(table["block_cycles"], "block_cycles"),
         np.inf if kept is None else number(kept, "kept_row_bytes"),
         positive(table["software_share"], "software_share"),
+        tuple((whole(bits, "rates", 1), positive(rate, "rates")) for bits, rate in rates),
+        positive(table["grouped_share"], "grouped_share"),
     )
 
 
-def collective_seconds(work: tuple[str, int, int], level: Mapping[str, Any]) -> float:
+def collective_seconds(work: tuple[str, int, int, int, int], level: Mapping[str, Any]) -> float:
     """A collective over a group within one switch: the best of ring, halving-doubling and tree."""
-    kind, size, group = work
+    kind, size, group, *_ = work
     cover(kind in COLLECTIVES, f"the collective {kind}")
     if group <= 1:
         return 0.0
@@ -125,8 +133,8 @@ class Costs:
 
     def _of_product(self, p: Product, way: str) -> Floats:
         if way not in self._tensor_parts:
-            whole = _tensor(self.chips, self.constants, way)
-            columns, of = distinct([getattr(whole, f.name) for f in fields(whole)])
+            every = _tensor(self.chips, self.constants, way)
+            columns, of = distinct([getattr(every, f.name) for f in fields(every)])
             self._tensor_parts[way] = TensorParts(*columns), of
         parts, of = self._tensor_parts[way]
         if (p, way) not in self._known:
@@ -135,8 +143,8 @@ class Costs:
 
     def _of_lanes(self, work: Any, way: str) -> Floats:
         if way not in self._vector_parts:
-            whole = _vector(self.chips, self.constants, way)
-            columns, of = distinct([getattr(whole, f.name) for f in fields(whole)])
+            every = _vector(self.chips, self.constants, way)
+            columns, of = distinct([getattr(every, f.name) for f in fields(every)])
             self._vector_parts[way] = VectorParts(*columns), of
         parts, of = self._vector_parts[way]
         if (work, way) not in self._known:
@@ -158,7 +166,7 @@ class Costs:
         """Seconds of a work that cores run: on one, on all (``spread``), or on as many of either kind (``paired``)."""
         total = np.zeros(len(self.chips))
         for p in work.products:
-            total = total + self._of_product(p, way)
+            total = total + self._of_product(self.constants.packed(p), way)
         if work.lanes is not None:
             total = np.maximum(total, self._of_lanes(work.lanes, way))
         start = self.constants.vector_start_up if work.core == "vector" else self.constants.start_up

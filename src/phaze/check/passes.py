@@ -8,7 +8,10 @@ pieces (n ranks) is one unit with the products p beside it and all that lies bet
 Beside a collective stand the products that make a scatter's pieces or work on a gather's, and under companions in a
 backward pass those of weight gradients: they neither lead to it nor follow from it and read what the last products
 before it read. Where nothing is cut, companions take min(c, p) off the sum for each collective that the others leave
-room for. With the host the pass takes (device^3 + (operators x host time)^3)^(1/3).
+room for. A ring of n ranks runs behind the attention A that reads what comes round: A + max(0, c - (n - 1)/n A). Of the
+exchanges of experts x_u, less what is hidden of them by now, a stack may hide what products of shared experts take
+beside them, and of the rest a share; the device takes no less than all of them. With the host the pass takes (device^3
++ (operators x host time)^3)^(1/3).
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .graphs import Pass
-from .network import Network, collective, neighbours
+from .network import Network, collective, exchange, neighbours
+from .works import EXCHANGES
 
 Floats = NDArray[np.float64]
 PRODUCTS = ("tensor", "both")
@@ -26,28 +30,51 @@ PRODUCTS = ("tensor", "both")
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A collective in ``pieces``, and the places of the products beside it."""
+    """A collective in ``pieces``, and the places of the products beside it; or a ring and its attention."""
 
     place: int
     pieces: int
     products: tuple[int, ...]
+    ring: bool = False
+
+    def seconds(self, wait: float, products: Floats) -> Floats:
+        """Both together."""
+        if self.ring:
+            return products + np.maximum(0.0, wait - (self.pieces - 1) / self.pieces * products)
+        return np.maximum(wait, products) + np.minimum(wait, products) / self.pieces
+
+
+@dataclass(frozen=True, slots=True)
+class Exchanging:
+    """How a stack hides exchanges of experts: a share of them, behind shared experts; whether a token goes to a node
+    once."""
+
+    share: float = 0.0
+    shared: bool = False
+    once: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class TimedPass:
-    """A pass as units of places, each with what is cut inside it; ``beside``: units that a unit's collective hides."""
+    """A pass as units of places, each with what is cut inside it; ``beside``: units that a unit's collective hides,
+    ``exchanges``: units of exchanges of experts with those of the shared experts beside them."""
 
     own: Pass
     units: tuple[tuple[tuple[int, ...], tuple[Cut, ...]], ...]
     beside: tuple[tuple[int, tuple[int, ...]], ...]
     host: float
+    hides: Exchanging = Exchanging()
+    exchanges: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
     def waits(self, network: Network) -> Floats:
         """Seconds of the collectives by place, 0 for others."""
         found = np.zeros(len(self.own.works))
         for at, work in enumerate(self.own.works):
             if work.collective is not None:
-                kind, size, group = work.collective
+                kind, size, group, *_ = work.collective
+                if kind in EXCHANGES:
+                    found[at] = exchange(network, work.collective, self.hides.once)
+                    continue
                 members = neighbours(network, group)
                 found[at] = float(collective(network, kind, members, np.array([float(size)]), group)[0])
         return found
@@ -62,15 +89,22 @@ class TimedPass:
             total, inside = np.zeros(spread.shape[1]), set[int]()
             for cut in cuts:
                 inside |= {cut.place, *cut.products}
-                products, wait = spread[list(cut.products)].sum(axis=0), waits[cut.place]
-                total = total + np.maximum(wait, products) + np.minimum(wait, products) / cut.pieces
+                total = total + cut.seconds(float(waits[cut.place]), spread[list(cut.products)].sum(axis=0))
             for place in places:
                 if place not in inside:
                     total = total + alone[place]
             found.append(total)
-        device = np.sum(found, axis=0)
+        device, hidden = np.sum(found, axis=0), dict[int, Floats]()
         for unit, others in self.beside:
-            device = device - np.minimum(found[unit], np.sum([found[other] for other in others], axis=0))
+            hidden[unit] = np.minimum(found[unit], np.sum([found[other] for other in others], axis=0))
+            device = device - hidden[unit]
+        if self.exchanges:
+            left, busy = np.zeros_like(device), np.zeros_like(device)
+            for unit, others in self.exchanges:
+                exposed = found[unit] - hidden.get(unit, 0.0)
+                covered = np.minimum(exposed, sum((found[other] for other in others), np.zeros_like(device)))
+                device, left, busy = device - covered, left + exposed - covered, busy + found[unit]
+            device = np.maximum(device - self.hides.share * left, busy)
         return np.asarray(device if self.host == 0 else (device**3 + self.host**3) ** (1 / 3))
 
 
@@ -106,7 +140,7 @@ def _companions(own: Pass, edges: Sequence[tuple[int, int]], pieces: bool, weigh
     matrix, taken, found = set(products), set[int](), dict[int, tuple[int, ...]]()
     reads = [{tensor for tensor, _ in op.reads} for op in own.operators]
     for at, op in enumerate(own.operators):
-        if op.core != "network":
+        if op.core != "network" or op.kind in EXCHANGES:
             continue
         joined = _walk(at, edges, False) | _walk(at, edges, True)
         last = _walk(at, [edge for edge in edges if edge[1] not in matrix], False) & matrix
@@ -137,7 +171,28 @@ def _in_turn(count: int, edges: Sequence[tuple[int, int]], groups: Mapping[int, 
     return not any(reached[b] >> a & 1 for a, b in merged)
 
 
-def timed(own: Pass, named_only: bool, pieces: bool, backward: bool, host_s: float) -> TimedPass:
+def _exchanges(own: Pass, edges: Sequence[tuple[int, int]], unit_of: Mapping[int, int], hides: Exchanging) -> list[
+    tuple[int, tuple[int, ...]]
+]:  # fmt: skip
+    """The exchanges of experts by unit, each with the units of shared experts that neither lead to it nor follow."""
+    places = [at for at, op in enumerate(own.operators) if op.kind == "all_to_all" and op.size("copies") > 1]
+    if not (hides.share or hides.shared):
+        return []
+    shared = {
+        at for at, op in enumerate(own.operators)
+        if hides.shared and op.core in PRODUCTS and any("shared" in module for module in own.modules[at])
+    }  # fmt: skip
+    found = []
+    for at in places:
+        free = shared - _walk(at, edges, True) - _walk(at, edges, False)
+        shared -= free
+        found.append((unit_of[at], tuple(sorted({unit_of[other] for other in free} - {unit_of[at]}))))
+    return found
+
+
+def timed(
+    own: Pass, named_only: bool, pieces: bool, backward: bool, host_s: float, exchanging: Exchanging
+) -> TimedPass:
     """A fused pass under companions (``named_only``) or serial; ``pieces``: the stack cuts collectives."""
     count, edges = len(own.operators), [(a, at) for at, before in enumerate(own.waits) for a in sorted(before)]
     hides = backward and named_only
@@ -147,6 +202,11 @@ def timed(own: Pass, named_only: bool, pieces: bool, backward: bool, host_s: flo
         for at, others in beside.items()
         if pieces and others and (named_only or own.operators[at].kind != "all_reduce")
     ]
+    for at, op in enumerate(own.operators):
+        if op.kind == "ring":
+            made = {tensor for tensor, _ in op.writes}
+            readers = (i for i, one in enumerate(own.operators) if made & {tensor for tensor, _ in one.reads})
+            cuts.append(Cut(at, op.size("group"), tuple(readers), True))
     back = [pair for cut in cuts for i in cut.products for pair in ((cut.place, i), (i, cut.place))]
     reached = _reached(count, [*edges, *back])
     unit_of, units = dict[int, int](), list[tuple[int, ...]]()
@@ -164,4 +224,6 @@ def timed(own: Pass, named_only: bool, pieces: bool, backward: bool, host_s: flo
                 named = more
     host = host_s * sum(op.core != "none" for op in own.operators)
     inside = [tuple(cut for cut in cuts if cut.place in places) for places in units]
-    return TimedPass(own, tuple(zip(units, inside, strict=True)), tuple(named.items()), host)
+    exchanges = tuple(_exchanges(own, edges, unit_of, exchanging))
+    timing = tuple(zip(units, inside, strict=True)), tuple(named.items())
+    return TimedPass(own, *timing, host, exchanging, exchanges)

@@ -7,140 +7,50 @@ leaves the layer (a region that *drops* its results keeps none of them). Then
     again   the operators of the region between what is kept and what is wanted
 
 none, selective (attention scores; or all but every second product and attention), the unions of modules that a stack
-offers, by bytes moved for each byte saved, alternate (full in every second block) and full (inputs are kept).
+offers, by bytes moved for each byte saved, alternate (full in every second block), full (inputs are kept), and any of
+them with what it keeps in the memory of the host (offload).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from .reading import cover
-from .saving import Flow, flow_of, is_kernel, least_kept, logits_of, sources_of, wanted_of
+from .regions import MODULES, regions_of
+from .saving import flow_of, least_kept, logits_of, sources_of, wanted_of
 from .traced import NOTHING, Trace, Traced, TracedLayer
 
-MODULES = ("core_attn", "layernorm", "mlp")
-OTHER = frozenset({"shared_experts", "moe_act", "moe", "mla_up_proj", "alternate"})
-NORMS = frozenset({"layer_norm", "batch_norm", "root"})
-ACTIVATIONS = frozenset({"silu", "gelu", "relu", "sigmoid", "tanh"})
 FLOP_A_BYTE, MOST_UNIONS, WORTH = 300.0, 5, 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """How a stack keeps activations: the key ``saves``, bytes of a logit, what selective means, modules, unions."""
+    """How a stack keeps activations: the key ``saves``, bytes of a logit, what selective means, modules, unions,
+    whether they may wait in the memory of the host."""
 
     saves: str
     logit_bytes: float | None
     selective: str
     modules: tuple[str, ...]
     named: tuple[str, ...]
+    offload: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Mode:
     """Bytes that each microbatch in flight keeps, bytes beside them while backward runs (logits aside), what runs
-    again, and which share of it."""
+    again, and which share of it; bytes that the host keeps."""
 
     name: str
     kept: int
     live: int
     again: Trace
     share: float = 1.0
+    host: int = 0
 
-
-def _kernel(flow: Flow, tensor: int) -> tuple[set[int], set[int]]:
-    """The vector operators that make a tensor from what other kernels wrote, and what that is."""
-    found, entering, stack = set[int](), set[int](), [tensor]
-    while stack:
-        last = stack.pop()
-        one = flow.writer.get(last)
-        if one is None or is_kernel(one):
-            entering.add(last)
-        elif one.number not in found:
-            found.add(one.number)
-            stack.extend(flow.made_from(last))
-    return found, entering
-
-
-def _norm(flow: Flow, tensor: int, by_number: Mapping[int, Traced]) -> tuple[set[int], set[int]] | None:
-    """The operators of the norm that makes a tensor, and what it starts from."""
-    made = flow.writer.get(tensor)
-    if made is None:
-        return None
-    if made.op.kind in NORMS:
-        return {made.number}, set(flow.made_from(tensor))
-    if is_kernel(made):
-        return None
-    found, entering = _kernel(flow, tensor)
-    if not any(by_number[number].op.kind == "root" for number in found):
-        return None
-    written = {t for number in found for t in by_number[number].writes} - {tensor}
-    # What others read of the kernel as well is where the norm starts.
-    starts = {t for t in written if any(one.number not in found for one in flow.readers.get(t, ()))}
-    inside, stack = set[int](), [tensor]
-    while stack:
-        last = stack.pop()
-        one = flow.writer.get(last)
-        if one is not None and one.number in found and one.number not in inside and last not in starts:
-            inside.add(one.number)
-            stack.extend(flow.made_from(last))
-    return inside, starts or entering
-
-
-def _score_paths(flow: Flow) -> set[int]:
-    """Operators from a product of two activations through a softmax to just before another one."""
-    reached: dict[int, tuple[set[int], bool]] = {}
-    found = set[int]()
-    for one in flow.layer.forward.operators:
-        own = [reached[t] for t in one.reads if t in reached]
-        path, normal = set().union(*(numbers for numbers, _ in own)), any(seen for _, seen in own)
-        if one.op.kind == "product":
-            if flow.weighted(one):
-                continue
-            if normal:
-                found |= path
-                continue
-            path, normal = {one.number}, False
-        elif not path or one.op.core != "vector":
-            continue
-        else:
-            path, normal = path | {one.number}, normal or one.op.kind == "softmax"
-        reached.update(dict.fromkeys(one.writes, (path, normal)))
-    return found
-
-
-def _regions(flow: Flow) -> dict[str, tuple[frozenset[int], bool]]:
-    """The parts that a layer has: operators, and whether their results are dropped."""
-    operators = flow.layer.forward.operators
-    by_number = {one.number: one for one in operators}
-    norms, dense, path = set[int](), set[int](), _score_paths(flow)
-    for one in filter(flow.weighted, operators):
-        for tensor in sorted(set(one.reads) - flow.free):
-            made = flow.writer.get(tensor)
-            operand = made.reads[0] if made is not None and made.op.kind == "all_gather" else tensor
-            norm = _norm(flow, operand, by_number)
-            if norm is not None:
-                products = [t for t in norm[1] if t in flow.writer and flow.weighted(flow.writer[t])]
-                cover(not products or len(products) < len(norm[1]), "latent attention")
-                norms |= norm[0] if not products else set()
-            own, entering = _kernel(flow, operand)
-            if any(by_number[number].op.kind in ACTIVATIONS for number in own):
-                before = [flow.writer[t] for t in entering if t in flow.writer and flow.weighted(flow.writer[t])]
-                if before:
-                    gathers = {
-                        flow.writer[t].number
-                        for product in before
-                        for t in product.reads
-                        if t in flow.writer and flow.writer[t].op.kind == "all_gather"
-                    }
-                    dense |= own | {product.number for product in before} | gathers | {one.number}
-    written = {t for number in path for t in by_number[number].writes}
-    attention = {
-        one.number
-        for one in operators
-        if one.op.kind == "attention" or one.number in path or (one.op.kind == "product" and written & set(one.reads))
-    }
-    found = {"core_attn": (attention, False), "layernorm": (norms, True), "mlp": (dense, False)}
-    return {name: (frozenset(own), drops) for name, (own, drops) in found.items() if own}
+    @property
+    def reruns(self) -> bool:
+        """Whether what runs again is no share of a full recompute."""
+        return self.share == 1.0 and "full" not in self.name.split("+")
 
 
 def _flops(one: Traced) -> float:
@@ -164,14 +74,14 @@ class Modes:
 
     def __init__(self, layer: TracedLayer, keeping: Keeping) -> None:
         self.layer, self.keeping, self.flow = layer, keeping, flow_of(layer)
-        cover(set(keeping.modules) <= {*MODULES, *OTHER}, "recompute_modules: one that this checker does not know")
+        cover(set(keeping.modules) <= MODULES, "recompute_modules: one that this checker does not know")
         self._wanted = wanted_of(self.flow, keeping.saves, keeping.logit_bytes is not None)
         self._sources = sources_of(self.flow, keeping.saves)
         self.none_bytes = self._bytes(self._kept(frozenset(), frozenset()))
         last = logits_of(layer) if keeping.logit_bytes is not None else None
         self.logit_bytes = 0 if last is None else round((keeping.logit_bytes or 0.0) * layer.tensors[last][0])
         named = {part for name in keeping.named for part in name.split("+")} | set(keeping.modules)
-        regions = _regions(self.flow) if named else {}
+        regions = regions_of(self.flow) if named else {}
         self.regions = {name: own for name, own in regions.items() if name in named}
 
     def _bytes(self, tensors: Iterable[int]) -> int:
@@ -219,7 +129,7 @@ class Modes:
         for one in self.layer.forward.operators:
             weighted = self.flow.weighted(one)
             products += weighted
-            if one.op.kind in ("attention", "reduce_scatter") or (weighted and products % 2):
+            if one.op.kind in ("attention", "reduce_scatter", "all_to_all") or (weighted and products % 2):
                 held.update(one.writes)
         return self._mode("selective", frozenset(held), self._between(frozenset(held), None))
 
@@ -241,7 +151,11 @@ class Modes:
         }
         if name in known:
             return known[name]()
-        chosen = [self.regions[part] for part in name.split("+") if part in self.regions]
+        parts = name.split("+")
+        if "offload" in parts:
+            base = self.of("+".join(part for part in parts if part != "offload") or "none")
+            return Mode(name, 0, base.live + 2 * base.kept, base.again, base.share, base.kept)
+        chosen = [self.regions[part] for part in parts if part in self.regions]
         if not chosen:
             return Mode(name, self.none_bytes, 0, NOTHING)
         region = frozenset().union(*(own for own, _ in chosen))
@@ -253,8 +167,9 @@ def offered(layers: Sequence[tuple[TracedLayer, int]], keeping: Keeping) -> tupl
     """The modes between selective and full, of layers given with how often they are called: named ones, or of the layer
     that is called most its modules one after another, the one that moves least for a byte saved first, then each alone;
     without those that keep no less than another whose rerun is part of theirs."""
+    hosted = ("offload",) if keeping.offload else ()
     if keeping.named or not keeping.modules:
-        return keeping.named
+        return keeping.named or hosted
     modes = Modes(max(layers, key=lambda pair: pair[1])[0], keeping)
     single = {name: modes.of(name) for name in modes.regions}
     worth = {name: mode for name, mode in single.items() if mode.kept < (1 - WORTH) * modes.none_bytes}
@@ -270,7 +185,7 @@ def offered(layers: Sequence[tuple[TracedLayer, int]], keeping: Keeping) -> tupl
     found += [worth[name] for name in order if name not in {mode.name for mode in found}]
     last = ("alternate",) if "alternate" in keeping.modules else ()
     best = _undominated(found)[: MOST_UNIONS - len(last)]
-    return (*(mode.name for mode in sorted(best, key=lambda mode: (-mode.kept, mode.name))), *last)
+    return (*(mode.name for mode in sorted(best, key=lambda mode: (-mode.kept, mode.name))), *last, *hosted)
 
 
 def _undominated(found: Sequence[Mode]) -> list[Mode]:

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .job import Job, Shape, replicas_by_level, step_bytes, synchronised
+from .families import Family
+from .job import Job, Shape, Size, experts_by_level, replicas_by_level, step_bytes, synchronised
 from .layers import RunGraph
-from .network import collective
-from .plans import StageBytes, allowed_chunks, in_flight, stage_bytes
-from .stages import SENT_BYTES
+from .plans import StageBytes, allowed_families, gathered, stage_bytes
 
 Floats = NDArray[np.float64]
 ORDERS = ("pipeline", "data")
@@ -25,10 +24,10 @@ def crossing(graph: RunGraph) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Plans of S stages with v chunks and m microbatches a replica, d from ``fewest`` to ``most``, at a ZeRO stage."""
+    """Plans of S stages of a family with m microbatches a replica, d from ``fewest`` to ``most``, at a ZeRO stage."""
 
     stages: int
-    chunks: int
+    family: Family
     rounds: int
     fewest: int
     most: int
@@ -46,11 +45,12 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The least synchronisation of a row, bytes of its optimizer step, and a gather of each distinct layer."""
+    """The least synchronisation of a row and bytes of its optimizer step, for each size that some stage has, and ZeRO's
+    collectives of each distinct layer, forward and backward; infinite where no replicas can share out the experts."""
 
-    seconds: float
-    step_bytes: float
-    gathers: Floats
+    seconds: Floats
+    step_bytes: Floats
+    gathers: tuple[Floats, Floats]
 
 
 @dataclass(slots=True)
@@ -83,48 +83,56 @@ class Space:
 
     def rows(self, seconds: float, longest: float, goal: float) -> Iterator[Row]:
         """Rows that a chip with these seconds of all layers and of the longest may bring below the goal."""
-        t, blocks, total = self.graph.width, sum(self.graph.block), self.microbatches
-        # ZeRO 1 needs no more memory and no more time than ZeRO 0.
-        zeros = [zero for zero in self.zeros if zero or 1 not in self.zeros]
-        for v in sorted(allowed_chunks(self.graph, self.job)):
+        wide, blocks, total = self.graph.width, sum(self.graph.block), self.microbatches
+        # ZeRO 1 needs no more memory and no more time than ZeRO 0: weights are sent in no more bytes than gradients.
+        zeros = [zero for zero in self.zeros if zero or 1 not in self.zeros or self.graph.low > self.job.held.wire]
+        for family in allowed_families(self.graph, self.job):
+            v = family.chunks
             deepest = len(self.graph.calls) if v == 1 else (blocks // v if blocks % v == 0 else 0)
-            for stages in range(1, min(deepest, self.job.devices // t) + 1):
-                most = min(total, self.job.devices // (t * stages))
+            for stages in range(1, min(1 if family.alone else deepest, self.job.devices // wide) + 1):
+                most = min(total, self.job.devices // (wide * stages))
                 while most >= 1:
                     rounds = -(-total // most)
                     fewest = -(-total // rounds)
-                    if (rounds - 1 / v) * max(seconds / stages, longest) + seconds / v >= goal:
+                    filled = 0.0 if family.split else family.share(stages) * seconds
+                    if family.laps(rounds) * max(seconds / stages, longest) + filled >= goal:
                         break
-                    if v == 1 or rounds % stages == 0:
+                    if family.runs(rounds, stages):
                         for zero in zeros:
-                            yield Row(stages, v, rounds, fewest, most, zero)
+                            yield Row(stages, family, rounds, fewest, most, zero)
                     most = fewest - 1
 
+    def modes_of(self, row: Row) -> tuple[int, ...]:
+        """The modes that stages of a row may run in."""
+        return tuple(mode for mode in self.modes if mode == 0 or not row.family.split)
+
     def shape(self, row: Row, data: int, order: str) -> Shape:
-        return Shape(self.graph.width, row.stages, data, order, row.chunks, row.zero)
+        graph = self.graph
+        return Shape(graph.tensor, row.stages, data, order, row.family, row.zero, graph.context, graph.group)
 
     def what_fits(self, row: Row) -> Held | None:
         """The most blocks by stage number and mode; None where nothing fits."""
         if row not in self.held:
-            self.held[row] = self._fitting(row)
+            self.held[row] = self._fitting(row) if self.modes_of(row) else None
         return self.held[row]
 
     def _fitting(self, row: Row) -> Held | None:
-        graph, room = self.graph, self.job.room(self.hbm_bytes)
+        graph, room, modes = self.graph, self.job.room(self.hbm_bytes), self.modes_of(row)
         shape, count = self.shape(row, row.most, "data"), len(graph.calls)
         if row.stages == 1:
-            need = [stage_bytes(graph, range(count), mode).needed(self.job, shape, 1.0) for mode in self.modes]
+            flying = row.family.flying(row.rounds, 1, 1)
+            every = [stage_bytes(graph, self.job, range(count), mode) for mode in modes]
+            need = [own.needed(self.job, shape, flying) for own in every]
             fits = np.where(np.array(need) <= room, sum(graph.block), -1)
             return Held(fits[None, :], int(fits.max())) if (fits >= 0).any() else None
         if not self.simple:
-            every = np.full((row.stages, len(self.modes)), count)
-            return Held(every, count)
-        v, numbers = row.chunks, np.arange(1, row.stages + 1)
-        flying = np.array([in_flight(shape, row.rounds, int(number)) for number in numbers])[:, None]
-        found = np.full((row.stages, len(self.modes)), -1)
-        for at, mode in enumerate(self.modes):
+            return Held(np.full((row.stages, len(modes)), count), count)
+        v, numbers = row.family.chunks, np.arange(1, row.stages + 1)
+        flying_at = np.array([row.family.flying(row.rounds, int(number), row.stages) for number in numbers])[:, None]
+        found = np.full((row.stages, len(modes)), -1)
+        for at, mode in enumerate(modes):
             for part, own in (("inner", slice(1, -1)), ("last", slice(0, 1)), ("first", slice(-1, None))):
-                held = self.stages(part, mode).needed(self.job, shape, flying[own])
+                held = self.stages(part, mode).needed(self.job, shape, flying_at[own])
                 found[own, at] = (held <= room).sum(axis=1) - 1
         least = np.full(row.stages, v)
         if v == 1:
@@ -134,7 +142,7 @@ class Space:
         most = found.max(axis=1)
         if (most < 0).any() or int(most.sum()) < sum(graph.block):
             return None
-        plain = int(np.maximum(found[:, self.modes.index(0)], 0).sum()) if 0 in self.modes else 0
+        plain = int(np.maximum(found[:, modes.index(0)], 0).sum()) if 0 in modes else 0
         return Held(found, plain)
 
     def stages(self, part: str, mode: int) -> StageBytes:
@@ -142,11 +150,13 @@ class Space:
         if (part, mode) not in self.parts:
             graph = self.graph
             blocks = [at for at, own in enumerate(graph.block) if own]
-            before, after = list(range(blocks[0])), list(range(blocks[-1] + 1, len(graph.calls)))
-            calls = {"first": before, "last": after, "inner": [], "only": [*before, *after]}[part]
-            rows = [stage_bytes(graph, [*calls, *blocks[:k]], mode) for k in range(0 if calls else 1, len(blocks) + 1)]
+            before = list(range(blocks[0])) if part in ("first", "only") else []
+            after = list(range(blocks[-1] + 1, len(graph.calls))) if part in ("last", "only") else []
+            none = not before and not after
+            calls = ([*before, *blocks[:k], *after] for k in range(1 if none else 0, len(blocks) + 1))
+            rows = [stage_bytes(graph, self.job, own, mode) for own in calls]
             columns = [[float(getattr(row, name)) for row in rows] for name in StageBytes.__slots__]
-            if not calls:
+            if none:
                 columns = [[0.0, *column] for column in columns]
             self.parts[part, mode] = StageBytes(*map(np.array, columns))
         return self.parts[part, mode]
@@ -157,27 +167,47 @@ class Space:
             self.ends[row, links] = self._ends(row, self.job if links == 0 else self.job.at_links(links))
         return self.ends[row, links]
 
-    def _ends(self, row: Row, job: Job) -> Ends:
-        sizes = np.array([SENT_BYTES * layer.parameters for layer in self.graph.layers])
-        ties = sum(SENT_BYTES * tie.elements * (len(tie.calls) - 1) for tie in self.graph.ties)
-        whole = float(sum(sizes[kind] for kind in self.graph.calls)) - ties
-        share = np.array([max(whole / row.stages, float(sizes.max()))])
-        block = (
-            float(sizes[self.graph.calls[self.graph.block.index(True)]])
-            if self.graph.equal
-            else (float(sum(sizes[kind] for kind in self.graph.calls)) / len(self.graph.calls))
+    def _sizes(self, row: Row) -> Size:
+        """Bytes of which some stage has no less: its share of each kind, the largest layer, and of equal blocks those
+        of the stage that has most."""
+        graph, sent = self.graph, self.job.held.sent
+        kinds = [graph.layers[kind] for kind in graph.calls]
+        ties = sum(tie.elements * (len(tie.calls) - 1) for tie in graph.ties)
+        dense, experts = (
+            [sent * (layer.parameters - layer.experts) for layer in kinds],
+            [sent * layer.experts for layer in kinds],
         )
-        seconds, gathers = np.inf, np.full(len(sizes), np.inf)
+        rows = [(max((sum(dense) - sent * ties) / row.stages, *dense), 0.0)]
+        if any(experts):
+            most = -(-sum(graph.block) // row.stages) if graph.equal else 1
+            at = graph.block.index(True)
+            rows += [(0.0, sum(experts) / row.stages), (most * dense[at], most * experts[at])]
+        return np.array([own for own, _ in rows]), np.array([own for _, own in rows])
+
+    def _ends(self, row: Row, job: Job) -> Ends:
+        graph = self.graph
+        kinds = [graph.layers[graph.calls[graph.block.index(True)]]] if graph.equal else [
+            graph.layers[kind] for kind in graph.calls
+        ]  # fmt: skip
+        block, experts = (
+            job.held.sent * sum(getattr(layer, name) for layer in kinds) / len(kinds)
+            for name in ("parameters", "experts")
+        )
+        size = self._sizes(row)
+        seconds, steps = np.full(len(size[0]), np.inf), np.full(len(size[0]), np.inf)
+        gathers = np.full((2, len(graph.layers)), np.inf)
         seen = set[Any]()
         for data in range(row.fewest, row.most + 1):
             for order in ORDERS[: 1 if row.stages == 1 else 2]:
-                members = replicas_by_level(job.network, self.shape(row, data, order))
+                shape = self.shape(row, data, order)
+                if not shape.allowed:
+                    continue
+                members = replicas_by_level(job.network, shape), experts_by_level(job.network, shape)
+                steps = np.minimum(steps, step_bytes(job, shape, size))
                 if members in seen:
                     continue
                 seen.add(members)
-                seconds = min(seconds, float(synchronised(job, members, row.zero, share, (block, np.inf))[0]))
-                if row.zero >= 2:
-                    gathers = np.minimum(gathers, collective(job.network, "all_gather", members, sizes))
-        if row.zero < 2:
-            gathers = np.zeros(len(sizes))
-        return Ends(seconds, float(step_bytes(job, row.most, row.zero, share)[0]), gathers)
+                own = synchronised(job, shape, size, graph.low, (block, experts, np.inf))
+                seconds = np.minimum(seconds, own)
+                gathers = np.minimum(gathers, np.stack(gathered(graph, job, shape)))
+        return Ends(seconds, steps, (gathers[0], gathers[1]))

@@ -10,7 +10,8 @@ meets, both ends included, and of equal ones those nearest to what is wanted. So
               copies
     mincut    inputs, and results of operators outside the vector cores, of sorts, look-ups, random numbers and dropouts
 
-Logits of a loss, and all that is made of them, are alive for one microbatch and no part of it.
+Logits of a loss, and all that is made of them, are alive for one microbatch and no part of it. Kernels do not want the
+results of experts that are only scaled.
 """
 
 from collections import deque
@@ -50,6 +51,10 @@ class Flow:
         """Whether an operator is a product with a parameter."""
         return one.op.kind == "product" and any(self.layer.roles[t] == "parameter" for t in one.reads)
 
+    def grouped(self, one: Traced) -> bool:
+        """Whether an operator is a product with the weights of several experts."""
+        return self.weighted(one) and one.op.size("batch") > 1
+
 
 def flow_of(layer: TracedLayer) -> Flow:
     """The forward pass of a layer."""
@@ -81,17 +86,24 @@ def logits_of(layer: TracedLayer) -> int | None:
 def wanted_of(flow: Flow, saves: str, without_logits: bool) -> frozenset[int]:
     """What backward reads, as far as it must be kept or made again."""
     layer = flow.layer
-    if saves == "kernels":
-        grouped = any(flow.weighted(one) and one.op.size("batch") > 1 for one in layer.forward.operators)
-        cover(not grouped, "grouped products of experts")
+    wanted = layer.saved - (_scaled(flow) if saves == "kernels" else frozenset())
     last = logits_of(layer) if without_logits else None
     if last is None:
-        return layer.saved
+        return wanted
     after = {last}
     for one in layer.forward.operators:
         if after & set(one.reads):
             after |= set(one.writes)
-    return layer.saved - after
+    return wanted - after
+
+
+def _scaled(flow: Flow) -> frozenset[int]:
+    """Results of grouped products that are only ever multiplied: kernels scale what such a product reads instead."""
+    found = {tensor for tensor, one in flow.writer.items() if flow.grouped(one)}
+    for one in (*flow.layer.forward.operators, *flow.layer.backward.operators):
+        if one.op.kind != "multiply":
+            found -= set(one.reads)
+    return frozenset(found)
 
 
 def _waits(flow: Flow, one: Traced, depth: Mapping[int, int]) -> bool:

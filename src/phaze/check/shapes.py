@@ -1,15 +1,16 @@
 """What no plan of a graph undercuts under rules cluster, on many chips at once (docs/placement.md, Rules cluster).
 
-A *row* is all plans of S stages with v chunks at a stage of ZeRO whose replicas run m microbatches: d from ceil(M/m) to
+A *row* is all plans of S stages of a family at a stage of ZeRO whose replicas run m microbatches: d from ceil(M/m) to
 the most that the devices allow. With C the seconds of all layers and T the greatest stage, none of them takes less than
 
-    (m - 1/v) T + C / v + E,     T >= max( C / S, the longest layer )                                   (:func:`_floor`)
+    laps T + share D + E,     T >= max( C / S, the longest layer )                                      (:func:`_floor`)
 
 where C counts transfers over the fastest level, what of ZeRO's collectives is exposed, and the least that must be
-recomputed: where at most k blocks fit without it, B - k are. E is that of a stage with its share of the parameters.
+recomputed: where at most k blocks fit without it, B - k are. D is C, or of families with split backward passes the
+greatest of what its forms sum to over all stages. E is that of a stage with its share of the parameters.
 
 For models of equal blocks, T is sharper (:func:`_closed`): to beat a goal every stage must end within
-t = (goal - E - C / v) / (m - 1/v), so the stage of number s has room for at most a_s blocks, by time and memory in the
+t = (goal - E - share D) / laps, so the stage of number s has room for at most a_s blocks, by time and memory in the
 mode that gives it most; if they do not add up to all blocks, no plan of the row beats the goal.
 """
 
@@ -21,7 +22,6 @@ from numpy.typing import NDArray
 
 from .layers import LayerSeconds
 from .network import transfer
-from .plans import GATHERS
 from .rows import Held, Row, Space, crossing
 
 Floats = NDArray[np.float64]
@@ -38,9 +38,7 @@ class Chipwise:
     links: float
 
     def taken(self, index: NDArray[np.int64]) -> "Chipwise":
-        own = self.times
-        times = LayerSeconds(own.forward[:, index], own.backward[:, index], own.again[:, :, index])
-        return Chipwise(times, self.rate[index], self.links)
+        return Chipwise(self.times.taken(index), self.rate[index], self.links)
 
 
 Exact = Callable[[Space, Row, Chipwise, float], float]
@@ -49,9 +47,10 @@ Exact = Callable[[Space, Row, Chipwise, float], float]
 
 @dataclass(frozen=True, slots=True)
 class _Costs:
-    """A row on some chips: all layers, the longest, ends, and for models of equal blocks what a stage is made of."""
+    """A row on some chips: all layers, D, the longest, ends, and for models of equal blocks what a stage is made of."""
 
     whole: Floats
+    filled: Floats
     longest: Floats
     ends: Floats
     block: Floats
@@ -63,45 +62,57 @@ class _Costs:
 def _costs(space: Space, row: Row, held: Held, chips: Chipwise) -> _Costs:
     graph, job = space.graph, space.job if chips.links == 0 else space.job.at_links(chips.links)
     ends = space.end(row, chips.links)
-    both = chips.times.forward + chips.times.backward
-    both = both + ((1 - job.stack.hidden) * sum(GATHERS.get(row.zero, (0, 0))) * ends.gathers)[:, None]
+    chunks, family = row.family.chunks, row.family
+    shown = [((1 - job.stack.hidden) * own)[:, None] for own in ends.gathers]
+    forward, backward = chips.times.forward + shown[0], chips.times.backward + shown[1]
+    both = forward + backward
     often = np.bincount(np.array(graph.calls), minlength=len(graph.layers)).astype(float)
     called = both[np.unique(np.array(graph.calls))]
-    covered = row.chunks > 1 and job.stack.overlapped
+    covered = chunks > 1 and job.stack.overlapped
     sent = [size for a, b, size in graph.edges] if row.stages > 1 and not covered else []
-    lanes = graph.width if job.stack.scatters else 1
+    lanes = graph.tensor if job.stack.scatters else 1
     carried = min(crossing(graph)) / lanes if sent else 0.0
     levels = range(len(job.network.levels))
-    boundary = row.chunks * min(float(transfer(job.network, level, np.array([carried]))[0]) for level in levels)
-    stage = 2 * (row.chunks - 1) * job.stack.chunk_start
+    boundary = chunks * min(float(transfer(job.network, level, np.array([carried]))[0]) for level in levels)
+    stage = 2 * (chunks - 1) * job.stack.chunk_start
     blocks = sum(graph.block)
     kind = graph.calls[graph.block.index(True)]
-    more = [mode for mode in space.modes if mode]
+    modes = space.modes_of(row)
+    more = [mode for mode in modes if mode]
     again = np.min([chips.times.again[mode, kind] for mode in more], axis=0) if more else np.zeros(both.shape[1])
     if row.stages == 1:
-        fitting = [mode for at, mode in enumerate(space.modes) if held.blocks[0, at] >= 0]
+        fitting = [mode for at, mode in enumerate(modes) if held.blocks[0, at] >= 0]
         kinds = [graph.calls[at] for at, own in enumerate(graph.block) if own]
         recomputed = np.min([sum(chips.times.again[mode, k] for k in kinds) for mode in fitting], axis=0)
     else:
         recomputed = max(0, blocks - held.plain) * again if space.simple else np.zeros(both.shape[1])
-    whole = often @ both + recomputed + row.stages * stage + 2 * (row.stages - 1) * boundary
+    moved = row.stages * stage / 2 + (row.stages - 1) * boundary
+    whole = often @ both + recomputed + 2 * moved
+    filled = whole
+    if family.split:
+        known = "nothing" if not chips.times.exact else "but moves" if row.zero < 2 else "but more"
+        weight = often @ chips.times.weight
+        filled = family.least_filled(
+            often @ forward + moved, often @ backward - weight + moved, weight, row.stages, known
+        )
     first = both[graph.calls[0]] if not graph.block[0] else np.zeros(both.shape[1])
     last = both[graph.calls[-1]] if not graph.block[-1] else np.zeros(both.shape[1])
-    end = ends.seconds + ends.step_bytes / chips.rate
-    return _Costs(whole, called.max(axis=0), end, both[kind], (last, first), stage, boundary)
+    end = (ends.seconds[:, None] + ends.step_bytes[:, None] / chips.rate).max(axis=0)
+    return _Costs(whole, filled, called.max(axis=0), end, both[kind], (last, first), stage, boundary)
 
 
 def _floor(row: Row, costs: _Costs) -> Floats:
     pace = np.maximum(costs.whole / row.stages, costs.longest)
-    return np.asarray((row.rounds - 1 / row.chunks) * pace + costs.whole / row.chunks + costs.ends)
+    laps, share = row.family.laps(row.rounds), row.family.share(row.stages)
+    return np.asarray(laps * pace + share * costs.filled + costs.ends)
 
 
 def _closed(space: Space, row: Row, held: Held, chips: Chipwise, costs: _Costs, goal: Floats) -> NDArray[np.bool_]:
     """Chips on which no plan of a row beats the goal."""
-    laps = row.rounds - 1 / row.chunks
+    laps, chunks = row.family.laps(row.rounds), row.family.chunks
     if row.stages == 1 or laps == 0 or not space.simple:
         return _floor(row, costs) >= goal
-    longest = (goal - costs.ends - costs.whole / row.chunks) / laps
+    longest = (goal - costs.ends - row.family.share(row.stages) * costs.filled) / laps
     kind = space.graph.calls[space.graph.block.index(True)]
     room, never = np.zeros(len(goal)), longest <= 0
     for number in range(1, row.stages + 1):
@@ -109,11 +120,11 @@ def _closed(space: Space, row: Row, held: Held, chips: Chipwise, costs: _Costs, 
         fixed = costs.stage + costs.boundary * (1 if end else 2)
         left = longest - fixed - (costs.around[number == row.stages] if end else 0.0)
         most = np.full(len(goal), -1.0)
-        for at, mode in enumerate(space.modes):
+        for at, mode in enumerate(space.modes_of(row)):
             if held.blocks[number - 1, at] >= 0:
                 each = costs.block + chips.times.again[mode, kind]
                 fits = np.minimum(np.floor(left / each * (1 + NEAR) + NEAR), held.blocks[number - 1, at])
-                fits = fits // row.chunks * row.chunks if row.chunks > 1 else fits
+                fits = fits // chunks * chunks if chunks > 1 else fits
                 most = np.maximum(most, fits)
         never |= most < 0
         room += np.maximum(most, 0.0)
@@ -151,7 +162,7 @@ def least_batches(
 def row_bound(space: Space, row: Row, chips: Chipwise, goal: Floats, sharp: bool, exact: Exact | None = None) -> Floats:
     """What no plan of a row undercuts on every chip."""
     held = space.what_fits(row)
-    if held is None:
+    if held is None or np.isinf(space.end(row, chips.links).seconds).any():
         return np.full(len(goal), np.inf)
     costs = _costs(space, row, held, chips)
     found = _floor(row, costs)

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .families import SPLIT
+from .passes import Exchanging
 from .reading import cover, listed, number
 from .recompute import Keeping
 
@@ -28,8 +30,9 @@ class Stack:
     ``named_only``: companions, else serial; ``pieces``: collectives are cut; ``trims`` recompute; ``host`` seconds an
     operator; ``inside`` and ``apart``: bytes a gradient's adding moves in its product and apart from it;
     ``buffer_bytes`` of a gradient; ``hidden`` share of collectives over replicas; ``by_layer``: gradients are reduced
-    layer by layer; ``traffic`` bytes of an update; ``scatters``: transfers are cut over a tensor group; ``interleaves``
-    chunks, whose transfers are ``overlapped``."""
+    layer by layer; ``scatters``: transfers are cut over a tensor group; ``families`` of pipelines, where transfers of
+    several chunks are ``overlapped``; ``paired``: gathers of ZeRO run a layer ahead, so that two are held at once;
+    ``offload``: share of the passes that hides copies to the host, None without such."""
 
     keeping: Keeping
     named_only: bool
@@ -41,11 +44,18 @@ class Stack:
     buffer_bytes: float
     hidden: float
     by_layer: bool
-    traffic: float
     reserve: float
     scatters: bool
-    interleaves: bool
+    families: tuple[str, ...]
     overlapped: bool
+    paired: bool
+    offload: float | None
+    exchanging: Exchanging
+
+    @property
+    def splits(self) -> bool:
+        """Whether it runs gradients of inputs and of weights at different times."""
+        return bool(set(self.families) & set(SPLIT))
 
     @property
     def chunk_start(self) -> float:
@@ -61,14 +71,8 @@ def stack_of(table: Mapping[str, Any]) -> Stack:
     cover(table["stages"] == "layers", f"stack.stages = {table['stages']!r}")
     cover(table["pipeline"] == "1f1b", f"stack.pipeline = {table['pipeline']!r}")
     cover(table["synchronisation"] in ("share", "layers"), f"stack.synchronisation = {table['synchronisation']!r}")
-    families = [str(name) for name in listed(table["families"], "families")]
-    # GPipe takes no less time and memory than 1F1B, so that no plan of it is better.
-    plain = "1f1b" in families and set(families) <= {"1f1b", "interleaved", "gpipe"}
-    cover(plain, f"the pipeline families {', '.join(families)}")
-    # Keys of exchanges and experts count where there are some, and those are not covered.
-    for key, only in (("state", None), ("gradient_wire_bytes", 2.0), ("prefetch", "stage")):
-        cover(table[key] == only, f"stack.{key} = {table[key]!r}")
-    logits = table["logit_bytes"]
+    cover(table["prefetch"] in ("stage", "layer"), f"stack.prefetch = {table['prefetch']!r}")
+    logits, offload = table["logit_bytes"], table["hidden_offload"]
     keeping = Keeping(
         str(table["saves"]), None if logits is None else number(logits, "logit_bytes"), str(table["selective"]),
         tuple(map(str, listed(table["recompute_modules"], "recompute_modules"))),
@@ -79,10 +83,14 @@ def stack_of(table: Mapping[str, Any]) -> Stack:
     def value(name: str, most: float = 1e300) -> float:
         return number(table[name], f"stack.{name}", 0, most)
 
+    exchanging = Exchanging(
+        value("hidden_exchange", 1), table["overlaps_shared_experts"] is True, table["deduplicated_exchange"] is True
+    )
     return Stack(
         keeping, companions, table["piecewise_collectives"] is True, table["trims_recompute"] is True, value("host_s"),
         value("accumulation_inside"), value("accumulation_apart"), value("gradient_buffer_bytes"),
-        value("hidden_synchronisation", 1), table["synchronisation"] == "layers", value("optimizer_traffic_bytes"),
-        value("reserve_bytes"), table["scatter_gather"] is True, "interleaved" in families,
-        table["overlap_p2p"] is True,
+        value("hidden_synchronisation", 1), table["synchronisation"] == "layers", value("reserve_bytes"),
+        table["scatter_gather"] is True, tuple(str(name) for name in listed(table["families"], "families")),
+        table["overlap_p2p"] is True, table["prefetch"] == "layer",
+        None if offload is None else value("hidden_offload", 1), exchanging,
     )  # fmt: skip

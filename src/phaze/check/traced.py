@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .reading import cover, listed, require, whole
-from .works import COLLECTIVES, LANE_OPERATIONS, MATRIX, Operator
+from .works import COLLECTIVES, EXCHANGES, LANE_OPERATIONS, MATRIX, Operator
 
 FORWARD = "forward"
 
@@ -46,11 +46,13 @@ NOTHING = Trace((), frozenset())
 def _operator(row: Sequence[Any]) -> Traced:
     number, kind, core, sizes, reads, writes, module, parts = row
     require(not parts, "graphs.json: an operator of a trace has parts")
-    cover(core != "network" or kind in COLLECTIVES, f"the collective {str(kind)[:40]}")
-    known = kind in LANE_OPERATIONS or kind in MATRIX or kind in COLLECTIVES or core == "none"
+    sent = kind in COLLECTIVES or kind in EXCHANGES
+    cover(core != "network" or sent, f"the collective {str(kind)[:40]}")
+    known = kind in LANE_OPERATIONS or kind in MATRIX or sent or core == "none"
     require(known, f"graphs.json: {str(kind)[:40]} is no kind of operator")
     own = {str(name): whole(value, f"graphs.json: {kind}.{name}") for name, value in sizes.items()}
-    cover(core != "network" or set(own) == {"bytes", "group"}, "collectives of ranks that are no neighbours")
+    names = {"bytes", "group"} | ({"stride", "copies"} if kind in EXCHANGES else set())
+    require(core != "network" or set(own) == names, f"graphs.json: {kind} has other sizes")
     moved = [tuple((whole(t, "tensor"), whole(n, "bytes")) for t, n in side) for side in (reads, writes)]
     return Traced(whole(number, "operator"), Operator(str(kind), str(core), own, moved[0], moved[1]), str(module))
 
@@ -64,7 +66,8 @@ def trace_of(table: Mapping[str, Any]) -> Trace:
 
 @dataclass(frozen=True, slots=True)
 class TracedLayer:
-    """A distinct layer: tensors (elements, bytes an element) and their roles, both passes, and what is saved."""
+    """A distinct layer: tensors (elements, bytes an element) and their roles, both passes, parameters, those of experts
+    among them, elements of each that is trained, and what is saved."""
 
     name: str
     tensors: Mapping[int, tuple[int, int]]
@@ -72,6 +75,8 @@ class TracedLayer:
     forward: Trace
     backward: Trace
     parameters: int
+    experts: int
+    trained: tuple[int, ...]
     saved: frozenset[int]
     saved_bytes: int
     again: Trace
@@ -92,14 +97,16 @@ def traced_layer(table: Mapping[str, Any]) -> TracedLayer:
     tensors = {whole(row[0], "tensor"): (whole(row[1], "elements"), whole(row[2], "bytes")) for row in table["tensors"]}
     forward, saved = trace_of(table["forward"]), table["none"]
     again = table["selective"]["rerun"]
-    cover(all(len(row) == 6 for row in table["parameters"]), "experts")
+    held = [(*row, 0)[:7] for row in table["parameters"]]
     return TracedLayer(
         str(table["name"]),
         tensors,
         {whole(row[0], "tensor"): str(row[3]) for row in table["tensors"]},
         forward,
         trace_of(table["backward"]),
-        sum(whole(row[2], "parameters") for row in table["parameters"]),
+        sum(whole(row[2], "parameters") for row in held),
+        sum(whole(row[2], "parameters") for row in held if whole(row[6], "experts")),
+        tuple(whole(row[2], "parameters") for row in held if row[4] is True),
         frozenset(whole(t, "saved") for t in listed(saved["saved"], "saved")),
         whole(saved["saved_bytes"], "saved_bytes"),
         forward if again == FORWARD else trace_of(again),

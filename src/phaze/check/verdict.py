@@ -41,7 +41,8 @@ PROBLEM = frozenset({
 })  # fmt: skip
 OBJECTIVE = frozenset({"kind", "mean", "baseline"})
 MODEL = frozenset({"name", "weight", "training", "configurations", "part", "graphs"})
-ROW = frozenset({"tensor", "microbatch", "sequence", "sequence_parallel", "attention", "digest"})
+DEGREES = ("context", "context_way", "expert", "expert_tensor")
+ROW = frozenset({"tensor", "microbatch", "sequence", "sequence_parallel", "attention", "digest", *DEGREES})
 GRAPH = (ROW - {"digest"}) | {"name", "layers", "calls", "edges", "ties", "approximations"}
 LAYER = frozenset({
     "name", "tensors", "forward", "backward", "parameters", "none", "selective", "full", "shared_bytes", "input_bytes",
@@ -159,8 +160,8 @@ def _of_graphs(problem: dict[str, Any], graphs: dict[str, Any]) -> None:
     for model, own in zip(problem["models"], graphs["models"], strict=True):
         require(len(own) == len(model["graphs"]), f"graphs.json: {model['name']} has other graphs")
         for row, graph in zip(model["graphs"], own, strict=True):
-            for key in ("tensor", "microbatch", "sequence", "sequence_parallel", "attention"):
-                require(row[key] == graph[key], f"graphs.json: {key} of a graph is not what problem.json says")
+            for key in ROW - {"digest"}:
+                require(row.get(key) == graph.get(key), f"graphs.json: {key} of a graph is not what problem.json says")
             require(row["digest"] == digest_of(graph), f"graphs.json: a graph of {model['name']} is not the problem's")
 
 

@@ -4,7 +4,7 @@ The table of lane operations is the cost model's and no part of any run.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from math import ceil
 from types import MappingProxyType
@@ -28,6 +28,7 @@ LOOKED_UP = frozenset({"embedding", "embedding_backward", "gather", "scatter"})
 MATRIX = frozenset({"product", "convolution"})
 ATTENTION = frozenset({"attention", "attention_backward"})
 COLLECTIVES = MappingProxyType({"all_reduce": 2.0, "all_gather": 1.0, "reduce_scatter": 1.0})
+EXCHANGES = frozenset({"all_to_all", "ring", "context_gather", "context_scatter"})
 BURST = 64
 COST_MODEL = digest_of(
     [dict(LANE_OPERATIONS), sorted(TWICE), sorted(SUMMED), sorted(LOOKED_UP), dict(COLLECTIVES), BURST, "phaze.cost/1"]
@@ -40,7 +41,8 @@ Moved = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """``batch`` products of m x k by k x n, ``e`` bytes an element, with the bytes of A, B and C."""
+    """``batch`` products of m x k by k x n, ``e`` bytes an element, with the bytes of A, B and C; ``bits`` of an
+    operand in a format of its own, ``grouped``: of many experts."""
 
     batch: int
     m: int
@@ -50,6 +52,18 @@ class Product:
     a: Moved = (0.0, NEVER)
     b: Moved = (0.0, NEVER)
     c: Moved = (0.0, NEVER)
+    bits: int = 16
+    grouped: bool = False
+
+    def packed(self, rates: Mapping[int, float], grouped_share: float) -> "Product":
+        """As arrays run it that make r multiply-accumulates in its format for one in 16 bits (of experts, of which a
+        share is reached): k / r deep; wider operands are fewer values of as many bytes."""
+        if self.grouped and grouped_share != 1.0:
+            return replace(self, k=ceil(self.k / grouped_share), grouped=False).packed(rates, 1.0)
+        rate = rates.get(self.bits, 1.0) if self.bits != 16 else 1.0
+        if rate == 1.0:
+            return self
+        return replace(self, k=ceil(self.k / rate), e=max(1, round(self.e * min(1.0, rate))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +80,13 @@ class Lanes:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What an operator costs: products beside lanes, or bytes of a collective over a group of devices."""
+    """What an operator costs: products beside lanes, or a collective: bytes, devices of its group, every how many-th
+    device is one of them, copies of a byte."""
 
     core: str
     products: tuple[Product, ...] = ()
     lanes: Lanes | None = None
-    collective: tuple[str, int, int] | None = None
+    collective: tuple[str, int, int, int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,18 +198,21 @@ def _attention(part: Operator, e: int, operands: Moved) -> list[Product]:
     shapes = [(q, k, w), (q, v, k)]
     if part.kind == "attention_backward":
         shapes = [(q, k, w), (k, v, q), (q, k, v), (q, w, k), (k, w, q)]
-    found = [Product(batch, *shape, e) for shape in shapes]
-    return [Product(batch, *shapes[0], e, operands), *found[1:]]
+    found = [Product(batch, *shape, e, bits=part.sizes.get("bits", 16)) for shape in shapes]
+    return [replace(found[0], a=operands), *found[1:]]
 
 
-def _with_results(p: Product, results: Moved) -> Product:
-    return Product(p.batch, p.m, p.n, p.k, p.e, p.a, p.b, results)
+def _is_grouped(part: Operator, tensors: Mapping[int, tuple[int, int]]) -> bool:
+    """Whether a product is of many experts: it reads the offsets of their rows, 32 bits each."""
+    offsets = (tensors[t][1] == 4 and tensors[t][0] % part.size("batch") == 0 for t, _ in part.reads)
+    return part.kind == "product" and part.size("batch") > 1 and len(part.reads) > 2 and any(offsets)
 
 
 def _products(
-    op: Operator, width_of: Mapping[int, int], reads: Sequence[Moved], writes: Sequence[Moved]
+    op: Operator, tensors: Mapping[int, tuple[int, int]], reads: Sequence[Moved], writes: Sequence[Moved]
 ) -> tuple[Product, ...]:
     """The products of an operator; what belongs to no operand of any counts as the result of the first."""
+    width_of = {tensor: width for tensor, (_, width) in tensors.items()}
     outer = dict(zip((tensor for tensor, _ in op.reads), reads, strict=True))
     named: set[int] = set()
     found: list[Product] = []
@@ -208,9 +226,10 @@ def _products(
             named.update(tensor for tensor, _ in pair)
             a, b = ([outer.get(tensor, (0.0, NEVER)) for tensor, _ in pair] + [(0.0, NEVER)] * 2)[:2]
             shape = [part.size(name) for name in ("batch", "m", "n", "k")]
-            found.append(Product(shape[0], shape[1], shape[2], shape[3], _widest(pair, width_of), a, b))
+            made = Product(shape[0], shape[1], shape[2], shape[3], _widest(pair, width_of), a, b)
+            found.append(replace(made, bits=part.sizes.get("bits", 16), grouped=_is_grouped(part, tensors)))
     rest = _together([*writes, *(moved for tensor, moved in outer.items() if tensor not in named)])
-    return (_with_results(found[0], rest), *found[1:])
+    return (replace(found[0], c=rest), *found[1:])
 
 
 def _bursts(moved: Moved, rows: int) -> Moved:
@@ -220,10 +239,10 @@ def _bursts(moved: Moved, rows: int) -> Moved:
 
 def work_of(op: Operator, needs: tuple[list[float], list[float]], tensors: Mapping[int, tuple[int, int]]) -> Work:
     if op.core == "network":
-        return Work("network", collective=(op.kind, op.size("bytes"), op.size("group")))
+        sizes = (op.size("bytes"), op.size("group"), op.sizes.get("stride", 1), op.sizes.get("copies", 1))
+        return Work("network", collective=(op.kind, *sizes))
     if op.core == "none":
         return Work("none")
-    width_of = {tensor: width for tensor, (_, width) in tensors.items()}
     reads = [(float(size), need) for (_, size), need in zip(op.reads, needs[0], strict=True)]
     writes = [(float(size), need) for (_, size), need in zip(op.writes, needs[1], strict=True)]
     members = op.parts or (op,)
@@ -237,4 +256,4 @@ def work_of(op: Operator, needs: tuple[list[float], list[float]], tensors: Mappi
         )
     beside = [part for part in members if part.kind not in MATRIX]
     lanes = _lanes(beside, (), ()) if beside else None
-    return Work("both" if lanes else "tensor", _products(op, width_of, reads, writes), lanes)
+    return Work("both" if lanes else "tensor", _products(op, tensors, reads, writes), lanes)

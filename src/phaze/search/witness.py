@@ -101,7 +101,9 @@ def model_witness(
     stages = [[stage["layers"], stage["recompute"]] for stage in plan["stages"]]
     found = {"graph": way.graph, "recompute": way.recompute, "data": plan["data"], "stages": stages}
     if rule.one_queue or rule.named_only:
-        return {**found, "zero": model["zero"], "order": plan["order"], "chunks": plan.get("chunks", 1)}
+        chunks = plan.get("chunks", 1)
+        family = plan.get("family", "1f1b" if chunks == 1 else "interleaved")
+        return {**found, "zero": model["zero"], "order": plan["order"], "family": family, "chunks": chunks}
     rows = schedules_of(task.graphs[way.graph], solved) if rule.paired else None
     return None if rows is None else {**found, "schedules": rows}
 

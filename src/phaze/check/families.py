@@ -1,0 +1,129 @@
+"""Pipeline families under rules cluster (docs/placement.md, Families): laps x pace + share x sum D + ends.
+
+    family            laps      share      D                                  in flight at stage s from the end
+    gpipe             m - 1     1          T, pace max F + max R              m
+    1f1b              m - 1     1          T                                  min(m, s)
+    interleaved v     m - 1/v   1/v        T                                  min(m, (2 (s - 1) + (v - 1) S + 1) / v)
+    zb-h1, -inter. v  m         (S - 1)/S  max(F, B, F + B - W) / v           min(m, S)
+    zb-v              m         (S - 1)/S  greatest of :func:`_folded` / 2    min(m, S)
+    dualpipe-v        m         (S - 1)/S  (max(2 F, (1 - e) F + B) + max(0, B - W)) / 2     min(m, S + 1/2)
+
+F and R are the passes of a stage, T = F + R, W of R the gradients of weights and B = R - W; pace is the greatest T. The
+last four recompute nothing and need m >= S microbatches, zb-v and dualpipe-v, whose last stage hands on to itself,
+m >= 2 S; interleaved families need S to divide m.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .reading import cover
+
+Floats = NDArray[np.float64]
+Form = tuple[float, float, float]
+FOLDED = ("zb-v", "dualpipe-v")
+LOOPED = ("interleaved", "zb-interleaved")
+SPLIT = ("zb-h1", "zb-interleaved", *FOLDED)
+KNOWN = ("gpipe", "1f1b", *LOOPED, "zb-h1", *FOLDED)
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A family with so many chunks a stage; ``alone``: for one stage only."""
+
+    name: str
+    chunks: int = 1
+    alone: bool = False
+
+    @property
+    def split(self) -> bool:
+        """Whether gradients of inputs and of weights run at different times."""
+        return self.name in SPLIT
+
+    @property
+    def folded(self) -> bool:
+        return self.name in FOLDED
+
+    @property
+    def apart(self) -> bool:
+        """Whether all forwards run before the backwards."""
+        return self.name == "gpipe"
+
+    def laps(self, rounds: int) -> float:
+        """How often the pace counts."""
+        return float(rounds) if self.split else rounds - 1 / self.chunks
+
+    def share(self, stages: int) -> float:
+        """How much of the sum of D counts."""
+        return (stages - 1) / stages if self.split else 1 / self.chunks
+
+    def runs(self, rounds: int, stages: int) -> bool:
+        """Whether replicas of so many stages can run so many microbatches each."""
+        enough = rounds >= stages * (2 if self.folded else 1 if self.split else 0)
+        even = self.name not in LOOPED or self.chunks == 1 or rounds % stages == 0
+        return enough and even and (stages == 1 or not self.alone)
+
+    def flying(self, rounds: int, number: int, stages: int) -> float:
+        """Microbatches that the stage of a number, from the end, holds at once."""
+        if self.apart:
+            return float(rounds)
+        if self.split:
+            return min(float(rounds), stages + 0.5 * (self.name == "dualpipe-v"))
+        if self.chunks == 1:
+            return float(min(rounds, number))
+        return min(float(rounds), (2 * (number - 1) + (self.chunks - 1) * stages + 1) / self.chunks)
+
+    def forms(self, stages: int) -> list[Form]:
+        """Coefficients of F, B and W: D is the greatest of them over the chunks; none where it is T."""
+        e = 1 / (stages - 1) if stages > 1 else 0.0
+        if self.name == "zb-v":
+            return _folded(e)
+        if self.name == "dualpipe-v":
+            return [(2, 0, 0), (2, 1, -1), (1 - e, 1, 0), (1 - e, 2, -1)]
+        return [(1, 0, 0), (0, 1, 0), (1, 1, -1)] if self.split else []
+
+    def filled(self, forward: Floats, backward: Floats, weight: Floats, stages: int) -> Floats:
+        """D of stages with these passes, ``weight`` being a part of ``backward``."""
+        if not self.split:
+            return forward + backward
+        rest = backward - weight
+        found = [f * forward + b * rest + w * weight for f, b, w in self.forms(stages)]
+        return np.asarray(np.max(found, axis=0) / self.chunks)
+
+    def least_filled(self, forward: Floats, rest: Floats, weight: Floats, stages: int, known: str) -> Floats:
+        """What no sum of D over stages undercuts whose passes sum to no less than these; ``known``: they are exact but
+        for what goes in equal parts to F and B (``but moves``), or for more on either (``but more``), or are no more
+        than a bound (``nothing``)."""
+        found = np.zeros_like(forward)
+        for f, b, w in self.forms(stages):
+            if known == "nothing":
+                found = np.maximum(found, f * forward) if min(f, b, w) >= 0 else found
+            elif known == "but moves" or min(f, b) >= 0:
+                found = np.maximum(found, f * forward + b * rest + w * weight)
+        return found / self.chunks
+
+
+def _folded(e: float) -> list[Form]:
+    """The forms of a V, e = 1 / (S - 1)."""
+    return [
+        (0, 1, 0), (0, 2, -2), (0, e, 1 - e), (e, 0, 1 - e), (2 - e, e - 1, 0), (2, -1, -e), (2 - e, e, -2),
+        (2, 0, -2 - e),
+    ]  # fmt: skip
+
+
+def families_of(names: Sequence[str], blocks: int, chunks: Sequence[int] | None) -> list[Family]:
+    """The families of a stack for a model of so many equal blocks in a row (0: none). GPipe takes no less time and
+    memory than 1F1B; a plan of one stage is always among them."""
+    unknown = sorted(set(names) - set(KNOWN))
+    cover(not unknown, f"the pipeline family {unknown[0] if unknown else ''}")
+    found = []
+    for name in names:
+        if name in LOOPED:
+            found += [Family(name, v) for v in range(2, blocks // 2 + 1) if chunks is None or v in chunks]
+        elif name in FOLDED:
+            found += [Family(name, 2)] if blocks > 1 else []
+        elif name != "gpipe" or "1f1b" not in names:
+            found.append(Family(name))
+    return found if {"gpipe", "1f1b"} & set(names) else [Family("1f1b", alone=True), *found]
