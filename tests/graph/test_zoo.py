@@ -252,6 +252,7 @@ def test_a_llama_without_a_gate_has_two_products_in_its_mlp_and_a_squared_relu()
     assert [op.kind for op in block.forward.operators if op.module.startswith("mlp")] == [
         "all_gather", "product", "relu", "multiply", "product", "reduce_scatter"
     ]  # fmt: skip
+    assert any("rotary positions on half" in note for note in model.approximations)
     whole = load_model("nemotron-4-340b")
     attention, mlp = 18432 * 192 * (2 * 96 + 2 * 8), 2 * 18432 * 73728
     assert whole.parameters == 96 * (attention + mlp + 2 * 18432) + 2 * 256000 * 18432 + 18432

@@ -257,6 +257,7 @@ PLACED = Base(
             ("search.gap", 0.9),
             ("training.headroom", 0.3),
             ("training.precision", "fp32"),
+            ("training.shard", [2]),
             ("cost.basis", "ideal"),
             ("cost.residency", False),
         ),

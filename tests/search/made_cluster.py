@@ -83,6 +83,7 @@ def cluster_task(
     contexts: tuple[int, ...] = (1,),
     experts: tuple[int, ...] = (1,),
     families: tuple[PipelineFamily, ...] | None = None,
+    shards: tuple[int, ...] = (0,),
 ) -> ModelTask:
     """A small decoder at several widths and microbatches, its stack keeping no memory for itself; or a mixture of
     experts of some blocks, at degrees of context and expert parallelism."""
@@ -94,7 +95,7 @@ def cluster_task(
     machine = Machine(where, own)
     constants = constants_of(None, "calibrated", "training")
     choices: dict[str, Any] = {"precision": own.precision, "zeros": zeros, "chunks": chunks, "headroom": headroom}
-    job = Training(devices, batch, own.optimizer, machine, constants, **choices)
+    job = Training(devices, batch, own.optimizer, machine, constants, **choices, shards=shards)
     if model == "mixture":
         ranks = [rank for size in microbatches for rank in mixture_ranks(size, contexts, experts)]
         return task_of(model, 1.0, job, [rank_graph(one, machine) for one in ranks], recompute)

@@ -45,6 +45,7 @@ def _planned(task: ModelTask, hbm_bytes: int) -> Candidate:
         zeros=training.zeros[1:],
         chunks=training.chunks,
         attentions=(task.graphs[0].attention,),
+        shards=training.shards,
     )
     return best_first(request, list(candidates(request)))[0]
 
@@ -77,6 +78,7 @@ def _searched(task: ModelTask, hbm_bytes: int) -> ConfigurationPlan:
         ),
         ({"model": "deep", "zeros": (0,), "devices": 8, "batch": 8, "widths": (1,), "chunks": (1,)}, 2 * MIB, False, 0),
         ({"model": "gpt", "cluster": "selene", "stack": "maxtext", "zeros": ALL}, 2 * MIB, False, 1),
+        ({"model": "gpt", "cluster": "slow", "zeros": (1, 2, 3), "shards": (0, 2, 4)}, MIB, None, None),
         ({"model": "llama", "cluster": "slow", "stack": "ideal", "zeros": ALL, "widths": (1,)}, MIB, None, None),
         ({"model": "llama", "cluster": "paper-flat", "zeros": (2,)}, 64 * MIB, None, 2),
     ],

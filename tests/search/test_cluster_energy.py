@@ -20,6 +20,29 @@ CHIP = load_chip("tpu-v4-paper")
 TABLE = load_technology("paper-22nm").energy
 
 
+def test_groups_that_share_out_state_reduce_across_and_each_update_it_all() -> None:
+    """Four replicas in two groups of two, ZeRO 1: a scatter and a gather in each group, an all-reduce of halves."""
+    found = {}
+    for shard in (0, 2):
+        task = cluster_task("gpt", widths=(1,), microbatches=(1,), zeros=(1,), shards=(shard,))
+        graph, setting, configuration = task.graphs[0], task.training.setting(CHIP), task.configurations[0]
+        problem = problem_of(task, configuration, layer_costs(graph.model, setting), 1e12, 1e12)
+        cuts = [StageCut(tuple(range(len(graph.calls))), "none")]
+        plan = price(problem, Shape(1, 1, 4, "data"), cuts, task.prices)
+        spreads = [b""] * sum(len(layer.passes) for layer in graph.layers)
+        layers = layer_joules(graph, chip_arrays([CHIP]), setting.constants, TABLE, spreads)
+        found[shard] = plan_joules(task, configuration, problem, plan, layers, TABLE)
+    tied = graph.model.ties[0]
+    count = sum(graph.layers[kind].parameters for kind in graph.calls) - tied.elements
+    gradient, weight = problem.rules.gradient_wire, problem.rules.weight_wire
+    whole = 3 * (gradient + weight)
+    grouped = 2 * 1 * (gradient + weight) + 2 * gradient  # and across: 2 ranks of each half send half of it, twice
+    more = found[2] - found[0]
+    assert more[LINKS] == pytest.approx((grouped - whole) * 2.0 * count * TABLE.link_j_per_byte, rel=1e-9)
+    updated = count * problem.optimizer_traffic_bytes
+    assert more[HBM] == pytest.approx(updated * TABLE.hbm_j_per_byte, rel=1e-9)
+
+
 @pytest.mark.parametrize("zero", [0, 1, 2, 3])
 @pytest.mark.parametrize("stack", ["maxtext", "megatron-2021"])
 @pytest.mark.parametrize("mode", ["none", "selective", "full"])

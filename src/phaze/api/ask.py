@@ -128,7 +128,8 @@ def plan(
         contexts: Context-parallel degrees that may be chosen.
         expert: Expert-parallel degrees that may be chosen.
         precision: ``"bf16"``, ``"fp32"``, ``"fp8"`` (the stack's recipe) or a recipe by name; without it the stack's.
-        shards: Hybrid sharding: how many of the ranks with the same weights may share out ZeRO's state; without it all.
+        shards: Hybrid sharding: how many of the ranks with the same weights may share out ZeRO's state, 0 for
+            all of them; without it all.
         families: Pipeline families that may be chosen, of those that the stack runs; without it all of them.
         ways: How ranks may share a sequence: ``"ring"``, ``"all_gather"``, ``"ulysses"``; without it the fastest.
         imbalance: Tokens of the fullest rank of experts over the mean, from 1 on.

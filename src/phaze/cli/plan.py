@@ -37,6 +37,7 @@ from phaze.cli.plan_options import (
     Tokens,
     WhatIf,
     Zero,
+    shards_of,
 )
 from phaze.cli.tensor_plan import TpPlan, announce, with_plan
 from phaze.errors import InputError
@@ -145,7 +146,7 @@ def plan(
         contexts=_numbers("--context", context),
         expert=_numbers("--expert", expert),
         precision=precision,
-        shards=_numbers("--shard", shard),
+        shards=shards_of(shard),
         families=None if family is None else tuple(name.strip() for name in family.split(",")),
         ways=None if context_way is None else tuple(way_named(own.strip()) for own in context_way.split(",")),
         imbalance=imbalance,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from phaze.cli.answer import Answer, answering
+from phaze.cli.plan_options import shards_of
 from phaze.cli.tensor_plan import TpPlan, announce, with_plan
 from phaze.report.progress import Progress
 
@@ -38,6 +39,12 @@ Attention = Annotated[
 Precision = Annotated[
     str | None,
     typer.Option("--precision", help="bf16, fp8 or a recipe that stack and space have; without it the stack's."),
+]
+Shard = Annotated[
+    str | None,
+    typer.Option(
+        "--shard", help="Hybrid sharding: ranks with the same weights that share out state, 8,16 or 8,all; else all."
+    ),
 ]
 Headroom = Annotated[
     str | None,
@@ -140,6 +147,7 @@ def search(
     address: Address = None,
     attention: Attention = None,
     precision: Precision = None,
+    shard: Shard = None,
     headroom: Headroom = None,
     devices: Devices = None,
     batch: Batch = None,
@@ -175,6 +183,7 @@ def search(
         "rules": rules,
         "training.attention": attention,
         "training.precision": precision,
+        "training.shard": None if shard is None else [own or "all" for own in shards_of(shard) or ()],
         "training.headroom": headroom,
         "training.devices": devices,
         "training.batch": int(batch) if batch is not None and batch.isdecimal() else batch,

@@ -15,6 +15,7 @@ from phaze.evaluate.headroom import memory_left
 from phaze.evaluate.imbalance import imbalance_sensitivity
 from phaze.evaluate.layer_times import keeping_of
 from phaze.evaluate.layers import Setting
+from phaze.evaluate.offloaded import offload_document
 from phaze.evaluate.plan import Candidate, Request
 from phaze.evaluate.prices import LevelPrices
 from phaze.evaluate.request import Asked
@@ -84,6 +85,7 @@ def _document(facts: PlanFacts, problem: Problem, plan: Plan) -> dict[str, Any]:
         "microbatch": model.microbatch,
         "sequence_parallel": model.sequence_parallel,
         "attention": model.attention,
+        "precision": facts.setting.precision,
         "chunks": plan.chunks,
         "zero": problem.zero,
         "devices_used": used,
@@ -99,6 +101,7 @@ def _document(facts: PlanFacts, problem: Problem, plan: Plan) -> dict[str, Any]:
         "cluster": cluster_document(problem.cluster, chip),
         "memory_left": memory_left(document["stages"], chip.hbm.size_bytes, facts.headroom),
         **exchange_document(model, problem, plan, facts.setting),
+        **offload_document(model, problem, plan, facts.setting),
         "approximations": [*notes_of(model, facts.expert_planned), *family_notes(plan)],
     }
 
@@ -116,7 +119,7 @@ def _constants(setting: Setting) -> dict[str, Any]:
 def fixed_document(job: RunJob, problem: Problem, plan: Plan, basis: Basis) -> dict[str, Any]:
     """The document of a given plan: always its time; when it does not fit also the shortage. Its checker agrees."""
     keeping = keeping_of(job.stack)
-    setting = Setting(job.chip, job.cluster, job.stack, basis)
+    setting = Setting(job.chip, job.cluster, job.stack, basis, precision=job.precision)
     facts = PlanFacts(job.model, setting, job.batch, 0.0, job.devices, job.budget, job.requested, keeping)
     document = _document(facts, problem, plan)
     shortage = memory_shortage(problem, plan)

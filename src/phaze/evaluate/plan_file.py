@@ -26,6 +26,7 @@ from phaze.evaluate.plan_tables import (
     SplitTable,
     WhatIfTable,
 )
+from phaze.hardware.formats import Precision
 
 
 class JobPlanTable(PlanTable, FiguresTable):
@@ -94,6 +95,9 @@ class ShownPlanTable(JobPlanTable):
     context: Count = 1
     expert: Count = 1
     expert_tensor: Count = 1
+    precision: Precision | None = None
+    offloaded_bytes: Number = 0.0
+    shard: Annotated[int, Field(ge=0)] = 0
     exchange_s: Number = 0.0
     exchange_hidden_s: Number = 0.0
     expert_nodes: Count = 1

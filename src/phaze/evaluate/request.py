@@ -117,8 +117,8 @@ def request_of(asked: Asked, watch: Watch = silent) -> Request:
         raise InputError("--zero", f"{asked.zero} is out of range", "use 0, 1, 2 or 3")
     if asked.shards and asked.zero == 0:
         raise InputError("--shard", "ZeRO 0 shares out no state", "use --zero 1, 2 or 3, or leave --zero out")
-    if any(shard < 2 for shard in asked.shards or ()):
-        raise InputError("--shard", f"{min(asked.shards or ())} is out of range", "give 2 ranks or more")
+    if any(shard < 0 or shard == 1 for shard in asked.shards or ()):  # 0: all with the same weights
+        raise InputError("--shard", f"{min(asked.shards or ())} is out of range", "give 2 ranks or more, or all")
     recompute = mode_asked(asked.recompute, "--recompute")
     cluster = grown(load_cluster(name, chip=chip), asked.devices, "--devices")
     require_links(chip, asked.chip, cluster, "--chip")

@@ -25,7 +25,8 @@ class Entry:
     """A named model. ``positions``: the longest sequence (None: any); ``fixed``: the sequence cannot be chosen.
 
     ``widths`` are the tensor widths that a search tries, ``shipped`` those whose graphs are bundled; ``experts`` is
-    the published split of 1024 devices as (pipeline, data, tensor), where there is one.
+    the published split of 1024 devices as (pipeline, data, tensor), where there is one; ``approximation`` what of its
+    graphs is not as published, empty if nothing is.
     """
 
     name: str
@@ -38,8 +39,13 @@ class Entry:
     shipped: tuple[int, ...]
     fixed: bool = False
     experts: tuple[int, int, int] | None = None
+    approximation: str = ""
 
 
+NEMOTRON = (
+    "RMS norms and rotary positions on whole heads, as of a llama, stand for the published layer norms and rotary "
+    "positions on half of each head; products and parameters are the published ones but for the norms' biases"
+)
 ALL = SHIPPED_WIDTHS
 
 
@@ -65,7 +71,7 @@ ZOO: Mapping[str, Entry] = MappingProxyType(
             _entry("llama3-8b", 32, 4096, 32, 8192),
             _entry("llama3-70b", 80, 8192, 64, 8192),
             _entry("llama3.1-405b", 126, 16384, 128, 131072, sequence=8192),
-            _entry("nemotron-4-340b", 96, 18432, 96, 4096),
+            _entry("nemotron-4-340b", 96, 18432, 96, 4096, approximation=NEMOTRON),
             _entry("gemma-2-27b", 46, 4608, 32, 8192),
             _entry("mixtral-8x7b", 32, 4096, 32, 32768, sequence=4096),
             _entry("mixtral-8x22b", 56, 6144, 48, 65536, sequence=4096),
@@ -130,7 +136,7 @@ def load_model(
     length = check_sequence(entry, sequence)
     row = NAMED[name]
     if not row.architecture:
-        return load_family(
+        model = load_family(
             row.kind,
             row.sizes,
             tensor=tensor,
@@ -140,6 +146,8 @@ def load_model(
             sequence_parallel=sequence_parallel,
             name=name,
         )
+        noted = (*model.approximations, entry.approximation) if entry.approximation else model.approximations
+        return replace(model, approximations=noted)
     _check_split(name, tensor, microbatch, entry.shipped)
     spread = sequence_parallel and tensor > 1
     check_shards(name, length, tensor, spread and not entry.fixed)

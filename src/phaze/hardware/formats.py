@@ -29,6 +29,19 @@ from phaze.errors import InputError, unknown_name
 Precision = Literal["fp32", "bf16", "fp8", "fp8-delayed", "fp8-tensorwise", "fp8-block", "mxfp8", "nvfp4"]
 FormatName = Literal["fp8", "mxfp8", "fp4"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
+TITLES: Mapping[Precision, str] = MappingProxyType(
+    {
+        "fp32": "FP32",
+        "bf16": "BF16",
+        "fp8": "FP8",
+        "fp8-delayed": "FP8 (delayed scaling)",
+        "fp8-tensorwise": "FP8 (current scaling, one scale a tensor)",
+        "fp8-block": "FP8 (blockwise scaling, one scale for 128 values)",
+        "mxfp8": "MXFP8 (one scale for 32 values)",
+        "nvfp4": "NVFP4 (one scale for 16 values)",
+    }
+)
+"""A precision in an answer's words."""
 PLAIN: Precision = "bf16"
 WIDE: Precision = "fp32"
 WIDE_BITS = 32

@@ -116,10 +116,10 @@ def something_fits(problem: Problem) -> bool:
     """Whether any plan fits, whatever its time."""
     prices = RingPrices(problem.cluster)
     # Chunks and split backward passes never need less memory than 1F1B, so they are tried only where nothing else is
-    # allowed; what divides what then matters, as it does for the ranks that share out experts.
+    # allowed; what divides what then matters, as it does for the ranks that share out experts or state.
     plain = tuple(family for family in problem.rules.families if family.chunks == 1 and not family.split)
     plain = () if any(family.most_stages for family in plain) else plain
-    if not plain or problem.sharing.group > 1:
+    if not plain or problem.sharing.group > 1 or problem.sharing.shard:
         return fastest_plan(problem, prices) is not None
     for graph, extras in zip(problem.graphs, problem.extras, strict=True):
         width = prepared(problem, graph, extras, prices)

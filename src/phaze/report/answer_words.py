@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from phaze.search.plan_words import precision_words
 from phaze.units import show
 
 PROVISIONAL = "The time was too short to evaluate a chip: this design is feasible, the first that fits, not optimised."
@@ -26,7 +27,9 @@ def job_words(result: Mapping[str, Any]) -> str:
     words = [f"optimizer {setting['optimizer']}", f"attention {attention}"]
     if "stack" in setting:
         stages = sorted({model["zero"] for model in result["models"]})
-        words.append(f"stack {setting['stack']}, {setting['precision']}, ZeRO {' and '.join(map(str, stages))}")
+        words.append(
+            f"stack {setting['stack']}, {precision_words(setting['precision'])}, ZeRO {' and '.join(map(str, stages))}"
+        )
     return ", ".join(words)
 
 

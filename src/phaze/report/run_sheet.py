@@ -8,7 +8,7 @@ from rich.console import Console
 from phaze.evaluate.plan_tables import TERMS
 from phaze.evaluate.utilisation import WORDS
 from phaze.report.terminal import bar, facts, paragraph, table
-from phaze.search.plan_words import shared_words
+from phaze.search.plan_words import offload_words, precision_words, shared_words, state_words
 from phaze.units import show, show_count
 
 SHOWN_STAGES = 16
@@ -17,13 +17,24 @@ CHOSEN = "tensor, context and expert degree, microbatch and sequence parallelism
 
 
 def shared_text(document: Mapping[str, Any]) -> str:
-    """Ranks that share a sequence, and experts, where a plan has some."""
-    return "".join(f"{words}, " for words in shared_words(document))
+    """Ranks that share a sequence, and experts, where a plan has some; how state is shared out has its own row."""
+    return "".join(f"{words}, " for words in shared_words({**document, "shard": 0}))
 
 
 def _shared(row: Mapping[str, Any]) -> str:
     names = {"context": "c", "expert": "e", "expert_tensor": "x", "shard": "n"}
     return "".join(f"{name} {row[key]} " for key, name in names.items() if row.get(key, 1) > 1)
+
+
+def keeping_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The precision, what replicas share out, and what waits in the memory of the host, as far as it is said."""
+    precision = document.get("precision")
+    rows = [
+        ("precision", "" if precision is None else precision_words(str(precision))),
+        ("state", state_words(document)),
+        ("offload", offload_words(document)),
+    ]
+    return [row for row in rows if row[1]]
 
 
 def exchange_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -166,6 +177,7 @@ def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> N
                     + (", sequence parallel" if document["sequence_parallel"] else "")
                     + f", {document['attention']} attention",
                 ),
+                *keeping_rows(document),
                 *exchange_rows(document),
                 ("memory left", left_text(document["memory_left"])),
                 *training_rows(document.get("training_run")),

@@ -15,7 +15,16 @@ from phaze.report.answer_words import (
     warning_words,
 )
 from phaze.report.progress import Progress
-from phaze.report.run_sheet import batch_text, exchange_rows, flops_text, left_text, mfu_text, rate_text, training_rows
+from phaze.report.run_sheet import (
+    batch_text,
+    exchange_rows,
+    flops_text,
+    keeping_rows,
+    left_text,
+    mfu_text,
+    rate_text,
+    training_rows,
+)
 from phaze.report.terminal import bar, facts, paragraph, table
 from phaze.search.plan_words import recompute_words, shared_words
 from phaze.search.state import Standing
@@ -47,7 +56,7 @@ def _stages(plan: Mapping[str, Any]) -> str:
         f"{plan['data']} replicas",
         f"tensor width {plan['tensor']}",
     ]
-    return ", ".join(words + shared_words(plan))
+    return ", ".join(words + shared_words({**plan, "shard": 0}))
 
 
 def _fullest(plan: Mapping[str, Any], hbm_bytes: float) -> str:
@@ -111,6 +120,7 @@ def show_result(console: Console, result: Mapping[str, Any], folder: str, work: 
                     ("energy", f"{show(model['energy_j'], 'J')} a batch, {show(model['power_w'], 'W')} a device"),
                     ("microbatch", f"{model['microbatch']}, recompute {_again(model)}"),
                     ("plan", _stages(model["plan"])),
+                    *keeping_rows({**model, "data": model["plan"]["data"]}),
                     *exchange_rows(model),
                     ("memory", _fullest(model["plan"], float(chip["hbm_bytes"]))),
                     *([("memory left", left_text(model["memory_left"]))] if "memory_left" in model else []),

@@ -52,6 +52,7 @@ class ComparisonRow:
     expert: int | None = None
     expert_tensor: int | None = None
     family: str | None = None
+    shard: int | None = None
 
 
 def _choose(task: ModelTask, configuration: Configuration, kind: str, split: Split | None) -> Choose | bool:
@@ -60,7 +61,7 @@ def _choose(task: ModelTask, configuration: Configuration, kind: str, split: Spl
     model = task.graphs[configuration.graph].model
     if kind == "searched":
         return True
-    if task.graphs[configuration.graph].degrees:  # usual splits share neither sequences nor experts
+    if task.degrees(configuration):  # usual splits share neither sequences nor experts, and state over all replicas
         return False
     if kind == "experts" and split is not None:
         return lambda problem, prices: experts_plan(problem, model, split, prices)
@@ -101,7 +102,8 @@ def _row(task: ModelTask, candidate: ComparedChip, kind: str, offer: Offer | Non
     shared = (sharing.context, sharing.expert, sharing.expert_tensor)
     family = None if plan.family in UNNAMED else plan.family
     planned = (*split, recompute, offer.zero, plan.chunks)
-    return ComparisonRow(task.name, chip.name, kind, rate, ratio, offer.value, *planned, *basis, *shared, family)
+    values = (rate, ratio, offer.value, *planned, *basis, *shared, family, sharing.shard or None)
+    return ComparisonRow(task.name, chip.name, kind, *values)
 
 
 def compare(job: SearchJob, candidates: Sequence[ComparedChip], experts: Mapping[str, Split]) -> list[ComparisonRow]:

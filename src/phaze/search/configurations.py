@@ -48,7 +48,11 @@ class ChipConfigurations:
 def configuration_names(task: ModelTask, configuration: Configuration) -> dict[str, Any]:
     """What names a configuration beside width, microbatch and recompute."""
     graph = task.graphs[configuration.graph]
-    return {**graph.degrees, "sequence_parallel": graph.model.sequence_parallel, "attention": graph.attention}
+    return {
+        **task.degrees(configuration),
+        "sequence_parallel": graph.model.sequence_parallel,
+        "attention": graph.attention,
+    }
 
 
 def plan_found(state: SearchState, chip: int, model: int, configuration: int, hbm: int) -> ConfigurationPlan | None:

@@ -11,7 +11,8 @@ parameters, j joules a byte of a link and h of HBM:
                 (none of these where a pipeline is folded)
                 where edges arrive inside stages: M sum over edges between stages of 2 |e| a(stage it enters) j
     synchronisation   sum over X of a(X) 2 (d - 1) w j; under ZeRO 2 half of it, under ZeRO 3 none; on a flat link
-                twice as much, as published
+                twice as much, as published; where n of d ranks share out state d / n times that with n - 1 for
+                d - 1, and a(X) 2 (d / n - 1) w j across the groups
     ZeRO 2, 3   m t (1 or 3) (d - 1) sum over layers of w_l j                         scattered or gathered each round
     tied        t d 2 (k - 1) bytes j for each group of k tied layers in several stages
     optimizer   t (d, or 1 under ZeRO) sum over stages of N traffic h
@@ -200,6 +201,8 @@ def _sent_bytes(problem: Problem, plan: Plan, weights: Sequence[float], stage_of
         _sent_by(problem, plan, stage.devices, own - experts, experts)
         for stage, own, experts in zip(plan.stages, weights, _stage_experts(problem, plan), strict=True)
     )
+    across = 2 * gradient * (_state_groups(problem, plan) - 1) / problem.sharing.context
+    reduced += across * sum(stage.devices * own for stage, own in zip(plan.stages, weights, strict=True))
     experts = sum(layer.expert_bytes for layer in graph.layers) if problem.has_experts else 0.0
     once = sum(layer.parameter_bytes for layer in graph.layers)
     passes = problem.rounds(plan.data) * sum(map(sum, problem.gathers))
@@ -216,10 +219,16 @@ def _stage_experts(problem: Problem, plan: Plan) -> list[float]:
 def _sent_by(problem: Problem, plan: Plan, devices: int, dense: float, experts: float) -> float:
     """Bytes that all ranks of a stage of so many ``devices`` send when each gathers or reduces, once, what it holds
     over the ranks that hold the same: (ranks - 1) times the bytes, for each group of these."""
-    sharing = problem.sharing
+    sharing, apart = problem.sharing, _state_groups(problem, plan)
     alike = devices * plan.data / sharing.group
-    groups = devices / sharing.context
-    return groups * (sharing.context * plan.data - 1) * dense + sharing.group * (alike - 1) * experts
+    groups = devices / sharing.context * apart
+    return groups * (sharing.context * plan.data / apart - 1) * dense + sharing.group * (alike - 1) * experts
+
+
+def _state_groups(problem: Problem, plan: Plan) -> float:
+    """Groups of the ranks with the same weights, each of which shares out all state; 1 without hybrid sharding."""
+    ranks = problem.sharing.context * plan.data
+    return ranks / problem.sharing.sharers(plan.data) if problem.zero else 1.0
 
 
 def _is_recomputed(extra: Extra) -> bool:
@@ -248,7 +257,8 @@ def plan_joules(
     sent = _sent_bytes(problem, plan, weights, stage_of) + _tied_bytes(problem, plan, stage_of)
     total[LINKS] += sent * table.link_j_per_byte
     ranks = plan.tensor * plan.data
-    groups = (plan.tensor / problem.sharing.context, problem.sharing.group) if problem.zero else (ranks, ranks)
+    alike = plan.tensor / problem.sharing.context * _state_groups(problem, plan)
+    groups = (alike, problem.sharing.group) if problem.zero else (ranks, ranks)
     experts = sum(_stage_experts(problem, plan))
     stepped = groups[0] * (sum(weights) - experts) + groups[1] * experts
     total[HBM] += stepped / problem.sent_bytes * problem.optimizer_traffic_bytes * table.hbm_j_per_byte

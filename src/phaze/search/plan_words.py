@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from phaze.hardware.formats import TITLES
+
 
 def recompute_words(plan: Mapping[str, Any], choice: str) -> str:
     """What is recomputed: the choice of all stages, or where it is made stage by stage in how many of them which."""
@@ -16,10 +18,41 @@ def recompute_words(plan: Mapping[str, Any], choice: str) -> str:
     return " and ".join(parts)
 
 
+# What the stages of ZeRO share out over the replicas.
+SHARED_OUT = ("", "optimizer state", "optimizer state and gradients", "optimizer state, gradients and weights")
+
+
 def shared_words(row: Mapping[str, Any]) -> list[str]:
-    """Ranks that share a sequence, and experts, where a plan has some."""
-    names = {"context": "context", "expert": "expert parallel", "expert_tensor": "expert tensor", "shard": "shard"}
-    return [f"{name} {row[key]}" for key, name in names.items() if (row.get(key) or 1) > 1]
+    """Ranks that share a sequence, experts or state, where a plan has some; ``row`` has its replicas."""
+    names = {"context": "context", "expert": "expert parallel", "expert_tensor": "expert tensor"}
+    found = [f"{name} {row[key]}" for key, name in names.items() if (row.get(key) or 1) > 1]
+    return found + ([f"hybrid sharding over {_sharers(row)}"] if row.get("shard") else [])
+
+
+def _sharers(row: Mapping[str, Any]) -> str:
+    """The ranks with the same weights that share out state, in words."""
+    alike = int(row["data"]) * int(row.get("context") or 1)
+    called = "replicas" if alike == row["data"] else "ranks with the same weights"
+    return f"{row['shard']} of {alike} {called}" if row.get("shard") else f"{alike} {called}"
+
+
+def state_words(row: Mapping[str, Any]) -> str:
+    """What is shared out over the replicas and over how many of them; empty where nothing is."""
+    if not row.get("zero"):
+        return ""
+    hybrid = "hybrid sharding: " if row.get("shard") else ""
+    return f"{hybrid}{SHARED_OUT[int(row['zero'])]} sharded over {_sharers(row)} (ZeRO {row['zero']})"
+
+
+def offload_words(row: Mapping[str, Any]) -> str:
+    """What waits in the memory of the host; empty where nothing does."""
+    held = row.get("offloaded_bytes")
+    return f"activations offloaded to host: {held / 1e9:,.3g} GB a device" if held else ""
+
+
+def precision_words(precision: str) -> str:
+    """A precision in the field's words."""
+    return {str(name): words for name, words in TITLES.items()}.get(precision, precision)
 
 
 def split_words(row: Mapping[str, Any]) -> str:
@@ -33,7 +66,8 @@ def split_words(row: Mapping[str, Any]) -> str:
 def plan_words(model: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
     """A plan in words: pipeline x data x tensor, and how it is run; ``model`` names the configuration and the stage of
     ZeRO, as in a result."""
-    words = [f"{plan['pipeline']} x {plan['data']} x {model['tensor']}", *shared_words(model)]
+    shared = shared_words({**model, "data": plan["data"]})
+    words = [f"{plan['pipeline']} x {plan['data']} x {model['tensor']}", *shared]
     words.append(f"microbatch {model['microbatch']}")
     words.append(f"recompute {recompute_words(plan, model['recompute'])}")
     words += ["sequence parallel"] if model.get("sequence_parallel") else []

@@ -52,7 +52,8 @@ def _problem(
         training.chunks,
         headroom=training.headroom,
     )
-    return placement_problem(job, graph.microbatch, [placed], hbm_bytes, hbm_bytes_per_s, sharing=graph.sharing)
+    sharing = replace(graph.sharing, shard=configuration.shard)
+    return placement_problem(job, graph.microbatch, [placed], hbm_bytes, hbm_bytes_per_s, sharing=sharing)
 
 
 def unit_costs(graph: RankGraph) -> tuple[LayerCost, ...]:

@@ -235,7 +235,7 @@ def way_of(task: ModelTask, said: Mapping[str, object]) -> Configuration | None:
             continue
         spread, attention = graph.model.sequence_parallel, graph.attention
         degrees = [said.get(key, usual) == getattr(graph.model, key) for key, usual in DEGREES.items()]
-        if not all(degrees):
+        if not all(degrees) or said.get("shard", 0) != configuration.shard:
             continue
         if spread == said.get("sequence_parallel", spread) and attention == said.get("attention", attention):
             return configuration

@@ -17,6 +17,7 @@ from phaze import __version__
 from phaze.documents import dumps
 from phaze.evaluate.exchanges import exchange_document
 from phaze.evaluate.headroom import memory_left
+from phaze.evaluate.offloaded import offload_document
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import cluster_document as network_document
 from phaze.hardware.figures import figures_of, making_of
@@ -136,7 +137,7 @@ def model_document(
         "weight": task.weight,
         "microbatch": graph.microbatch,
         "tensor": graph.width,
-        **graph.degrees,
+        **task.degrees(configuration),
         "sequence_parallel": graph.model.sequence_parallel,
         "attention": graph.attention,
         "recompute": configuration.recompute,
@@ -149,6 +150,7 @@ def model_document(
         "layers": layer_documents(graph, layers.exact),
         "plan": plan,
         **exchange_document(graph.model, placed.problem, placed.plan, training.setting(chip)),
+        **offload_document(graph.model, placed.problem, placed.plan, training.setting(chip)),
         "memory_left": memory_left(plan["stages"], chip.hbm.size_bytes, training.headroom),
         "notes": list(task.notes(configuration.graph)),
     }

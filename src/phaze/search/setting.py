@@ -40,6 +40,7 @@ def setting_document(job: SearchJob, opened: EnumeratedSpace, chip: Chip) -> dic
         "zero": training.zeros[0] if len(training.zeros) == 1 else "best",
         "chunks": "best" if training.chunks is None else list(training.chunks),
         **_families(training.machine.stack),
+        **({} if training.shards == (0,) else {"shard": [shard or "all" for shard in training.shards]}),
     }
     if chip.clusters is not None:
         document["constants"]["software_share"] = training.constants.software_share

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -34,7 +35,7 @@ class Training:
     chips, ``headroom`` is the share of memory that a plan leaves free.
 
     ``zeros`` are the stages of ZeRO that plans are chosen from, ``chunks`` what interleaving may use beside 1 (None:
-    all that divide the blocks).
+    all that divide the blocks), ``shards`` how many of the ranks with the same weights may share out state, 0: all.
     """
 
     devices: int
@@ -46,6 +47,7 @@ class Training:
     zeros: tuple[int, ...] = (0,)
     chunks: tuple[int, ...] | None = None
     headroom: float = 0.0
+    shards: tuple[int, ...] = (0,)
 
     @property
     def rules(self) -> Rules:
@@ -73,12 +75,14 @@ class Training:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """A configuration of a model on a chip: which of its graphs (width, microbatch), whether it recomputes, and the
-    stages of ZeRO that its plan may run at (:func:`zero_groups`)."""
+    """A configuration of a model on a chip: which of its graphs (width, microbatch), whether it recomputes, the stages
+    of ZeRO that its plan may run at (:func:`zero_groups`), and how many of the ranks with the same weights share out
+    state, 0: all of them."""
 
     graph: int
     recompute: RecomputeChoice
     zeros: tuple[int, ...] = (0,)
+    shard: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,11 @@ class ModelTask:
     prices: KnownPrices = field(compare=False, repr=False)
     memo: Memo = field(default_factory=Memo, compare=False, repr=False)
     shared: Memo = field(default_factory=Memo, compare=False, repr=False)
+
+    def degrees(self, configuration: Configuration) -> dict[str, int | str]:
+        """How a configuration's ranks share sequences, experts and state, where more than one does, or not all."""
+        shared = {"shard": configuration.shard} if configuration.shard else {}
+        return {**self.graphs[configuration.graph].degrees, **shared}
 
     def notes(self, graph: int = 0) -> tuple[str, ...]:
         """What an answer that runs one of the graphs must say beside its numbers."""
@@ -126,21 +135,23 @@ def zero_groups(zeros: Sequence[int]) -> list[tuple[int, ...]]:
 
 
 def configurations_of(
-    graphs: tuple[RankGraph, ...], recompute: tuple[RecomputeChoice, ...], zeros: tuple[int, ...]
+    graphs: tuple[RankGraph, ...],
+    recompute: tuple[RecomputeChoice, ...],
+    zeros: tuple[int, ...],
+    shards: tuple[int, ...] = (0,),
 ) -> tuple[Configuration, ...]:
-    """Every graph with every recompute choice and stage of ZeRO, in a fixed order."""
-    every = ((at, choice, own) for at in range(len(graphs)) for choice in recompute for own in zero_groups(zeros))
-    return tuple(Configuration(*one) for one in every)
+    """Every graph with every recompute choice, stage of ZeRO and size of a group that shares out state, in a fixed
+    order."""
+    return tuple(Configuration(*one) for one in product(range(len(graphs)), recompute, zero_groups(zeros), shards))
 
 
 def task_of(
     name: str, weight: float, training: Training, graphs: Sequence[RankGraph], recompute: Sequence[RecomputeChoice]
 ) -> ModelTask:
-    """A model with every graph, recompute choice and stage of ZeRO."""
+    """A model with every graph, recompute choice, stage of ZeRO and size of a group that shares out state."""
     own = tuple(graphs)
-    return ModelTask(
-        name, weight, training, own, configurations_of(own, tuple(recompute), training.zeros), _prices(training.machine)
-    )
+    found = configurations_of(own, tuple(recompute), training.zeros, training.shards)
+    return ModelTask(name, weight, training, own, found, _prices(training.machine))
 
 
 def _prices(machine: Machine) -> KnownPrices:

@@ -48,7 +48,12 @@ def _model(task: ModelTask, part: str, graphs: Sequence[Mapping[str, Any]]) -> d
     apart = {one.name: getattr(task, one.name) for one in fields(task) if one.name not in TASK_APART}
     heads = ("tensor", "microbatch", "sequence", "sequence_parallel", "attention", *store.DEGREES)
     stated = [{**{key: graph[key] for key in heads if key in graph}, "digest": digest(graph)} for graph in graphs]
-    return {**_plain(apart), "part": part, "graphs": stated}
+    plain = _plain(apart)
+    if task.training.shards == (0,):  # stated only where some ranks with the same weights share out state, not all
+        del plain["training"]["shards"]
+        for configuration in plain["configurations"]:
+            del configuration["shard"]
+    return {**plain, "part": part, "graphs": stated}
 
 
 def stated(

@@ -32,6 +32,7 @@ from phaze.study.stack import StackTable
 
 Place = Annotated[str, Field(min_length=1, max_length=4096)]
 Width = Annotated[int, Field(ge=1, le=1024)]
+Shard = Annotated[int, Field(ge=2, le=2**24)] | Literal["all"]
 
 
 def _share(value: Any) -> Any:
@@ -112,8 +113,9 @@ class TrainingTable(Document):
     stage of ZeRO, and 6 % of the memory left free; under icml24 what the paper did. Optimizer, precision and attention
     are then those of the stack, and ``chunks`` all that divide the blocks (if given those beside 1); ``family`` names
     the pipeline families to choose from, all that the stack runs if nothing or "best" is said. ``context`` and
-    ``expert`` are the degrees to choose from, of ranks that share a sequence or share out the experts. ``tokens`` to
-    train on give days, device hours, USD, kWh and kg CO2e of each model, on ``terms``.
+    ``expert`` are the degrees to choose from, of ranks that share a sequence or share out the experts, ``shard`` how
+    many of the ranks with the same weights may share out state (hybrid sharding), "all" if nothing is said. ``tokens``
+    to train on give days, device hours, USD, kWh and kg CO2e of each model, on ``terms``.
     """
 
     devices: Count | None = None
@@ -132,6 +134,7 @@ class TrainingTable(Document):
     context: Annotated[list[Count], Field(min_length=1)] | None = None
     expert: Annotated[list[Count], Field(min_length=1)] | None = None
     context_way: Annotated[list[Way], Field(min_length=1)] | None = None
+    shard: Annotated[list[Shard], Field(min_length=1)] | None = None
     imbalance: Positive | None = None
     capacity: Positive | None = None
     recompute: Annotated[list[bool | Literal["best"]], Field(min_length=1)] | None = None

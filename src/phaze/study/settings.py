@@ -35,8 +35,8 @@ from phaze.hardware.cluster import Cluster, grown
 from phaze.hardware.library import load_cluster, require_links
 from phaze.hardware.stack import SPLIT_FAMILIES, Stack, require_priced
 from phaze.placement.problem import RecomputeChoice
-from phaze.placement.rules import ZEROS
-from phaze.placement.settings import require_levels
+from phaze.placement.rules import ZEROS, Rules
+from phaze.placement.settings import require_levels, stack_rules
 from phaze.schedule.rules import RULE
 from phaze.search.rank_graph import block_model, rank_graph
 from phaze.search.spaces import AnySpace
@@ -149,10 +149,29 @@ def _chunks(table: TrainingTable, stack: Stack) -> tuple[int, ...] | None:
 
 
 def _zeros(table: TrainingTable, usual: tuple[int, ...]) -> tuple[int, ...]:
-    """The stages of ZeRO that a study allows, or those of its setting."""
-    if table.zero is None:
-        return usual
-    return ZEROS if table.zero == "best" else (table.zero,)
+    """The stages of ZeRO that a study allows, or those of its setting; some that share out state where ranks do."""
+    found = usual if table.zero is None else ZEROS if table.zero == "best" else (table.zero,)
+    if table.shard is None:
+        return found
+    if table.zero == 0:
+        raise InputError("training.shard", "ZeRO 0 shares out no state", "use training.zero 1, 2, 3 or best")
+    return tuple(zero for zero in found if zero) or ZEROS[1:]
+
+
+def _shards(table: TrainingTable, stack: Stack, rules: Rules, devices: int) -> tuple[int, ...]:
+    """How many of the ranks with the same weights may share out state, ascending, 0: all."""
+    if table.shard is None:
+        return (0,)
+    if rules.flat_link_bytes_per_s is not None or rules.unsplit_stages:
+        seen = f"the stack {stack.name} reduces gradients over one flat link, of which no group of ranks is the nearest"
+        raise InputError("training.shard", seen, "leave it out, or name another stack")
+    if max(table.expert or [1]) > 1:
+        seen = f"{table.shard} beside training.expert {table.expert} is not priced"
+        raise InputError("training.shard", seen, "leave one of them out")
+    found = tuple(sorted({0 if shard == "all" else shard for shard in table.shard}))
+    if max(found) > devices:
+        raise InputError("training.shard", f"{max(found)} ranks of {devices} devices", "give fewer ranks")
+    return found
 
 
 def training_of(study: StudyFile, space: AnySpace, reader: Reader) -> Training:
@@ -170,8 +189,9 @@ def training_of(study: StudyFile, space: AnySpace, reader: Reader) -> Training:
     machine = Machine(
         cluster, stack, study.cost.basis or usual.basis, study.cost.residency, precision, space.base.host_bytes_per_s
     )
+    devices = _devices(study) or cluster.devices
     return Training(
-        _devices(study) or cluster.devices,
+        devices,
         stated_batch(batch_of(study)),
         table.optimizer or stack.optimizer,
         machine,
@@ -180,6 +200,7 @@ def training_of(study: StudyFile, space: AnySpace, reader: Reader) -> Training:
         zeros=_zeros(table, usual.zeros),
         chunks=_chunks(table, stack),
         headroom=usual.headroom if table.headroom is None else table.headroom,
+        shards=_shards(table, stack, stack_rules(stack, cluster), devices),
     )
 
 

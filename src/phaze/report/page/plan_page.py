@@ -43,6 +43,7 @@ from phaze.report.page.time_view import (
 )
 from phaze.report.run_sheet import PROOF, batch_text, constants_text, flops_text, lever_rows
 from phaze.report.view_model import Story, planned
+from phaze.search.plan_words import precision_words
 from phaze.units import show
 
 
@@ -268,7 +269,7 @@ def plan_page(
     opened, story = told[0].opened, told[0].story
     job, setting, chip = opened.job, opened.setting, opened.setting.chip
     views = [_view(one, told, texts or {}) for one in told]
-    links = cluster_document(setting.cluster, chip)["links"]
+    links, precision = cluster_document(setting.cluster, chip)["links"], precision_words(setting.precision)
     groups = _groups(told, views) if len(views) > 1 else []
     menu = [("plans", "Alternatives")] if groups else []
     menu += [("whatif", "What if"), ("trust", "Accuracy")]
@@ -277,7 +278,7 @@ def plan_page(
         "batch": f"global batch {batch_text(document)}",
         "where": f"{job.devices:,} × {chip.name}",
         "network": setting.cluster.label,
-        "software": f"{setting.stack.name}, {job.precision}, {job.optimizer}, {opened.model.attention} attention",
+        "software": f"{setting.stack.name}, {precision}, {job.optimizer}, {opened.model.attention} attention",
         "plans": views,
         "inputs": views[0].cost.inputs,
         "menu": menu,

@@ -10,6 +10,7 @@ from phaze.evaluate.training_run import Budget, Pace, training_run
 from phaze.hardware.chip import Chip
 from phaze.hardware.ownership import load_run_terms
 from phaze.report.page.memory_view import Piece
+from phaze.search.plan_words import offload_words, shared_words
 from phaze.units import show, show_count
 
 GIB = 2**30
@@ -115,12 +116,16 @@ def badges(plan: Mapping[str, Any]) -> tuple[str, ...]:
     modes = sorted({stage["recompute"] for stage in plan["stages"]})
     chunks = int(plan.get("chunks", 1))
     found = [f"TP {plan['tensor']}", f"PP {plan['pipeline']}", f"DP {plan['data']}"]
+    degrees = {"CP": "context", "EP": "expert", "ETP": "expert_tensor"}
+    found += [f"{name} {plan[key]}" for name, key in degrees.items() if (plan.get(key) or 1) > 1]
     found += [str(plan["family"])] if plan.get("family") else []
     found += [f"VPP {chunks}"] if chunks > 1 else []
     found += [f"microbatch {plan['microbatch']}"]
     found += [f"ZeRO-{plan['zero']}"] if plan.get("zero") else []
     found += ["sequence parallel"] if plan.get("sequence_parallel") else []
-    return (*found, f"recompute {', '.join(modes)}")
+    found += [words for words in shared_words(plan) if plan.get("shard") and words.startswith("hybrid")]
+    found.append(f"recompute {', '.join(modes)}")
+    return (*found, *([offload_words(plan)] if offload_words(plan) else []))
 
 
 def short_words(plan: Mapping[str, Any]) -> str:

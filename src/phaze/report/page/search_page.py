@@ -74,7 +74,7 @@ def tasks_on(job: SearchJob, opened: EnumeratedSpace, number: int) -> tuple[Mode
 
 def _whole(model: Mapping[str, Any]) -> dict[str, Any]:
     """The plan of a model's table, with what the table says of it."""
-    stated = {key: model[key] for key in ("microbatch", "zero", "sequence_parallel") if key in model}
+    stated = {key: model[key] for key in ("microbatch", "zero", "sequence_parallel", "offloaded_bytes") if key in model}
     return {**model["plan"], **stated}
 
 

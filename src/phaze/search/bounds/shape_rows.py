@@ -30,8 +30,9 @@ from phaze.search.task import ModelTask
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-# Ranks that hold the same by level, dense weights and experts, each once: their place in a list, and a shape.
-Met = dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[int, Shape]]
+# Ranks that hold the same by level, dense weights and experts, and that share out state, each once: their place in a
+# list, and a shape.
+Met = dict[tuple[tuple[int, ...], ...], tuple[int, Shape]]
 
 
 def most_replicas(problem: Problem, width: Width, stages: int) -> int:
@@ -88,7 +89,9 @@ def _degrees(problem: Problem, width: Width, stages: int, met: Met) -> ShapeDegr
         members = np.empty(len(replicas), np.int64)
         for at, data in enumerate(replicas.tolist()):
             own = shape._replace(data=data)
-            held_by = sharing.dense_by_level(cluster, own), experts_met(problem, own)
+            held_by: tuple[tuple[int, ...], ...] = sharing.dense_by_level(cluster, own), experts_met(problem, own)
+            if sharing.shard:
+                held_by += sharing.shard_by_level(cluster, own), sharing.shards_by_level(cluster, own)
             members[at] = met.setdefault(held_by, (len(met), own))[0]
         levels = np.zeros((most, stages - 1), np.int64)
         if several:

@@ -143,7 +143,7 @@ class ShapeTerms:
             sizes = np.full(classes, self.first)
         at = np.searchsorted(self.rows.sizes_bytes, sizes * (1 + 1e-12), side="right") - 1
         traffic = self._stepped(sizes, at) / self.problem.sent_bytes * self.problem.optimizer_traffic_bytes
-        share = own.replicas if self.problem.zero else np.ones_like(own.replicas)
+        share = self._shared(own.replicas)
         some = np.flatnonzero(fills >= 0)
         rows = np.empty((len(some), PLAIN + 2 * classes))
         sums = fills[some]
@@ -167,6 +167,13 @@ class ShapeTerms:
             return sizes
         stepped = self.rows.stepped_bytes
         return sizes / self.problem.sharing.context if stepped is None else stepped[at]
+
+    def _shared(self, replicas: Integers) -> Floats:
+        """By degree, over how many ranks the update is shared out, beside those that share a sequence."""
+        if not self.problem.zero:
+            return np.ones(len(replicas))
+        shard, context = self.problem.sharing.shard, self.problem.sharing.context
+        return np.full(len(replicas), shard / context) if shard else replicas.astype(np.float64)
 
     def overall(self, stages: int) -> Floats:
         """The rows of a depth over all families that none beats, whatever fits: ``again`` is left to the memory."""
@@ -281,11 +288,8 @@ def _repeated(graph: RankGraph, problem: Problem) -> Floats:
 def tables_of(task: ModelTask, configuration: Configuration, hbm_bytes: float) -> ShapeTables:
     """The tables of a configuration and a memory; what does not depend on both is made once for all that share it."""
     zeros = tuple(max(group) for group in zero_groups(task.training.zeros))
-    graph, problem, at = (
-        task.graphs[configuration.graph],
-        pattern_of(task, configuration, hbm_bytes),
-        configuration.graph,
-    )
+    graph, problem = task.graphs[configuration.graph], pattern_of(task, configuration, hbm_bytes)
+    at, shared = configuration.graph, (configuration.graph, configuration.shard)
     width = task.memo.take(
         ("width", at, configuration.recompute),
         lambda: prepared(problem, problem.graphs[0], problem.extras[0], task.prices),
@@ -297,9 +301,9 @@ def tables_of(task: ModelTask, configuration: Configuration, hbm_bytes: float) -
     reached = task.shared.take(("reached", at), lambda: reached_bytes(graph, problem, width))
     first = first_bytes(width) if problem.rules.end == "first" else None
     sizes = priced_sizes(roomy, reached[1:] if first is None else np.append(reached[1:], first))
-    degrees = task.shared.take(("degrees", at), lambda: all_degrees(problem, width))
+    degrees = task.shared.take(("degrees", shared), lambda: all_degrees(problem, width))
     rows = task.memo.take(
-        ("shape rows", at, sizes.tobytes()),
+        ("shape rows", shared, sizes.tobytes()),
         lambda: shape_rows_of(
             task, problem, width, degrees, zeros, sizes, stage_sizes(roomy) if problem.has_experts else None
         ),
@@ -307,7 +311,8 @@ def tables_of(task: ModelTask, configuration: Configuration, hbm_bytes: float) -
     tied_s, counted = _tied(task, problem, width), configuration.recompute == "best"
     known = ShapeTerms(task, graph, problem, width, stages, rows, reached, first, again, tied_s, counted)
     overall = task.memo.take(
-        ("overall", at, problem.zero, sizes.tobytes()), lambda: [known.overall(s) for s in range(1, width.depth + 1)]
+        ("overall", shared, problem.zero, sizes.tobytes()),
+        lambda: [known.overall(s) for s in range(1, width.depth + 1)],
     )
     numbers = np.array([graph.calls.count(kind) for kind in range(len(graph.layers))], np.int64)
     # Where the last stage never recomputes, no layer is sure to be computed again.
