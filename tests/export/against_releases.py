@@ -29,12 +29,13 @@ from typing import Any
 
 import typing_extensions
 
-from phaze.export.megatron import CONNECTIONS, megatron
+from phaze.export.megatron import CONNECTIONS, OFFLOADS, megatron
 from phaze.export.torchtitan import torchtitan
 from tests.export.splits import MEGATRON, TORCHTITAN
 
 RECORDED = Path(__file__).parent / "recorded"
 WHEELS = {"megatron": "megatron_core-0.19.2-*.whl", "torchtitan": "torchtitan-0.2.2-*.whl"}
+ENGINE = "2.14.0"
 # What a user adds: data, tokenizer, learning rate, length; and no fusion of Transformer Engine, which needs a GPU.
 OWN = shlex.split(
     "--mock-data --tokenizer-type NullTokenizer --vocab-size 51200 --lr 1e-4 --train-iters 10 --no-rope-fusion"
@@ -50,14 +51,19 @@ def with_megatron() -> Iterator[tuple[str, str]]:
     """Name of a plan, and what Megatron-LM says against it."""
     arguments = importlib.import_module("megatron.training.arguments")
     utilities = importlib.import_module("megatron.training.argument_utils")
+    # As on a machine with an H100 and a Transformer Engine that the release is made for.
     arguments.get_device_arch_version = lambda: 9  # type: ignore[attr-defined]
+    importlib.import_module("torch").cuda.get_device_capability = lambda: (9, 0)
+    core = importlib.import_module("megatron.core.utils")
+    core._te_version = core.PkgVersion(ENGINE)  # type: ignore[attr-defined]
     build = getattr(arguments, "core_transformer_config_from_args", None) or utilities.core_transformer_config_from_args
     for name, split in MEGATRON.items():
         text = megatron(split)
-        os.environ.pop(CONNECTIONS, None)
-        if f"export {CONNECTIONS}=1" in text:
-            os.environ[CONNECTIONS] = "1"
-        os.environ.update(RANK="0", WORLD_SIZE=str(split.tensor * split.pipeline * split.data))
+        for variable in (CONNECTIONS, OFFLOADS):
+            os.environ.pop(variable, None)
+            if f"export {variable}=1" in text:
+                os.environ[variable] = "1"
+        os.environ.update(RANK="0", WORLD_SIZE=str(split.processes))
         sys.argv = ["pretrain_gpt.py", *words_of(text), *OWN]
         said = io.StringIO()
         try:
@@ -67,6 +73,7 @@ def with_megatron() -> Iterator[tuple[str, str]]:
                 build(read)
             assert read.data_parallel_size == split.data
             assert (read.virtual_pipeline_model_parallel_size or 1) == split.chunks
+            assert (read.context_parallel_size, read.expert_model_parallel_size) == (split.context, split.expert)
             yield name, ""
         except (AssertionError, ValueError, RuntimeError, SystemExit, NotImplementedError) as fault:
             yield (
@@ -86,8 +93,8 @@ def with_torchtitan(folder: Path) -> Iterator[tuple[str, str]]:
                 read = manager().parse_args(["--job.config_file", str(folder / "job.toml")]).parallelism
             dimensions(
                 dp_replicate=read.data_parallel_replicate_degree, dp_shard=read.data_parallel_shard_degree,
-                cp=1, tp=read.tensor_parallel_degree, pp=read.pipeline_parallel_degree, ep=1, etp=1,
-                world_size=split.tensor * split.pipeline * split.data,
+                cp=read.context_parallel_degree, tp=read.tensor_parallel_degree, pp=read.pipeline_parallel_degree,
+                ep=read.expert_parallel_degree, etp=read.expert_tensor_parallel_degree, world_size=split.processes,
             )  # fmt: skip
             yield name, ""
         except (AssertionError, ValueError, SystemExit) as fault:

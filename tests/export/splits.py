@@ -8,11 +8,25 @@ from typing import Any
 from phaze.export.source import Split
 from phaze.hardware.stack import StateBytes
 
+MIXTURE = {
+    "layers": 16, "hidden": 4096, "heads": 32, "kv_heads": 8, "head_dim": 128, "vocabulary": 51200, "sequence": 8192,
+    "experts": 64, "active": 8, "expert_mlp": 1024, "shared_mlp": 0, "dense_layers": 0, "tied": 0,
+}  # fmt: skip
 LLAMA = {"layers": 16, "hidden": 4096, "heads": 32}
 GPT = {"layers": 16, "hidden": 1024, "heads": 16, "vocabulary": 51200}
 EVEN = ((4, True, False), (4, False, False), (4, False, False), (4, False, True))
 ONE: dict[str, Any] = {"pipeline": 1, "stages": ((16, True, True),), "recompute": ("none",), "devices": (2,)}
 ALONE: dict[str, Any] = {**ONE, "tensor": 1, "devices": (1,), "sequence_parallel": False}
+
+
+# Mixtures of experts without a pipeline, on one rank a stage and on two.
+SPREAD: dict[str, Any] = {"pipeline": 1, "recompute": ("none",), "attention": "fused", "expert_tensor": 1}
+
+
+def experts(layers: int, **changes: Any) -> Split:
+    """A mixture of so many blocks on 2 x 16 devices, its experts over 8 ranks."""
+    wanted = {**SPREAD, "data": 16, "expert": 8, "devices": (2,), "stages": ((layers, True, True),)}
+    return split(**wanted | changes)
 
 
 def split(**changes: Any) -> Split:
@@ -67,6 +81,68 @@ MEGATRON: Mapping[str, Split] = MappingProxyType(
         "not sequence parallel": split(sequence_parallel=False),
         "gpt": split(model="gpt", sizes=GPT, sequence=1024),
         "llama by sizes": split(model="llama", sizes={**LLAMA, "mlp": 11008, "kv_heads": 4, "head_dim": 96, "tied": 1}),
+        "without a gate": split(
+            model="llama", sizes={**LLAMA, "mlp": 16384, "kv_heads": 8, "head_dim": 128, "gated": 0}
+        ),
+        "nemotron": split(
+            model="nemotron-4-340b",
+            sizes={"layers": 96, "hidden": 18432, "heads": 96},
+            stages=((24, True, False), (24, False, False), (24, False, False), (24, False, True)),
+            sequence=4096,
+        ),
+        "405b": split(
+            model="llama3.1-405b",
+            sizes={"layers": 126, "hidden": 16384, "heads": 128},
+            stages=((31, True, False), (32, False, False), (32, False, False), (31, False, True)),
+        ),
+        "context, ring": split(context=2, data=4, attention="fused"),
+        "context, all_gather": split(context=2, data=4, context_way="all_gather", attention="fused"),
+        "context, ulysses": split(context=2, data=4, context_way="ulysses", attention="fused"),
+        "context, hybrid sharding": split(context=2, data=4, shard=4, attention="fused"),
+        "mixture": experts(16, model="moe", sizes=MIXTURE),
+        "mixture, dense layers first": experts(
+            16, model="moe", sizes={**MIXTURE, "dense_layers": 2, "mlp": 8192, "shared_mlp": 1024}
+        ),
+        "mixture, a pipeline": experts(
+            16, model="moe", sizes=MIXTURE, pipeline=4, data=8, stages=EVEN, devices=(2,) * 4, recompute=("full",) * 4
+        ),
+        "mixture, context": experts(16, model="moe", sizes=MIXTURE, context=2, data=8),
+        "mixture, fp8": experts(16, model="moe", sizes=MIXTURE, precision="fp8-block"),
+        "mixture, tokens once a node": experts(16, model="moe", sizes=MIXTURE, deduplicated_exchange=True),
+        "mixture, experts recomputed": experts(16, model="moe", sizes=MIXTURE, recompute=("moe",)),
+        "mixture, exchange hidden": experts(16, model="moe", sizes=MIXTURE, hidden_exchange=0.5),
+        "mixtral": experts(32, model="mixtral-8x7b", sizes={"layers": 32, "hidden": 4096, "heads": 32}, sequence=4096),
+        "mixtral, experts split": experts(
+            32,
+            model="mixtral-8x7b",
+            sizes={"layers": 32, "hidden": 4096, "heads": 32},
+            sequence=4096,
+            expert=4,
+            expert_tensor=2,
+        ),
+        "mixtral, no experts shared out": experts(
+            32,
+            model="mixtral-8x7b",
+            sizes={"layers": 32, "hidden": 4096, "heads": 32},
+            sequence=4096,
+            expert=1,
+            tensor=1,
+            devices=(1,),
+            sequence_parallel=False,
+        ),
+        "qwen3": experts(
+            48, model="qwen3-30b-a3b", sizes={"layers": 48, "hidden": 2048, "heads": 32}, sequence=4096, expert=16
+        ),
+        "deepseek-v3": experts(
+            61,
+            model="deepseek-v3",
+            sizes={"layers": 61, "hidden": 7168, "heads": 128},
+            sequence=4096,
+            tensor=1,
+            expert=16,
+            devices=(1,),
+            sequence_parallel=False,
+        ),
         "bert": split(model="bert-large", sizes={**GPT, "positions": 512}, sequence=512, stages=EVEN),
     }
 )
@@ -92,5 +168,50 @@ TORCHTITAN: Mapping[str, Split] = MappingProxyType(
         "fp8, scale of now": split(precision="fp8-tensorwise", low_precision_weights=True),
         "mxfp8": split(precision="mxfp8"),
         "llama by sizes": split(model="llama", sizes={**LLAMA, "mlp": 11008}),
+        "405b": split(
+            model="llama3.1-405b",
+            sizes={"layers": 126, "hidden": 16384, "heads": 128},
+            stages=((31, True, False), (32, False, False), (32, False, False), (31, False, True)),
+        ),
+        "context, ring": split(context=2, data=4, zero=3),
+        "context, all_gather": split(context=2, data=4, zero=3, context_way="all_gather"),
+        "context, hybrid sharding": split(context=2, data=4, zero=3, shard=4),
+        "qwen3": experts(
+            48, model="qwen3-30b-a3b", sizes={"layers": 48, "hidden": 2048, "heads": 32}, sequence=4096, zero=3
+        ),
+        "qwen3, experts split": experts(
+            48, model="qwen3-30b-a3b", sizes={"layers": 48, "hidden": 2048, "heads": 32}, zero=3, expert_tensor=2
+        ),
+        "qwen3, context": experts(
+            94, model="qwen3-235b-a22b", sizes={"layers": 94, "hidden": 4096, "heads": 64}, zero=3, context=2, data=8
+        ),
+        "qwen3, mxfp8": experts(
+            48, model="qwen3-30b-a3b", sizes={"layers": 48, "hidden": 2048, "heads": 32}, zero=3, precision="mxfp8"
+        ),
+        "deepseek-v3, DualPipeV": experts(
+            60,
+            model="deepseek-v3",
+            sizes={"layers": 61, "hidden": 7168, "heads": 128},
+            tensor=1,
+            pipeline=2,
+            data=8,
+            stages=((30, True, False), (30, False, True)),
+            devices=(1, 1),
+            recompute=("none",) * 2,
+            chunks=2,
+            family="dualpipe-v",
+            sequence_parallel=False,
+            zero=2,
+        ),
+        "gpt-oss": experts(
+            36,
+            model="gpt-oss-120b",
+            sizes={"layers": 36, "hidden": 2880, "heads": 64},
+            tensor=1,
+            devices=(1,),
+            sequence_parallel=False,
+            zero=3,
+            deduplicated_exchange=True,
+        ),
     }
 )

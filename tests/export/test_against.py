@@ -35,6 +35,10 @@ def same(launch: Launch, wanted: Split) -> None:
     plan = launch.plan
     for key in ("tensor", "pipeline", "microbatch", "chunks"):
         assert plan[key] == getattr(wanted, key), key
+    for key, usual in (("context", 1), ("expert", 1), ("context_way", "ring")):
+        assert plan.get(key, usual) == getattr(wanted, key), key
+    if wanted.expert > 1:
+        assert plan["expert_tensor"] == wanted.expert_tensor
     assert (plan.get("family") or "") == wanted.family
     assert plan["recompute"] == wanted.recompute[0]
     assert plan["sequence_parallel"] == (wanted.sequence_parallel and wanted.tensor > 1)
@@ -58,11 +62,11 @@ def test_flags_of_megatron_give_the_plan_that_they_came_from(name: str) -> None:
 @pytest.mark.parametrize("name", TORCHTITAN)
 def test_a_torchtitan_job_gives_the_plan_that_it_came_from(name: str) -> None:
     wanted = TORCHTITAN[name]
-    devices = wanted.tensor * wanted.pipeline * wanted.data
+    devices = wanted.processes
     launch = torchtitan_launch(tomllib.loads(torchtitan(wanted)), "train.toml", None)
     same(launch, wanted)
     # FSDP shares gradients with the state: there is no ZeRO 1 in it; one replica shares nothing.
-    assert launch.plan["zero"] == (0 if wanted.data == 1 else 2 if wanted.zero == 1 else wanted.zero)
+    assert launch.plan["zero"] == (0 if wanted.data * wanted.context == 1 else 2 if wanted.zero == 1 else wanted.zero)
     assert launch.devices == devices
 
 
@@ -94,7 +98,8 @@ def test_a_shell_file_is_read_and_never_run(tmp_path: Path) -> None:
         ("--micro-batch-size $MBS", "set outside this file"),
         ("--micro-batch-size two", "out of range"),
         ("--micro-batch-size", "no value"),
-        ("--micro-batch-size 1 --context-parallel-size 2", "not priced"),
+        ("--micro-batch-size 1 --context-parallel-size 2 --cp-comm-type a2a+p2p", "priced way"),
+        ("--micro-batch-size 1 --num-experts 8 --num-layers 4 --moe-layer-freq 2", "dense layers"),
         ("--micro-batch-size 1 --recompute-granularity some", "granularity"),
         ("--micro-batch-size 1 --recompute-granularity full --recompute-method block", "block"),
         ("--micro-batch-size 1 --pipeline-model-parallel-size 2 --pipeline-model-parallel-layout 'Et|mL'", "layout"),
@@ -195,3 +200,28 @@ def test_a_contradicted_run_is_refused(phaze: Phaze, tmp_path: Path) -> None:
     assert phaze("plan", "--against", str(path), "--model", "llama3-8b").code == 2
     path.write_text(json.dumps(run() | {"optimizer": "sgd"}))
     assert phaze("plan", "--against", str(path)).code == 2
+
+
+SMALL = ("--chip", "h100", "--devices", "16", "--batch", "32", "--microbatch", "1", "--zero", "1", "--chunks", "1")
+
+
+@pytest.mark.parametrize(
+    ("job", "read"),
+    [
+        (("--model", "llama3-8b", "--tensor", "2", "--context", "2", "--recompute", "full"), ("context", 2)),
+        (("--model", "mixtral-8x7b", "--tensor", "1", "--expert", "8", "--recompute", "full"), ("expert", 8)),
+    ],
+)
+def test_an_exported_plan_read_back_is_priced_as_it_was(
+    phaze: Phaze, tmp_path: Path, job: tuple[str, ...], read: tuple[str, int]
+) -> None:
+    plan, flags = tmp_path / "plan.json", tmp_path / "launch.sh"
+    document = answer(phaze, *job, *SMALL)
+    plan.write_text(json.dumps(document))
+    flags.write_text(phaze("export", plan, "--to", "megatron").out)
+    told = Told({"model": job[1]}, "h100", devices=16)
+    launched = read_launch(str(flags), told, "dgx-h100")
+    assert launched.run["plan"][read[0]] == document[read[0]] == read[1]
+    again = against_document(launched, document, "calibrated")
+    assert again["plan"]["batch_s"] == pytest.approx(document["batch_s"], rel=1e-9)
+    assert again["differences"] == [] and again["flags"]["changes"] == []

@@ -17,6 +17,7 @@ from phaze.errors import InputError
 from phaze.export.megatron import layout, megatron
 from phaze.export.source import cut
 from phaze.export.torchtitan import differences, torchtitan
+from phaze.graph.zoo import load_model
 from tests.export.against_releases import words_of
 from tests.export.splits import ALONE, EVEN, MEGATRON, ONE, TORCHTITAN, split
 from tests.report.runs import PLAN, small_run
@@ -177,6 +178,7 @@ def test_megatron_refuses_what_it_cannot_run(changes: dict[str, Any], said: str)
 KINDS = {
     "<class 'bool'>": bool,
     "list[str]": list,
+    "list[str] | str": list,
     "<class 'int'>": int,
     "<class 'str'>": str,
     "list[list[str]] | None": list,
@@ -247,14 +249,27 @@ def test_torchtitan_says_what_runs_otherwise_than_planned() -> None:
     assert "Not as planned" not in torchtitan(split(zero=3, attention="fused"))
 
 
-def test_layers_that_are_no_chain_are_refused() -> None:
+def test_layers_that_are_no_chain_are_refused_in_a_pipeline() -> None:
+    gemma = load_model("gemma-2-27b", attention="fused")
+    halves = [{"layers": list(range(24))}, {"layers": list(range(24, len(gemma.calls)))}]
     with pytest.raises(InputError, match="no chain"):
-        cut([0, 1, 1, 2, 1, 3], [{"layers": [0, 1, 2, 3, 4, 5]}], "made")
+        cut(gemma, halves, "gemma-2-27b")
+    assert cut(gemma, [{"layers": list(range(len(gemma.calls)))}], "gemma-2-27b") == ((46, True, True),)
 
 
-def test_what_lies_before_the_blocks_stays_in_one_stage() -> None:
-    with pytest.raises(InputError, match="spread over the stages 0, 1"):
-        cut([0, 3, 1, 1, 2], [{"layers": [0]}, {"layers": [1, 2]}, {"layers": [3, 4]}], "made")
+def test_dense_blocks_before_a_mixture_of_experts_are_blocks() -> None:
+    model = load_model("deepseek-v3", attention="fused")
+    assert cut(model, [{"layers": list(range(5))}, {"layers": list(range(5, len(model.calls)))}], "deepseek-v3") == (
+        (4, True, False),
+        (57, False, True),
+    )
+
+
+def test_what_lies_after_the_blocks_stays_in_one_stage() -> None:
+    gpt = load_model("gpt3-175b")
+    last = len(gpt.calls) - 1
+    with pytest.raises(InputError, match="what lies after its blocks is spread over the stages 0"):
+        cut(gpt, [{"layers": [*range(50), last]}, {"layers": list(range(50, last))}], "gpt3-175b")
 
 
 def test_a_plan_is_exported_by_the_command(phaze: Callable[..., Any], tmp_path: Path) -> None:

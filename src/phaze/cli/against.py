@@ -64,6 +64,12 @@ def with_given(answer: Answer, launched: "Launched", basis: "Basis", progress: "
     return Answer((whole,), show, answer.exit_code)
 
 
+def degrees_tried(launched: "Launched | None", key: str) -> tuple[int, ...] | None:
+    """The degrees of ``context`` or ``expert`` that stand to choice beside a given plan: 1 and its own."""
+    given = 1 if launched is None else int(launched.run["plan"].get(key, 1))
+    return None if given == 1 else (1, given)
+
+
 def named_model(run: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
     """The model of a run, and its sizes if it is of a family."""
     for family in ("gpt", "llama", "moe"):

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, cast
 
+from phaze.cli.against import degrees_tried
 from phaze.cli.answer import Answer, answering, told
 from phaze.cli.place import Perfetto, write_trace
 from phaze.cli.plan_options import (
@@ -143,8 +144,8 @@ def plan(
         headroom=parse_headroom(headroom, "--headroom"),
         budget=budget,
         fresh=fresh,
-        contexts=_numbers("--context", context),
-        expert=_numbers("--expert", expert),
+        contexts=_numbers("--context", context) or degrees_tried(launched, "context"),
+        expert=_numbers("--expert", expert) or degrees_tried(launched, "expert"),
         precision=precision,
         shards=shards_of(shard),
         families=None if family is None else tuple(name.strip() for name in family.split(",")),

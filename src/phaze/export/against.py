@@ -30,11 +30,12 @@ from phaze.hardware.calibration import Basis
 # Parts of a plan in the order in which they are changed, with the keys of a run's plan that belong to each.
 PARTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("attention", ("attention",)),
-    ("split", ("tensor", "pipeline", "data")),
+    ("split", ("tensor", "context", "context_way", "pipeline", "data")),
     ("sequence parallelism", ("sequence_parallel",)),
     ("microbatch", ("microbatch",)),
+    ("experts", ("expert", "expert_tensor")),
     ("chunks", ("chunks", "family")),
-    ("ZeRO stage", ("zero",)),
+    ("ZeRO stage", ("zero", "shard")),
     ("recompute", ("recompute",)),
 )
 SHARED = ("tensor", "pipeline", "data", "microbatch", "chunks", "zero", "sequence_parallel")
@@ -79,12 +80,20 @@ def _values(document: Mapping[str, Any]) -> dict[str, Any]:
     modes = sorted({str(stage["recompute"]) for stage in document["stages"]})
     recompute = modes[0] if len(modes) == 1 else "by stage"
     own = {"recompute": recompute, "attention": document["attention"], "family": document.get("family")}
-    return {key: document[key] for key in SHARED} | own
+    context, expert = int(document.get("context", 1)), int(document.get("expert", 1))
+    own |= {"context": context, "context_way": document.get("context_way", "ring") if context > 1 else "ring"}
+    own |= {"expert": expert, "expert_tensor": document.get("expert_tensor", 1) if expert > 1 else None}
+    return {key: document[key] for key in SHARED} | own | {"shard": document.get("shard") or None}
 
 
 def _words(part: str, values: Mapping[str, Any]) -> str:
     if part == "split":
-        return f"tensor {values['tensor']}, pipeline {values['pipeline']}, data {values['data']}"
+        context = f"context {values['context']} ({values['context_way']}), " if values["context"] > 1 else ""
+        return f"tensor {values['tensor']}, {context}pipeline {values['pipeline']}, data {values['data']}"
+    if part == "experts" and values["expert"] > 1:
+        return f"expert parallel {values['expert']}, expert tensor {values['expert_tensor']}"
+    if part == "ZeRO stage" and values["shard"]:
+        return f"{values['zero']}, shared out over {values['shard']} ranks"
     if part == "chunks" and values["family"]:
         return f"{values['chunks']}, {values['family']}"
     key = next(keys for name, keys in PARTS if name == part)[0]

@@ -15,12 +15,13 @@ from phaze import __version__
 from phaze.errors import InputError
 from phaze.export.flags import Choice, aligned
 from phaze.export.megatron_model import BERT, SCRIPTS, model_choices, require_there
+from phaze.export.megatron_shared import shared_choices
 from phaze.export.source import Split, require_launchable
 from phaze.graph.saved.modes import ALTERNATE, JOIN, OFFLOAD
 from phaze.hardware.stack import StateBytes
 
 VERSION = "Megatron-LM with Megatron Core 0.19.2"
-CONNECTIONS = "CUDA_DEVICE_MAX_CONNECTIONS"
+CONNECTIONS, OFFLOADS = "CUDA_DEVICE_MAX_CONNECTIONS", "NVTE_CPU_OFFLOAD_V1"
 
 
 def layout(split: Split) -> str:
@@ -218,48 +219,6 @@ def _state(split: Split) -> list[Choice]:
     return found
 
 
-# What Megatron calls the ways in which ranks share a sequence.
-COMM_TYPES: Mapping[str, str] = MappingProxyType({"ring": "p2p", "all_gather": "all_gather", "ulysses": "a2a"})
-
-
-def _shared(split: Split) -> list[Choice]:
-    """Ranks that share a sequence, and experts."""
-    found = []
-    if split.context > 1:
-        found += [
-            Choice("--context-parallel-size", str(split.context), "ranks that share a sequence"),
-            Choice("--cp-comm-type", COMM_TYPES[split.context_way], "how they share it, as planned"),
-        ]
-    if split.expert > 1:
-        found += [
-            Choice("--expert-model-parallel-size", str(split.expert), "ranks that share out the experts"),
-            Choice("--expert-tensor-parallel-size", str(split.expert_tensor), "ranks that share one expert"),
-            Choice("--moe-grouped-gemm", None, "the experts of a rank as one product"),
-            *_dispatcher(split),
-        ]
-    return found
-
-
-def _dispatcher(split: Split) -> list[Choice]:
-    """How the tokens of experts are exchanged."""
-    found = [Choice("--moe-token-dispatcher-type", "alltoall", "rows go straight to their experts, as planned")]
-    if split.deduplicated_exchange:
-        found = [
-            Choice("--moe-token-dispatcher-type", "flex", "a token is sent to a node once, as planned"),
-            Choice("--moe-flex-dispatcher-backend", "deepep", "the same"),
-        ]
-    if split.hidden_exchange > 0:
-        if "full" in split.recompute:
-            raise InputError(
-                "recompute", "Megatron hides no exchange of experts beside full recompute", "plan without it"
-            )
-        found.append(Choice("--overlap-moe-expert-parallel-comm", None, "the plan counts on hidden exchanges"))
-        found.append(Choice("--delay-wgrad-compute", None, "weight gradients run behind exchanges"))
-    elif split.overlaps_shared_experts:
-        found.append(Choice("--moe-shared-expert-overlap", None, "exchanges run beside shared experts"))
-    return found
-
-
 def choices(split: Split) -> list[Choice]:
     """Every flag of the plan, or an InputError that says why there is none."""
     require_there(split)
@@ -270,7 +229,7 @@ def choices(split: Split) -> list[Choice]:
     ]
     if split.sequence_parallel and split.tensor > 1:
         found.append(Choice("--sequence-parallel", None, "norms and dropout split over the tensor group too"))
-    found += _shared(split) + _pipeline(split)
+    found += shared_choices(split) + _pipeline(split)
     if split.order == "pipeline" and split.pipeline > 1 and split.data > 1:
         found.append(Choice("--use-tp-pp-dp-mapping", None, "stages of a replica adjacent, replicas further apart"))
     attention = ("flash", "scores never leave the chip")
@@ -289,12 +248,15 @@ def choices(split: Split) -> list[Choice]:
 
 
 def environment(split: Split) -> str:
-    """The line that sets what the flags need of the environment."""
+    """The lines that set what the flags need of the environment."""
+    found = ""
     if split.zero > 1:
-        return f"unset {CONNECTIONS}  # Megatron-FSDP refuses to start with 1\n"
-    if split.tensor > 1:
-        return f"export {CONNECTIONS}=1  # tensor parallelism needs it on GPUs before Blackwell\n"
-    return ""
+        found = f"unset {CONNECTIONS}  # Megatron-FSDP refuses to start with 1\n"
+    elif split.tensor > 1 or split.context > 1:
+        found = f"export {CONNECTIONS}=1  # tensor and context parallelism need it on GPUs before Blackwell\n"
+    if OFFLOAD in split.recompute[0] and split.pipeline > 1:
+        found += f"export {OFFLOADS}=1  # weights stay on the device, with Transformer Engine 2.10 or later\n"
+    return found
 
 
 def _words(split: Split) -> str:

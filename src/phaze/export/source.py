@@ -4,14 +4,17 @@ The layers of a model are told apart by their part in a decoder: what lies befor
 after them. Frameworks cut pipelines by blocks, so a plan whose layers are no such chain cannot be told to them.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from phaze.errors import InputError
+from phaze.evaluate.flow import block_calls
 from phaze.evaluate.job_file import Reopened
+from phaze.graph.experts import layer_has_experts
 from phaze.graph.family import check_sizes
+from phaze.graph.ir import Model
 from phaze.graph.zoo import ZOO
 from phaze.hardware.stack import Stack, StateBytes
 from phaze.search.reference import way_of
@@ -80,14 +83,20 @@ class Split:
         return -(-self.batch // (self.microbatch * self.data))
 
 
-def cut(calls: Sequence[int], stages: Sequence[Mapping[str, Any]], model: str) -> tuple[tuple[int, bool, bool], ...]:
-    """The stages by blocks; refuses layers that are no chain of before, equal blocks, after."""
-    block = Counter(calls).most_common(1)[0][0]
-    places = [at for at, kind in enumerate(calls) if kind == block]
-    first, last = places[0], places[-1]
-    if places != list(range(first, last + 1)):
+def _is_chain(model: Model, blocks: Sequence[int]) -> bool:
+    """Whether blocks are in a row and all alike, or those of a mixture of experts after the dense ones."""
+    kinds = [kind for kind, _ in groupby(model.calls[at].layer for at in blocks)]
+    experts = [layer_has_experts(model.layers[kind]) for kind in kinds]
+    return list(blocks) == list(range(blocks[0], blocks[-1] + 1)) and (len(kinds) == 1 or experts == [False, True])
+
+
+def cut(model: Model, stages: Sequence[Mapping[str, Any]], name: str) -> tuple[tuple[int, bool, bool], ...]:
+    """The stages by blocks; refuses layers of several stages that are no chain of before, equal blocks, after."""
+    blocks = block_calls(model)
+    first, last = blocks[0], blocks[-1]
+    if len(stages) > 1 and not _is_chain(model, blocks):
         raise InputError(
-            model,
+            name,
             "its layers are no chain of equal blocks",
             "launch files need one; export to csv or perfetto",
         )
@@ -100,7 +109,7 @@ def cut(calls: Sequence[int], stages: Sequence[Mapping[str, Any]], model: str) -
         holders = [number for number, stage in enumerate(found) if stage[at]]
         if holders and holders != [wanted]:
             raise InputError(
-                model,
+                name,
                 f"what lies {what} its blocks is spread over the stages {', '.join(map(str, holders))}",
                 "plan with fewer stages: a launch file keeps it in one",
             )
@@ -151,7 +160,7 @@ def searched_split(task: ModelTask, found: Mapping[str, Any], study: StudyFile, 
         hides_synchronisation=job.machine.stack.hidden_synchronisation > 0,
         recompute=tuple(stage["recompute"] for stage in plan["stages"]),
         devices=tuple(stage["devices"] for stage in plan["stages"]),
-        stages=cut(graph.calls, plan["stages"], task.name),
+        stages=cut(graph.model, plan["stages"], task.name),
         sizes=known,
         context=int(plan.get("context", 1)),
         expert=int(plan.get("expert", 1)),
@@ -190,7 +199,7 @@ def planned_split(document: Mapping[str, Any], opened: Reopened) -> Split:
         hides_synchronisation=opened.setting.stack.hidden_synchronisation > 0,
         recompute=tuple(stage["recompute"] for stage in document["stages"]),
         devices=tuple(stage["devices"] for stage in document["stages"]),
-        stages=cut([call.layer for call in model.calls], document["stages"], model.name),
+        stages=cut(model, document["stages"], model.name),
         sizes=sizes,
         context=int(document.get("context", 1)),
         expert=int(document.get("expert", 1)),

@@ -8,104 +8,23 @@ is said in the file.
 ``tests/export/against_releases.py`` has every kind of job read by the release itself.
 """
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from phaze import __version__
 from phaze.errors import InputError
 from phaze.export.flags import Choice, aligned
-from phaze.export.source import Split, require_launchable
+from phaze.export.source import Split
+from phaze.export.torchtitan_limits import (
+    CONVERTERS,
+    FLAVOURS,
+    FOLDED,
+    MIXTURES,
+    ROTATED,
+    SCHEDULES,
+    VERSION,
+    WHY,
+    kind_of,
+    require_there,
+)
 from phaze.graph.saved.modes import ALTERNATE, OFFLOAD
-from phaze.hardware.stack import StateBytes
-
-VERSION = "torchtitan 0.2.2"
-FLAVOURS: Mapping[str, str] = MappingProxyType({"llama3-8b": "8B", "llama3-70b": "70B"})
-SCHEDULES: Mapping[str, str] = MappingProxyType(
-    {
-        "gpipe": "GPipe",
-        "1f1b": "1F1B",
-        "interleaved": "Interleaved1F1B",
-        "zb-interleaved": "InterleavedZeroBubble",
-        "zb-v": "ZBVZeroBubble",
-        "dualpipe-v": "DualPipeV",
-    }
-)
-"""The names of PyTorch's schedules by family."""
-FOLDED = ("zb-v", "dualpipe-v")
-WHY: Mapping[str, str] = MappingProxyType(
-    {
-        "gpipe": "all forwards, then all backwards",
-        "zb-interleaved": "gradients of weights fill the bubble; blocks must not be compiled",
-        "zb-v": "stages folded into a V, gradients of weights fill the bubble; blocks must not be compiled",
-        "dualpipe-v": "forward and backward of two chunks in turn; blocks must not be compiled",
-    }
-)
-LLAMAS = frozenset({"llama", "llama2-7b", *FLAVOURS})
-
-
-def _require(split: Split) -> None:
-    if not split.sizes.get("gated", 1):
-        raise InputError(split.model, f"{VERSION} has no model without a gate", "plan one with gated = true")
-    if split.model not in LLAMAS:
-        raise InputError(
-            split.model, f"{VERSION} has no such model", "its own are of the llama kind: plan llama3-8b, or --llama"
-        )
-    require_launchable(split, "torchtitan")
-    alone = split.tensor == 1 and split.pipeline == 1
-    if split.zero == 0 and split.data > 1 and not alone:
-        raise InputError(
-            split.model,
-            "the replicas keep whole optimizer states beside tensor or pipeline parallelism",
-            "torchtitan's replication stands alone; plan with --zero 1",
-        )
-    if split.data == 1 and not alone and split.precision != "fp32":
-        raise InputError(
-            split.model,
-            f"one replica in {split.precision} beside tensor or pipeline parallelism",
-            f"{VERSION} has mixed precision with sharding only; plan for two replicas or more",
-        )
-    if split.precision not in ("fp32", "bf16", *CONVERTERS):
-        raise InputError(
-            split.model,
-            f"products in {split.precision}",
-            f"{VERSION} has {' and '.join(CONVERTERS)} alone; plan with one of these or in bf16",
-        )
-    if split.tensor > 1 and not split.sequence_parallel:
-        raise InputError(
-            split.model,
-            "tensor parallelism without sequence parallelism",
-            f"{VERSION} has none; choose a plan with sequence parallelism",
-        )
-    if split.shards > split.data or split.data % split.shards:
-        raise InputError(
-            split.model,
-            f"state shared out over {split.shard} ranks of {split.context} that share a sequence",
-            f"{VERSION} shares it out over whole replicas; plan with another --shard",
-        )
-    if split.state is not None and split.state != StateBytes():
-        raise InputError(
-            split.model, "an optimizer's state of its own types", f"{VERSION} has no such optimizer: leave out [state]"
-        )
-    if split.pipeline > 1 and split.schedule not in SCHEDULES:
-        raise InputError(
-            split.model,
-            f"the pipeline schedule {split.schedule}",
-            f"{VERSION} gives InterleavedZeroBubble two stages a rank or more; plan with --family zb-interleaved",
-        )
-    if split.chunks > 1:
-        _require_interleaved(split)
-
-
-def _require_interleaved(split: Split) -> None:
-    if any(blocks % split.chunks for blocks, _, _ in split.stages):
-        raise InputError(split.model, "chunks that do not divide the blocks of a stage", "plan with other chunks")
-    rounds = max(1, split.rounds // split.pipeline)
-    if split.rounds % rounds and split.schedule not in FOLDED:
-        raise InputError(
-            split.model,
-            f"{split.rounds} microbatches of a replica do not divide into {rounds} rounds over its stages",
-            f"{SCHEDULES[split.schedule]} needs that; plan with another batch or without chunks",
-        )
 
 
 def differences(split: Split) -> list[str]:
@@ -145,15 +64,6 @@ def _quoted(parts: list[list[str]]) -> str:
     return f"[\n{rows},\n]"
 
 
-CONVERTERS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
-    {
-        "fp8-tensorwise": ("quantize.linear.float8", "float8", "products of linear maps in fp8, a scale a tensor"),
-        "mxfp8": ("quantize.linear.mx", "mx", "products of linear maps in fp8, a scale for every 32 values"),
-    }
-)
-"""The converter of a recipe, its table under quantize.linear, and why."""
-
-
 def _quantized(split: Split) -> dict[str, list[Choice]]:
     """The tables of low precision; none in 16 bits."""
     if split.precision not in CONVERTERS:
@@ -165,7 +75,13 @@ def _quantized(split: Split) -> dict[str, list[Choice]]:
         rows.append(Choice("enable_fsdp_float8_all_gather", sent, "weights are gathered in 8 bits as planned"))
     else:
         rows.insert(0, Choice("recipe_name", '"mxfp8_cublas"', "products by cuBLAS"))
-    return {f"quantize.linear.{table}": rows, "": [Choice("converters", f'["{converter}"]', why)]}
+    found = {f"quantize.linear.{table}": rows}
+    names = [converter]
+    if table == "mx" and kind_of(split) in MIXTURES:
+        names.append("quantize.grouped_mm.mx")
+        found["quantize.grouped_mm.mx"] = [Choice("fqns", '["experts"]', "grouped products of the experts too")]
+    listed = ", ".join(f'"{name}"' for name in names)
+    return {**found, "": [Choice("converters", f"[{listed}]", why)]}
 
 
 def _training(split: Split) -> list[Choice]:
@@ -206,7 +122,17 @@ def _parallelism(split: Split) -> list[Choice]:
             Choice("fsdp_reshard_after_forward", f'"{kept}"', why if split.zero < 3 else "as ZeRO 3"),
         ]
     if split.context > 1:
-        found.append(Choice("context_parallel_degree", str(split.context), "ranks that share a sequence"))
+        found += [
+            Choice("context_parallel_degree", str(split.context), "ranks that share a sequence"),
+            Choice("context_parallel_rotate_method", f'"{ROTATED[split.context_way]}"', f"{split.context_way}"),
+        ]
+    if split.expert > 1:
+        backend = "deepep" if split.deduplicated_exchange else "standard"
+        found += [
+            Choice("expert_parallel_degree", str(split.expert), "ranks that share out the experts"),
+            Choice("expert_tensor_parallel_degree", str(split.expert_tensor), "ranks that share one expert"),
+            Choice("expert_parallel_comm_backend", f'"{backend}"', "how tokens are exchanged, as planned"),
+        ]
     found.append(Choice("pipeline_parallel_degree", str(split.pipeline), "stages of a replica"))
     if split.pipeline > 1:
         kind, why = SCHEDULES[split.schedule], WHY.get(split.schedule, "one forward and one backward in turn")
@@ -242,11 +168,11 @@ def _recompute(model: str, mode: str) -> list[Choice]:
 
 def tables(split: Split) -> dict[str, list[Choice]]:
     """Every table of the job file, or an InputError that says why there is none."""
-    _require(split)
+    require_there(split)
     flavour = FLAVOURS.get(split.model)
-    model = [Choice("name", '"llama3"', "its model of the llama kind")]
+    model = [Choice("name", f'"{kind_of(split)}"', "its model of this kind")]
     if flavour:
-        model.append(Choice("flavor", f'"{flavour}"', f"{split.model}'s sizes"))
+        model.append(Choice("flavor", f'"{flavour[1]}"', f"{split.model}'s sizes"))
     else:
         model.append(Choice("flavor", '"your-flavor"', f"register one with the sizes of {split.model}"))
     again = _recompute(split.model, split.recompute[0])

@@ -1,6 +1,6 @@
 """Mixtures of experts: which graphs have them, and what is not planned of them yet."""
 
-from phaze.graph.ir import Model
+from phaze.graph.ir import Layer, Model
 
 BALANCED = "experts are taken as equally loaded: each of the E experts gets 1/E of the routed tokens"
 NO_EXPERT_PARALLELISM = (
@@ -13,7 +13,12 @@ def has_experts(model: Model) -> bool:
     """Whether a graph routes tokens to experts: its tracer says how, or its modules are called so."""
     if any(text.startswith("experts ") for text in model.approximations):
         return True
-    return any("experts" in op.module.split(".") for layer in model.layers for op in layer.forward.operators)
+    return any(layer_has_experts(layer) for layer in model.layers)
+
+
+def layer_has_experts(layer: Layer) -> bool:
+    """Whether the experts of a mixture are in a layer: its modules are called so."""
+    return any("experts" in op.module.split(".") for op in layer.forward.operators)
 
 
 def notes_of(model: Model, planned: bool = False) -> tuple[str, ...]:

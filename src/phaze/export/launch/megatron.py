@@ -5,6 +5,7 @@ chunks                                --num-virtual-stages-per-pipeline-rank, or
                                       --num-layers-per-virtual-pipeline-stage), or the parts of a layout
 blocks of a stage                     --pipeline-model-parallel-layout, --decoder-first-, -last-pipeline-num-layers
 ZeRO 1, 2, 3                          --use-distributed-optimizer; Megatron-FSDP's sharding strategies
+context, expert degrees               :mod:`phaze.export.launch.megatron_shared`
 """
 
 import re
@@ -14,12 +15,12 @@ from typing import Any
 
 from phaze.errors import InputError, unknown_name
 from phaze.evaluate.recomputing import mode_asked, with_offload
+from phaze.export.launch.flags import Flags
+from phaze.export.launch.megatron_shared import SHARED, expert_sizes, shared_degrees
 from phaze.export.launch.shell import flags_of, words_of
 from phaze.export.launch.values import Launch, stages_of
 from phaze.graph.saved.modes import JOIN
 
-# Degrees of parallelism that a run of phaze has no key for; 1 is what a file without them means.
-NOT_PRICED = ("--context-parallel-size", "--expert-model-parallel-size", "--expert-tensor-parallel-size")
 SHARDING: Mapping[str, int] = MappingProxyType({"no_shard": 0, "optim": 1, "optim_grads": 2, "optim_grads_params": 3})
 FP8: Mapping[str, str] = MappingProxyType(
     {"delayed": "fp8-delayed", "tensorwise": "fp8-tensorwise", "blockwise": "fp8-block", "mxfp8": "mxfp8"}
@@ -37,7 +38,7 @@ SIZES: Mapping[str, str] = MappingProxyType(
 )
 READ = frozenset(
     {
-        *NOT_PRICED,
+        *SHARED,
         *SIZES,
         "--tensor-model-parallel-size",
         "--pipeline-model-parallel-size",
@@ -80,36 +81,6 @@ READ = frozenset(
         "--nnodes",
     }
 )
-
-
-class Flags:
-    """The flags of a file by name, the last of each, with what reads them."""
-
-    def __init__(self, found: Mapping[str, list[str]], where: str) -> None:
-        self.found, self.where = found, where
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.found
-
-    def text(self, name: str) -> str | None:
-        """The value of a flag, or None if it is not there."""
-        if name not in self.found:
-            return None
-        if not self.found[name]:
-            raise InputError(f"{self.where}: {name}", "it has no value", "write one behind it")
-        value = self.found[name][0]
-        if "$" in value or "`" in value:
-            raise InputError(f"{self.where}: {name}", f"'{value}' is set outside this file", "write the value out")
-        return value
-
-    def count(self, name: str) -> int | None:
-        """The value of a flag as a whole number above 0."""
-        value = self.text(name)
-        if value is None:
-            return None
-        if not re.fullmatch(r"[0-9]{1,18}", value) or int(value) < 1:
-            raise InputError(f"{self.where}: {name}", f"'{value}' is out of range", "give a whole number above 0")
-        return int(value)
 
 
 def layout_parts(text: str, where: str) -> list[int]:
@@ -183,10 +154,14 @@ def _model(flags: Flags, sizes: Mapping[str, int], sequence: int | None) -> dict
     needed = ("layers", "hidden", "heads", "vocabulary")
     if sequence is None or any(key not in sizes for key in needed):
         return {}
+    if "--multi-latent-attention" in flags or "--qk-layernorm" in flags:  # neither family has these
+        return {}
+    tied = "--untie-embeddings-and-output-weights" not in flags
+    if "experts" in sizes:
+        return {"moe": {**sizes, "sequence": sequence, "tied": tied}} if "--swiglu" in flags else {}
     if "--swiglu" in flags or "--squared-relu" in flags:
         if "mlp" not in sizes:
             return {}
-        tied = "--untie-embeddings-and-output-weights" not in flags
         ungated = {} if "--swiglu" in flags else {"gated": False}
         return {"llama": {**sizes, "sequence": sequence, "tied": tied, **ungated}}
     if sizes.get("mlp", 4 * sizes["hidden"]) != 4 * sizes["hidden"] or "kv_heads" in sizes:
@@ -218,12 +193,10 @@ def megatron_launch(text: str, where: str) -> Launch:
     if not {"--micro-batch-size", "--global-batch-size"} & set(flags.found):
         seen = "it has neither --micro-batch-size nor --global-batch-size"
         raise InputError(where, seen, "give a shell file with Megatron-LM's flags, a torchtitan TOML or a phaze.run/1")
-    for name in NOT_PRICED:
-        if (flags.count(name) or 1) > 1:
-            raise InputError(f"{where}: {name}", f"{flags.text(name)} is not priced by a run", "leave it at 1")
     pipeline = flags.count("--pipeline-model-parallel-size") or 1
     sizes = {key: number for name, key in SIZES.items() if (number := flags.count(name)) is not None}
     sequence = flags.count("--seq-length")
+    sizes |= expert_sizes(flags, sizes)
     precision, assumed = _precision(flags)
     ranks, nodes = flags.count("--nproc-per-node"), flags.count("--nnodes")
     plan = {
@@ -234,6 +207,7 @@ def megatron_launch(text: str, where: str) -> Launch:
         "recompute": with_offload(_recompute(flags)) if _offloads(flags) else _recompute(flags),
         "zero": _zero(flags),
         **_stages(flags, pipeline),
+        **shared_degrees(flags),
     }
     return Launch(
         framework="megatron",

@@ -89,8 +89,8 @@ def _launched(launch: Launch, told: Told, usual_cluster: str | None, where: str)
     _require_sizes(str(model.get("model", "")), launch.sizes, where)
     devices = int(_one("devices", told.devices, launch.devices, where))
     if devices < launch.group or devices % launch.group:
-        tensor, stages = launch.plan["tensor"], launch.plan["pipeline"]
-        seen = f"{devices} are no multiple of {tensor} x {stages}, a replica of {where}"
+        degrees = [launch.plan[key] for key in ("tensor", "context", "pipeline") if key in launch.plan]
+        seen = f"{devices} are no multiple of {' x '.join(map(str, degrees))}, a replica of {where}"
         raise InputError("--devices", seen, f"give a multiple of {launch.group}")
     run: dict[str, Any] = {
         "schema": "phaze.run/1",
@@ -114,13 +114,14 @@ def _launched(launch: Launch, told: Told, usual_cluster: str | None, where: str)
 
 
 def _shard(launch: Launch, data: int, where: str) -> dict[str, int]:
-    """Ranks that share out state, where they are fewer than the replicas."""
+    """Ranks that share out state, where they are fewer than those with the same weights."""
     if launch.shards == 1:
         return {}
-    if data % launch.shards or data == launch.shards:
-        seen = f"{launch.shards} groups that share out state do not divide {data} replicas into two or more each"
+    alike = data * int(launch.plan.get("context", 1))
+    if alike % launch.shards or alike == launch.shards:
+        seen = f"{launch.shards} groups that share out state do not divide {alike} replicas into two or more each"
         raise InputError(where, seen, "give devices that they divide")
-    return {"shard": data // launch.shards}
+    return {"shard": alike // launch.shards}
 
 
 def _require_sizes(name: str, sizes: Mapping[str, int], where: str) -> None:

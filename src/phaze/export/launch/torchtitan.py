@@ -10,7 +10,7 @@ from typing import Any
 
 from phaze.errors import InputError, unknown_name
 from phaze.export.launch.values import Launch, stages_of
-from phaze.export.torchtitan import CONVERTERS, FLAVOURS, FOLDED, SCHEDULES
+from phaze.export.torchtitan_limits import CONVERTERS, FLAVOURS, FOLDED, ROTATED, SCHEDULES
 from phaze.graph.saved.modes import ALTERNATE
 from phaze.hardware.stack import SPLIT_FAMILIES
 
@@ -26,6 +26,8 @@ DEFAULTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             "context_parallel_degree": 1,
             "expert_parallel_degree": 1,
             "expert_tensor_parallel_degree": 1,
+            "expert_parallel_comm_backend": "standard",
+            "context_parallel_rotate_method": "allgather",
             "fsdp_reshard_after_forward": "default",
             "pipeline_parallel_schedule": "1F1B",
             "pipeline_parallel_microbatch_size": 1,
@@ -36,7 +38,6 @@ DEFAULTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "optimizer": {"name": "AdamW"},
     }
 )
-NOT_PRICED = ("context_parallel_degree", "expert_parallel_degree", "expert_tensor_parallel_degree")
 FAMILY: Mapping[str, str] = MappingProxyType({name: family for family, name in SCHEDULES.items()})
 RESHARDS = ("default", "always", "never")
 
@@ -126,6 +127,21 @@ def _zero(job: Job, shard: int, pipeline: int) -> int:
     return 3 if again else 2
 
 
+def _shared(job: Job) -> dict[str, Any]:
+    """Context and expert degrees, as far as they are more than one."""
+    found: dict[str, Any] = {}
+    context, expert = job.degree("context_parallel") or 1, job.degree("expert_parallel") or 1
+    if context > 1:
+        ways = {kind: way for way, kind in ROTATED.items()}
+        kind = job.value("parallelism", "context_parallel_rotate_method", str)
+        if kind not in ways:
+            raise unknown_name(f"{job.where}: parallelism.context_parallel_rotate_method", "way", kind, tuple(ways))
+        found |= {"context": context, "context_way": ways[kind]}
+    if expert > 1:
+        found |= {"expert": expert, "expert_tensor": job.degree("expert_tensor_parallel") or 1}
+    return found
+
+
 def _precision(job: Job) -> str:
     converters = job.value("model", "converters", list)
     for recipe, (converter, _, _) in CONVERTERS.items():
@@ -138,20 +154,19 @@ def _precision(job: Job) -> str:
 def torchtitan_launch(raw: Mapping[str, Any], where: str, devices: int | None) -> Launch:
     """The launch that a job file describes; ``devices`` fill in a sharding degree of -1."""
     job = Job(raw, where)
-    for key in NOT_PRICED:
-        if job.count("parallelism", key) > 1:
-            raise InputError(f"{where}: parallelism.{key}", "it is not priced by a run", "leave it at 1")
-    tensor, pipeline = job.degree("tensor_parallel"), job.degree("pipeline_parallel")
+    tensor, pipeline, shared = job.degree("tensor_parallel"), job.degree("pipeline_parallel"), _shared(job)
+    context = int(shared.get("context", 1))
     replicate, shard = job.degree("data_parallel_replicate"), job.degree("data_parallel_shard")
     if shard == 0:
-        if devices is None or devices % (tensor * pipeline * replicate):
+        if devices is None or devices % (tensor * pipeline * context * replicate):
             seen = "the sharding degree is left to the number of processes"
             raise InputError(f"{where}: parallelism.data_parallel_shard_degree", seen, "add --devices, a multiple")
-        shard = devices // (tensor * pipeline * replicate)
+        shard = devices // (tensor * pipeline * context * replicate)
     data, local = shard * replicate, job.count("training", "local_batch_size")
     microbatch = job.count("parallelism", "pipeline_parallel_microbatch_size") if pipeline > 1 else local
     flavour, stages = job.value("model", "flavor", str), _stages(job, pipeline)
-    names = {value: key for key, value in FLAVOURS.items()} if job.value("model", "name", str) == "llama3" else {}
+    names = {value: key for key, value in FLAVOURS.items()}
+    kind = (job.value("model", "name", str), flavour)
     optimizer = job.value("optimizer", "name", str)
     return Launch(
         framework="torchtitan",
@@ -161,18 +176,19 @@ def torchtitan_launch(raw: Mapping[str, Any], where: str, devices: int | None) -
             "microbatch": microbatch,
             "sequence_parallel": tensor > 1,
             "recompute": _recompute(job),
-            "zero": _zero(job, shard, pipeline),
+            "zero": _zero(job, shard * context, pipeline),
             **stages,
+            **shared,
         },
         # Blocks whose backward pass is split are not compiled.
         stack="torchtitan-eager" if stages.get("family") in SPLIT_FAMILIES else "torchtitan",
         batch=job.count("training", "global_batch_size") or local * data,
         sequence=job.count("training", "seq_len"),
-        devices=tensor * pipeline * data,
-        model={"model": names[flavour]} if flavour in names else {},
+        devices=tensor * pipeline * context * data,
+        model={"model": names[kind]} if kind in names else {},
         precision=_precision(job),
         optimizer="adam" if optimizer in ("Adam", "AdamW") else optimizer.lower(),
         attention="fused",
-        shards=replicate if shard > 1 else 1,
+        shards=replicate if shard * context > 1 else 1,
         not_read=job.not_read(),
     )

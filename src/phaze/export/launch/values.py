@@ -11,9 +11,9 @@ from phaze.errors import InputError
 class Launch:
     """A launch file: ``plan`` as in ``phaze.run/1`` but for ``data``, which follows from the devices.
 
-    ``model`` is one of the keys ``model``, ``gpt``, ``llama`` of a run, or empty if the file does not say; ``sizes``
-    are those that it states, to be held against a model that is named otherwise. ``not_read`` lists flags that price
-    nothing here, ``assumed`` what was taken for granted, in words.
+    ``model`` is one of the keys ``model``, ``gpt``, ``llama``, ``moe`` of a run, or empty if the file does not say;
+    ``sizes`` are those that it states, to be held against a model that is named otherwise. ``not_read`` lists flags
+    that price nothing here, ``assumed`` what was taken for granted, in words.
     """
 
     framework: str
@@ -34,7 +34,7 @@ class Launch:
     @property
     def group(self) -> int:
         """Devices of one replica."""
-        return int(self.plan["tensor"]) * int(self.plan["pipeline"])
+        return int(self.plan["tensor"]) * int(self.plan["pipeline"]) * int(self.plan.get("context", 1))
 
 
 def stages_of(parts: list[int], pipeline: int, where: str) -> tuple[list[int], int]:
