@@ -6,18 +6,21 @@ Without ``--expert-tensor-parallel-size`` experts are split as the tensor degree
 
 import re
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from phaze.errors import InputError, unknown_name
 from phaze.export.launch.flags import Flags
 from phaze.export.megatron_shared import COMM_TYPES
 
-SIZES = {
-    "--num-experts": "experts",
-    "--moe-router-topk": "active",
-    "--moe-ffn-hidden-size": "expert_mlp",
-    "--moe-shared-expert-intermediate-size": "shared_mlp",
-}
+SIZES: Mapping[str, str] = MappingProxyType(
+    {
+        "--num-experts": "experts",
+        "--moe-router-topk": "active",
+        "--moe-ffn-hidden-size": "expert_mlp",
+        "--moe-shared-expert-intermediate-size": "shared_mlp",
+    }
+)
 SHARED = (
     *SIZES,
     "--context-parallel-size",
