@@ -66,11 +66,15 @@ def cut_bounds(tables: ShapeTables, times: GraphTimes, cut_s: Floats | float) ->
     mode_s = np.stack([np.zeros_like(layer_s), times.selective_s, *times.more_s, times.full_s])
     below = _each(cut_s, layer_s[0]).copy()
     whole_s, rate = tables.numbers @ layer_s, 1.0 / times.hbm_bytes_per_s
-    near = [(family, shapes, depth_floors(shapes, whole_s, rate, below)) for family, shapes in tables.families()]
-    # The most promising first: what they prove leaves little of the others to look at.
-    order = [(own[s], at, s) for at, (_, _, own) in enumerate(near) for s in range(1, len(own)) if own[s] < 1]
-    for _, at, depth in sorted(order):
-        family, shapes, _ = near[at]
+    # What no family undercuts at a depth first; then the most promising of them, which leave little of the others.
+    near = [
+        (depth_floors(shapes, whole_s, rate, below)[depth], at, depth, family, shapes)
+        for depth in np.flatnonzero(depth_floors(tables.shapes, whole_s, rate, below) < 1).tolist()
+        for at, (family, shapes) in enumerate(tables.families(depth))
+    ]
+    for nearest, _, depth, family, shapes in sorted(near, key=lambda one: one[:3]):
+        if nearest >= 1:
+            break
         below = cut_floors(shapes, tables.stages(family, depth), depth, layer_s, whole_s, mode_s, rate, below)
     return np.asarray(below * (1 - SLACK))
 

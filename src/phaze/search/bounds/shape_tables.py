@@ -69,15 +69,16 @@ class ShapeTables:
     numbers: Integers
     repeated: Floats
     known: "ShapeTerms"
-    made: dict[Family, Shapes] = field(default_factory=dict, compare=False)
+    made: dict[tuple[Family, int], Shapes] = field(default_factory=dict, compare=False)
     cut: dict[tuple[Family, int], Stages] = field(default_factory=dict, compare=False)
 
-    def families(self) -> Iterator[tuple[Family, Shapes]]:
-        """The shapes of every family."""
+    def families(self, depth: int) -> Iterator[tuple[Family, Shapes]]:
+        """Every family and its shapes of one depth."""
         for family in self.known.families:
-            if family not in self.made:
-                self.made[family] = self.known.shapes_of(family)
-            yield family, self.made[family]
+            key = (family, depth)
+            if key not in self.made:
+                self.made[key] = self.known.shapes_of(family, depth)
+            yield family, self.made[key]
 
     def stages(self, family: Family, depth: int) -> Stages:
         """The stages of a family and depth."""
@@ -189,23 +190,21 @@ class ShapeTerms:
             own[:, AGAIN] = fewest if self.counted else 0
         return _shapes(found, 1)
 
-    def shapes_of(self, family: Family) -> Shapes:
-        """The shapes of one family."""
-        rows, more = list[Floats](), family.chunks
+    def shapes_of(self, family: Family, stages: int) -> Shapes:
+        """The shapes of one family and depth."""
+        rows, more = [np.empty((0, PLAIN + 2 * CLASSES))] * self.width.depth, family.chunks
+        own = self.rows.at(stages)
+        beyond = family.most_stages and stages > family.most_stages
+        if self.again[stages] < 0 or beyond or (more > 1 and not 1 < stages <= self.width.blocks // more):
+            return _shapes(rows, CLASSES)
         sizes = np.unique(whole_blocks(self.table, more).parameter_bytes)
-        for stages in range(1, self.width.depth + 1):
-            own = self.rows.at(stages)
-            beyond = family.most_stages and stages > family.most_stages
-            if self.again[stages] < 0 or beyond or (more > 1 and not 1 < stages <= self.width.blocks // more):
-                rows.append(np.empty((0, PLAIN + 2 * CLASSES)))
-                continue
-            fills = np.where(family.runs(own.rounds, stages), 0.0 if family.split else family.fill, -1.0)
-            found = self.terms(stages, fills, self.classes(sizes, stages)[1])
-            boundary_s, ends_s = chunk_seconds(self.problem, self.width, family, own.levels)
-            at_ends = ends_s[found[:, PLAIN - 1].astype(np.int64)]
-            found[:, 2] = more * found[:, 2] + 2 * ((stages - 1) * boundary_s + at_ends)
-            found[:, 3] = more * found[:, 3] + boundary_s
-            rows.append(_unbeaten(found))
+        fills = np.where(family.runs(own.rounds, stages), 0.0 if family.split else family.fill, -1.0)
+        found = self.terms(stages, fills, self.classes(sizes, stages)[1])
+        boundary_s, ends_s = chunk_seconds(self.problem, self.width, family, own.levels)
+        at_ends = ends_s[found[:, PLAIN - 1].astype(np.int64)]
+        found[:, 2] = more * found[:, 2] + 2 * ((stages - 1) * boundary_s + at_ends)
+        found[:, 3] = more * found[:, 3] + boundary_s
+        rows[stages - 1] = _unbeaten(found)
         return _shapes(rows, CLASSES)
 
     def stages_of(self, family: Family, depth: int) -> Stages:
