@@ -29,10 +29,7 @@ from phaze.search.evaluated import Evaluated
 from phaze.search.journal import PrunedChip
 from phaze.search.problem import table_decides
 from phaze.search.pruned import BATCH, REASONS, STEPS, PrunedChips
-from phaze.search.state import SearchState
-
-# How near to the best a chip is called as good.
-WITHIN = 0.01
+from phaze.search.state import WITHIN, SearchState
 
 
 @dataclass(frozen=True, slots=True)

@@ -233,7 +233,7 @@ class ChipEvaluation:
             floor_j = float(floors[self.tasks[model].configurations[configuration].graph])
             last = cut if len(lowers) == 1 else float(self.scale.last(lowers, model, np.asarray(cut))) * (1 + BARELY)
             useful = min(float("inf") if best is None else best.value, last)
-            below_s = rates.last_s(useful, floor_j) * (1 + BARELY) if useful < float("inf") else useful
+            below_s = float(rates.last_s(useful, floor_j)) * (1 + BARELY) if useful < float("inf") else useful
             found = self.price(model, configuration, hbm, below_s)
             value = float(rates.value(np.asarray(found.batch_s), found.dynamic_j))
             joules = floor_j if found.lower_s < found.batch_s * (1 - ROUNDING) else found.dynamic_j

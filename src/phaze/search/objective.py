@@ -91,14 +91,16 @@ class Rates:
             found = (timed + self.weight * dynamic_j) * batch_s**self.delays
             return np.where(np.isinf(self.rate), np.inf, found)
 
-    def last_s(self, value: float, dynamic_j: float) -> float:
-        """The batch time whose v is ``value``, for one memory and chip: none above it has less."""
-        rate, rest = float(self.rate), self.weight * dynamic_j
-        if not rate < np.inf:
-            return 0.0
-        if self.delays:
-            return float((np.sqrt(rest * rest + 4 * rate * value) - rest) / (2 * rate))
-        return max(0.0, (value - rest) / rate)
+    def last_s(self, value: Floats | float, dynamic_j: Floats | float) -> Floats:
+        """The batch time whose v is ``value``: none above it has less; nothing where a chip may not have that memory,
+        infinite where v is nothing whatever the time."""
+        rest = self.weight * dynamic_j
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = (value - rest) / self.rate
+            if self.delays:
+                found = (np.sqrt(rest * rest + 4 * self.rate * value) - rest) / (2 * self.rate)
+            found = np.where(self.rate > 0, np.maximum(found, 0.0), np.inf)
+        return np.where(self.rate < np.inf, found, 0.0)
 
     def at(self, memory: int, chip: int) -> "Rates":
         """Those of one memory and chip, without axes."""

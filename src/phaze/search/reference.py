@@ -146,7 +146,7 @@ def value_of(
     for configuration in sorted(task.configurations, key=lambda own: float(floors_s[own.graph])):
         below_s = np.inf
         if table is None:
-            useful_s = rates.last_s(best, 0.0) if best < np.inf else np.inf
+            useful_s = float(rates.last_s(best, 0.0)) if best < np.inf else np.inf
             below_s = min(last_s, useful_s) * (1 + BARELY)
             if floors_s[configuration.graph] > below_s:
                 break
@@ -198,7 +198,7 @@ def best_offer(
         chosen = choice(configuration)
         if chosen is not False:
             choose, best = None if chosen is True else chosen, min((one.value for one in found), default=np.inf)
-            below_s = rates.last_s(best, 0.0) * (1 + BARELY) if table is None and best < np.inf else np.inf
+            below_s = float(rates.last_s(best, 0.0)) * (1 + BARELY) if table is None and best < np.inf else np.inf
             placed = placed_on(
                 task, configuration, layers[configuration.graph], chip.hbm.size_bytes, table, below_s, choose
             )

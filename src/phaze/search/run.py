@@ -32,7 +32,7 @@ from phaze.search.rank_graph import CHUNK, GraphTimes, empty_times
 from phaze.search.rates import alike, rates_of
 from phaze.search.shared import Shared
 from phaze.search.spaces import EnumeratedSpace, enumerate_space
-from phaze.search.state import SearchState, Standing
+from phaze.search.state import WITHIN, SearchState, Standing
 from phaze.search.task import Networks, SearchJob, networks_of
 
 Floats = NDArray[np.float64]
@@ -253,7 +253,8 @@ def _tighten(state: SearchState) -> None:
     if not len(index):
         return
     times = finer_times(state, index)
-    state.raise_bounds(index, bounds_on(state, index, times, last_times(state, index, state.best), general=True))
+    limits = last_times(state, index, state.best * (1 + WITHIN))
+    state.raise_bounds(index, bounds_on(state, index, times, limits, general=True))
     state.dual = frozenset(index.tolist())
 
 

@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 # Scores nearer than this are equal: sums in another order differ by less.
 TIE = 1e-9
+# How near to the best a chip is called as good: chips that may win are bounded as far.
+WITHIN = 0.01
 
 
 @dataclass(frozen=True, slots=True)

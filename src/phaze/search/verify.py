@@ -80,7 +80,7 @@ class Plain:
             if not float(rates.rate) < np.inf:
                 every.append([float("inf")] * len(tasks))
                 continue
-            last_s = rates.last_s(cut, 0.0) if cut < np.inf and len(tasks) == 1 else np.inf
+            last_s = float(rates.last_s(cut, 0.0)) if cut < np.inf and len(tasks) == 1 else np.inf
             own = [
                 value_of(task, mine, size, rates, self.energy, last_s) for task, mine in zip(tasks, layers, strict=True)
             ]
@@ -102,7 +102,11 @@ class Plain:
             for task, time, joules in zip(tasks, times, floors, strict=True):
                 found = [float("inf")]
                 for configuration in task.configurations if float(rates.rate) < np.inf else ():
-                    last_s = rates.last_s(min(cut, *found), joules[configuration.graph]) if len(tasks) == 1 else np.inf
+                    last_s = (
+                        float(rates.last_s(min(cut, *found), joules[configuration.graph]))
+                        if len(tasks) == 1
+                        else np.inf
+                    )
                     batch_s = self.batch(
                         task, configuration, time[configuration.graph], self.job.hbm_bytes[hbm], last_s
                     )

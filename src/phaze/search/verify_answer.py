@@ -12,10 +12,10 @@ import numpy as np
 
 from phaze.hardware.chip import Chip
 from phaze.schedule.solve import Scheduler
-from phaze.search.certificate import WITHIN, Certificate, Near
+from phaze.search.certificate import Certificate, Near
 from phaze.search.reference import plan_objections, way_of
 from phaze.search.result import answer_view, code_digest, result_view, written
-from phaze.search.state import TIE
+from phaze.search.state import TIE, WITHIN
 from phaze.search.task import Configuration, ModelTask
 from phaze.search.verify import NEAR, Plain
 from phaze.search.witness import chip_of
