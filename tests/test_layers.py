@@ -35,10 +35,10 @@ RANKS = {
     "explain": 8,
     "front": 9,
     "view": 10,
-    "api": 11,
     "cli": 11,
-    "__init__": 12,
-    "__main__": 13,
+    "api": 12,
+    "__init__": 13,
+    "__main__": 14,
 }
 # A third-party module and the files that alone may import it.
 ONLY_IN = {
@@ -46,6 +46,7 @@ ONLY_IN = {
     "transformers": ("graph/torch/",),
     "ortools": ("schedule/cpsat.py", "schedule/ilp.py", "bench/plain_cpsat.py"),
     "ray": ("search/engine_ray.py",),
+    "matplotlib": ("api/plots.py", "api/values.py"),
     "pyarrow": ("export/parquet.py",),
     "numba": ("kernels.py",),
 }

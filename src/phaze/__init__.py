@@ -12,30 +12,63 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from phaze.api import Model, chip, compare, estimate, load, place, plan, price
+    from phaze.api import (
+        Model,
+        Space,
+        calibrate,
+        chip,
+        chips,
+        clusters,
+        compare,
+        estimate,
+        load,
+        models,
+        place,
+        plan,
+        price,
+        stacks,
+        technologies,
+        verify,
+    )
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Model",
+    "Space",
     "__version__",
+    "calibrate",
     "chip",
+    "chips",
+    "clusters",
     "compare",
     "estimate",
+    "evaluate",
+    "explain",
+    "export",
     "front",
     "graph",
     "load",
+    "models",
     "place",
     "plan",
     "price",
+    "report",
     "schedule",
     "search",
+    "stacks",
     "sweep",
+    "technologies",
+    "validate",
+    "verify",
 ]
+
+# Rooms of the source that are also verbs: their modules can be called.
+ROOMS = ("evaluate", "explain", "export", "front", "graph", "report", "schedule", "search", "sweep", "validate")
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("front", "search", "graph", "schedule", "sweep"):
+    if name in ROOMS:
         return import_module(f"phaze.{name}")
     if name in __all__:
         return getattr(import_module("phaze.api"), name)

@@ -63,6 +63,19 @@ def test_both_tables_have_the_answer_first(notebook: Any) -> None:
         assert "true" in shown.lower()
 
 
+def test_the_notebook_of_a_researcher_runs_to_its_end() -> None:
+    pytest.importorskip("torch", reason="no PyTorch here: the notebook of a researcher was NOT RUN")
+    made = nbformat.read(Path(__file__).parents[2] / "examples" / "researcher.ipynb", as_version=4)
+    nbclient.NotebookClient(made, timeout=300, kernel_name="python3").execute()
+    code = [cell for cell in made.cells if cell.cell_type == "code"]
+    assert "certificate" in html_of(code[1])
+    printed = ["".join(one.text for one in cell.outputs if one.get("name") == "stdout") for cell in code]
+    assert "holds" in printed[2]
+    assert "times the certified optimum" in printed[3]
+    assert "is_answer" in html_of(code[4])
+    assert any("image/png" in one.get("data", {}) for one in code[5].outputs)
+
+
 def test_names_in_tables_stay_text() -> None:
     for text in (table({HOSTILE: HOSTILE}, HOSTILE), columns([{HOSTILE: HOSTILE}], HOSTILE)):
         assert "<script>" not in text

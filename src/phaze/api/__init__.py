@@ -6,9 +6,13 @@ sentence that the command would print.
 """
 
 from phaze.api.ask import chip, load, place, plan, price
-from phaze.api.models import estimate, graph, schedule
 from phaze.api.module import Model
+from phaze.api.operators import estimate, graph, schedule
+from phaze.api.point import evaluate
+from phaze.api.runs import explain, export, report, verify
+from phaze.api.space import Space
 from phaze.api.studies import compare, front, search, sweep
+from phaze.api.tables import calibrate, chips, clusters, models, stacks, technologies, validate
 from phaze.api.values import (
     Compared,
     Estimated,
@@ -35,17 +39,30 @@ __all__ = [
     "Searched",
     "Sheeted",
     "Shown",
+    "Space",
     "Swept",
+    "calibrate",
     "chip",
+    "chips",
+    "clusters",
     "compare",
     "estimate",
+    "evaluate",
+    "explain",
+    "export",
     "front",
     "graph",
     "load",
+    "models",
     "place",
     "plan",
     "price",
+    "report",
     "schedule",
     "search",
+    "stacks",
     "sweep",
+    "technologies",
+    "validate",
+    "verify",
 ]

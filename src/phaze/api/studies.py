@@ -45,6 +45,13 @@ def _traced(raw: Mapping[str, Any], origin: Origin, progress: Progress) -> dict[
     return with_own_models(raw, origin, progress.counting("tracing"))
 
 
+def traced_study(study: Study, settings: Sequence[str]) -> tuple[dict[str, Any], Origin]:
+    """Plain values of a study whose models are all traced, and where they come from."""
+    raw, origin = _asked(study, settings)
+    with on_standard_error() as progress:
+        return _traced(raw, origin, progress), origin
+
+
 def _folder(out: str | Path | None, name: str) -> tuple[Path, "TemporaryDirectory[str] | None"]:
     """The folder of an answer; without ``out`` one that goes with the value."""
     if out is not None:

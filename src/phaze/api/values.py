@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 from phaze.api.notebook import columns, facts, table
+from phaze.api.plots import plot_chips, plot_front, plot_plan, plot_sweep
 from phaze.errors import unknown_name
 from phaze.evaluate.job_file import reopened
 from phaze.export.frame import Frame, chips_frame, csv_text, stages_frame
@@ -34,6 +35,9 @@ from phaze.report.sweep_page import sweep_page
 from phaze.report.sweep_sheet import show_sweep
 from phaze.search.spaces import enumerate_space
 from phaze.units import show
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Show = Callable[[Console], None]
 
@@ -149,6 +153,10 @@ class Planned(Placed):
         write_whole(Path(path), plan_page(self.document, "plan", launch_texts(self.document, "plan")))
         return Path(path)
 
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Where the time goes, as a picture (needs Matplotlib)."""
+        return plot_plan(self.document, axes)
+
     def export(self, to: str) -> str:
         """Launch flags (``megatron``, ``torchtitan``) or a table (``csv``), as text."""
         if to == "csv":
@@ -184,6 +192,10 @@ class Searched(Shown):
         run = run_of(self.folder)
         opened, chip = enumerate_space(run.job.space), self.chip
         return chips_frame(opened, run.closed, run.evaluated, int(chip["hbm_bytes"]), int(chip["number"]))
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """All chips, area against score or its lower bound, as a picture (needs Matplotlib)."""
+        return plot_chips(self.frame(), str(self.chip["name"]), axes)
 
     def page(self, path: str | Path | None = None) -> Path:
         """Write the page of the run, report.html in its folder if not said otherwise; its path."""
@@ -223,6 +235,10 @@ class Fronted(Shown):
         """Every design, as columns: ``pandas.DataFrame(front.frame())``."""
         return front_frame(self.document)
 
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """The first two metrics of every design, as a picture (needs Matplotlib)."""
+        return plot_front(self.document, axes)
+
     def page(self, path: str | Path | None = None) -> Path:
         """Write the page of the front, front.html in its folder if not said otherwise; its path."""
         where = self.folder / "front.html" if path is None else Path(path)
@@ -241,6 +257,10 @@ class Swept(Shown):
     def points(self) -> list[Mapping[str, Any]]:
         """The best at every value."""
         return self.document["points"]  # type: ignore[no-any-return]
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """The score at every value, as a picture (needs Matplotlib)."""
+        return plot_sweep(self.document, axes)
 
     def page(self, path: str | Path | None = None) -> Path:
         """Write the page of the sweep, sweep.html in its folder if not said otherwise; its path."""

@@ -2,3 +2,7 @@
 
 Internal: read :mod:`phaze.evaluate.flow` first.
 """
+
+from phaze.callable_module import make_callable
+
+make_callable(__name__)

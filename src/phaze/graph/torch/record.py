@@ -187,9 +187,20 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         inputs = (*tensors_in(args), *tensors_in(named))
         reads = tuple(map(self._operand, inputs))
         result = func(*args, **named)
+        if getattr(func, "is_view", False) and inputs:
+            self._same_storage(inputs[0], tuple(tensors_in(result)))
         changed = _changed(func, args, named)
         self._note(name, reads, changed, tuple(tensors_in(result)), (_settings(args), _settings(named)))
         return result
+
+    def _same_storage(self, base: torch.Tensor, views: tuple[torch.Tensor, ...]) -> None:
+        """Views of a tensor with values (one that the loss closes over) lie in storages of their own: the tensor is
+        replaced by one without values at every use. They count as the storage that they are views of."""
+        for view in views:
+            storage = view.untyped_storage()
+            if storage._cdata not in self._numbers:
+                self._numbers[storage._cdata] = self.number(base)
+                self._alive.append(storage)
 
     def _operand(self, tensor: torch.Tensor) -> Operand:
         storage, version = self.value(tensor)

@@ -1,0 +1,160 @@
+"""The commands that list what is bundled or measured, as functions."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from phaze.api.answered import answered
+from phaze.api.values import Shown
+from phaze.cli.calibrate import calibrate as calibrate_command
+from phaze.cli.chips import chips as chips_command
+from phaze.cli.clusters import clusters as clusters_command
+from phaze.cli.models import models as models_command
+from phaze.cli.stacks import stacks as stacks_command
+from phaze.cli.technologies import technologies as technologies_command
+from phaze.cli.validate import validate as validate_command
+
+
+def validate(
+    rows: str | Path | None = None,
+    *,
+    silicon: bool = False,
+    operators: bool = False,
+    datasheet: bool = False,
+    sets: Sequence[str] = (),
+    best: bool = False,
+    rediscovery: bool = False,
+) -> Shown:
+    """Our estimates beside published figures, as ``phaze validate``.
+
+    Args:
+        rows: A CSV file of measured runs; without it the bundled ones.
+        silicon: Area, power and sustained rates of published chips instead.
+        operators: Operators, collectives and layers instead.
+        datasheet: Chips and links from their data sheets, uncalibrated.
+        sets: Only these sets of runs.
+        best: The best plan for each job beside the one that was run.
+        rediscovery: The best chip within a real one's area and power instead.
+
+    Returns:
+        Every row with its error, and the medians of every set.
+
+    Examples:
+        >>> import phaze
+        >>> found = phaze.validate(sets=["korthikanti"])
+        >>> [one["name"] for one in found["sets"]]
+        ['korthikanti']
+    """
+    chosen = None if rows is None else Path(rows)
+    return answered(validate_command, chosen, silicon, operators, datasheet, list(sets), False, best, rediscovery)
+
+
+def calibrate(measurements: str | Path, *, chip: str, out: str | Path | None = None) -> Shown:
+    """Fit a chip's constants to measured operators and write its file, as ``phaze calibrate``.
+
+    Args:
+        measurements: A CSV file: operator,batch,m,n,k,elements,rows,seconds.
+        chip: The chip that was measured: a preset or a file.
+        out: Where the chip file with the constants goes.
+
+    Returns:
+        ``calibration`` (seconds and shares), ``median_error`` before, fitted and cross-validated, ``file``.
+
+    Examples:
+        >>> import pathlib, tempfile
+        >>> import phaze
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> sizes = [512, 1024, 1536, 2048, 3072, 4096, 6144, 8192]
+        >>> rows = [f"gemm,1,{n},{n},{n},,,{2 * n**3 / 200e12 + 1e-5}" for n in sizes]
+        >>> text = "\\n".join(["operator,batch,m,n,k,elements,rows,seconds", *rows])
+        >>> _ = (folder / "mine.csv").write_text(text)
+        >>> fitted = phaze.calibrate(folder / "mine.csv", chip="a100-80gb", out=folder / "mine.toml")
+        >>> fitted["median_error"]["fitted"] <= fitted["median_error"]["before"]
+        True
+    """
+    return answered(calibrate_command, str(measurements), chip, None if out is None else str(out))
+
+
+def models(name: str | None = None) -> Shown:
+    """The built-in models, or one, as ``phaze models``.
+
+    Args:
+        name: One of them.
+
+    Returns:
+        Layers, hidden size, parameters, sequence and tensor widths.
+
+    Examples:
+        >>> import phaze
+        >>> phaze.models("llama2-7b")["layers"]
+        32
+    """
+    return answered(models_command, name)
+
+
+def chips(name: str | None = None, *, terms: str = "default") -> Shown:
+    """The bundled chips, or one, as ``phaze chips``; :func:`phaze.chip` also changes one.
+
+    Args:
+        name: A preset or the path of a chip file.
+        terms: Prices, lifetime and carbon intensities: a preset or a file.
+
+    Returns:
+        Parts, areas in mm2, powers in W, costs in USD.
+
+    Examples:
+        >>> import phaze
+        >>> "h100" in [chip["name"] for chip in phaze.chips()["chips"]]
+        True
+    """
+    return answered(chips_command, name, None, False, terms)
+
+
+def clusters(name: str | None = None) -> Shown:
+    """The bundled clusters, or one, as ``phaze clusters``.
+
+    Args:
+        name: A preset or the path of a cluster file.
+
+    Returns:
+        Levels with bandwidths in bytes/s and latencies in s.
+
+    Examples:
+        >>> import phaze
+        >>> phaze.clusters("dgx-h100")["chip"]
+        'h100'
+    """
+    return answered(clusters_command, name)
+
+
+def stacks(name: str | None = None) -> Shown:
+    """The bundled software stacks, or one, as ``phaze stacks``.
+
+    Args:
+        name: A preset or the path of a stack file.
+
+    Returns:
+        What a stack fuses, overlaps and spends; times in s, state in bytes.
+
+    Examples:
+        >>> import phaze
+        >>> phaze.stacks("megatron-core")["optimizer"]
+        'adam'
+    """
+    return answered(stacks_command, name)
+
+
+def technologies(name: str | None = None) -> Shown:
+    """The bundled process technologies, or one, as ``phaze technologies``.
+
+    Args:
+        name: A preset or the path of a technology file.
+
+    Returns:
+        Areas in mm2, energies in J, wafer prices in USD, each with its source.
+
+    Examples:
+        >>> import phaze
+        >>> phaze.technologies("n5")["name"]
+        'n5'
+    """
+    return answered(technologies_command, name)
