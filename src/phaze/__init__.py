@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         compare,
         estimate,
         load,
-        models,
         place,
         plan,
         price,
