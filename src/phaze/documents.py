@@ -10,7 +10,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from math import isfinite, isnan
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -247,3 +247,16 @@ def compact(value: Any) -> bytes:
 def digest(value: Any) -> str:
     """SHA-256 of the compact JSON of ``value`` with sorted keys."""
     return hashlib.sha256(compact(value)).hexdigest()
+
+
+def plain_value(value: Any) -> Any:
+    """A value of frozen dataclasses, tuples and plain ones as JSON has it."""
+    if is_dataclass(value):
+        return {one.name: plain_value(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain_value(inner) for key, inner in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain_value(inner) for inner in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"a document cannot state a {type(value).__name__}")

@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from phaze.check.claim import graphs_digest, network_digest, space_digest
+from phaze.documents import digest, plain_value
 from phaze.graph.zoo import ZOO
+from phaze.hardware.library import load_chip
+from phaze.hardware.silicon.files import chip_names
 from phaze.study.load import default_study, question_of, study_of
 
 PLACE = Path(__file__).parent.parent.parent / "src" / "phaze" / "check" / "bundled.py"
@@ -31,6 +34,11 @@ def problem_of(model: str, rules: str, space: str = "paper", **training: Any) ->
     return dict(question_of(study_of(raw, "digests")).problem)
 
 
+def chips() -> dict[str, str]:
+    """Names of chips by digest."""
+    return {digest(plain_value(load_chip(name))): name for name in chip_names()}
+
+
 def tables(models: Iterable[str]) -> dict[str, dict[str, str]]:
     """Names by digest: spaces, networks, graphs."""
     graphs = {}
@@ -47,7 +55,7 @@ def tables(models: Iterable[str]) -> dict[str, dict[str, str]]:
         rules = "icml24" if cluster == "paper-flat" else "cluster"
         training = problem_of("bert-large", rules, cluster=cluster)["models"][0]["training"]
         networks[network_digest(training)] = cluster
-    return {"SPACES": spaces, "NETWORKS": networks, "GRAPHS": graphs}
+    return {"SPACES": spaces, "NETWORKS": networks, "GRAPHS": graphs, "CHIPS": chips()}
 
 
 def text_of(found: dict[str, dict[str, str]]) -> str:

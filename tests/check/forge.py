@@ -1,10 +1,12 @@
 """A forger with all of phaze at hand: changes problem, graphs and certificate, and makes every digest fit."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from phaze.documents import digest, dumps
 from phaze.search.baseline import scale_for
@@ -66,6 +68,11 @@ class Papers:
 
 
 Forgery = Callable[[Papers], None]
+
+
+def every_day(names: Iterable[str], each: int = 5) -> list[Any]:
+    """Every so manieth of them for every day, the others with the slow tests."""
+    return [name if at % each == 0 else pytest.param(name, marks=pytest.mark.slow) for at, name in enumerate(names)]
 
 
 class Chooser:

@@ -200,7 +200,7 @@ def test_what_is_called_bundled_is() -> None:
 
     found = tables(["bert-large"])
     assert found["SPACES"] == dict(bundled.SPACES) and found["NETWORKS"] == dict(bundled.NETWORKS)
-    assert set(found["GRAPHS"].items()) <= set(bundled.GRAPHS.items())
+    assert set(found["GRAPHS"].items()) <= set(bundled.GRAPHS.items()) and found["CHIPS"] == dict(bundled.CHIPS)
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from phaze.check.verdict import check
 from phaze.cli.answer import exit_code_of
 from phaze.cli.main import app
 from tests.check.cluster_forgeries import CLUSTER_STUDY, CLUSTERS
-from tests.check.forge import Forgery, Papers
+from tests.check.forge import Forgery, Papers, every_day
 from tests.check.front_forgeries import EITHER, OF_CLUSTERS, OF_CORES
 from tests.conftest import Ran
 from tests.search.test_study import SPACE
@@ -73,12 +73,12 @@ def test_phaze_verifies_them_and_binds_them_to_their_study(
         assert phaze("verify", tmp_path / "run").code in (1, 2), change
 
 
-@pytest.mark.parametrize("name", [*EITHER, *OF_CORES])
+@pytest.mark.parametrize("name", every_day([*EITHER, *OF_CORES], 6))
 def test_a_forged_front_of_cores_does_not_hold(name: str, cores: Path, tmp_path: Path) -> None:
     _refused({**EITHER, **OF_CORES}[name], cores, tmp_path)
 
 
-@pytest.mark.parametrize("name", [*EITHER, *OF_CLUSTERS])
+@pytest.mark.parametrize("name", every_day([*EITHER, *OF_CLUSTERS], 7))
 def test_a_forged_front_of_clusters_does_not_hold(name: str, clusters: Path, tmp_path: Path) -> None:
     _refused({**EITHER, **OF_CLUSTERS}[name], clusters, tmp_path)
 

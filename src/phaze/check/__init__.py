@@ -32,4 +32,6 @@ Rules cluster (clustered):
     families, plans  pipeline families; the price of a plan, every rule checked
     rows, shapes     what no plan undercuts, on all chips at once
     labels           plans of equal blocks on one chip, exactly
+    given, kernels   a chip that is given instead of a space; its measured attention kernels
+    planned          a plan on that chip
 """

@@ -14,10 +14,11 @@ def _said(text: str) -> None:
 def main() -> int:
     """Exit code 0: it holds; 1: it does not; 3: this checker does not cover it yet."""
     parser = argparse.ArgumentParser(prog="check", description="Check the certificate of a phaze run.")
-    parser.add_argument("run", help="the folder of the run")
+    parser.add_argument("run", help="the folder of a run, a front, or a plan's certificate")
     parser.add_argument("--quick", action="store_true", help="the answer and what rooflines close")
+    parser.add_argument("--gap", type=float, default=0.0, help="of a front: prove it to this gap, if that is wider")
     asked = parser.parse_args()
-    found = check(Path(asked.run), asked.quick, watch=_said)
+    found = check(Path(asked.run), asked.quick, watch=_said, wider=asked.gap)
     for line in (*found.words, f"run         {found.run_id}", found.sentence()):
         sys.stdout.write(f"{line}\n")
     return 1 if found.wrong else 3 if found.missing else 0

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .bundled import GRAPHS, NETWORKS, SPACES
+from .bundled import CHIPS, GRAPHS, NETWORKS, SPACES
 from .reading import digest_of
 
 OBJECTIVES = {
@@ -56,6 +56,32 @@ def _axis(name: str, values: list[float]) -> str:
     return f"{name} {values[0]:g} to {values[-1]:g} ({len(values)})"
 
 
+def _model_words(model: Mapping[str, Any], models: int, named: str | None = None) -> list[str]:
+    """What is said of a model of the problem; ``named``: where no table has its graphs."""
+    training = model["training"]
+    stack, level = training["machine"]["stack"], training["machine"]["cluster"]
+    widths = {graph["tensor"] for graph in model["graphs"]}
+    microbatches = {graph["microbatch"] for graph in model["graphs"]}
+    recompute = {way["recompute"] for way in model["configurations"]}
+    sequences = {graph["sequence"] for graph in model["graphs"]}
+    degrees = [f"{key} {_listed({g.get(key, 1) for g in model['graphs']})}, " for key in ("context", "expert")
+               if any(key in g for g in model["graphs"])]  # fmt: skip
+    speed = ", ".join(f"{one['bandwidth_bytes_per_s'] / 1e9:.4g} GB/s" for one in level["levels"])
+    weight = "" if models == 1 else f", weight {model['weight']:g}"
+    return [
+        f"model       {named or _known(graphs_digest(model), GRAPHS, model['name'])}{weight}; sequence "
+        f"{_listed(sequences)}, {_listed({graph['attention'] for graph in model['graphs']})} attention",
+        f"job         {training['devices']:,} devices, {training['batch']:,} sequences a batch, microbatches "
+        f"{_listed(microbatches)}, tensor widths {_listed(widths)}, {''.join(degrees)}recompute {_listed(recompute)}, "
+        f"{training['optimizer']}, {training['precision']}, ZeRO {_listed(training['zeros'])}, chunks "
+        f"{'any' if training['chunks'] is None else _listed({1, *training['chunks']})}, headroom "
+        f"{training['headroom']:g}",
+        f"network     {_known(network_digest(training), NETWORKS, level['name'])}: {speed}",
+        f"software    {stack['name']}: schedule {stack['schedule']}, pipelines {', '.join(stack['families'])}, fusion "
+        f"{stack['fusion']} (as the certificate lists it; neither tracing nor the choice of what is fused is derived here)",
+    ]
+
+
 def words_of(problem: Mapping[str, Any], certificate: Mapping[str, Any], chips: int) -> list[str]:
     """The claim, a line each; every value of it is read from the problem that the certificate is bound to."""
     space, objective = problem["space"], problem["objective"]
@@ -65,30 +91,7 @@ def words_of(problem: Mapping[str, Any], certificate: Mapping[str, Any], chips: 
         f"memories    {_sizes(problem['hbm_bytes'])}",
     ]
     for model in problem["models"]:
-        training = model["training"]
-        stack, level = training["machine"]["stack"], training["machine"]["cluster"]
-        widths = {graph["tensor"] for graph in model["graphs"]}
-        microbatches = {graph["microbatch"] for graph in model["graphs"]}
-        recompute = {way["recompute"] for way in model["configurations"]}
-        sequences = {graph["sequence"] for graph in model["graphs"]}
-        degrees = [f"{key} {_listed({g.get(key, 1) for g in model['graphs']})}, " for key in ("context", "expert")
-                   if any(key in g for g in model["graphs"])]  # fmt: skip
-        speed = ", ".join(f"{one['bandwidth_bytes_per_s'] / 1e9:.4g} GB/s" for one in level["levels"])
-        weight = "" if len(problem["models"]) == 1 else f", weight {model['weight']:g}"
-        lines += [
-            f"model       {_known(graphs_digest(model), GRAPHS, model['name'])}{weight}; sequence "
-            f"{_listed(sequences)}, {_listed({graph['attention'] for graph in model['graphs']})} attention",
-            f"job         {training['devices']:,} devices, {training['batch']:,} sequences a batch, microbatches "
-            f"{_listed(microbatches)}, tensor widths {_listed(widths)}, {''.join(degrees)}recompute "
-            f"{_listed(recompute)}, "
-            f"{training['optimizer']}, {training['precision']}, ZeRO {_listed(training['zeros'])}, chunks "
-            f"{'any' if training['chunks'] is None else _listed({1, *training['chunks']})}, headroom "
-            f"{training['headroom']:g}",
-            f"network     {_known(network_digest(training), NETWORKS, level['name'])}: {speed}",
-            f"software    {stack['name']}: schedule {stack['schedule']}, pipelines {', '.join(stack['families'])}, "
-            f"fusion {stack['fusion']} (as the certificate "
-            f"lists it; neither tracing nor the choice of what is fused is derived here)",
-        ]
+        lines += _model_words(model, len(problem["models"]))
     of = OBJECTIVES(objective["kind"]) or objective["kind"]
     mean = "" if len(problem["models"]) == 1 else f", {objective['mean']} mean over models"
     share = f"{100 * certificate['gap']:.4g} %"
@@ -98,6 +101,20 @@ def words_of(problem: Mapping[str, Any], certificate: Mapping[str, Any], chips: 
         f"claim       no chip, memory and plan has fewer {of}{mean} than {certificate['best']!r} by more than {share}"
     )
     return lines
+
+
+def plan_words(problem: Mapping[str, Any], certificate: Mapping[str, Any]) -> list[str]:
+    """The claim of a plan."""
+    chip, model = problem["chip"], problem["models"][0]
+    measured, held = model["training"]["constants"]["clock_hz"], chip["clock_hz"]
+    clock = f"{(measured or held) / 1e9:.4g} GHz, {'measured' if measured else 'held'}"
+    rest = f"{_sizes(problem['hbm_bytes'])}, {clock}; {model['training']['constants']['basis']} constants"
+    return [
+        f"chip        {_known(digest_of(chip), CHIPS, chip['name'])}: {rest}",
+        *_model_words(model, 1, f"{model['name']!r} ({len(model['graphs'])} graphs, {graphs_digest(model)[:12]})"),
+        "claim       no plan with these microbatches, widths, recompute, stages of ZeRO and chunks, any stages, "
+        f"replicas and cuts, takes less than {certificate['best']!r} s a batch",
+    ]
 
 
 def _front_words(front: Mapping[str, Any], designs: Any, mean: str, share: str) -> list[str]:

@@ -45,7 +45,12 @@ def _on_clusters(works: Iterable[Work], chips: Clusters, constants: Constants, f
     columns, of = distinct([getattr(whole, f.name) for f in fields(whole)])
     parts = ClusterParts(*columns)
     products, lanes, found = dict[Product, Floats](), dict[Lanes, Floats](), dict[Work, Floats]()
+    peak = 2.0 * chips.clusters * chips.arrays * chips.rows * chips.columns
+    peak = peak * (chips.clock if constants.rated is None else constants.rated)
     for work in works:
+        if work.kernel is not None and constants.kernels is not None:
+            found[work] = np.asarray(constants.kernels.seconds(work.kernel, peak))
+            continue
         total = np.zeros(len(parts))
         for p in map(constants.packed, work.products):
             if p not in products:

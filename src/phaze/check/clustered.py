@@ -22,7 +22,7 @@ from .plans import PLAN, plan_batch
 from .reading import cover, listed, only, require, whole
 from .rows import Space
 from .shapes import Chipwise, least_batches
-from .silicon import Clusters, silicon_of
+from .silicon import Clusters
 from .space import AnyChips
 
 Floats = NDArray[np.float64]
@@ -121,10 +121,12 @@ class ClusterModel:
 
 
 def cluster_model(
-    table: Mapping[str, Any], graphs: Any, fusion: Any, space: Mapping[str, Any], residency: bool,
-    memories: Sequence[int],
+    table: Mapping[str, Any], graphs: Any, fusion: Any, fan_out: int, residency: bool, memories: Sequence[int],
+    constants: Constants | None = None,
 ) -> ClusterModel:  # fmt: skip
-    """A model of the problem, its graphs fused as the certificate says."""
+    """A model of the problem, its graphs fused as the certificate says; ``constants`` of a chip that is given."""
+    stated = constants_of(table["training"]["constants"])
+    cover(constants is not None or (stated.clock is None and stated.kernels is None), "measured chips of a space")
     machine = table["training"]["machine"]
     require(machine["residency"] is residency, "problem.json: it says two things of residency")
     job, own = job_of(table["training"]), listed(graphs, "graphs.json", len(table["graphs"]))
@@ -140,8 +142,4 @@ def cluster_model(
         known = ways[-1].recompute == "best" or ways[-1].recompute in run[ways[-1].graph].names
         cover(known and bool(zeros), f"recompute {ways[-1].recompute}")
     require(bool(ways), "problem.json: a model has no configuration")
-    fan_out = silicon_of(space["base"]).fan_out if space["base"].get("clusters") is not None else 0
-    return ClusterModel(
-        str(table["name"]), job, constants_of(table["training"]["constants"]), tuple(run), tuple(ways),
-        tuple(memories), fan_out,
-    )  # fmt: skip
+    return ClusterModel(str(table["name"]), job, constants or stated, tuple(run), tuple(ways), tuple(memories), fan_out)

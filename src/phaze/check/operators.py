@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .kernels import Kernels, kernels_of
 from .products import TensorParts, exact, roofline
 from .reading import cover, listed, number, positive, whole
 from .space import Chips
@@ -27,7 +28,7 @@ CONSTANTS = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """What hardware reaches of its peaks."""
+    """What hardware reaches of its peaks; ``clock``: the one measured of a given chip, ``rated``: that of its peak."""
 
     matrix_share: float
     hbm_share: float
@@ -39,6 +40,9 @@ class Constants:
     software: float = 1.0
     rates: tuple[tuple[int, float], ...] = ()
     grouped: float = 1.0
+    clock: float | None = None
+    kernels: Kernels | None = None
+    rated: float | None = None
 
     def packed(self, p: Product) -> Product:
         """A product as arrays run its format."""
@@ -48,8 +52,6 @@ class Constants:
 def constants_of(table: Mapping[str, Any]) -> Constants:
     """The constants that a problem states."""
     cover(set(table) <= CONSTANTS, "constants: a key that this checker does not know")
-    cover(table["clock_hz"] is None, "a measured clock")
-    cover(table["attention"] is None, "measured attention kernels")
     kept = table["kept_row_bytes"]
     rates = [listed(row, "rates", 2) for row in listed(table["rates"], "rates")]
     return Constants(
@@ -63,6 +65,8 @@ def constants_of(table: Mapping[str, Any]) -> Constants:
         positive(table["software_share"], "software_share"),
         tuple((whole(bits, "rates", 1), positive(rate, "rates")) for bits, rate in rates),
         positive(table["grouped_share"], "grouped_share"),
+        None if table["clock_hz"] is None else positive(table["clock_hz"], "constants.clock_hz"),
+        kernels_of(table["attention"]),
     )
 
 
@@ -164,6 +168,10 @@ class Costs:
 
     def on_cores(self, work: Work, way: str) -> Floats:
         """Seconds of a work that cores run: on one, on all (``spread``), or on as many of either kind (``paired``)."""
+        if work.kernel is not None and self.constants.kernels is not None:
+            cover(way == "spread", "measured attention kernels on one core")
+            peak = 2.0 * self.chips.tensor_cores * self.chips.rows * self.chips.columns * self.chips.clock
+            return np.asarray(self.constants.kernels.seconds(work.kernel, peak))
         total = np.zeros(len(self.chips))
         for p in work.products:
             total = total + self._of_product(self.constants.packed(p), way)

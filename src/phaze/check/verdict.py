@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .claim import words_of
+from .claim import plan_words, words_of
 from .clustered import cluster_model
 from .fronts import UnitSolver, asked_of, design_values, goals_of, prove_units, require_undominated, units_of
 from .means import mean_of
+from .planned import prove_plan
 from .proof import Counted, Model, Solver, Watch, prove
 from .published import model_of
 from .reading import (
@@ -26,7 +27,7 @@ from .reading import (
     text_of,
     whole,
 )
-from .silicon import Clusters
+from .silicon import Clusters, silicon_of
 from .space import Space, chip_at, space_of
 from .works import COST_MODEL
 
@@ -37,7 +38,7 @@ KEYS = (
 FRONT_KEYS = ("schema", "problem", "graphs", "cost_model", "gap", "front", "fusion", "multipliers")
 PROBLEM = frozenset({
     "schema", "residency", "space", "ownership", "models", "name", "hbm_bytes", "objective", "gap", "round_size",
-    "baseline", "cluster", "budget", "rules", "front",
+    "baseline", "cluster", "budget", "rules", "front", "chip",
 })  # fmt: skip
 OBJECTIVE = frozenset({"kind", "mean", "baseline"})
 MODEL = frozenset({"name", "weight", "training", "configurations", "part", "graphs"})
@@ -57,7 +58,8 @@ READING = (KeyError, IndexError, TypeError, ValueError, AttributeError, Overflow
 class Verdict:
     """What was found: the claim in words, the first line that does not hold, or what is not covered.
 
-    ``proved_gap`` is what was shown, which may be less than what is claimed; ``designs``: of a front."""
+    ``proved_gap`` is what was shown, which may be less than what is claimed; ``designs``: of a front; ``plan``:
+    whether it is of a plan on one chip."""
 
     run_id: str = ""
     words: list[str] = field(default_factory=list)
@@ -68,6 +70,7 @@ class Verdict:
     proved_gap: float = 1.0
     quick: bool = False
     designs: int = 0
+    plan: bool = False
     counted: Counted | None = None
 
     @property
@@ -91,6 +94,8 @@ class Verdict:
         if self.wrong or self.counted is None:
             return f"does not hold: {self.wrong}"
         closed = ", ".join(f"{count:,} by {step}" for step, count in self.counted.closed.items() if count)
+        if self.plan:
+            return f"holds: no plan is faster ({closed or 'by the answer alone'}); gap {self.proved_gap:.3g}"
         rest, what = self.chips - self.proved, "chips with a memory" if self.designs else "chips"
         answer = f"{self.designs:,} designs hold" if self.designs else "answer holds"
         if self.quick:
@@ -109,13 +114,14 @@ def silent(_: str) -> None:
 
 def check(
     folder: Path, quick: bool = False, sharper: float = 0.0, watch: Watch = silent, solver: Solver | None = None,
-    unit_solver: UnitSolver | None = None,
+    unit_solver: UnitSolver | None = None, wider: float = 0.0,
 ) -> Verdict:  # fmt: skip
     """Check the run or front in a folder; ``sharper``: a bound above the certificate's that may hold as well;
-    ``solver``: one of the caller's own for chips that nothing here closes, ``unit_solver``: for those of a front."""
+    ``solver``: one of the caller's own for chips that nothing here closes, ``unit_solver``: for those of a front,
+    which is proved to a ``wider`` gap than its own if one is given."""
     found = Verdict(quick=quick)
     try:
-        _check(folder, found, sharper, watch, solver, unit_solver)
+        _check(folder, found, sharper, watch, solver, (unit_solver, wider))
     except RefusedError as fault:
         found.wrong = str(fault)
     except NotCoveredError as fault:
@@ -126,8 +132,9 @@ def check(
 
 
 def _check(
-    folder: Path, found: Verdict, sharper: float, watch: Watch, solver: Solver | None, unit_solver: UnitSolver | None
-) -> None:
+    folder: Path, found: Verdict, sharper: float, watch: Watch, solver: Solver | None,
+    of_front: tuple[UnitSolver | None, float],
+) -> None:  # fmt: skip
     texts = {name: text_of(folder / name) for name in FILES}
     documents = {name: parsed(text, name) for name, text in texts.items()}
     found.run_id = run_id(texts)
@@ -140,18 +147,42 @@ def _check(
         require(said[name] == sha256(texts[f"{name}.json"]), f"certificate.json: it is of another {name}.json")
     require(said["cost_model"] == COST_MODEL, "certificate.json: it is of another cost model")
     found.gap = number(said["gap"], "gap", 0, 1)
+    if front:
+        found.gap = said["gap"] = max(found.gap, number(of_front[1], "--gap", 0, 1))
     memories = [whole(size, "hbm_bytes", 1) for size in problem["hbm_bytes"]]
+    if "chip" in problem:
+        _check_plan(problem, graphs, said, found, watch)
+        return
     space = space_of(problem["space"], problem["ownership"], memories)
     found.words = words_of(problem, said, len(space.chips))
     _known(problem, graphs)
     _of_graphs(problem, graphs)
     _covered(problem, said)
     if front:
-        _prove_front(problem, graphs, said, space, found, watch, unit_solver)
+        _prove_front(problem, graphs, said, space, found, watch, of_front[0])
         return
+    bound = _bound(said, found)
+    _prove(problem, graphs, said, space, (max(bound, min(sharper, found.best)), bound), found, watch, solver)
+
+
+def _bound(said: dict[str, Any], found: Verdict) -> float:
     found.best, bound = number(said["best"], "best", 1e-30), number(said["bound"], "bound")
     require(abs(bound - found.best * (1 - found.gap)) <= NEAR * found.best, "bound: it is not best (1 - gap)")
-    _prove(problem, graphs, said, space, (max(bound, min(sharper, found.best)), bound), found, watch, solver)
+    return bound
+
+
+def _check_plan(
+    problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], found: Verdict, watch: Watch
+) -> None:
+    """A plan on one chip: no other plan in the degrees that the problem lists is faster."""
+    found.words, found.plan = plan_words(problem, said), True
+    _known(problem, graphs)
+    _of_graphs(problem, graphs)
+    _covered(problem, said)
+    bound = _bound(said, found)
+    require(problem["gap"] == found.gap == 0, "gap: a plan is proved to 0")
+    found.counted = prove_plan(problem, graphs, said, bound, watch, found.quick)
+    found.proved_gap = max(NEAR, 1 - found.counted.least / found.best)
 
 
 def _of_graphs(problem: dict[str, Any], graphs: dict[str, Any]) -> None:
@@ -167,7 +198,9 @@ def _of_graphs(problem: dict[str, Any], graphs: dict[str, Any]) -> None:
 
 def _known(problem: dict[str, Any], graphs: dict[str, Any]) -> None:
     """What of the two documents this checker has no rules for is not covered, whatever its value."""
-    rows = [("problem", problem, PROBLEM), ("objective", problem["objective"], OBJECTIVE)]
+    rows = [("problem", problem, PROBLEM)]
+    if "objective" in problem:
+        rows.append(("objective", problem["objective"], OBJECTIVE))
     for model in problem["models"]:
         rows += [("models", model, MODEL), *(("graphs", row, ROW) for row in model["graphs"])]
     for graph in (one for own in graphs["models"] for one in own):
@@ -179,8 +212,8 @@ def _known(problem: dict[str, Any], graphs: dict[str, Any]) -> None:
 
 def _covered(problem: dict[str, Any], said: dict[str, Any]) -> None:
     cover(said["front" if "front" in problem else "answer"] is not None, "the certificate has no witness of its answer")
-    kind = "throughput" if "front" in problem else problem["objective"]["kind"]
-    cover(kind == "throughput", f"the objective {problem['objective']['kind']}")
+    kind = problem["objective"]["kind"] if "objective" in problem and "front" not in problem else "throughput"
+    cover(kind == "throughput", f"the objective {kind}")
     cover(all(model["part"] == "model" for model in problem["models"]), "one block of a model alone")
 
 
@@ -190,7 +223,9 @@ def model_at(problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, An
     residency, memories = problem["residency"] is True, problem["hbm_bytes"]
     if table["training"]["machine"]["stack"]["stages"] == "layers":
         require(not any(said["multipliers"][at]), "multipliers: this schedule rule needs none")
-        return cluster_model(table, own, fusion, problem["space"], residency, memories)
+        base = problem["space"]["base"]
+        fan_out = silicon_of(base).fan_out if base.get("clusters") is not None else 0
+        return cluster_model(table, own, fusion, fan_out, residency, memories)
     cover(not isinstance(space.chips, Clusters), "the rules icml24 on chips of clusters")
     return model_of(table, own, fusion, said["multipliers"][at], residency, memories)
 

@@ -9,6 +9,7 @@ from itertools import permutations
 from math import ceil
 from types import MappingProxyType
 
+from .kernels import Kernel, alone, kernel_of
 from .reading import digest_of
 
 NEVER = float("inf")
@@ -81,12 +82,13 @@ class Lanes:
 @dataclass(frozen=True, slots=True)
 class Work:
     """What an operator costs: products beside lanes, or a collective: bytes, devices of its group, every how many-th
-    device is one of them, copies of a byte."""
+    device is one of them, copies of a byte; ``kernel``: a fused attention as kernels are measured."""
 
     core: str
     products: tuple[Product, ...] = ()
     lanes: Lanes | None = None
     collective: tuple[str, int, int, int, int] | None = None
+    kernel: Kernel | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,4 +258,6 @@ def work_of(op: Operator, needs: tuple[list[float], list[float]], tensors: Mappi
         )
     beside = [part for part in members if part.kind not in MATRIX]
     lanes = _lanes(beside, (), ()) if beside else None
-    return Work("both" if lanes else "tensor", _products(op, tensors, reads, writes), lanes)
+    at = alone([part.kind for part in members], MATRIX, ATTENTION)
+    kernel = None if at is None else kernel_of(members[at].kind, members[at].sizes)
+    return Work("both" if lanes else "tensor", _products(op, tensors, reads, writes), lanes, kernel=kernel)

@@ -70,6 +70,21 @@ def told(option: str, text: str, parse: Callable[[str], T]) -> T:
         raise InputError(option, f"'{text}' cannot be used", str(fault)) from None
 
 
+def identified(answer: Answer, folder: Path | None = None) -> Answer:
+    """The answer with the id of its run below it: that of a folder with a certificate, else of its document."""
+
+    def show(console: "Console") -> None:
+        from phaze.report.run_id import show_answer_id, show_run_id
+
+        answer.show(console)
+        if folder is None:
+            show_answer_id(console, answer.documents[0])
+        else:
+            show_run_id(console, folder)
+
+    return Answer(answer.documents, show, answer.exit_code)
+
+
 def answering(command: Callable[P, Answer]) -> Callable[..., None]:
     """Give ``command`` the shared options and print what it returns; one that takes ``progress`` tells its steps."""
     own = inspect.signature(command)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from phaze.cli.answer import Answer, answering
+from phaze.cli.answer import Answer, answering, identified
 from phaze.cli.search import Fresh, Model, Rules, Settings, Study, ruled, settled
 
 if TYPE_CHECKING:
@@ -52,4 +52,4 @@ def compare(
     def show(console: "Console") -> None:
         show_comparison(console, document)
 
-    return Answer((document,), show)
+    return identified(Answer((document,), show))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from phaze.cli.answer import Answer, answering
+from phaze.cli.answer import Answer, answering, identified
 from phaze.cli.search import Fresh, Model, Rules, Settings, Study, Time, ruled, settled
 
 if TYPE_CHECKING:
@@ -83,4 +83,4 @@ def front(
     def show(console: "Console") -> None:
         show_front(console, done.document, str(folder), f"{done.opened:,} were evaluated. {done.work}")
 
-    return Answer((done.document,), show)
+    return identified(Answer((done.document,), show), folder)

@@ -1,15 +1,17 @@
 """``phaze plan``: how to split a training job over devices, or what a given split takes."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from phaze.cli.against import degrees_tried
-from phaze.cli.answer import Answer, answering, told
+from phaze.cli.answer import Answer, answering, identified, told
 from phaze.cli.place import Perfetto, write_trace
 from phaze.cli.plan_options import (
     Against,
     Attention,
     Batch,
     Capacity,
+    Certificate,
     ChipName,
     Chunks,
     ClusterName,
@@ -87,6 +89,7 @@ def plan(
     against: Against = None,
     what_if: WhatIf = False,
     html: Html = None,
+    certificate: Certificate = None,
     perfetto: Perfetto = None,
     tp_plan: TpPlan = None,
     *,
@@ -98,12 +101,17 @@ def plan(
     phaze plan --model my_model.py:build --chip h100 --devices 64 --batch 512 · phaze plan --fixed run.json ·
     phaze plan --model mixtral-8x7b --chip h100 --devices 64 --batch 512 --expert 1,8 --context 1,2 ·
     phaze plan --model llama3-8b --chip h100 --devices 64 --batch 256 --stack torchtitan-eager --family 1f1b,zb-v ·
-    phaze plan --against launch.sh --model llama3-8b --chip h100 --devices 64
+    phaze plan --against launch.sh --model llama3-8b --chip h100 --devices 64 ·
+    phaze plan --model llama2-7b --chip a100-80gb --devices 64 --batch 512 --certificate runs/proof
     """
     basis: Basis = "datasheet" if datasheet else "calibrated"
     budget = budget_of(tokens, terms)
     if fixed is not None:
-        return _paged(_fixed(fixed, basis, perfetto, budget), html, progress)
+        if certificate is not None:
+            raise InputError("--certificate", "a fixed plan is priced, nothing is chosen", "leave out --fixed")
+        from phaze.cli.plan_fixed import fixed_answer
+
+        return identified(_paged(fixed_answer(fixed, basis, perfetto, budget), html, progress))
     from phaze.evaluate.headroom import parse_headroom
     from phaze.evaluate.request import Asked
     from phaze.graph.split_context import way_named
@@ -153,12 +161,13 @@ def plan(
         imbalance=imbalance,
         capacity=capacity,
     )
-    answer = _planned(asked, perfetto, progress, what_if)
+    answer = _planned(asked, perfetto, progress, what_if, certificate)
     if launched is not None:
         from phaze.cli.against import with_given
 
         answer = with_given(answer, launched, basis, progress)
-    return _paged(answer, html, progress)
+    folder = None if certificate is None or answer.exit_code else Path(certificate)
+    return identified(_paged(answer, html, progress), folder)
 
 
 def _family(gpt: str | None, llama: str | None, sequence: int | None) -> dict[str, Any]:
@@ -188,8 +197,6 @@ def _paged(answer: Answer, html: str | None, progress: "Progress") -> Answer:
     if html is not None and "batch_s" not in document:
         progress.say(f"Nothing fits, so there is no plan to make a page of: {html} was not written.\n")
     elif html is not None:
-        from pathlib import Path
-
         from phaze.export.launch_files import launch_texts
         from phaze.files import folder_for, write_whole
         from phaze.report.page.plan_page import plan_page
@@ -226,36 +233,9 @@ def _numbers(option: str, text: str | None) -> tuple[int, ...] | None:
     return numbers
 
 
-def _fixed(path: str, basis: "Basis", perfetto: str | None, budget: "Budget | None") -> Answer:
-    from dataclasses import replace
-
-    from phaze.evaluate.answer import fixed_document
-    from phaze.evaluate.fixed import fixed_plan
-    from phaze.evaluate.job_file import run_job
-    from phaze.evaluate.run_file import job_of, read_run
-
-    raw, where = read_run(path)
-    job = job_of(raw, where)
-    job = job if budget is None else replace(job, budget=budget)
-    problem, found = fixed_plan(job, basis)
-    if perfetto is not None:
-        write_trace(perfetto, [(path, problem, found)])
-    document = {**fixed_document(job, problem, found, basis), "job": run_job(raw, job, basis)}
-    if "shortage" in document:
-        from phaze.evaluate.levers import fixed_levers
-
-        levers = fixed_levers(raw, document["shortage"]["needed_bytes"], basis)
-        document["shortage"] = {**document["shortage"], "levers": levers}
-
-    def show(console: "Console") -> None:
-        from phaze.report.run_sheet import show_run
-
-        show_run(console, document, job.chip.hbm.size_bytes)
-
-    return Answer((document,), show, 0 if document["feasible"] else 3)
-
-
-def _planned(asked: "Asked", perfetto: str | None, progress: "Progress", others: bool) -> Answer:
+def _planned(
+    asked: "Asked", perfetto: str | None, progress: "Progress", others: bool, certificate: str | None
+) -> Answer:
     from phaze.evaluate.answer import planned_document, shortage_document
     from phaze.evaluate.job_file import asked_job
     from phaze.evaluate.levers import sought_levers
@@ -295,6 +275,11 @@ def _planned(asked: "Asked", perfetto: str | None, progress: "Progress", others:
         from phaze.evaluate.what_if import what_if
 
         document["what_if"] = what_if(asked, document, progress.step)
+    if certificate is not None:
+        from phaze.cli.plan_certificate import write_certificate
+
+        progress.step("writing the certificate")
+        write_certificate(certificate, request, asked.model, best, document)
 
     def show(console: "Console") -> None:
         from phaze.report.run_sheet import show_alternatives, show_run, show_what_if

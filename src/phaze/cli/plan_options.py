@@ -131,6 +131,9 @@ Headroom = Annotated[
     str, typer.Option(help="Share of memory to leave free, such as 6% or 0.06; a fixed plan may fill all of it.")
 ]
 Html = Annotated[str | None, typer.Option("--html", help="Write the plan's page to this file as well.")]
+Certificate = Annotated[
+    str | None, typer.Option("--certificate", help="Write what proves the plan to this folder; phaze verify checks it.")
+]
 WhatIf = Annotated[
     bool, typer.Option("--what-if", help="Plan other devices, batches, sequences and chips as well: a plan each.")
 ]

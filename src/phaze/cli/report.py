@@ -1,7 +1,7 @@
 """``phaze report``: the page of a run, a front, a sweep or a plan, made again from its files."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -54,8 +54,8 @@ def write_sweep_page(folder: Path, out: Path | None) -> Path:
     return path
 
 
-def write_plan_page(path: str, out: Path | None) -> Path:
-    """Write the page of a plan's document; the path of the page."""
+def write_plan_page(path: str, out: Path | None) -> tuple[Path, dict[str, Any]]:
+    """Write the page of a plan's document; the path of the page, and the document."""
     from phaze.export.launch_files import launch_texts
     from phaze.export.opened import read_plan
     from phaze.files import write_whole
@@ -64,7 +64,7 @@ def write_plan_page(path: str, out: Path | None) -> Path:
     document, where = read_plan(path)
     page = out or (Path("plan.html") if path == "-" else Path(path).with_suffix(".html"))
     write_whole(page, plan_page(document, where, launch_texts(document, where)))
-    return page
+    return page, dict(document)
 
 
 @answering
@@ -80,15 +80,19 @@ def report(run: RunFolder, out: Out = None, *, progress: "Progress") -> Answer:
     if len(kept) > 1:
         seen = f"it holds {' and '.join(kept)}"
         raise InputError(run, seen, "move away what does not belong to it")
+    plan = None
     if run == "-" or folder.is_file():
-        path = write_plan_page(run, wanted)
+        path, plan = write_plan_page(run, wanted)
     else:
         path = makers[kept[0] if kept else "result.json"](folder, wanted)
 
     def show(console: "Console") -> None:
-        from phaze.report.run_id import show_run_id
+        from phaze.report.run_id import show_answer_id, show_run_id
 
         console.print(f"The page: {path}", markup=False)
-        show_run_id(console, folder)
+        if plan is None:
+            show_run_id(console, folder)
+        else:
+            show_answer_id(console, plan)
 
     return Answer(({"page": str(path), "bytes": path.stat().st_size},), show)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from phaze.cli.answer import Answer, answering
+from phaze.cli.answer import Answer, answering, identified
 from phaze.cli.search import Address, Engine, Fresh, Model, Rules, Settings, Study, asked_study, ruled, traced
 
 if TYPE_CHECKING:
@@ -66,4 +66,4 @@ def sweep(
     def show(console: "Console") -> None:
         show_sweep(console, document, str(folder))
 
-    return Answer((document,), show)
+    return identified(Answer((document,), show), folder)

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from phaze.cli.answer import Answer, answering
+from phaze.cli.plan_certificate import plan_independently
 from phaze.cli.verify_certificate import READING, asked_otherwise, independently
 from phaze.cli.verify_front import front_independently
+from phaze.cli.verify_sweep import sweep_verified
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from phaze.check.verdict import Verdict
     from phaze.report.progress import Progress
 
-Run = Annotated[str, typer.Argument(help="The folder of a run, or of a front.")]
+Run = Annotated[str, typer.Argument(help="The folder of a run, front, sweep, or plan's certificate.")]
 All = Annotated[bool, typer.Option("--all", help="Every chip by the reference path instead (slow).")]
 Sample = Annotated[
     int | None, typer.Option("--sample", help="So many chips by the reference path instead; 200 if not said.", min=1)
@@ -179,12 +181,22 @@ def _checked(run: str, verdict: "Verdict", wrong: list[str], result: dict[str, A
             console.print(f"{run} does not hold: {wrong[0]}", markup=False)
             return
         console.print(f"{run} {verdict.sentence()}", markup=False)
-        said = float(result["certificate"]["gap"])
+        said = float(result["certificate"]["gap"]) if result else verdict.gap
         if not verdict.quick and verdict.proved_gap > said + 1e-9:
             name = "front" if verdict.designs else "result"
             console.print(f"The smaller gap of {name}.json, {said:.3g}, is the search's own figure.", markup=False)
 
     return Answer((document,), show, 1 if wrong else 0)
+
+
+def _uncovered(run: str, verdict: "Verdict") -> Answer:
+    """A plan that the checker has no rules for: nothing else proves one."""
+    document = {"run": run, "run_id": verdict.run_id, "checker": "independent", "not_covered": verdict.missing}
+
+    def show(console: "Console") -> None:
+        console.print(f"{run}: {verdict.sentence()}", markup=False)
+
+    return Answer(({**document, "holds": False, "answer_holds": None, "objections": []},), show, 1)
 
 
 @answering
@@ -201,7 +213,7 @@ def verify(
     """Check the certificate of a run: the claim in words, then whether it holds, every chip of the space.
 
     The checker shares no code with the search. Exit code 0: it holds; 1: it does not. Examples:
-    phaze verify runs/bert-large · phaze verify runs/mine --study mine.toml
+    phaze verify runs/bert-large · phaze verify runs/mine --study mine.toml · phaze verify runs/proof
     """
     from phaze.errors import InputError
     from phaze.search.result import SCHEMA
@@ -210,6 +222,12 @@ def verify(
     if (folder / "front.json").exists() and (folder / "result.json").exists():
         seen = "it holds a front.json and a result.json, and its certificate can prove one of them"
         raise InputError(run, seen, "move the one away that does not belong to it")
+    if (folder / "plan.json").is_file() and (folder / "certificate.json").is_file():
+        progress.step("checking the certificate")
+        verdict, wrong = plan_independently(run, quick, progress)
+        return _uncovered(run, verdict) if verdict.missing else _checked(run, verdict, wrong, {})
+    if (folder / "sweep.json").is_file():
+        return sweep_verified(run, quick, progress)
     if front := (folder / "front.json").is_file():
         from phaze.front.schema import front_in
 

@@ -47,7 +47,7 @@ def _as_phaze_has_it(folder: Path, result: dict[str, Any], text: str, verdict: "
         return wrong
     job = question.job
     certificate = json.loads(read_text(str(folder / CERTIFICATE))[0])
-    if certificate["fusion"] != fusion_of(job):
+    if certificate["fusion"] != fusion_of(job.models):
         return [f"{CERTIFICATE}: operators are fused otherwise than {job.models[0].training.machine.stack.name} does"]
     plain = plain_of(job, scale_for(job), enumerate_space(job.space))
     try:

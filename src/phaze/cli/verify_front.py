@@ -64,7 +64,7 @@ class FrontFolder:
             return wrong
         front, measures = self.plain()
         certificate = json.loads(read_text(str(self.folder / CERTIFICATE))[0])
-        if certificate["fusion"] != fusion_of(front.plain.job):
+        if certificate["fusion"] != fusion_of(front.plain.job.models):
             return [f"{CERTIFICATE}: operators are fused otherwise than the stack does"]
         try:
             wrong = check_front_view(front, measures, text, self.document, certificate)

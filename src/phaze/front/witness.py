@@ -57,4 +57,4 @@ def front_proof(
     rows = [None] if late else [_witness(state, design) for design in designs]
     whole = None not in rows
     gap = max(float(document["certificate"]["gap"]), state.job.gap)
-    return {**heading(papers), "gap": gap, "front": rows if whole else None, **tables_of(state.job, whole)}
+    return {**heading(papers), "gap": gap, "front": rows if whole else None, **tables_of(state.job.models, whole)}

@@ -1,14 +1,48 @@
-"""The id of a run, shown by every command that writes or reads one: what a certificate is cited by."""
+"""The id of a run, shown by every command that answers: what an answer is cited by. Same input, same id.
 
+a search, a front, a plan's certificate   SHA-256 of the digests of problem.json, graphs.json and certificate.json
+a sweep                                   SHA-256 of the ids of its points, in order
+an answer without a folder                SHA-256 of its document as ``--json`` prints it
+"""
+
+from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
+from phaze.documents import dumps
 from phaze.search.witness import run_id_in
+
+POINTS = "points"
+
+
+def id_in(folder: Path) -> str | None:
+    """The id of what a folder holds; None where nothing is certified."""
+    if not folder.is_dir():
+        return None
+    points = sorted((folder / POINTS).glob("*")) if (folder / "sweep.json").is_file() else []
+    if points:
+        return sha256("".join(run_id_in(point) or "" for point in points).encode()).hexdigest()
+    return run_id_in(folder)
+
+
+def answer_id(document: Mapping[str, Any]) -> str:
+    """The id of an answer that is a document alone."""
+    return sha256(dumps(document).encode()).hexdigest()
+
+
+def _show(console: Console, found: str | None) -> None:
+    if found is not None:
+        console.print(f"Run id: {found}", markup=False, highlight=False, soft_wrap=True)
 
 
 def show_run_id(console: Console, folder: Path) -> None:
-    """A line with the id of the run in a folder; none where it has no certificate."""
-    found = run_id_in(folder) if folder.is_dir() else None
-    if found is not None:
-        console.print(f"Run id: {found}", markup=False, highlight=False, soft_wrap=True)
+    """A line with the id of what a folder holds; none where it has no certificate."""
+    _show(console, id_in(folder))
+
+
+def show_answer_id(console: Console, document: Mapping[str, Any]) -> None:
+    """A line with the id of an answer that is a document alone."""
+    _show(console, answer_id(document))

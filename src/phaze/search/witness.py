@@ -37,7 +37,7 @@ from phaze.search.result import AnswerParts
 from phaze.search.space import FIELDS
 from phaze.search.spaces import EnumeratedSpace
 from phaze.search.state import SearchState
-from phaze.search.task import Configuration, ModelTask, SearchJob
+from phaze.search.task import Configuration, ModelTask
 
 CERTIFICATE, SCHEMA = "certificate.json", "phaze.certificate/1"
 
@@ -50,7 +50,7 @@ def cost_model() -> str:
     return digest([lanes, sorted(PASSES), summed, sorted(ROW_KINDS), sent, BURST_BYTES, "phaze.cost/1"])
 
 
-def fusion_of(job: SearchJob) -> list[list[list[list[list[list[int]]]]]]:
+def fusion_of(tasks: Sequence[ModelTask]) -> list[list[list[list[list[list[int]]]]]]:
     """Which traced operators are one, by model, graph, layer and pass: forward, backward, and where plans may recompute
     more than whole passes what selective, a trimmed full and every other mode run again."""
     return [
@@ -58,7 +58,7 @@ def fusion_of(job: SearchJob) -> list[list[list[list[list[list[int]]]]]]:
             [[[list(own) for own in one.members] for one in _listed(layer)] for layer in graph.layers]
             for graph in task.graphs
         ]
-        for task in job.models
+        for task in tasks
     ]
 
 
@@ -148,10 +148,10 @@ def heading(papers: Papers) -> dict[str, str]:
     }
 
 
-def tables_of(job: SearchJob, witnessed: bool) -> dict[str, Any]:
+def tables_of(tasks: Sequence[ModelTask], witnessed: bool) -> dict[str, Any]:
     """What is fused, and the multipliers of passes, where the answer has a witness."""
-    empty: list[list[list[Any]]] = [[[] for _ in task.graphs] for task in job.models]
-    return {"fusion": fusion_of(job) if witnessed else [], "multipliers": empty if witnessed else []}
+    empty: list[list[list[Any]]] = [[[] for _ in task.graphs] for task in tasks]
+    return {"fusion": fusion_of(tasks) if witnessed else [], "multipliers": empty if witnessed else []}
 
 
 def proof_of(
@@ -166,7 +166,7 @@ def proof_of(
         "bound": score * (1 - gap),
         "gap": gap,
         "answer": answer,
-        **tables_of(state.job, answer is not None),
+        **tables_of(state.job.models, answer is not None),
     }
 
 

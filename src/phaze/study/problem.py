@@ -10,10 +10,10 @@ the same values from other files are the same problem.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from typing import Any
 
-from phaze.documents import digest, dumps
+from phaze.documents import digest, dumps, plain_value
 from phaze.graph import store
 from phaze.graph.ir import Model
 from phaze.hardware.ownership import load_terms
@@ -27,28 +27,15 @@ JOB_APART = ("models", "space", "digest", "limit_s")
 TASK_APART = ("graphs", "prices", "memo", "shared")
 
 
-def _plain(value: Any) -> Any:
-    """A value of frozen dataclasses, tuples and plain ones as JSON has it."""
-    if is_dataclass(value):
-        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, tuple | list):
-        return [_plain(inner) for inner in value]
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    raise TypeError(f"a problem cannot state a {type(value).__name__}")
-
-
 def _space(space: AnySpace) -> dict[str, Any]:
-    return {**space.document(), "base": _plain(space.base), "area_chip": _plain(space.area_within)}
+    return {**space.document(), "base": plain_value(space.base), "area_chip": plain_value(space.area_within)}
 
 
 def _model(task: ModelTask, part: str, graphs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     apart = {one.name: getattr(task, one.name) for one in fields(task) if one.name not in TASK_APART}
     heads = ("tensor", "microbatch", "sequence", "sequence_parallel", "attention", *store.DEGREES)
     stated = [{**{key: graph[key] for key in heads if key in graph}, "digest": digest(graph)} for graph in graphs]
-    plain = _plain(apart)
+    plain = plain_value(apart)
     if task.training.shards == (0,):  # stated only where some ranks with the same weights share out state, not all
         del plain["training"]["shards"]
         for configuration in plain["configurations"]:
@@ -69,9 +56,9 @@ def stated(
         "schema": SCHEMA,
         "residency": study.cost.residency,
         "space": _space(job.space),
-        "ownership": _plain(load_terms()),
+        "ownership": plain_value(load_terms()),
         "models": tables,
-        **_plain(rest),
+        **plain_value(rest),
     }
     return problem, {"schema": GRAPHS, "models": graphs}
 

@@ -67,7 +67,8 @@ class Region:
     last: int
 
 
-def _best(value: float, shown: str, document: Mapping[str, Any]) -> Best:
+def best_of(value: float, shown: str, document: Mapping[str, Any]) -> Best:
+    """The answer at a point, from the document of its search."""
     models = tuple(
         Model(
             one["name"],
@@ -146,7 +147,7 @@ def sweep(
             question = question_of(study_of(own, origin.where), reader=origin.reader)
             place = folder / "points" / f"{at:03d}"
             done = run_in(place, question.papers(toml_text(own)), question.job, engine, shared=shared)
-            found.append(_best(point.number, point.shown, done.document))
+            found.append(best_of(point.number, point.shown, done.document))
         except InfeasibleError as fault:
             found.append(Best(point.number, point.shown, None, None, None, None, None, (), str(fault)))
     if all(best.chip is None for best in found):

@@ -1,0 +1,44 @@
+"""A plan on one chip: what it takes, and that no other in the degrees of its problem is faster (docs/plan.md).
+
+The steps are those of a model under rules cluster (:mod:`.clustered`), on a space of that chip alone: what no plan of a
+row undercuts, stages of equal blocks, and where these leave a row, its plans exactly, by labels.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from .clustered import cluster_model
+from .given import given_chip, space_of_one
+from .means import Mean
+from .operators import constants_of
+from .proof import Counted, Watch, prove
+from .reading import cover, listed, only, require
+
+PROBLEM = ("schema", "name", "residency", "chip", "hbm_bytes", "models", "gap")
+NEAR = 1e-9
+
+
+def prove_plan(
+    problem: Mapping[str, Any], graphs: Mapping[str, Any], said: Mapping[str, Any], bound: float, watch: Watch,
+    quick: bool,
+) -> Counted:  # fmt: skip
+    """Prove the plan of a certificate; refuses what does not hold."""
+    more = sorted(set(problem) - set(PROBLEM))
+    cover(not more, f"the key {more[0] if more else ''} of a plan's problem")
+    tables, memories = listed(problem["models"], "models", 1), listed(problem["hbm_bytes"], "hbm_bytes", 1)
+    require(memories[0] == problem["chip"]["hbm"]["size_bytes"], "hbm_bytes: they are not the chip's")
+    table = tables[0]
+    cover(table["training"]["machine"]["stack"]["stages"] == "layers", "plans under the rules icml24")
+    require(said["multipliers"] == [[[] for _ in table["graphs"]]], "multipliers: this schedule rule needs none")
+    chip, fan_out, constants = given_chip(problem["chip"], constants_of(table["training"]["constants"]))
+    fusion, residency = listed(said["fusion"], "fusion", 1)[0], problem["residency"] is True
+    model = cluster_model(table, graphs["models"][0], fusion, fan_out, residency, memories, constants)
+    answer = listed(only(said["answer"], "answer", ("models",))["models"], "answer.models", 1)[0]
+    watch("the plan")
+    seconds, best = model.answer(answer, chip, float(memories[0])), said["best"]
+    require(abs(seconds - best) <= NEAR * seconds, f"best: {best!r}, and the plan takes {seconds!r}")
+    mean = Mean("geometric", (1.0,), (float(table["training"]["batch"]),))
+    counted = prove([model], mean, space_of_one(chip), (bound, bound), watch, quick)
+    shown = quick or counted.least >= bound * (1 - NEAR)
+    require(shown, f"nothing shows that every plan takes {bound!r} s or more, only {counted.least!r}")
+    return counted

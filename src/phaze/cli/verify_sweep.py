@@ -1,0 +1,131 @@
+"""``phaze verify SWEEP``: every point of a sweep is a run, proved as one, and ``sweep.json`` is a view of them."""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from phaze.cli.answer import Answer
+from phaze.cli.verify_certificate import READING, independently
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from phaze.check.verdict import Verdict
+    from phaze.report.progress import Progress
+
+RESULT, STUDY = "result.json", "study.toml"
+
+
+def _without(study: Mapping[str, Any], key: str) -> tuple[Any, dict[str, Any]]:
+    """What a study says of a key, and all that it says beside."""
+    rest: dict[str, Any] = dict(study)
+    place, (*above, last) = rest, key.split(".")
+    for step in above:
+        place[step] = dict(place.get(step, {}))
+        place = place[step]
+    return place.pop(last, None), rest
+
+
+def _studies(folder: Path, document: Mapping[str, Any]) -> list[str]:
+    """What of the points' studies is not one study with one value changed."""
+    from phaze.files import read_text
+
+    first: dict[str, Any] | None = None
+    for at, point in enumerate(document["points"]):
+        path = folder / "points" / f"{at:03d}" / STUDY
+        if point["chip"] is None and not path.is_file():
+            continue
+        value, rest = _without(tomllib.loads(read_text(str(path))[0]), document["over"])
+        number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
+        if number is not None and float(number) != point["value"]:
+            return [f"points[{at}].value: {point['value']!r}, and its study has {value!r}"]
+        if first is not None and rest != first:
+            return [f"points[{at}]: its study differs from the first one in more than {document['over']}"]
+        first = rest
+    return []
+
+
+def _view(folder: Path, document: Mapping[str, Any], results: Mapping[int, Mapping[str, Any]]) -> list[str]:
+    """What of sweep.json is not what the results of its points say."""
+    from phaze.documents import dumps
+    from phaze.files import read_text
+    from phaze.sweep.run import SWEEP, Best, best_of, document_of
+
+    points = []
+    for at, point in enumerate(document["points"]):
+        if at in results:
+            points.append(best_of(point["value"], point["shown"], results[at]))
+        else:
+            points.append(Best(point["value"], point["shown"], None, None, None, None, None, (), point["problem"]))
+    true = dumps(document_of(document["name"], document["over"], points), pretty=True) + "\n"
+    return [] if read_text(str(folder / SWEEP))[0] == true else [f"{SWEEP}: it is not what its points say"]
+
+
+def _points(run: str, quick: bool, document: Mapping[str, Any], progress: "Progress") -> "list[tuple[int, Verdict]]":
+    """Every point that has an answer, proved."""
+    from phaze.documents import parse
+    from phaze.files import read_text
+
+    found = []
+    for at, point in enumerate(document["points"]):
+        if point["chip"] is None:
+            continue
+        place = Path(run) / "points" / f"{at:03d}"
+        progress.step(f"checking the certificate of point {at + 1} of {len(document['points'])}")
+        text, where = read_text(str(place / RESULT))
+        verdict, wrong = independently(str(place), None, quick, parse(text, "json", where), text, progress)
+        verdict.wrong = wrong[0] if wrong else verdict.wrong
+        found.append((at, verdict))
+    return found
+
+
+def sweep_verified(run: str, quick: bool, progress: "Progress") -> Answer:
+    """The verdict on every point, and on the sweep."""
+    from phaze.documents import parse
+    from phaze.files import read_text
+    from phaze.report.run_id import id_in
+    from phaze.sweep.schema import sweep_in
+
+    folder, document = Path(run), sweep_in(Path(run))
+    found = _points(run, quick, document, progress)
+    wrong = [f"point {at + 1}: {verdict.wrong}" for at, verdict in found if verdict.wrong]
+    missing = [f"point {at + 1}: {verdict.missing}" for at, verdict in found if verdict.missing]
+    try:
+        results = {
+            at: parse(read_text(str(folder / "points" / f"{at:03d}" / RESULT))[0], "json", RESULT) for at, _ in found
+        }
+        wrong = wrong or _studies(folder, document) or _view(folder, document, results)
+    except (*READING, tomllib.TOMLDecodeError) as fault:
+        wrong = wrong or [f"the sweep cannot be read ({type(fault).__name__}: {fault})"]
+    holds = not wrong and not missing and not quick
+    answer = {
+        "run": run,
+        "run_id": id_in(folder),
+        "checker": "independent",
+        "holds": holds,
+        "points": [
+            {"point": at, "run_id": verdict.run_id, "holds": verdict.holds, "gap": verdict.proved_gap}
+            for at, verdict in found
+        ],
+        "not_covered": missing,
+        "objections": wrong,
+    }
+
+    def show(console: "Console") -> None:
+        for at, verdict in found:
+            point = document["points"][at]
+            said = f"{document['over']} = {point['shown']}: {verdict.sentence()}"
+            console.print(said, markup=False, highlight=False)
+        console.print(f"run         {answer['run_id']}", markup=False, highlight=False)
+        none = len(document["points"]) - len(found)
+        rest = f"; {none} have no feasible design, which is not checked" if none else ""
+        if wrong:
+            console.print(f"{run} does not hold: {wrong[0]}", markup=False)
+        elif missing:
+            console.print(f"{run}: not checkable by the independent checker yet: {missing[0]}", markup=False)
+        else:
+            verb = "holds" if holds else "was checked (quick: no proof)"
+            console.print(f"{run} {verb}: {len(found)} points{rest}", markup=False)
+
+    return Answer((answer,), show, 1 if wrong or missing else 0)

@@ -1,0 +1,112 @@
+"""A plan's question and certificate as documents: what others need to prove that no plan of it is faster.
+
+    problem.json      phaze.problem/1 with the ``chip`` of the plan in place of a space: job, network, stack, constants,
+                      graphs by digest, configurations (graph, recompute, stages of ZeRO)
+    graphs.json       one traced rank for every choice of width, microbatch, sequence parallelism, attention, context
+                      and expert degree that was tried
+    certificate.json  phaze.certificate/1: ``best`` in seconds of a batch, gap 0, the plan as ``answer``
+
+:mod:`phaze.check` reads them as those of a search over one chip.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+from phaze.documents import digest, dumps, plain_value
+from phaze.errors import InputError
+from phaze.evaluate.parallel_rank import parallels
+from phaze.evaluate.plan import Candidate, Request, choices
+from phaze.graph import store
+from phaze.graph.ir import Model
+from phaze.placement.answer import document_of
+from phaze.search.question_files import Papers
+from phaze.search.rank_graph import rank_graph
+from phaze.search.task import ModelTask, Training, task_of
+from phaze.search.witness import heading, model_witness, tables_of
+
+PROBLEM, GRAPHS = "phaze.problem/1", "phaze.graphs/1"
+HEADS = ("tensor", "microbatch", "sequence", "sequence_parallel", "attention", *store.DEGREES)
+TASK = ("name", "weight", "training", "configurations")
+
+
+@dataclass(frozen=True, slots=True)
+class PlanPapers:
+    """The three documents as texts."""
+
+    problem: str
+    graphs: str
+    certificate: str
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """By the names of their files."""
+        return {f"{one.name}.json": getattr(self, one.name) for one in fields(self)}
+
+
+def ranks(request: Request) -> Iterator[Model]:
+    """Every traced rank that a plan of the request may run; degrees that a choice cannot have are left out."""
+    for choice in choices(request):
+        for own in parallels(choice[0], request.contexts, request.expert, request.ways, request.rows):
+            if (own.context, own.expert) == (1, 1) or request.rank_at is None:
+                yield request.model_at(*choice)
+                continue
+            try:
+                yield request.rank_at(choice, own)
+            except InputError:
+                continue
+
+
+def _task(request: Request, name: str, models: list[Model]) -> ModelTask:
+    """The request as a search would have it, on one chip."""
+    machine, zeros = request.setting.machine, tuple(sorted({request.zero, *request.zeros}))
+    training = Training(
+        request.devices,
+        request.batch,
+        request.optimizer,
+        machine,
+        request.setting.constants,
+        request.precision,
+        zeros,
+        request.chunks,
+        request.headroom,
+    )
+    return task_of(name, 1.0, training, [rank_graph(model, machine) for model in models], (request.recompute,))
+
+
+def _problem(request: Request, task: ModelTask, graphs: list[dict[str, Any]]) -> dict[str, Any]:
+    chip = request.setting.chip
+    rows = [{**{key: graph[key] for key in HEADS if key in graph}, "digest": digest(graph)} for graph in graphs]
+    model = {**{name: plain_value(getattr(task, name)) for name in TASK}, "part": "model", "graphs": rows}
+    return {
+        "schema": PROBLEM,
+        "name": task.name,
+        "residency": request.setting.residency,
+        "chip": plain_value(chip),
+        "hbm_bytes": [chip.hbm.size_bytes],
+        "models": [model],
+        "gap": 0.0,
+        **({} if request.shards == (0,) else {"shards": list(request.shards)}),
+    }
+
+
+def plan_papers(request: Request, name: str, best: Candidate) -> PlanPapers:
+    """The documents of a plan that was proved fastest."""
+    models = list(ranks(request))
+    task, graphs = _task(request, name, models), [store.plain(model) for model in models]
+    problem = dumps(_problem(request, task, graphs), pretty=True) + "\n"
+    text = dumps({"schema": GRAPHS, "models": [graphs]}) + "\n"
+    if best.plan is None:
+        raise AssertionError(f"{name}: a plan that does not fit is not certified")
+    place, table = graphs.index(store.plain(best.model)), {"plan": document_of(best.plan), "zero": best.problem.zero}
+    ways = [one for one in task.configurations if one.graph == place and best.problem.zero in one.zeros]
+    witness = model_witness(task, ways[0], [], table)
+    certificate = {
+        **heading(Papers("", problem, text)),
+        "best": best.plan.batch_s,
+        "bound": best.plan.batch_s,
+        "gap": 0.0,
+        "answer": None if witness is None else {"models": [witness]},
+        **tables_of([task], witness is not None),
+    }
+    return PlanPapers(problem, text, dumps(certificate) + "\n")
