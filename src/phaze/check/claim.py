@@ -78,7 +78,8 @@ def _model_words(model: Mapping[str, Any], models: int, named: str | None = None
         f"{training['headroom']:g}",
         f"network     {_known(network_digest(training), NETWORKS, level['name'])}: {speed}",
         f"software    {stack['name']}: schedule {stack['schedule']}, pipelines {', '.join(stack['families'])}, fusion "
-        f"{stack['fusion']} (as the certificate lists it; neither tracing nor the choice of what is fused is derived here)",
+        f"{stack['fusion']} (as the certificate lists it; neither tracing nor the choice of what is fused is derived "
+        "here)",
     ]
 
 

@@ -124,6 +124,8 @@ def model_of(
 ) -> Model:
     """A model of the problem, its graphs fused and its multipliers as the certificate says."""
     training, machine = training_of(table["training"]), table["training"]["machine"]
+    constants = constants_of(table["training"]["constants"])
+    cover(constants.clock is None and constants.kernels is None, "measured chips of a space")
     require(machine["residency"] is residency, "problem.json: it says two things of residency")
     own = listed(graphs, "graphs.json", len(table["graphs"]))
     fused = [
@@ -143,6 +145,6 @@ def model_of(
     stages = [stages_of(graph) for graph in fused]
     cuts = [tuple(cuts_of(stages[graph], training, again, float(size)) for size in memories) for graph, again in ways]
     return Model(
-        str(table["name"]), training, constants_of(table["training"]["constants"]), machine["cluster"]["levels"][0],
+        str(table["name"]), training, constants, machine["cluster"]["levels"][0],
         tuple(fused), tuple(ways), tuple(entries), tuple(cuts),
     )  # fmt: skip
