@@ -70,6 +70,7 @@ def _task(request: Request, name: str, models: list[Model]) -> ModelTask:
         zeros,
         request.chunks,
         request.headroom,
+        request.shards,
     )
     return task_of(name, 1.0, training, [rank_graph(model, machine) for model in models], (request.recompute,))
 
@@ -78,6 +79,10 @@ def _problem(request: Request, task: ModelTask, graphs: list[dict[str, Any]]) ->
     chip = request.setting.chip
     rows = [{**{key: graph[key] for key in HEADS if key in graph}, "digest": digest(graph)} for graph in graphs]
     model = {**{name: plain_value(getattr(task, name)) for name in TASK}, "part": "model", "graphs": rows}
+    if request.shards == (0,):  # stated only where some ranks with the same weights share out state, not all
+        del model["training"]["shards"]
+        for configuration in model["configurations"]:
+            del configuration["shard"]
     return {
         "schema": PROBLEM,
         "name": task.name,
@@ -86,7 +91,6 @@ def _problem(request: Request, task: ModelTask, graphs: list[dict[str, Any]]) ->
         "hbm_bytes": [chip.hbm.size_bytes],
         "models": [model],
         "gap": 0.0,
-        **({} if request.shards == (0,) else {"shards": list(request.shards)}),
     }
 
 
