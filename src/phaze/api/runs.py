@@ -101,7 +101,7 @@ def export(run: Run, *, to: str, out: str | Path | None = None, model: str | Non
 
     Args:
         run: A finished search, its folder, or the file of a plan.
-        to: ``"megatron"``, ``"torchtitan"``, ``"perfetto"``, ``"csv"`` or ``"parquet"``.
+        to: ``"megatron"``, ``"torchtitan"``, ``"deepspeed"``, ``"perfetto"``, ``"csv"`` or ``"parquet"``.
         out: The file to write; without it the text is in ``text``.
         model: Which model, where a run has several.
 

@@ -14,6 +14,7 @@ from phaze.api.notebook import columns, facts, table
 from phaze.api.plots import plot_chips, plot_front, plot_plan, plot_sweep
 from phaze.errors import unknown_name
 from phaze.evaluate.job_file import reopened
+from phaze.export.deepspeed import deepspeed
 from phaze.export.frame import Frame, chips_frame, csv_text, stages_frame
 from phaze.export.launch_files import launch_texts
 from phaze.export.megatron import megatron
@@ -158,10 +159,10 @@ class Planned(Placed):
         return plot_plan(self.document, axes)
 
     def export(self, to: str) -> str:
-        """Launch flags (``megatron``, ``torchtitan``) or a table (``csv``), as text."""
+        """Launch files (``megatron``, ``torchtitan``, ``deepspeed``) or a table (``csv``), as text."""
         if to == "csv":
             return csv_text(self.frame())
-        forms = {"megatron": megatron, "torchtitan": torchtitan}
+        forms = {"megatron": megatron, "torchtitan": torchtitan, "deepspeed": deepspeed}
         if to not in forms:
             raise unknown_name("to", "form", to, [*forms, "csv"])
         return forms[to](planned_split(self.document, reopened(self.document, "plan")))

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from phaze.report.view_model import Story
     from phaze.schedule.solve import Scheduler
 
-TARGETS = ("megatron", "torchtitan", "perfetto", "csv", "parquet")
+TARGETS = ("megatron", "torchtitan", "deepspeed", "perfetto", "csv", "parquet")
 RunOrPlan = Annotated[str, typer.Argument(help="The folder of a run, or a plan (phaze plan ... --json).")]
-To = Annotated[str, typer.Option("--to", help="megatron, torchtitan, perfetto, csv or parquet.")]
+To = Annotated[str, typer.Option("--to", help="megatron, torchtitan, deepspeed, perfetto, csv or parquet.")]
 Out = Annotated[str | None, typer.Option("--out", help="The file to write; without it standard output.")]
 ModelName = Annotated[str | None, typer.Option("--model", help="Which model, where a run has several.")]
 
@@ -99,6 +99,10 @@ def _text(run: str, to: str, model: str | None) -> str:
         from phaze.export.torchtitan import torchtitan
 
         return torchtitan(_split(run, model))
+    if to == "deepspeed":
+        from phaze.export.deepspeed import deepspeed
+
+        return deepspeed(_split(run, model))
     if to == "perfetto":
         from phaze.documents import dumps
         from phaze.export.perfetto import trace
@@ -111,7 +115,7 @@ def _text(run: str, to: str, model: str | None) -> str:
 
 @answering
 def export(run: RunOrPlan, to: To, out: Out = None, model: ModelName = None) -> Answer:
-    """Write launch flags (Megatron-LM, torchtitan), a trace (Perfetto), or all chips as a table (CSV, Parquet).
+    """Write launch files (Megatron-LM, torchtitan, DeepSpeed), a trace (Perfetto), or all chips (CSV, Parquet).
 
     Examples: phaze export plan.json --to megatron · phaze export runs/llama3-8b --to parquet --out chips.parquet
     """
