@@ -1,6 +1,7 @@
 """Fronts: equal to brute force on small spaces, to separate searches, and whatever the workers and the order."""
 
 from dataclasses import replace
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from phaze.errors import InputError
 from phaze.front.certificate import closed_units, gap_of, gap_of_ways, listed_of, proofs
+from phaze.front.ending import Ending
 from phaze.front.metrics import METRICS, RequestedMetrics, asked_of
 from phaze.front.order import beaten, steps, undominated
 from phaze.front.run import front, job_for, scales_for
@@ -18,6 +20,7 @@ from phaze.front.state import FrontState
 from phaze.hardware.figures import figures_of, making_of
 from phaze.hardware.ownership import load_terms
 from phaze.search.baseline import scale_for
+from phaze.search.deadline import Deadline, OutOfTime
 from phaze.search.engine import workers
 from phaze.search.objective import Objective
 from phaze.search.rates import chip_rates
@@ -228,3 +231,29 @@ def test_the_undominated_are_one_set_in_any_order(rows: list[tuple[float, ...]],
 def test_bad_questions_are_one_sentence(of: str, within: tuple[str, ...], said: str) -> None:
     with pytest.raises(InputError, match=said):
         asked_of(of, within)
+
+
+@pytest.mark.parametrize("of", [("throughput", "area"), ("throughput", "energy", "area")])
+def test_a_front_out_of_time_before_its_bounds_has_designs_and_says_that_all_else_is_open(
+    of: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, asked = small_job(3), asked_of(of, [])
+    own, never = job_for(job, asked), Deadline(monotonic() + 1e6)
+    whole = found_by(job, asked)
+    in_time = front(own, asked, scales_for(own, asked), workers(1), deadline=never, ending=Ending())
+    assert in_time.archive.values.tolist() == whole.archive.values.tolist(), "what was opened first changes nothing"
+
+    def late(*_: object) -> None:
+        raise OutOfTime
+
+    monkeypatch.setattr("phaze.front.run.keep_times", late)
+    monkeypatch.setattr("phaze.front.first_designs.PILOTS", 2)
+    state = front(own, asked, scales_for(own, asked), workers(1), deadline=never, ending=Ending())
+    assert state.stopped and len(state.archive.numbers)
+    designs = every_design(job)
+    for column in state.archive.values[: len(of)].T:
+        assert any(np.allclose(column, [designs[name][at] for name in of]) for at in range(len(designs["area"])))
+    reasons = {one.reason for one in closed_units(state)}
+    assert {"open", "evaluated"} <= reasons
+    gap = gap_of_ways(closed_units(state), [], 0.0) if state.several else gap_of(listed_of(state))
+    assert gap == 1.0

@@ -69,4 +69,6 @@ def shortfall(points: Floats, lower: Floats, run: Flags) -> float:
         short = np.maximum(0.0, 1.0 - lower[run, at][:, None] / points[run][:, inside])
         short[own[run][:, inside] <= raised[run, at][:, None]] = 0.0
         most = max(most, float(short.max(axis=0, initial=0.0).min()))
+        if most >= 1.0:
+            return 1.0
     return most if most > 2.0**-30 else 0.0

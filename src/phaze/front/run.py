@@ -17,13 +17,23 @@ from numpy.typing import NDArray
 from phaze.front.answer import SCHEMA
 from phaze.front.cutoffs import last_times
 from phaze.front.ending import Ending
+from phaze.front.first_designs import first_designs
 from phaze.front.metrics import RequestedMetrics
 from phaze.front.order import undominated
 from phaze.front.state import FrontState, front_state
 from phaze.search.baseline import scale_for
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, after, nothing_in_time
 from phaze.search.objective import Objective, Scale
-from phaze.search.run import Evaluate, Journal, begin, bounds_on, evaluate_round, finer_times, in_process
+from phaze.search.run import (
+    Evaluate,
+    Journal,
+    begin,
+    bounds_on,
+    evaluate_round,
+    finer_times,
+    in_process,
+    keep_times,
+)
 from phaze.search.spaces import enumerate_space
 from phaze.search.task import SearchJob
 
@@ -129,14 +139,23 @@ def front(
 ) -> FrontState:
     """Find a front to the job's gap, or to its time limit; ``job`` is that of :func:`job_for`, ``scales`` of
     :func:`scales_for`. Where there is a limit, ``ending`` does after every round what it can of the front's end."""
-    deadline = after(job.limit_s) if deadline is None else deadline
+    deadline, first = after(job.limit_s) if deadline is None else deadline, None
+    opened, hurried = enumerate_space(job.space), deadline.is_set
     try:
-        start = begin(job, enumerate_space(job.space), scales[0], memories_of(job, asked), deadline=deadline)
-        if len(start.opened):
-            every = np.arange(len(start.opened))
-            start.set_bounds(bounds_on(start, every, start.times, [np.inf] * len(start.times)))
+        start = begin(job, opened, scales[0], memories_of(job, asked), kept=not hurried, deadline=deadline)
+        if hurried and len(opened):
+            first = first_designs(start, asked, scales, engine)
+            if ending is not None:
+                ending.prepare(first, deadline)
+                start.deadline = first.deadline
+            keep_times(start, None)
+        if len(opened):
+            start.set_bounds(bounds_on(start, np.arange(len(opened)), start.times, [np.inf] * len(start.times)))
     except OutOfTime:
-        raise nothing_in_time(SCHEMA) from None
+        if first is None or not len(first.archive.numbers):
+            raise nothing_in_time(SCHEMA) from None
+        first.stopped = True
+        return first
     state = front_state(start, asked, scales)
     try:
         while units := _next(state) if state.evaluated else _first(state):
@@ -149,4 +168,8 @@ def front(
                 watch(FrontProgress(len(state.evaluated), left, len(state.archive.numbers)))
     except OutOfTime:
         state.stopped = True
+        if first is not None and not len(state.archive.numbers):
+            for unit, found in first.evaluated.items():
+                state.evaluated[unit] = found
+                state.take(found)
     return state
