@@ -77,6 +77,15 @@ def test_in_training_a_kernel_loses_what_products_lose() -> None:
     assert ratio == pytest.approx(stack.share_on("h100", chip.technology)) and ratio < 1
 
 
+def test_a_kernel_measured_among_products_of_training_loses_nothing_more() -> None:
+    stack = load_stack("megatron-core")
+    constants = Setting(load_chip("b200"), load_cluster("dgx-b200"), stack).constants
+    measured = attention_rates("blackwell", "cudnn")
+    assert stack.share_on("b200", None) < 1 and constants.attention is not None and measured is not None
+    assert constants.attention.rate(False, 128) == measured.rate(False, 128)
+    assert constants.attention.rate(False, 64).share < measured.rate(False, 64).share
+
+
 def test_without_a_measured_family_attention_is_mapped_on_the_arrays() -> None:
     for chip in ("tpu-v4", "h100"):
         basis = "datasheet" if chip == "h100" else "calibrated"

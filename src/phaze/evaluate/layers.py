@@ -62,8 +62,8 @@ class Setting:
             found = replace(found, grouped_share=self.stack.grouped_share_on(*names))
         if found.basis != "calibrated" or said is None or self.machine.wide:
             return found
-        kernels = attention_rates(said.attention, self.stack.attention_kernel)
-        return replace(found, attention=None if kernels is None else kernels.times(min(1.0, warm)))
+        kernels = attention_rates(said.attention, self.stack.attention_kernel, min(1.0, warm))
+        return replace(found, attention=kernels)
 
     @property
     def _rates(self) -> tuple[tuple[int, float], ...]:

@@ -6,14 +6,16 @@ with FLOP over the pairs that the mask leaves. ``start`` is the serial path of o
 heads; ``extra keys`` are what a query costs beside its pairs (filling and emptying a block, tiles that the mask cuts),
 seen with short sequences; ``share`` is what long sequences reach. More pairs, or a lower peak, never take less.
 
-They were measured alone. In training a chip is warm and at its power limit, which the shares of products know
-(:mod:`phaze.hardware.calibration`): a kernel's share falls by the same factor (:meth:`AttentionRates.times`).
+Most were measured alone. In training a chip is warm and at its power limit, which the shares of products know
+(:mod:`phaze.hardware.calibration`): a kernel's share falls by the same factor. Rows that stand in one series with the
+products of training that such a share was fitted to (``training``) know it already
+(:func:`phaze.hardware.attention_file.attention_rates`).
 
 The rows lie in ``presets/attention/kernels.toml``, each with the measurements that it was fitted on, and are read by
 :mod:`phaze.hardware.attention_file`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import log
 from typing import Literal
 
@@ -36,14 +38,6 @@ class AttentionRates:
 
     forward: tuple[tuple[int, AttentionRate], ...]
     backward: tuple[tuple[int, AttentionRate], ...]
-
-    def times(self, factor: float) -> "AttentionRates":
-        """The same kernels at a lower clock: every share times ``factor``."""
-
-        def scaled(rows: tuple[tuple[int, AttentionRate], ...]) -> tuple[tuple[int, AttentionRate], ...]:
-            return tuple((head, replace(one, share=one.share * factor)) for head, one in rows)
-
-        return AttentionRates(scaled(self.forward), scaled(self.backward))
 
     def rate(self, backward: bool, width: int) -> AttentionRate:
         """The rate of the head size nearest (by ratio) to ``width``, the smaller of two."""

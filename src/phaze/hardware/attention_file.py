@@ -22,6 +22,7 @@ class RateTable(Document):
     start: Seconds
     extra_keys: NonNegative
     share: Share
+    training: bool = False
     source: str
 
 
@@ -50,14 +51,18 @@ def known_family(name: str, where: str) -> str:
     return name
 
 
+def _rate(row: RateTable, factor: float) -> AttentionRate:
+    return AttentionRate(row.start, row.extra_keys, row.share * (1.0 if row.training else factor))
+
+
 @cache
-def attention_rates(family: str | None, kernel: Generation | None) -> AttentionRates | None:
-    """What a kernel reaches on a family of chips; None where nothing was measured."""
+def attention_rates(family: str | None, kernel: Generation | None, factor: float = 1.0) -> AttentionRates | None:
+    """What a kernel reaches on a family of chips, of what was measured alone times ``factor``; None where nothing was
+    measured."""
     if family is None or kernel is None:
         return None
     rows = [row for row in attention_file().rates if (row.family, row.kernel) == (family, kernel)]
     by: dict[Pass, tuple[tuple[int, AttentionRate], ...]] = {
-        way: tuple((r.head, AttentionRate(r.start, r.extra_keys, r.share)) for r in rows if r.pass_ == way)
-        for way in ("forward", "backward")
+        way: tuple((r.head, _rate(r, factor)) for r in rows if r.pass_ == way) for way in ("forward", "backward")
     }
     return AttentionRates(by["forward"], by["backward"]) if by["forward"] and by["backward"] else None
