@@ -14,7 +14,7 @@ from phaze.evaluate.answer import planned_document, shortage_document
 from phaze.evaluate.headroom import MEMORY_MEDIAN, MEMORY_NINETIETH, MEMORY_ROWS, parse_headroom
 from phaze.evaluate.job_file import asked_job
 from phaze.evaluate.levers import sought_levers
-from phaze.evaluate.plan import best_first, candidates
+from phaze.evaluate.plan_order import planned as order_of_plans
 from phaze.evaluate.request import Asked, request_of
 from phaze.evaluate.run_file import job_of
 from phaze.graph.experts import NO_EXPERT_PARALLELISM, notes_of
@@ -32,10 +32,10 @@ LARGE = replace(JOB, sizes={**GPT, "hidden": 4096, "layers": 10}, devices=1, bat
 
 def planned(asked: Asked) -> dict[str, Any]:
     request = request_of(asked)
-    found = best_first(request, list(candidates(request)))
-    if found[0].plan is None:
-        return shortage_document(sought_levers(request, found), request.setting)
-    return {**planned_document(request, found, None), "job": asked_job(asked, request, found[0])}
+    found = order_of_plans(request)
+    if found.best.plan is None:
+        return shortage_document(sought_levers(request, found.candidates), request.setting)
+    return {**planned_document(request, found, None), "job": asked_job(asked, request, found.best)}
 
 
 @pytest.mark.parametrize("name", [*sorted(EAGER), "maxtext", "megatron-core", "nanotron", "torchtitan"])

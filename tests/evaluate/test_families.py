@@ -10,7 +10,7 @@ from phaze.evaluate.answer import fixed_document
 from phaze.evaluate.families import named_family, stack_running, stack_with_families
 from phaze.evaluate.fixed import fixed_plan
 from phaze.evaluate.layers import Setting, layer_costs
-from phaze.evaluate.plan import best_first, candidates
+from phaze.evaluate.plan_order import planned
 from phaze.evaluate.request import Asked, request_of
 from phaze.evaluate.run_file import job_of
 from phaze.graph.zoo import load_model
@@ -112,7 +112,7 @@ def test_a_plan_is_sought_among_the_families_that_are_allowed() -> None:
     found = {}
     for names in (("1f1b",), ("zb-v",), None):
         request = request_of(asked(families=names))
-        best = best_first(request, list(candidates(request)))[0]
+        best = planned(request).best
         assert best.plan is not None
         found[names] = best.plan
         assert best.plan.lower_bound_s == best.plan.batch_s

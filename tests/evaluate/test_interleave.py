@@ -9,12 +9,14 @@ import pytest
 
 from phaze.evaluate.answer import planned_document
 from phaze.evaluate.fixed import even_cuts, fixed_plan
-from phaze.evaluate.plan import Candidate, Request, best_first, candidates
+from phaze.evaluate.plan import Candidate, Request
+from phaze.evaluate.plan_order import planned
 from phaze.evaluate.request import Asked, request_of
 from phaze.evaluate.run_file import job_of
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import fits, price
 from phaze.placement.rules import MODES, ORDERS
+from tests.evaluate.every_choice import as_planned, candidates, every_choice
 
 SIZES = {"hidden": 2048, "layers": 16, "heads": 16, "vocabulary": 51200, "sequence": 1024}
 
@@ -38,8 +40,8 @@ def plain(job: Request) -> list[Candidate]:
 
 
 @pytest.fixture(scope="module")
-def ranked(job: Request, plain: list[Candidate]) -> list[Candidate]:
-    return best_first(job, plain)
+def ranked(job: Request) -> list[Candidate]:
+    return every_choice(job)
 
 
 def test_chunks_are_answered_where_they_are_faster_and_never_where_they_are_not(
@@ -51,7 +53,7 @@ def test_chunks_are_answered_where_they_are_faster_and_never_where_they_are_not(
     assert best.batch_s < min(one.rank[0] for one in plain)
     assert [one.rank for one in ranked] == sorted(one.rank for one in ranked)
     for before in plain:
-        after = next(one for one in ranked if one.model is before.model)
+        after = next(one for one in ranked if one.model == before.model)
         assert after.rank[0] <= before.rank[0]
 
 
@@ -59,7 +61,7 @@ def test_an_interleaved_answer_is_proved_and_its_bound_is_its_time(
     job: Request, plain: list[Candidate], ranked: list[Candidate]
 ) -> None:
     for asked, found in ((job, ranked), (replace(job, chunks=(1,)), plain)):
-        document = planned_document(asked, sorted(found, key=lambda one: one.rank), None)
+        document = planned_document(asked, as_planned(asked, sorted(found, key=lambda one: one.rank)), None)
         assert document["proved"] is True
         assert document["lower_bound_s"] == document["batch_s"]
         assert "evaluated" not in document
@@ -69,8 +71,7 @@ def test_an_interleaved_answer_is_proved_and_its_bound_is_its_time(
 def test_chunks_that_are_not_asked_for_are_not_answered(job: Request) -> None:
     for asked, allowed in (((1,), {1}), ((2,), {1, 2})):
         own = replace(job, chunks=asked)
-        found = best_first(own, list(candidates(own)))
-        assert {one.plan.chunks for one in found if one.plan is not None} <= allowed
+        assert {one.plan.chunks for one in planned(own).candidates if one.plan is not None} <= allowed
 
 
 def test_no_even_interleaved_split_beats_the_plan(job: Request, ranked: list[Candidate]) -> None:

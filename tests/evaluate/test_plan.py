@@ -8,14 +8,17 @@ import pytest
 from phaze.errors import InfeasibleError, InputError
 from phaze.evaluate.fixed import even_cuts, fixed_plan
 from phaze.evaluate.levers import fixed_levers, sought_levers
-from phaze.evaluate.plan import Request, best_first, candidates, usual_plans
+from phaze.evaluate.plan import Request
+from phaze.evaluate.plan_order import planned
 from phaze.evaluate.request import Asked, request_of
 from phaze.evaluate.run_file import job_of
+from phaze.evaluate.usual_plans import usual_plans
 from phaze.hardware.cluster import grown
 from phaze.hardware.library import load_cluster
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import fits, price
 from phaze.placement.rules import MODES
+from tests.evaluate.every_choice import as_planned, candidates
 
 SIZES = {"hidden": 1024, "layers": 4, "heads": 16, "vocabulary": 51200, "sequence": 1024}
 
@@ -42,7 +45,7 @@ def test_no_even_split_beats_the_plan() -> None:
 def test_the_rule_of_thumb_is_a_plan_that_fits() -> None:
     job = request()
     found = list(candidates(job))
-    usual, _ = usual_plans(job, found)
+    usual, _ = usual_plans(job, as_planned(job, found))
     assert usual is not None
     thumb = usual.plan
     assert thumb is not None
@@ -166,8 +169,8 @@ def test_the_levers_of_a_job_are_the_smallest_changes_that_let_some_plan_fit() -
 
 def test_a_free_stage_of_zero_is_the_fastest_of_all_four() -> None:
     free = request(batch=64)
-    best = best_first(free, list(candidates(free)))[0]
-    alone = [best_first(one, list(candidates(one)))[0] for one in (request(batch=64, zero=zero) for zero in range(4))]
+    best = planned(free).best
+    alone = [planned(one).best for one in (request(batch=64, zero=zero) for zero in range(4))]
     assert best.rank == min(one.rank for one in alone)
     assert best.problem.zero == min(alone, key=lambda one: one.rank).problem.zero
 
@@ -184,9 +187,9 @@ def test_a_job_that_fits_only_with_shared_state_is_answered_and_levers_stand_bes
     assert least is not None
     enough = small(least + 1)
     assert all(one.plan is None for one in candidates(enough))
-    assert best_first(enough, list(candidates(enough)))[0].plan is not None
+    assert planned(enough).best.plan is not None
     short = small(least * (1 - 1e-6))
-    assert best_first(short, list(candidates(short)))[0].plan is None
+    assert planned(short).best.plan is None
 
 
 def test_devices_that_would_do_count_widths_beyond_those_there_are() -> None:
@@ -203,7 +206,7 @@ def test_devices_that_would_do_count_widths_beyond_those_there_are() -> None:
 def test_the_experts_split_is_cut_evenly_and_never_beats_the_plan() -> None:
     job = request_of(Asked("bert-large", None, "a100-80gb", devices=64, batch=64, microbatches=(1,), widths=(1,)))
     found = list(candidates(job))
-    _, experts = usual_plans(job, found)
+    _, experts = usual_plans(job, as_planned(job, found))
     assert experts is not None
     plan = experts.plan
     assert plan is not None

@@ -87,6 +87,18 @@ def test_a_ring_keeps_what_a_rank_kept_and_exchanged_heads_keep_the_result_twice
     assert heads.layers[1].full.saved_bytes == own.layers[1].full.saved_bytes
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_queries_keys_and_values_in_one_tensor_are_shared_out_as_well(way: Way) -> None:
+    whole, rank = _whole(name="gpt3-175b"), context_parallel(_whole(LENGTH // 4, name="gpt3-175b"), 4, way)
+    for name in ("forward", "backward"):
+        assert 4 * graph_flops(getattr(rank.layers[1], name)) == graph_flops(getattr(whole.layers[1], name))
+    assert loads(dumps(rank), "split") == rank
+    operators = rank.layers[1].forward.operators
+    sent = [dict(op.sizes)["bytes"] for op in operators if op.core == "network"]
+    own = (LENGTH // 4) * 12288 * 2  # bytes of queries, of keys and of values
+    assert sent == ([3 * own, own] if way == "ulysses" else [2 * own])
+
+
 def test_one_rank_stays_as_it_is() -> None:
     assert context_parallel(_whole(), 1) is _whole()
 

@@ -19,7 +19,7 @@ from phaze.placement.problem import Problem
 from phaze.placement.profile import problem_of
 from phaze.placement.rules import GPIPE, ONE_F_ONE_B
 from phaze.placement.settings import icml24_problem
-from phaze.placement.solve import fastest_plan
+from phaze.placement.solve import OpenPlacement, fastest_at, fastest_plan
 from tests.placement.brute_force import brute_force
 from tests.placement.placement_cases import (
     Published,
@@ -296,3 +296,22 @@ def test_a_table_that_no_ordinary_computer_holds_is_refused() -> None:
     graph = layer_graph(8, layers, [(i, i + 1, 1.0) for i in range(799)])
     with pytest.raises(InputError, match=r"widths\.8: 801 places to cut .* GiB; merge layers"):
         fastest_plan(plain(graph, 10_000, 100.0))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_an_opened_placement_bounds_its_plan_and_gives_it_again_after_lower_limits(seed: int) -> None:
+    randoms: tuple[Random, ...] = (random_cluster_problem, sharing_problem, hybrid_problem)
+    problem = interleaving_problem(seed) if seed % 4 == 3 else randoms[seed % 4](seed, False, 4)
+    zeros = (0, 1, 2, 3) if seed % 2 and problem.sharing.shard == 0 else (problem.zero,)
+    best = fastest_at(problem, zeros)
+    placement = OpenPlacement(problem, zeros)
+    if best is None:
+        assert placement.fastest() is None
+        return
+    least_s, plan_s = placement.bound_s, best[1].batch_s
+    assert 0 < least_s <= plan_s * (1 + 1e-12)
+    for limit_s in (0.9 * least_s, (least_s + plan_s) / 2, plan_s * (1 - 1e-9)):
+        assert placement.fastest(limit_s) is None or limit_s >= plan_s * (1 - 1e-12)
+    again = placement.fastest(2 * plan_s)
+    assert again is not None
+    assert again[1].batch_s == pytest.approx(plan_s, rel=1e-12)

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from phaze.evaluate.plan import Candidate, Request, best_first, candidates
+from phaze.evaluate.plan import Candidate, Request
+from phaze.evaluate.plan_order import planned
 from phaze.graph.ir import Attention, Model
 from phaze.search.answer import best_of
 from phaze.search.configurations import ConfigurationPlan, plan_found
@@ -47,7 +48,7 @@ def _planned(task: ModelTask, hbm_bytes: int) -> Candidate:
         attentions=(task.graphs[0].attention,),
         shards=training.shards,
     )
-    return best_first(request, list(candidates(request)))[0]
+    return planned(request).best
 
 
 SCALE = scale_of(Objective(), [1.0], [1.0], [1.0])

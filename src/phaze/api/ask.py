@@ -20,12 +20,13 @@ from phaze.evaluate.fixed import fixed_plan
 from phaze.evaluate.headroom import USUAL_HEADROOM
 from phaze.evaluate.job_file import asked_job, reopened, run_job
 from phaze.evaluate.levers import sought_levers
-from phaze.evaluate.plan import best_first, candidates, usual_plans
 from phaze.evaluate.plan_file import require_shown_plan
+from phaze.evaluate.plan_order import planned
 from phaze.evaluate.request import Asked, AskedAttention, request_of
 from phaze.evaluate.run_file import job_of as run_job_of
 from phaze.evaluate.run_file import read_run, with_tensor_plan
 from phaze.evaluate.training_run import Budget
+from phaze.evaluate.usual_plans import usual_plans
 from phaze.export.launch_files import with_launches
 from phaze.export.opened import read_plan
 from phaze.files import read_text
@@ -170,13 +171,13 @@ def plan(
         progress.step("opening the model")
         request = request_of(asked, progress.counting("tracing"))
         progress.step("planning choices of tensor, context and expert degree, microbatch and sequence parallelism")
-        found = best_first(request, list(candidates(request)))
-    if found[0].plan is None:
-        document = shortage_document(sought_levers(request, found), request.setting)
+        found = planned(request)
+    if found.best.plan is None:
+        document = shortage_document(sought_levers(request, found.candidates), request.setting)
         raise InfeasibleError(document["shortage"]["sentence"], document)
     document = {
         **planned_document(request, found, *usual_plans(request, found), asked),
-        "job": asked_job(asked, request, found[0]),
+        "job": asked_job(asked, request, found.best),
     }
     return _planned(with_launches(document), request.setting.chip.hbm.size_bytes)
 

@@ -48,7 +48,6 @@ from phaze.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from phaze.evaluate.plan import Candidate, Request
     from phaze.evaluate.request import Asked, AskedAttention
     from phaze.evaluate.training_run import Budget
     from phaze.hardware.calibration import Basis
@@ -239,8 +238,9 @@ def _planned(
     from phaze.evaluate.answer import planned_document, shortage_document
     from phaze.evaluate.job_file import asked_job
     from phaze.evaluate.levers import sought_levers
-    from phaze.evaluate.plan import usual_plans
+    from phaze.evaluate.plan_order import planned
     from phaze.evaluate.request import request_of
+    from phaze.evaluate.usual_plans import usual_plans
     from phaze.export.launch_files import with_launches
     from phaze.graph.supply.tracing import OPENING
 
@@ -249,11 +249,14 @@ def _planned(
     progress.clear()
     if asked.sizes is None:
         announce(asked.model, asked.sequence)
-    found = _tried(request, progress)
+    progress.count(0, 1, "bounding choices of tensor, context and expert degree, microbatch")
+    found = planned(request, lambda done, total: progress.count(done, total, progress.what))
+    progress.step("comparing plans")
     hbm_bytes = request.setting.chip.hbm.size_bytes
-    if all(candidate.plan is None for candidate in found):
+    best = found.best
+    if best.plan is None:
         progress.step("looking for what would make it fit")
-        short = sought_levers(request, found)
+        short = sought_levers(request, found.candidates)
 
         def explain(console: "Console") -> None:
             from phaze.report.plan_sheet import show_shortage
@@ -262,8 +265,7 @@ def _planned(
             show_shortage(console, f"{asked.model} on {where}", short, tried=True)
 
         return Answer((shortage_document(short, request.setting),), explain, 3)
-    best = found[0]
-    if perfetto is not None and best.plan is not None:
+    if perfetto is not None:
         write_trace(perfetto, [(asked.model, best.problem, best.plan)])
     document = with_launches(
         {
@@ -289,16 +291,3 @@ def _planned(
         show_what_if(console, document)
 
     return Answer((document,), show)
-
-
-def _tried(request: "Request", progress: "Progress") -> "list[Candidate]":
-    """All candidates, best first."""
-    from phaze.evaluate.plan import best_first, candidates, choices
-
-    total, found = sum(1 for _ in choices(request)), []
-    progress.count(0, total, "planning choices of tensor, context and expert degree, microbatch")
-    for candidate in candidates(request):
-        found.append(candidate)
-        progress.count(len(found), total, progress.what)
-    progress.step("comparing plans")
-    return best_first(request, found)

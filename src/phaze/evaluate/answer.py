@@ -4,7 +4,6 @@ tokens a second = batch * sequence / batch time; of a device, over the devices i
 MFU and HFU     as :mod:`phaze.evaluate.utilisation` defines them, over the devices in use; ``share_of_peak`` is MFU
 """
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -17,6 +16,7 @@ from phaze.evaluate.layer_times import keeping_of
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.offloaded import offload_document
 from phaze.evaluate.plan import Candidate, Request
+from phaze.evaluate.plan_order import Planned
 from phaze.evaluate.prices import LevelPrices
 from phaze.evaluate.request import Asked
 from phaze.evaluate.run_file import RunJob
@@ -178,16 +178,16 @@ def _baseline(candidate: Candidate | None, best: Plan, facts: PlanFacts) -> dict
 
 def planned_document(
     request: Request,
-    found: Sequence[Candidate],
+    found: Planned,
     thumb: Candidate | None,
     experts: Candidate | None = None,
     asked: Asked | None = None,
 ) -> dict[str, Any]:
-    """The document of the best plan, with the five best different ones and the rule of thumb beside it.
+    """The document of the best plan, with the best of the five best choices and the rule of thumb beside it.
 
     It is proved: ``lower_bound_s`` is of all plans there are.
     """
-    best = found[0]
+    best = found.best
     assert best.plan is not None
     setting = request.setting
     facts = PlanFacts(
@@ -201,13 +201,13 @@ def planned_document(
         keeping_of(setting.stack),
         max(request.expert) > 1,
     )
-    fitting = [candidate for candidate in found if candidate.plan is not None]
+    fitting = [candidate for candidate in found.candidates if candidate.plan is not None]
     require_true(best.problem, document_of(best.plan), request.prices)
     return {
         **_document(facts, best.problem, best.plan),
         "proved": True,
         "alternatives": [_brief(candidate, best.plan, facts) for candidate in fitting[:SHOWN]],
-        "choices": {"tried": len(found), "fitting": len(fitting)},
+        "choices": {"bounded": found.bounded, "solved": found.solved},
         **_sensitivity(request, best),
         "rule_of_thumb": _baseline(thumb, best.plan, facts),
         "experts": _baseline(experts, best.plan, facts),

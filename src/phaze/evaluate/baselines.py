@@ -27,7 +27,7 @@ Split = tuple[int, int, int]
 
 def even_plan(problem: Problem, model: Model, stages: int, prices: Prices) -> Plan | None:
     """The fastest plan of so many stages cut evenly, all in one mode of recompute, that fits; None if none does."""
-    width, found = model.tensor, list[Plan]()
+    width, found = model.tensor, list[tuple[Plan, Shape, list[StageCut]]]()
     replicas = min(problem.devices // (stages * width), problem.microbatches)
     if replicas < 1 or stages > len(block_calls(model)):
         return None
@@ -40,9 +40,13 @@ def even_plan(problem: Problem, model: Model, stages: int, prices: Prices) -> Pl
         if mode not in problem.modes(last=True):
             last = StageCut(last.layers, problem.modes(last=True)[0])
         for order in problem.rules.orders:
-            plan = price(problem, Shape(width, stages, replicas, order), [*first, last], prices)
-            found += [plan] if fits(problem, plan) else []
-    return min(found, key=lambda plan: plan.batch_s, default=None)
+            cuts, shape = [*first, last], Shape(width, stages, replicas, order)
+            plan = price(problem, shape, cuts, prices, simulated=False)
+            found += [(plan, shape, cuts)] if fits(problem, plan) else []
+    if not found:
+        return None
+    _, shape, cuts = min(found, key=lambda own: own[0].batch_s)
+    return price(problem, shape, cuts, prices)
 
 
 def experts_plan(problem: Problem, model: Model, split: Split, prices: Prices) -> Plan | None:

@@ -180,11 +180,13 @@ def rank_problem(
     setting: Setting,
     costs: Sequence[LayerCost] | None = None,
     families: tuple[Family, ...] | None = None,
+    hbm_bytes_per_s: float | None = None,
 ) -> Problem:
-    """The placement problem of a traced rank on a chip; ``costs`` of its distinct layers where they are known."""
+    """The placement problem of a traced rank on a chip; ``costs`` of its distinct layers, and the bandwidth that vector
+    work reaches, where they are known."""
     costs = layer_costs(model, setting) if costs is None else costs
     costs = efficient(costs) if job.recompute == "best" else costs
     placed = placed_layers(model, costs, job.precision)
     hbm_bytes = float(setting.chip.hbm.size_bytes)
-    where = hbm_bytes, setting.hbm_bytes_per_s
+    where = hbm_bytes, setting.hbm_bytes_per_s if hbm_bytes_per_s is None else hbm_bytes_per_s
     return placement_problem(job, model.microbatch, [placed], *where, families, sharing_of(model, job.shard))

@@ -30,7 +30,7 @@ from phaze.evaluate.machine import Machine
 from phaze.evaluate.overlap import needed_again
 from phaze.evaluate.ruled_pass import RuledPass, Times, WorkTimes, ruled_pass, work_times
 from phaze.graph.fuse import fuse_graph
-from phaze.graph.ir import Layer, Model
+from phaze.graph.ir import Layer, Model, OperatorGraph
 from phaze.graph.saved.buffers import gradient_elements
 from phaze.graph.saved.modes import JOIN, Keeping, Mode, Modes, offered
 from phaze.hardware.calibration import Constants
@@ -178,26 +178,52 @@ def run_layer(layer: Layer, machine: Machine) -> Layer:
     return with_grouped(layer) if machine.stack.grouped_share else layer
 
 
+@dataclass(frozen=True, slots=True)
+class RunPasses:
+    """A traced layer in the precision of a job, its fused backward pass, and both passes as a stack runs them."""
+
+    layer: Layer
+    fused_backward: OperatorGraph
+    forward: RuledPass
+    backward: RuledPass
+
+
+def run_passes(layer: Layer, machine: Machine, rule: Rule | None = None) -> RunPasses:
+    """The two passes of a traced layer, under the stack's rule or another."""
+    rule, fusion = rule or rule_of(machine.stack), machine.stack.fusion
+    layer = run_layer(layer, machine)
+    forward, backward = fuse_graph(layer.forward, fusion), fuse_graph(layer.backward, fusion)
+    return RunPasses(
+        layer, backward, ruled_pass(forward, machine, rule), ruled_pass(backward, machine, rule, backward=True)
+    )
+
+
 def ruled_layer(
-    layer: Layer, machine: Machine, rule: Rule | None = None, apart: bool = False, names: Sequence[str] = ()
+    layer: Layer,
+    machine: Machine,
+    rule: Rule | None = None,
+    apart: bool = False,
+    names: Sequence[str] = (),
+    passes: RunPasses | None = None,
 ) -> RuledLayer:
     """A traced layer as a stack runs it, under its rule or another, with the modes of recompute of some names;
-    ``apart``: also the halves of its backward pass."""
+    ``apart``: also the halves of its backward pass; ``passes`` where they are known."""
     stack = machine.stack
     rule = rule or rule_of(stack)
-    layer = run_layer(layer, machine)
+    passes = run_passes(layer, machine, rule) if passes is None else passes
+    layer = passes.layer
     modes = Modes(layer, keeping_of(stack))
     none, selective, whole = modes.none(), modes.selective(), modes.full()
-    full, halves, backward = None, None, fuse_graph(layer.backward, stack.fusion)
+    full, halves = None, None
     if stack.trims_recompute:
         full = ruled_pass(fuse_graph(needed_again(layer), stack.fusion), machine, rule)
     if apart:
-        first, rest = split_backward(layer, backward)
+        first, rest = split_backward(layer, passes.fused_backward)
         halves = ruled_pass(first, machine, rule, backward=True), ruled_pass(rest, machine, rule, backward=True)
     return RuledLayer(
         name=layer.name,
-        forward=ruled_pass(fuse_graph(layer.forward, stack.fusion), machine, rule),
-        backward=ruled_pass(backward, machine, rule, backward=True),
+        forward=passes.forward,
+        backward=passes.backward,
         selective=ruled_pass(fuse_graph(selective.rerun, stack.fusion), machine, rule),
         full=full,
         parameters=layer.parameter_elements,
@@ -217,19 +243,15 @@ def ruled_layer(
 
 def on_network(layer: RuledLayer, machine: Machine) -> RuledLayer:
     """The layer on another network: its collectives priced anew."""
-    return replace(
-        layer,
-        forward=layer.forward.on_network(machine),
-        backward=layer.backward.on_network(machine),
-        selective=layer.selective.on_network(machine),
-        full=None if layer.full is None else layer.full.on_network(machine),
-        halves=None
-        if layer.halves is None
-        else (layer.halves[0].on_network(machine), layer.halves[1].on_network(machine)),
-        more=tuple(
-            replace(mode, rerun=None if mode.rerun is None else mode.rerun.on_network(machine)) for mode in layer.more
-        ),
+    own = {name: getattr(layer, name).on_network(machine) for name in ("forward", "backward", "selective")}
+    full = None if layer.full is None else layer.full.on_network(machine)
+    halves = None
+    if layer.halves is not None:
+        halves = layer.halves[0].on_network(machine), layer.halves[1].on_network(machine)
+    more = tuple(
+        replace(mode, rerun=None if mode.rerun is None else mode.rerun.on_network(machine)) for mode in layer.more
     )
+    return replace(layer, **own, full=full, halves=halves, more=more)
 
 
 def _assembled(layer: RuledLayer, found: Sequence[Floats], hbm_bytes_per_s: Floats) -> LayerTimes:

@@ -12,7 +12,8 @@ from typing import Any
 
 from phaze.cost.ranks import Degrees, Divided, require_divided
 from phaze.errors import InputError
-from phaze.graph.fold_experts import folded_model
+from phaze.evaluate.memo import Memo
+from phaze.graph.fold_experts import folded_model, require_own_tokens
 from phaze.graph.ir import Attention, Model
 from phaze.graph.split_context import Way, context_parallel
 from phaze.graph.split_experts import expert_parallel
@@ -111,20 +112,32 @@ class Refusals:
                 raise fault
 
 
-def parallel_rank(load: LoadAt, asked: Parallel, sequence: int, sequence_parallel: bool) -> Model:
-    """One rank; refused, with the degree that is wrong, where the model cannot be divided so."""
-    sharing = asked.sharing
+def parallel_rank(
+    load: LoadAt, asked: Parallel, sequence: int, sequence_parallel: bool, memo: Memo | None = None
+) -> Model:
+    """One rank; refused, with the degree that is wrong, where the model cannot be divided so. ``memo`` keeps what ranks
+    of one ``load`` have in common."""
+    sharing, memo = asked.sharing, Memo() if memo is None else memo
     if (asked.context, asked.expert) == (1, 1):
         return load(asked.tensor, sequence, sequence_parallel)
     require_divided(Degrees(asked.tensor, asked.context), Divided(sequence), sequence_parallel, asked.way)
     own = sequence // asked.context
     if asked.expert > 1 and own % asked.tensor:
         raise InputError("tensor", f"{own} positions do not divide by {asked.tensor}", "use another degree")
-    model = load(asked.tensor, own, sequence_parallel)
-    if asked.expert > 1:
-        if asked.tensor > 1:
-            model = folded_model(model, load(1, own // asked.tensor, False))
-        model = expert_parallel(model, sharing.expert, sharing.expert_tensor, asked.rows)
+    if asked.expert > 1 and asked.tensor > 1:
+        require_own_tokens(sequence_parallel)
+
+    def routed() -> Model:
+        model = load(asked.tensor, own, sequence_parallel)
+        return model if asked.tensor == 1 else folded_model(model, load(1, own // asked.tensor, False))
+
+    at = asked.tensor, own, sequence_parallel
+    if asked.expert == 1:
+        model = load(*at)
+    else:
+        whole = memo.take(("routed", *at), routed)
+        cut = sharing.expert, sharing.expert_tensor, asked.rows
+        model = memo.take(("experts", *at, *cut), lambda: expert_parallel(whole, *cut))
     return context_parallel(model, asked.context, asked.way)
 
 

@@ -15,6 +15,7 @@ WHERE_ABOVE_ONE = (
     "exchange_s", "exchange_hidden_s", "expert_nodes", "imbalance_sensitivity",
 )  # fmt: skip
 OF_THE_BEST = ("alternatives", "rule_of_thumb", "experts", "choices", "proved", "launch", "what_if", "against")
+CHOSEN = "tensor, context and expert degree, microbatch and sequence parallelism"
 USUAL = (("thumb", "rule_of_thumb", "Rule of thumb"), ("experts", "experts", "Experts' split"))
 
 
@@ -26,6 +27,16 @@ class NamedPlan:
     name: str
     row: Mapping[str, Any]
     document: Mapping[str, Any]
+
+
+def choices_text(document: Mapping[str, Any]) -> str:
+    """How many choices there were and what was done with them, in words; documents of older releases say how many
+    fit."""
+    counted = document.get("choices") or {}
+    if "tried" in counted:
+        return f"{counted['tried']:,} choices of {CHOSEN}, {counted['fitting']:,} fit"
+    bounded, solved = counted.get("bounded", 0), counted.get("solved", 0)
+    return f"choices of {CHOSEN}: {bounded:,} bounded, {solved:,} placements solved"
 
 
 def plan_document(document: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import AliasChoices, ConfigDict, Field, model_validator
 
 from phaze.documents import Count, Document, NonNegative, Positive
 from phaze.graph.ir import Attention
@@ -237,7 +237,7 @@ class LeftTable(Loose):
 
 
 class ChoicesTable(Loose):
-    """How many choices were tried."""
+    """How many choices there were, and of how many the placement was solved; older documents said how many fit."""
 
-    tried: Annotated[int, Field(ge=0)]
-    fitting: Annotated[int, Field(ge=0)]
+    bounded: Annotated[int, Field(ge=0, validation_alias=AliasChoices("bounded", "tried"))]
+    solved: Annotated[int, Field(ge=0, validation_alias=AliasChoices("solved", "fitting"))]

@@ -9,7 +9,8 @@ from phaze.errors import InputError, unknown_name
 from phaze.evaluate.families import stack_with_families
 from phaze.evaluate.headroom import USUAL_HEADROOM, require_headroom
 from phaze.evaluate.layers import Setting
-from phaze.evaluate.parallel_rank import Parallel, fullest_rows, parallel_rank, require_shared_out, supply_at
+from phaze.evaluate.memo import Memo
+from phaze.evaluate.parallel_rank import Parallel, fullest_rows, parallel_rank, require_shared_out
 from phaze.evaluate.plan import Choosing, Request, choices
 from phaze.evaluate.recomputing import mode_asked, require_host, stack_recomputing
 from phaze.evaluate.training_run import Budget
@@ -142,12 +143,22 @@ def request_of(asked: Asked, watch: Watch = silent) -> Request:
     def point_at(width: int, microbatch: int, spread: bool, attention: Attention) -> Point:
         return Point(width, microbatch, length, attention, spread)
 
+    models, ranks = Memo(), Memo()
+
+    def model_of(point: Point) -> Model:
+        return models.take(point, lambda: supply.model(point))
+
     def rank_at(choice: Choosing, parallel: Parallel) -> Model:
         _, microbatch, spread, attention = choice
-        return parallel_rank(supply_at(supply, microbatch, attention), parallel, length, spread)
+        common = ranks.take((microbatch, attention), Memo)
+
+        def load(tensor: int, sequence: int, split: bool) -> Model:
+            return model_of(Point(tensor, microbatch, sequence, attention, split))
+
+        return parallel_rank(load, parallel, length, spread, common)
 
     request = Request(
-        model_at=lambda *choice: supply.model(point_at(*choice)),
+        model_at=lambda *choice: model_of(point_at(*choice)),
         setting=Setting(chip, cluster, stack, asked.basis, precision=precision),
         devices=asked.devices,
         batch=batch,

@@ -11,7 +11,7 @@ from typing import Any
 
 from phaze.errors import PhazeError
 from phaze.evaluate.answer import planned_document
-from phaze.evaluate.plan import best_first, candidates
+from phaze.evaluate.plan_order import planned
 from phaze.evaluate.request import Asked, request_of
 
 # Chips that most people could have instead, each with a usual cluster.
@@ -67,10 +67,10 @@ def _row(label: str, document: Mapping[str, Any], same: bool) -> dict[str, Any]:
 def _planned(change: Change, asked: Asked) -> dict[str, Any]:
     try:
         request = request_of(asked)
-        planned = best_first(request, list(candidates(request)))
-        if planned[0].plan is None:
+        found = planned(request)
+        if found.best.plan is None:
             return {"label": change.label, "same": False, "reason": "nothing fits into memory"}
-        return _row(change.label, planned_document(request, planned, None), False)
+        return _row(change.label, planned_document(request, found, None), False)
     except PhazeError as fault:
         return {"label": change.label, "same": False, "reason": str(fault).rstrip(".")}
 

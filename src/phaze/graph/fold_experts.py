@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from phaze.errors import InputError
 from phaze.graph.ir import Access, Layer, Model, Operator, OperatorGraph, Recompute, Tensor
-from phaze.graph.mixture import all_tensors, mixture_of
+from phaze.graph.mixture import all_tensors, has_experts, mixture_of
 from phaze.graph.store import graph_from
 
 
@@ -131,7 +131,7 @@ class _Fold:
 
 def folded_layer(wide: Layer, narrow: Layer) -> Layer:
     """A block at width t whose router and experts are those of one rank's own tokens; without experts, ``wide``."""
-    if mixture_of(wide) is None:
+    if not has_experts(wide):
         return wide
     fold = _Fold(wide, narrow)
     forward, backward = (
@@ -155,11 +155,16 @@ def folded_layer(wide: Layer, narrow: Layer) -> Layer:
     )
 
 
+def require_own_tokens(sequence_parallel: bool) -> None:
+    """Refuse experts that are shared out beside tensor parallelism where every rank holds all tokens."""
+    if not sequence_parallel:
+        raise InputError("sequence_parallel", "each rank routes tokens of its own", "switch it on with expert > 1")
+
+
 def folded_model(wide: Model, narrow: Model) -> Model:
     """The model at width t whose experts are not cut; ``narrow`` is at width 1 and 1 / t of the positions."""
     if wide.tensor == 1:
         return wide
-    if not wide.sequence_parallel:
-        raise InputError("sequence_parallel", "each rank routes tokens of its own", "switch it on with expert > 1")
+    require_own_tokens(wide.sequence_parallel)
     layers = tuple(folded_layer(*pair) for pair in zip(wide.layers, narrow.layers, strict=True))
     return replace(wide, layers=layers)

@@ -66,6 +66,14 @@ def _made(graph: OperatorGraph, inside: set[int]) -> set[int]:
     return {access.tensor for op in graph.operators if op.id in inside for access in op.writes}
 
 
+def has_experts(layer: Layer) -> bool:
+    """Whether a layer has a mixture of experts: a grouped product of parameters."""
+    elements = {tensor.id: tensor.elements for graph in (layer.forward, layer.backward) for tensor in graph.tensors}
+    owned = {p.tensor for p in layer.parameters if p.tensor >= 0}
+    every = (*layer.forward.operators, *layer.backward.operators)
+    return any(is_grouped(op, elements) and any(a.tensor in owned for a in op.reads) for op in every)
+
+
 def mixture_of(layer: Layer) -> Mixture | None:
     """The mixture of experts of a layer; None where it has none."""
     tensors = all_tensors(layer)
@@ -87,13 +95,13 @@ def mixture_of(layer: Layer) -> Mixture | None:
     # A gradient is known by its size, unless another weight or what enters the layer has the same.
     others = {p.elements for number, p in owned.items() if number not in weights}
     others |= {elements[number] for number in layer.forward.inputs if tensors[number].role == "input"}
-    inside: set[int] = set()
+    inside, numbers = set[int](), {op.id for op in grouped}
     for graph in (layer.forward, layer.backward):
         gradients = {t for t in graph.outputs if elements[t] in sizes - others} if graph is layer.backward else set()
         seeds = {
             op.id
             for op in graph.operators
-            if op in grouped
+            if op.id in numbers
             or weights & {access.tensor for access in op.reads}
             or gradients & {access.tensor for access in op.writes}
         }

@@ -116,10 +116,29 @@ class _Rewrite:
     def _accesses(self, numbers: Sequence[int]) -> tuple[Access, ...]:
         return tuple(Access(number, self.tensors[number].bytes) for number in numbers)
 
-    def _rotated(self, op: Operator, keys: tuple[int, int], rest: Sequence[int], backward: bool) -> list[Operator]:
+    def _is_packed(self, op: Operator, query: int) -> bool:
+        """Whether queries, keys and values are one tensor."""
+        sizes = dict(op.sizes)
+        both = sizes["keys"] * (sizes["width"] + sizes["value_width"])
+        return self.tensors[query].elements >= sizes["batch"] * (sizes["queries"] * sizes["width"] + both)
+
+    def _keys_bytes(self, op: Operator, keys: Sequence[int]) -> int:
+        """Bytes of keys and values of a rank: of their tensors, or of their part of the one that holds queries too."""
+        if len(keys) > 1:
+            return sum(self.unexpanded_bytes(number) for number in keys)
+        sizes = dict(op.sizes)
+        elements = sizes["batch"] * sizes["keys"] * (sizes["width"] + sizes["value_width"])
+        return elements * self.tensors[keys[0]].element_bytes
+
+    def _rotated(self, op: Operator, keys: Sequence[int], rest: Sequence[int], backward: bool) -> list[Operator]:
         """Keys and values come round in a ring or are gathered; their gradients go back with them, or scattered."""
-        own = sum(self.unexpanded_bytes(number) for number in keys)
-        every = self._whole(keys, self.ranks)
+        own = self._keys_bytes(op, keys)
+        if len(keys) > 1:
+            every = self._whole(keys, self.ranks)
+        else:
+            every = self._new(
+                self.ranks * own // self.tensors[keys[0]].element_bytes, self.tensors[keys[0]].element_bytes
+            )
         if self.way == "ring":
             fetch = self._network("ring", own * (2 if backward else 1), keys, [every], op.module)
         else:
@@ -138,16 +157,18 @@ class _Rewrite:
         there = [self._new(self.tensors[n].elements, self.tensors[n].element_bytes) for n in numbers]
         return there, self._network("all_to_all", size, numbers, there, module)
 
-    def _by_heads(self, op: Operator, keys: tuple[int, int], backward: bool) -> list[Operator]:
+    def _by_heads(self, op: Operator, keys: Sequence[int], backward: bool) -> list[Operator]:
         """Attention on 1 / c of the heads and all positions."""
-        own = sum(max(self.unexpanded_bytes(n), 0) for n in keys)
+        own = self._keys_bytes(op, keys)
         if not backward:
             query, out = op.reads[0].tensor, op.writes[0].tensor
-            there, enter = self._exchanged([query, *keys], self.tensors[query].bytes + own, op.module)
-            self.moved.update(zip([query, *keys], there, strict=True))
+            enters = list(dict.fromkeys([query, *keys]))
+            size = self.tensors[query].bytes + (own if len(enters) > 1 else 0)
+            there, enter = self._exchanged(enters, size, op.module)
+            self.moved.update(zip(enters, there, strict=True))
             result = self._new(self.tensors[out].elements, self.tensors[out].element_bytes)
             self.moved[out] = result
-            rest = [access.tensor for access in op.reads[3:]]
+            rest = [access.tensor for access in op.reads[len(enters) :]]
             written = [result, *(access.tensor for access in op.writes[1:])]
             work = replace(
                 op, sizes=self._wider(op), reads=self._accesses([*there, *rest]), writes=self._accesses(written)
@@ -176,11 +197,13 @@ class _Rewrite:
             backward = op.kind == "attention_backward"
             numbers = [access.tensor for access in op.reads]
             first = 2 if backward else 1
-            keys = (numbers[first], numbers[first + 1])
+            packed = self._is_packed(op, numbers[first - 1])
+            keys = numbers[first - 1 : first] if packed else numbers[first : first + 2]
             if self.way == "ulysses":
                 found += self._by_heads(op, keys, backward)
             else:
-                found += self._rotated(op, keys, [*numbers[:first], *numbers[first + 2 :]], backward)
+                rest = numbers if packed else [*numbers[:first], *numbers[first + 2 :]]
+                found += self._rotated(op, keys, rest, backward)
         return found
 
 

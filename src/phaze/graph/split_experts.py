@@ -24,7 +24,7 @@ from dataclasses import replace
 from phaze.errors import InputError
 from phaze.graph.experts import BALANCED
 from phaze.graph.ir import Access, Layer, Model, Operator, OperatorGraph, Recompute, Tensor
-from phaze.graph.mixture import Mixture, all_tensors, is_grouped, mixture_of
+from phaze.graph.mixture import Mixture, all_tensors, has_experts, is_grouped, mixture_of
 from phaze.graph.store import graph_from
 
 
@@ -42,6 +42,8 @@ class _Rewrite:
         self.next_tensor = max(self.tensors) + 1
         self.next_operator = max(op.id for g in graphs for op in g.operators) + 1
         self.old = dict(self.tensors)
+        self.elements = {number: tensor.elements for number, tensor in self.old.items()}
+        self.gradients = self._gradients()
         self.entered: dict[int, int] = {}
         self.left: dict[int, int] = {}
         self.crossing = self._crossing(graphs)
@@ -81,16 +83,17 @@ class _Rewrite:
         self._set(number, self.old[number].elements // (self.ep * self.etp))
 
     def _resize(self, number: int) -> None:
-        if self._is_gradient(number):
+        if number in self.gradients:
             self._shrink(number)
         elif self.has_rows(number):
             self._set(number, math.ceil(self.old[number].elements * self._factor(number)))
 
-    def _is_gradient(self, number: int) -> bool:
-        sizes = {self.old[weight].elements for weight in self.mixture.weights}
-        read = any(a.tensor == number for op in self.layer.backward.operators for a in op.reads)
-        made = {a.tensor for op in self.layer.backward.operators for a in op.writes}
-        return number in made and not read and self.old[number].elements in sizes
+    def _gradients(self) -> set[int]:
+        """What the backward pass makes, nobody reads, and has the size of experts' weights."""
+        sizes = {self.elements[weight] for weight in self.mixture.weights}
+        operators = self.layer.backward.operators
+        read = {a.tensor for op in operators for a in op.reads}
+        return {a.tensor for op in operators for a in op.writes if self.elements[a.tensor] in sizes} - read
 
     def _access(self, access: Access) -> Access:
         old, new = self.old.get(access.tensor), self.tensors[access.tensor]
@@ -154,8 +157,7 @@ class _Rewrite:
     def _operator(self, op: Operator, reads: tuple[Access, ...]) -> Operator:
         inside = op.id in self.mixture.inside
         sizes = op.sizes
-        old = {number: tensor.elements for number, tensor in self.old.items()}
-        if inside and is_grouped(op, old):
+        if inside and is_grouped(op, self.elements):
             sizes = self._product(op)
         elif inside:
             crosses = any(a.tensor in self.crossing for a in (*op.reads, *op.writes))
@@ -262,7 +264,7 @@ def expert_split(layer: Layer, ep: int, etp: int = 1, *, tokens: int, imbalance:
 
 def expert_parallel(model: Model, ep: int, etp: int = 1, imbalance: float = 1.0) -> Model:
     """One rank of a model whose experts are shared out; refused where it has none."""
-    if all(mixture_of(layer) is None for layer in model.layers):
+    if not any(has_experts(layer) for layer in model.layers):
         raise InputError("expert", f"{model.name} has no experts to share out over {ep * etp} ranks", "use 1")
     # At width t > 1 the model is folded: each rank of the tensor group routes its own part of the sequence.
     tokens = model.microbatch * model.sequence // model.tensor

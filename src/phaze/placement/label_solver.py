@@ -29,6 +29,7 @@ from phaze.placement import label_kernels
 from phaze.placement.batch_end import tied_s
 from phaze.placement.bottleneck_solver import AGREEMENT, BottleneckPlan
 from phaze.placement.layout import Shape, boundary_levels
+from phaze.placement.paces import pace, paces
 from phaze.placement.prepared_width import flying_of, room_of, transfers_of
 from phaze.placement.rules import ONE_F_ONE_B
 from phaze.placement.shapes import (
@@ -39,7 +40,6 @@ from phaze.placement.shapes import (
     gathered_s,
     least_fill,
     least_seconds,
-    paces,
     rows_of,
     shared_members,
     timed_table,
@@ -50,6 +50,8 @@ MOST_KEPT = 5_000_000
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+# By width, stage of ZeRO and family.
+PlainPaces = dict[tuple[int, int, str], Floats]
 
 
 def _ends(case: WidthCase, shape: Shape) -> tuple[Floats, Ints]:
@@ -120,19 +122,34 @@ def _completions(case: WidthCase, shape: Shape, costs: label_kernels.ShapeCosts,
     return cast(Floats, case.known[key])
 
 
-def fastest(cases: list[WidthCase], best: BottleneckPlan | None, below_s: float) -> BottleneckPlan | None:
-    """The best plan of some cases, or ``best`` if none is faster than it or than ``below_s``."""
+def plain_key(case: WidthCase) -> tuple[int, int, str]:
+    """What P of a case is taken of: its width, its stage of ZeRO, and the family itself where its stages have one chunk
+    and whole backward passes, else 1F1B, which bounds that of chunks and of split backward passes: these have fewer
+    stages to choose from, no less to do and no less in flight."""
+    simple = case.family.chunks == 1 and not case.family.split
+    return id(case.width), case.problem.zero, case.family.name if simple else ONE_F_ONE_B.name
+
+
+def plain_paces(case: WidthCase, known: PlainPaces) -> Floats:
+    """P of that."""
+    at = plain_key(case)
+    if at not in known:
+        known[at] = paces(case if case.family.name == at[2] else replace(case, family=ONE_F_ONE_B, known={}))
+    return known[at]
+
+
+def fastest(
+    cases: list[WidthCase], best: BottleneckPlan | None, below_s: float, plain: PlainPaces | None = None
+) -> BottleneckPlan | None:
+    """The best plan of some cases, or ``best`` if none is faster than it or than ``below_s``; ``plain`` holds what
+    :func:`plain_paces` found before."""
     best_s = below_s if best is None else best.cost_s
-    plain: dict[tuple[int, int, str], Floats] = {}
+    plain = {} if plain is None else plain
     rows, bounds, owner = [], [], []
     for index, case in enumerate(cases):
-        # P of 1F1B bounds that of chunks and of split backward passes: these have fewer stages to choose from, no less
-        # to do and no less in flight.
-        simple = case.family.chunks == 1 and not case.family.split
-        at = (id(case.width), case.problem.zero, case.family.name if simple else ONE_F_ONE_B.name)
-        if at not in plain:
-            plain[at] = paces(case if simple else replace(case, family=ONE_F_ONE_B, known={}))
-        own_rows, own_bounds = rows_of(case, best_s, plain[at])
+        for key in [key for key in case.known if key[0] == "least"]:  # completions below another limit
+            del case.known[key]
+        own_rows, own_bounds = rows_of(case, best_s, plain_paces(case, plain))
         rows.append(own_rows)
         bounds.append(own_bounds)
         owner.append(np.full(len(own_bounds), index))
@@ -147,7 +164,7 @@ def _sharper(case: WidthCase, shape: Shape, needed: int, first_s: float) -> floa
     family = case.family
     if family.chunks == 1 and not family.split:
         return first_s
-    pace_s = float(case.remembered(("paces",), lambda: paces(case))[needed, shape.stages])
+    pace_s = pace(case, needed, shape.stages)
     alpha, beta = family.alpha(case.problem.rounds(shape.data), shape.stages), family.beta(shape.stages)
     if family.split:
         return max(first_s, alpha * pace_s + beta * least_fill(case, shape.stages))

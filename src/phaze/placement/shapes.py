@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from phaze.placement import bottleneck_kernels, depth_kernels
+from phaze.placement import depth_kernels
 from phaze.placement.batch_end import collected_s, step_s, synchronisation_s
 from phaze.placement.layout import Shape
 from phaze.placement.prepared_width import Width, flying_of, inside, room_of, stages_of, transfers_of, whole_blocks
@@ -61,6 +61,12 @@ class WidthCase:
         own = np.array([layer.weight_s or 0.0 for layer in self.width.graph.layers])
         return self.remembered(("weights",), lambda: inside(self.width.cut_sets, own))
 
+    @property
+    def most_by_depth(self) -> Ints:
+        """The most replicas of 1, 2, ... stages, as many of them unsplit as can be; at least one."""
+        taken = self.width.fewest_devices(np.arange(1, self.width.depth + 1))
+        return np.maximum(1, np.minimum(self.problem.microbatches, self.problem.devices // taken))
+
     def most_replicas(self, stages: int, unsplit: int | None = None) -> int:
         """The most replicas of so many stages, of which so many are unsplit, or as many as can be."""
         plain = min(stages, self.width.kinds - 1) if unsplit is None else unsplit
@@ -96,47 +102,9 @@ def least_moves(case: WidthCase) -> Floats:
     return np.asarray(moves[:-1].min(axis=0) * (1 - ROUNDING))
 
 
-def paces(case: WidthCase) -> Floats:
-    """P by (at least so many unsplit stages, S), with no more in flight than a replica of that depth must have."""
-    width, depth = case.width, case.width.depth
-    fewest = int(width.fewest_devices(np.ones(1, np.int64))[0])
-    replicas = max(1, min(case.problem.microbatches, case.problem.devices // fewest))
-    room, limit = room_of(case.problem, replicas, width.graph.width, case.family), np.full(depth + 2, inf)
-    # P bounds that of more chunks too, whose transfers may be overlapped.
-    moves = least_moves(case) * (0.0 if case.problem.rules.overlapped_transfers else 1.0)
-
-    def solved(rounds: int) -> Floats:
-        flying = flying_of(case.family, rounds, None, depth)
-        g = bottleneck_kernels.bottleneck(width.cut_sets, case.table, room, flying, (width.kinds, moves, limit))
-        return np.asarray(np.minimum.accumulate(g[-1][::-1], axis=0)[::-1])
-
-    rounds, family = case.problem.rounds(replicas), case.family
-    found = solved(rounds)
-    filled = family.in_flight(2 * depth, depth, depth)
-    if family.flying in ("capped", "depth") and family.in_flight(rounds, depth, depth) < filled:
-        # Depths whose replicas have microbatches enough to fill them hold as many as their numbers say.
-        taken = width.fewest_devices(np.arange(2, depth + 1))
-        most = np.maximum(1, np.minimum(case.problem.microbatches, case.problem.devices // taken))
-        fewest_rounds = -(-case.problem.microbatches // most)
-        full = [s for s, m in enumerate(fewest_rounds.tolist(), 2) if m >= family.in_flight(2 * s, s, s)]
-        if full:
-            found[:, full] = solved(2 * depth)[:, full]
-    return found
-
-
 def rows_of(case: WidthCase, best_s: float, pace_s: Floats) -> tuple[Ints, Floats]:
     """Every (stages, replicas, unsplit needed) of a case with its bound, end aside, below ``best_s``."""
     problem, width, family = case.problem, case.width, case.family
-    moves, more = least_moves(case), family.chunks - 1
-    inner = moves[1:-1]
-    stages = np.arange(width.depth + 1)
-    between_s = float(inner.min()) if len(inner) else 0.0
-    ends_s = problem.rules.around(family) * float(width.around_s.min()) + more * problem.rules.piece_start_s
-    moved_s = 2 * (np.maximum(stages - 1, 0) * between_s + ends_s) * (1 - ROUNDING)
-    betas = np.array([family.beta(max(1, depth)) for depth in stages.tolist()])
-    sums_s = betas * (width.seconds + moved_s)
-    if family.split:
-        sums_s = betas * np.array([least_fill(case, max(1, depth)) for depth in stages.tolist()])
     offset = -1.0 if family.pace_stages else 0.0 if family.split else -family.fill
     if family.most_stages:
         pace_s = np.where(np.arange(pace_s.shape[1]) > family.most_stages, inf, pace_s)
@@ -145,10 +113,24 @@ def rows_of(case: WidthCase, best_s: float, pace_s: Floats) -> tuple[Ints, Float
         (width.taken, problem.devices, problem.microbatches),
         (int(family.whole_rounds), family.rounds_a_stage),
         (float(family.pace_stages), offset, 0.0 if family.split else family.beta(1)),
-        sums_s,
+        case.remembered(("sums",), lambda: _sums(case)),
         best_s,
     )
     return found
+
+
+def _sums(case: WidthCase) -> Floats:
+    """By S, what a family counts of the sum of D with all layers and the least transfers."""
+    problem, width, family = case.problem, case.width, case.family
+    moves, more = least_moves(case), family.chunks - 1
+    inner = moves[1:-1]
+    stages = np.arange(width.depth + 1)
+    if family.split:
+        return np.array([family.beta(max(1, depth)) * least_fill(case, max(1, depth)) for depth in stages.tolist()])
+    between_s = float(inner.min()) if len(inner) else 0.0
+    ends_s = problem.rules.around(family) * float(width.around_s.min()) + more * problem.rules.piece_start_s
+    moved_s = 2 * (np.maximum(stages - 1, 0) * between_s + ends_s) * (1 - ROUNDING)
+    return np.asarray(family.beta(1) * (width.seconds + moved_s))
 
 
 def _depths(case: WidthCase, flying: Floats, replicas: int) -> Ints:

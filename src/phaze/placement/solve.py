@@ -15,13 +15,14 @@ from phaze.errors import InputError, PhazeError
 from phaze.placement import bottleneck_solver, label_solver, stage_kernels
 from phaze.placement.bottleneck_solver import AGREEMENT, BottleneckPlan
 from phaze.placement.layout import Shape
+from phaze.placement.paces import depth_bound
 from phaze.placement.pipeline import fits, price
 from phaze.placement.plan import Plan
 from phaze.placement.prepared_width import Width, prepared
 from phaze.placement.prices import Prices, RingPrices
 from phaze.placement.problem import Problem
 from phaze.placement.rules import Family
-from phaze.placement.shapes import cases_of
+from phaze.placement.shapes import WidthCase, cases_of
 from phaze.placement.structure import StageCut
 
 # With more stages than this in all widths they are searched one after another, so that one at a time is in memory.
@@ -60,55 +61,104 @@ def fastest_at(
 ) -> tuple[Problem, Plan] | None:
     """The fastest plan over some stages of ZeRO, and the problem at its stage; None where there is none below
     ``below_s``. Of stages at which that plan takes as long the least."""
-    priced = RingPrices(problem.cluster) if prices is None else prices
-    best = _fastest_of([replace(problem, zero=zero) for zero in needed_zeros(zeros)], priced, below_s)
-    if best is None:
-        return None
-    chosen = replace(problem, zero=best.zero)
-    plan = plan_of(chosen, best, priced)
-    for zero in sorted(zeros):
-        less = replace(problem, zero=zero)
-        same = price(less, _shape_of(best), cuts_of(problem, best), priced) if zero < best.zero else None
-        if same is not None and same.batch_s <= plan.batch_s and fits(less, same):
-            return less, replace(same, lower_bound_s=same.batch_s)
-    return chosen, plan
+    return OpenPlacement(problem, zeros, prices).fastest(below_s)
+
+
+class OpenPlacement:
+    """A problem at some stages of ZeRO with what its bound and its solution share: widths, stage tables, paces."""
+
+    def __init__(self, problem: Problem, zeros: Sequence[int], prices: Prices | None = None) -> None:
+        self.problem, self.zeros = problem, zeros
+        self.prices = RingPrices(problem.cluster) if prices is None else prices
+        self._problems = [replace(problem, zero=zero) for zero in needed_zeros(zeros)]
+        given = zip(problem.graphs, problem.extras, strict=True)
+        self._widths = [width for width in (prepared(problem, *one, self.prices) for one in given) if width.depth]
+        self._many = sum(len(w.cut_sets.size) ** 2 / 2 for w in self._widths) > MANY_STAGES
+        self._plain: label_solver.PlainPaces = {}
+        self._cases: list[WidthCase] | None = None
+
+    def _labelled(self, own: Problem) -> tuple[Family, ...]:
+        return tuple(family for family in own.rules.families if not bottleneck_solver.decides(own, family))
+
+    @property
+    def _every_case(self) -> list[WidthCase]:
+        """The cases of all widths and stages of ZeRO, where they are not too many to hold at once."""
+        if self._cases is None:
+            open_ = [own for own in self._problems if self._labelled(own)]
+            self._cases = [
+                case
+                for own in open_
+                for width in self._widths
+                for case in cases_of(own, width, self._labelled(own), self.prices)
+            ]
+        return self._cases
+
+    @property
+    def bound_s(self) -> float:
+        """What no plan undercuts, in the memory that there is, without the end of the batch; infinite where no plan
+        fits."""
+        decided = any(len(self._labelled(own)) < len(own.rules.families) for own in self._problems)
+        if decided or self._many:
+            return min((_quick_bound(self.problem, width) for width in self._widths), default=inf)
+        return min((self._case_bound(case) for case in self._first_cases), default=inf)
+
+    @property
+    def _first_cases(self) -> list[WidthCase]:
+        """One case for each width, stage of ZeRO and family that P is taken of."""
+        found: dict[tuple[int, int, str], WidthCase] = {}
+        for case in self._every_case:
+            found.setdefault(label_solver.plain_key(case), case)
+        return list(found.values())
+
+    def _case_bound(self, case: WidthCase) -> float:
+        """Of all families whose P is bounded by that of a case: they count m P at least, and where all of them fill
+        the pipeline once a chunk, the rest of the sum so often."""
+        alike = [own.family for own in self._every_case if label_solver.plain_key(own) == label_solver.plain_key(case)]
+        fill = min(0.0 if own.split or own.pace_stages else own.fill for own in alike)
+        return depth_bound(case, label_solver.plain_paces(case, self._plain), fill)
+
+    def fastest(self, below_s: float = inf) -> tuple[Problem, Plan] | None:
+        """As :func:`fastest_at`."""
+        best = self._best(below_s)
+        if best is None:
+            return None
+        problem, prices = self.problem, self.prices
+        chosen = replace(problem, zero=best.zero)
+        plan = plan_of(chosen, best, prices)
+        for zero in sorted(self.zeros):
+            less = replace(problem, zero=zero)
+            same = price(less, _shape_of(best), cuts_of(problem, best), prices) if zero < best.zero else None
+            if same is not None and same.batch_s <= plan.batch_s and fits(less, same):
+                return less, replace(same, lower_bound_s=same.batch_s)
+        return chosen, plan
+
+    def _best(self, below_s: float) -> BottleneckPlan | None:
+        problem, best = self.problem, None
+        for own in self._problems:
+            for family in own.rules.families:
+                if self._widths and bottleneck_solver.decides(own, family):
+                    bar_s = below_s if best is None else best.cost_s
+                    best = bottleneck_solver.fastest(own, self._widths, family, bar_s) or best
+        open_ = [own for own in self._problems if self._labelled(own)]
+        replicas = min(problem.microbatches, problem.devices // problem.graphs[0].width)
+        if open_ and replicas > MOST_REPLICAS:
+            raise InputError(
+                "microbatches",
+                f"{replicas:,} replicas of the model are possible",
+                f"give at most {MOST_REPLICAS:,} microbatches",
+            )
+        if open_ and not self._many:
+            return label_solver.fastest(self._every_case, best, below_s, self._plain)
+        for width in sorted(self._widths, key=lambda width: _quick_bound(problem, width)):
+            for own in open_:
+                cases = cases_of(own, width, self._labelled(own), self.prices)
+                best = label_solver.fastest(cases, best, below_s)
+        return best
 
 
 def needed_zeros(zeros: Sequence[int]) -> tuple[int, ...]:
     """The stages of ZeRO that may be the fastest: stage 1 needs no more memory than 0, and its step no more time."""
     return tuple(zero for zero in sorted(zeros) if zero != 0 or 1 not in zeros)
-
-
-def _fastest_of(problems: Sequence[Problem], prices: Prices, below_s: float) -> BottleneckPlan | None:
-    """The best of problems that differ in their stage of ZeRO alone, below ``below_s``."""
-    problem = problems[0]
-    given = zip(problem.graphs, problem.extras, strict=True)
-    widths = [width for width in (prepared(problem, *one, prices) for one in given) if width.depth]
-    best: BottleneckPlan | None = None
-    labelled = dict[int, tuple[Family, ...]]()
-    for own in problems:
-        for family in own.rules.families:
-            if not bottleneck_solver.decides(own, family):
-                labelled[own.zero] = (*labelled.get(own.zero, ()), family)
-            elif widths:
-                bar_s = below_s if best is None else best.cost_s
-                best = bottleneck_solver.fastest(own, widths, family, bar_s) or best
-    replicas = min(problem.microbatches, problem.devices // problem.graphs[0].width)
-    if labelled and replicas > MOST_REPLICAS:
-        raise InputError(
-            "microbatches",
-            f"{replicas:,} replicas of the model are possible",
-            f"give at most {MOST_REPLICAS:,} microbatches",
-        )
-    open_ = [own for own in problems if own.zero in labelled]
-    if labelled and sum(len(w.cut_sets.size) ** 2 / 2 for w in widths) <= MANY_STAGES:
-        cases = [case for own in open_ for width in widths for case in cases_of(own, width, labelled[own.zero], prices)]
-        best = label_solver.fastest(cases, best, below_s)
-    elif labelled:
-        for width in sorted(widths, key=lambda width: _quick_bound(problem, width)):
-            for own in open_:
-                best = label_solver.fastest(cases_of(own, width, labelled[own.zero], prices), best, below_s)
-    return best
 
 
 def _shape_of(found: BottleneckPlan) -> Shape:

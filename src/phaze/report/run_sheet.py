@@ -5,6 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
+from phaze.evaluate.plan_set import choices_text
 from phaze.evaluate.plan_tables import TERMS
 from phaze.evaluate.utilisation import WORDS
 from phaze.report.terminal import bar, facts, paragraph, table
@@ -13,7 +14,6 @@ from phaze.units import show, show_count
 
 SHOWN_STAGES = 16
 # What the choices of a plan differ in.
-CHOSEN = "tensor, context and expert degree, microbatch and sequence parallelism"
 
 
 def shared_text(document: Mapping[str, Any]) -> str:
@@ -274,5 +274,4 @@ def show_alternatives(console: Console, document: Mapping[str, Any]) -> None:
             split = f"tensor {usual['tensor']}, pipeline {usual['pipeline']}, data {usual['data']}"
             console.print(f"{name} ({split}): {show(usual['batch_s'], 's')}, {usual['slower']:+.1%}", markup=False)
     paragraph(console, PROOF)
-    tried = document["choices"]
-    console.print(f"{tried['tried']} choices of {CHOSEN}, {tried['fitting']} fit")
+    console.print(choices_text(document))

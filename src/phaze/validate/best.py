@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from phaze.evaluate.memo import Memo
-from phaze.evaluate.plan import Candidate, best_first, candidates
+from phaze.evaluate.plan import Candidate
+from phaze.evaluate.plan_order import planned
 from phaze.evaluate.request import Asked, request_of, usual_microbatches
 from phaze.hardware.calibration import Basis
 from phaze.hardware.formats import PLAIN
@@ -83,8 +84,8 @@ def priced_jobs(rows: Iterable[MeasuredRun]) -> tuple[tuple[MeasuredRun, ...], i
 def beside(row: MeasuredRun, basis: Basis, memo: Memo) -> Beside:
     """A job's run and its best plan."""
     request = request_of(_asked(row, basis))
-    found = best_first(request, list(candidates(request)))
-    return Beside(predict(row, basis, memo), found[0] if found[0].plan is not None else None)
+    best = planned(request).best
+    return Beside(predict(row, basis, memo), best if best.plan is not None else None)
 
 
 def best_document(found: Sequence[Beside]) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from phaze.evaluate.job_file import Reopened, reopened
 from phaze.evaluate.plan_file import require_job_plan
-from phaze.evaluate.plan_set import NamedPlan, plans_in
+from phaze.evaluate.plan_set import NamedPlan, choices_text, plans_in
 from phaze.hardware.cluster import cluster_document
 from phaze.report.launch_text import LaunchText
 from phaze.report.page.memory_view import MemoryView, memory_view
@@ -219,11 +219,8 @@ def _accuracy(document: Mapping[str, Any]) -> list[str]:
             f"({off.get('rows') or 'measured runs'})."
         )
     if document.get("proved") is True:
-        tried = document.get("choices") or {"tried": 0, "fitting": 0}
         found.append(_sentence(PROOF))
-        found.append(
-            f"{tried['tried']:,} choices of TP, microbatch and sequence parallelism tried, {tried['fitting']:,} fit."
-        )
+        found.append(_sentence(choices_text(document)))
     return found
 
 

@@ -1,0 +1,91 @@
+"""The layers of many models in one setting, as the choices of a plan ask for them: each distinct one is costed once.
+
+Models that differ in how their experts are shared out have all other layers in common, as the same values. What a pass
+takes is known before what recomputing takes (:meth:`CostedLayers.passes_s`): it bounds a plan, and most modes of
+recompute of most choices are never asked for.
+"""
+
+import numpy as np
+
+from phaze.cost.chip_set import chip_set
+from phaze.evaluate.layer_times import (
+    RunPasses,
+    keeping_of,
+    rule_of,
+    ruled_layer,
+    run_passes,
+    several_layer_times,
+)
+from phaze.evaluate.layers import EXACT, LayerCost, Setting, layer_cost
+from phaze.evaluate.ruled_pass import work_times
+from phaze.graph.ir import Layer, Model
+from phaze.graph.saved.modes import offered
+from phaze.schedule.solve import KnownPart
+
+
+class CostedLayers:
+    """What layers take and hold in a setting; layers are known by identity, and kept as long as this value is."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting, self.machine, self.constants = setting, setting.machine, setting.constants
+        self.hbm_bytes_per_s = setting.chip.hbm.bandwidth_bytes_per_s * self.constants.vector_hbm_share
+        self.chips = chip_set([setting.chip])
+        self._hosted = self.machine.host_bytes_per_s is not None
+        self._layers: dict[int, Layer] = {}
+        self._passes: dict[int, RunPasses] = {}
+        self._passes_s: dict[int, float] = {}
+        self._names: dict[tuple[int, ...], tuple[str, ...]] = {}
+        self._costs: dict[tuple[int, tuple[str, ...]], LayerCost] = {}
+        self._parts: dict[str, KnownPart] = {}
+
+    def _key(self, layer: Layer) -> int:
+        self._layers[id(layer)] = layer
+        return id(layer)
+
+    def _run(self, layer: Layer) -> RunPasses:
+        key = self._key(layer)
+        if key not in self._passes:
+            self._passes[key] = run_passes(layer, self.machine)
+        return self._passes[key]
+
+    def passes_s(self, model: Model) -> tuple[float, ...]:
+        """What a forward and a backward pass take at least, by distinct layer; exactly where a formula gives it, but
+        for the adding of gradients."""
+        missing = [layer for layer in model.layers if self._key(layer) not in self._passes_s]
+        runs = [self._run(layer) for layer in missing]
+        passes = [one for run in runs for one in (run.forward, run.backward)]
+        works = [work for one in passes for work in one.works]
+        costs = work_times(works, self.chips, self.constants, rule_of(self.setting.stack)) if works else None
+        first, seconds = 0, list[float]()
+        for one in passes:
+            device = one.bound(one.times(costs, first, self.chips)) if costs is not None and one.works else np.zeros(1)
+            seconds.append(float(one.with_host(device)[0]))
+            first += len(one.works)
+        for place, layer in enumerate(missing):
+            self._passes_s[id(layer)] = seconds[2 * place] + seconds[2 * place + 1]
+        return tuple(self._passes_s[id(layer)] for layer in model.layers)
+
+    def _offered(self, model: Model) -> tuple[str, ...]:
+        counted = [(layer, model.count(kind)) for kind, layer in enumerate(model.layers)]
+        key = tuple(self._key(layer) for layer in model.layers)
+        if key not in self._names:
+            self._names[key] = offered(counted, keeping_of(self.machine.stack, self._hosted))
+        return self._names[key]
+
+    def costs(self, model: Model) -> tuple[LayerCost, ...]:
+        """As :func:`phaze.evaluate.layers.layer_costs`."""
+        names, apart = self._offered(model), self.machine.stack.splits_backward
+        missing = {(self._key(la), names): la for la in model.layers if (self._key(la), names) not in self._costs}
+        layers = [
+            ruled_layer(layer, self.machine, apart=apart, names=names, passes=self._run(layer))
+            for layer in missing.values()
+        ]
+        times = several_layer_times(
+            layers,
+            self.chips,
+            self.constants,
+            lambda one, own: one.device_s(own, EXACT.limits, self._parts, scheduler=EXACT.scheduler),
+        )
+        for key, layer, own in zip(missing, layers, times, strict=True):
+            self._costs[key] = layer_cost(layer, own)
+        return tuple(self._costs[self._key(layer), names] for layer in model.layers)

@@ -1,0 +1,46 @@
+"""The splits that people choose (:mod:`phaze.evaluate.baselines`) beside the best plan of a job.
+
+Each is the fastest over the microbatches and sequence parallelism of the job at its width, without context and expert
+parallelism, at the stage of ZeRO of the best plan. A choice whose passes alone take longer than that is left out.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from phaze.evaluate.baselines import experts_plan, rule_of_thumb, usual_width
+from phaze.evaluate.plan import Candidate, Request, choices
+from phaze.evaluate.plan_order import Planned, passes_bound, problem_of
+from phaze.graph.ir import Model
+from phaze.placement.plan import Plan
+from phaze.placement.problem import Problem
+
+Split = Callable[[Problem, Model], Plan | None]
+
+
+def usual_plans(request: Request, planned: Planned) -> tuple[Candidate | None, Candidate | None]:
+    """The rule of thumb and the experts' split, each at the best choice that it allows; None if none fits."""
+    width, prices, split = usual_width(request.widths, request.setting.cluster), request.prices, request.experts
+    thumb = _fastest(request, planned, [width], lambda problem, model: rule_of_thumb(problem, model, prices))
+    if split is None:
+        return thumb, None
+    return thumb, _fastest(
+        request, planned, [split[2]], lambda problem, model: experts_plan(problem, model, split, prices)
+    )
+
+
+def _fastest(request: Request, planned: Planned, widths: Iterable[int | None], cut: Split) -> Candidate | None:
+    costed, zero = planned.costed, planned.best.problem.zero
+    models = [(choice, request.model_at(*choice)) for choice in choices(request) if choice[0] in widths]
+    bounds = [passes_bound(request, model, costed) for _, model in models]
+    best: Candidate | None = None
+    for bound_s, ((_, microbatch, spread, _), model) in sorted(
+        zip(bounds, models, strict=True), key=lambda own: own[0]
+    ):
+        if best is not None and bound_s >= best.rank[0]:
+            break
+        problem = replace(problem_of(request, model, costed), zero=zero)
+        plan = cut(problem, model)
+        found = Candidate(microbatch, spread, model, problem, plan)
+        if plan is not None and (best is None or plan.batch_s < best.rank[0]):
+            best = found
+    return best

@@ -1,0 +1,103 @@
+"""The order of plans: the five best choices are those of solving every choice, and its bounds are bounds."""
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from phaze.evaluate.costed_layers import CostedLayers
+from phaze.evaluate.layers import layer_costs
+from phaze.evaluate.plan import TOLD, Candidate, Request
+from phaze.evaluate.plan_order import passes_bound, planned, ranks_of
+from phaze.evaluate.request import Asked, request_of
+from tests.evaluate.every_choice import every_choice
+
+GPT = {"hidden": 1024, "layers": 4, "heads": 16, "vocabulary": 51200, "sequence": 1024}
+MOE = {
+    "hidden": 512, "layers": 4, "heads": 8, "kv_heads": 4, "head_dim": 64, "vocabulary": 32000, "sequence": 1024,
+    "experts": 4, "active": 2, "expert_mlp": 1024,
+}  # fmt: skip
+
+
+def _random_request(seed: int) -> Request:
+    """A small job with some of all axes, in plenty of memory or hardly any."""
+    rng = random.Random(seed)
+    family = rng.choice(["gpt", "moe"])
+    more: dict[str, Any] = {}
+    if family == "moe" and rng.random() < 0.8:
+        more["expert"] = rng.choice([(1, 2), (1, 2, 4), (4,)])
+    stack = rng.choice(["megatron-core", "torchtitan-eager", "torchtitan", *(["megatron-2021"] * (family == "gpt"))])
+    if stack != "megatron-2021" and rng.random() < 0.5:
+        more["contexts"] = (1, 2)
+        more["ways"] = rng.choice([None, ("ring",), ("ring", "ulysses")])
+    if rng.random() < 0.3:
+        more["zero"] = rng.randrange(4)
+    elif "expert" not in more and rng.random() < 0.3:
+        more["shards"] = (2, 4)
+    asked = Asked(
+        family,
+        GPT if family == "gpt" else MOE,
+        rng.choice(["a100-80gb", "h100"]),
+        devices=rng.choice([4, 6, 8, 16]),
+        batch=rng.choice([16, 24, 32]),
+        stack=stack,
+        widths=rng.choice([(1,), (1, 2), (2, 4)]),
+        microbatches=rng.choice([(1,), (1, 2), (2, 4, 8)]),
+        recompute=rng.choice(["best", "best", "none", "full"]),
+        headroom=0.0,
+        **more,
+    )
+    request = request_of(asked)
+    size = rng.choice([None, 1.2, 2.0, 4.0])
+    if size is None:
+        return request
+    chip = replace(request.setting.chip, hbm=replace(request.setting.chip.hbm, size_bytes=int(size * 2**30)))
+    return replace(request, setting=replace(request.setting, chip=chip))
+
+
+def _shown(candidate: Candidate) -> tuple[Any, ...]:
+    """What an answer says of a choice; where it has two plans that take as long either may be told."""
+    model = candidate.model
+    degrees = model.context, model.context_way, model.expert, model.expert_tensor, candidate.problem.sharing.shard
+    return candidate.rank[1:], degrees
+
+
+def _require_as_exhaustive(request: Request) -> int:
+    """The five best are those of all; how many there are."""
+    found, every = planned(request), every_choice(request)
+    fitting = [own for own in every if own.plan is not None]
+    told = [own for own in found.candidates if own.plan is not None]
+    assert found.solved <= found.bounded
+    assert len(told) >= min(TOLD, len(fitting))
+    for one, other in zip(told[:TOLD], fitting[:TOLD], strict=True):
+        assert one.rank[0] == pytest.approx(other.rank[0], rel=1e-12)
+        assert one.plan is not None and one.plan.lower_bound_s == one.plan.batch_s
+    times = [own.rank[0] for own in fitting]
+    if times == sorted(set(times)):  # ties may be told in another order of summing
+        assert [_shown(own) for own in told[:TOLD]] == [_shown(own) for own in fitting[:TOLD]]
+    if not fitting:
+        assert len(found.candidates) == len(every)
+    return len(fitting)
+
+
+@pytest.mark.parametrize("seed", range(1, 8))
+def test_the_best_choices_are_those_of_solving_every_choice(seed: int) -> None:
+    _require_as_exhaustive(_random_request(seed))
+
+
+@pytest.mark.slow
+def test_the_best_choices_of_many_jobs_are_those_of_solving_every_choice() -> None:
+    feasible = sum(_require_as_exhaustive(_random_request(seed)) > 0 for seed in range(100, 300))
+    assert feasible > 100
+
+
+@pytest.mark.parametrize("seed", range(20, 24))
+def test_what_passes_take_bounds_every_plan_and_layers_cost_what_they_cost_alone(seed: int) -> None:
+    request = _random_request(seed)
+    costed, every = CostedLayers(request.setting), every_choice(request)
+    for own in every:
+        bound_s = passes_bound(request, own.model, costed)
+        assert bound_s <= own.rank[0]
+        assert costed.costs(own.model) == layer_costs(own.model, request.setting)
+    assert {id(model) for _, models in ranks_of(request) for model in models}
