@@ -6,6 +6,7 @@ import pytest
 
 import phaze
 from phaze.errors import InputError
+from phaze.evaluate.parallel_rank import usual_context_degrees, usual_expert_degrees
 from phaze.graph.experts import NO_EXPERT_PARALLELISM
 from phaze.report.run_sheet import exchange_rows, shared_text
 
@@ -27,7 +28,7 @@ def test_the_best_over_all_degrees_is_the_best_of_each() -> None:
 
 
 def test_an_answer_says_what_was_planned_of_experts() -> None:
-    shared, whole = _plan(expert=[8]), _plan()
+    shared, whole = _plan(expert=[8]), _plan(expert=[1])
     assert NO_EXPERT_PARALLELISM not in shared["approximations"]
     assert NO_EXPERT_PARALLELISM in whole["approximations"]
     assert 0 < shared["exchange_s"] < shared["batch_s"]
@@ -55,3 +56,16 @@ def test_degrees_that_no_choice_can_have_are_refused_with_the_reason() -> None:
         phaze.plan("llama3-8b", chip="h100", devices=8, batch=8, widths=[1], microbatches=[1], expert=[2])
     with pytest.raises(InputError, match="6 chunks"):
         _plan(contexts=[3])
+
+
+def test_experts_are_shared_out_where_nothing_is_said_and_long_sequences_too() -> None:
+    usual = _plan()
+    assert usual["batch_s"] == _plan(expert=[1, 2, 4, 8])["batch_s"]
+    assert usual["expert"] > 1
+    assert "context" not in usual
+    assert usual_expert_degrees(0, 64) == (1,)
+    assert usual_expert_degrees(8, 64) == (1, 2, 4, 8)
+    assert usual_expert_degrees(8, 4) == (1, 2, 4)
+    assert usual_expert_degrees(60, 64) == (1, 2, 4)
+    assert usual_context_degrees(8192, 64) == (1,)
+    assert usual_context_degrees(131_072, 4) == (1, 2, 4)

@@ -48,11 +48,17 @@ Microbatch = Annotated[str | None, typer.Option(help="Microbatches to try, such 
 Tensor = Annotated[str | None, typer.Option(help="Tensor widths to try, such as 1,8; without it those that divide.")]
 Expert = Annotated[
     str | None,
-    typer.Option(help="Expert-parallel degrees to try, such as 1,8: ranks that share out the experts; without it 1."),
+    typer.Option(
+        help="Expert-parallel degrees to try, such as 1,8: ranks that share out the experts; without it, for a mixture "
+        "of experts, 1 and the powers of two that divide them."
+    ),
 ]
 Context = Annotated[
     str | None,
-    typer.Option(help="Context-parallel degrees to try, such as 1,2: ranks that share a sequence; without it 1."),
+    typer.Option(
+        help="Context-parallel degrees to try, such as 1,2: ranks that share a sequence; without it 1, and from 32,768 "
+        "positions on 1, 2, 4, 8."
+    ),
 ]
 Shard = Annotated[
     str | None,

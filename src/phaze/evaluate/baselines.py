@@ -39,10 +39,15 @@ def even_plan(problem: Problem, model: Model, stages: int, prices: Prices) -> Pl
         *first, last = even_cuts(model, stages, mode)
         if mode not in problem.modes(last=True):
             last = StageCut(last.layers, problem.modes(last=True)[0])
-        for order in problem.rules.orders:
+        # An order changes no memory, and where there is one stage or replica nothing at all.
+        for order in problem.rules.orders[: None if min(stages, replicas) > 1 else 1]:
             cuts, shape = [*first, last], Shape(width, stages, replicas, order)
             plan = price(problem, shape, cuts, prices, simulated=False)
-            found += [(plan, shape, cuts)] if fits(problem, plan) else []
+            if not fits(problem, plan):
+                break
+            found.append((plan, shape, cuts))
+        if mode == "none" and found:  # all others take longer
+            break
     if not found:
         return None
     _, shape, cuts = min(found, key=lambda own: own[0].batch_s)

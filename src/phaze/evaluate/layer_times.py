@@ -245,9 +245,8 @@ def on_network(layer: RuledLayer, machine: Machine) -> RuledLayer:
     """The layer on another network: its collectives priced anew."""
     own = {name: getattr(layer, name).on_network(machine) for name in ("forward", "backward", "selective")}
     full = None if layer.full is None else layer.full.on_network(machine)
-    halves = None
-    if layer.halves is not None:
-        halves = layer.halves[0].on_network(machine), layer.halves[1].on_network(machine)
+    half = layer.halves
+    halves = None if half is None else (half[0].on_network(machine), half[1].on_network(machine))
     more = tuple(
         replace(mode, rerun=None if mode.rerun is None else mode.rerun.on_network(machine)) for mode in layer.more
     )

@@ -24,6 +24,10 @@ from phaze.placement.sharing import Sharing
 
 # No router is let to send one rank more of the mean than this.
 MOST_ROWS = 64.0
+# From here on context degrees are tried unless others are said: activations of one sequence fill a device, and in most
+# models attention takes longer than all products. Below it, sharing a sequence by tensor parallelism is enough.
+LONG_SEQUENCE = 32_768
+USUAL_CONTEXTS = (2, 4, 8)
 # The trace at (tensor width, sequence, sequence parallel).
 LoadAt = Callable[[int, int, bool], Model]
 
@@ -84,6 +88,20 @@ def parallels(
             for cut in sorted({1, width}) if expert > 1 else (None,):
                 for way in ways if context > 1 else ways[:1]:
                     yield Parallel(width, context, expert, cut, way, rows if expert > 1 else 1.0)
+
+
+def usual_expert_degrees(experts: int, ranks: int) -> tuple[int, ...]:
+    """The degrees to try where none are said: 1, and for a mixture the powers of two that divide its experts, as far as
+    there are ranks."""
+    powers = (2**power for power in range(1, max(experts, 1).bit_length()))
+    return (1, *(degree for degree in powers if experts % degree == 0 and degree <= ranks))
+
+
+def usual_context_degrees(sequence: int, ranks: int) -> tuple[int, ...]:
+    """The degrees to try where none are said: 1, and for a long sequence those whose two chunks a rank divide it."""
+    if sequence < LONG_SEQUENCE:
+        return (1,)
+    return (1, *(degree for degree in USUAL_CONTEXTS if sequence % (2 * degree) == 0 and degree <= ranks))
 
 
 class Refusals:

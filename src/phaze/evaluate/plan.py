@@ -43,7 +43,8 @@ class Request:
     ``wider``: usual widths that need more devices than there are. ``refused``: choices that the model cannot run, and
     why. ``contexts`` and ``expert``: how many ranks may share a sequence, in which ``ways``, or share out the experts,
     of whose tokens the fullest rank gets ``rows`` times the mean; ``rank_at`` gives the rank of a choice then.
-    ``shards``: how many of the ranks with the same weights may share out state, 0: all."""
+    ``shards``: how many of the ranks with the same weights may share out state, 0: all. ``offered``: degrees were not
+    asked for, so that those which no choice can have are left out and not refused."""
 
     model_at: ModelAt
     setting: Setting
@@ -69,6 +70,7 @@ class Request:
     rows: float = 1.0
     rank_at: RankAt | None = None
     shards: tuple[int, ...] = (0,)
+    offered: bool = False
 
     @property
     def job(self) -> PlacementJob:

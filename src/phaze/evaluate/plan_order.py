@@ -89,7 +89,8 @@ def ranks_of(request: Request) -> Iterator[tuple[Choosing, tuple[Model, ...]]]:
             models = tuple(rank for rank in ranks if rank is not None)
             if models:
                 yield choice, models
-    refusals.require()
+    if not request.offered:
+        refusals.require()
 
 
 def _rank(request: Request, choice: Choosing, parallel: Parallel) -> Model:

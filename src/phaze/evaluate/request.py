@@ -10,11 +10,19 @@ from phaze.evaluate.families import stack_with_families
 from phaze.evaluate.headroom import USUAL_HEADROOM, require_headroom
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.memo import Memo
-from phaze.evaluate.parallel_rank import Parallel, fullest_rows, parallel_rank, require_shared_out
+from phaze.evaluate.parallel_rank import (
+    Parallel,
+    fullest_rows,
+    parallel_rank,
+    require_shared_out,
+    usual_context_degrees,
+    usual_expert_degrees,
+)
 from phaze.evaluate.plan import Choosing, Request, choices
 from phaze.evaluate.recomputing import mode_asked, require_host, stack_recomputing
 from phaze.evaluate.training_run import Budget
 from phaze.graph.ir import Attention, Model
+from phaze.graph.mixture import experts_of
 from phaze.graph.split_context import WAYS, Way
 from phaze.graph.supply.point import Point
 from phaze.graph.supply.supply import Family, GraphFile, Supply, supply_of
@@ -135,7 +143,6 @@ def request_of(asked: Asked, watch: Watch = silent) -> Request:
     fitting = tuple(width for width in widths if width <= asked.devices)
     if not fitting:
         raise InputError("--tensor", f"none of {list(widths)} fits {asked.devices} devices", "give a smaller width")
-    require_shared_out(asked.rows, asked.expert or (1,), "--imbalance")
     length = supply.facts.length(asked.sequence)
     batch = sequences_of(asked.batch, length, "--batch")
     microbatches, spreads = supply.options(usual_microbatches(batch))
@@ -185,4 +192,22 @@ def request_of(asked: Asked, watch: Watch = silent) -> Request:
         rows=asked.rows,
         rank_at=rank_at,
     )
-    return _traced(supply, request, point_at, watch)
+    request = _traced(supply, request, point_at, watch)
+    if stack.stages != "icml24" and not asked.shards:
+        request = _with_usual_degrees(request, asked, length)
+    require_shared_out(asked.rows, request.expert, "--imbalance")
+    return request
+
+
+def _with_usual_degrees(request: Request, asked: Asked, length: int) -> Request:
+    """The request with the degrees that are tried where none are said; none beside those of the other kind that are."""
+    offered = request
+    if asked.contexts is None:
+        offered = replace(offered, contexts=usual_context_degrees(length, request.devices))
+    first = next(choices(request), None)
+    if asked.expert is None and first is not None:
+        experts = experts_of(request.model_at(*first).layers)
+        offered = replace(offered, expert=usual_expert_degrees(experts, request.devices))
+    if offered == request:
+        return request
+    return replace(offered, offered=asked.contexts is None and asked.expert is None)

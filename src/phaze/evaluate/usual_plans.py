@@ -1,7 +1,7 @@
 """The splits that people choose (:mod:`phaze.evaluate.baselines`) beside the best plan of a job.
 
-Each is the fastest over the microbatches and sequence parallelism of the job at its width, without context and expert
-parallelism, at the stage of ZeRO of the best plan. A choice whose passes alone take longer than that is left out.
+Each is the fastest over the microbatches, sequence parallelism and stages of ZeRO of the job at its width, without
+context and expert parallelism. A choice whose passes alone take longer than that is left out.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,6 +13,7 @@ from phaze.evaluate.plan_order import Planned, passes_bound, problem_of
 from phaze.graph.ir import Model
 from phaze.placement.plan import Plan
 from phaze.placement.problem import Problem
+from phaze.placement.solve import needed_zeros
 
 Split = Callable[[Problem, Model], Plan | None]
 
@@ -29,7 +30,7 @@ def usual_plans(request: Request, planned: Planned) -> tuple[Candidate | None, C
 
 
 def _fastest(request: Request, planned: Planned, widths: Iterable[int | None], cut: Split) -> Candidate | None:
-    costed, zero = planned.costed, planned.best.problem.zero
+    costed, zeros = planned.costed, needed_zeros((request.zero, *request.zeros))
     models = [(choice, request.model_at(*choice)) for choice in choices(request) if choice[0] in widths]
     bounds = [passes_bound(request, model, costed) for _, model in models]
     best: Candidate | None = None
@@ -38,9 +39,10 @@ def _fastest(request: Request, planned: Planned, widths: Iterable[int | None], c
     ):
         if best is not None and bound_s >= best.rank[0]:
             break
-        problem = replace(problem_of(request, model, costed), zero=zero)
-        plan = cut(problem, model)
-        found = Candidate(microbatch, spread, model, problem, plan)
-        if plan is not None and (best is None or plan.batch_s < best.rank[0]):
-            best = found
+        problem = problem_of(request, model, costed)
+        for zero in zeros:
+            own = replace(problem, zero=zero)
+            plan = cut(own, model)
+            if plan is not None and (best is None or plan.batch_s < best.rank[0]):
+                best = Candidate(microbatch, spread, model, own, plan)
     return best

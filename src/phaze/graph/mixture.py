@@ -5,7 +5,7 @@ of a pass are the grouped products, what reads experts' weights or makes their g
 what reads two of its tensors. A router, the sorting of rows and their weighted sum are no part of it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from phaze.errors import InputError
@@ -64,6 +64,11 @@ def _part(graph: OperatorGraph, seeds: set[int], kept: set[int]) -> set[int]:
 
 def _made(graph: OperatorGraph, inside: set[int]) -> set[int]:
     return {access.tensor for op in graph.operators if op.id in inside for access in op.writes}
+
+
+def experts_of(layers: Iterable[Layer]) -> int:
+    """How many experts the mixtures of some layers have; 0 where there are none."""
+    return max((mixture.experts for layer in layers if (mixture := mixture_of(layer)) is not None), default=0)
 
 
 def has_experts(layer: Layer) -> bool:
