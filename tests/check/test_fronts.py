@@ -8,40 +8,9 @@ from pathlib import Path
 import pytest
 
 from phaze.check.verdict import check
-from phaze.cli.answer import exit_code_of
-from phaze.cli.main import app
-from tests.check.cluster_forgeries import CLUSTER_STUDY, CLUSTERS
 from tests.check.forge import Forgery, Papers, every_day
 from tests.check.front_forgeries import EITHER, OF_CLUSTERS, OF_CORES
 from tests.conftest import Ran
-from tests.search.test_study import SPACE
-from tests.search.test_verify import STUDY
-
-LIMIT = 125.0
-
-
-def _front(folder: Path, study: str, space: str, *more: str) -> Path:
-    (folder / "space.toml").write_text(space)
-    (folder / "study.toml").write_text(study.format(folder=folder))
-    arguments = ["front", str(folder / "study.toml"), "--out", str(folder / "run"), "--workers", "1", *more]
-    assert exit_code_of(app, arguments) == 0
-    return folder / "run"
-
-
-@pytest.fixture(scope="session")
-def cores(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A front of chips of cores, to a wide gap."""
-    folder = tmp_path_factory.mktemp("front_of_cores")
-    return _front(folder, STUDY, SPACE, "--of", "throughput,area", "--gap", "0.1")
-
-
-@pytest.fixture(scope="session")
-def clusters(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An exact front of chips of clusters within a limit."""
-    folder = tmp_path_factory.mktemp("front_of_clusters")
-    return _front(
-        folder, CLUSTER_STUDY, CLUSTERS, "--of", "throughput,price,power", "--within", f"power={LIMIT}"
-    )  # fmt: skip
 
 
 def test_good_fronts_hold_without_any_solver(cores: Path, clusters: Path) -> None:

@@ -8,30 +8,16 @@ from pathlib import Path
 import pytest
 
 from phaze.check.verdict import check
-from phaze.cli.answer import exit_code_of
-from phaze.cli.main import app
+from tests.check.conftest import JOB, planned
 from tests.check.forge import Papers, every_day
 from tests.check.plan_forgeries import PLAN_NOT_KNOWN, PLAN_REFUSED
 from tests.conftest import Ran
-
-JOB = ("--model", "bert-large", "--chip", "a100-80gb", "--devices", "8", "--batch", "32", "--sequence", "128")
-
-
-def _planned(folder: Path, *more: str) -> Path:
-    assert exit_code_of(app, ["plan", *JOB, *more, "--certificate", str(folder)]) == 0
-    return folder
-
-
-@pytest.fixture(scope="session")
-def proof(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A plan over two widths and two microbatches, proved."""
-    return _planned(tmp_path_factory.mktemp("plan") / "proof", "--microbatch", "1,2", "--tensor", "1,2")
 
 
 @pytest.fixture(scope="session")
 def slower(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The best plan at microbatch 1, which is not the best of both."""
-    return _planned(tmp_path_factory.mktemp("slower") / "proof", "--microbatch", "1", "--tensor", "1,2")
+    return planned(tmp_path_factory.mktemp("slower") / "proof", "--microbatch", "1", "--tensor", "1,2")
 
 
 def test_a_plan_holds_and_is_the_one_that_was_printed(proof: Path, phaze: Callable[..., Ran]) -> None:

@@ -1,6 +1,7 @@
 """What a certificate claims, in words, so that nobody takes an answer to another question for an answer to theirs."""
 
 from collections.abc import Iterable, Mapping
+from math import prod
 from typing import Any
 
 from .bundled import CHIPS, GRAPHS, NETWORKS, SPACES
@@ -126,4 +127,16 @@ def _front_words(front: Mapping[str, Any], designs: Any, mean: str, share: str) 
         f"front       {', '.join(front['of'])}{mean}; within {', '.join(limits) or 'no limits'}; {count:,} designs",
         "claim       no chip, memory and plan within the limits is better in one of these, throughput by more than "
         f"{share}, without being worse in another, than every design of the front",
+    ]
+
+
+def larger_words(lines: list[str], space: Mapping[str, Any], best: float, gap: float) -> list[str]:
+    """The claim of a run's answer against another space."""
+    axes = ", ".join(_axis(name, values) for name, values in space["axes"].items())
+    count = prod(len(values) for values in space["axes"].values())
+    return [
+        f"answer of   {lines[0].partition(' ')[2].strip()}",
+        f"against     {_known(space_digest(space), SPACES, space['name'])}: {count:,} combinations; {axes}",
+        *lines[1:-1],
+        f"claim       no chip of the space held against it takes less than {best!r} s by more than {100 * gap:.4g} %",
     ]

@@ -50,6 +50,7 @@ class Counted:
     least: float = 0.0
     closed: dict[str, int] = field(default_factory=dict)
     first_open: str = ""
+    boxes: int = 0
 
 
 @dataclass(slots=True)

@@ -73,7 +73,7 @@ class Model:
                 continue
             some = chips if len(index) == len(chips) else chips.taken(index)
             costs = Costs(some, self.constants, self.level, step in ("mappings", "ideals"))
-            forward, backward = self._layer_bounds(at, some, step, costs)
+            forward, backward = self.layer_bounds(at, some, step, costs)
             for way in ways:
                 for place in np.unique(memory[index]).tolist():
                     mine = np.flatnonzero((known[way, index] < goal[index]) & (memory[index] == place))
@@ -82,7 +82,11 @@ class Model:
                         found[way, index[mine]] = least_batch(self.cuts[way][place], *times, goals, step == "floors")
         return found
 
-    def _layer_bounds(self, at: int, chips: Chips, step: str, costs: Costs) -> tuple[Floats, Floats]:
+    def least(self, way: int, memory: int, times: tuple[Floats, Floats], goal: Floats, cheap: bool) -> Floats:
+        """What no plan of a configuration undercuts with layers of these seconds."""
+        return least_batch(self.cuts[way][memory], *times, goal, cheap)
+
+    def layer_bounds(self, at: int, chips: Chips, step: str, costs: Costs) -> tuple[Floats, Floats]:
         """What no schedule of the layers of a graph undercuts, [layers, chips], both passes."""
         graph, found = self.graphs[at], np.zeros((2, len(self.graphs[at].layers), len(chips)))
         cores = {"tensor": chips.tensor_cores, "vector": chips.vector_cores}

@@ -108,7 +108,7 @@ class Space:
     memory: NDArray[np.int64]
 
 
-def _axes(space: Mapping[str, Any]) -> dict[str, Floats]:
+def axes_of(space: Mapping[str, Any]) -> dict[str, Floats]:
     """The values of every axis, in the fixed order of axes."""
     given, found = dict(space["axes"]), dict[str, Floats]()
     for name in AXES:
@@ -128,6 +128,11 @@ def _axes(space: Mapping[str, Any]) -> dict[str, Floats]:
 def _combined(space: Mapping[str, Any], axes: Mapping[str, Floats], start: int, end: int) -> Chips:
     places = np.unravel_index(np.arange(start, end), [len(values) for values in axes.values()])
     at = {name: values[place] for (name, values), place in zip(axes.items(), places, strict=True)}
+    return chips_at(space, at, end - start)
+
+
+def chips_at(space: Mapping[str, Any], at: dict[str, Floats], count: int) -> Chips:
+    """Chips by the values of their axes, what is tied or follows from a rule put in; without their areas."""
     for name, to in space["tied"].items():
         at[name] = at[to]
     for name, units in (("tensor_buffer", at["rows"] * at["columns"]), ("vector_buffer", at["lanes"])):
@@ -135,10 +140,18 @@ def _combined(space: Mapping[str, Any], axes: Mapping[str, Floats], start: int, 
             rule = space["core_buffers"]
             least, each = positive(rule["least"], "core_buffers"), positive(rule["bytes_per_unit"], "core_buffers")
             at[name] = np.floor(np.maximum(least, each * units))
-    base, count = chip_of(space["base"]), end - start
+    base = chip_of(space["base"])
     for name in AXES[8:]:
         at.setdefault(name, np.full(count, getattr(base, name)[0]))
     return Chips(**at, area=np.zeros(count))
+
+
+def budget_of(space: Mapping[str, Any]) -> float:
+    """mm2 that a chip may have."""
+    if space["area_chip"] is None:
+        return positive(space["keep"]["most_area"], "keep.most_area")
+    cover(space["area_chip"].get("clusters") is None, "a budget of a chip of clusters")
+    return float(areas(chip_of(space["area_chip"]), space["base"]["process"], space["area_chip"])[0])
 
 
 def space_of(space: Mapping[str, Any], terms: Mapping[str, Any], memories: Sequence[int]) -> Space:
@@ -150,12 +163,7 @@ def space_of(space: Mapping[str, Any], terms: Mapping[str, Any], memories: Seque
     keep, process = space["keep"], space["base"]["process"]
     watts = np.inf if keep["most_power"] is None else positive(keep["most_power"], "keep.most_power")
     usd = np.inf if keep["most_usd"] is None else positive(keep["most_usd"], "keep.most_usd")
-    if space["area_chip"] is not None:
-        cover(space["area_chip"].get("clusters") is None, "a budget of a chip of clusters")
-        budget = float(areas(chip_of(space["area_chip"]), process, space["area_chip"])[0])
-    else:
-        budget = positive(keep["most_area"], "keep.most_area")
-    axes = _axes(space)
+    budget, axes = budget_of(space), axes_of(space)
     cover("links" not in axes, "links as an axis")
     combinations = prod(len(values) for values in axes.values())
     cover(combinations <= MOST_COMBINATIONS, f"spaces of more than {MOST_COMBINATIONS:,} combinations")

@@ -1,14 +1,16 @@
 """A run's folder, checked: what is claimed in words, and whether it holds."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .claim import plan_words, words_of
+from .claim import larger_words, plan_words, words_of
 from .clustered import cluster_model
 from .fronts import UnitSolver, asked_of, design_values, goals_of, prove_units, require_undominated, units_of
+from .larger import covered, prove_larger
 from .means import mean_of
 from .planned import prove_plan
 from .proof import Counted, Model, Solver, Watch, prove
@@ -96,7 +98,8 @@ class Verdict:
         closed = ", ".join(f"{count:,} by {step}" for step, count in self.counted.closed.items() if count)
         if self.plan:
             return f"holds: no plan is faster ({closed or 'by the answer alone'}); gap {self.proved_gap:.3g}"
-        rest, what = self.chips - self.proved, "chips with a memory" if self.designs else "chips"
+        what = f"combinations in {self.counted.boxes:,} boxes" if self.counted.boxes else "chips"
+        rest, what = self.chips - self.proved, "chips with a memory" if self.designs else what
         answer = f"{self.designs:,} designs hold" if self.designs else "answer holds"
         if self.quick:
             return f"{answer}; of {self.counted.chips:,} {what} {closed}, {rest:,} not looked at (quick)"
@@ -114,14 +117,15 @@ def silent(_: str) -> None:
 
 def check(
     folder: Path, quick: bool = False, sharper: float = 0.0, watch: Watch = silent, solver: Solver | None = None,
-    unit_solver: UnitSolver | None = None, wider: float = 0.0,
+    unit_solver: UnitSolver | None = None, wider: float = 0.0, larger: Mapping[str, Any] | None = None,
 ) -> Verdict:  # fmt: skip
     """Check the run or front in a folder; ``sharper``: a bound above the certificate's that may hold as well;
     ``solver``: one of the caller's own for chips that nothing here closes, ``unit_solver``: for those of a front,
-    which is proved to a ``wider`` gap than its own if one is given."""
+    which is proved to a ``wider`` gap than its own if one is given; ``larger``: a space in place of the run's own, of
+    which its answer need not be a chip."""
     found = Verdict(quick=quick)
     try:
-        _check(folder, found, sharper, watch, solver, (unit_solver, wider))
+        _check(folder, found, sharper, watch, solver, (unit_solver, wider, larger))
     except RefusedError as fault:
         found.wrong = str(fault)
     except NotCoveredError as fault:
@@ -133,7 +137,7 @@ def check(
 
 def _check(
     folder: Path, found: Verdict, sharper: float, watch: Watch, solver: Solver | None,
-    of_front: tuple[UnitSolver | None, float],
+    more: tuple[UnitSolver | None, float, Mapping[str, Any] | None],
 ) -> None:  # fmt: skip
     texts = {name: text_of(folder / name) for name in FILES}
     documents = {name: parsed(text, name) for name, text in texts.items()}
@@ -147,8 +151,9 @@ def _check(
         require(said[name] == sha256(texts[f"{name}.json"]), f"certificate.json: it is of another {name}.json")
     require(said["cost_model"] == COST_MODEL, "certificate.json: it is of another cost model")
     found.gap = number(said["gap"], "gap", 0, 1)
+    wider, larger = number(more[1], "--gap", 0, 1), more[2]
     if front:
-        found.gap = said["gap"] = max(found.gap, number(of_front[1], "--gap", 0, 1))
+        found.gap = said["gap"] = max(found.gap, wider)
     memories = [whole(size, "hbm_bytes", 1) for size in problem["hbm_bytes"]]
     if "chip" in problem:
         _check_plan(problem, graphs, said, found, watch)
@@ -159,9 +164,14 @@ def _check(
     _of_graphs(problem, graphs)
     _covered(problem, said)
     if front:
-        _prove_front(problem, graphs, said, space, found, watch, of_front[0])
+        _prove_front(problem, graphs, said, space, found, watch, more[0])
         return
     bound = _bound(said, found)
+    if larger is not None:
+        found.gap = max(found.gap, wider)
+        found.words = larger_words(found.words, larger, found.best, found.gap)
+        _prove_larger(problem, graphs, said, space, larger, found, watch)
+        return
     _prove(problem, graphs, said, space, (max(bound, min(sharper, found.best)), bound), found, watch, solver)
 
 
@@ -251,10 +261,10 @@ def _prove_front(
     found.counted = prove_units(models, mean, space, units, goals, watch, found.quick, solver)
 
 
-def _prove(
-    problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], space: Space, goals: tuple[float, float],
-    found: Verdict, watch: Watch, solver: Solver | None,
-) -> None:  # fmt: skip
+def _answered(
+    problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], space: Space, found: Verdict, watch: Watch
+) -> list[Model]:
+    """The models of a run whose answer has the score that it states."""
     answer, count = only(said["answer"], "answer", ("chip", "hbm_bytes", "models")), len(problem["models"])
     memories, mean = list(problem["hbm_bytes"]), mean_of(problem)
     require(answer["hbm_bytes"] in memories, "answer.hbm_bytes: no memory of the problem")
@@ -269,6 +279,24 @@ def _prove(
     seconds = [model.answer(own, chip, size) for model, own in zip(models, answer["models"], strict=True)]
     score = float(mean.score(np.array(seconds)[:, None])[0])
     require(abs(score - found.best) <= NEAR * score, f"best: {found.best!r}, and the answer has {score!r}")
+    return models
+
+
+def _prove_larger(
+    problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], space: Space, larger: Mapping[str, Any],
+    found: Verdict, watch: Watch,
+) -> None:  # fmt: skip
+    model = covered(_answered(problem, graphs, said, space, found, watch))
+    bound = found.best * (1 - found.gap)
+    found.counted = prove_larger(model, mean_of(problem), larger, len(problem["hbm_bytes"]), bound, watch)
+    found.proved_gap = max(NEAR, found.gap)
+
+
+def _prove(
+    problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], space: Space, goals: tuple[float, float],
+    found: Verdict, watch: Watch, solver: Solver | None,
+) -> None:  # fmt: skip
+    models, mean = _answered(problem, graphs, said, space, found, watch), mean_of(problem)
     counted = prove(models, mean, space, goals, watch, found.quick, solver)
     found.counted, found.proved_gap = counted, max(NEAR, 1 - counted.least / found.best)
     shown = found.quick or counted.least >= goals[1] * (1 - NEAR)

@@ -1,0 +1,299 @@
+"""Spaces too large to look at every chip: boxes of axis values, closed as a whole (rules icml24, chips of cores).
+
+A box has a range of values of every axis. Areas add up and grow with every axis (with the clock they fall), so
+
+    area          at the low corner; above the budget there is no chip in the box. First every upper end is cut to what
+                  fits with all else at the low corner
+    seconds       at the high corner: most cores, units, lanes, buffers, bandwidths, clock. What depends on two ends has
+                  both: a visit of an array takes at least its least rows, a core alone has 1/T of the memories with the
+                  least T. Units and lanes together are at most what the area that is left would hold
+    schedules, placements      of a virtual chip with these seconds and cores: any schedule or plan of a chip of the box
+                  is one of it, so nothing in the box is faster
+
+A box whose bound does not reach the goal is cut in two along the axis whose ends lie furthest apart by ratio; the
+halves cover it by construction. Boxes of one chip go through the steps of :mod:`.proof`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .operators import Constants, Costs, distinct
+from .products import TensorParts, only_written, roofline
+from .proof import Watch
+from .published import Model
+from .reading import cover, number, positive, require
+from .space import Chips, areas, axes_of, budget_of, chips_at
+from .vectors import VectorParts, vector_seconds
+from .works import Lanes, Product
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+NEAR = 1e-9
+BATCH = 4_096
+"""Boxes looked at in one piece."""
+MOST_LEFT = 50_000
+"""Chips that may be left to the steps of a proof: with more the claim is taken to be false."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A space as axes: values by name, ascending, and what its chips are made from."""
+
+    space: Mapping[str, Any]
+    axes: dict[str, Floats]
+    budget: float
+    least: float
+
+    @property
+    def combinations(self) -> int:
+        count = 1
+        for values in self.axes.values():
+            count *= len(values)
+        return count
+
+    def corner(self, index: Integers) -> Chips:
+        """The combinations of places [boxes, axes], with their areas."""
+        at = {name: values[index[:, place]] for place, (name, values) in enumerate(self.axes.items())}
+        chips = chips_at(self.space, at, len(index))
+        return replace(chips, area=areas(chips, self.space["base"]["process"], self.space["base"]))
+
+    def least_area(self, low: Integers, high: Integers) -> Floats:
+        """At the low corner; a faster clock needs less network."""
+        index = low.copy()
+        if "clock" in self.axes:
+            index[:, list(self.axes).index("clock")] = high[:, list(self.axes).index("clock")]
+        return self.corner(index).area
+
+
+def grid_of(space: Mapping[str, Any]) -> Grid:
+    """A space of chips of cores whose axes ascend; limits of power and price are not covered."""
+    cover("axes" in space and space["base"].get("clusters") is None, "boxes of chips of clusters")
+    keep, axes = space["keep"], axes_of(space)
+    cover(keep["most_power"] is None and keep["most_usd"] is None, "boxes within limits of power or price")
+    cover("links" not in axes, "links as an axis")
+    for name, values in axes.items():
+        require(bool((np.diff(values) > 0).all()), f"axes.{name}: values do not ascend")
+    return Grid(space, axes, budget_of(space), number(keep["least_share"], "keep.least_share", 0, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Boxes as virtual chips: both corners, and at most how many units and lanes all cores together have."""
+
+    low: Chips
+    high: Chips
+    units: Floats
+    lanes: Floats
+
+    def taken(self, index: NDArray[Any]) -> "Ends":
+        return Ends(self.low.taken(index), self.high.taken(index), self.units[index], self.lanes[index])
+
+
+def ends_of(grid: Grid, low: Integers, high: Integers) -> Ends:
+    """The corners of boxes, and what the area that the low corner leaves would hold."""
+    bottom, top, base = grid.corner(low), grid.corner(high), grid.space["base"]
+    table, built = base["process"]["area"], number(base["silicon"]["cores_built"], "cores_built")
+    share = 1 + number(table["other_share"], "area.other_share")
+    left = (grid.budget * (1 + NEAR) - grid.least_area(low, high)) / share / built
+    unit, lane = positive(table["mac_mm2"], "mac_mm2"), positive(table["lane_mm2"], "lane_mm2")
+    units = bottom.tensor_cores * bottom.rows * bottom.columns + np.maximum(left, 0.0) / unit
+    lanes = bottom.vector_cores * bottom.lanes + np.maximum(left, 0.0) / lane
+    return Ends(
+        bottom, top, np.minimum(units, top.tensor_cores * top.rows * top.columns),
+        np.minimum(lanes, top.vector_cores * top.lanes),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class BoxParts:
+    """What the bound of a product depends on: a part at the high corner, least rows and columns, most units."""
+
+    high: TensorParts
+    rows: Floats
+    columns: Floats
+    units: Floats
+
+
+def box_roofline(p: Product, box: BoxParts) -> Floats:
+    """Seconds that no mapping on any part of a box undercuts."""
+    parts = box.high
+    if p.batch * p.m * p.n * p.k == 0:
+        return only_written(p, parts.hbm_rate)
+    r, c, m, n, k = parts.rows, parts.columns, float(p.m), float(p.n), float(p.k)
+    deep = np.maximum(k, box.rows)
+    cycles = np.minimum(np.ceil(m / r) * np.ceil(n / c), np.ceil(n / r) * np.ceil(m / c)) * deep
+    tall, wide = np.maximum(m, box.rows), np.maximum(n, box.rows)
+    held = np.minimum(np.ceil(n / c) * tall, np.ceil(m / c) * wide) * np.ceil(k / r)
+    busy = np.maximum(p.batch * np.minimum(cycles, held) / parts.cores, p.batch * m * n * k / box.units)
+    busy = (busy + 2 * box.rows + box.columns - 2) / parts.clock
+    # Without its arrays a roofline is the memories' alone, which the high corner has at their best.
+    free = replace(parts, cores=np.full(len(parts), np.inf), clock=np.full(len(parts), np.inf))
+    return np.asarray(np.maximum(busy, roofline(p, free)))
+
+
+def box_lanes(work: Lanes, parts: VectorParts, most: Floats) -> Floats:
+    """Seconds that vector work takes at least on every box, with at most so many lanes in all."""
+    found = vector_seconds(work, parts)
+    moved = sum(size for size, _ in (*work.reads, *work.writes))
+    steps = work.operations * np.ceil(work.elements / most)
+    return np.asarray(np.maximum(found, np.maximum(steps, moved / (6.0 * most)) / parts.clock))
+
+
+class BoxCosts(Costs):
+    """Seconds that works take at least on every box."""
+
+    def __init__(self, ends: Ends, constants: Constants, level: Mapping[str, Any]) -> None:
+        super().__init__(ends.high, constants, level, False)
+        self.ends = ends
+
+    def _one(self, way: str) -> bool:
+        return way == "one core"
+
+    def _of_product(self, p: Product, way: str) -> Floats:
+        if way not in self._tensor_parts:
+            high, low, constants = self.ends.high, self.ends.low, self.constants
+            shares = low.tensor_cores if self._one(way) else np.ones(len(high))
+            cores = np.minimum(high.tensor_cores, high.vector_cores) if way == "paired" else high.tensor_cores
+            cores = np.ones(len(high)) if self._one(way) else cores
+            units = np.minimum(self.ends.units, cores * high.rows * high.columns)
+            # No more than all units in one core.
+            columns = (
+                cores, high.rows, high.columns, high.tensor_buffer, high.clock, high.clock * constants.matrix_share,
+                np.full(len(high), constants.lost), high.global_buffer / shares, high.global_bandwidth / shares,
+                high.hbm_bandwidth * constants.hbm_share / shares, low.rows, low.columns, units,
+            )  # fmt: skip
+            rows, of = distinct(columns)
+            self._tensor_parts[way] = BoxParts(TensorParts(*rows[:10]), *rows[10:]), of
+        box, of = self._tensor_parts[way]
+        if (p, way) not in self._known:
+            self._known[p, way] = box_roofline(p, box)
+        return np.asarray(self._known[p, way][of])
+
+    def _of_lanes(self, work: Any, way: str) -> Floats:
+        if way not in self._vector_parts:
+            high, low, constants = self.ends.high, self.ends.low, self.constants
+            shares = low.vector_cores if self._one(way) else np.ones(len(high))
+            cores = np.minimum(high.tensor_cores, high.vector_cores) if way == "paired" else high.vector_cores
+            cores = np.ones(len(high)) if self._one(way) else cores
+            columns = (
+                cores, high.lanes, high.clock * 6.0 * high.lanes,
+                np.minimum(constants.kept_row, 0.5 * high.vector_buffer), high.clock, high.global_buffer / shares,
+                high.global_bandwidth / shares, high.hbm_bandwidth * constants.vector_hbm_share / shares,
+                np.minimum(self.ends.lanes, cores * high.lanes),
+            )  # fmt: skip
+            rows, of = distinct(columns)
+            self._vector_parts[way] = VectorParts(*rows[:8]), rows[8], of
+        parts, most, of = self._vector_parts[way]
+        if (work, way) not in self._known:
+            self._known[work, way] = box_lanes(work, parts, most)
+        return np.asarray(self._known[work, way][of])
+
+
+@dataclass(slots=True)
+class Boxed:
+    """What a walk over boxes found: how many were looked at, combinations closed by each reason, chips left."""
+
+    combinations: int
+    boxes: int = 0
+    closed: dict[str, int] = field(default_factory=dict)
+    left: list[Integers] = field(default_factory=list)
+
+    @property
+    def open(self) -> int:
+        return sum(len(one) for one in self.left)
+
+    def count(self, reason: str, low: Integers, high: Integers) -> None:
+        """Combinations of boxes that are closed."""
+        sizes = (high - low + 1).astype(object).prod(axis=1) if len(low) else np.zeros(0, object)
+        self.closed[reason] = self.closed.get(reason, 0) + int(sum(sizes.tolist()))
+
+
+def _cut(grid: Grid, low: Integers, high: Integers, found: Boxed) -> Integers:
+    """Upper ends cut to what fits with all else at the low corner; what is cut off is counted."""
+    most = grid.budget * (1 + 1e-12)
+    high = high.copy()
+    for place, name in enumerate(grid.axes):
+        if name == "clock":
+            continue
+        while True:
+            trial = low.copy()
+            trial[:, place] = high[:, place]
+            over = (grid.least_area(trial, high) > most) & (high[:, place] > low[:, place])
+            if not over.any():
+                break
+            slab = low[over].copy()
+            slab[:, place] = high[over, place]
+            found.count("area", slab, high[over])
+            high[over, place] -= 1
+    return high
+
+
+def _bounds(model: Model, ends: Ends, memory: int, goal: float, sharp: bool) -> Floats:
+    """What no plan of a model undercuts on any chip of every box."""
+    found = np.full(len(ends.high), np.inf)
+    goals = np.full(len(found), goal)
+    for at in range(len(model.graphs)):
+        costs = BoxCosts(ends, model.constants, model.level)
+        times = model.layer_bounds(at, ends.high, "floors", costs)
+        for way in (w for w, (graph, _) in enumerate(model.ways) if graph == at):
+            found = np.minimum(found, model.least(way, memory, times, goals, not sharp))
+    return found
+
+
+def walk(model: Model, grid: Grid, memory: int, goal: float, watch: Watch) -> Boxed:
+    """Close the boxes of a space against a goal; the chips that are left stand alone in theirs."""
+    found, count = Boxed(grid.combinations), len(grid.axes)
+    ratios = [values / values[0] for values in grid.axes.values()]
+    tops = np.array([[len(values) - 1 for values in grid.axes.values()]])
+    waiting: list[tuple[Integers, Integers]] = [(np.zeros((1, count), np.int64), tops)]
+    while waiting:
+        low, high = waiting.pop()
+        if len(low) > BATCH:
+            waiting.append((low[BATCH:], high[BATCH:]))
+            low, high = low[:BATCH], high[:BATCH]
+        found.boxes += len(low)
+        over = grid.least_area(low, high) > grid.budget * (1 + 1e-12)
+        found.count("area", low[over], high[over])
+        low, high = low[~over], high[~over]
+        if not len(low):
+            continue
+        high = _cut(grid, low, high, found)
+        ends = ends_of(grid, low, high)
+        small = (ends.high.area < grid.least * grid.budget) & (
+            (ends.low.tensor_cores > 1) & (ends.low.vector_cores > 1) if grid.space["keep"]["smaller_with_one_core"]
+            else np.ones(len(low), bool)
+        )  # fmt: skip
+        small &= "clock" not in grid.axes
+        found.count("area", low[small], high[small])
+        low, high, ends = low[~small], high[~small], ends.taken(~small)
+        if not len(low):
+            continue
+        closed = _bounds(model, ends, memory, goal, False) >= goal * (1 - NEAR)
+        some = np.flatnonzero(~closed)
+        if len(some):
+            closed[some] = _bounds(model, ends.taken(some), memory, goal, True) >= goal * (1 - NEAR)
+        found.count("rooflines", low[closed], high[closed])
+        low, high = low[~closed], high[~closed]
+        alone = (low == high).all(axis=1)
+        if alone.any():
+            found.left.append(low[alone])
+            require(found.open <= MOST_LEFT, f"nothing shows that {MOST_LEFT:,} chips score {goal!r} or more")
+        low, high = low[~alone], high[~alone]
+        if len(low):
+            waiting.append(_halved(low, high, ratios))
+        watch(f"{found.boxes:,} boxes, {sum(found.closed.values()):,} combinations closed, {found.open:,} chips left")
+    return found
+
+
+def _halved(low: Integers, high: Integers, ratios: Sequence[Floats]) -> tuple[Integers, Integers]:
+    """Every box in two, along the axis whose ends lie furthest apart by ratio."""
+    wide = np.stack([np.log(own[high[:, at]] / own[low[:, at]]) for at, own in enumerate(ratios)], axis=1)
+    axis, every = np.argmax(np.where(high > low, wide + 1e-9, -1.0), axis=1), np.arange(len(low))
+    middle = (low[every, axis] + high[every, axis]) // 2
+    left, right = high.copy(), low.copy()
+    left[every, axis], right[every, axis] = middle, middle + 1
+    return np.concatenate([low, right]), np.concatenate([left, high])
