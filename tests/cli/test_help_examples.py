@@ -94,6 +94,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     front = str(made / "runs" / "llama3-8b-front")
     run("front", str(made / "study.toml"), "--of", "throughput,area", "--out", front, "--workers", "1")
     run("plan", "--fixed", str(made / "run.json"), "--html", str(made / "plan.html"))
+    job = ("--model", "bert-large", "--chip", "a100-80gb", "--devices", "8", "--batch", "32", "--microbatch", "1")
+    run("plan", *job, "--tensor", "1", "--certificate", str(made / "runs" / "proof"))
     return made
 
 

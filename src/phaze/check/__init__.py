@@ -15,6 +15,7 @@ solvers, and it imports nothing of phaze (a test forbids it), so this folder run
     network          collectives and transfers over the levels of a cluster
     proof, means     every chip of the space, by ever sharper steps; several models together
     fronts           every chip with every memory against the designs of a front
+    boxes, larger    the answer of a run against a space that is too large to look at every chip
     claim, verdict   what is claimed, in words; whether it holds
 
 Rules icml24 (published):

@@ -15,6 +15,7 @@ from phaze.cli.answer import Answer, answering
 from phaze.cli.plan_certificate import plan_independently
 from phaze.cli.verify_certificate import READING, asked_otherwise, independently
 from phaze.cli.verify_front import front_independently
+from phaze.cli.verify_larger import larger_verified
 from phaze.cli.verify_sweep import sweep_verified
 
 if TYPE_CHECKING:
@@ -31,6 +32,10 @@ Sample = Annotated[
 Seed = Annotated[int | None, typer.Option("--seed", help="Which sample; without it another one each time.")]
 Quick = Annotated[bool, typer.Option("--quick", help="The answer, and what rooflines close: no proof.")]
 Study = Annotated[str | None, typer.Option("--study", help="The question that the run must answer: a study file.")]
+Larger = Annotated[
+    str | None, typer.Option("--space", help="Hold the answer against this space, a name or a file, however large.")
+]
+Gap = Annotated[float | None, typer.Option("--gap", help="With --space: by how much nothing in it may be better.")]
 SAMPLE = 200
 
 
@@ -199,6 +204,24 @@ def _uncovered(run: str, verdict: "Verdict") -> Answer:
     return Answer(({**document, "holds": False, "answer_holds": None, "objections": []},), show, 1)
 
 
+def _otherwise(run: str, quick: bool, space: str | None, gap: float | None, progress: "Progress") -> Answer | None:
+    """The verdict on what is no search or front: a plan, a sweep, an answer held against another space."""
+    from phaze.errors import InputError
+
+    folder = Path(run)
+    if space is not None:
+        return larger_verified(run, space, gap or 0.0, progress)
+    if gap is not None:
+        raise InputError("--gap", "a run has its own gap", "give --space as well")
+    if (folder / "plan.json").is_file() and (folder / "certificate.json").is_file():
+        progress.step("checking the certificate")
+        verdict, wrong = plan_independently(run, quick, progress)
+        return _uncovered(run, verdict) if verdict.missing else _checked(run, verdict, wrong, {})
+    if (folder / "sweep.json").is_file():
+        return sweep_verified(run, quick, progress)
+    return None
+
+
 @answering
 def verify(
     run: Run,
@@ -207,6 +230,8 @@ def verify(
     every: All = False,
     sample: Sample = None,
     seed: Seed = None,
+    space: Larger = None,
+    gap: Gap = None,
     *,
     progress: "Progress",
 ) -> Answer:
@@ -219,15 +244,11 @@ def verify(
     from phaze.search.result import SCHEMA
 
     folder, missing = Path(run), ""
+    if (other := _otherwise(run, quick, space, gap, progress)) is not None:
+        return other
     if (folder / "front.json").exists() and (folder / "result.json").exists():
         seen = "it holds a front.json and a result.json, and its certificate can prove one of them"
         raise InputError(run, seen, "move the one away that does not belong to it")
-    if (folder / "plan.json").is_file() and (folder / "certificate.json").is_file():
-        progress.step("checking the certificate")
-        verdict, wrong = plan_independently(run, quick, progress)
-        return _uncovered(run, verdict) if verdict.missing else _checked(run, verdict, wrong, {})
-    if (folder / "sweep.json").is_file():
-        return sweep_verified(run, quick, progress)
     if front := (folder / "front.json").is_file():
         from phaze.front.schema import front_in
 

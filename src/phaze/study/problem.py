@@ -27,7 +27,8 @@ JOB_APART = ("models", "space", "digest", "limit_s")
 TASK_APART = ("graphs", "prices", "memo", "shared")
 
 
-def _space(space: AnySpace) -> dict[str, Any]:
+def space_document(space: AnySpace) -> dict[str, Any]:
+    """A space as a problem states it."""
     return {**space.document(), "base": plain_value(space.base), "area_chip": plain_value(space.area_within)}
 
 
@@ -55,7 +56,7 @@ def stated(
     problem = {
         "schema": SCHEMA,
         "residency": study.cost.residency,
-        "space": _space(job.space),
+        "space": space_document(job.space),
         "ownership": plain_value(load_terms()),
         "models": tables,
         **plain_value(rest),

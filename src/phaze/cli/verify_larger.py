@@ -1,0 +1,43 @@
+"""``phaze verify RUN --space FILE``: the answer of a run held against another space, however large."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from phaze.cli.answer import Answer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from phaze.report.progress import Progress
+
+
+def larger_verified(run: str, space: str, gap: float, progress: "Progress") -> Answer:
+    """Whether nothing in a space is better than the answer of a run by more than a gap."""
+    from phaze.check.verdict import check
+    from phaze.errors import InputError
+    from phaze.search.spaces import load_space
+    from phaze.study.problem import space_document
+
+    if not 0 <= gap < 1:
+        raise InputError("--gap", f"{gap} is no share", "give a number from 0 to below 1, such as 0.02")
+    table = space_document(load_space(space))
+    verdict = check(Path(run), watch=progress.step, wider=gap, larger=table)
+    document = {
+        "run": run,
+        "run_id": verdict.run_id,
+        "checker": "independent",
+        "claim": verdict.words,
+        "holds": verdict.holds,
+        "combinations": verdict.chips,
+        "boxes": 0 if verdict.counted is None else verdict.counted.boxes,
+        "gap": verdict.gap,
+        "not_covered": verdict.missing or None,
+        "objections": [verdict.wrong] if verdict.wrong else [],
+    }
+
+    def show(console: "Console") -> None:
+        for line in (*verdict.words, f"run         {verdict.run_id}"):
+            console.print(line, markup=False, highlight=False)
+        console.print(f"{run} {verdict.sentence()}", markup=False)
+
+    return Answer((document,), show, 0 if verdict.holds else 1)

@@ -1,0 +1,95 @@
+"""Boxes: no bound of one is above what a chip of it takes, together they cover a space, and false claims fall."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from phaze.check.boxes import BoxCosts, ends_of, grid_of, walk
+from phaze.check.operators import Costs
+from phaze.check.published import Model, model_of
+from phaze.check.verdict import check
+from tests.check.forge import Chooser, Papers
+from tests.conftest import Ran
+from tests.search.test_study import SPACE
+
+
+def _model(papers: Papers) -> Model:
+    parts = (papers.graphs["models"][0], papers.certificate["fusion"][0], papers.certificate["multipliers"][0])
+    return model_of(papers.problem["models"][0], *parts, True, papers.problem["hbm_bytes"])
+
+
+@pytest.fixture(scope="module")
+def fine(good: Path) -> dict[str, Any]:
+    """A space of some hundred thousand combinations around that of the run."""
+    space: dict[str, Any] = Papers(good).problem["space"]
+    powers = [2**at for at in range(10)]
+    space["axes"] = {
+        "tensor_cores": powers, "rows": [8, 12, 16, 24, 32, 48, 64, 96, 128], "columns": [16, 32, 64, 128, 256],
+        "vector_cores": powers, "lanes": [16, 32, 64, 128, 256],
+        "global_buffer": [2**20 * size for size in (1, 2, 4, 8, 12, 16, 24, 32)],
+    }  # fmt: skip
+    space["tied"] = {}
+    return space
+
+
+def test_no_operator_takes_less_on_a_chip_than_on_a_box_around_it(good: Path, fine: dict[str, Any]) -> None:
+    model, grid, rng = _model(Papers(good)), grid_of(fine), np.random.default_rng(7)
+    tops = np.array([len(values) - 1 for values in grid.axes.values()])
+    at = rng.integers(0, tops + 1, (2_000, len(tops)))
+    at = at[grid.corner(at).area <= grid.budget]
+    assert len(at) > 100
+    low = np.maximum(0, at - rng.integers(0, 4, at.shape))
+    high = np.minimum(tops, at + rng.integers(0, 4, at.shape))
+    costs = BoxCosts(ends_of(grid, low, high), model.constants, model.level)
+    true = Costs(grid.corner(at), model.constants, model.level, False)
+    for graph in model.graphs:
+        works = [work for layer in graph.layers for own in (layer.forward, layer.backward) for work in own.works]
+        for box, chip in zip(costs.both(works), true.both(works), strict=True):
+            assert (box <= chip * (1 + 1e-12)).all()
+
+
+def test_boxes_cover_a_space_and_leave_what_is_below_the_goal(good: Path) -> None:
+    papers = Papers(good)
+    model, grid = _model(papers), grid_of(papers.problem["space"])
+    scores = sorted(Chooser(good).scores())
+    memory = len(papers.problem["hbm_bytes"]) - 1
+    for goal, least in ((scores[0] * 0.5, 0), (scores[0] * 1.0001, 1), (scores[-1] * 1.01, len(scores))):
+        found = walk(model, grid, memory, goal, lambda _: None)
+        assert sum(found.closed.values()) + found.open == grid.combinations
+        assert found.open >= least
+
+
+def test_an_answer_holds_against_a_larger_space_to_the_gap_that_it_needs(
+    good: Path, fine: dict[str, Any], tmp_path: Path
+) -> None:
+    held = check(good, wider=0.9, larger=fine)
+    assert held.holds and held.counted is not None and held.counted.boxes > 0, held.sentence()
+    assert held.chips == 10 * 9 * 5 * 10 * 5 * 8 and "against" in held.words[1]
+    assert "nothing shows" in check(good, wider=0.0, larger=fine).wrong
+    papers = Papers(good)
+    papers.claim(papers.certificate["best"] * 0.5)
+    assert check(papers.write(tmp_path), wider=0.9, larger=fine).wrong.startswith("best:")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("most_power", 100.0), ("most_usd", 500.0)],
+)
+def test_what_boxes_do_not_cover_is_said(good: Path, fine: dict[str, Any], key: str, value: float) -> None:
+    other = {**fine, "keep": {**fine["keep"], key: value}}
+    assert "limits of power or price" in check(good, wider=0.9, larger=other).missing
+    falling = {**fine, "axes": {**fine["axes"], "rows": [64, 32]}}
+    assert "do not ascend" in check(good, wider=0.9, larger=falling).wrong
+
+
+def test_the_command_takes_a_space_file(good: Path, tmp_path: Path, phaze: Callable[..., Ran]) -> None:
+    (tmp_path / "space.toml").write_text(SPACE)
+    ran = phaze("verify", good, "--space", tmp_path / "space.toml", "--gap", "0.1", "--json")
+    found = json.loads(ran.out)
+    assert ran.code == 0 and found["holds"] and found["boxes"] > 0 and found["combinations"] == 16, found
+    assert phaze("verify", good, "--gap", "0.1").code == 2
+    assert phaze("verify", good, "--space", tmp_path / "space.toml", "--gap", "2").code == 2
