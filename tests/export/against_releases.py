@@ -1,7 +1,7 @@
 """Every kind of launch file, read by the releases themselves: their parsers, their checks of arguments, their layouts.
 
     pip download --no-deps --python-version 3.12 --only-binary :all: megatron-core==0.19.2 torchtitan==0.2.2
-    pip install torch triton tyro
+    pip install torch triton tyro torchdata datasets tensorboard
     python -m tests.export.against_releases .             read all of tests/export/splits.py; 1 if one is refused
     python -m tests.export.against_releases . --record    and write tests/export/recorded anew
 
@@ -30,7 +30,10 @@ from typing import Any
 import typing_extensions
 
 from phaze.export.megatron import CONNECTIONS, OFFLOADS, megatron
+from phaze.export.source import Split
 from phaze.export.torchtitan import torchtitan
+from phaze.export.torchtitan_flavour import FLAVOUR, SIZES, flavour_module
+from phaze.export.torchtitan_limits import FLAVOURS
 from tests.export.splits import MEGATRON, TORCHTITAN
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -89,6 +92,8 @@ def with_torchtitan(folder: Path) -> Iterator[tuple[str, str]]:
     for name, split in TORCHTITAN.items():
         (folder / "job.toml").write_text(torchtitan(split))
         try:
+            if split.model not in FLAVOURS:
+                _require_sizes(split)
             with contextlib.redirect_stderr(io.StringIO()):
                 read = manager().parse_args(["--job.config_file", str(folder / "job.toml")]).parallelism
             dimensions(
@@ -99,6 +104,20 @@ def with_torchtitan(folder: Path) -> Iterator[tuple[str, str]]:
             yield name, ""
         except (AssertionError, ValueError, SystemExit) as fault:
             yield name, f"{type(fault).__name__}: {fault}"
+
+
+def _require_sizes(split: Split) -> None:
+    """The flavour that a module adds has the parameters of the plan's model."""
+    torch, own = importlib.import_module("torch"), importlib.import_module("torchtitan.models.llama3")
+    exec(compile(flavour_module(split), "phaze_flavor", "exec"), {})  # what the release's custom_import does
+    with torch.device("meta"):
+        built = own.Transformer(own.llama3_args[FLAVOUR])
+    sizes = SIZES.get(split.model, split.sizes)
+    h, f, v, kv = (sizes[key] for key in ("hidden", "mlp", "vocabulary", "kv_heads"))
+    block = 2 * h * h + 2 * h * (h // sizes["heads"] * kv) + 3 * h * f + 2 * h
+    wanted = sizes["layers"] * block + 2 * v * h + h
+    found = sum(parameter.numel() for parameter in built.parameters())
+    assert found == wanted, f"{found} parameters instead of {wanted}"
 
 
 def record() -> None:

@@ -167,7 +167,11 @@ TORCHTITAN: Mapping[str, Split] = MappingProxyType(
         "fp32": split(precision="fp32", data=1),
         "fp8, scale of now": split(precision="fp8-tensorwise", low_precision_weights=True),
         "mxfp8": split(precision="mxfp8"),
-        "llama by sizes": split(model="llama", sizes={**LLAMA, "mlp": 11008}),
+        "llama by sizes": split(
+            model="llama",
+            sizes={**LLAMA, "kv_heads": 4, "head_dim": 128, "mlp": 11009, "vocabulary": 50000, "tied": 0, "gated": 1},
+        ),
+        "llama2-7b": split(model="llama2-7b", **{**ONE, "stages": ((32, True, True),)}),
         "405b": split(
             model="llama3.1-405b",
             sizes={"layers": 126, "hidden": 16384, "heads": 128},

@@ -1,11 +1,13 @@
 """Launch files: every choice of the plan is in them, by an independent reading, and what cannot be told is refused."""
 
 import argparse
+import ast
 import csv
 import json
 import re
 import tomllib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +213,27 @@ def test_torchtitan_gets_every_choice() -> None:
     assert job["training"] == {"local_batch_size": 32, "global_batch_size": 256, "seq_len": 8192}
     assert job["activation_checkpoint"]["mode"] == "full"
     assert "torchtitan 0.2.2" in text
+
+
+def test_sizes_without_a_flavour_come_with_a_module_that_adds_it(phaze: Callable[..., Any], tmp_path: Path) -> None:
+    text = torchtitan(TORCHTITAN["llama2-7b"])
+    assert 'flavor = "phaze"' in text
+    assert 'custom_import = "phaze_flavor"' in text
+    assert "#         ffn_dim_multiplier=" in text
+    for changes, said in (({"tied": 1}, "ties none"), ({"head_dim": 96}, "head_dim = hidden / heads")):
+        sizes = {**TORCHTITAN["llama by sizes"].sizes, **changes}
+        with pytest.raises(InputError, match=said):
+            torchtitan(replace(TORCHTITAN["llama by sizes"], sizes=sizes))
+    job = "plan --model llama2-7b --chip h100 --devices 8 --batch 32 --microbatch 1 --tensor 1 --zero 2"
+    (tmp_path / "plan.json").write_text(phaze(*job.split(), "--json").out)
+    ran = phaze("export", tmp_path / "plan.json", "--to", "torchtitan", "--out", tmp_path / "job.toml")
+    assert "phaze_flavor.py" in ran.out
+    module = ast.parse((tmp_path / "phaze_flavor.py").read_text())
+    (call,) = [node for node in ast.walk(module) if isinstance(node, ast.Call)]
+    scope = {one.arg: ast.literal_eval(one.value) for one in call.keywords if one.arg}
+    base = int(2 * (4 * scope["dim"]) / 3)
+    assert int(scope["ffn_dim_multiplier"] * base) == 11008
+    assert (scope["n_layers"], scope["n_kv_heads"], scope["vocab_size"]) == (32, 32, 32000)
 
 
 def test_torchtitan_interleaves_chunks() -> None:

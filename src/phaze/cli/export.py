@@ -113,6 +113,20 @@ def _text(run: str, to: str, model: str | None) -> str:
     return csv_text(_frame(run))
 
 
+def _flavour_beside(job: Path, run: str, model: str | None) -> str | None:
+    """Write the module that adds the sizes of a model that torchtitan does not have, beside its job; its path."""
+    from phaze.export.torchtitan_flavour import MODULE, flavour_module
+    from phaze.export.torchtitan_limits import FLAVOURS
+    from phaze.files import write_whole
+
+    split = _split(run, model)
+    if split.model in FLAVOURS:
+        return None
+    path = job.parent / f"{MODULE}.py"
+    write_whole(path, flavour_module(split))
+    return str(path)
+
+
 @answering
 def export(run: RunOrPlan, to: To, out: Out = None, model: ModelName = None) -> Answer:
     """Write launch files (Megatron-LM, torchtitan, DeepSpeed), a trace (Perfetto), or all chips (CSV, Parquet).
@@ -139,6 +153,8 @@ def export(run: RunOrPlan, to: To, out: Out = None, model: ModelName = None) -> 
             document["text"] = text
         else:
             write_whole(Path(out), text)
+            if to == "torchtitan":
+                document["module"] = _flavour_beside(Path(out), run, model)
 
     def show(console: "Console") -> None:
         if out is None:
@@ -146,7 +162,8 @@ def export(run: RunOrPlan, to: To, out: Out = None, model: ModelName = None) -> 
         else:
             from phaze.report.run_id import show_run_id
 
-            console.print(f"Written: {out}", markup=False)
+            beside = f" and {document['module']}" if document.get("module") else ""
+            console.print(f"Written: {out}{beside}", markup=False)
             show_run_id(console, Path(run))
 
     return Answer((document,), show)

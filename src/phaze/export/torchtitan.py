@@ -12,6 +12,7 @@ from phaze import __version__
 from phaze.errors import InputError
 from phaze.export.flags import Choice, aligned
 from phaze.export.source import Split
+from phaze.export.torchtitan_flavour import FLAVOUR, MODULE, as_comment
 from phaze.export.torchtitan_limits import (
     CONVERTERS,
     FLAVOURS,
@@ -174,7 +175,7 @@ def tables(split: Split) -> dict[str, list[Choice]]:
     if flavour:
         model.append(Choice("flavor", f'"{flavour[1]}"', f"{split.model}'s sizes"))
     else:
-        model.append(Choice("flavor", '"your-flavor"', f"register one with the sizes of {split.model}"))
+        model.append(Choice("flavor", f'"{FLAVOUR}"', f"{split.model}'s sizes, which {MODULE}.py adds"))
     again = _recompute(split.model, split.recompute[0])
     name = {"adam": "AdamW"}.get(split.optimizer)
     if name is None:
@@ -187,20 +188,23 @@ def tables(split: Split) -> dict[str, list[Choice]]:
         "parallelism": _parallelism(split),
         "activation_checkpoint": again,
         "optimizer": [Choice("name", f'"{name}"', "as planned")],
+        **({} if flavour else {"experimental": [Choice("custom_import", f'"{MODULE}"', "adds the flavor")]}),
         **quantized,
     }
 
 
 def torchtitan(split: Split) -> str:
     """The job file."""
-    used = split.processes
+    used, found = split.processes, tables(split)
     text = (
         f"# {split.model} on {used} x {split.chip}: a job for {VERSION}, by phaze {__version__}.\n"
         f"# Start {used} processes: torchrun ... -m torchtitan.train --job.config_file THIS_FILE.\n"
         "# Release 0.3.0 reads no TOML: give [training] and [parallelism] as --table.key value; the rest in Python.\n"
     )
     text += "".join(f"# Not as planned: {one}.\n" for one in differences(split))
-    for name, rows in tables(split).items():
+    if split.model not in FLAVOURS:
+        text += as_comment(split)
+    for name, rows in found.items():
         lines = [(f"{row.name} = {row.value}", row.why) for row in rows]
         short = [line for line in lines if "\n" not in line[0]]
         long = [line for line in lines if "\n" in line[0]]
