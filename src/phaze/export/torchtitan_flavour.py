@@ -30,7 +30,7 @@ def flavour_module(split: Split) -> str:
     sizes = SIZES.get(split.model, split.sizes)
     dim, heads = sizes["hidden"], sizes["heads"]
     if sizes.get("head_dim", dim // heads) * heads != dim:
-        seen = f"heads of {sizes['head_dim']} that are not hidden over heads"
+        seen = f"heads of {sizes['head_dim']} beside a hidden size of {dim} and {heads} heads"
         raise InputError(split.model, seen, "torchtitan 0.2.2's llama has no such; plan with head_dim = hidden / heads")
     if sizes.get("tied", 0):
         raise InputError(split.model, "an embedding tied to the head", "torchtitan 0.2.2's llama ties none")
