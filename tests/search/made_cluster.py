@@ -84,6 +84,7 @@ def cluster_task(
     experts: tuple[int, ...] = (1,),
     families: tuple[PipelineFamily, ...] | None = None,
     shards: tuple[int, ...] = (0,),
+    modules: tuple[str, ...] = (),
 ) -> ModelTask:
     """A small decoder at several widths and microbatches, its stack keeping no memory for itself; or a mixture of
     experts of some blocks, at degrees of context and expert parallelism."""
@@ -92,6 +93,7 @@ def cluster_task(
     own = replace(own, stages=stages, pipeline=pipeline)
     own = own if schedule is None else replace(own, schedule=schedule)
     own = own if families is None else replace(own, families=families)
+    own = replace(own, recompute_modules=(), recompute_named=modules) if modules else own
     machine = Machine(where, own)
     constants = constants_of(None, "calibrated", "training")
     choices: dict[str, Any] = {"precision": own.precision, "zeros": zeros, "chunks": chunks, "headroom": headroom}

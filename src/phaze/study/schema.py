@@ -21,6 +21,7 @@ from phaze.documents import (
 )
 from phaze.errors import InputError
 from phaze.evaluate.headroom import MOST_HEADROOM, parse_headroom
+from phaze.evaluate.plan_table import RecomputeName
 from phaze.graph.split_context import Way
 from phaze.hardware.calibration import Basis
 from phaze.hardware.files import Name, Text
@@ -137,7 +138,7 @@ class TrainingTable(Document):
     shard: Annotated[list[Shard], Field(min_length=1)] | None = None
     imbalance: Positive | None = None
     capacity: Positive | None = None
-    recompute: Annotated[list[bool | Literal["best"]], Field(min_length=1)] | None = None
+    recompute: Annotated[list[bool | Literal["best"] | RecomputeName], Field(min_length=1)] | None = None
     attention: Literal["eager", "fused", "best"] | None = None
     headroom: Headroom | None = None
     sequence_parallel: bool | Literal["best"] = False

@@ -23,6 +23,7 @@ from phaze.evaluate.parallel_rank import (
     require_shared_out,
     supply_at,
 )
+from phaze.evaluate.recomputing import parts_of, require_host, stack_recomputing
 from phaze.evaluate.request import attentions_of, sequences_of
 from phaze.evaluate.run_file import require_traced
 from phaze.graph import store
@@ -31,6 +32,7 @@ from phaze.graph.split_context import Way
 from phaze.graph.supply.supply import Bundled
 from phaze.graph.zoo import check_sequence, entry_of
 from phaze.hardware.calibration import Basis
+from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, grown
 from phaze.hardware.library import load_cluster, require_links
 from phaze.hardware.stack import SPLIT_FAMILIES, Stack, require_priced
@@ -177,7 +179,7 @@ def _shards(table: TrainingTable, stack: Stack, rules: Rules, devices: int) -> t
 def training_of(study: StudyFile, space: AnySpace, reader: Reader) -> Training:
     """The job that all models of a study have in common: what it says, and else what its setting has."""
     table, usual, cluster = study.training, SETTINGS[study.rules], _cluster(study, space, reader)
-    stack = stack_of(study, cluster, reader)
+    stack = _recomputing(study, stack_of(study, cluster, reader), space.base)
     rule = RULE[stack.schedule]
     if stack.splits_backward and not (rule.one_queue or rule.named_only):
         split = ", ".join(name for name in stack.families if name in SPLIT_FAMILIES)
@@ -209,13 +211,31 @@ def stated_batch(batch: Batch) -> int:
     return batch if isinstance(batch, int) else 1
 
 
+def _mode(choice: bool | str) -> RecomputeChoice:
+    """A recompute choice by its name."""
+    return choice if isinstance(choice, str) else "full" if choice else "none"
+
+
 def recompute_of(study: StudyFile) -> tuple[RecomputeChoice, ...]:
     """The recompute choices of a study, in a fixed order; without any those of its setting."""
-    named: dict[bool | str, RecomputeChoice] = {False: "none", True: "full", "best": "best"}
-    said = study.training.recompute
-    wanted = SETTINGS[study.rules].recompute if said is None else tuple(named[choice] for choice in said)
-    order: tuple[RecomputeChoice, ...] = ("none", "full", "best")
-    return tuple(choice for choice in order if choice in wanted)
+    said, usual = study.training.recompute, SETTINGS[study.rules].recompute
+    wanted = usual if said is None else tuple(_mode(one) for one in said)
+    order: tuple[RecomputeChoice, ...] = ("none", "selective", *sorted(filter(parts_of, wanted)), "full", "best")
+    return tuple(dict.fromkeys(choice for choice in order if choice in wanted))
+
+
+def _recomputing(study: StudyFile, stack: Stack, chip: Chip) -> Stack:
+    """The stack with the modules that a study names; refused where stack, chip or rules have no such mode."""
+    where, modes = "training.recompute", recompute_of(study)
+    named = tuple(mode for mode in modes if parts_of(mode))
+    if stack.stages == "icml24" and (named or "selective" in modes):
+        raise InputError(where, f"the stack {stack.name} recomputes all or nothing", "use true or false")
+    if named and "best" in modes:
+        raise InputError(where, f"'best' and {', '.join(named)}", "name modules alone, or leave the choice to best")
+    for mode in named:
+        require_host(mode, chip, where)
+        stack_recomputing(stack, mode, where)
+    return replace(stack, recompute_modules=(), recompute_named=named) if named else stack
 
 
 def graph_files(table: ModelTable, training: TrainingTable, reader: Reader, where: str) -> list[Model]:
