@@ -27,6 +27,7 @@ from phaze.evaluate.run_file import job_of as run_job_of
 from phaze.evaluate.run_file import read_run, with_tensor_plan
 from phaze.evaluate.training_run import Budget
 from phaze.evaluate.usual_plans import usual_plans
+from phaze.evaluate.what_if import over_of, what_if
 from phaze.export.launch_files import with_launches
 from phaze.export.opened import read_plan
 from phaze.files import read_text
@@ -101,6 +102,7 @@ def plan(
     ways: Sequence[str] | None = None,
     imbalance: float | None = None,
     capacity: float | None = None,
+    over: Sequence[str] = (),
 ) -> Planned:
     """The fastest split of a training job over devices that exist, proved, as ``phaze plan``.
 
@@ -135,6 +137,7 @@ def plan(
         ways: How ranks may share a sequence: ``"ring"``, ``"all_gather"``, ``"ulysses"``; without it the fastest.
         imbalance: Tokens of the fullest rank of experts over the mean, from 1 on.
         capacity: Tokens that it takes at most, over the mean; beyond it they are dropped.
+        over: Axes to plan along as well, such as ``"devices=64..1024"`` or ``"chip=h200,b200"``: ``what_if``.
 
     Returns:
         The plan: ``batch_s`` (seconds of a global batch), ``document`` (``phaze.plan/1``), ``frame()`` of its stages.
@@ -179,7 +182,10 @@ def plan(
         **planned_document(request, found, *usual_plans(request, found), asked),
         "job": asked_job(asked, request, found.best),
     }
-    return _planned(with_launches(document), request.setting.chip.hbm.size_bytes)
+    document = with_launches(document)
+    if over:
+        document["what_if"] = what_if(asked, document, lambda _: None, [over_of(text) for text in over])
+    return _planned(document, request.setting.chip.hbm.size_bytes)
 
 
 def _told(name: str, value: int | str, parse: Callable[[str], T]) -> int | T:

@@ -30,6 +30,7 @@ from phaze.cli.plan_options import (
     Llama,
     Microbatch,
     ModelName,
+    Over,
     Precision,
     Recompute,
     Sequence,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
     from phaze.evaluate.request import Asked, AskedAttention
     from phaze.evaluate.training_run import Budget
+    from phaze.evaluate.what_if import Over as Axis
     from phaze.hardware.calibration import Basis
     from phaze.report.progress import Progress
 
@@ -87,6 +89,7 @@ def plan(
     fixed: Fixed = None,
     against: Against = None,
     what_if: WhatIf = False,
+    over: Over = None,
     html: Html = None,
     certificate: Certificate = None,
     perfetto: Perfetto = None,
@@ -101,11 +104,14 @@ def plan(
     phaze plan --model mixtral-8x7b --chip h100 --devices 64 --batch 512 --expert 1,8 --context 1,2 ·
     phaze plan --model llama3-8b --chip h100 --devices 64 --batch 256 --stack torchtitan-eager --family 1f1b,zb-v ·
     phaze plan --against launch.sh --model llama3-8b --chip h100 --devices 64 ·
+    phaze plan --model llama3-8b --chip h100 --devices 64 --batch 512 --over devices=64..256 --over chip=h200,b200 ·
     phaze plan --model llama2-7b --chip a100-80gb --devices 64 --batch 512 --certificate runs/proof
     """
     basis: Basis = "datasheet" if datasheet else "calibrated"
     budget = budget_of(tokens, terms)
     if fixed is not None:
+        if over:
+            raise InputError("--over", "a fixed plan is priced as it is", "leave out --fixed")
         if certificate is not None:
             raise InputError("--certificate", "a fixed plan is priced, nothing is chosen", "leave out --fixed")
         from phaze.cli.plan_fixed import fixed_answer
@@ -160,7 +166,7 @@ def plan(
         imbalance=imbalance,
         capacity=capacity,
     )
-    answer = _planned(asked, perfetto, progress, what_if, certificate)
+    answer = _planned(asked, perfetto, progress, what_if, over or [], certificate)
     if launched is not None:
         from phaze.cli.against import with_given
 
@@ -232,8 +238,17 @@ def _numbers(option: str, text: str | None) -> tuple[int, ...] | None:
     return numbers
 
 
+def _along(over: list[str]) -> "list[Axis]":
+    """What ``--over`` names; nothing is read where it is not given."""
+    if not over:
+        return []
+    from phaze.evaluate.what_if import over_of
+
+    return [over_of(text) for text in over]
+
+
 def _planned(
-    asked: "Asked", perfetto: str | None, progress: "Progress", others: bool, certificate: str | None
+    asked: "Asked", perfetto: str | None, progress: "Progress", others: bool, over: list[str], certificate: str | None
 ) -> Answer:
     from phaze.evaluate.answer import planned_document, shortage_document
     from phaze.evaluate.job_file import asked_job
@@ -244,6 +259,7 @@ def _planned(
     from phaze.export.launch_files import with_launches
     from phaze.graph.supply.tracing import OPENING
 
+    along = _along(over)
     progress.step(OPENING)
     request = request_of(asked, progress.counting("tracing"))
     progress.clear()
@@ -273,10 +289,11 @@ def _planned(
             "job": asked_job(asked, request, best),
         }
     )
-    if others:
+    if others or along:
         from phaze.evaluate.what_if import what_if
 
-        document["what_if"] = what_if(asked, document, progress.step)
+        usual = what_if(asked, document, progress.step) if others else []
+        document["what_if"] = usual + (what_if(asked, document, progress.step, along) if along else [])
     if certificate is not None:
         from phaze.cli.plan_certificate import write_certificate
 

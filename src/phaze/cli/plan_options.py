@@ -143,4 +143,10 @@ Certificate = Annotated[
 WhatIf = Annotated[
     bool, typer.Option("--what-if", help="Plan other devices, batches, sequences and chips as well: a plan each.")
 ]
+Over = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--over", help="Plan along devices, batch, sequence or chip: devices=64..1024 (doubling), chip=h100,b200."
+    ),
+]
 Datasheet = Annotated[bool, typer.Option("--datasheet", help="Use no measured constants, only the data sheet's.")]

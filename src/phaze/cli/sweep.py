@@ -38,9 +38,10 @@ def sweep(
 ) -> Answer:
     """Search along a range: the best chip and placement, certified, for each value of one key of a study.
 
-    A sweep that was stopped goes on with the same command. Examples: phaze sweep --model llama3-8b --over
-    budget.power=400..700 · phaze sweep study.toml --over training.devices=64,256,1024 ·
-    phaze sweep --model bert-large --rules icml24 --over cluster.link_bytes_per_s=1e9..1e12 --points 4
+    A sweep that was stopped goes on with the same command; phaze plan --over sweeps plans on a given chip. Examples:
+    phaze sweep --model llama3-8b --over budget.power=400..700 · phaze sweep study.toml --over
+    training.devices=64,256,1024 · phaze sweep --model bert-large --rules icml24 --over
+    cluster.link_bytes_per_s=1e9..1e12 --points 4
     """
     from phaze.files import write_whole
     from phaze.report.sweep_page import sweep_page

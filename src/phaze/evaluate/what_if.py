@@ -1,18 +1,21 @@
-"""What if there were other devices, batches, sequences or chips: the job planned anew for each, one change at a time.
+"""What if there were other devices, batches, sequences or chips: the job planned again for each, one change at a time.
 
 Along devices and batch everything else stays. A longer or shorter sequence keeps the tokens of a batch, so that rows
 compare like with like. Another chip comes with its own usual cluster and stack. Every row is a whole plan, so its
 split changes with it; a row that cannot be planned says why.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
-from phaze.errors import PhazeError
+from phaze.errors import InputError, PhazeError, unknown_name
 from phaze.evaluate.answer import planned_document
 from phaze.evaluate.plan_order import planned
 from phaze.evaluate.request import Asked, request_of
+from phaze.hardware.library import load_chip
+from phaze.units import parse_length
 
 # Chips that most people could have instead, each with a usual cluster.
 CHIPS = ("a100-80gb", "h100", "h200", "b200", "tpu-v5p")
@@ -30,6 +33,26 @@ class Change:
     asked: Asked | None
 
 
+Group = tuple[str, str, list[Change]]
+TITLES: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "devices": ("Devices", "devices"),
+        "batch": ("Global batch", "sequences"),
+        "sequence": ("Sequence, as many tokens a step", "positions"),
+        "chip": ("Chip, on its own usual cluster and stack", "chip"),
+    }
+)
+"""What may vary: the title of its rows, and what a row's label counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """Values of one axis to plan at."""
+
+    axis: str
+    values: tuple[str, ...]
+
+
 def _scaled(values: tuple[float, ...], now: int, made: Callable[[int], Asked | None]) -> list[Change]:
     """Whole multiples and parts of a count."""
     scaled = []
@@ -40,22 +63,69 @@ def _scaled(values: tuple[float, ...], now: int, made: Callable[[int], Asked | N
     return scaled
 
 
-def changes(asked: Asked, document: Mapping[str, Any]) -> Iterator[tuple[str, str, list[Change]]]:
-    """The groups: title, what varies, and the rows."""
+def _longer(asked: Asked, document: Mapping[str, Any], length: int) -> Asked:
+    """The job at another sequence, with as many tokens a step."""
+    tokens = int(document["batch"]) * int(document["sequence"])
+    sizes = None if asked.sizes is None else {**asked.sizes, "sequence": length}
+    own = length if asked.sizes is None else None
+    return replace(asked, sequence=own, sizes=sizes, batch=max(1, tokens // length))
+
+
+def _on_chip(asked: Asked, chip: str) -> Asked:
+    return replace(asked, chip=chip, cluster=None, stack=None)
+
+
+def changes(asked: Asked, document: Mapping[str, Any]) -> Iterator[Group]:
+    """The usual groups: title, what varies, and the rows."""
     batch, sequence = int(document["batch"]), int(document["sequence"])
-    tokens = batch * sequence
-    yield "Devices", "devices", _scaled(DEVICES, asked.devices, lambda value: replace(asked, devices=value))
-    yield "Global batch", "sequences", _scaled(BATCHES, batch, lambda value: replace(asked, batch=value))
-
-    def longer(value: int) -> Asked | None:
-        sizes = None if asked.sizes is None else {**asked.sizes, "sequence": value}
-        length = value if asked.sizes is None else None
-        return replace(asked, sequence=length, sizes=sizes, batch=max(1, tokens // value))
-
-    yield "Sequence, as many tokens a step", "positions", _scaled(SEQUENCES, sequence, longer)
+    yield *TITLES["devices"], _scaled(DEVICES, asked.devices, lambda value: replace(asked, devices=value))
+    yield *TITLES["batch"], _scaled(BATCHES, batch, lambda value: replace(asked, batch=value))
+    yield *TITLES["sequence"], _scaled(SEQUENCES, sequence, lambda value: _longer(asked, document, value))
     own = [Change(asked.chip, None)]
-    own += [Change(name, replace(asked, chip=name, cluster=None, stack=None)) for name in CHIPS if name != asked.chip]
-    yield "Chip, on its own usual cluster and stack", "chip", own
+    own += [Change(name, _on_chip(asked, name)) for name in CHIPS if name != asked.chip]
+    yield *TITLES["chip"], own
+
+
+def over_of(text: str) -> Over:
+    """``devices=64..1024`` (the ends and every doubling between them), ``devices=64,96,128``, ``chip=h100,b200``."""
+    axis, _, told = text.partition("=")
+    if axis not in TITLES:
+        raise unknown_name("--over", "axis of a plan", axis, TITLES)
+    parts = [part.strip() for part in told.split(",")]
+    if axis == "chip":
+        if not all(parts):
+            raise InputError("--over", f"'{text}' names no chip", "give chip=h100,b200")
+        for chip in parts:
+            load_chip(chip)
+        return Over(axis, tuple(parts))
+    low, dots, high = told.partition("..")
+    try:
+        numbers = [parse_length(part) for part in ((low, high) if dots else parts)]
+    except ValueError as fault:
+        raise InputError("--over", f"'{text}' cannot be used", str(fault)) from None
+    if dots:
+        first, last = numbers
+        if not 0 < first <= last:
+            raise InputError("--over", f"'{text}' goes from more to less", f"give {axis}=low..high")
+        numbers = [first << step for step in range((last // first).bit_length()) if first << step < last] + [last]
+    if min(numbers) < 1:
+        raise InputError("--over", f"'{text}' has a value below 1", "give whole numbers from 1 on")
+    return Over(axis, tuple(map(str, numbers)))
+
+
+def along(over: Over, asked: Asked, document: Mapping[str, Any]) -> Group:
+    """One group: the job at every value of an axis, in the order given."""
+    now = {"devices": asked.devices, "batch": int(document["batch"]), "sequence": int(document["sequence"])}
+    rows = []
+    for value in over.values:
+        if over.axis == "chip":
+            rows.append(Change(value, None if value == asked.chip else _on_chip(asked, value)))
+            continue
+        number = int(value)
+        changed = replace(asked, devices=number) if over.axis == "devices" else replace(asked, batch=number)
+        changed = _longer(asked, document, number) if over.axis == "sequence" else changed
+        rows.append(Change(f"{number:,}", None if number == now[over.axis] else changed))
+    return *TITLES[over.axis], rows
 
 
 def _row(label: str, document: Mapping[str, Any], same: bool) -> dict[str, Any]:
@@ -75,10 +145,14 @@ def _planned(change: Change, asked: Asked) -> dict[str, Any]:
         return {"label": change.label, "same": False, "reason": str(fault).rstrip(".")}
 
 
-def what_if(asked: Asked, document: Mapping[str, Any], tell: Callable[[str], None]) -> list[dict[str, Any]]:
-    """Groups of rows, each a plan or the reason why there is none; ``tell`` hears what is planned."""
-    groups = []
-    for title, axis, rows in changes(replace(asked, budget=None, fresh=False), document):
+def what_if(
+    asked: Asked, document: Mapping[str, Any], tell: Callable[[str], None], over: Sequence[Over] = ()
+) -> list[dict[str, Any]]:
+    """Groups of rows, each a plan or the reason why there is none; ``tell`` hears what is planned. Along ``over``, or
+    where that is empty the usual changes."""
+    groups, plain = [], replace(asked, budget=None, fresh=False)
+    wanted = [along(one, plain, document) for one in over] or changes(plain, document)
+    for title, axis, rows in wanted:
         made = []
         for change in rows:
             if change.asked is None:
