@@ -5,7 +5,7 @@ and the setting that its times came from.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -16,6 +16,7 @@ from phaze.evaluate.layers import Setting
 from phaze.evaluate.parallel_rank import MOST_ROWS, Parallel, family_at, parallel_rank, supply_at
 from phaze.evaluate.plan import Candidate, Request
 from phaze.evaluate.plan_file import require_job_plan
+from phaze.evaluate.recomputing import parts_of
 from phaze.evaluate.request import Asked
 from phaze.evaluate.run_file import Reference, RunJob
 from phaze.evaluate.run_tables import Size
@@ -148,4 +149,7 @@ def reopened(document: Mapping[str, Any], where: str) -> Reopened:
     cluster = grown(load_cluster(job.cluster, chip=chip), job.devices, f"{where}: job.devices")
     stack = load_built_stack(job.stack)
     precision = require_priced(job.precision, stack, chip, f"{where}: job.precision")
+    # The modes of its stages, which may be others than those that the stack offers to choose from.
+    named = tuple(sorted({mode for stage in document["stages"] if parts_of(mode := str(stage["recompute"]))}))
+    stack = replace(stack, recompute_named=named) if named else stack
     return Reopened(job, model, Setting(chip, cluster, stack, job.basis, precision=precision))
