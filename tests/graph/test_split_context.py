@@ -14,6 +14,7 @@ from phaze.graph.summary import graph_flops
 from phaze.graph.zoo import load_model
 
 WAYS: tuple[Way, ...] = ("ring", "all_gather", "ulysses")
+EVERY: tuple[Way, ...] = (*WAYS, "hierarchical")
 LENGTH = 512
 
 
@@ -29,8 +30,7 @@ def _attention(model: Model) -> dict[str, dict[str, int]]:
     }
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("ranks", [2, 4, 8])
+@pytest.mark.parametrize(("way", "ranks"), [*((way, n) for way in WAYS for n in (2, 4, 8)), ("hierarchical", 4)])
 def test_ranks_compute_what_the_whole_block_computes(way: Way, ranks: int) -> None:
     whole, rank = _whole(), context_parallel(_whole(LENGTH // ranks), ranks, way)
     for name in ("forward", "backward"):
@@ -72,7 +72,7 @@ def test_gathering_scatters_gradients_and_exchanging_heads_moves_queries_too() -
     assert kinds["ulysses"] == [["all_to_all", "all_to_all"], ["all_to_all", "all_to_all"]]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", EVERY)
 def test_a_split_graph_is_a_right_graph_that_is_written_and_read(way: Way) -> None:
     model = context_parallel(_whole(LENGTH // 4), 4, way)
     assert loads(dumps(model), "split") == model
@@ -97,6 +97,23 @@ def test_queries_keys_and_values_in_one_tensor_are_shared_out_as_well(way: Way) 
     sent = [dict(op.sizes)["bytes"] for op in operators if op.core == "network"]
     own = (LENGTH // 4) * 12288 * 2  # bytes of queries, of keys and of values
     assert sent == ([3 * own, own] if way == "ulysses" else [2 * own])
+
+
+@pytest.mark.parametrize("name", ["llama3-8b", "gpt3-175b"])
+def test_a_hierarchy_exchanges_heads_among_the_nearest_and_keys_in_a_ring_of_groups(name: str) -> None:
+    rank = context_parallel(_whole(LENGTH // 8, name=name), 8, "hierarchical")
+    heads = 32 if name == "llama3-8b" else 96
+    for sizes in _attention(rank).values():
+        assert (sizes["queries"], sizes["keys"], sizes["batch"]) == (LENGTH // 2, LENGTH, heads // 4)
+    block = rank.layers[1]
+    for graph, times in ((block.forward, 1), (block.backward, 2)):
+        sent = [(op.kind, dict(op.sizes)) for op in graph.operators if op.core == "network"]
+        assert [kind for kind, _ in sent] == ["all_to_all", "ring", "all_to_all"]
+        assert [(sizes["group"], sizes["stride"]) for _, sizes in sent] == [(4, 1), (2, 4), (4, 1)]
+        keys = 2 * (LENGTH // 8) * (8 * 128 if name == "llama3-8b" else 12288) * 2
+        assert sent[1][1]["bytes"] == times * keys
+    with pytest.raises(InputError, match="no product of two degrees"):
+        context_parallel(_whole(LENGTH // 2, name=name), 2, "hierarchical")
 
 
 def test_one_rank_stays_as_it_is() -> None:

@@ -134,7 +134,8 @@ def plan(
         shards: Hybrid sharding: how many of the ranks with the same weights may share out ZeRO's state, 0 for
             all of them; without it all.
         families: Pipeline families that may be chosen, of those that the stack runs; without it all of them.
-        ways: How ranks may share a sequence: ``"ring"``, ``"all_gather"``, ``"ulysses"``; without it the fastest.
+        ways: How ranks may share a sequence: ``"ring"``, ``"all_gather"``, ``"ulysses"``,
+            ``"hierarchical"``; without it the fastest.
         imbalance: Tokens of the fullest rank of experts over the mean, from 1 on.
         capacity: Tokens that it takes at most, over the mean; beyond it they are dropped.
         over: Axes to plan along as well, such as ``"devices=64..1024"`` or ``"chip=h200,b200"``: ``what_if``.

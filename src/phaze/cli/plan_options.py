@@ -85,7 +85,8 @@ def shards_of(text: str | None) -> tuple[int, ...] | None:
 ContextWay = Annotated[
     str | None,
     typer.Option(
-        help="How ranks share a sequence: ring, all_gather or ulysses, or several of them; without it the fastest."
+        help="How ranks share a sequence: ring, all_gather, ulysses or hierarchical, or several of them; without it "
+        "the fastest."
     ),
 ]
 Imbalance = Annotated[

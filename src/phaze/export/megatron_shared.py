@@ -7,6 +7,7 @@ from phaze.errors import InputError
 from phaze.export.flags import Choice
 from phaze.export.megatron_model import has_experts
 from phaze.export.source import Split
+from phaze.graph.split_context import hierarchy
 
 # What Megatron calls the ways in which ranks share a sequence.
 COMM_TYPES: Mapping[str, str] = MappingProxyType({"ring": "p2p", "all_gather": "all_gather", "ulysses": "a2a"})
@@ -18,7 +19,7 @@ def shared_choices(split: Split) -> list[Choice]:
     if split.context > 1:
         found += [
             Choice("--context-parallel-size", str(split.context), "ranks that share a sequence"),
-            Choice("--cp-comm-type", COMM_TYPES[split.context_way], "how they share it, as planned"),
+            *_ways(split),
         ]
     if has_experts(split):
         _require_experts(split)
@@ -29,6 +30,17 @@ def shared_choices(split: Split) -> list[Choice]:
             *_dispatcher(split),
         ]
     return found
+
+
+def _ways(split: Split) -> list[Choice]:
+    """How ranks share a sequence."""
+    if split.context_way != "hierarchical":
+        return [Choice("--cp-comm-type", COMM_TYPES[split.context_way], "how they share it, as planned")]
+    sizes = " ".join(str(degree) for degree in hierarchy(split.context))
+    return [
+        Choice("--cp-comm-type", "a2a+p2p", "heads are exchanged among the nearest, keys come round among groups"),
+        Choice("--hierarchical-context-parallel-sizes", sizes, "ranks of a group, and groups"),
+    ]
 
 
 def _require_experts(split: Split) -> None:

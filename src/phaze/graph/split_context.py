@@ -11,13 +11,15 @@ expands them reads.
     ulysses      an exchange of queries, keys and values,    the same exchanges, the other way round
                  after it one of the results: attention has
                  1 / c of the heads, queries s and keys s
+    hierarchical ulysses over the nearest c_1 of the ranks, then a ring over the c_2 groups of them, c = c_1 c_2, c_1
+                 the largest proper part of c: attention has 1 / c_1 of the heads, queries s / c_2 and keys s
 
 A layer whose other operators mix positions (convolutions, scans, products of activations outside attention) cannot be
 split so and is refused with the operator's name.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from phaze.errors import InputError, unknown_name
@@ -26,7 +28,7 @@ from phaze.graph.mixture import all_tensors, is_grouped
 from phaze.graph.recompute import score_path
 from phaze.graph.store import graph_from
 
-Way = Literal["ring", "all_gather", "ulysses"]
+Way = Literal["ring", "all_gather", "ulysses", "hierarchical"]
 WAYS: tuple[Way, ...] = get_args(Way)
 
 
@@ -36,6 +38,31 @@ def way_named(text: str) -> Way:
         if way == text:
             return way
     raise unknown_name("context", "way of context parallelism", text, WAYS)
+
+
+def hierarchy(ranks: int) -> tuple[int, int]:
+    """c_1 and c_2 of a hierarchical way; refused where a degree has no proper part."""
+    inner = next((part for part in range(ranks // 2, 1, -1) if ranks % part == 0), None)
+    if inner is None:
+        raise InputError("context", f"{ranks} ranks are no product of two degrees", "use 4 or more, or another way")
+    return inner, ranks // inner
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Ranks that share a sequence in one plain way, every ``stride``-th."""
+
+    ranks: int
+    stride: int
+    way: Way
+
+
+def _groups(ranks: int, stride: int, way: Way) -> tuple[_Group, ...]:
+    """The groups of a way, innermost first."""
+    if way != "hierarchical":
+        return (_Group(ranks, stride, way),)
+    inner, outer = hierarchy(ranks)
+    return _Group(inner, stride, "ulysses"), _Group(outer, stride * inner, "ring")
 
 
 def require_pointwise(layer: Layer, tokens: int) -> None:
@@ -64,47 +91,55 @@ def require_pointwise(layer: Layer, tokens: int) -> None:
             )
 
 
+# Whose exchange it is, and in which module.
+_Place = tuple[_Group, str]
+
+
 class _Rewrite:
     """One layer's rewriting; new tensors and operators are numbered after the old ones."""
 
     def __init__(self, layer: Layer, ranks: int, stride: int, way: Way) -> None:
-        self.layer, self.ranks, self.stride, self.way = layer, ranks, stride, way
+        self.layer, self.groups = layer, _groups(ranks, stride, way)
         self.tensors = all_tensors(layer)
         self.writer = {access.tensor: op for op in layer.forward.operators for access in op.writes}
         graphs = (layer.forward, layer.backward)
         self.next_tensor = max(self.tensors, default=0) + 1
         self.next_operator = max((op.id for g in graphs for op in g.operators), default=0) + 1
         self.moved: dict[int, int] = {}
+        self.plain: dict[int, int] = {}
 
     def _new(self, elements: int, element_bytes: int) -> int:
         number, self.next_tensor = self.next_tensor, self.next_tensor + 1
         self.tensors[number] = Tensor(number, elements, element_bytes, "intermediate")
         return number
 
-    def _network(self, kind: str, size: int, reads: Sequence[int], writes: Sequence[int], module: str) -> Operator:
+    def _network(self, at: _Place, kind: str, size: int, reads: Sequence[int], writes: Sequence[int]) -> Operator:
         number, self.next_operator = self.next_operator, self.next_operator + 1
-        sizes = (("bytes", size), ("group", self.ranks), ("stride", self.stride), ("copies", 1))
+        group, module = at
+        sizes = (("bytes", size), ("group", group.ranks), ("stride", group.stride), ("copies", 1))
         return Operator(number, kind, "network", sizes, self._accesses(reads), self._accesses(writes), module)
 
     def unexpanded_bytes(self, tensor: int) -> int:
         """Bytes of keys or values before their heads are expanded for the queries of a group."""
+        if tensor in self.plain:
+            return self.plain[tensor]
         writer = self.writer.get(tensor)
         if writer is not None and writer.kind == "copy" and len(writer.reads) == 1:
             return min(self.tensors[tensor].bytes, writer.reads[0].bytes)
         return self.tensors[tensor].bytes
 
-    def _wider(self, op: Operator) -> tuple[tuple[str, int], ...]:
+    def _wider(self, op: Operator, group: _Group) -> tuple[tuple[str, int], ...]:
         sizes = dict(op.sizes)
-        sizes["keys"] *= self.ranks
-        if self.way == "ulysses":
-            if sizes["batch"] % self.ranks:
+        sizes["keys"] *= group.ranks
+        if group.way == "ulysses":
+            if sizes["batch"] % group.ranks:
                 raise InputError(
                     self.layer.name,
-                    f"{sizes['batch']} heads of a rank do not divide by {self.ranks}",
+                    f"{sizes['batch']} heads of a rank do not divide by {group.ranks}",
                     "use the ring, or another degree",
                 )
-            sizes["batch"] //= self.ranks
-            sizes["queries"] *= self.ranks
+            sizes["batch"] //= group.ranks
+            sizes["queries"] *= group.ranks
         return tuple(sizes.items())
 
     def _whole(self, reads: Sequence[int], factor: int) -> int:
@@ -130,80 +165,68 @@ class _Rewrite:
         elements = sizes["batch"] * sizes["keys"] * (sizes["width"] + sizes["value_width"])
         return elements * self.tensors[keys[0]].element_bytes
 
-    def _rotated(self, op: Operator, keys: Sequence[int], rest: Sequence[int], backward: bool) -> list[Operator]:
+    def _rotated(self, op: Operator, keys: Sequence[int], packed: bool, group: _Group) -> list[Operator]:
         """Keys and values come round in a ring or are gathered; their gradients go back with them, or scattered."""
-        own = self._keys_bytes(op, keys)
-        if len(keys) > 1:
-            every = self._whole(keys, self.ranks)
+        own, at, backward = self._keys_bytes(op, keys), (group, op.module), op.kind == "attention_backward"
+        each = self.tensors[keys[0]].element_bytes
+        every = self._new(group.ranks * own // each, each) if packed else self._whole(keys, group.ranks)
+        if group.way == "ring":
+            fetch = self._network(at, "ring", own * (2 if backward else 1), keys, [every])
         else:
-            every = self._new(
-                self.ranks * own // self.tensors[keys[0]].element_bytes, self.tensors[keys[0]].element_bytes
-            )
-        if self.way == "ring":
-            fetch = self._network("ring", own * (2 if backward else 1), keys, [every], op.module)
-        else:
-            fetch = self._network("context_gather", own, keys, [every], op.module)
-        reads = self._accesses([*rest, every])
+            fetch = self._network(at, "context_gather", own, keys, [every])
+        rest = [access.tensor for access in op.reads if packed or access.tensor not in keys]
+        reads, sizes = self._accesses([*rest, every]), self._wider(op, group)
         writes = [access.tensor for access in op.writes]
-        if self.way == "ring" or not backward:
-            return [fetch, replace(op, sizes=self._wider(op), reads=reads)]
+        if group.way == "ring" or not backward:
+            return [fetch, replace(op, sizes=sizes, reads=reads)]
         gradients = writes[1:3]
-        whole = self._whole(gradients, self.ranks)
-        work = replace(op, sizes=self._wider(op), reads=reads, writes=self._accesses([writes[0], whole, *writes[3:]]))
-        return [fetch, work, self._network("context_scatter", own, [whole], gradients, op.module)]
+        whole = self._whole(gradients, group.ranks)
+        work = replace(op, sizes=sizes, reads=reads, writes=self._accesses([writes[0], whole, *writes[3:]]))
+        return [fetch, work, self._network(at, "context_scatter", own, [whole], gradients)]
 
-    def _exchanged(self, numbers: Sequence[int], size: int, module: str) -> tuple[list[int], Operator]:
+    def _exchanged(self, at: _Place, numbers: Sequence[int], size: int) -> tuple[list[int], Operator]:
         """Tensors on the ranks that have their heads, and the exchange that brings them there."""
         there = [self._new(self.tensors[n].elements, self.tensors[n].element_bytes) for n in numbers]
-        return there, self._network("all_to_all", size, numbers, there, module)
+        self.plain.update({new: self.unexpanded_bytes(n) for n, new in zip(numbers, there, strict=True)})
+        return there, self._network(at, "all_to_all", size, numbers, there)
 
-    def _by_heads(self, op: Operator, keys: Sequence[int], backward: bool) -> list[Operator]:
+    def _by_heads(self, op: Operator, keys: Sequence[int], group: _Group) -> list[Operator]:
         """Attention on 1 / c of the heads and all positions."""
-        own = self._keys_bytes(op, keys)
-        if not backward:
+        own, at, sizes = self._keys_bytes(op, keys), (group, op.module), self._wider(op, group)
+        if op.kind == "attention":
             query, out = op.reads[0].tensor, op.writes[0].tensor
             enters = list(dict.fromkeys([query, *keys]))
             size = self.tensors[query].bytes + (own if len(enters) > 1 else 0)
-            there, enter = self._exchanged(enters, size, op.module)
+            there, enter = self._exchanged(at, enters, size)
             self.moved.update(zip(enters, there, strict=True))
             result = self._new(self.tensors[out].elements, self.tensors[out].element_bytes)
             self.moved[out] = result
             rest = [access.tensor for access in op.reads[len(enters) :]]
             written = [result, *(access.tensor for access in op.writes[1:])]
-            work = replace(
-                op, sizes=self._wider(op), reads=self._accesses([*there, *rest]), writes=self._accesses(written)
-            )
-            return [enter, work, self._network("all_to_all", self.tensors[out].bytes, [result], [out], op.module)]
+            work = replace(op, sizes=sizes, reads=self._accesses([*there, *rest]), writes=self._accesses(written))
+            return [enter, work, self._network(at, "all_to_all", self.tensors[out].bytes, [result], [out])]
         gradient, *others = [access.tensor for access in op.reads]
-        there, enter = self._exchanged([gradient], self.tensors[gradient].bytes, op.module)
+        there, enter = self._exchanged(at, [gradient], self.tensors[gradient].bytes)
         results = [access.tensor for access in op.writes]
         made = [self._new(self.tensors[n].elements, self.tensors[n].element_bytes) for n in results[:3]]
-        work = replace(
-            op,
-            sizes=self._wider(op),
-            reads=self._accesses([*there, *(self.moved.get(n, n) for n in others)]),
-            writes=self._accesses([*made, *results[3:]]),
-        )
-        back = self._network("all_to_all", self.tensors[results[0]].bytes + own, made, results[:3], op.module)
-        return [enter, work, back]
+        reads = self._accesses([*there, *(self.moved.get(n, n) for n in others)])
+        work = replace(op, sizes=sizes, reads=reads, writes=self._accesses([*made, *results[3:]]))
+        return [enter, work, self._network(at, "all_to_all", self.tensors[results[0]].bytes + own, made, results[:3])]
+
+    def _shared(self, op: Operator, group: _Group) -> list[Operator]:
+        """Attention over the ranks of a group; what is no attention stays."""
+        if op.kind not in ("attention", "attention_backward"):
+            return [op]
+        numbers, first = [access.tensor for access in op.reads], 2 if op.kind == "attention_backward" else 1
+        packed = self._is_packed(op, numbers[first - 1])
+        keys = numbers[first - 1 : first] if packed else numbers[first : first + 2]
+        return self._by_heads(op, keys, group) if group.way == "ulysses" else self._rotated(op, keys, packed, group)
 
     def operators(self, graph: OperatorGraph) -> list[Operator]:
         """The operators of a pass, its attention on all keys."""
-        found: list[Operator] = []
-        for op in graph.operators:
-            if op.kind not in ("attention", "attention_backward"):
-                found.append(op)
-                continue
-            backward = op.kind == "attention_backward"
-            numbers = [access.tensor for access in op.reads]
-            first = 2 if backward else 1
-            packed = self._is_packed(op, numbers[first - 1])
-            keys = numbers[first - 1 : first] if packed else numbers[first : first + 2]
-            if self.way == "ulysses":
-                found += self._by_heads(op, keys, backward)
-            else:
-                rest = numbers if packed else [*numbers[:first], *numbers[first + 2 :]]
-                found += self._rotated(op, keys, rest, backward)
+        found = list(graph.operators)
+        for group in self.groups:
+            found = [new for op in found for new in self._shared(op, group)]
         return found
 
 

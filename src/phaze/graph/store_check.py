@@ -74,7 +74,7 @@ class GraphFile(documents.Document):
     sequence_parallel: bool
     attention: Attention
     context: Degree = 1
-    context_way: Literal["", "ring", "all_gather", "ulysses"] = ""
+    context_way: Literal["", "ring", "all_gather", "ulysses", "hierarchical"] = ""
     expert: Degree = 1
     expert_tensor: Degree = 1
     summary: dict[str, Any] | None = None
