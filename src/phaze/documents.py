@@ -93,6 +93,7 @@ Positive = Annotated[float, BeforeValidator(_real), Field(ge=LEAST, le=1e15)]
 
 
 MOST_COUNT = 2**40
+"""A trillion of anything countable is a slip, and products of two such counts stay exact."""
 
 
 def _told(read: Callable[[str], int]) -> Callable[[Any], Any]:

@@ -10,7 +10,9 @@ from phaze.bench.line import Took, took
 
 T = TypeVar("T")
 FEWEST = 5
+"""Repetitions: a median of fewer says little."""
 MOST = 200
+"""Repetitions of what takes microseconds: more do not change the median."""
 
 
 def _busy_s() -> float:

@@ -20,6 +20,7 @@ from phaze.hardware.library import load_chip
 
 Shape = tuple[int, int, int]
 NEAR = 0.05
+"""Two models of one array agree within what their start and end conventions differ by."""
 SIMULATED: tuple[tuple[str, Flow], ...] = (("os", "os-mn"), ("ws", "ws"))
 NOTES = (
     f"Published: the paper's mapper, {SOURCE}: 0.25 s median for one operator on one chip (3 s at most); over all "

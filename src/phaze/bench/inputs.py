@@ -24,7 +24,9 @@ from phaze.search.spaces import enumerate_space, load_space
 
 CHIP = "tpu-v4-paper"
 DEVICES = 1024
+"""The paper's cluster."""
 BATCH = 4096
+"""The paper's global batch, in sequences."""
 GIB = 2**30
 # A GPT as deep as GPT-2 XL with heads that 2 and 4 divide, so that it has three widths.
 GPT_48 = (("layers", 48), ("hidden", 1600), ("heads", 20), ("vocabulary", 50304), ("sequence", 1024))

@@ -9,6 +9,7 @@ from phaze.placement.kernels import warm
 from phaze.placement.solve import fastest_plan
 
 AGREE = 1e-9
+"""Sums of the same terms in another order differ in the last bits only."""
 NOTES = (
     f"Published: the ICML 2024 paper's C++ solver, {SOURCE}, as its setup builds it and with "
     "-O3, on other layers of the same number; no answer to compare.",

@@ -8,6 +8,7 @@ from phaze.bench.machine import machine
 from phaze.bench.published import SOURCE
 
 LIMIT_S = 5.0
+"""Seconds a peer gets for one problem: ours needs milliseconds, and the whole bench stays within minutes."""
 # Worker processes are forked before the solvers of the schedule part have started threads.
 ORDER = ("placement", "cost", "search", "schedule")
 

@@ -15,6 +15,7 @@ from phaze.schedule.problem import Problem, Schedule
 from phaze.schedule.solve import solve
 
 ILP_GAP = 0.01
+"""The gap at which the published system's ILP stops."""
 # Times are rounded up to 2^-30 of their sum by CP-SAT, and to 1e-9 by HiGHS.
 ROUNDED = 1e-6
 

@@ -23,6 +23,7 @@ from phaze.study.load import default_study, job_of, study_of
 
 MODEL = "bert-large"
 SAMPLE = 4
+"""Chips that the reference path prices: enough for a time a chip, few enough for a minute."""
 
 
 def _search(job: SearchJob) -> Finished:

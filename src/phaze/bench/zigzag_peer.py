@@ -27,6 +27,7 @@ from phaze.files import write_whole
 INWARD = ("I1, tl", "I2, tl", "O, tl", "O, fl")
 OUTWARD = ("I1, fh", "I2, fh", "O, fh", "O, th")
 EFFORT = 6
+"""zigzag's own default for how many loop orders it tries."""
 DIMENSIONS = MappingProxyType({"m": "D", "n": "K", "k": "C"})
 
 

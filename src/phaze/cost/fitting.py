@@ -29,7 +29,9 @@ from phaze.hardware.calibration import DATASHEET, Calibration, Constants, consta
 from phaze.hardware.chip import Chip
 
 FOLDS = 5
+"""Rows that are held back in turn: a fifth each time."""
 LEAST_ROWS = 4
+"""With fewer rows than constants a fit says nothing."""
 Bounds = tuple[float, float]
 PRODUCT_BOUNDS: tuple[tuple[str, Bounds], ...] = (
     ("matrix_share", (0.05, 1.0)),

@@ -9,6 +9,7 @@ from dataclasses import replace
 from phaze.graph.ir import Layer, Operator, OperatorGraph, Recompute, Tensor
 
 OFFSET_BYTES = 4
+"""Grouped kernels read where each group ends as 32-bit integers."""
 MARK = ("grouped", 1)
 
 

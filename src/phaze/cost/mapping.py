@@ -16,6 +16,7 @@ Bound = Literal["array", "core buffer", "global buffer", "hbm"]
 FLOWS: tuple[Flow, ...] = ("os-mn", "os-nm", "ws", "is")
 ORDERS: tuple[Order, ...] = ("a", "b", "c", "through")
 SPLITS = (1, 2, 4, 8, 16, 32, 64)
+"""Splits of k over cores, as the mapping space is stated: powers of two up to 64."""
 ENOUGH = 8
 """Items for each core beyond which splitting k further is not tried."""
 SLICE = 64
@@ -23,6 +24,7 @@ SLICE = 64
 FANOUT = 16
 """Cores that one multicast can reach."""
 SUM_BYTES = 4
+"""Sums are kept in fp32."""
 NEVER = float("inf")
 
 

@@ -35,6 +35,7 @@ from phaze.placement.shortage import Shortage
 from phaze.units import Batch, TokenBatch
 
 SHOWN = 5
+"""Alternatives: what a reader compares at a glance."""
 # Of a document, what is said once for all of its plans.
 COMMON = ("schema", "rules", "feasible", "constants", "cluster", "approximations", "requested_batch_tokens")
 

@@ -36,6 +36,7 @@ from phaze.placement.problem import RecomputeChoice
 from phaze.placement.rules import ZEROS
 
 MOST_MICROBATCH = 16
+"""Tried where nothing is said; larger ones are named by --microbatch."""
 ATTENTIONS: tuple[Attention, ...] = ("eager", "fused")
 AskedAttention = Literal["eager", "fused", "best"]
 

@@ -28,7 +28,9 @@ from phaze.search.state import SearchState
 Integers = NDArray[np.int64]
 USUAL, MOST = 0.01, 0.25
 ROUND = 64
+"""Chips evaluated at a time: enough for every worker, few enough to stop soon."""
 LISTED = 20
+"""Rows that a page shows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,9 @@ from phaze.search.task import SearchJob
 
 OF_CHIPS = ("clock", "HBM bandwidth", "buffer bandwidth")
 OUTWARD = (1.1, 1.5, 2.0, 4.0)
+"""Factors tried from 1 on: measured constants are off by 10 %, guessed ones by a factor."""
 NEAR = 1.05
+"""A border is known to 5 %, finer than the constants themselves."""
 
 
 @dataclass(frozen=True, slots=True)

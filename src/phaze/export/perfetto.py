@@ -11,6 +11,7 @@ from phaze.report.view_model import Gantt, Pipeline, Story
 
 MICRO = 1e6
 MOST = 40_000
+"""Events: a trace of a few MB."""
 
 
 def _named(process: int, name: str, threads: Sequence[str]) -> Iterator[dict[str, Any]]:

@@ -25,6 +25,7 @@ from phaze.search.spaces import EnumeratedSpace
 
 Floats = NDArray[np.float64]
 MOST = 3
+"""A page can show three; a front of more holds most of the space."""
 
 
 @dataclass(frozen=True, slots=True)

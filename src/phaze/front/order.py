@@ -16,6 +16,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 DROPPED = 22
+"""Bits of the mantissa: what is left are steps of 2^-30 of a value."""
 
 
 def steps(values: Floats) -> Integers:

@@ -11,6 +11,7 @@ from phaze.search.plan_words import split_words
 from phaze.units import show
 
 MOST_ROWS = 24
+"""Designs that fit a terminal."""
 
 
 def chosen(count: int, most: int = MOST_ROWS) -> list[int]:

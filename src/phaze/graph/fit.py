@@ -22,6 +22,7 @@ from phaze.graph.sizes import Exponents, Expression, Point, Term, constant, one_
 
 Values = tuple[int, ...]
 HIGHEST = 4
+"""The highest power of a size in any count is 2 (scores over a sequence); twice that is searched."""
 
 
 class FitError(PhazeError):

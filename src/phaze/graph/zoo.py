@@ -18,6 +18,7 @@ from phaze.graph.shipped import case_name, model_at, open_shipped
 from phaze.graph.torch.named import NAMED
 
 SHIPPED_WIDTHS = (1, 2, 4, 8)
+"""Widths within a node of eight."""
 
 
 @dataclass(frozen=True, slots=True)

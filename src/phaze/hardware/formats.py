@@ -45,6 +45,7 @@ TITLES: Mapping[Precision, str] = MappingProxyType(
 PLAIN: Precision = "bf16"
 WIDE: Precision = "fp32"
 WIDE_BITS = 32
+"""Of fp32, the widest format."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from phaze.hardware.power import full_rate_power
 from phaze.hardware.technology import Fab, Technology, chip_areas
 
 HOURS_PER_YEAR = 8766.0
+"""365.25 days."""
 GB = 1e9
 
 

@@ -23,6 +23,7 @@ from phaze.placement.problem import ROUNDING, Problem
 
 Floats = npt.NDArray[np.float64]
 TOLERANCE = 1e-9
+"""Sums in another order differ in the last bits; a forged figure by more."""
 
 
 def _same(said: Any, true: float) -> bool:

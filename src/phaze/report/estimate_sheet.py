@@ -32,6 +32,7 @@ BASES: Mapping[str, str] = MappingProxyType(
     }
 )
 MOST_DRAWN = 16
+"""Tiles across a terminal of 80 columns."""
 
 
 def _head(console: Console, title: str, found: Estimate, peak: str) -> None:

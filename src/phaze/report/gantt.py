@@ -12,7 +12,9 @@ from phaze.units import show
 
 SYMBOLS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 LABEL = 11
+"""Columns of a lane's name."""
 MOST_ROWS = 32
+"""Lanes that fit a terminal."""
 MOST_LEGEND = len(SYMBOLS)
 IDLE = "·"
 

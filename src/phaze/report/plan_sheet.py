@@ -13,7 +13,9 @@ from phaze.report.terminal import bar, facts, paragraph, table
 from phaze.units import show
 
 MOST_ROWS = 40
+"""Stages that fit a terminal."""
 BAR_WIDTH = 14
+"""Columns of a bar beside five others."""
 
 
 def _span(ids: tuple[int, ...]) -> str:

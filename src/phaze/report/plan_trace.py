@@ -15,6 +15,7 @@ from phaze.placement.simulate import timeline
 
 MICRO = 1e6
 MOST = 40_000
+"""Events: a trace of a few MB."""
 # A timeline of more microbatches than this is not worked out in full: the pace of the middle is known.
 MOST_ROUNDS = 100_000
 

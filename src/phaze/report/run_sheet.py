@@ -13,6 +13,7 @@ from phaze.search.plan_words import offload_words, precision_words, shared_words
 from phaze.units import show, show_count
 
 SHOWN_STAGES = 16
+"""Stages that fit a terminal below the split."""
 # What the choices of a plan differ in.
 
 

@@ -17,7 +17,9 @@ from phaze.report.page.search_view import gap_words
 WIDTH, HEIGHT = 960, 420
 LEFT, RIGHT, TOP, BOTTOM = 70, 34, 34, 46
 CURVES = 6
+"""Kinds of lines that the style sheet has."""
 PER_PAGE = 14
+"""Rows of a table on a laptop screen."""
 
 
 def _ticks(low: float, high: float) -> list[float]:

@@ -34,7 +34,9 @@ from phaze.search.task import ModelTask
 
 Floats = NDArray[np.float64]
 AGREEMENT = 1e-9
+"""Rows of the waterfall are sums of the same terms in another order."""
 MOST_ROUNDS = 40_000
+"""Events are simulated one by one; beyond it a page would take minutes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,7 @@ ENDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     }
 )
 ROUNDING = 1e-12
+"""A row of rounding errors is no row."""
 
 
 @dataclass(frozen=True, slots=True)

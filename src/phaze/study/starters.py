@@ -30,7 +30,9 @@ from phaze.hardware.silicon.space_file import ClusterSpaceFile
 from phaze.study.starter_texts import CHIP, CLUSTER, CLUSTERED_CHIP, CLUSTERED_SPACE, MODEL, SPACE, STACK, STUDY
 
 MOST_CORES = 4096
+"""The most of the spaces that are bundled."""
 UNLIMITED_W = 1e6
+"""More than any chip draws."""
 
 
 @dataclass(frozen=True, slots=True)

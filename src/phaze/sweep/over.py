@@ -19,6 +19,7 @@ from phaze.study.load import study_of, with_settings
 
 _END = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z/]\S*)?\s*")
 MOST_POINTS = 1000
+"""Each is a search; more is a slip."""
 BASES: tuple[units.Unit, ...] = ("B", "B/s", "Hz", "s", "W")
 
 

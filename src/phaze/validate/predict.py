@@ -25,6 +25,7 @@ from phaze.placement.rules import MODES
 from phaze.validate.rows import MeasuredRun
 
 MICROBATCHES = (1, 2, 4, 8, 16)
+"""Those of published runs, where a row does not state its own."""
 
 
 @dataclass(frozen=True, slots=True)

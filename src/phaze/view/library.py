@@ -22,7 +22,9 @@ from phaze.search.progress_file import PROGRESS
 KINDS = (("search", "result.json"), ("front", "front.json"), ("sweep", "sweep.json"))
 UNFINISHED = (PROGRESS, "journal.sqlite")
 DEEPEST = 5
+"""Folders below the given one: points of a sweep lie two below it."""
 MOST_RUNS = 2000
+"""Runs that one page lists."""
 # A plan's document with all its alternatives has some 100 kB.
 MOST_PLAN_BYTES = 4 << 20
 # A search that kept nothing for so long was stopped.

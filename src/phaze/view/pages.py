@@ -20,6 +20,7 @@ from phaze.sweep.schema import sweep_in
 from phaze.view.library import Entry, key_of, read_document
 
 PER_PAGE = 20
+"""Rows of a list on a laptop screen."""
 # Figures of a chip that two runs are compared by: key, name, what one unit shown is in the file's, unit.
 CHIP_ROWS = (
     ("area_mm2", "area", 1.0, "mm²"),

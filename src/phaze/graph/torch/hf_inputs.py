@@ -10,7 +10,9 @@ from phaze.graph.torch.program import Shape
 ONE_LABEL = ("ForSequenceClassification", "ForImageClassification", "ForNextSentencePrediction", "ForMultipleChoice")
 """Endings of classes whose labels are one a sample; others have one a token."""
 CHOICES = 2
+"""Answers of a multiple-choice example: the fewest that are a choice."""
 USUAL_PIXELS = 224
+"""Images where a configuration says no size: that of ImageNet models."""
 
 
 def _tokens(*size: int) -> torch.Tensor:

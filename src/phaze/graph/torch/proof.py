@@ -32,6 +32,7 @@ from phaze.graph.torch.replacements import Kernels
 from phaze.graph.torch.reshaping import Unsplit
 
 RANKS = 2
+"""Two ranks show a wrong split as more would, in the least time."""
 # Tokens of a sequence in the copy: few, and enough that every one of two ranks has several.
 TOKENS = 16
 # Elements of weights (32 bit) above which a copy gets fewer features, and above which it is not run: 0.25 and 1 GiB.

@@ -33,6 +33,7 @@ ATTENTIONS: tuple[Attention, ...] = ("eager", "fused")
 SHALLOW: Mapping[str, int] = MappingProxyType({"num_hidden_layers": 2, "n_layer": 2})
 """Sizes of a shallow copy. Encoder and decoder are traced whole: what all blocks read gets a gradient from each."""
 MICROBATCHES = (2, 4, 6, 64, 3)
+"""Three to fit a quadratic, a large one and an odd one to check it."""
 
 
 class RebuildError(PhazeError):

@@ -21,6 +21,7 @@ from phaze.graph.torch.source import gpt_source, llama_source, moe_source
 from phaze.graph.torch.trace import Discovery, discover, trace_model
 
 CHECKED = 2
+"""Points that are traced and not fitted: they must come out."""
 FEW_WORDS = 8
 """Fewer than a sequence has: there a look-up reads its table once."""
 BASE: Mapping[str, int] = MappingProxyType(

@@ -37,6 +37,7 @@ LEAST_SHARE = 0.5
 MOST_SHARING = 8.0
 """Below this many clusters one read serves; more meet different operands (assumed)."""
 OPERAND_BYTES = 2.0
+"""Of bf16, the format that sets the clock."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,9 @@ KIND = "silicon/spaces"
 SPARES = 12
 """One spare cluster for every dozen in use: GA100 builds 128 of 108, GH100 144 of 132."""
 MOST_COMBINATIONS = 10**8
+"""Beyond it columns of all combinations take more memory than a small machine has."""
 CHUNK = 1 << 18
+"""Combinations built at a time: tens of MB."""
 
 
 @dataclass(frozen=True, slots=True)

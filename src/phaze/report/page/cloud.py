@@ -16,9 +16,13 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 MOST = 24_000
+"""Points drawn one by one: 2 bytes for each figure of each, within the size of a page."""
 LEVELS = 65535
+"""16 bits a coordinate: finer than any screen."""
 CELLS = 96
+"""Cells of a grid along each axis at first, fewer until the points are few enough."""
 NEAREST = 12
+"""Near ties that the page lists."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,9 @@ from phaze.hardware.technology_files import technology_of
 from phaze.units import show
 
 SIDE = 100.0
+"""Units of a drawing: percent."""
 MOST_CELLS = 600
+"""Rectangles of one kind of part; more would be a solid area, at a cost in bytes."""
 # An outline that is so many times larger or smaller says nothing beside the die.
 MOST_BESIDE = 6.0
 

@@ -22,6 +22,7 @@ from phaze.search.task import Training
 
 Floats = NDArray[np.float64]
 NARROW = 1.03
+"""Replica counts within 3 % of each other share a lower bound: it is a picture, not the proof."""
 
 
 def _ranges(most: int) -> list[tuple[int, int]]:

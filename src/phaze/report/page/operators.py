@@ -8,7 +8,9 @@ from phaze.report.view_model import Gantt, Story
 from phaze.units import show
 
 WIDE = 1000.0
+"""Units across a drawing."""
 LONGEST = 10
+"""Operators that the table names."""
 COLOURS: Mapping[str, str] = MappingProxyType(
     {"tensor": "tensor", "vector": "vector", "both": "buffer", "none": "network", "network": "network"}
 )

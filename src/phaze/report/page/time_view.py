@@ -19,7 +19,9 @@ from phaze.report.waterfall import Step
 from phaze.units import show
 
 MOST_EVENTS = 2400
+"""Events of a timeline: the first and last microbatches show its shape."""
 STEPS = 2**32 - 1
+"""32 bits a time: a microsecond of an hour."""
 TAIL = ("synchronisation_s", "optimizer_s", "tied_s")
 PEAK = "GEMM FLOPs at peak"
 GROUPS: Mapping[str, tuple[str, str]] = MappingProxyType(
