@@ -52,7 +52,7 @@ def test_after_warming_no_command_compiles_a_kernel(tmp_path: Path) -> None:
     run["plan"] |= {"pipeline": 2, "data": 16, "microbatch": 1, "chunks": 2}
     (tmp_path / "chunks.json").write_text(json.dumps(run))
     command = [sys.executable, "-m", "tests.cli.compiled", *COMMANDS]
-    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    environment = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

@@ -1,7 +1,9 @@
 """Two grids over the same ranks, their groups in the levels of a cluster, all against lists of ranks."""
 
+from dataclasses import dataclass
 from itertools import product
 from math import prod
+from typing import Literal
 
 import pytest
 from hypothesis import assume, given
@@ -11,15 +13,67 @@ from phaze.cost.ranks import Axis, Degrees, Divided, GridOrder, members_by_level
 from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster, Level
 
+Sync = Literal["dense", "expert"]
 two = st.sampled_from((1, 2, 4))
 orders: st.SearchStrategy[GridOrder] = st.sampled_from(("data", "pipeline"))
 
 
+@dataclass(frozen=True, slots=True)
+class Grids(Degrees):
+    """Degrees with both grids over their ranks, place by place, and the axes of every group."""
+
+    @property
+    def expert_data(self) -> int:
+        """e: ranks that hold the same experts and reduce their gradients."""
+        return self.width * self.data // (self.expert * self.expert_tensor)
+
+    @property
+    def ranks(self) -> int:
+        return self.width * self.stages * self.data
+
+    def dense_rank(self, stage: int, replica: int, context: int, tensor: int) -> int:
+        """The rank at a place of the dense grid."""
+        first = stage * self.data + replica if self.order == "data" else replica * self.stages + stage
+        return (first * self.context + context) * self.tensor + tensor
+
+    def expert_rank(self, stage: int, sharer: int, expert: int, part: int) -> int:
+        """The rank at a place of the expert grid; ``sharer`` runs through the ranks with the same experts."""
+        inside = (sharer * self.expert + expert) * self.expert_tensor + part
+        if self.order == "data":
+            return stage * self.data * self.width + inside
+        replica, place = divmod(inside, self.width)
+        return (replica * self.stages + stage) * self.width + place
+
+    @property
+    def tensor_axes(self) -> tuple[Axis, ...]:
+        return ((1, self.tensor),)
+
+    @property
+    def context_axes(self) -> tuple[Axis, ...]:
+        return ((self.tensor, self.context),)
+
+    @property
+    def expert_axes(self) -> tuple[Axis, ...]:
+        return ((self.expert_tensor, self.expert),)
+
+    @property
+    def expert_tensor_axes(self) -> tuple[Axis, ...]:
+        return ((1, self.expert_tensor),)
+
+    def sync_axes(self, what: Sync) -> tuple[Axis, ...]:
+        """Ranks that hold the same weights of that kind, over which their gradients are reduced."""
+        stride = self.tensor if what == "dense" else self.expert * self.expert_tensor
+        inner = self.width // stride
+        if self.order == "data":
+            return ((stride, self.width * self.data // stride),)
+        return (stride, inner), (self.width * self.stages, self.data)
+
+
 @st.composite
-def degrees(draw: st.DrawFn) -> Degrees:
+def degrees(draw: st.DrawFn) -> Grids:
     t, c, stages, d, p, x = (draw(two) for _ in range(6))
     try:
-        return Degrees(t, c, stages, d, p, x, draw(orders))
+        return Grids(t, c, stages, d, p, x, draw(orders))
     except InputError:
         assume(False)
         raise
@@ -50,7 +104,7 @@ def _listed(group: set[int], sizes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @given(degrees())
-def test_both_grids_number_every_rank_once(job: Degrees) -> None:
+def test_both_grids_number_every_rank_once(job: Grids) -> None:
     dense = product(range(job.stages), range(job.data), range(job.context), range(job.tensor))
     expert = product(range(job.stages), range(job.expert_data), range(job.expert), range(job.expert_tensor))
     assert sorted(job.dense_rank(*place) for place in dense) == list(range(job.ranks))
@@ -58,7 +112,7 @@ def test_both_grids_number_every_rank_once(job: Degrees) -> None:
 
 
 @given(degrees())
-def test_both_grids_agree_on_the_stage_of_a_rank(job: Degrees) -> None:
+def test_both_grids_agree_on_the_stage_of_a_rank(job: Grids) -> None:
     dense = {
         job.dense_rank(s, r, c, t): s
         for s, r, c, t in product(range(job.stages), range(job.data), range(job.context), range(job.tensor))
@@ -68,7 +122,7 @@ def test_both_grids_agree_on_the_stage_of_a_rank(job: Degrees) -> None:
 
 
 @given(degrees())
-def test_a_group_is_what_its_coordinates_run_through(job: Degrees) -> None:
+def test_a_group_is_what_its_coordinates_run_through(job: Grids) -> None:
     t, c, x, p = job.tensor, job.context, job.expert_tensor, job.expert
     for s, r in product(range(job.stages), range(job.data)):
         tensor = {job.dense_rank(s, r, 0, i) for i in range(t)}
@@ -87,7 +141,7 @@ def test_a_group_is_what_its_coordinates_run_through(job: Degrees) -> None:
 
 
 @given(degrees(), st.lists(two, min_size=1, max_size=3))
-def test_members_by_level_are_those_that_lists_of_ranks_count(job: Degrees, inner: list[int]) -> None:
+def test_members_by_level_are_those_that_lists_of_ranks_count(job: Grids, inner: list[int]) -> None:
     sizes = (*inner, max(1, -(-job.ranks // prod(inner))))
     cluster = _cluster(sizes)
     kinds = (job.tensor_axes, job.context_axes, job.expert_axes, job.expert_tensor_axes)
@@ -103,7 +157,7 @@ def test_members_of_any_group_make_up_at_least_the_group(stride: int, count: int
 
 
 @given(degrees())
-def test_ranks_that_share_experts_are_all_of_a_stage(job: Degrees) -> None:
+def test_ranks_that_share_experts_are_all_of_a_stage(job: Grids) -> None:
     assert job.expert * job.expert_tensor * job.expert_data == job.width * job.data
 
 

@@ -14,9 +14,9 @@ from phaze.cost.work import works_of
 from phaze.evaluate.halves import input_gradients, split_backward
 from phaze.evaluate.layer_times import (
     keeping_of,
-    layer_time_bounds,
     layer_times,
     ruled_layer,
+    several_layer_times,
 )
 from phaze.evaluate.layers import Setting, layer_costs
 from phaze.evaluate.machine import Machine
@@ -30,6 +30,7 @@ from phaze.graph.split_context import context_parallel
 from phaze.graph.zoo import load_model
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.library import load_chip, load_cluster, load_stack, preset_names
+from phaze.schedule.bounds import BOUNDS
 from phaze.schedule.order import strong_components
 from phaze.schedule.rules import COMPANIONS, ICML24, LINKS, OVERLAP, SERIAL, Rule
 from tests.bench.test_cost import paper_chips
@@ -156,7 +157,8 @@ def test_a_pass_that_overlaps_is_no_shorter_than_its_bytes_over_the_bandwidth() 
 def _assert_bounded(model: Model, rule: Rule, count: int, seed: int) -> int:
     chips = _some_chips(count, seed)
     layer = ruled_layer(_block(model), _machine(), rule, apart=True)
-    exact, bound = layer_times(layer, chips, IDEAL), layer_time_bounds(layer, chips, IDEAL)
+    exact = layer_times(layer, chips, IDEAL)
+    (bound,) = several_layer_times([layer], chips, IDEAL, lambda one, times: one.bound(times, BOUNDS))
     for name in (*TIMES, "input_gradient_s", "weight_gradient_s"):
         assert np.all(getattr(bound, name) <= getattr(exact, name) * (1 + 1e-9)), (model.name, rule.name, name)
     return count

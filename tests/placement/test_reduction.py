@@ -6,12 +6,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from phaze.cost.synchronisation import open_reduction_s
 from phaze.placement.batch_end import least_synchronisation_s, synchronisation_s
 from phaze.placement.layout import Shape
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import Problem
 from phaze.placement.sharing import REPLICAS
+from tests.cost.test_synchronisation import walked_s
 from tests.placement.placement_cases import mixed_problem
 
 
@@ -39,9 +39,9 @@ def test_the_exposed_reduction_of_equal_blocks_is_that_of_the_walk_layer_by_laye
         once_s = float(prices.all_reduce_s(members, np.array([8.0]))[0])
         for count in (1, 2, 5):
             size = np.array([8.0 * count])
-            walked_s = open_reduction_s([once_s] * count, [backward_s] * count)
+            left_s = walked_s([once_s] * count, [backward_s] * count)
             # One reduction of all of it never shows more.
-            least_s = min(walked_s, float(prices.all_reduce_s(members, size)[0]))
+            least_s = min(left_s, float(prices.all_reduce_s(members, size)[0]))
             assert synchronisation_s(problem, shape, prices, size)[0] == pytest.approx(least_s, rel=1e-12)
             assert least_synchronisation_s(problem, shape, prices, size)[0] <= least_s * (1 + 1e-12)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from phaze.evaluate.layers import layer_costs
 from phaze.hardware.stack import PipelineFamily, ScheduleRule
-from phaze.placement.solve import fastest_plan
+from phaze.placement.solve import fastest_at, fastest_plan
 from phaze.search import run
 from phaze.search.bounds.model_bounds import CHEAP, layer_bounds
 from phaze.search.bounds.shape_bounds import SLACK, cheap_floors, cut_bounds
@@ -20,7 +20,7 @@ from phaze.search.bounds.shape_tables import tables_of
 from phaze.search.folder import JOURNAL, RESULT, run_in
 from phaze.search.journal import read_closed
 from phaze.search.objective import KINDS, Objective
-from phaze.search.problem import fastest, problem_of
+from phaze.search.problem import problem_of
 from phaze.search.question_files import Papers
 from phaze.search.rank_graph import GraphTimes
 from phaze.search.spaces import enumerate_space
@@ -81,8 +81,8 @@ def _check_bounds(task: ModelTask, hbm_bytes: int, seed: int) -> None:
             assert cheap[chip] <= best_s
             assert cut[chip] <= best_s
             assert min(cut[chip], limits[chip]) * (1 - 1e-8) <= below[chip] <= min(best_s, limits[chip])
-            assert fastest(configuration, problem, task.prices, best_s * (1 - 1e-9)) is None
-            found = fastest(configuration, problem, task.prices)
+            assert fastest_at(problem, configuration.zeros, task.prices, best_s * (1 - 1e-9)) is None
+            found = fastest_at(problem, configuration.zeros, task.prices)
             assert found is not None and found[1].batch_s == pytest.approx(best_s, rel=1e-9)
 
 

@@ -132,14 +132,14 @@ def test_any_field_is_an_axis_and_a_chip_is_its_row(name: str) -> None:
     from dataclasses import fields
 
     from phaze.cost.parts import chip_arrays
-    from phaze.search.space import combinations_of
+    from phaze.search.space import grid_of
     from phaze.search.spaces import enumerate_space
 
     axes = _small().axes.model_dump(by_alias=True, exclude_none=True)
     given_ones = ALL_AXES if name == "all" else {name: ALL_AXES[name]}
     space = _small(axes=axes | {"global_buffer": ["2 MiB"]} | given_ones)
     opened, technology = enumerate_space(space), load_technology("paper-22nm")
-    assert combinations_of(space) == len(opened) == 2 ** len(given_ones) * len(chips_of(_small())) // 2
+    assert len(grid_of(space)) == len(opened) == 2 ** len(given_ones) * len(chips_of(_small())) // 2
     assert len({opened.name(i) for i in range(len(opened))}) == len(opened)
     arrays = opened.arrays()
     for number in range(0, len(opened), 1 + len(opened) // 7):
@@ -168,7 +168,7 @@ def test_power_and_price_are_constraints_and_every_combination_is_counted() -> N
     from phaze.hardware.ownership import load_terms, ownership_of
     from phaze.hardware.power import full_rate_power
     from phaze.search.feasibility import kept_of
-    from phaze.search.space import combinations_of
+    from phaze.search.space import grid_of
     from phaze.search.spaces import enumerate_space
 
     technology, loose = load_technology("paper-22nm"), _small(keep={"most_area": "1000 mm2"})
@@ -186,7 +186,7 @@ def test_power_and_price_are_constraints_and_every_combination_is_counted() -> N
         if area <= 200 and w <= most_w and price <= most_usd
     ]
     assert kept.chips.area_mm2.tolist() == expected and 0 < len(expected) < len(chips)
-    assert len(kept.chips) + kept.area + kept.power + kept.cost == combinations_of(tight)
+    assert len(kept.chips) + kept.area + kept.power + kept.cost == len(grid_of(tight))
     assert kept.area and kept.power
 
 
@@ -209,14 +209,14 @@ def test_rates_are_axes_too_and_a_chip_is_its_row() -> None:
     from phaze.cost.parts import chip_arrays
     from phaze.hardware.power import full_rate_power
     from phaze.search.ownership_cost import design_watts
-    from phaze.search.space import combinations_of
+    from phaze.search.space import grid_of
     from phaze.search.spaces import enumerate_space
 
     axes = _small().axes.model_dump(by_alias=True, exclude_none=True)
     rates = {"hbm_bandwidth": ["600 GB/s", "1200 GB/s"], "clock": [7e8, 1.05e9], "global_bandwidth": [2e12, 4e12]}
     space = _small(axes=axes | rates)
     opened = enumerate_space(space)
-    assert combinations_of(space) == len(opened) == 8 * len(chips_of(_small()))
+    assert len(grid_of(space)) == len(opened) == 8 * len(chips_of(_small()))
     arrays, technology = opened.arrays(), load_technology("paper-22nm")
     watts = design_watts(opened.chips, technology)
     assert len({opened.name(i) for i in range(len(opened))}) == len(opened)

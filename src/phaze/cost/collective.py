@@ -22,7 +22,7 @@ l), and a, s are those of the outermost level used. With f = (n - 1)/n:
                       a gather or scatter is one level after the other
 
 S/n per pair of ranks is what all_to_all moves; the ranks of point_to_point say how far the two are apart. The paper's
-rules (:func:`flat_ring_s`) have one link and no latency: 2 (n-1)/n S/B, half of it for a gather or scatter.
+rules have one link and no latency: 2 (n-1)/n S/B, half of it for a gather or scatter.
 """
 
 from collections.abc import Iterator, Sequence
@@ -258,9 +258,3 @@ def _least(seconds: Sequence[Any]) -> Floats:
     for other in seconds[1:]:
         found = np.minimum(found, other)
     return found
-
-
-def flat_ring_s(kind: str, size_bytes: float, ranks: int, link_bytes_per_s: float) -> float:
-    """The rules of the ICML 2024 paper: one flat link, a ring, no latency."""
-    rounds = 2.0 if kind == "all_reduce" else 1.0
-    return rounds * (ranks - 1) / ranks * size_bytes / link_bytes_per_s

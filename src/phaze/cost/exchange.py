@@ -13,15 +13,15 @@ Balanced routing reaches every rank alike. Bytes that a rank sends through level
     seconds           max over l of (start / 2 + step) + max over l of (bytes_l / B_l)              (exchange_s)
 
 Dispatch and combine are an exchange each, and so are their gradients. With x expert-tensor ranks the rows that arrive
-are gathered before the products and scattered after them: T k x h a over x ranks each (:func:`expert_tensor_s`).
+are gathered before the products and scattered after them: T k x h a over x ranks each.
 
 **Context.** c ranks hold s / c positions each; keys and values of a rank have V bytes, before heads are expanded.
 
     ring           c - 1 steps, each a transfer of V across the outermost level that neighbours cross; backward sends
                    2 V (keys, values and their gradients). A step runs beside one block of attention: of A seconds of
-                   attention in all, exposed are (c - 1) max(0, step - A / c)                          (ring_s)
+                   attention in all, exposed are (c - 1) max(0, step - A / c)                     (ring_step_s)
     all_gather     forward gathers c V; backward gathers them again and scatters the gradients of c V  (gathered_s)
-    ulysses        an exchange of queries, keys and values before attention and of its result after it (ulysses_s)
+    ulysses        an exchange of queries, keys and values before attention and of its result after it (exchange_s)
     hierarchical   ulysses inside c1 ranks, then a ring over the c / c1 groups: the sum of both
 
 Every price is nondecreasing in bytes and nonincreasing in the bandwidth of every level.
@@ -118,11 +118,6 @@ def expert_exchange(
     return exchange_s(cluster, members, level_bytes, basis)
 
 
-def expert_tensor_s(cluster: Cluster, members: Members, routed: Routed, basis: Basis) -> float:
-    """The gather (or the scatter) of routed rows over the ranks that share one expert."""
-    return _collective_s("all_gather", cluster, members, routed.bytes * prod(members), basis)
-
-
 def _collective_s(kind: Kind, cluster: Cluster, members: Members, size_bytes: float, basis: Basis) -> float:
     if prod(members) == 1:
         return 0.0
@@ -140,29 +135,11 @@ def ring_step_s(cluster: Cluster, members: Members, size_bytes: float, basis: Ba
     return constants.start_s / 2 + used[-1].latency_s + size_bytes / rate
 
 
-def ring_s(
-    cluster: Cluster, members: Members, size_bytes: float, attention_s: float, basis: Basis
-) -> tuple[float, float]:
-    """What is exposed of a ring beside so many seconds of attention, and what it takes in all."""
-    ranks = prod(members)
-    step_s = ring_step_s(cluster, members, size_bytes, basis)
-    return (ranks - 1) * max(0.0, step_s - attention_s / ranks), (ranks - 1) * step_s
-
-
 def gathered_s(cluster: Cluster, members: Members, size_bytes: float, basis: Basis) -> tuple[float, float]:
     """Forward and backward of gathering keys and values of ``size_bytes`` a rank."""
     whole = size_bytes * prod(members)
     gather_s = _collective_s("all_gather", cluster, members, whole, basis)
     return gather_s, gather_s + _collective_s("reduce_scatter", cluster, members, whole, basis)
-
-
-def ulysses_s(cluster: Cluster, members: Members, entering_bytes: float, leaving_bytes: float, basis: Basis) -> float:
-    """Both exchanges of a pass: queries, keys and values of a rank in, its results out."""
-    total_s = 0.0
-    for size in (entering_bytes, leaving_bytes):
-        sent = plain_bytes(members, Routed(1.0, 1, size))
-        total_s += exchange_s(cluster, members, sent, basis).time_s
-    return total_s
 
 
 def exchange_cost(

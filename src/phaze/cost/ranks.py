@@ -32,7 +32,6 @@ from phaze.hardware.cluster import Cluster
 
 Axis = tuple[int, int]
 GridOrder = Literal["data", "pipeline"]
-Sync = Literal["dense", "expert"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,52 +70,6 @@ class Degrees:
     def width(self) -> int:
         """Devices of a stage in one replica, t c."""
         return self.tensor * self.context
-
-    @property
-    def expert_data(self) -> int:
-        """e: ranks that hold the same experts and reduce their gradients."""
-        return self.width * self.data // (self.expert * self.expert_tensor)
-
-    @property
-    def ranks(self) -> int:
-        return self.width * self.stages * self.data
-
-    def dense_rank(self, stage: int, replica: int, context: int, tensor: int) -> int:
-        """The rank at a place of the dense grid."""
-        first = stage * self.data + replica if self.order == "data" else replica * self.stages + stage
-        return (first * self.context + context) * self.tensor + tensor
-
-    def expert_rank(self, stage: int, sharer: int, expert: int, part: int) -> int:
-        """The rank at a place of the expert grid; ``sharer`` runs through the ranks with the same experts."""
-        inside = (sharer * self.expert + expert) * self.expert_tensor + part
-        if self.order == "data":
-            return stage * self.data * self.width + inside
-        replica, place = divmod(inside, self.width)
-        return (replica * self.stages + stage) * self.width + place
-
-    @property
-    def tensor_axes(self) -> tuple[Axis, ...]:
-        return ((1, self.tensor),)
-
-    @property
-    def context_axes(self) -> tuple[Axis, ...]:
-        return ((self.tensor, self.context),)
-
-    @property
-    def expert_axes(self) -> tuple[Axis, ...]:
-        return ((self.expert_tensor, self.expert),)
-
-    @property
-    def expert_tensor_axes(self) -> tuple[Axis, ...]:
-        return ((1, self.expert_tensor),)
-
-    def sync_axes(self, what: Sync) -> tuple[Axis, ...]:
-        """Ranks that hold the same weights of that kind, over which their gradients are reduced."""
-        stride = self.tensor if what == "dense" else self.expert * self.expert_tensor
-        inner = self.width // stride
-        if self.order == "data":
-            return ((stride, self.width * self.data // stride),)
-        return (stride, inner), (self.width * self.stages, self.data)
 
 
 def members_by_level(cluster: Cluster, axes: tuple[Axis, ...]) -> tuple[int, ...]:

@@ -7,7 +7,6 @@ For work w on chip c, with the products p of w, the constants of the chip, and o
     vector_s[w, c] = time(vector work of w, vector part of c)
     time_s[w, c]   = start-up + max(tensor_s, vector_s)                                          (:meth:`Column.time_s`)
                      of a measured attention kernel: start + (FLOP + extra keys x FLOP of a key) / (share x peak of c)
-    serial(c)      = sum over the operators of a graph of time_s, collectives added by the caller    (:func:`serial_s`)
 
 A network work takes ``network_s``, which the caller has from :mod:`phaze.cost.collective`: it depends on no chip part.
 """
@@ -178,12 +177,3 @@ def cost_table(operators: Sequence[Work], chips: ChipArrays, constants: Constant
         all_cores=cost_works(works, chips, constants, "all_cores"),
         paired=cost_works(fused, chips, constants, "paired"),
     )
-
-
-def serial_s(table: CostTable) -> Floats:
-    """Seconds of the operators one after the other, each spread over the chip, without collectives: one per chip."""
-    counts = np.bincount(np.array(table.rows, dtype=np.int64), minlength=len(table.works))
-    total: Floats = np.zeros(len(table.all_cores.tensor_part_of))
-    for work, count in enumerate(counts):
-        total = total + count * table.all_cores.time_s(work)
-    return total

@@ -9,7 +9,7 @@
 
 with a the stack's bytes a parameter. Each is the soft maximum of the device's schedule and the host
 (:mod:`phaze.evaluate.ruled_pass`). Under rules serial and companions the device's time is a formula; under others a
-proved schedule on one chip (:func:`layer_times`), a bound on many (:func:`layer_time_bounds`).
+proved schedule on one chip (:func:`layer_times`), a bound on many (:meth:`phaze.evaluate.ruled_pass.RuledPass.bound`).
 """
 
 from collections.abc import Callable, Sequence
@@ -35,7 +35,6 @@ from phaze.graph.saved.buffers import gradient_elements
 from phaze.graph.saved.modes import JOIN, Keeping, Mode, Modes, offered
 from phaze.hardware.calibration import Constants
 from phaze.hardware.stack import Stack
-from phaze.schedule.bounds import BOUNDS, Bound
 from phaze.schedule.rules import COMPANIONS, RULE, Rule
 from phaze.schedule.solve import Known, Limits
 
@@ -311,10 +310,3 @@ def layer_times(
 ) -> LayerTimes:
     """Exact times on every chip of ``chips``; where no formula gives them, a schedule for each pass and chip."""
     return several_layer_times([layer], chips, constants, lambda one, times: one.device_s(times, limits, known))[0]
-
-
-def layer_time_bounds(
-    layer: RuledLayer, chips: ChipSet, constants: Constants, use: Sequence[Bound] = BOUNDS
-) -> LayerTimes:
-    """Times that no schedule undercuts, on every chip at once; monotone in the device's time, so bounds stay bounds."""
-    return several_layer_times([layer], chips, constants, lambda one, times: one.bound(times, use))[0]

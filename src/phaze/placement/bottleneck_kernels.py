@@ -181,7 +181,7 @@ def fastest_degree(
 
 
 @njit(cache=True, nogil=True)
-def fastest(
+def best_of_table(
     cut_sets: "CutSets",
     table: StageTable,
     room: Room,

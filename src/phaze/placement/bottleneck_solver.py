@@ -118,7 +118,7 @@ def _of_width(problem: Problem, width: Width, family: Family, limit_s: Floats, b
         width.taken, problem.devices, problem.microbatches, float(family.pace_stages), -1.0
     )
     sync_s = flat_link_s_per_byte(problem.rules.link_bytes_per_s or inf)
-    chosen = kernels.fastest(width.cut_sets, table, room, flying, (g, limit_s, degrees, sync_s, bar_s))
+    chosen = kernels.best_of_table(width.cut_sets, table, room, flying, (g, limit_s, degrees, sync_s, bar_s))
     cost_s, first, unsplit, stages, data = chosen
     if not data:
         return None
@@ -126,7 +126,7 @@ def _of_width(problem: Problem, width: Width, family: Family, limit_s: Floats, b
     return BottleneckPlan(cost_s, width, table, data, family, path, modes, problem.rules.orders[0])
 
 
-def fastest(problem: Problem, widths: list[Width], family: Family, below_s: float) -> BottleneckPlan | None:
+def best_by_table(problem: Problem, widths: list[Width], family: Family, below_s: float) -> BottleneckPlan | None:
     """The fastest plan of a family below ``below_s``; of equal ones the first in a fixed order."""
     paces = [_paces(problem, width, family) for width in widths]
     bound_s = min(pace.bound_s for pace in paces)

@@ -138,7 +138,7 @@ def plain_paces(case: WidthCase, known: PlainPaces) -> Floats:
     return known[at]
 
 
-def fastest(
+def best_by_labels(
     cases: list[WidthCase], best: BottleneckPlan | None, below_s: float, plain: PlainPaces | None = None
 ) -> BottleneckPlan | None:
     """The best plan of some cases, or ``best`` if none is faster than it or than ``below_s``; ``plain`` holds what

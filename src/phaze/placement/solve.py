@@ -138,7 +138,7 @@ class OpenPlacement:
             for family in own.rules.families:
                 if self._widths and bottleneck_solver.decides(own, family):
                     bar_s = below_s if best is None else best.cost_s
-                    best = bottleneck_solver.fastest(own, self._widths, family, bar_s) or best
+                    best = bottleneck_solver.best_by_table(own, self._widths, family, bar_s) or best
         open_ = [own for own in self._problems if self._labelled(own)]
         replicas = min(problem.microbatches, problem.devices // problem.graphs[0].width)
         if open_ and replicas > MOST_REPLICAS:
@@ -148,11 +148,11 @@ class OpenPlacement:
                 f"give at most {MOST_REPLICAS:,} microbatches",
             )
         if open_ and not self._many:
-            return label_solver.fastest(self._every_case, best, below_s, self._plain)
+            return label_solver.best_by_labels(self._every_case, best, below_s, self._plain)
         for width in sorted(self._widths, key=lambda width: _quick_bound(problem, width)):
             for own in open_:
                 cases = cases_of(own, width, self._labelled(own), self.prices)
-                best = label_solver.fastest(cases, best, below_s)
+                best = label_solver.best_by_labels(cases, best, below_s)
         return best
 
 

@@ -23,6 +23,7 @@ from phaze.hardware.calibration import Constants
 from phaze.hardware.silicon.design import EnergyModel
 from phaze.placement.plan import Plan
 from phaze.placement.problem import Problem
+from phaze.placement.solve import fastest_at
 from phaze.schedule.list_schedule import QUICK
 from phaze.schedule.problem import ROUNDING, Schedule
 from phaze.schedule.solve import Limits, Scheduler
@@ -30,7 +31,7 @@ from phaze.search.deadline import OutOfTime
 from phaze.search.energy import LayerJoules, layer_joules, plan_joules, spread_of
 from phaze.search.evaluated import Evaluated, ModelRun
 from phaze.search.objective import Rates, Scale
-from phaze.search.problem import fastest, problem_of
+from phaze.search.problem import problem_of
 from phaze.search.rank_graph import GraphTimes, RankGraph, graph_times
 from phaze.search.task import ModelTask, SearchJob
 
@@ -178,7 +179,7 @@ class ChipEvaluation:
         task, chosen = self.tasks[model], self.tasks[model].configurations[configuration]
         problem = self.problem(model, configuration, hbm, self.exact(model, chosen.graph).times)
         self.known.placements += 1
-        return fastest(chosen, problem, task.prices, below_s)
+        return fastest_at(problem, chosen.zeros, task.prices, below_s)
 
     def price(self, model: int, configuration: int, hbm: int, below_s: float = float("inf")) -> PricedConfiguration:
         """A batch of a configuration with that memory, or that no plan takes less than ``below_s``.
@@ -192,9 +193,9 @@ class ChipEvaluation:
         lower_s = limit if found is None else found[1].batch_s
         if layers.proved is not layers.times:
             # Some schedule is not proved: no plan with the bounds of all schedules is faster than this.
-            proved = fastest(
-                task.configurations[configuration],
+            proved = fastest_at(
                 self.problem(model, configuration, hbm, layers.proved),
+                task.configurations[configuration].zeros,
                 task.prices,
                 limit,
             )

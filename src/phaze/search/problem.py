@@ -1,7 +1,7 @@
 """The placement problem of a configuration of a search, built as :mod:`phaze.evaluate.flow` builds every problem.
 
 Its pipeline families are all that the blocks and the study allow. It stands at the first stage of ZeRO of the
-configuration; :func:`fastest` looks at all of them.
+configuration; :func:`phaze.placement.solve.fastest_at` looks at all of them.
 """
 
 from collections.abc import Sequence
@@ -11,11 +11,8 @@ from phaze.evaluate.flow import PlacementJob, placed_layers, placement_problem
 from phaze.evaluate.layers import LayerCost, mode_costs
 from phaze.placement.bottleneck_solver import decides
 from phaze.placement.layers import LayerGraph
-from phaze.placement.plan import Plan
-from phaze.placement.prices import Prices
 from phaze.placement.problem import Extra, Problem
 from phaze.placement.shortage import something_fits
-from phaze.placement.solve import fastest_at
 from phaze.search.rank_graph import RankGraph
 from phaze.search.task import Configuration, ModelTask, SearchJob
 
@@ -96,14 +93,6 @@ def table_decides(job: SearchJob) -> bool:
         for configuration in task.configurations
     )
     return all(decides(problem, family) for problem in problems for family in problem.rules.families)
-
-
-def fastest(
-    configuration: Configuration, problem: Problem, prices: Prices, below_s: float = float("inf")
-) -> tuple[Problem, Plan] | None:
-    """The fastest plan of a configuration over pipeline families and stages of ZeRO, below ``below_s``, and the problem
-    at its stage."""
-    return fastest_at(problem, configuration.zeros, prices, below_s)
 
 
 def has_plan(task: ModelTask, configuration: Configuration, hbm_bytes: float) -> bool:

@@ -21,11 +21,12 @@ from phaze.placement.plan import Plan
 from phaze.placement.prices import Prices
 from phaze.placement.problem import Problem
 from phaze.placement.shortage import Shortage, shortage_of
+from phaze.placement.solve import fastest_at
 from phaze.schedule.solve import Scheduler
 from phaze.search.energy import COMPONENTS, LayerJoules, layer_joules, plan_joules
 from phaze.search.evaluation import BARELY, ExactLayers, ScheduleMemo, exact_layers
 from phaze.search.objective import Objective, Rates
-from phaze.search.problem import fastest, has_plan, pattern_of, problem_of
+from phaze.search.problem import has_plan, pattern_of, problem_of
 from phaze.search.rank_graph import DEGREES, RankGraph
 from phaze.search.rates import chip_rates
 from phaze.search.task import Configuration, ModelTask, on_all_devices
@@ -105,7 +106,7 @@ def placed_on(
     costs, rate = times.costs(task.graphs[configuration.graph]), float(times.hbm_bytes_per_s[0])
     problem = problem_of(task, configuration, costs, hbm_bytes, rate)
     found = (
-        fastest(configuration, problem, task.prices, below_s)
+        fastest_at(problem, configuration.zeros, task.prices, below_s)
         if choose is None
         else _chosen(task, configuration, problem, choose)
     )

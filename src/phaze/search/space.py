@@ -296,8 +296,3 @@ def grid_of(space: Space) -> Grid:
     if count > MOST_COMBINATIONS:
         raise InputError("axes", f"there are {count:.3g} combinations", f"give at most {MOST_COMBINATIONS:.0e}")
     return Grid(space, tuple(grid), tuple(grid.values()))
-
-
-def combinations_of(space: Space) -> int:
-    """How many combinations the axes have, whether or not they are chips of the space."""
-    return len(grid_of(space))

@@ -25,6 +25,7 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.figures import making_of
 from phaze.hardware.ownership import load_terms
 from phaze.hardware.silicon.design import EnergyModel
+from phaze.placement.solve import fastest_at
 from phaze.schedule.bounds import lower_bound
 from phaze.schedule.order import contract, series
 from phaze.schedule.part import part_of
@@ -32,7 +33,7 @@ from phaze.search.energy import layer_floors
 from phaze.search.evaluated import Evaluated
 from phaze.search.journal import PrunedChip
 from phaze.search.objective import Rates, Scale
-from phaze.search.problem import fastest, has_plan, problem_of, table_decides
+from phaze.search.problem import has_plan, problem_of, table_decides
 from phaze.search.rank_graph import GraphTimes, RankGraph, graph_times
 from phaze.search.rates import chip_rates
 from phaze.search.reference import layers_on, value_of
@@ -121,7 +122,8 @@ class Plain:
         """The least batch time of a configuration by the placement solver; where it is above ``cut_s``, that."""
         costs, rate = times.costs(task.graphs[configuration.graph]), float(times.hbm_bytes_per_s[0])
         cut_s *= 1 + NEAR
-        found = fastest(configuration, problem_of(task, configuration, costs, hbm_bytes, rate), task.prices, cut_s)
+        problem = problem_of(task, configuration, costs, hbm_bytes, rate)
+        found = fastest_at(problem, configuration.zeros, task.prices, cut_s)
         return cut_s if found is None else found[1].batch_s
 
     def fits(self, task: ModelTask, configuration: Configuration, hbm_bytes: int) -> bool:

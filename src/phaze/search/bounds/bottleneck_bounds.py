@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.placement.bottleneck_solver import fastest
+from phaze.placement.bottleneck_solver import best_by_table
 from phaze.placement.cut_sets import CutSets, cut_sets_of
 from phaze.placement.prepared_width import prepared, retimed
 from phaze.placement.prices import RingPrices
@@ -137,6 +137,6 @@ def table_bounds(
     for chip in np.flatnonzero(floors < cuts_s * (1 - SLACK)).tolist():
         deadline.check()
         own = retimed(width, forward_s[calls, chip], backward_s[calls, chip])
-        plan = fastest(problem, [own], family, float(cuts_s[chip])) if width.depth else None
+        plan = best_by_table(problem, [own], family, float(cuts_s[chip])) if width.depth else None
         bounds[chip] = cuts_s[chip] if plan is None else plan.cost_s
     return bounds
