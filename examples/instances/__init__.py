@@ -1,0 +1,1 @@
+"""Certified instances: schedules, placements and joint problems with their optima, for others to compare and refute."""
