@@ -33,7 +33,7 @@ SCHEDULES = (
 )
 # Name, model, tensor widths, devices, microbatches of a batch.
 PLACEMENTS = (
-    ("placement-small", "bert-large", (1,), 8, 16),
+    ("placement-small", "bert-large", (1,), 4, 16),
     ("placement-middle", "llama2-7b", (1,), 64, 256),
     ("placement-large", "gpt3-175b", (1, 4), 1024, 512),
 )
