@@ -13,6 +13,7 @@ from phaze.api.values import (
     Sheeted,
     searched,
 )
+from phaze.cli.plan_certificate import write_certificate
 from phaze.documents import notation_of, parse
 from phaze.errors import InfeasibleError, InputError
 from phaze.evaluate.answer import fixed_document, planned_document, shortage_document
@@ -103,6 +104,7 @@ def plan(
     imbalance: float | None = None,
     capacity: float | None = None,
     over: Sequence[str] = (),
+    certificate: str | Path | None = None,
 ) -> Planned:
     """The fastest split of a training job over devices that exist, proved, as ``phaze plan``.
 
@@ -139,6 +141,7 @@ def plan(
         imbalance: Tokens of the fullest rank of experts over the mean, from 1 on.
         capacity: Tokens that it takes at most, over the mean; beyond it they are dropped.
         over: Axes to plan along as well, such as ``"devices=64..1024"`` or ``"chip=h200,b200"``: ``what_if``.
+        certificate: A folder for what proves the plan, which :func:`phaze.verify` checks.
 
     Returns:
         The plan: ``batch_s`` (seconds of a global batch), ``document`` (``phaze.plan/1``), ``frame()`` of its stages.
@@ -186,6 +189,8 @@ def plan(
     document = with_launches(document)
     if over:
         document["what_if"] = what_if(asked, document, lambda _: None, [over_of(text) for text in over])
+    if certificate is not None:
+        write_certificate(str(certificate), request, asked.model, found.best, document)
     return _planned(document, request.setting.chip.hbm.size_bytes)
 
 

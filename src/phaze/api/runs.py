@@ -53,13 +53,22 @@ def explain(
     return answered(explain_command, _place(run), list(instead), flatness, constants, ranges, error, workers)
 
 
-def verify(run: Run, *, study: str | Path | None = None, quick: bool = False) -> Shown:
+def verify(
+    run: Run,
+    *,
+    study: str | Path | None = None,
+    quick: bool = False,
+    space: str | Path | None = None,
+    gap: float | None = None,
+) -> Shown:
     """Check a certificate by code that shares none with the search, as ``phaze verify``.
 
     Args:
-        run: A finished search or front, or its folder.
+        run: A finished search or front, or the folder of one, of a sweep, or of a plan's certificate.
         study: The question that it must answer: a study file.
         quick: The answer, and what rooflines exclude: no proof.
+        space: A space, by name or file, that the answer is held against instead of its own, however large.
+        gap: With ``space``, by how much nothing in it may be better.
 
     Returns:
         ``holds``, the ``claim`` in words, ``proved`` chips, and ``objections`` where it does not hold.
@@ -71,7 +80,8 @@ def verify(run: Run, *, study: str | Path | None = None, quick: bool = False) ->
         >>> phaze.verify(phaze.search(study))["holds"]
         True
     """
-    return answered(verify_command, _place(run), study=None if study is None else str(study), quick=quick)
+    question, other = (None if path is None else str(path) for path in (study, space))
+    return answered(verify_command, _place(run), study=question, quick=quick, space=other, gap=gap)
 
 
 def report(run: Run, *, out: str | Path | None = None) -> Shown:
