@@ -3,10 +3,12 @@
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from phaze.cli.kernels import kernel_modules
 from tests.search.test_study import SPACE
 
 ROOT = Path(__file__).parents[2]
@@ -41,6 +43,12 @@ COMMANDS = [
     "front icml24.toml --of throughput,area --out front",
     "sweep icml24.toml --over training.devices=8,16 --out swept",
 ]
+
+
+def test_every_module_of_kernels_can_be_warmed() -> None:
+    names = kernel_modules()
+    assert "phaze.placement.kernels" in names and len(names) >= 5
+    assert all(callable(import_module(name).warm) for name in names)
 
 
 @pytest.mark.slow

@@ -14,10 +14,14 @@ if TYPE_CHECKING:
     from phaze.report.progress import Progress
 
 
+NOT_COMPILED = ("phaze.cli", "phaze.check")
+
+
 def kernel_modules() -> list[str]:
-    """The modules that hold kernels: by convention those named ``kernels`` in any room but this one."""
+    """The modules that hold kernels: by convention those named ``kernels`` in any room but this one and the checker,
+    which compiles nothing."""
     found = pkgutil.walk_packages(phaze.__path__, "phaze.", onerror=lambda _: None)
-    return sorted(m.name for m in found if m.name.endswith(".kernels") and not m.name.startswith("phaze.cli"))
+    return sorted(m.name for m in found if m.name.endswith(".kernels") and not m.name.startswith(NOT_COMPILED))
 
 
 @answering
