@@ -79,7 +79,7 @@ def test_a_mixture_whose_experts_are_shared_out_is_refused() -> None:
 
 @pytest.mark.slow
 def test_a_study_of_groups_goes_through_every_command(phaze: Phaze, tmp_path: Path) -> None:
-    """Search, verify, explain, report, compare, export and sweep name the groups."""
+    """Search, verify, explain, report, compare, front and sweep take and name the groups."""
     study, run = tmp_path / "hybrid.json", tmp_path / "run"
     study.write_text(json.dumps({**STUDY, "training": JOB, "search": {"gap": 0.05}}))
     ran = phaze("search", study, "--out", run, "--json")
@@ -90,8 +90,10 @@ def test_a_study_of_groups_goes_through_every_command(phaze: Phaze, tmp_path: Pa
     for command in ("verify", "explain", "report"):
         ran = phaze(command, run)
         assert ran.code == 0, (command, ran.out, ran.err)
-    assert "8 of" in phaze("explain", run).out
-    rows = json.loads(phaze("compare", study, "--chips", "h100,h200", "--json").out)["rows"]
-    assert {row["shard"] for row in rows if row["placement"] == "searched"} == {8}
-    flags = phaze("export", run, "--to", "megatron").out
-    assert "--num-distributed-optimizer-instances" in flags or "--outer-dp-sharding-strategy" in flags
+    assert "hybrid sharding over 8 of 64 replicas" in phaze("explain", run, "--json").out
+    rows = json.loads(phaze("compare", study, "--chip", "h100", "--chip", "h200", "--json").out)["rows"]
+    assert {row["shard"] for row in rows if row["throughput_per_s"] is not None} == {8}
+    front = json.loads(phaze("front", study, "--of", "throughput,area", "--out", tmp_path / "front", "--json").out)
+    assert {model["shard"] for point in front["points"] for model in point["models"]} == {8}
+    over = "cluster.levels.fabric.bandwidth=25e9,100e9"
+    assert phaze("sweep", study, "--over", over, "--out", tmp_path / "sweep").code == 0
