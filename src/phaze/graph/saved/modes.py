@@ -30,8 +30,9 @@ from typing import Literal
 from phaze.graph import opset
 from phaze.graph.ir import Layer, Operator, OperatorGraph
 from phaze.graph.recompute import empty_graph, part_of
+from phaze.graph.saved.cut import least_kept
 from phaze.graph.saved.regions import Region, regions_of
-from phaze.graph.saved.rules import Flow, Saves, flow_of, least, logits, sources_of, wanted_of
+from phaze.graph.saved.rules import Flow, Saves, flow_of, logits, sources_of, wanted_of
 
 Selective = Literal["scores", "operators"]
 SELECTIVES: tuple[Selective, ...] = ("scores", "operators")
@@ -84,6 +85,9 @@ class Modes:
     def __init__(self, layer: Layer, keeping: Keeping) -> None:
         self.layer, self.keeping = layer, keeping
         self.flow: Flow = flow_of(layer)
+        self._made = {tensor: self.flow.made_from(tensor) for tensor in self.flow.writer}
+        self._sizes = {tensor: self.flow.size(tensor) for tensor in self.flow.tensors}
+        self._known: dict[str, Mode] = {}
         self.wanted = wanted_of(layer, self.flow, keeping.saves, keeping.logit_bytes is not None)
         self.sources = sources_of(layer, self.flow, keeping.saves)
         self.none_bytes = self._bytes(self._kept(frozenset(), frozenset()))
@@ -112,7 +116,11 @@ class Modes:
                 outside = any(reader.id not in operators for reader in self.flow.readers.get(tensor, ()))
                 if op.id in dropped or not (outside or tensor in self.flow.outputs):
                     gone.add(tensor)
-        return least(self.flow, self.wanted, self.sources - gone)
+        return self._least(self.wanted, self.sources - gone)
+
+    def _least(self, wanted: frozenset[int], sources: frozenset[int]) -> frozenset[int]:
+        """As :func:`phaze.graph.saved.rules.least`, with what all modes share made once."""
+        return least_kept(wanted, sources, self._made, self._sizes)
 
     def _rerun(self, kept: frozenset[int], among: frozenset[int] | None) -> OperatorGraph:
         """The operators that lead from what is kept to what backward reads."""
@@ -157,7 +165,7 @@ class Modes:
         made = {access.tensor for op in rerun.operators for access in op.writes}
         if not made:
             return self._mode("selective", self._kept(frozenset(), frozenset()), rerun)
-        return self._mode("selective", least(self.flow, self.wanted - made, self.sources), rerun)
+        return self._mode("selective", self._least(self.wanted - made, self.sources), rerun)
 
     def _operators(self) -> Mode:
         kept, products = set(self.layer.full.saved), 0
@@ -180,6 +188,11 @@ class Modes:
     def of(self, name: str) -> Mode:
         """The mode of a name: none, selective, full, alternate, or modules joined by +, with offload or without; a
         module that the layer has not changes nothing."""
+        if name not in self._known:
+            self._known[name] = self._of(name)
+        return self._known[name]
+
+    def _of(self, name: str) -> Mode:
         parts = name.split(JOIN)
         if OFFLOAD in parts:
             base = self.of(JOIN.join(part for part in parts if part != OFFLOAD) or "none")
