@@ -15,13 +15,13 @@ from phaze.graph.fuse import fuse
 from phaze.graph.zoo import load_model
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.library import load_chip
-from phaze.search.feasibility import chips_of
+from phaze.search.feasibility import kept_of
 from tests.search.made import core_space
 
 
 def paper_chips() -> ChipArrays:
     """The paper's space as the cost room sees it."""
-    chips = chips_of(core_space("paper"))
+    chips = kept_of(core_space("paper")).chips
     return varied(
         load_chip("tpu-v4-paper"),
         tensor_cores=chips.tensor_cores,

@@ -11,7 +11,7 @@ from phaze.cli.answer import exit_code_of
 from phaze.cli.main import app
 from phaze.search.answer import best_of
 from phaze.search.baseline import scale_for
-from phaze.search.feasibility import chips_of
+from phaze.search.feasibility import kept_of
 from phaze.search.result import answer_of
 from phaze.search.run import search
 from phaze.search.shortage import nothing_found
@@ -171,7 +171,7 @@ def of_core_terms(terms: dict[str, Any], folder: Path) -> list[Any]:
 
 def of_space(space: dict[str, Any], folder: Path) -> list[Any]:
     """The chips of a space, field by field."""
-    chips = chips_of(core_space(written(folder, "space.json", space)))
+    chips = kept_of(core_space(written(folder, "space.json", space))).chips
     columns = list(type(chips).__dataclass_fields__)
     assert len(columns) == len(FIELDS)
     return [getattr(chips, name).tolist() for name in columns]

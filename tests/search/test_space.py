@@ -14,13 +14,13 @@ from phaze.hardware.library import load_chip
 from phaze.hardware.technology import chip_areas
 from phaze.hardware.technology_files import load_technology
 from phaze.search.axes import RangeTable
-from phaze.search.feasibility import chips_of
+from phaze.search.feasibility import kept_of
 from phaze.search.space import Space, SpaceFile, space_from
 from tests.search.made import core_space
 
 
 def test_the_papers_space_has_the_papers_counts() -> None:
-    chips = chips_of(core_space("paper"))
+    chips = kept_of(core_space("paper")).chips
     assert (len(chips), chips.tensor_parts(), chips.vector_parts()) == (29_360, 4_186, 697)
     without_buffer = {
         "tensor": len({*zip(chips.tensor_cores, chips.rows, chips.columns, strict=True)}),
@@ -30,7 +30,7 @@ def test_the_papers_space_has_the_papers_counts() -> None:
 
 
 def test_the_papers_baseline_is_the_largest_chip() -> None:
-    chips = chips_of(core_space("paper"))
+    chips = kept_of(core_space("paper")).chips
     assert chips.area_mm2.max() == pytest.approx(278.82667631, abs=5e-9)
     largest = int(np.argmax(chips.area_mm2))
     shape = (chips.tensor_cores, chips.rows, chips.columns, chips.vector_cores, chips.lanes)
@@ -58,7 +58,7 @@ def _small(**changes: Any) -> Space:
 
 
 def test_free_lanes_are_an_axis_of_their_own() -> None:
-    chips = chips_of(_small())
+    chips = kept_of(_small()).chips
     assert set(chips.lanes.tolist()) == {64, 256}
     assert len(chips) == 2 * 2 * 1 * 2 * 2 * 2
 
@@ -81,7 +81,7 @@ def test_a_range_is_either_by_factor_or_by_step(raw: dict[str, int]) -> None:
 @settings(max_examples=20)
 def test_kept_chips_are_those_of_the_rule(share: float, single: bool) -> None:
     keep = {"area_of": "tpu-v4-paper", "least_share": share, "smaller_with_one_core": single}
-    everything, kept = chips_of(_small()), chips_of(_small(keep=keep))
+    everything, kept = kept_of(_small()).chips, kept_of(_small(keep=keep)).chips
     budget = float(chip_areas(load_technology("paper-22nm"), load_chip("tpu-v4-paper")).total())
     columns = (everything.area_mm2, everything.tensor_cores, everything.vector_cores)
     expected = [
@@ -94,7 +94,7 @@ def test_kept_chips_are_those_of_the_rule(share: float, single: bool) -> None:
 
 def test_an_empty_space_counts_nothing() -> None:
     huge = {"tensor_cores": [4096], "rows": [256], "columns": [256], "vector_cores": [1], "lanes": "columns"}
-    chips = chips_of(_small(axes={**huge, "global_buffer": ["2 MiB"]}))
+    chips = kept_of(_small(axes={**huge, "global_buffer": ["2 MiB"]})).chips
     assert (len(chips), chips.tensor_parts(), chips.vector_parts()) == (0, 0, 0)
 
 
@@ -102,16 +102,16 @@ def test_a_space_too_large_to_lay_out_is_refused() -> None:
     wide = {"from": 1, "to": 100_000, "step": 1}
     axes = {"tensor_cores": wide, "rows": wide, "columns": [1], "vector_cores": [1], "lanes": "columns"}
     with pytest.raises(InputError, match="combinations"):
-        chips_of(_small(axes={**axes, "global_buffer": ["2 MiB"]}))
+        kept_of(_small(axes={**axes, "global_buffer": ["2 MiB"]}))
 
 
 def test_a_base_without_technology_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="names no technology"):
-        chips_of(_small(base="tpu-v5e"))
+        kept_of(_small(base="tpu-v5e"))
 
 
 def test_the_papers_space_with_free_lanes_holds_it() -> None:
-    tied, free = (chips_of(core_space(name)) for name in ("paper", "paper-free-lanes"))
+    tied, free = (kept_of(core_space(name)).chips for name in ("paper", "paper-free-lanes"))
     assert len(free) == 238_057
     assert int((free.lanes == free.columns).sum()) == len(tied)
     assert (free.area_mm2[free.lanes == free.columns] == tied.area_mm2).all()
@@ -139,7 +139,7 @@ def test_any_field_is_an_axis_and_a_chip_is_its_row(name: str) -> None:
     given_ones = ALL_AXES if name == "all" else {name: ALL_AXES[name]}
     space = _small(axes=axes | {"global_buffer": ["2 MiB"]} | given_ones)
     opened, technology = enumerate_space(space), load_technology("paper-22nm")
-    assert len(grid_of(space)) == len(opened) == 2 ** len(given_ones) * len(chips_of(_small())) // 2
+    assert len(grid_of(space)) == len(opened) == 2 ** len(given_ones) * len(kept_of(_small()).chips) // 2
     assert len({opened.name(i) for i in range(len(opened))}) == len(opened)
     arrays = opened.arrays()
     for number in range(0, len(opened), 1 + len(opened) // 7):
@@ -153,14 +153,14 @@ def test_any_field_is_an_axis_and_a_chip_is_its_row(name: str) -> None:
 def test_with_both_buffers_as_axes_no_rule_is_needed() -> None:
     axes = _small().axes.model_dump(by_alias=True, exclude_none=True)
     buffers = {"tensor_buffer": ["64 KiB", "256 KiB"], "vector_buffer": ["2 KiB"]}
-    chips = chips_of(_small(axes=axes | buffers, core_buffers=None))
+    chips = kept_of(_small(axes=axes | buffers, core_buffers=None)).chips
     assert set(chips.tensor_buffer_bytes.tolist()) == {2**16, 2**18}
     assert set(chips.vector_buffer_bytes.tolist()) == {2**11}
 
 
 def test_vector_cores_may_be_tied_to_tensor_cores() -> None:
     axes = _small().axes.model_dump(by_alias=True, exclude_none=True)
-    chips = chips_of(_small(axes=axes | {"vector_cores": "tensor_cores"}))
+    chips = kept_of(_small(axes=axes | {"vector_cores": "tensor_cores"})).chips
     assert len(chips) > 0 and (chips.vector_cores == chips.tensor_cores).all()
 
 
@@ -216,7 +216,7 @@ def test_rates_are_axes_too_and_a_chip_is_its_row() -> None:
     rates = {"hbm_bandwidth": ["600 GB/s", "1200 GB/s"], "clock": [7e8, 1.05e9], "global_bandwidth": [2e12, 4e12]}
     space = _small(axes=axes | rates)
     opened = enumerate_space(space)
-    assert len(grid_of(space)) == len(opened) == 8 * len(chips_of(_small()))
+    assert len(grid_of(space)) == len(opened) == 8 * len(kept_of(_small()).chips)
     arrays, technology = opened.arrays(), load_technology("paper-22nm")
     watts = design_watts(opened.chips, technology)
     assert len({opened.name(i) for i in range(len(opened))}) == len(opened)

@@ -52,8 +52,9 @@ class Question:
 
     @property
     def identity(self) -> tuple[float, ...]:
-        """The fields that make the chip this one."""
-        return identity_of(self.opened, self.number)
+        """The fields that make the chip this one, whatever its constants are: chips that are equal in them are the same
+        choice."""
+        return self.opened.identity(self.number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +67,6 @@ class Found:
     score: float
     gap: float
     plans: tuple[str, ...]
-
-
-def identity_of(opened: EnumeratedSpace, number: int) -> tuple[float, ...]:
-    """What names a chip whatever its constants are: two chips that are equal in this are the same choice."""
-    return opened.identity(number)
 
 
 def _plans(state: SearchState, best: BestDesign) -> tuple[str, ...]:
@@ -153,7 +149,7 @@ def best_with(
         raise InfeasibleError("nothing in the changed space is feasible", {})
     chip = state.opened.chip(best.chip, job.hbm_bytes[best.hbm])
     gap = state.standing().gap
-    return Found(chip.name, identity_of(state.opened, best.chip), chip, best.score, gap, _plans(state, best))
+    return Found(chip.name, state.opened.identity(best.chip), chip, best.score, gap, _plans(state, best))
 
 
 def with_budget(job: SearchJob, rule: str, most: float) -> SearchJob:

@@ -139,11 +139,6 @@ def _joined(pieces: list[list[NDArray[Any]]], same: bool) -> NDArray[Any]:
     return np.concatenate(own)
 
 
-def chips_of(space: Space) -> Chips:
-    """Every chip of the space."""
-    return kept_of(space).chips
-
-
 def area_budget(space: Space) -> float:
     """The area that a chip of the space may have, mm2."""
     return _budget(space, space.technology)
