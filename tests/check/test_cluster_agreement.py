@@ -58,7 +58,7 @@ def test_products_on_clusters_take_what_phaze_says_and_no_less_than_their_bound(
 
 
 @pytest.mark.parametrize("count", [20, pytest.param(2_000, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", ["selene", "dgx-h100", "paper-flat"])
+@pytest.mark.parametrize("name", ["selene", "dgx-h100", "paper-flat", "tpu-v5p-pod", "tpu-v5e-pod"])
 def test_collectives_take_what_phaze_says(name: str, count: int) -> None:
     rng, cluster = np.random.default_rng(6), load_cluster(name)
     table = json.loads(json.dumps(asdict(cluster)))

@@ -71,7 +71,8 @@ def _model_words(model: Mapping[str, Any], models: int, named: str | None = None
     weight = "" if models == 1 else f", weight {model['weight']:g}"
     return [
         f"model       {named or _known(graphs_digest(model), GRAPHS, model['name'])}{weight}; sequence "
-        f"{_listed(sequences)}, {_listed({graph['attention'] for graph in model['graphs']})} attention",
+        f"{_listed(sequences)}, {_listed({graph['attention'] for graph in model['graphs']})} attention"
+        f"{'' if model['part'] == 'model' else ', its most repeated layer alone'}",
         f"job         {training['devices']:,} devices, {training['batch']:,} sequences a batch, microbatches "
         f"{_listed(microbatches)}, tensor widths {_listed(widths)}, {''.join(degrees)}recompute {_listed(recompute)}, "
         f"{training['optimizer']}, {training['precision']}, ZeRO {_listed(training['zeros'])}, chunks "

@@ -5,18 +5,19 @@ clusters   start-up + max(sum over products of cycles / clock / software share, 
 cores      start-up + max(sum of products, vector work), each with all cores of its kind
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .cluster_products import ClusterParts, best_cycles, least_cycles
+from .cluster_products import ClusterParts, best_bytes, best_cycles, least_bytes, least_cycles
+from .energy import Prices
 from .operators import Constants, Costs, distinct
+from .reading import cover
 from .silicon import Clusters
 from .space import Chips
-from .vectors import VectorParts, vector_seconds
+from .vectors import VectorParts, vector_bytes, vector_seconds
 from .works import Lanes, Product, Work
 
 Floats = NDArray[np.float64]
@@ -39,44 +40,74 @@ def _lanes(chips: Clusters, constants: Constants) -> VectorParts:
     )  # fmt: skip
 
 
-def _on_clusters(works: Iterable[Work], chips: Clusters, constants: Constants, fan_out: int, mapped: bool) -> Seconds:
-    cycles: Callable[[Product, ClusterParts], Floats] = best_cycles if mapped else least_cycles
-    whole, vector = _parts(chips, constants, fan_out), _lanes(chips, constants)
-    columns, of = distinct([getattr(whole, f.name) for f in fields(whole)])
-    parts = ClusterParts(*columns)
-    products, lanes, found = dict[Product, Floats](), dict[Lanes, Floats](), dict[Work, Floats]()
-    peak = 2.0 * chips.clusters * chips.arrays * chips.rows * chips.columns
-    peak = peak * (chips.clock if constants.rated is None else constants.rated)
-    for work in works:
-        if work.kernel is not None and constants.kernels is not None:
-            found[work] = np.asarray(constants.kernels.seconds(work.kernel, peak))
-            continue
-        total = np.zeros(len(parts))
-        for p in map(constants.packed, work.products):
-            if p not in products:
-                products[p] = cycles(p, parts) / parts.clock / constants.software
-            total = total + products[p]
-        seconds = total[of]
-        if work.lanes is not None:
-            if work.lanes not in lanes:
-                lanes[work.lanes] = vector_seconds(work.lanes, vector)
-            seconds = np.maximum(seconds, lanes[work.lanes])
-        found[work] = seconds + (constants.vector_start_up if work.core == "vector" else constants.start_up)
-    return found
+NOTHING = ("none", "network")
+Bytes = tuple[Floats, ...]
+"""Seconds of a product, then its HBM, global, edge and port bytes."""
+
+
+def _vector_joules(lanes: Lanes, parts: VectorParts, prices: Prices) -> Floats:
+    moved, fetched = vector_bytes(lanes, parts)
+    each = prices.lane * (lanes.operations * lanes.elements) + prices.vector * moved
+    return each + prices.shared * (moved + fetched) + prices.hbm * fetched
+
+
+def _work(
+    work: Work, products: list[Bytes], lanes: tuple[Floats, Floats] | None, start: float, prices: Prices | None
+) -> tuple[Floats, Floats | None]:
+    """Seconds and joules of a work from those of its products and its vector work."""
+    seconds = sum((own[0] for own in products), np.zeros(1))
+    if lanes is not None:
+        seconds = np.maximum(seconds, lanes[0])
+    if prices is None:
+        return seconds + start, None
+    joules = prices.mac * sum(float(p.batch) * p.m * p.n * p.k for p in work.products)
+    for _, hbm, moved, edge, port in products:
+        joules = joules + prices.edge * edge + prices.port * port + prices.shared * (moved + hbm) + prices.hbm * hbm
+    return seconds + start, joules + (0.0 if lanes is None else lanes[1])
 
 
 def spread_seconds(
-    works: Iterable[Work], chips: Clusters | Chips, constants: Constants, fan_out: int, mapped: bool
-) -> Seconds:
-    """The seconds of distinct works on every chip; ``mapped``: products by their best mapping, else what none beats.
-    Collectives and what no core runs take nothing here."""
-    distinct_works = dict.fromkeys(works)
-    run = [work for work in distinct_works if work.core not in ("none", "network")]
-    nothing: dict[Work, Floats] = {
-        work: np.zeros(len(chips)) for work in distinct_works if work.core in ("none", "network")
-    }
-    if isinstance(chips, Clusters):
-        return {**nothing, **_on_clusters(run, chips, constants, fan_out, mapped)}
-    level: dict[str, Any] = {}
-    costs = Costs(chips, constants, level, mapped)
-    return {**nothing, **{work: costs.on_cores(work, "spread") for work in run}}
+    works: Iterable[Work], chips: Clusters | Chips, constants: Constants, fan_out: int, mapped: bool,
+    prices: Prices | None = None,
+) -> tuple[Seconds, Seconds]:  # fmt: skip
+    """The seconds of distinct works on every chip, and with ``prices`` their joules; ``mapped``: products by their best
+    mapping, else what none beats. Collectives and what no core runs take nothing here."""
+    if not isinstance(chips, Clusters):
+        cover(prices is None, "energy on chips of cores")
+        costs = Costs(chips, constants, {}, mapped)
+        own = {work: np.zeros(len(chips)) if work.core in NOTHING else costs.on_cores(work, "spread") for work in works}
+        return own, {}
+    whole, vector = _parts(chips, constants, fan_out), _lanes(chips, constants)
+    columns, of = distinct([getattr(whole, f.name) for f in fields(whole)])
+    parts = ClusterParts(*columns)
+
+    def cost(p: Product) -> Bytes:
+        if prices is None:
+            return ((best_cycles if mapped else least_cycles)(p, parts),)
+        return (best_bytes if mapped else least_bytes)(p, parts)
+
+    peak = 2.0 * chips.clusters * chips.arrays * chips.rows * chips.columns
+    peak = peak * (chips.clock if constants.rated is None else constants.rated)
+    products, lanes = dict[Product, Bytes](), dict[Lanes, tuple[Floats, Floats]]()
+    seconds, joules = dict[Work, Floats](), dict[Work, Floats]()
+    nothing = np.zeros(len(chips))
+    for work in dict.fromkeys(works):
+        if work.core in NOTHING:
+            seconds[work] = joules[work] = nothing
+            continue
+        packed = [constants.packed(p) for p in work.products]
+        for p in packed:
+            if p not in products:
+                cycles, *moved = cost(p)
+                products[p] = tuple(each[of] for each in (cycles / parts.clock / constants.software, *moved))
+        if work.lanes is not None and work.lanes not in lanes:
+            spent = nothing if prices is None else _vector_joules(work.lanes, vector, prices)
+            lanes[work.lanes] = vector_seconds(work.lanes, vector), spent
+        start = constants.vector_start_up if work.core == "vector" else constants.start_up
+        beside = None if work.lanes is None else lanes[work.lanes]
+        taken, spent_j = _work(work, [products[p] for p in packed], beside, start, prices)
+        if work.kernel is not None and constants.kernels is not None:
+            taken = np.asarray(constants.kernels.seconds(work.kernel, peak))
+        seconds[work] = taken + nothing
+        joules[work] = nothing if spent_j is None else spent_j
+    return seconds, joules

@@ -12,7 +12,7 @@ most ``room`` elements, the ports: tiles cover the product, so every cluster ask
 N bytes with bm bn <= room. Room is S / 8 where the next tile starts at once, else S / 4 with a drain a wave.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,11 +23,14 @@ from .products import (
     SPLITS,
     SUM,
     Front,
+    Moving,
     array_cycles,
     deepest,
     doublings,
     edge_bytes,
+    fastest,
     global_front,
+    leading,
     only_written,
     undominated,
 )
@@ -35,6 +38,7 @@ from .works import Moved, Product
 
 Floats = NDArray[np.float64]
 LATENCY, SUSTAINED = 1000.0, 0.95
+SIDE = ("clusters", "arrays", "rows", "columns", "operands", "sums", "port", "fan_out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +213,67 @@ def cluster_front(p: Product, side: Side) -> Front | None:
     return undominated(np.concatenate(busy), np.concatenate(moved)) if busy else None
 
 
+def _moving(p: Product, side: Side) -> Moving | None:
+    """The undominated choices with what each moves; None where no tile fits. Of equal ones the first: arrays as they
+    are arranged, rows, columns, splits of k, dataflows."""
+    t = _tiles(p, side)
+    reads, count = _shared(p, t, min(side.fan_out, side.clusters)), p.batch * t.am * t.an
+    places, e = np.arange(float(len(reads))), float(p.e)
+    found: list[tuple[Floats, ...]] = []
+    for number, (rows, columns, deep, stay) in enumerate(_flows(p, side, t)):
+        for step, ks in enumerate(SPLITS):
+            may = deep > 0 if ks == 1 else (deep > 0) & (count * (ks // 2) < ITEMS_A_CORE * side.clusters * t.own)
+            if ks > p.k or not may.any():
+                break
+            flow, some, kt = (rows[may], columns[may], deep[may], stay), t.taken(may), float(-(-p.k // ks))
+            busy, written = _split_front(p, side, some, flow, ks)
+            items = count[may] * ks
+            edge = items * (some.down * some.across) * edge_bytes(side.rows, side.columns, e, flow, kt)
+            port = items * (e * kt * (some.bm + some.bn))
+            rank = places[may] * 100.0 + step * 10 + number
+            found.append((busy, reads[may] + written, edge, port, rank))
+    if not found:
+        return None
+    busy, moved, edge, port, rank = (np.concatenate(column) for column in zip(*found, strict=True))
+    best = leading(busy, moved, rank)
+    return busy[best], moved[best], edge[best], port[best]
+
+
+def best_bytes(p: Product, parts: ClusterParts) -> tuple[Floats, ...]:
+    """Cycles, HBM, global, edge and port bytes of the fastest mapping on every part."""
+    found = np.full((5, len(parts)), np.inf)
+    if p.batch * p.m * p.n * p.k == 0:
+        found[0], found[1:3], found[3:] = only_written(p, parts.hbm_rate), p.c[0] if p.batch * p.m * p.n else 0.0, 0.0
+        return tuple(found)
+    fronts: dict[tuple[float, ...], Moving | None] = {}
+    held: dict[float, Front | None] = {}
+    sides = np.stack([getattr(parts, name) for name in SIDE], axis=1)
+    for at, row in enumerate(map(tuple, sides.tolist())):
+        if row not in fronts:
+            n, a, r, c, operands, sums, port, fan = row
+            fronts[row] = _moving(p, Side(int(n), int(a), int(r), int(c), operands, sums, port, int(fan)))
+        core, buffer = fronts[row], float(parts.buffer[at])
+        if core is not None:
+            if buffer not in held:
+                held[buffer] = global_front(p, buffer)
+            found[:, at] = fastest(p, core, held[buffer], float(parts.width[at]), float(parts.hbm_rate[at]))
+    return tuple(found)
+
+
+def least_bytes(p: Product, parts: ClusterParts) -> tuple[Floats, ...]:
+    """Cycles, HBM, global, edge and port bytes that no mapping undercuts, on every part."""
+    cycles = least_cycles(p, parts)
+    if p.batch * p.m * p.n * p.k == 0:
+        return best_bytes(p, parts)
+    m, n, k, e = float(p.m), float(p.n), float(p.k), float(p.e)
+    room = np.maximum(parts.sums / SUM, parts.arrays * parts.rows * parts.columns)
+    each, half = p.batch * e * k * m * n, 0.5 * parts.buffer
+    moved = each * _spread(room * np.minimum(parts.fan_out, parts.clusters), m, n) + e * p.batch * m * n
+    edge = p.batch * m * n * k * (e / parts.columns + min(e, SUM) / parts.rows)
+    fetched = _fetched(p.a, half) + _fetched(p.b, half) + _fetched(p.c, half)
+    return cycles, fetched, moved, edge, each * _spread(room, m, n)
+
+
 def _least(p: Product, core: Front, held: Front | None, width: float, hbm_rate: float) -> float:
     """The least cycles over all pairs of the two sides."""
     busy, moved = core
@@ -229,8 +294,7 @@ def best_cycles(p: Product, parts: ClusterParts) -> Floats:
     found = np.full(len(parts), np.inf)
     fronts: dict[tuple[float, ...], Front | None] = {}
     held: dict[float, Front | None] = {}
-    names: Sequence[str] = ("clusters", "arrays", "rows", "columns", "operands", "sums", "port", "fan_out")
-    sides = np.stack([getattr(parts, name) for name in names], axis=1)
+    sides = np.stack([getattr(parts, name) for name in SIDE], axis=1)
     for at, row in enumerate(map(tuple, sides.tolist())):
         if row not in fronts:
             n, a, r, c, operands, sums, port, fan = row

@@ -14,14 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .cluster_costs import spread_seconds
+from .energy import Objective, prices_of
 from .job import Job, job_of
 from .labels import least_of_row
-from .layers import RunGraph, layer_seconds, run_graph, works_of
+from .layers import RunGraph, layer_joules, layer_seconds, run_graph, works_of
 from .operators import Constants, constants_of
-from .plans import PLAN, plan_batch
+from .plans import PLAN, plan_batch, plan_joules
 from .reading import cover, listed, only, require, whole
 from .rows import Space
-from .shapes import Chipwise, least_batches
+from .shapes import Chipwise, Spent, least_batches
 from .silicon import Clusters
 from .space import AnyChips
 
@@ -40,7 +41,8 @@ class Way:
 
 @dataclass(slots=True)
 class ClusterModel:
-    """A model of the problem with its graphs and configurations; ``fan_out`` of chips of clusters."""
+    """A model of the problem with its graphs and configurations; ``fan_out`` of chips of clusters, ``objective`` where
+    not time alone counts."""
 
     name: str
     job: Job
@@ -49,6 +51,7 @@ class ClusterModel:
     ways: tuple[Way, ...]
     memories: tuple[int, ...]
     fan_out: int
+    objective: Objective | None = None
     spaces: dict[tuple[int, int], list[Space]] = field(default_factory=dict)
 
     @property
@@ -65,18 +68,27 @@ class ClusterModel:
 
     def _seconds(self, graph: RunGraph, chips: AnyChips, mapped: bool) -> list[tuple[Integers, Chipwise]]:
         """The layers of a graph on chips, by groups that share a network."""
-        spread = spread_seconds(works_of(graph), chips, self.constants, self.fan_out, mapped)
+        prices = None
+        if self.objective is not None and isinstance(chips, Clusters):
+            prices = prices_of(chips, self.objective.space)
+        spread, joules = spread_seconds(works_of(graph), chips, self.constants, self.fan_out, mapped, prices)
         links, rate, found = self._links(chips), chips.hbm_bandwidth * self.constants.vector_hbm_share, []
         for value in np.unique(links).tolist():
             own = np.flatnonzero(links == value)
             some = {work: seconds[own] for work, seconds in spread.items()}
             job = self.job if value == 0 else self.job.at_links(value)
             times = layer_seconds(graph, job, some, rate[own], mapped)
-            found.append((own, Chipwise(times, rate[own], value)))
+            spent = None
+            if prices is not None and self.objective is not None and isinstance(chips, Clusters):
+                rates = self.objective.rates(chips.taken(own), prices.taken(own))
+                hbm = prices.hbm[own]
+                layers = layer_joules(graph, job, {work: spent_j[own] for work, spent_j in joules.items()}, hbm)
+                spent = Spent(layers, hbm, rates)
+            found.append((own, Chipwise(times, rate[own], value, spent)))
         return found
 
     def answer(self, said: Any, chip: AnyChips, hbm_bytes: float) -> float:
-        """The batch time of the model as the answer runs it on one chip, its plan checked."""
+        """The batch time of the model as the answer runs it on one chip, or its value, its plan checked."""
         plan = only(said, "answer.models", PLAN)
         at = whole(plan["graph"], "answer.graph", 0, len(self.graphs) - 1)
         ways = [way for way in self.ways if way.graph == at and way.recompute == plan["recompute"]]
@@ -85,7 +97,11 @@ class ClusterModel:
         job = self.job if own.links == 0 else self.job.at_links(own.links)
         zeros = [zero for way in ways for zero in way.zeros]
         hbm = hbm_bytes, float(own.rate[0])
-        return plan_batch(self.graphs[at], job, plan, (ways[0].recompute, zeros), hbm, own.times)
+        seconds = plan_batch(self.graphs[at], job, plan, (ways[0].recompute, zeros), hbm, own.times)
+        if own.spent is None:
+            return seconds
+        joules = plan_joules(self.graphs[at], job, plan, own.spent.layers, float(own.spent.hbm[0]))
+        return float(own.spent.rates.value(np.array([seconds]), np.array([joules]))[0])
 
     def _space(self, way: int, memory: int) -> Space:
         own = self.ways[way]
@@ -122,7 +138,7 @@ class ClusterModel:
 
 def cluster_model(
     table: Mapping[str, Any], graphs: Any, fusion: Any, fan_out: int, residency: bool, memories: Sequence[int],
-    constants: Constants | None = None,
+    constants: Constants | None = None, objective: Objective | None = None,
 ) -> ClusterModel:  # fmt: skip
     """A model of the problem, its graphs fused as the certificate says; ``constants`` of a chip that is given."""
     stated = constants_of(table["training"]["constants"])
@@ -142,4 +158,6 @@ def cluster_model(
         known = ways[-1].recompute == "best" or ways[-1].recompute in run[ways[-1].graph].names
         cover(known and bool(zeros), f"recompute {ways[-1].recompute}")
     require(bool(ways), "problem.json: a model has no configuration")
-    return ClusterModel(str(table["name"]), job, constants or stated, tuple(run), tuple(ways), tuple(memories), fan_out)
+    return ClusterModel(
+        str(table["name"]), job, constants or stated, tuple(run), tuple(ways), tuple(memories), fan_out, objective
+    )

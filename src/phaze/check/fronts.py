@@ -23,7 +23,8 @@ from .limits import design_watts, making_kgco2e, making_usd
 from .means import Mean
 from .proof import Counted, Model, Open, Watch
 from .reading import cover, listed, number, only, require
-from .silicon import Clusters, cluster_figures
+from .silicon import Clusters
+from .silicon_figures import cluster_figures
 from .space import Space, chip_at
 
 Floats = NDArray[np.float64]

@@ -220,6 +220,33 @@ class LayerSeconds:
         return LayerSeconds(*own, self.exact)
 
 
+@dataclass(frozen=True, slots=True)
+class LayerJoules:
+    """Joules of the layers of a graph on every chip: both passes [layers, chips], what modes run again [modes, layers,
+    chips]."""
+
+    both: Floats
+    again: Floats
+
+
+def layer_joules(graph: RunGraph, job: Job, spread: Mapping[Work, Floats], hbm_j: Floats) -> LayerJoules:
+    """All layers on all chips, from the joules of works and of a byte of HBM."""
+    shape = len(graph.layers), len(hbm_j)
+    found = LayerJoules(np.zeros(shape), np.zeros((len(graph.names), *shape)))
+
+    def joules(own: TimedPass) -> Floats:
+        return sum((spread[work] for work in own.own.works), np.zeros(len(hbm_j)))
+
+    for at, layer in enumerate(graph.layers):
+        forward = joules(layer.forward)
+        found.both[at] = forward + joules(layer.backward) + job.stack.apart * layer.parameters * hbm_j
+        full = forward if layer.trimmed is None else joules(layer.trimmed)
+        for mode, own in enumerate(layer.again, 1):
+            found.again[mode, at] = layer.modes[mode].share * full if own is None else joules(own)
+        found.again[-1, at] = full
+    return found
+
+
 def layer_seconds(
     graph: RunGraph, job: Job, spread: Mapping[Work, Floats], hbm_rate: Floats, exact: bool
 ) -> LayerSeconds:

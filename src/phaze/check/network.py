@@ -8,7 +8,9 @@ u = 2 for an all-reduce and 1 for a gather or scatter, one level of switches, or
     small, one level alone   small start + log2(n) latency / 4 + (S, of an all-reduce, or f S) / (small share bandwidth)
 
 several as one have B = min over levels of share bandwidth x members below, the outermost level's start and latency, and
-no halving-doubling. Level after level: an all-reduce scatters and gathers S inside and reduces S / members across.
+no halving-doubling. A ring, and a torus of axes that a group takes extents e of, have the first way alone, a torus with
+sum (e - 1) steps; of their bandwidth they use the axes in use, half of one that is not closed. Level after level: an
+all-reduce scatters and gathers S inside and reduces S / members across.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +32,8 @@ LEVEL = ("name", "kind", "size", "bandwidth_bytes_per_s", "latency_s", "shape", 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A level of switches: groups of ``size``, bytes a second of a device, and what software reaches of it."""
+    """A level: groups of ``size``, bytes a second of a device, and what software reaches of it; axes of a ring or
+    torus, none of switches."""
 
     size: int
     bandwidth: float
@@ -40,6 +43,21 @@ class Level:
     local: float
     small_start: float
     small_share: float
+    kind: str = "switch"
+    axes: tuple[int, ...] = ()
+
+    def stretch(self, n: int, alone: bool) -> tuple[float, tuple[int, ...]]:
+        """Bytes a second that so many members of a group reach, and the extents that they take; ``alone``: they are
+        spread over the level, so that they close a ring of their own."""
+        if not self.axes:
+            return self.rate, (n,)
+        axes, left, extents, share = (n,) if alone else self.axes, n, list[int](), 0.0
+        for axis in axes:
+            extent, left = min(axis, left), -(-left // axis)
+            if extent > 1:
+                extents.append(extent)
+                share += (1.0 if extent in (axis, 2) else 0.5) / len(axes)
+        return self.rate * share, tuple(extents)
 
     @property
     def rate(self) -> float:
@@ -66,19 +84,23 @@ class Network:
 
 
 def network_of(cluster: Mapping[str, Any], basis: str) -> Network:
-    """The network of a machine; levels of other kinds than switches are not covered."""
+    """The network of a machine."""
     cover(basis in ("ideal", "datasheet", "calibrated"), f"the basis {basis}")
     levels = []
     for table in listed(cluster["levels"], "levels"):
         level = only(table, "levels", LEVEL)
-        cover(level["kind"] == "switch", f"a level of kind {level['kind']}")
+        kind, size = str(level["kind"]), whole(level["size"], "levels.size", 1)
+        cover(kind in ("switch", "ring", "torus"), f"a level of kind {kind[:20]}")
+        shape = tuple(whole(extent, "levels.shape", 1) for extent in listed(level["shape"], "levels.shape"))
+        require(kind != "torus" or int(np.prod(shape)) == size, "levels.shape: it has not the level's members")
+        axes: tuple[int, ...] = shape if kind == "torus" else (size,) if kind == "ring" else ()
         said = dict(zip(REACHED, IDEAL if basis == "ideal" else DATASHEET, strict=True))
         require(set(level["calibration"]) == set(said), "levels.calibration: other keys")
         if basis == "calibrated":
             said |= {key: number(v, f"levels.{key}") for key, v in level["calibration"].items() if v is not None}
         levels.append(
-            Level(whole(level["size"], "levels.size", 1), positive(level["bandwidth_bytes_per_s"], "bandwidth"),
-                  number(level["latency_s"], "latency"), *said.values())
+            Level(size, positive(level["bandwidth_bytes_per_s"], "bandwidth"), number(level["latency_s"], "latency"),
+                  *(said[key] for key in REACHED), kind=kind, axes=axes)
         )  # fmt: skip
     require(bool(levels), "levels: there is none")
     return Network(tuple(levels))
@@ -105,17 +127,31 @@ def strided(network: Network, axes: Sequence[tuple[int, int]]) -> Members:
     return tuple(found)
 
 
-def _one(kind: str, level: Level, n: int, size: Floats, rate: float, alone: bool) -> Floats:
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """One level, or several as one: members, bytes a second, steps of a ring through all of them, whether of switches,
+    whether one level alone."""
+
+    level: Level
+    n: int
+    rate: float
+    steps: int
+    switch: bool
+    alone: bool
+
+
+def _one(kind: str, own: _Stretch, size: Floats) -> Floats:
     """The best way over one level, or several as one."""
+    level, n = own.level, own.n
     rounds, share = 2.0 if kind == "all_reduce" else 1.0, (n - 1) / n
     added = 0.5 * rounds * size / level.local
-    best = rounds * (0.5 * level.start + (n - 1) * level.latency) + rounds * size * share / rate + added
+    best = rounds * (0.5 * level.start + own.steps * level.latency) + rounds * size * share / own.rate + added
     doubled = rounds * (0.5 * level.start + log2(n) * level.latency)
-    if alone and n & (n - 1) == 0:
-        best = np.minimum(best, doubled + rounds * size * share / rate + added)
-    if kind == "all_reduce":
-        best = np.minimum(best, doubled + rounds * size / rate + added)
-    if alone and level.small_share > 0:
+    if own.alone and own.switch and n & (n - 1) == 0:
+        best = np.minimum(best, doubled + rounds * size * share / own.rate + added)
+    if kind == "all_reduce" and own.switch:
+        best = np.minimum(best, doubled + rounds * size / own.rate + added)
+    if own.alone and level.small_share > 0:
         weight = 1.0 if kind == "all_reduce" else share
         small = level.small_start + log2(n) * level.latency / 4 + weight * size / (level.small_share * level.bandwidth)
         best = np.minimum(best, small)
@@ -123,25 +159,31 @@ def _one(kind: str, level: Level, n: int, size: Floats, rate: float, alone: bool
 
 
 def collective(network: Network, kind: str, members: Members, size: Floats, ranks: int = 0) -> Floats:
-    """Seconds of a collective of each size, of the whole tensor, over a group of ``ranks``; of as many as its members
-    make if not said."""
+    """Seconds of a collective of each size, of the whole tensor, over a group of ``ranks`` neighbours; of as many as
+    its members make if not said, spread over the levels."""
     cover(kind in ("all_reduce", "all_gather", "reduce_scatter"), f"the collective {kind}")
-    ranks = ranks or int(np.prod(members))
+    spread, ranks = ranks == 0, ranks or int(np.prod(members))
     if ranks == 1:
         return np.zeros_like(size)
-    used = [(level, n) for level, n in zip(network.levels, members, strict=True) if n > 1]
-    rate, below = np.inf, 1
+    used, rate, below, extents = list[_Stretch](), np.inf, 1, list[int]()
     for level, n in zip(network.levels, members, strict=True):
-        rate = min(rate, level.rate * below) if n > 1 else rate
+        if n > 1:
+            reached, taken = level.stretch(n, spread)
+            steps = sum(extent - 1 for extent in taken) if level.kind == "torus" else n - 1
+            used.append(_Stretch(level, n, reached, steps, level.kind == "switch", True))
+            rate, extents = min(rate, reached * below), [*extents, *taken]
         below *= n
-    best = _one(kind, used[-1][0], ranks, size, rate, len(used) == 1)
+    kinds, outer = {own.level.kind for own in used}, used[-1].level
+    steps = sum(extent - 1 for extent in extents) if kinds == {"torus"} else ranks - 1
+    switch = kinds == {"switch"} or len(kinds) > 1
+    best = _one(kind, _Stretch(outer, ranks, rate, steps, switch, len(used) == 1), size)
     if len(used) > 1:
         total, left = np.zeros_like(size), size
-        for level, n in used:
-            inner = kind == "all_reduce" and level is not used[-1][0]
+        for own in used:
+            inner = kind == "all_reduce" and own is not used[-1]
             for step in ("reduce_scatter", "all_gather") if inner else (kind,):
-                total = total + _one(step, level, n, left, level.rate, True)
-            left = left / n
+                total = total + _one(step, own, left)
+            left = left / own.n
         best = np.minimum(best, total)
     return np.where(size > 0, best, 0.0)
 
@@ -168,9 +210,10 @@ def exchange(network: Network, work: tuple[str, int, int, int, int], once: bool)
         nodes = ranks / members[0]
         reached = own / copies * (1 - (1 - 1 / nodes) ** copies)
         sent = [own * (members[0] - 1) / members[0], *(size / own * ranks / members[0] * reached for size in sent[1:])]
-    late = max(level.start / 2 + level.latency for level, _ in used)
-    rates = zip(sent, network.levels, members, strict=True)
-    return late + max(size / level.rate for size, level, n in rates if n > 1)
+    # On a ring or torus a byte goes a quarter of the way around on the average, a message half of it at most.
+    late = max(level.start / 2 + (n / 2 if level.axes else 1.0) * level.latency for level, n in used)
+    rows = [(own, level, n) for own, level, n in zip(sent, network.levels, members, strict=True) if n > 1]
+    return late + max(own * (max(1.0, n / 4) if level.axes else 1.0) / level.rate for own, level, n in rows)
 
 
 def transfer(network: Network, level: int, size: Floats) -> Floats:

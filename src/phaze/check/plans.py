@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .families import Family, families_of
 from .job import Job, Shape, Size, boundary_levels, over_replicas, step_bytes, synchronised
-from .layers import LayerSeconds, RunGraph
+from .layers import LayerJoules, LayerSeconds, RunGraph
 from .network import collective, transfer
 from .reading import listed, require, whole
 
@@ -150,6 +150,25 @@ def tied_seconds(graph: RunGraph, job: Job, shape: Shape, owner: Mapping[int, in
             size = np.array([job.held.wire * job.held.sent * tie.elements])
             total += float(collective(job.network, "all_reduce", members, size)[0])
     return total
+
+
+def plan_joules(graph: RunGraph, job: Job, plan: Mapping[str, Any], spent: LayerJoules, hbm_j: float) -> float:
+    """The joules of a batch of a plan on one chip, beyond static power; its rules are checked elsewhere."""
+    layers, size = 0.0, [0.0, 0.0]
+    for calls, name in plan["stages"]:
+        mode = graph.names.index(name)
+        for call in calls:
+            kind = graph.calls[call]
+            layers += float(spent.both[kind, 0]) + (float(spent.again[mode, kind, 0]) if graph.block[call] else 0.0)
+        held = stage_bytes(graph, job, sorted(calls), mode)
+        size = [size[0] + float(held.parameters - held.experts), size[1] + float(held.experts)]
+    stepped = stepped_parameters(graph, int(plan["zero"]), int(plan["data"]), size[0], size[1])
+    return job.microbatches(graph.microbatch) * graph.width * layers + stepped * job.held.update * hbm_j
+
+
+def stepped_parameters(graph: RunGraph, zero: int, data: int, dense: float, experts: float) -> float:
+    """Parameters that all devices together step."""
+    return graph.tensor * dense + graph.group * experts if zero else graph.width * data * (dense + experts)
 
 
 def allowed_families(graph: RunGraph, job: Job) -> list[Family]:

@@ -181,6 +181,34 @@ def undominated(first: Floats, second: Floats) -> Front:
     return first[keep], second[keep]
 
 
+def leading(first: Floats, second: Floats, rank: Floats) -> NDArray[np.int64]:
+    """The places of the undominated points by ascending ``first``; of equal ones that of least rank."""
+    order = np.lexsort((rank, second, first))
+    low = second[order]
+    keep = np.ones(len(order), bool)
+    keep[1:] = low[1:] < np.minimum.accumulate(low)[:-1]
+    return np.asarray(order[keep])
+
+
+Moving = tuple[Floats, Floats, Floats, Floats]
+"""Busy time, global bytes, bytes at edges and through ports of the undominated choices of a side."""
+
+
+def fastest(p: Product, core: Moving, held: Front | None, width: float, hbm_rate: float) -> tuple[float, ...]:
+    """Time, HBM, global, edge and port bytes of the best pair: of equal times the one with least of these, in order."""
+    busy, moved, edge, port = core
+    once = p.a[0] + p.b[0] + p.c[0]
+    hbm, through, at = [np.maximum(moved, once)], [moved], [np.arange(len(busy))]
+    for more, sums in zip(*held, strict=True) if held is not None else ():
+        hbm.append(np.full(len(busy), more))
+        through.append(moved + sums)
+        at.append(at[0])
+    h, g, i = np.concatenate(hbm), np.concatenate(through), np.concatenate(at)
+    time = np.maximum(np.maximum(busy[i], g / width), h / hbm_rate)
+    best = int(np.lexsort((busy[i], g, h, time))[0])
+    return float(time[best]), float(h[best]), float(g[best]), float(edge[i[best]]), float(port[i[best]])
+
+
 def core_fronts(p: Product, side: Side, counts: Sequence[int]) -> list[Front | None]:
     """For each number of cores the undominated (busy seconds, global bytes); None where no tile fits."""
     t = _tiles(p, side)

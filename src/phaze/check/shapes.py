@@ -20,8 +20,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .layers import LayerSeconds
+from .energy import Rates
+from .layers import LayerJoules, LayerSeconds
 from .network import transfer
+from .plans import stepped_parameters
 from .rows import Held, Row, Space, crossing
 
 Floats = NDArray[np.float64]
@@ -36,9 +38,46 @@ class Chipwise:
     times: LayerSeconds
     rate: Floats
     links: float
+    spent: "Spent | None" = None
 
     def taken(self, index: NDArray[np.int64]) -> "Chipwise":
-        return Chipwise(self.times.taken(index), self.rate[index], self.links)
+        spent = None if self.spent is None else self.spent.taken(index)
+        return Chipwise(self.times.taken(index), self.rate[index], self.links, spent)
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What chips take beside time, where that counts: joules of layers, of a byte of HBM, and what they count."""
+
+    layers: LayerJoules
+    hbm: Floats
+    rates: Rates
+
+    def taken(self, index: NDArray[np.int64]) -> "Spent":
+        layers = LayerJoules(self.layers.both[:, index], self.layers.again[:, :, index])
+        return Spent(layers, self.hbm[index], self.rates.taken(index))
+
+    def of_layers(self, space: Space) -> Floats:
+        """Joules of a batch of all layers, nothing recomputed."""
+        graph = space.graph
+        often = np.bincount(np.array(graph.calls), minlength=len(graph.layers)).astype(float)
+        return np.asarray(space.microbatches * graph.width * (often @ self.layers.both))
+
+    def of_row(self, space: Space, row: Row, held: Held) -> Floats:
+        """Joules of a batch that no plan of a row undercuts."""
+        graph, more = space.graph, [mode for mode in space.modes_of(row) if mode]
+        kind, blocks = graph.calls[graph.block.index(True)], sum(graph.block)
+        again = np.zeros(len(self.hbm))
+        if more and space.simple:
+            least = np.min([self.layers.again[mode, kind] for mode in more], axis=0)
+            again = max(0, blocks - held.plain) * least
+        kinds = [graph.layers[k] for k in graph.calls]
+        ties = sum(tie.elements * (len(tie.calls) - 1) for tie in graph.ties)
+        experts = float(sum(layer.experts for layer in kinds))
+        dense = float(sum(layer.parameters for layer in kinds)) - experts - ties
+        stepped = stepped_parameters(graph, row.zero, row.fewest, dense, experts)
+        update = stepped * space.job.held.update * self.hbm
+        return np.asarray(self.of_layers(space) + space.microbatches * graph.width * again + update)
 
 
 Exact = Callable[[Space, Row, Chipwise, float], float]
@@ -146,17 +185,34 @@ def least_batches(
         both = own.times.forward + own.times.backward
         whole, longest = often @ both, both[np.unique(np.array(space.graph.calls))].max(axis=0)
         # M t / K microbatches of all layers fall to every device, however they are placed.
-        least = space.microbatches * space.graph.width * whole / space.job.devices
-        best = np.where(least >= goal[index], least, np.inf)
-        there = np.flatnonzero(least < goal[index])
+        least, spent = space.microbatches * space.graph.width * whole / space.job.devices, own.spent
+        limit, first = goal[index], least
+        if spent is not None:
+            limit = spent.rates.longest(goal[index], spent.of_layers(space))
+            first = spent.rates.value(least, spent.of_layers(space))
+        best = np.where(least >= limit, np.maximum(first, goal[index]), np.inf)
+        there = np.flatnonzero(least < limit)
         if len(there):
-            most = float(goal[index][there].max())
+            most = float(limit[there].max())
             some = own.taken(there)
             for row in space.rows(float(whole[there].min()), float(longest[there].min()), most):
-                best[there] = np.minimum(best[there], row_bound(space, row, some, goal[index][there], sharp, exact))
+                found_row = _valued(space, row, some, goal[index][there], sharp, exact)
+                best[there] = np.minimum(best[there], found_row)
         # Rows that none brings below the goal are not looked at, so more than it is not shown.
         found[at, index] = np.minimum(best, goal[index])
     return found
+
+
+def _valued(space: Space, row: Row, chips: Chipwise, goal: Floats, sharp: bool, exact: Exact | None) -> Floats:
+    """What no plan of a row undercuts on every chip: seconds, or where more counts its value."""
+    held, spent = space.what_fits(row), chips.spent
+    if spent is None or held is None:
+        return row_bound(space, row, chips, goal, sharp, exact)
+    joules = spent.of_row(space, row, held)
+    limit = spent.rates.longest(goal, joules)
+    seconds = row_bound(space, row, chips, limit, sharp, exact)
+    value = spent.rates.value(seconds, joules)
+    return np.where(seconds >= limit, np.maximum(value, goal), value)
 
 
 def row_bound(space: Space, row: Row, chips: Chipwise, goal: Floats, sharp: bool, exact: Exact | None = None) -> Floats:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .limits import GB, curve, die_kgco2e, die_usd
+from .limits import curve, die_usd
 from .reading import cover, listed, number, positive, require, whole
 
 Floats = NDArray[np.float64]
@@ -145,15 +145,15 @@ class _Areas:
     total: Floats
 
 
-def _built(chips: Clusters) -> Floats:
+def built_of(chips: Clusters) -> Floats:
     return np.asarray(chips.clusters + np.ceil(chips.clusters / SPARES))
 
 
-def _areas(chips: Clusters, own: Silicon) -> _Areas:
+def areas_of(chips: Clusters, own: Silicon) -> _Areas:
     def rate(name: str, table: Mapping[str, Any] = own.area) -> float:
         return number(table[name], f"area.{name}")
 
-    built, macs = _built(chips), chips.arrays * chips.rows * chips.columns
+    built, macs = built_of(chips), chips.arrays * chips.rows * chips.columns
     arrays = built * (macs * (rate("mac_mm2") + rate("support_mm2")))
     lanes = chips.lanes * (rate("lane_mm2") + rate("control_lane_mm2"))
     vector = built * (lanes + rate("control_cluster_mm2") + chips.arrays * rate("control_array_mm2"))
@@ -170,7 +170,7 @@ def _areas(chips: Clusters, own: Silicon) -> _Areas:
     return _Areas(arrays + vector + buffers, rest + network)
 
 
-def _edge_bytes(chips: Clusters, broadcast: bool) -> Floats:
+def edges_of(chips: Clusters, broadcast: bool) -> Floats:
     """Operand bytes a cycle at the edges of a cluster's arrays, arranged as they need least."""
     if not broadcast:
         return OPERAND * chips.arrays * (chips.rows + chips.columns)
@@ -179,6 +179,12 @@ def _edge_bytes(chips: Clusters, broadcast: bool) -> Floats:
         there = chips.arrays % across == 0
         least = np.where(there, np.minimum(least, chips.arrays // across * chips.rows + across * chips.columns), least)
     return OPERAND * least
+
+
+def volts_of(clock: Floats, voltage: Mapping[str, Any]) -> Floats:
+    """The voltage of every clock, of that at the reference clock."""
+    slope, reference = positive(voltage["slope"], "slope"), positive(voltage["reference_hz"], "reference_hz")
+    return np.maximum(positive(voltage["least"], "least"), 1.0 + slope * (clock / reference - 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,14 +198,12 @@ class _Power:
 
     def at(self, clock: Floats, voltage: Mapping[str, Any]) -> Floats:
         """Watts at a clock: the greater of the two."""
-        slope, reference = positive(voltage["slope"], "slope"), positive(voltage["reference_hz"], "reference_hz")
-        volts = np.maximum(positive(voltage["least"], "least"), 1.0 + slope * (clock / reference - 1.0))
-        square = volts * volts
+        square = volts_of(clock, voltage) ** 2
         product = self.product_w + self.product_j * clock * square
         return np.asarray(np.maximum(product, self.vector_w + self.vector_j * clock * square))
 
 
-def _power(chips: Clusters, own: Silicon, areas: _Areas) -> _Power:
+def power_of(chips: Clusters, own: Silicon, areas: _Areas) -> _Power:
     def rate(name: str) -> float:
         return number(own.energy[name], f"energy.{name}")
 
@@ -208,13 +212,13 @@ def _power(chips: Clusters, own: Silicon, areas: _Areas) -> _Power:
 
     bank, macs = positive(own.energy["core_bank_bytes"], "core_bank_bytes"), chips.arrays * chips.rows * chips.columns
     operand, shared = banked(chips.operands), curve(own.energy["buffer"], chips.global_buffer, "energy.buffer")
-    inside = rate("wire_j") * np.sqrt(areas.clusters / _built(chips)) / 2.0
+    inside = rate("wire_j") * np.sqrt(areas.clusters / built_of(chips)) / 2.0
     across = operand + rate("wire_j") * np.sqrt(areas.total) / 2.0
     tile = np.maximum(chips.sums / 8.0, macs)
     delivered = chips.clusters * np.minimum(chips.port, 4.0 * macs / np.sqrt(tile))
     reads = delivered / np.minimum(MOST_SHARING, np.sqrt(np.minimum(float(own.fan_out), chips.clusters)))
     reads = np.minimum(chips.global_width, reads)
-    edges = chips.clusters * (_edge_bytes(chips, own.broadcast) * (operand + rate("edge_j") + inside))
+    edges = chips.clusters * (edges_of(chips, own.broadcast) * (operand + rate("edge_j") + inside))
     product = chips.clusters * (macs * rate("mac_j")) + edges + reads * shared + delivered * across
     idle = rate("leakage_w_per_mm2") * areas.total + chips.hbm_stacks * rate("stack_w")
     idle = idle + chips.links * rate("link_j_per_byte")
@@ -249,44 +253,31 @@ def _combined(axes: Mapping[str, Floats], own: Silicon, start: int, end: int) ->
     return Clusters(**at, port=port, hbm_bandwidth=at["hbm_stacks"] * own.stack_rate, clock=nothing, area=nothing)
 
 
-def _die(chips: Clusters, area: Floats) -> Floats:
+def die_of(chips: Clusters, area: Floats) -> Floats:
     """mm2 of a die, whose edge must hold half of its stacks."""
     side = STACK_EDGE * np.ceil(chips.hbm_stacks / 2.0)
     return np.maximum(area, np.where(side > RETICLE, np.inf, side * side / ASPECT))
 
 
-def _usd(chips: Clusters, own: Silicon, die: Floats, terms: Mapping[str, Any]) -> Floats:
+def usd_of(chips: Clusters, own: Silicon, die: Floats, terms: Mapping[str, Any]) -> Floats:
     cover(own.generation in STACK_USD, f"the price of {own.generation}")
     usd = die_usd(die, own.fab, terms) + chips.hbm_stacks * STACK_USD[own.generation]
     return np.asarray(usd + number(terms["package_usd"], "package_usd") + chips.links / 1e9 * LINK_USD_PER_GB)
-
-
-def cluster_figures(
-    chips: Clusters, space: Mapping[str, Any], terms: Mapping[str, Any]
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """mm2, watts at the clock held, dollars and kilograms of CO2 equivalent of making, of chips of a space."""
-    own = silicon_of(space["base"])
-    areas = _areas(chips, own)
-    die, memory = _die(chips, areas.total), chips.hbm_stacks * own.stack_bytes
-    kilograms = die_kgco2e(die, own.fab, terms) + memory / GB * number(terms["hbm_kgco2e_per_gb"], "hbm_kgco2e_per_gb")
-    kilograms = kilograms + number(terms["package_kgco2e"], "package_kgco2e")
-    watts = _power(chips, own, areas).at(chips.clock, own.voltage)
-    return areas.total, watts, _usd(chips, own, die, terms), kilograms
 
 
 def _kept(chips: Clusters, own: Silicon, keep: Mapping[str, Any], terms: Mapping[str, Any]) -> Clusters:
     """The chips of some combinations."""
     most, least = positive(keep["most_area"], "keep.most_area"), number(keep["least_share"], "keep.least_share", 0, 1)
     limit, dense = positive(keep["sustained_power"], "sustained_power"), positive(keep["most_w_per_mm2"], "most_w")
-    areas = _areas(chips, own)
-    die = _die(chips, areas.total)
-    power = _power(chips, own, areas)
+    areas = areas_of(chips, own)
+    die = die_of(chips, areas.total)
+    power = power_of(chips, own, areas)
     held = _held(chips, own, power, limit)
     stays = (areas.total <= most) & (areas.total >= least * most) & (die <= most)
     stays &= (np.maximum(power.product_w, power.vector_w) <= limit) & (held >= LEAST_SHARE * own.clock)
     stays &= power.at(held, own.voltage) <= dense * areas.total
     if keep["most_usd"] is not None:
-        stays &= _usd(chips, own, die, terms) <= positive(keep["most_usd"], "keep.most_usd") * (1 + 1e-12)
+        stays &= usd_of(chips, own, die, terms) <= positive(keep["most_usd"], "keep.most_usd") * (1 + 1e-12)
     return replace(chips, clock=held, area=areas.total).taken(stays)
 
 

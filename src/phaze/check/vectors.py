@@ -50,12 +50,17 @@ def _fetched(moved: tuple[Moved, ...], half: Floats) -> Floats:
     return total
 
 
-def vector_seconds(work: Lanes, parts: VectorParts) -> Floats:
-    """Seconds on every part, without start-up."""
+def vector_bytes(work: Lanes, parts: VectorParts) -> tuple[Floats, Floats]:
+    """Bytes through cores and global buffer, and those from and to HBM, on every part."""
     length = work.elements / work.rows if work.rows else 1.0
     passes = np.where(4.0 * length > parts.kept_row, float(work.passes), 1.0)
     moved = passes * sum(size for size, _ in work.reads) + sum(size for size, _ in work.writes)
     half = 0.5 * parts.buffer
-    fetched = passes * _fetched(work.reads, half) + _fetched(work.writes, half)
+    return moved, passes * _fetched(work.reads, half) + _fetched(work.writes, half)
+
+
+def vector_seconds(work: Lanes, parts: VectorParts) -> Floats:
+    """Seconds on every part, without start-up."""
+    moved, fetched = vector_bytes(work, parts)
     found = np.maximum(work.operations * _steps(work, parts) / parts.clock, moved / (parts.cores * parts.core_rate))
     return np.asarray(np.maximum(found, np.maximum(moved / parts.global_rate, fetched / parts.hbm_rate)))

@@ -9,6 +9,7 @@ import numpy as np
 
 from .claim import larger_words, plan_words, words_of
 from .clustered import cluster_model
+from .energy import KINDS, Objective
 from .fronts import UnitSolver, asked_of, design_values, goals_of, prove_units, require_undominated, units_of
 from .larger import covered, prove_larger
 from .means import mean_of
@@ -223,8 +224,11 @@ def _known(problem: dict[str, Any], graphs: dict[str, Any]) -> None:
 def _covered(problem: dict[str, Any], said: dict[str, Any]) -> None:
     cover(said["front" if "front" in problem else "answer"] is not None, "the certificate has no witness of its answer")
     kind = problem["objective"]["kind"] if "objective" in problem and "front" not in problem else "throughput"
-    cover(kind == "throughput", f"the objective {kind}")
-    cover(all(model["part"] == "model" for model in problem["models"]), "one block of a model alone")
+    require(kind in KINDS, f"objective.kind: {str(kind)[:40]} is none")
+    if kind != "throughput":
+        published = any(model["training"]["machine"]["stack"]["stages"] != "layers" for model in problem["models"])
+        clustered = problem["space"]["base"].get("clusters") is not None
+        cover(clustered and not published, f"the objective {kind} on chips of cores")
 
 
 def model_at(problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], space: Space, at: int) -> Model:
@@ -233,9 +237,12 @@ def model_at(problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, An
     residency, memories = problem["residency"] is True, problem["hbm_bytes"]
     if table["training"]["machine"]["stack"]["stages"] == "layers":
         require(not any(said["multipliers"][at]), "multipliers: this schedule rule needs none")
-        base = problem["space"]["base"]
+        base, kind, objective = problem["space"]["base"], problem["objective"]["kind"], None
         fan_out = silicon_of(base).fan_out if base.get("clusters") is not None else 0
-        return cluster_model(table, own, fusion, fan_out, residency, memories)
+        if kind != "throughput" and "front" not in problem:
+            devices = whole(problem["models"][0]["training"]["devices"], "devices", 1)
+            objective = Objective(kind, devices, problem["space"], problem["ownership"])
+        return cluster_model(table, own, fusion, fan_out, residency, memories, objective=objective)
     cover(not isinstance(space.chips, Clusters), "the rules icml24 on chips of clusters")
     return model_of(table, own, fusion, said["multipliers"][at], residency, memories)
 

@@ -122,8 +122,11 @@ def _answer(state: SearchState, best: BestDesign, parts: AnswerParts) -> dict[st
 
 def _score(state: SearchState, parts: AnswerParts) -> float:
     """The score that is proved: where models count relative to a baseline, without it, for it is the same for all."""
-    if len(parts.tasks) == 1 or state.job.objective.mean != "geometric" or state.job.objective.needs_energy:
-        return float(parts.document["objective"]["score"])
+    score = float(parts.document["objective"]["score"])
+    if len(parts.tasks) == 1 or state.job.objective.mean != "geometric":
+        return score
+    if state.job.objective.needs_energy:
+        return score * float(np.exp((np.array(state.scale.weights) * np.log(np.array(state.scale.baseline))).sum()))
     return seconds_score(state.scale, [float(model["batch_s"]) for model in parts.document["models"]])
 
 
