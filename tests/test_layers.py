@@ -109,7 +109,14 @@ VERIFIERS = tuple(
     name
     for name in NAMES
     if name.startswith(
-        ("search/verify", "front/verify", "search/reference", "search/configurations", "front/reference")
+        (
+            "search/plain_path",
+            "search/view_check",
+            "front/view_check",
+            "search/reference",
+            "search/configurations",
+            "front/reference",
+        )
     )
 )
 SEARCHERS = tuple(
@@ -140,7 +147,7 @@ def test_a_checker_shares_no_code_with_a_solver(name: str) -> None:
 
 @pytest.mark.parametrize("name", VERIFIERS)
 def test_a_run_is_verified_without_what_searched_it(name: str) -> None:
-    assert {"search/verify.py", "front/verify.py"} <= set(VERIFIERS)
+    assert {"search/plain_path.py", "search/view_check.py", "front/view_check.py"} <= set(VERIFIERS)
     for imported in _imports(SOURCE / name):
         assert not imported.startswith(SEARCHERS), f"{name} imports {imported}"
 

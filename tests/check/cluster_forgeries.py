@@ -144,6 +144,9 @@ CLUSTER_REFUSED: dict[str, Forgery] = {
     "a state that does not fit": times(*STACK, "state_bytes", by=1e4),
     "a reserve that does not fit": put(*STACK, "reserve_bytes", value=1e12),
     "logits that do not fit": put(*STACK, "logit_bytes", value=1e6),
+    "an objective of energy": put("problem", "objective", "kind", value="throughput_per_watt"),
+    "an objective of luck": put("problem", "objective", "kind", value="luck"),
+    "a ring": both(put(*LEVELS, 0, "kind", value="ring"), times(*LEVELS, 0, "latency_s", by=1e4)),
     "a slower fabric": times(*LEVELS, 0, "latency_s", by=1e4),
     "a share above the peak": put(*TRAINING, "constants", "software_share", value=0.5),
     "a slower memory": put(*TRAINING, "constants", "vector_hbm_share", value=0.1),
@@ -172,8 +175,7 @@ NOT_KNOWN: dict[str, Forgery] = {
     "a measured base": put(*DESIGN, "measured", "clock_hz", value=1e9),
     "another schedule rule": put(*STACK, "schedule", value="overlap"),
     "another pipeline": put(*STACK, "pipeline", value="zb-h1"),
-    "a ring": put(*LEVELS, 0, "kind", value="ring"),
+    "a network of no known kind": put(*LEVELS, 0, "kind", value="mesh"),
     "a constant": put(*TRAINING, "constants", "luck", value=1.0),
-    "an objective of energy": put("problem", "objective", "kind", value="throughput_per_watt"),
 }
 """What this checker has no rules for, each said to be so and never passed over."""

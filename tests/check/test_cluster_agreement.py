@@ -55,6 +55,14 @@ def test_products_on_clusters_take_what_phaze_says_and_no_less_than_their_bound(
         mine, theirs = cluster_products.best_cycles(p, parts), sweep_on_clusters([same], rows).cycles[0]
         assert np.allclose(mine, theirs, rtol=1e-12, atol=0), p
         assert (cluster_products.least_cycles(p, parts) <= mine * (1 + 1e-12)).all(), p
+        found = sweep_on_clusters([same], rows)
+        bytes_ = (found.cycles, found.hbm_bytes, found.global_bytes, found.edge_bytes, found.port_bytes)
+        there = np.isfinite(mine)
+        for low, own, other in zip(
+            cluster_products.least_bytes(p, parts), cluster_products.best_bytes(p, parts), bytes_, strict=True
+        ):
+            assert np.allclose(own[there], other[0][there], rtol=1e-12, atol=0), p
+            assert (low[there] <= own[there] * (1 + 1e-9)).all(), p
 
 
 @pytest.mark.parametrize("count", [20, pytest.param(2_000, marks=pytest.mark.slow)])

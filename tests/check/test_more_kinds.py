@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from phaze.check.verdict import check
-from tests.check.cluster_forgeries import CLUSTER_STUDY, CLUSTERS, MODEL, STACK, TRAINING
+from tests.check.cluster_forgeries import CLUSTER_STUDY, CLUSTERS, MODEL, NODE, STACK, TRAINING
 from tests.check.forge import Forgery, Papers
 from tests.check.forgeries import both, put, score, times
 from tests.search.test_verify import finished
@@ -27,6 +27,16 @@ def _kind(more: str, model: str = BERT, devices: int = 8, space: str = CLUSTERS,
 
 
 KINDS = {
+    "joules": _kind('[objective]\nkind = "throughput_per_watt"\n'),
+    "dollars": _kind('[objective]\nkind = "throughput_per_usd"\n'),
+    "carbon": _kind('[objective]\nkind = "throughput_per_kgco2e"\n'),
+    "joule seconds": _kind('[objective]\nkind = "energy_delay"\n'),
+    "joules of two models": _kind(
+        '[objective]\nkind = "throughput_per_watt"\n',
+        'models = [{{name = "bert-large", sequence = 128}}, {{name = "gpt2-xl", sequence = 128, weight = 2}}]',
+    ),
+    "a torus": _kind('cluster = "tpu-v4-pod"\n', devices=64),
+    "a block alone": _kind("", 'models = [{{name = "bert-large", sequence = 128, part = "block"}}]'),
     "torchtitan": _kind('stack = "torchtitan"\n'),
     "torchtitan, eager": _kind('stack = "torchtitan-eager"\n'),
     "GPipe": _kind('stack = "torchtitan-eager"\nfamily = ["gpipe"]\n'),
@@ -54,7 +64,7 @@ KINDS = {
         stack=OWN + "overlaps_shared_experts = true\ndeduplicated_exchange = true\n",
     ),
 }
-EVERYDAY = {"torchtitan", "zero bubble in a V", "fp8", "experts"}
+EVERYDAY = {"joules", "torchtitan", "zero bubble in a V", "fp8", "experts"}
 
 
 def _some(names: Iterable[str]) -> list[Any]:
@@ -100,6 +110,17 @@ OWN_FORGERIES: dict[str, dict[str, Forgery]] = {
         "16 bits at the price of 8": both(
             put(*TRAINING, "precision", value="bf16"), put(*TRAINING, "machine", "precision", value="bf16")
         ),
+    },
+    "joules": {
+        "seconds at the price of joules": put("problem", "objective", "kind", value="throughput"),
+        "joules at the price of seconds": score(0.5),
+        "arrays that take nothing": times(*NODE, "energy", "edge_j", by=0.5),
+        "more joules a byte": times(*NODE, "energy", "hbm_j_per_byte", by=1.5),
+        "HBM that takes nothing": put(*NODE, "energy", "stack_w", value=0.0),
+    },
+    "dollars": {
+        "cheap electricity": times("problem", "ownership", "electricity_usd_per_kwh", by=0.5),
+        "a long life": times("problem", "ownership", "lifetime_years", by=2.0),
     },
     "torchtitan": {"gathers over a whole stage": put(*STACK, "prefetch", value="year")},
     "zero bubble in a V": {

@@ -110,7 +110,7 @@ def test_explain_names_what_decides_and_keeps_it_as_a_view(folder: Path, phaze: 
     show_explanation(console, said)
     shown = " ".join(console.export_text().split())
     assert "How flat the optimum is" in shown and "What the answer hangs on" in shown
-    assert phaze("verify", folder, "--sample", "2").code == 0
+    assert phaze("verify", folder).code == 0
 
 
 @pytest.mark.parametrize("text", ["x", "0", "-1%", "40%", "nan"])

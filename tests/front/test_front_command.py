@@ -111,13 +111,13 @@ def test_a_good_front_holds_and_others_do_not(
     assert good.code == 0, good.out
     assert "holds" in good.out
 
-    def spoil(change: Callable[[dict[str, Any]], None], *options: str) -> Ran:
+    def spoil(change: Callable[[dict[str, Any]], None]) -> Ran:
         shutil.rmtree(tmp_path / "bad", ignore_errors=True)
         shutil.copytree(folder / name, tmp_path / "bad")
         document = _read(tmp_path / "bad")
         change(document)
         (tmp_path / "bad" / "front.json").write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-        return phaze("verify", tmp_path / "bad", *options)
+        return phaze("verify", tmp_path / "bad")
 
     def faster(document: dict[str, Any]) -> None:
         for point in document["points"]:
@@ -149,8 +149,8 @@ def test_a_good_front_holds_and_others_do_not(
 
     ours = (faster, other_plan, other_chip, counts, limits, plausible, network)
     changes = ours if name == "one" else (faster,)
-    for change, options in [*((change, ("--sample", "2")) for change in changes), (missing, ("--all",))]:
-        ran = spoil(change, *options)
+    for change in (*changes, missing):
+        ran = spoil(change)
         assert ran.code == 1, change.__name__
         assert "does not hold" in " ".join(ran.out.split())
 
@@ -161,7 +161,6 @@ def test_a_journal_that_was_changed_is_not_believed(folder: Path, tmp_path: Path
     base.execute("UPDATE closed SET bound = bound * 1.5 WHERE reason = 'bound'")
     base.commit()
     base.close()
-    assert phaze("verify", tmp_path / "bad", "--sample", "1").code == 1
     ran = phaze("verify", tmp_path / "bad")
     assert ran.code == 0 and "16 chips with a memory proved" in " ".join(ran.out.split())
 

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from phaze.search.verify_answer import check_text, regenerated
+from phaze.search.baseline import scale_for
+from phaze.search.plain_path import plain_of
+from phaze.search.spaces import enumerate_space
+from phaze.search.view_check import check_text, regenerated
+from phaze.study.load import question_in
 from tests.conftest import Ran
-from tests.search.forge import Forger
 from tests.search.test_study import SPACE
 from tests.search.test_verify import changed_documents, finished
 
@@ -49,10 +52,11 @@ def test_a_good_run_holds_and_says_what_it_is(run: Path, phaze: Callable[..., Ra
 
 
 def test_any_change_of_the_result_is_seen(run: Path) -> None:
-    forger = Forger(run)
-    good = forger.result
-    true, wrong = regenerated(forger.plain, good)
-    assert wrong == [] and check_text((run / "result.json").read_text(), good, good | true, "result.json") == []
+    good, job = json.loads((run / "result.json").read_text()), question_in(run).job
+    true = regenerated(plain_of(job, scale_for(job), enumerate_space(job.space)), good)
+    assert (
+        isinstance(true, dict) and check_text((run / "result.json").read_text(), good, good | true, "result.json") == []
+    )
     for path, bad in list(changed_documents(good["models"][0]))[::7]:
         whole = {**good, "models": [bad]}
         assert check_text(json.dumps(whole, indent=2) + "\n", whole, good | true, "result.json"), path

@@ -39,7 +39,7 @@ def run(study: Path, tmp_path: Path, phaze: Callable[..., Ran]) -> Path:
 def test_an_answer_without_time_holds_and_claims_nothing(run: Path, phaze: Callable[..., Ran]) -> None:
     ran = phaze("verify", str(run), "--all")
     assert ran.code == 0, ran.out
-    assert "gap 1.0" in ran.out and "not reached" in ran.out
+    assert "more than 100 %" in " ".join(ran.out.split()) and "gap 1" in ran.out
 
 
 @pytest.mark.parametrize("change", ["exact", "faster", "false"])

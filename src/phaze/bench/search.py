@@ -15,10 +15,10 @@ from phaze.hardware.calibration import IDEAL
 from phaze.search.baseline import scale_for
 from phaze.search.bounds.kernels import warm
 from phaze.search.folder import Finished, run_in
+from phaze.search.plain_path import plain_of
 from phaze.search.question_files import Papers
 from phaze.search.state import TIE
 from phaze.search.task import SearchJob
-from phaze.search.verify import plain_of
 from phaze.study.load import default_study, job_of, study_of
 
 MODEL = "bert-large"

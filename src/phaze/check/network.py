@@ -100,7 +100,8 @@ def network_of(cluster: Mapping[str, Any], basis: str) -> Network:
             said |= {key: number(v, f"levels.{key}") for key, v in level["calibration"].items() if v is not None}
         levels.append(
             Level(size, positive(level["bandwidth_bytes_per_s"], "bandwidth"), number(level["latency_s"], "latency"),
-                  *(said[key] for key in REACHED), kind=kind, axes=axes)
+                  said["share"], said["start_s"], said["local_bytes_per_s"], said["small_start_s"], said["small_share"],
+                  kind, axes)
         )  # fmt: skip
     require(bool(levels), "levels: there is none")
     return Network(tuple(levels))

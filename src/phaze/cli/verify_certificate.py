@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from phaze.check.verdict import Verdict
     from phaze.report.progress import Progress
-    from phaze.search.verify import Plain
+    from phaze.search.plain_path import Plain
 
+NOT_COVERED = 3
+"""The exit code of what the checker has no rules for."""
 READING = (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError)
 
 
@@ -31,14 +33,14 @@ def asked_otherwise(folder: Path, study: str, front: dict[str, Any] | None = Non
     return [f"{PROBLEM}: not what {study} asks ({differences(asked, kept, '{key} is {new}, and {old} was asked')})"]
 
 
-def _as_phaze_has_it(folder: Path, result: dict[str, Any], text: str, verdict: "Verdict") -> list[str]:
+def _as_phaze_has_it(folder: Path, result: dict[str, Any], text: str) -> list[str]:
     """What of a folder does not follow from its study and its certificate: problem, graphs, fusion, and the view."""
     from phaze.files import read_text
     from phaze.search.baseline import scale_for
+    from phaze.search.plain_path import plain_of
     from phaze.search.question_files import unlike
     from phaze.search.spaces import enumerate_space
-    from phaze.search.verify import plain_of
-    from phaze.search.verify_answer import check_view
+    from phaze.search.view_check import check_view
     from phaze.search.witness import CERTIFICATE, fusion_of
     from phaze.study.load import question_in
 
@@ -47,11 +49,11 @@ def _as_phaze_has_it(folder: Path, result: dict[str, Any], text: str, verdict: "
         return wrong
     job = question.job
     certificate = json.loads(read_text(str(folder / CERTIFICATE))[0])
-    if certificate["fusion"] != fusion_of(job.models):
+    if certificate["answer"] is not None and certificate["fusion"] != fusion_of(job.models):
         return [f"{CERTIFICATE}: operators are fused otherwise than {job.models[0].training.machine.stack.name} does"]
     plain = plain_of(job, scale_for(job), enumerate_space(job.space))
     try:
-        return check_view(plain, text, result, certificate, verdict.chips)
+        return check_view(plain, text, result, certificate)
     except READING as fault:
         return [f"the result cannot be read ({type(fault).__name__}: {fault})"]
 
@@ -62,8 +64,8 @@ def _solver(folder: Path) -> "Callable[[int], Sequence[float]]":
 
     def values(chip: int) -> list[float]:
         from phaze.search.baseline import scale_for
+        from phaze.search.plain_path import plain_of
         from phaze.search.spaces import enumerate_space
-        from phaze.search.verify import plain_of
         from phaze.study.load import question_in
 
         if not opened:
@@ -82,9 +84,8 @@ def independently(
     from phaze.check.verdict import check
 
     folder, said = Path(run), result["certificate"].get("lower_bound")
-    sharper = float(said) if isinstance(said, int | float) and 0 <= said < float("inf") else 0.0
-    verdict = check(folder, quick, sharper, progress.step, _solver(folder))
-    if verdict.missing:
-        return verdict, []
-    wrong = [verdict.wrong] if verdict.wrong else _as_phaze_has_it(folder, result, text, verdict)
+    # Of several models the two scores may be in other units; then what the certificate says is enough.
+    known = isinstance(said, int | float) and 0 <= said < float("inf") and len(result["models"]) == 1
+    verdict = check(folder, quick, float(said) if known else 0.0, progress.step, _solver(folder))
+    wrong = [verdict.wrong] if verdict.wrong else _as_phaze_has_it(folder, result, text)
     return verdict, wrong or ([] if study is None else asked_otherwise(folder, study))

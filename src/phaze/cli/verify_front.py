@@ -25,14 +25,12 @@ class FrontFolder:
 
     def plain(self) -> "tuple[PlainFront, Measures]":
         """The reference path of the front's question, and its metrics."""
-        import numpy as np
-
         from phaze.front.measures import measures_of
         from phaze.front.metrics import asked_of
         from phaze.front.reference import PlainFront
         from phaze.front.run import job_for, memories_of, scales_for
+        from phaze.search.plain_path import plain_of
         from phaze.search.spaces import enumerate_space
-        from phaze.search.verify import plain_of
         from phaze.study.load import question_in
 
         if not self.opened:
@@ -41,7 +39,7 @@ class FrontFolder:
             job = job_for(question_in(self.folder, asked.document()).job, asked)
             scales, memories = scales_for(job, asked), tuple(memories_of(job, asked))
             plain = plain_of(job, scales[0], enumerate_space(job.space))
-            front = PlainFront(plain, asked, scales, np.empty((len(asked.of), 0)), memories)
+            front = PlainFront(plain, asked, scales, memories)
             self.opened.append((front, measures_of(job, asked, scales, plain.opened, memories)))
         return self.opened[0]
 
@@ -64,7 +62,7 @@ class FrontFolder:
             return wrong
         front, measures = self.plain()
         certificate = json.loads(read_text(str(self.folder / CERTIFICATE))[0])
-        if certificate["fusion"] != fusion_of(front.plain.job.models):
+        if certificate["front"] is not None and certificate["fusion"] != fusion_of(front.plain.job.models):
             return [f"{CERTIFICATE}: operators are fused otherwise than the stack does"]
         try:
             wrong = check_front_view(front, measures, text, self.document, certificate)
@@ -83,8 +81,6 @@ def front_independently(
 
     own = FrontFolder(Path(run), result)
     verdict = check(own.folder, quick, 0.0, progress.step, unit_solver=own.solver())
-    if verdict.missing:
-        return verdict, []
     wrong = [verdict.wrong] if verdict.wrong else own.objections(text)
     asked = {"of": result["of"], "within": result["within"]}
     return verdict, wrong or ([] if study is None else asked_otherwise(own.folder, study, asked))

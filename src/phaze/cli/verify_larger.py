@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from phaze.cli.answer import Answer
+from phaze.cli.verify_certificate import NOT_COVERED
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,4 +41,4 @@ def larger_verified(run: str, space: str, gap: float, progress: "Progress") -> A
             console.print(line, markup=False, highlight=False)
         console.print(f"{run} {verdict.sentence()}", markup=False)
 
-    return Answer((document,), show, 0 if verdict.holds else 1)
+    return Answer((document,), show, 0 if verdict.holds else NOT_COVERED if verdict.missing else 1)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from phaze.cli.answer import Answer
-from phaze.cli.verify_certificate import READING, independently
+from phaze.cli.verify_certificate import NOT_COVERED, READING, independently
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -123,9 +123,9 @@ def sweep_verified(run: str, quick: bool, progress: "Progress") -> Answer:
         if wrong:
             console.print(f"{run} does not hold: {wrong[0]}", markup=False)
         elif missing:
-            console.print(f"{run}: not checkable by the independent checker yet: {missing[0]}", markup=False)
+            console.print(f"{run}: not checkable yet: {missing[0]}", markup=False)
         else:
             verb = "holds" if holds else "was checked (quick: no proof)"
             console.print(f"{run} {verb}: {len(found)} points{rest}", markup=False)
 
-    return Answer((answer,), show, 1 if wrong or missing else 0)
+    return Answer((answer,), show, 1 if wrong else NOT_COVERED if missing else 0)

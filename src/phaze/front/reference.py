@@ -7,27 +7,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.front.answer import shown_value
-from phaze.front.combine import combined
 from phaze.front.metrics import Metric, RequestedMetrics
 from phaze.hardware.figures import figures_of, making_of
 from phaze.hardware.ownership import load_terms
 from phaze.search.configurations import ChipConfigurations
 from phaze.search.objective import Objective, Scale
+from phaze.search.plain_path import NEAR, Plain
 from phaze.search.rates import chip_rates
-from phaze.search.verify import NEAR, Plain
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class PlainFront:
-    """The plain path of a front, and the designs that it names, as scores [metrics, designs]; ``scales`` by metric of a
-    run."""
+    """The plain path of a front; ``scales`` by metric of a run."""
 
     plain: Plain
     asked: RequestedMetrics
     scales: tuple[Scale, ...]
-    points: Floats
     memories: tuple[int, ...]
 
     @property
@@ -78,33 +75,3 @@ class PlainFront:
             if own < limit * (1 - NEAR) if metric.more else own > limit * (1 + NEAR):
                 return False
         return True
-
-    def covered(self, values: Floats, gap: float) -> bool:
-        """Whether a design of the front is no worse, to the gap in metrics of a run."""
-        run = np.array([metric.kind is not None for metric in self.asked.of])
-        room = np.where(run, values[: len(run)] / (1 - gap), values[: len(run)]) * (1 + NEAR)
-        return bool((self.points <= room[:, None]).all(axis=0).any())
-
-    def exact(self, chip: int, hbm: int) -> list[Floats]:
-        """Every configuration of the models on a unit that may count, exactly: the combinations that none beats."""
-        size, values = self.plain.job.hbm_bytes[hbm], []
-        for own in self.configurations(chip):
-            plans = (own.plan(configuration, size) for configuration in own.task.configurations)
-            found = [(plan.plan.batch_s, plan.dynamic_j) for plan in plans if plan is not None]
-            if not found:
-                return []
-            values.append(self.configuration_values(chip, hbm, found))
-        return [self.measured(chip, hbm, runs) for runs in combined(values, self.scales)[1].T.tolist()]
-
-    def least(self, chip: int, hbm: int, configurations: Sequence[Sequence[tuple[float, float]]]) -> list[Floats]:
-        """Lower bounds of a unit from those of its models' configurations, seconds and joules: of every configuration
-        of one model, or the least of several models in each metric."""
-        if not all(configurations):
-            return []
-        values = [self.configuration_values(chip, hbm, own) for own in configurations]
-        if len(values) == 1:
-            return [self.measured(chip, hbm, runs) for runs in values[0].T.tolist()]
-        own = np.stack([rows.min(axis=1) for rows in values])
-        return [
-            self.measured(chip, hbm, [float(scale.score(own[:, index])) for index, scale in enumerate(self.scales)])
-        ]

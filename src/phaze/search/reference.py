@@ -16,7 +16,6 @@ from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
 from phaze.hardware.figures import figures_of
 from phaze.hardware.silicon.design import EnergyModel
-from phaze.placement.check import objections
 from phaze.placement.plan import Plan
 from phaze.placement.prices import Prices
 from phaze.placement.problem import Problem
@@ -207,22 +206,6 @@ def best_offer(
                 value = float(rates.value(np.asarray(placed.batch_s), placed.dynamic_j))
                 found.append(Offer(configuration, placed.plan, placed.problem.zero, value))
     return min(found, key=lambda offer: offer.value, default=None)
-
-
-def plan_objections(
-    task: ModelTask,
-    configuration: Configuration,
-    chip: Chip,
-    plan: Mapping[str, object],
-    zero: int,
-    scheduler: Scheduler = "exact",
-) -> list[str]:
-    """What the placement's checker finds wrong with a plan that a result states, at its stage of ZeRO."""
-    layers = layers_on(task, configuration.graph, chip, None, scheduler=scheduler)
-    times, prices = layers.exact.times, task.prices
-    costs, rate = times.costs(task.graphs[configuration.graph]), float(times.hbm_bytes_per_s[0])
-    problem = problem_of(task, configuration, costs, chip.hbm.size_bytes, rate)
-    return objections(replace(problem, zero=zero), plan, prices)
 
 
 def way_of(task: ModelTask, said: Mapping[str, object]) -> Configuration | None:

@@ -120,14 +120,13 @@ def _answer(state: SearchState, best: BestDesign, parts: AnswerParts) -> dict[st
     return {"chip": chip, "hbm_bytes": state.job.hbm_bytes[best.hbm], "models": models}
 
 
-def _score(state: SearchState, parts: AnswerParts) -> float:
+def proved_score(scale: Scale, score: float, seconds: Sequence[float]) -> float:
     """The score that is proved: where models count relative to a baseline, without it, for it is the same for all."""
-    score = float(parts.document["objective"]["score"])
-    if len(parts.tasks) == 1 or state.job.objective.mean != "geometric":
+    if len(seconds) == 1 or scale.objective.mean != "geometric":
         return score
-    if state.job.objective.needs_energy:
-        return score * float(np.exp((np.array(state.scale.weights) * np.log(np.array(state.scale.baseline))).sum()))
-    return seconds_score(state.scale, [float(model["batch_s"]) for model in parts.document["models"]])
+    if scale.objective.needs_energy:
+        return score * float(np.exp((np.array(scale.weights) * np.log(np.array(scale.baseline))).sum()))
+    return seconds_score(scale, seconds)
 
 
 def seconds_score(scale: Scale, seconds: Sequence[float]) -> float:
@@ -161,7 +160,9 @@ def proof_of(
     state: SearchState, best: BestDesign, parts: AnswerParts, certificate: Certificate, papers: Papers
 ) -> dict[str, Any]:
     """The document; the gap is the one that was asked for, or what a search that was stopped has shown."""
-    score, answer = _score(state, parts), _answer(state, best, parts)
+    seconds = [float(model["batch_s"]) for model in parts.document["models"]]
+    score = proved_score(state.scale, float(parts.document["objective"]["score"]), seconds)
+    answer = _answer(state, best, parts)
     gap = max(certificate.gap, certificate.asked_gap)
     return {
         **heading(papers),

@@ -1,0 +1,85 @@
+"""The plain path of a job: one chip at a time, every pass scheduled, every configuration placed by the general solver.
+
+No bounds, no structures, no arrays over chips, nothing remembered. ``phaze verify`` takes it for chips that the
+independent checker leaves open, and to write a result anew from what it names (:mod:`phaze.search.view_check`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from phaze.hardware.figures import making_of
+from phaze.hardware.ownership import load_terms
+from phaze.hardware.silicon.design import EnergyModel
+from phaze.search.objective import Rates, Scale
+from phaze.search.problem import has_plan
+from phaze.search.rates import chip_rates
+from phaze.search.reference import layers_on, value_of
+from phaze.search.spaces import EnumeratedSpace
+from phaze.search.task import Configuration, ModelTask, Networks, SearchJob, networks_of
+
+# Ten times what bounds are lowered by for rounding: the reference path adds in another order.
+NEAR = 1e-8
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """The plain path of a job."""
+
+    job: SearchJob
+    scale: Scale
+    opened: EnumeratedSpace
+    networks: Networks
+
+    def rates(self, chip: int, hbm: int) -> Rates:
+        """The rates of a chip and memory, by the formulas for one chip; infinite where it may not have it."""
+        value, most = self.opened.chip(chip, self.job.hbm_bytes[hbm]), self.job.space.limits["usd"]
+        rates = chip_rates(self.job.objective, value, self.job.models[0].training.devices)
+        made = None if most is None else making_of(value, load_terms())
+        dear = most is not None and (made is None or made.usd > most * (1 + 1e-12))
+        # A chip of clusters has the memory of its stacks and no other.
+        other = value.hbm.size_bytes != self.job.hbm_bytes[hbm]
+        return replace(rates, rate=np.asarray(np.inf)) if dear or other else rates
+
+    @property
+    def energy(self) -> EnergyModel | None:
+        """The energies of the space's chips, where they count."""
+        return self.opened.energy if self.job.objective.needs_energy else None
+
+    def values(self, chip: int, memories: Sequence[int], cut: float = float("inf")) -> list[list[float]]:
+        """The models' values on a chip with each of some memories: every pass scheduled, every configuration placed;
+        above ``cut`` that at least, for one model where time alone counts."""
+        tasks, value = self.networks.tasks_of(chip), self.opened.chip(chip, self.job.hbm_bytes[-1])
+        layers = [[layers_on(task, at, value, self.energy) for at in range(len(task.graphs))] for task in tasks]
+        every = []
+        for hbm in memories:
+            rates, size = self.rates(chip, hbm), self.job.hbm_bytes[hbm]
+            if not float(rates.rate) < np.inf:
+                every.append([float("inf")] * len(tasks))
+                continue
+            last_s = float(rates.last_s(cut, 0.0)) if cut < np.inf and len(tasks) == 1 else np.inf
+            own = [
+                value_of(task, mine, size, rates, self.energy, last_s) for task, mine in zip(tasks, layers, strict=True)
+            ]
+            every.append(own)
+        return every
+
+    def exact(self, chip: int, memories: Sequence[int], cut: float = float("inf")) -> list[float]:
+        """The score of a chip with each of some memories, or ``cut`` where that is less and there is one model."""
+        found = [float(self.scale.score(np.array(values))) for values in self.values(chip, memories, cut)]
+        return [min(score, cut) for score in found] if len(self.job.models) == 1 else found
+
+    def fits(self, task: ModelTask, configuration: Configuration, hbm_bytes: int) -> bool:
+        """Whether a configuration of a model fits into a memory, whatever its layers take."""
+        return has_plan(task, configuration, hbm_bytes)
+
+    @property
+    def memories(self) -> list[int]:
+        """The memories that count: the most is enough where they are free."""
+        return self.job.memories(self.job.objective.needs_energy)
+
+
+def plain_of(job: SearchJob, scale: Scale, opened: EnumeratedSpace) -> Plain:
+    """The plain path, with the models on every link of the space."""
+    return Plain(job, scale, opened, networks_of(job.models, job.space, opened.link_bytes_per_s))
