@@ -124,10 +124,12 @@ def _front_words(front: Mapping[str, Any], designs: Any, mean: str, share: str) 
     """The claim of a front."""
     limits = [f"{name} at {'least' if name == 'throughput' else 'most'} {v:g}" for name, v in front["within"].items()]
     count = len(designs) if isinstance(designs, list) else 0
+    runs = [name for name in front["of"] if name in ("throughput", "energy", "cost", "carbon")]
+    by = f", {' and '.join(runs)} by more than {share}," if runs else ""
     return [
         f"front       {', '.join(front['of'])}{mean}; within {', '.join(limits) or 'no limits'}; {count:,} designs",
-        "claim       no chip, memory and plan within the limits is better in one of these, throughput by more than "
-        f"{share}, without being worse in another, than every design of the front",
+        f"claim       no chip, memory and plan within the limits is better in one of these{by} without being worse in "
+        "another, than every design of the front",
     ]
 
 

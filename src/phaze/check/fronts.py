@@ -1,11 +1,12 @@
 """A front: no chip, memory and plan of the space is better than its designs in one metric and no worse in the others.
 
-Metrics are seconds of a batch (of several models their mean), and what is known of a chip with a memory before anything
-runs on it: mm2, watts, dollars and kilograms of CO2 equivalent of manufacturing it. A *unit* is a chip with one memory;
-where memory counts in no metric, with the most that it may have, which is never slower. With P the designs and g the
-gap, the claim is for every unit u and plan of it that takes T within the limits
+One metric T comes with a run: seconds of a batch (of several models their mean), or its joules, dollars or kilograms of
+CO2 equivalent. The others are known of a chip with a memory before anything runs on it: mm2, watts, dollars and
+kilograms of manufacturing it. A *unit* is a chip with one memory; where memory counts in no metric, with the most that
+it may have, which is never slower. With P the designs and g the gap, the claim is for every unit u and plan of it that
+takes T within the limits
 
-    there is p in P:   p_k <= u_k for every known metric k,   (1 - g) p_T <= T
+    there is p in P:   p_k <= u_k for every known metric k,   (1 - g) p_T <= T, where T is weighed
 
 so every unit has a goal of its own, min( (1 - g) p_T over the p that are no worse in what is known, the limit of T ),
 and is proved against it as a chip of a search is (:mod:`.proof`). A unit that no design covers must not fit at all. No
@@ -14,6 +15,7 @@ design is beaten by another one in all metrics. Values count as equal within 2^-
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -30,14 +32,18 @@ from .space import Space, chip_at
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 KNOWN = ("area", "power", "price", "embodied")
-OF_MEMORY = ("price", "embodied")
-METRICS = ("throughput", *KNOWN, "energy", "cost", "carbon")
+OF_MEMORY = ("price", "embodied", "cost", "carbon")
+RUNS = MappingProxyType({
+    "throughput": "throughput", "energy": "throughput_per_watt", "cost": "throughput_per_usd",
+    "carbon": "throughput_per_kgco2e",
+})  # fmt: skip
+"""Metrics that come with a run, and the objective whose value each is."""
 DESIGN = ("values", "chip", "hbm_bytes", "models")
 NEAR, SAME = 1e-9, 2.0**-29
 ALIKE = 1.25
 """Units whose goals are within this factor of each other are proved together."""
 UnitSolver = Callable[[int, int], Sequence[float]]
-"""The batch times of all models on a chip with a memory, by a solver of the caller's own."""
+"""What all models take on a chip with a memory, by a solver of the caller's own."""
 LENT = "the caller's own solver"
 
 
@@ -58,9 +64,17 @@ class Asked:
         """Whether it counts how much memory a chip has."""
         return any(name in OF_MEMORY for name in (*self.of, *self.within))
 
-    def most_seconds(self, batch: float) -> float:
-        """The limit of throughput as seconds of a batch."""
-        return batch / self.within["throughput"] * (1 + NEAR) if "throughput" in self.within else np.inf
+    @property
+    def run(self) -> str:
+        """The metric that comes with a run; throughput where none is named, for every design must fit."""
+        return next((name for name in (*self.of, *self.within) if name in RUNS), "throughput")
+
+    def most(self, batch: float) -> float:
+        """The limit of that metric; of throughput as seconds of a batch."""
+        if self.run not in self.within:
+            return np.inf
+        limit = self.within[self.run]
+        return (batch / limit if self.run == "throughput" else limit) * (1 + NEAR)
 
 
 def asked_of(problem: Mapping[str, Any]) -> Asked:
@@ -69,11 +83,12 @@ def asked_of(problem: Mapping[str, Any]) -> Asked:
     of = tuple(str(name) for name in listed(table["of"], "front.of"))
     within = {str(name): number(value, f"front.within.{name}", 1e-300) for name, value in table["within"].items()}
     named = (*of, *within)
-    require(set(named) <= set(METRICS) and 2 <= len(of) == len(set(of)), "front: no such metrics")
-    left = [name for name in named if name not in ("throughput", *KNOWN)]
-    cover(not left, f"fronts of {left[0] if left else ''}")
-    cover("throughput" in of, "fronts without throughput")
-    cover(len(problem["models"]) == 1 or "throughput" not in within, "a limit on the throughput of several models")
+    require(set(named) <= {*RUNS, *KNOWN} and 2 <= len(of) == len(set(of)), "front: no such metrics")
+    runs = list(dict.fromkeys(name for name in named if name in RUNS))
+    cover(len(runs) <= 1, f"fronts of {' and '.join(runs)} together")
+    several = len(problem["models"]) > 1
+    cover(not several or not (runs and runs[0] in within), "a limit on what several models take together")
+    cover(not several or runs in ([], ["throughput"]), f"fronts of {runs[0] if runs else ''} of several models")
     return Asked(of, within)
 
 
@@ -127,16 +142,16 @@ def design_values(
     seconds = [model.answer(row, chip, size) for model, row in zip(models, rows, strict=True)]
     every = known_of(problem, space, sizes, at, np.array([place]))
     known = {name: float(values[0]) for name, values in every.items()}
-    known["throughput"] = float(mean.score(np.array(seconds)[:, None])[0])
+    known[asked.run] = float(mean.score(np.array(seconds)[:, None])[0])
     values = listed(design["values"], f"{where}.values", len(asked.of))
     for name, value in zip(asked.of, values, strict=True):
         fits = abs(number(value, f"{where}.values") - known[name]) <= NEAR * known[name]
         require(fits, f"{where}: its {name} is {known[name]!r}, not {value!r}")
     for name, limit in asked.within.items():
-        if name != "throughput":
+        if name != asked.run:
             require(known[name] <= limit * (1 + SAME), f"{where}: its {name} is above the limit")
-    late = known["throughput"] > asked.most_seconds(mean.batches[0])
-    require(not late, f"{where}: its throughput is below the limit")
+    outside = known[asked.run] > asked.most(mean.batches[0])
+    require(not outside, f"{where}: its {asked.run} is {'below' if asked.run == 'throughput' else 'above'} the limit")
     return np.array([known[name] for name in asked.of])
 
 
@@ -148,14 +163,15 @@ def require_undominated(points: Floats) -> None:
 
 
 def goals_of(units: Units, asked: Asked, points: Floats, gap: float, batch: float) -> Floats:
-    """The seconds that no plan of a unit may undercut: 0 where it is outside the limits."""
-    row = asked.of.index("throughput")
+    """What no plan of a unit may undercut in the metric of a run: 0 where it is outside the limits, or where any will
+    do."""
     known = np.stack([units.known[name] for name in asked.known]) if asked.known else np.zeros((0, len(units.chip)))
     rows = [asked.of.index(name) for name in asked.known]
-    goal = np.full(len(units.chip), asked.most_seconds(batch))
+    goal = np.full(len(units.chip), asked.most(batch))
     for at in range(points.shape[1]):
         covers = (points[rows, at][:, None] <= known * (1 + SAME)).all(axis=0)
-        goal = np.where(covers, np.minimum(goal, points[row, at] * (1 - gap)), goal)
+        taken = points[asked.of.index(asked.run), at] * (1 - gap) if asked.run in asked.of else 0.0
+        goal = np.where(covers, np.minimum(goal, taken), goal)
     for name, limit in asked.within.items():
         if name in KNOWN:
             goal = np.where(units.known[name] > limit * (1 + NEAR), 0.0, goal)
@@ -192,12 +208,12 @@ def prove_units(
             counted.closed[step] = counted.closed.get(step, 0) + len(before) - len(state.left())
         for at in [] if quick else state.left().tolist():
             words, shown = space.chips.words(int(units.chip[index[at]])), float(mean.score(state.lows()[:, [at]])[0])
-            more = f"nothing shows that {words} takes {float(goal[index[at]])!r} s or more, only {shown!r}"
+            more = f"nothing shows that {words} takes {float(goal[index[at]])!r} or more, only {shown!r}"
             require(solver is not None, more)
             if solver is not None:
                 values = np.array(solver(int(units.chip[index[at]]), int(memory[at])))
                 score = float(mean.score(values[:, None])[0]) if np.isfinite(values).all() else np.inf
-                better = f"{words} takes {score!r} s, and no design of the front covers that"
+                better = f"{words} takes {score!r}, and no design of the front covers that"
                 require(score >= goal[index[at]] * (1 - NEAR), better)
                 counted.closed[LENT] = counted.closed.get(LENT, 0) + 1
     return counted
