@@ -90,3 +90,15 @@ def test_a_front_of_what_is_known_holds_where_every_design_must_be_fast_enough(
     papers = Papers(run)
     papers.problem["front"]["within"]["throughput"] = 500.0
     assert "nothing shows" in check(papers.write(tmp_path)).wrong
+
+
+def test_a_front_of_joules_holds_and_one_that_betters_them_does_not(
+    clusters: Path, tmp_path: Path, phaze: Callable[..., Ran]
+) -> None:
+    study, run = clusters.parent / "study.toml", tmp_path / "run"
+    assert phaze("front", study, "--of", "energy,price", "--workers", "1", "--out", run).code == 0
+    assert phaze("verify", run).code == 0
+    for change in (lambda rows: rows[1:], lambda rows: [{**rows[0], "values": [0.99 * rows[0]["values"][0], 1.0]}]):
+        papers = Papers(run)
+        papers.certificate["front"] = change(papers.certificate["front"])
+        assert check(papers.write(tmp_path)).wrong

@@ -92,6 +92,13 @@ def asked_of(problem: Mapping[str, Any]) -> Asked:
     return Asked(of, within)
 
 
+def kind_of(problem: Mapping[str, Any]) -> str:
+    """The objective that a problem is proved in: its own, of a front that of its metric of a run, of a plan time."""
+    if "front" in problem:
+        return RUNS[asked_of(problem).run]
+    return str(problem["objective"]["kind"]) if "objective" in problem else "throughput"
+
+
 @dataclass(frozen=True, slots=True)
 class Units:
     """Every chip with every memory that counts: their places, and what is known of them, by metric."""

@@ -10,7 +10,7 @@ import numpy as np
 from .claim import larger_words, plan_words, words_of
 from .clustered import cluster_model
 from .energy import KINDS, Objective
-from .fronts import UnitSolver, asked_of, design_values, goals_of, prove_units, require_undominated, units_of
+from .fronts import UnitSolver, asked_of, design_values, goals_of, kind_of, prove_units, require_undominated, units_of
 from .larger import covered, prove_larger
 from .means import mean_of
 from .planned import prove_plan
@@ -223,7 +223,7 @@ def _known(problem: dict[str, Any], graphs: dict[str, Any]) -> None:
 
 def _covered(problem: dict[str, Any], said: dict[str, Any]) -> None:
     cover(said["front" if "front" in problem else "answer"] is not None, "the certificate has no witness of its answer")
-    kind = problem["objective"]["kind"] if "objective" in problem and "front" not in problem else "throughput"
+    kind = kind_of(problem)
     require(kind in KINDS, f"objective.kind: {str(kind)[:40]} is none")
     if kind != "throughput":
         published = any(model["training"]["machine"]["stack"]["stages"] != "layers" for model in problem["models"])
@@ -237,9 +237,9 @@ def model_at(problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, An
     residency, memories = problem["residency"] is True, problem["hbm_bytes"]
     if table["training"]["machine"]["stack"]["stages"] == "layers":
         require(not any(said["multipliers"][at]), "multipliers: this schedule rule needs none")
-        base, kind, objective = problem["space"]["base"], problem["objective"]["kind"], None
+        base, kind, objective = problem["space"]["base"], kind_of(problem), None
         fan_out = silicon_of(base).fan_out if base.get("clusters") is not None else 0
-        if kind != "throughput" and "front" not in problem:
+        if kind != "throughput":
             devices = whole(problem["models"][0]["training"]["devices"], "devices", 1)
             objective = Objective(kind, devices, problem["space"], problem["ownership"])
         return cluster_model(table, own, fusion, fan_out, residency, memories, objective=objective)
