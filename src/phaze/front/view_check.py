@@ -110,13 +110,15 @@ def _same_designs(
     return []
 
 
-def _proof_tables(measures: Measures, designs: list[StatedDesign], document: Mapping[str, Any]) -> list[str]:
+def _proof_tables(
+    measures: Measures, designs: list[StatedDesign], document: Mapping[str, Any], left_out: int
+) -> list[str]:
     """What of the tables of the proof contradicts the designs, the space, or itself."""
     said, units, gap = document["certificate"], measures.chips * len(measures.memories), measures.job.gap
     if said["asked_gap"] != gap or said["units"] != units or not 0 <= said["gap"] <= 1:
         return ["certificate: its units, asked_gap or gap are not those of the study"]
     counts = [said["closed"][key] for key in said["closed"]]
-    if any(type(count) is not int or count < 0 for count in counts) or sum(counts) < units:
+    if any(type(count) is not int or count < 0 for count in counts) or sum(counts) != units + left_out:
         return [f"certificate.closed: it does not count {units} units"]
     first = next((at for at, metric in enumerate(measures.asked.of) if metric.kind is not None), 0)
     metric = measures.asked.of[first]
@@ -136,7 +138,11 @@ def check_front_view(
 ) -> list[str]:
     """What of ``front.json`` is not the view of a certificate that was proved."""
     designs, wrong = regenerated_designs(front, measures, document["points"])
-    wrong = wrong or _same_designs(front, designs, document, certificate) or _proof_tables(measures, designs, document)
+    wrong = (
+        wrong
+        or _same_designs(front, designs, document, certificate)
+        or _proof_tables(measures, designs, document, sum(front.plain.opened.left_out.values()))
+    )
     if wrong:
         return wrong
     if document["code_digest"] != code_digest():
