@@ -33,6 +33,7 @@ from .works import Lanes, Product
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 NEAR = 1e-9
+"""Bounds and scores are sums in another order than phaze has them."""
 BATCH = 4_096
 """Boxes looked at in one piece."""
 MOST_LEFT = 50_000

@@ -24,6 +24,7 @@ Size = tuple[Floats, Floats]
 MACHINE = frozenset({"cluster", "stack", "basis", "residency", "precision", "host_bytes_per_s"})
 CLUSTER = frozenset({"name", "title", "devices", "levels", "chip", "stack", "limit", "enlarged_from"})
 ROUNDING = 1e-12
+"""Bytes summed in another order differ in the last bits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from .works import Work
 Floats = NDArray[np.float64]
 AROUND = ("prologue", "epilogue", "between")
 HOST_SHARE = 0.85
+"""Of the host link that copies reach: docs/plan.md, offload."""
 
 
 @dataclass(frozen=True, slots=True)

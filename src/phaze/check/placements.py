@@ -27,6 +27,7 @@ from .stages import SENT_BYTES, Stage, Training, last_number, stage_of, stage_se
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 MOST_CLOSED = 2_000
+"""Closed sets of a layer graph: tables over more take minutes."""
 ROOM = 12_000_000
 """Numbers that a table may hold at once; more chips than fit are taken in turn."""
 

@@ -16,6 +16,7 @@ from .reading import cover, listed, only, require
 
 PROBLEM = ("schema", "name", "residency", "chip", "hbm_bytes", "models", "gap")
 NEAR = 1e-9
+"""Times are sums in another order than phaze has them."""
 
 
 def prove_plan(

@@ -21,10 +21,15 @@ from .works import Moved, Product
 
 Floats = NDArray[np.float64]
 SPLITS = (1, 2, 4, 8, 16, 32, 64)
+"""The splits of k: docs/cost.md, Products."""
 ITEMS_A_CORE = 8
+"""k is split only while there are fewer items than this a core: docs/cost.md."""
 SLICE = 64
+"""Rows or columns of a streamed operand: docs/cost.md."""
 FANOUT = 16
+"""Cores that one multicast reaches: docs/cost.md."""
 SUM = 4.0
+"""Bytes of a sum: fp32."""
 Front = tuple[Floats, Floats]
 
 

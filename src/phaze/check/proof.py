@@ -19,6 +19,7 @@ from .space import AnyChips, Space
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 NEAR = 1e-9
+"""Scores are sums in another order than phaze has them."""
 Watch = Callable[[str], None]
 Solver = Callable[[int], Sequence[float]]
 """The batch times of all models on a chip, by a solver of the caller's own: what he trusts it with is his affair."""
@@ -64,6 +65,8 @@ class Open:
     memory: Integers
     goal: Floats
     bounds: list[Floats]
+    near: tuple[float, ...] = ()
+    """Of several models the times of the answer: how far each is bounded while nothing is known of the others."""
 
     def lows(self) -> Floats:
         """What no configuration undercuts, [models, chips]."""
@@ -75,32 +78,41 @@ class Open:
 
     def run(self, step: str) -> None:
         """One step over the chips that are left."""
-        for at, model in enumerate(self.models):
+        for at, seconds in enumerate(self.near):
+            # Without times of the others a model would be bounded without end.
             index = self.left()
-            if not len(index):
-                return
+            index = index[self.lows()[at, index] == 0]
+            self._bound(at, index, np.full(len(index), seconds), step)
+        for at in range(len(self.models)):
+            index = self.left()
             goals = self.mean.threshold(self.lows()[:, index], at, self.goal[index])
             # Room for rounding: what reaches the threshold must bring the score to its goal.
-            goals = goals * (1 + NEAR * (not self.mean.plain))
+            self._bound(at, index, goals * (1 + NEAR * (not self.mean.plain)), step)
+
+    def _bound(self, at: int, index: Integers, goals: Floats, step: str) -> None:
+        """Bounds of one model on some chips, each as far as its goal."""
+        if len(index):
             own, some, memory = self.bounds[at][:, index], self.chips.taken(index), self.memory[index]
-            self.bounds[at][:, index] = np.maximum(own, model.bounds(some, memory, goals, step, own))
+            self.bounds[at][:, index] = np.maximum(own, self.models[at].bounds(some, memory, goals, step, own))
 
 
-def start(models: Sequence[Model], mean: Mean, space: Space, goal: float) -> Open:
+def start(models: Sequence[Model], mean: Mean, space: Space, goal: float, near: Sequence[float] = ()) -> Open:
     """All chips of a space with nothing shown; those without a memory are none."""
     there = space.memory >= 0
     require(bool(there.any()), "no chip may have a memory of the problem")
     bounds = [np.where(there, 0.0, np.inf) * np.ones((m.configurations, 1)) for m in models]
-    return Open(models, mean, space.chips, space.memory, np.full(len(space.chips), goal), bounds)
+    goals = np.full(len(space.chips), goal)
+    return Open(models, mean, space.chips, space.memory, goals, bounds, () if mean.plain else tuple(near))
 
 
 def prove(
     models: Sequence[Model], mean: Mean, space: Space, goals: tuple[float, float],
-    watch: Watch, quick: bool = False, solver: Solver | None = None,
+    watch: Watch, quick: bool = False, solver: Solver | None = None, near: Sequence[float] = (),
 ) -> Counted:  # fmt: skip
     """Every chip and configuration against the first of ``goals``; refuses where the chip that looks best is not shown
-    to reach the second. ``quick`` stops before mappings; chips that no step closes are given to ``solver``, if any."""
-    state, steps = start(models, mean, space, goals[0] * (1 - NEAR)), models[0].steps
+    to reach the second. ``quick`` stops before mappings; chips that no step closes are given to ``solver``, if any.
+    ``near``: about what each model takes on good chips; any times give bounds that hold, these few rows."""
+    state, steps = start(models, mean, space, goals[0] * (1 - NEAR), near), models[0].steps
     counted = Counted(len(space.chips), space.combinations, goals[0])
     for step in steps[:2] if quick else steps:
         before = state.left()

@@ -24,6 +24,7 @@ from .traced import Traced, TracedLayer
 ONCE = frozenset({"sort", "scatter", "gather", "embedding", "random", "dropout"})
 KERNELS = ONCE | {"layer_norm", "batch_norm"}
 LOSS_BYTES = 8
+"""A loss is one number of 64 bits at the most."""
 
 
 def is_kernel(one: Traced) -> bool:

@@ -31,7 +31,9 @@ from .reading import listed, number, require, whole
 
 Floats = NDArray[np.float64]
 NEAR = 1e-9
+"""Times are sums in another order than phaze has them."""
 MOST_IDEALS = 6_000
+"""Sets of done operators that the exact path may hold: seconds of numpy."""
 USES = {"tensor": ("tensor",), "vector": ("vector",), "both": ("tensor", "vector")}.get
 
 

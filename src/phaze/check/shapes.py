@@ -28,6 +28,7 @@ from .rows import Held, Row, Space, crossing
 
 Floats = NDArray[np.float64]
 NEAR = 1e-9
+"""Times are sums in another order than phaze has them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,9 @@ AXES = (
 )  # fmt: skip
 REAL = ("global_width", "links")
 MOST_COMBINATIONS = 10_000_000
+"""Columns of more take more memory than a small machine has."""
 CHUNK = 1 << 18
+"""Combinations built at a time: tens of MB."""
 SPARES, HALVINGS, LEAST_SHARE = 12.0, 50, 0.5
 REGISTER_FILE, STACK_EDGE, RETICLE, ASPECT = 8.0 * 2**20, 10.5, 33.0, 1.25
 MOST_SHARING, OPERAND = 8.0, 2.0

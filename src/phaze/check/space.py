@@ -25,8 +25,11 @@ AXES = (
 )  # fmt: skip
 WHOLE = AXES[:8]
 MOST_COMBINATIONS = 50_000_000
+"""Columns of more take more memory than a small machine has."""
 CHUNK = 1 << 20
+"""Combinations built at a time: tens of MB."""
 NEAR = 1e-12
+"""Areas at the limit differ in the last bits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,9 @@ from .reading import cover, listed, number, positive, require, whole
 
 Floats = NDArray[np.float64]
 ROUNDING = 1e-12
+"""Bytes summed in another order differ in the last bits."""
 SENT_BYTES = 2.0
+"""Bytes of a parameter on the wire under rules icml24: docs/search.md."""
 STATES = {("bf16", "sgd"): (2.0, 4.0, 4.0), ("bf16", "adam"): (2.0, 4.0, 12.0)}.get
 """Bytes a parameter of weight, gradient and optimizer where a stack does not say its own."""
 STACK = frozenset({

@@ -54,6 +54,7 @@ LAYER = frozenset({
 })  # fmt: skip
 """The keys that this checker knows: with any other it would not know what a claim means."""
 NEAR = 1e-9
+"""Figures are sums in another order than phaze has them."""
 READING = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
 
@@ -270,8 +271,8 @@ def _prove_front(
 
 def _answered(
     problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], space: Space, found: Verdict, watch: Watch
-) -> list[Model]:
-    """The models of a run whose answer has the score that it states."""
+) -> tuple[list[Model], list[float]]:
+    """The models of a run whose answer has the score that it states, and what each takes in it."""
     answer, count = only(said["answer"], "answer", ("chip", "hbm_bytes", "models")), len(problem["models"])
     memories, mean = list(problem["hbm_bytes"]), mean_of(problem)
     require(answer["hbm_bytes"] in memories, "answer.hbm_bytes: no memory of the problem")
@@ -286,14 +287,14 @@ def _answered(
     seconds = [model.answer(own, chip, size) for model, own in zip(models, answer["models"], strict=True)]
     score = float(mean.score(np.array(seconds)[:, None])[0])
     require(abs(score - found.best) <= NEAR * score, f"best: {found.best!r}, and the answer has {score!r}")
-    return models
+    return models, seconds
 
 
 def _prove_larger(
     problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], space: Space, larger: Mapping[str, Any],
     found: Verdict, watch: Watch,
 ) -> None:  # fmt: skip
-    model = covered(_answered(problem, graphs, said, space, found, watch))
+    model = covered(_answered(problem, graphs, said, space, found, watch)[0])
     bound = found.best * (1 - found.gap)
     found.counted = prove_larger(model, mean_of(problem), larger, len(problem["hbm_bytes"]), bound, watch)
     found.proved_gap = max(NEAR, found.gap)
@@ -303,8 +304,8 @@ def _prove(
     problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], space: Space, goals: tuple[float, float],
     found: Verdict, watch: Watch, solver: Solver | None,
 ) -> None:  # fmt: skip
-    models, mean = _answered(problem, graphs, said, space, found, watch), mean_of(problem)
-    counted = prove(models, mean, space, goals, watch, found.quick, solver)
+    models, seconds = _answered(problem, graphs, said, space, found, watch)
+    counted = prove(models, mean_of(problem), space, goals, watch, found.quick, solver, seconds)
     found.counted, found.proved_gap = counted, max(NEAR, 1 - counted.least / found.best)
     shown = found.quick or counted.least >= goals[1] * (1 - NEAR)
     require(shown, f"nothing shows that {counted.first_open} scores {goals[1]!r} or more, only {counted.least!r}")

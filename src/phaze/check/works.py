@@ -31,6 +31,7 @@ ATTENTION = frozenset({"attention", "attention_backward"})
 COLLECTIVES = MappingProxyType({"all_reduce": 2.0, "all_gather": 1.0, "reduce_scatter": 1.0})
 EXCHANGES = frozenset({"all_to_all", "ring", "context_gather", "context_scatter"})
 BURST = 64
+"""Bytes of the least transfer of HBM: docs/cost.md."""
 COST_MODEL = digest_of(
     [dict(LANE_OPERATIONS), sorted(TWICE), sorted(SUMMED), sorted(LOOKED_UP), dict(COLLECTIVES), BURST, "phaze.cost/1"]
 )

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 PLAN = "plan.json"
 NEAR = 1e-9
+"""Times are sums in another order than the checker has them."""
 
 
 def write_certificate(folder: str, request: "Request", name: str, best: "Candidate", document: dict[str, Any]) -> None:

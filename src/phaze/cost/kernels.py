@@ -24,6 +24,7 @@ Integers = NDArray[np.int64]
 CAPACITY = 512
 """Room for the points of a front; a front has distinct tile shapes, of which a core buffer holds few."""
 STEPS = 128
+"""Ladders of powers of two below 2^50 have 50 steps for rows and as many for columns."""
 CORE_COSTS = 5  # busy, global bytes, core bytes, array seconds, core-buffer seconds
 CORE_CHOICES = 7  # flow, mt, nt, kc, ks, gm, gn
 CHIP_COSTS = 2  # HBM bytes, bytes of partial sums

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from phaze.placement.cut_sets import CutSets, Floats, Ints
 
 NO_MODE = -1
+"""No mode of recompute fits."""
 
 
 class ReplicaDegrees(NamedTuple):

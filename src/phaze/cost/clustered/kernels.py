@@ -27,7 +27,9 @@ CLUSTER_COSTS = 6  # busy cycles, global bytes, edge bytes, array cycles, core c
 CLUSTER_CHOICES = 10  # flow, down, across, own, mt, nt, kc, ks, gm, gn
 CLUSTER_FOUND = FOUND + 1  # cycles, HBM bytes, global bytes, edge bytes, what bounds; port bytes
 SHARE = 0.95
+"""SUSTAINED_SHARE of mapping.py; compiled code takes no imported objects."""
 LATENCY = 1000
+"""LATENCY_CYCLES of mapping.py, likewise."""
 SLACK = 1.0 - 1e-12
 """Rounding that the bound of a tile may have beyond its cost."""
 
