@@ -232,3 +232,35 @@ def test_the_rules_see_a_violation(tmp_path: Path) -> None:
     for line in ("open('x', 'w')", "p.open(mode='ab')", "p.write_text('')", "os.open(p, os.O_WRONLY)"):
         assert list(_writes(ast.parse(line))) == [1]
     assert not list(_writes(ast.parse("open('notes')\np.open('rb')\nstate.open(chip)")))
+
+
+# Names that say all there is to say: powers of ten and of two by their units.
+UNITS = {"GB", "GIB", "MIB", "MICRO", "KIB"}
+
+
+def _numbers_without_reason(path: Path) -> Iterator[str]:
+    """Module constants that are one number and have neither a docstring nor a comment beside or above them."""
+    text = path.read_text(encoding="utf-8")
+    lines, body = text.splitlines(), ast.parse(text).body
+    for node, following in zip(body, [*body[1:], None], strict=True):
+        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
+            continue
+        name, inside = node.targets[0].id, list(ast.walk(node.value))
+        plain = all(
+            isinstance(part, ast.Constant | ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop) for part in inside
+        )
+        numbers = [part for part in inside if isinstance(part, ast.Constant) and type(part.value) in (int, float)]
+        if not name.isupper() or name in UNITS or not plain or not numbers:
+            continue
+        told = isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
+        above = node.lineno - 2
+        while above >= 0 and lines[above][:1].isupper():
+            above -= 1
+        commented = lines[above].startswith("#") or "#" in lines[node.lineno - 1]
+        if not (told or commented):
+            yield f"{name} = {ast.unparse(node.value)}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_number_has_its_reason(name: str) -> None:
+    assert list(_numbers_without_reason(SOURCE / name)) == []

@@ -131,7 +131,7 @@ IDEAL = Constants("ideal", 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, None)
 TRAINING_SHARE = 0.8
 """Matrix share in training over that of a product alone, where only that was measured: 0.88 on A100, 0.66 on H100."""
 DATASHEET = Constants("datasheet", 0.8, 0.8, 0.8, 4e-6, 4e-6, 0.0, None)
-"""Of a chip that nobody measured: shares and a start-up near those of A100 and H100, rounded (docs/cost.md, Constants)."""
+"""Of a chip that nobody measured: near what A100 and H100 reach, rounded (docs/cost.md, Constants)."""
 
 
 def constants_of(calibration: Calibration | None, basis: Basis = "calibrated", load: Load = "alone") -> Constants:
