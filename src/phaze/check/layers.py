@@ -19,7 +19,7 @@ from .works import Work
 Floats = NDArray[np.float64]
 AROUND = ("prologue", "epilogue", "between")
 HOST_SHARE = 0.85
-"""Of the host link that copies reach: docs/plan.md, offload."""
+"""Of the host link that offload reaches: docs/plan.md."""
 
 
 @dataclass(frozen=True, slots=True)
