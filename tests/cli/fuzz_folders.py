@@ -18,7 +18,7 @@ def _of_run(folder: Path, study: str) -> list[Row]:
     answer_of("search", study, "--out", str(run), *ONE)
     readers = (
         (f"report {run} --out {folder}/page.html", 5), (f"export {run} --to csv", 5),
-        (f"export {run} --to perfetto", 4), (f"verify {run} --sample 1", 3), (f"compare --run {run}", 2),
+        (f"export {run} --to perfetto", 4), (f"verify {run}", 3), (f"compare --run {run}", 2),
         (f"explain {run} --workers 1", 1),
     )  # fmt: skip
     found = [Row(command, file, weight) for file in _documents(run, ".sqlite") for command, weight in readers]
@@ -35,7 +35,7 @@ def _of_run(folder: Path, study: str) -> list[Row]:
 def _of_front(folder: Path, study: str) -> list[Row]:
     front, again = folder / "front", folder / "front-resumed"
     answer_of("front", study, "--of", "throughput,area", "--out", str(front), *ONE)
-    found = [Row(f"verify {front} --sample 1", file, 2) for file in _documents(front, ".sqlite", ".csv")]
+    found = [Row(f"verify {front}", file, 2) for file in _documents(front, ".sqlite", ".csv")]
     found.append(Row(f"report {front} --out {folder}/page.html", f"{front}/front.json", 15))
     for file in _documents(front, ".sqlite"):
         there = str(again / Path(file).relative_to(front))

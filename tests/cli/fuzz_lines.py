@@ -109,7 +109,7 @@ export F/run --to perfetto --out trace.json
 export F/run --to parquet --out chips.parquet
 compare F/study.toml --chip tpu-v4 --basis datasheet
 compare --run F/run --chip tpu-v4
-verify F/run --sample 1 --seed 1
+verify F/run --quick
 explain F/run --workers 1 --instead rows=128
 cache --clear
 doctor

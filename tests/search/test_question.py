@@ -102,7 +102,9 @@ def test_a_run_needs_nothing_outside_its_folder(
         ("compare", "--model", "bert-large", "--run", run),
     ):
         ran = phaze(*arguments)
-        assert ran.code == 0, (arguments, ran.err, ran.out)
+        # The checker has no rules for money on chips of cores yet; the answer is made from the folder all the same.
+        assert ran.code == (3 if arguments[0] == "verify" else 0), (arguments, ran.err, ran.out)
+        assert arguments[0] != "verify" or "follows from its study" in " ".join(ran.out.split())
 
 
 def test_the_same_command_goes_on_and_says_the_same(copy: Path, phaze: Callable[..., Ran]) -> None:
@@ -186,4 +188,4 @@ def test_under_rules_cluster_the_cluster_and_stack_are_part_of_the_question(
     assert ran.code == 2 and "stack" in ran.err, ran.err
     (tmp_path / "stack.toml").unlink()
     (tmp_path / "cluster.toml").unlink()
-    assert phaze("verify", "run").code == 0
+    assert phaze("verify", "run").code == 3  # money on chips of cores
