@@ -43,6 +43,9 @@ def split(**changes: Any) -> Split:
 
 MEGATRON: Mapping[str, Split] = MappingProxyType(
     {
+        "hierarchical contexts": split(
+            **{**ONE, "stages": ((16, True, True),)}, context=8, context_way="hierarchical", attention="fused"
+        ),
         "uneven": split(),
         "even": split(stages=EVEN),
         "embedding alone": split(

@@ -12,6 +12,7 @@ from typing import Any
 from phaze.errors import InputError, unknown_name
 from phaze.export.launch.flags import Flags
 from phaze.export.megatron_shared import COMM_TYPES
+from phaze.graph.split_context import hierarchy
 
 SIZES: Mapping[str, str] = MappingProxyType(
     {
@@ -21,10 +22,12 @@ SIZES: Mapping[str, str] = MappingProxyType(
         "--moe-shared-expert-intermediate-size": "shared_mlp",
     }
 )
+GROUPS = "--hierarchical-context-parallel-sizes"
 SHARED = (
     *SIZES,
     "--context-parallel-size",
     "--cp-comm-type",
+    GROUPS,
     "--expert-model-parallel-size",
     "--expert-tensor-parallel-size",
     "--moe-layer-freq",
@@ -40,11 +43,16 @@ def shared_degrees(flags: Flags) -> dict[str, Any]:
     found: dict[str, Any] = {}
     context = flags.count("--context-parallel-size") or 1
     if context > 1:
-        ways = {kind: way for way, kind in COMM_TYPES.items()}
+        ways = {**{kind: way for way, kind in COMM_TYPES.items()}, "a2a+p2p": "hierarchical"}
         kind = flags.text("--cp-comm-type") or "p2p"
         if kind not in ways:
             raise unknown_name(f"{flags.where}: --cp-comm-type", "priced way", kind, tuple(ways))
         found |= {"context": context, "context_way": ways[kind]}
+        if kind == "a2a+p2p":
+            sizes, priced = flags.found.get(GROUPS, []), [str(degree) for degree in hierarchy(context)]
+            if list(sizes) != priced:
+                seen = f"'{' '.join(sizes)}' is not priced"
+                raise InputError(f"{flags.where}: {GROUPS}", seen, f"phaze prices {' '.join(priced)}")
     expert = flags.count("--expert-model-parallel-size") or 1
     if expert > 1:
         split = flags.count("--expert-tensor-parallel-size")
