@@ -29,6 +29,25 @@ def test_empty_cells_of_a_plan_are_free() -> None:
     assert row.free == ("microbatch", "recompute")
 
 
+def test_a_line_may_share_out_sequences_experts_and_state() -> None:
+    names = "model,hidden,layers,heads,experts,active,expert_mlp,shared_mlp,vocabulary,sequence,tied,chip,devices,batch"
+    degrees = "tensor,context,expert,shard,pipeline,data,zero,microbatch,recompute,memory_gib,fits_gib"
+    line = "moe,1024,8,16,8,2,2048,0,32000,4096,no,h100,32,64,2,2,4,4,1,8,1,1,none,60,80"
+    (row,) = read_rows(f"{names},{degrees}\n{line}", "mine.csv")
+    assert (row.run["moe"]["experts"], row.run["moe"]["shared_mlp"], row.run["moe"]["tied"]) == (8, 0, False)
+    assert {key: row.run["plan"][key] for key in ("context", "expert", "shard")} == {
+        "context": 2,
+        "expert": 4,
+        "shard": 4,
+    }
+    assert (row.memory_bytes, row.fits_bytes, row.seconds) == (60 * 2**30, 80 * 2**30, None)
+
+
+def test_no_run_stands_in_two_sets() -> None:
+    ids = [row.id for one in SETS for row in rows_of(one)]
+    assert len(set(ids)) == len(ids)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -3,12 +3,12 @@
 One line is one run. ``phaze validate ROWS.csv`` and the bundled runs are read by the same code. Columns
 (docs/formats.md has them in full), in any order, unknown ones refused:
 
-    what            model (gpt, llama or a named one); hidden, layers, heads, vocabulary, sequence, ... for a family
+    what            model (gpt, llama, moe or a named one); hidden, layers, heads, vocabulary, sequence, ... of a family
     where           chip, cluster, stack, devices          cluster and stack: the usual ones of chip and cluster
-    how             batch, tensor, pipeline, data, microbatch, chunks, recompute, sequence_parallel, zero,
-                    attention, precision, optimizer
+    how             batch, tensor, context, expert, expert_tensor, shard, pipeline, data, microbatch, chunks,
+                    recompute, sequence_parallel, zero, attention, precision, optimizer
     measured        seconds of one iteration, memory_gib of the fullest device: one of them or both
-    beside          id, source
+    beside          id, source; fits_gib: memory of a device that the run is known to have fitted
 
 An empty microbatch, chunks or recompute is not stated: it is free, and :mod:`phaze.validate.predict` takes the best.
 """
@@ -27,14 +27,19 @@ from phaze.graph.family import FAMILIES
 from phaze.hardware.library import load_chip
 
 GIB = 2**30
-SIZES = ("hidden", "layers", "heads", "kv_heads", "head_dim", "mlp", "vocabulary", "sequence")
+EXPERT_SIZES = ("experts", "active", "expert_mlp", "shared_mlp", "dense_layers")
+SIZES = ("hidden", "layers", "heads", "kv_heads", "head_dim", "mlp", *EXPERT_SIZES, "vocabulary", "sequence")
+SWITCHES = ("tied", "gated")
+# Sizes and degrees that may be 0.
+FROM_ZERO = ("zero", "shared_mlp", "dense_layers")
 WHERE = ("chip", "cluster", "stack", "attention", "precision", "optimizer")
 COUNTS = ("devices", "batch")
-DEGREES = ("tensor", "pipeline", "data", "microbatch", "chunks", "zero")
+SHARED = ("context", "expert", "expert_tensor", "shard")
+DEGREES = ("tensor", *SHARED, "pipeline", "data", "microbatch", "chunks", "zero")
 MEASURED = ("seconds", "memory_gib")
 COLUMNS = (
-    *("id", "model", *SIZES, "tied", *WHERE, *COUNTS, *DEGREES),
-    *("recompute", "sequence_parallel", *MEASURED, "source"),
+    *("id", "model", *SIZES, *SWITCHES, *WHERE, *COUNTS, *DEGREES),
+    *("recompute", "sequence_parallel", *MEASURED, "fits_gib", "source"),
 )
 NEEDED = ("model", "chip", "devices", "batch", "tensor", "pipeline", "data")
 FREE = ("microbatch", "chunks", "recompute")
@@ -56,6 +61,7 @@ class MeasuredRun:
     seconds: float | None
     memory_bytes: float | None
     source: str
+    fits_bytes: float | None = None
 
     @property
     def group(self) -> tuple[Any, ...]:
@@ -98,7 +104,7 @@ def _usual_cluster(chip: str, where: str) -> str | None:
 def _run(cells: Mapping[str, str], where: str) -> dict[str, Any]:
     """The ``phaze.run/1`` document of a line."""
     sizes_and_degrees = [key for key in (*SIZES, *COUNTS, *DEGREES) if key in cells]
-    whole = {key: _whole(cells[key], f"{where}: {key}", int(key != "zero")) for key in sizes_and_degrees}
+    whole = {key: _whole(cells[key], f"{where}: {key}", int(key not in FROM_ZERO)) for key in sizes_and_degrees}
     run: dict[str, Any] = {"schema": "phaze.run/1", "devices": whole["devices"], "batch": whole["batch"]}
     run |= {key: cells[key] for key in WHERE if key in cells}
     if "cluster" not in cells:
@@ -111,8 +117,7 @@ def _run(cells: Mapping[str, str], where: str) -> dict[str, Any]:
     if name in FAMILIES:
         if name == "gpt":
             sizes.setdefault("vocabulary", USUAL_VOCABULARY)
-        if "tied" in cells:
-            sizes["tied"] = _word(cells["tied"], f"{where}: tied")
+        sizes |= {key: _word(cells[key], f"{where}: {key}") for key in SWITCHES if key in cells}
         run[name] = sizes
     else:
         others = [key for key in sizes if key != "sequence"]
@@ -136,7 +141,7 @@ def _row(cells: Mapping[str, str], where: str, number: int) -> MeasuredRun:
     seconds, memory = (_positive(cells[key], f"{where}: {key}") if key in cells else None for key in MEASURED)
     if seconds is None and memory is None:
         raise InputError(where, "nothing was measured", "give seconds, memory_gib or both")
-    run = _run(cells, where)
+    run, fitted = _run(cells, where), "fits_gib" in cells
     return MeasuredRun(
         cells.get("id", f"line {number}"),
         where,
@@ -145,6 +150,7 @@ def _row(cells: Mapping[str, str], where: str, number: int) -> MeasuredRun:
         seconds,
         None if memory is None else memory * GIB,
         cells.get("source", ""),
+        _positive(cells["fits_gib"], f"{where}: fits_gib") * GIB if fitted else None,
     )
 
 
