@@ -85,10 +85,10 @@ def test_no_bound_of_any_step_is_above_a_chip_s_own_score(clustered: Path, score
 
 
 KINDS = {
-    "a stack that trims, cuts and compiles": ("", '[stack]\nbase = "maxtext"\n'),
-    "a stack that runs all in turn": ("", '[stack]\nbase = "megatron-2021"\n'),
-    "a stack that hides behind weight gradients": ("", '[stack]\nbase = "megatron-2022"\n'),
-    "selective by operators, every second block": ("", '[stack]\nbase = "torchtitan-eager"\nprefetch = "stage"\n'),
+    "a stack that trims, cuts and compiles": ("", 'stack = "maxtext"\n'),
+    "a stack that runs all in turn": ("", 'stack = "megatron-2021"\n'),
+    "a stack that hides behind weight gradients": ("", 'stack = "megatron-2022"\n'),
+    "selective by operators, every second block": ("", 'stack = "torchtitan-eager"\n[stack]\nprefetch = "stage"\n'),
     "one mode of recompute": ("microbatches", 'recompute = ["full"]\nmicrobatches'),
 }
 

@@ -1,6 +1,6 @@
 """Runs of every kind beyond the default question: good ones hold without any solver, forged ones are refused."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from tests.check.forgeries import both, put, score, times
 from tests.search.test_verify import finished
 
 BERT = 'models = [{{name = "bert-large", sequence = 128}}]'
+WIDE = 'models = [{{name = "bert-large", sequence = 128, widths = [2]}}]'
 LLAMA = 'models = [{{name = "llama3-8b", sequence = 256}}]'
 MIXTRAL = 'models = [{{name = "mixtral-8x7b", sequence = 128}}]'
 QWEN = 'models = [{{name = "qwen3-30b-a3b", sequence = 128, widths = [1]}}]'
@@ -31,6 +32,10 @@ KINDS = {
     "dollars": _kind('[objective]\nkind = "throughput_per_usd"\n'),
     "carbon": _kind('[objective]\nkind = "throughput_per_kgco2e"\n'),
     "joule seconds": _kind('[objective]\nkind = "energy_delay"\n'),
+    "collectives beside a queue": _kind('[stack]\nschedule = "links"\n', WIDE),
+    "collectives beside a queue, whole": _kind(
+        '[stack]\nschedule = "links"\npiecewise_collectives = false\ntrims_recompute = true\n', WIDE
+    ),
     "joules of two models": _kind(
         '[objective]\nkind = "throughput_per_watt"\n',
         'models = [{{name = "bert-large", sequence = 128}}, {{name = "gpt2-xl", sequence = 128, weight = 2}}]',
@@ -64,7 +69,7 @@ KINDS = {
         stack=OWN + "overlaps_shared_experts = true\ndeduplicated_exchange = true\n",
     ),
 }
-EVERYDAY = {"joules", "torchtitan", "zero bubble in a V", "fp8", "experts"}
+EVERYDAY = {"collectives beside a queue, whole", "joules", "torchtitan", "zero bubble in a V", "fp8", "experts"}
 
 
 def _some(names: Iterable[str]) -> list[Any]:
@@ -103,7 +108,31 @@ EVERY: dict[str, Forgery] = {
     "a slower host": both(times(*STACK, "host_s", by=3.0), put(*STACK, "accumulation_apart", value=300.0)),
     "a memory that is not there": put(*STACK, "reserve_bytes", value=1e13),
 }
+
+
+def _starts(change: Callable[[list[float]], Any]) -> Forgery:
+    """Other starts of the pass that takes most operators."""
+
+    def forge(papers: Papers) -> None:
+        rows = [(layer, at) for layer in papers.model["schedules"] for at in range(len(layer))]
+        layer, at = max(rows, key=lambda row: len(row[0][row[1]]))
+        layer[at] = change(layer[at])
+
+    return forge
+
+
 OWN_FORGERIES: dict[str, dict[str, Forgery]] = {
+    "collectives beside a queue, whole": {
+        "all at once": _starts(lambda starts: [0.0 for _ in starts]),
+        "half the time": _starts(lambda starts: [0.5 * start for start in starts]),
+        "a pass that is not scheduled": _starts(lambda starts: []),
+        "one operator fewer": _starts(lambda starts: starts[:-1]),
+        "a start that is no number": _starts(lambda starts: [True, *starts[1:]]),
+        "a start before all others": _starts(lambda starts: [-1.0, *starts[1:]]),
+        "no schedules": _lost(*MODEL, "schedules"),
+        "another rule": put(*STACK, "schedule", value="serial"),
+        "a rule that there is not": put(*STACK, "schedule", value="Links"),
+    },
     "fp8": {
         "a format that is faster": put(*TRAINING, "constants", "rates", value=[[8, 8.0]]),
         "casts that are left out": lambda papers: papers.certificate["fusion"][0][papers.model["graph"]][1][0].pop(),

@@ -66,8 +66,10 @@ class ClusterModel:
         """Of the innermost level; 0: the network's own."""
         return chips.links if isinstance(chips, Clusters) else np.zeros(len(chips))
 
-    def _seconds(self, graph: RunGraph, chips: AnyChips, mapped: bool) -> list[tuple[Integers, Chipwise]]:
-        """The layers of a graph on chips, by groups that share a network."""
+    def _seconds(
+        self, graph: RunGraph, chips: AnyChips, mapped: bool, schedules: Any = None
+    ) -> list[tuple[Integers, Chipwise]]:
+        """The layers of a graph on chips, by groups that share a network; ``schedules`` of an answer's."""
         prices = None
         if self.objective is not None and isinstance(chips, Clusters):
             prices = prices_of(chips, self.objective.space)
@@ -77,7 +79,7 @@ class ClusterModel:
             own = np.flatnonzero(links == value)
             some = {work: seconds[own] for work, seconds in spread.items()}
             job = self.job if value == 0 else self.job.at_links(value)
-            times = layer_seconds(graph, job, some, rate[own], mapped)
+            times = layer_seconds(graph, job, some, rate[own], mapped, schedules)
             spent = None
             if prices is not None and self.objective is not None and isinstance(chips, Clusters):
                 rates = self.objective.rates(chips.taken(own), prices.taken(own))
@@ -89,11 +91,12 @@ class ClusterModel:
 
     def answer(self, said: Any, chip: AnyChips, hbm_bytes: float) -> float:
         """The batch time of the model as the answer runs it on one chip, or its value, its plan checked."""
-        plan = only(said, "answer.models", PLAN)
+        links = self.job.stack.rule == "links"
+        plan = only(said, "answer.models", (*PLAN, "schedules") if links else PLAN)
         at = whole(plan["graph"], "answer.graph", 0, len(self.graphs) - 1)
         ways = [way for way in self.ways if way.graph == at and way.recompute == plan["recompute"]]
         require(bool(ways), "answer: the problem has no such configuration")
-        ((_, own),) = self._seconds(self.graphs[at], chip, True)
+        ((_, own),) = self._seconds(self.graphs[at], chip, True, plan.get("schedules"))
         job = self.job if own.links == 0 else self.job.at_links(own.links)
         zeros = [zero for way in ways for zero in way.zeros]
         hbm = hbm_bytes, float(own.rate[0])

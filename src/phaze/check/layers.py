@@ -41,8 +41,8 @@ class RunLayer:
 
     @property
     def passes(self) -> tuple[TimedPass, ...]:
-        """All that run."""
-        more = (self.trimmed, *self.again, *(self.halves or ()))
+        """All that run, in the order in which a certificate lists them."""
+        more = (*self.again[:1], self.trimmed, *self.again[1:], *(self.halves or ()))
         return (self.forward, self.backward, *(one for one in more if one is not None))
 
 
@@ -127,7 +127,7 @@ def _layer(layer: TracedLayer, job: Job, names: Sequence[str], groups: Any, resi
 
     def run(trace: Trace, own: Any, backward: bool) -> TimedPass:
         passed = pass_of(trace, layer.tensors, own, residency)
-        return timed(passed, stack.named_only, stack.pieces, backward, stack.host, stack.exchanging)
+        return timed(passed, stack.rule, stack.pieces, backward, stack.host, stack.exchanging)
 
     made = [None if trace is None else run(trace, next(fused), at == 1) for at, trace in enumerate(traces)]
     forward, backward, selective = made[0], made[1], made[2]
@@ -248,16 +248,29 @@ def layer_joules(graph: RunGraph, job: Job, spread: Mapping[Work, Floats], hbm_j
     return found
 
 
+def _slots(graph: RunGraph, schedules: Any) -> dict[int, tuple[Any, str]]:
+    """The schedule of every pass, by the pass itself."""
+    found = dict[int, tuple[Any, str]]()
+    rows = [] if schedules is None else listed(schedules, "answer.schedules", len(graph.layers))
+    for layer, own in zip(graph.layers, rows, strict=False):
+        for at, (one, starts) in enumerate(zip(layer.passes, listed(own, "schedules", len(layer.passes)), strict=True)):
+            found[id(one)] = starts, f"schedules[{len(found)}][{at}]"
+    return found
+
+
 def layer_seconds(
-    graph: RunGraph, job: Job, spread: Mapping[Work, Floats], hbm_rate: Floats, exact: bool
+    graph: RunGraph, job: Job, spread: Mapping[Work, Floats], hbm_rate: Floats, exact: bool, schedules: Any = None
 ) -> LayerSeconds:
-    """All layers on all chips, from the seconds of works; ``hbm_rate`` is what vector work reaches."""
+    """All layers on all chips, from the seconds of works; ``hbm_rate`` is what vector work reaches; ``schedules``: of
+    all passes of all layers on one chip, where no formula gives their seconds."""
     chips, shape, stack = len(hbm_rate), (len(graph.layers), len(hbm_rate)), job.stack
     found = LayerSeconds(np.zeros(shape), np.zeros(shape), np.zeros((len(graph.names), *shape)), np.zeros(shape), exact)
-    nothing = np.zeros((0, chips))
+    nothing, slots = np.zeros((0, chips)), _slots(graph, schedules)
 
     def seconds(own: TimedPass) -> Floats:
         times = np.stack([spread[work] for work in own.own.works]) if own.own.works else nothing
+        if schedules is not None:
+            return own.scheduled(times, own.waits(job.network), *slots[id(own)])
         return own.seconds(times, own.waits(job.network))
 
     for at, layer in enumerate(graph.layers):

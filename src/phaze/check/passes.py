@@ -1,4 +1,5 @@
-"""The seconds of a pass under the schedule rules serial and companions (docs/schedule.md, docs/cost.md): a formula.
+"""The seconds of a pass under the schedule rules serial and companions, a formula, and links, a schedule or what none
+undercuts (docs/schedule.md, docs/cost.md).
 
 Operators run one after another, so a pass takes the sum of its units. A collective c of a stack that cuts it into n
 pieces (n ranks) is one unit with the products p beside it and all that lies between them:
@@ -16,12 +17,15 @@ beside them, and of the rest a share; the device takes no less than all of them.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .graphs import Pass
 from .network import Network, collective, exchange, neighbours
+from .queues import Queues
+from .reading import require
 from .works import EXCHANGES
 
 Floats = NDArray[np.float64]
@@ -57,7 +61,8 @@ class Exchanging:
 @dataclass(frozen=True, slots=True)
 class TimedPass:
     """A pass as units of places, each with what is cut inside it; ``beside``: units that a unit's collective hides,
-    ``exchanges``: units of exchanges of experts with those of the shared experts beside them."""
+    ``exchanges``: units of exchanges of experts with those of the shared experts beside them; ``queues``: of the rule
+    links."""
 
     own: Pass
     units: tuple[tuple[tuple[int, ...], tuple[Cut, ...]], ...]
@@ -65,6 +70,7 @@ class TimedPass:
     host: float
     hides: Exchanging = Exchanging()
     exchanges: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    queues: Queues | None = None
 
     def waits(self, network: Network) -> Floats:
         """Seconds of the collectives by place, 0 for others."""
@@ -79,10 +85,19 @@ class TimedPass:
                 found[at] = float(collective(network, kind, members, np.array([float(size)]), group)[0])
         return found
 
-    def seconds(self, spread: Floats, waits: Floats) -> Floats:
-        """Seconds on every chip, from those of operators [works, chips]."""
-        if not len(self.own.works):
-            return np.zeros(spread.shape[1])
+    def scheduled(self, spread: Floats, waits: Floats, starts: Any, where: str) -> Floats:
+        """Seconds on one chip as a schedule has it, which is checked; none where a formula gives them."""
+        if self.queues is None or not len(self.own.works):
+            require(starts == [], f"{where}: there is nothing to schedule")
+            return self.seconds(spread, waits)
+        own = np.array(self._units(spread, waits))[:, 0]
+        return self._with_host(np.array([self.queues.makespan(starts, own, where)]))
+
+    def _with_host(self, device: Floats) -> Floats:
+        return np.asarray(device if self.host == 0 else (device**3 + self.host**3) ** (1 / 3))
+
+    def _units(self, spread: Floats, waits: Floats) -> list[Floats]:
+        """Seconds of every unit."""
         alone = spread + waits[:, None]
         found = []
         for places, cuts in self.units:
@@ -94,6 +109,15 @@ class TimedPass:
                 if place not in inside:
                     total = total + alone[place]
             found.append(total)
+        return found
+
+    def seconds(self, spread: Floats, waits: Floats) -> Floats:
+        """Seconds on every chip, from those of operators [works, chips]; under links what no schedule undercuts."""
+        if not len(self.own.works):
+            return np.zeros(spread.shape[1])
+        found = self._units(spread, waits)
+        if self.queues is not None:
+            return self._with_host(self.queues.least(np.array(found)))
         device, hidden = np.sum(found, axis=0), dict[int, Floats]()
         for unit, others in self.beside:
             hidden[unit] = np.minimum(found[unit], np.sum([found[other] for other in others], axis=0))
@@ -105,7 +129,7 @@ class TimedPass:
                 covered = np.minimum(exposed, sum((found[other] for other in others), np.zeros_like(device)))
                 device, left, busy = device - covered, left + exposed - covered, busy + found[unit]
             device = np.maximum(device - self.hides.share * left, busy)
-        return np.asarray(device if self.host == 0 else (device**3 + self.host**3) ** (1 / 3))
+        return self._with_host(device)
 
 
 def _reached(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
@@ -190,13 +214,26 @@ def _exchanges(own: Pass, edges: Sequence[tuple[int, int]], unit_of: Mapping[int
     return found
 
 
-def timed(
-    own: Pass, named_only: bool, pieces: bool, backward: bool, host_s: float, exchanging: Exchanging
-) -> TimedPass:
-    """A fused pass under companions (``named_only``) or serial; ``pieces``: the stack cuts collectives."""
+def _queues(own: Pass, units: Sequence[tuple[int, ...]], merged: Sequence[tuple[int, int]]) -> Queues:
+    """The units of a pass as queues."""
+    kinds = [{own.works[at].core for at in places} for places in units]
+    reached = _reached(len(units), merged)
+    before = [
+        sum(1 << other for other in range(len(units)) if other != at and reached[other] >> at & 1)
+        for at in range(len(units))
+    ]
+    return Queues(
+        tuple(bool(kind - {"none", "network"}) for kind in kinds), tuple("network" in kind for kind in kinds),
+        tuple(before),
+    )  # fmt: skip
+
+
+def timed(own: Pass, rule: str, pieces: bool, backward: bool, host_s: float, exchanging: Exchanging) -> TimedPass:
+    """A fused pass under the rule serial, companions or links; ``pieces``: the stack cuts collectives."""
+    named_only, links = rule == "companions", rule == "links"
     count, edges = len(own.operators), [(a, at) for at, before in enumerate(own.waits) for a in sorted(before)]
     hides = backward and named_only
-    beside = _companions(own, edges, pieces, hides) if hides or pieces else {}
+    beside = _companions(own, edges, pieces, hides or (links and backward)) if hides or pieces else {}
     cuts = [
         Cut(at, own.operators[at].size("group"), others)
         for at, others in beside.items()
@@ -226,4 +263,6 @@ def timed(
     inside = [tuple(cut for cut in cuts if cut.place in places) for places in units]
     exchanges = tuple(_exchanges(own, edges, unit_of, exchanging))
     timing = tuple(zip(units, inside, strict=True)), tuple(named.items())
+    if links:
+        return TimedPass(own, *timing, host, queues=_queues(own, units, merged))
     return TimedPass(own, *timing, host, exchanging, exchanges)

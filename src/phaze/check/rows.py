@@ -181,7 +181,8 @@ class Space:
         if any(experts):
             most = -(-sum(graph.block) // row.stages) if graph.equal else 1
             at = graph.block.index(True)
-            rows += [(0.0, sum(experts) / row.stages), (most * dense[at], most * experts[at])]
+            blocks = max(0.0, most * dense[at] - sent * ties)
+            rows += [(0.0, sum(experts) / row.stages), (blocks, most * experts[at])]
         return np.array([own for own, _ in rows]), np.array([own for _, own in rows])
 
     def _ends(self, row: Row, job: Job) -> Ends:

@@ -27,7 +27,7 @@ LAUNCHES_A_CHUNK = 2.0
 class Stack:
     """What times and bytes of plans depend on.
 
-    ``named_only``: companions, else serial; ``pieces``: collectives are cut; ``trims`` recompute; ``host`` seconds an
+    ``rule`` of schedules; ``pieces``: collectives are cut; ``trims`` recompute; ``host`` seconds an
     operator; ``inside`` and ``apart``: bytes a gradient's adding moves in its product and apart from it;
     ``buffer_bytes`` of a gradient; ``hidden`` share of collectives over replicas; ``by_layer``: gradients are reduced
     layer by layer; ``scatters``: transfers are cut over a tensor group; ``families`` of pipelines, where transfers of
@@ -35,7 +35,7 @@ class Stack:
     ``offload``: share of the passes that hides copies to the host, None without such."""
 
     keeping: Keeping
-    named_only: bool
+    rule: str
     pieces: bool
     trims: bool
     host: float
@@ -67,7 +67,7 @@ def stack_of(table: Mapping[str, Any]) -> Stack:
     """The stack of a machine."""
     more = sorted(set(table) - KNOWN)
     cover(not more, f"the key {more[0] if more else ''}, which this checker does not know")
-    cover(table["schedule"] in ("serial", "companions"), f"stack.schedule = {table['schedule']!r}")
+    cover(table["schedule"] in ("serial", "companions", "links"), f"stack.schedule = {table['schedule']!r}")
     cover(table["stages"] == "layers", f"stack.stages = {table['stages']!r}")
     cover(table["pipeline"] == "1f1b", f"stack.pipeline = {table['pipeline']!r}")
     cover(table["synchronisation"] in ("share", "layers"), f"stack.synchronisation = {table['synchronisation']!r}")
@@ -78,7 +78,8 @@ def stack_of(table: Mapping[str, Any]) -> Stack:
         tuple(map(str, listed(table["recompute_modules"], "recompute_modules"))),
         tuple(map(str, listed(table["recompute_named"], "recompute_named"))),
     )  # fmt: skip
-    companions = table["schedule"] == "companions" or table["hides_tensor_collectives"] is True
+    rule = str(table["schedule"])
+    rule = "companions" if rule == "serial" and table["hides_tensor_collectives"] is True else rule
 
     def value(name: str, most: float = 1e300) -> float:
         return number(table[name], f"stack.{name}", 0, most)
@@ -87,7 +88,7 @@ def stack_of(table: Mapping[str, Any]) -> Stack:
         value("hidden_exchange", 1), table["overlaps_shared_experts"] is True, table["deduplicated_exchange"] is True
     )
     return Stack(
-        keeping, companions, table["piecewise_collectives"] is True, table["trims_recompute"] is True, value("host_s"),
+        keeping, rule, table["piecewise_collectives"] is True, table["trims_recompute"] is True, value("host_s"),
         value("accumulation_inside"), value("accumulation_apart"), value("gradient_buffer_bytes"),
         value("hidden_synchronisation", 1), table["synchronisation"] == "layers", value("reserve_bytes"),
         table["scatter_gather"] is True, tuple(str(name) for name in listed(table["families"], "families")),

@@ -19,7 +19,7 @@ from phaze.search.evaluation import ScheduleMemo
 from phaze.search.objective import Scale
 from phaze.search.question_files import Papers
 from phaze.search.reference import layers_on
-from phaze.search.witness import chip_of, heading, model_witness, seconds_score, tables_of
+from phaze.search.witness import chip_of, heading, model_witness, needs_schedules, seconds_score, tables_of
 
 
 def proved_values(asked: RequestedMetrics, scales: Sequence[Scale], design: StatedDesign) -> list[float]:
@@ -38,7 +38,7 @@ def _witness(state: FrontState, design: StatedDesign) -> dict[str, Any] | None:
     chip, value = chip_of(state.opened, design.chip), state.opened.chip(design.chip, size)
     for task, (way, found) in zip(state.networks.tasks_of(design.chip), design.plans, strict=True):
         memo = ScheduleMemo(kept=[])
-        if task.graphs[way.graph].layers[0].rule.paired:
+        if needs_schedules(task):
             layers_on(task, way.graph, value, None, (memo, b""))
         table = {"plan": document_of(found.plan), "zero": found.zero}
         models.append(model_witness(task, way, memo.kept or [], table))
@@ -52,8 +52,7 @@ def front_proof(
     state: FrontState, designs: Sequence[StatedDesign], document: dict[str, Any], papers: Papers
 ) -> dict[str, Any]:
     """The certificate of a front; without witnesses where its time was up and schedules would have to be solved."""
-    rules = [task.graphs[0].layers[0].rule for task in state.job.models]
-    late = state.stopped and any(rule.paired for rule in rules)
+    late = state.stopped and any(needs_schedules(task) for task in state.job.models)
     rows = [None] if late else [_witness(state, design) for design in designs]
     whole = None not in rows
     gap = max(float(document["certificate"]["gap"]), state.job.gap)

@@ -20,10 +20,12 @@ from phaze.evaluate.plan import Candidate, Request, choices
 from phaze.graph import store
 from phaze.graph.ir import Model
 from phaze.placement.answer import document_of
+from phaze.search.evaluation import ScheduleMemo
 from phaze.search.question_files import Papers
 from phaze.search.rank_graph import rank_graph
+from phaze.search.reference import layers_on
 from phaze.search.task import ModelTask, Training, task_of
-from phaze.search.witness import heading, model_witness, tables_of
+from phaze.search.witness import heading, model_witness, needs_schedules, tables_of
 
 PROBLEM, GRAPHS = "phaze.problem/1", "phaze.graphs/1"
 HEADS = ("tensor", "microbatch", "sequence", "sequence_parallel", "attention", *store.DEGREES)
@@ -104,7 +106,10 @@ def plan_papers(request: Request, name: str, best: Candidate) -> PlanPapers:
         raise AssertionError(f"{name}: a plan that does not fit is not certified")
     place, table = graphs.index(store.plain(best.model)), {"plan": document_of(best.plan), "zero": best.problem.zero}
     ways = [one for one in task.configurations if one.graph == place and best.problem.zero in one.zeros]
-    witness = model_witness(task, ways[0], [], table)
+    memo = ScheduleMemo(kept=[])
+    if needs_schedules(task):
+        layers_on(task, place, request.setting.chip, None, (memo, b""))
+    witness = model_witness(task, ways[0], memo.kept or [], table)
     certificate = {
         **heading(Papers("", problem, text)),
         "best": best.plan.batch_s,

@@ -4,7 +4,7 @@
     best, gap, bound              the score, the share by which nothing is better, best (1 - gap)
     answer                        chip by axis values, memory; of each model graph, recompute, replicas, stages, and the
                                   schedule of every pass of that graph: a row [start, tensor core, vector core] for each
-                                  operator, both null where it is spread
+                                  operator, both null where it is spread (rules icml24), or its start (rule links)
     fusion                        by model, graph, layer and pass: the traced operators of each fused one, in order
     multipliers                   by model and graph rows [layer, pass, [chains with weights, shares of either kind]]
 
@@ -82,6 +82,18 @@ def schedules_of(graph: RankGraph, solved: Sequence[Schedule]) -> list[list[list
     return wanted
 
 
+def starts_of(graph: RankGraph, solved: Sequence[Schedule]) -> list[list[list[float]]] | None:
+    """When every unit of every pass of every layer starts, from the schedules in the order in which they were solved;
+    None where some are missing."""
+    wanted, left = [], iter(solved)
+    for layer in graph.layers:
+        own = [next(left, None) if one.works else () for one in layer.passes]
+        if None in own:
+            return None
+        wanted.append([[slot.start_s for slot in one.slots] if isinstance(one, Schedule) else [] for one in own])
+    return wanted
+
+
 def chip_of(opened: EnumeratedSpace, number: int) -> dict[str, Any] | None:
     """A chip by the values of its axes; None where it is no combination of axes."""
     if isinstance(opened, ClusterChips):
@@ -93,6 +105,12 @@ def chip_of(opened: EnumeratedSpace, number: int) -> dict[str, Any] | None:
     return {name: getattr(chips, field.name)[number].item() for name, field in pairs if name != "area"}
 
 
+def needs_schedules(task: ModelTask) -> bool:
+    """Whether the checker needs schedules of an answer: where no formula gives what a pass takes."""
+    rule = task.graphs[0].layers[0].rule
+    return rule.paired or not (rule.one_queue or rule.named_only or rule.one_core)
+
+
 def model_witness(
     task: ModelTask, way: Configuration, solved: Sequence[Schedule], model: Mapping[str, Any]
 ) -> dict[str, Any] | None:
@@ -100,12 +118,16 @@ def model_witness(
     plan, rule = model["plan"], task.graphs[way.graph].layers[0].rule
     stages = [[stage["layers"], stage["recompute"]] for stage in plan["stages"]]
     found = {"graph": way.graph, "recompute": way.recompute, "data": plan["data"], "stages": stages}
+    if rule.paired:
+        rows = schedules_of(task.graphs[way.graph], solved)
+        return None if rows is None else {**found, "schedules": rows}
+    chunks = plan.get("chunks", 1)
+    family = plan.get("family", "1f1b" if chunks == 1 else "interleaved")
+    found |= {"zero": model["zero"], "order": plan["order"], "family": family, "chunks": chunks}
     if rule.one_queue or rule.named_only:
-        chunks = plan.get("chunks", 1)
-        family = plan.get("family", "1f1b" if chunks == 1 else "interleaved")
-        return {**found, "zero": model["zero"], "order": plan["order"], "family": family, "chunks": chunks}
-    rows = schedules_of(task.graphs[way.graph], solved) if rule.paired else None
-    return None if rows is None else {**found, "schedules": rows}
+        return found
+    starts = None if rule.one_core else starts_of(task.graphs[way.graph], solved)
+    return None if starts is None else {**found, "schedules": starts}
 
 
 def _answer(state: SearchState, best: BestDesign, parts: AnswerParts) -> dict[str, Any] | None:

@@ -1,0 +1,85 @@
+"""Schedules under the rule links (docs/schedule.md): one queue of operators with cores, collectives beside it in turn.
+
+What runs at a moment is at most one operator with cores and one collective, neither of which must precede the other;
+what holds cores and network runs alone. So of a set of collectives A and all operators that stand before or after every
+one of A, no two run at once, and for each A that is what no schedule undercuts (:meth:`Queues.least`). Operators that
+all precede all others run in series, and bounds of such components add.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .reading import listed, number, require
+
+Floats = NDArray[np.float64]
+NEAR = 1e-9
+"""Times are sums in another order than phaze has them."""
+MOST_COLLECTIVES = 10
+"""Of a component whose sets are all tried, 1,024 of them; further ones count nothing, and the bound is lower."""
+
+
+@dataclass(frozen=True, slots=True)
+class Queues:
+    """The units of a pass: whether each holds cores and the network, and the bits of all that must end before it."""
+
+    cores: tuple[bool, ...]
+    network: tuple[bool, ...]
+    before: tuple[int, ...]
+
+    def _components(self) -> list[list[int]]:
+        """Units that hold anything, all of one component before all of the next."""
+        busy = [at for at in range(len(self.cores)) if self.cores[at] or self.network[at]]
+        busy.sort(key=lambda at: self.before[at].bit_count())
+        found, seen, current = list[list[int]](), 0, list[int]()
+        for place, at in enumerate(busy):
+            current.append(at)
+            seen |= 1 << at
+            if all(self.before[later] & seen == seen for later in busy[place + 1 :]):
+                found.append(current)
+                current = []
+        return found
+
+    def _sets(self, part: Sequence[int]) -> list[list[int]]:
+        """Sets of units of a component of which no two run at once."""
+        alone = [at for at in part if self.cores[at] and self.network[at]]
+        own = [at for at in part if self.network[at] and not self.cores[at]][:MOST_COLLECTIVES]
+        queue = [at for at in part if self.cores[at] and not self.network[at]]
+        found = []
+        for chosen in range(1 << len(own)):
+            some = [at for bit, at in enumerate(own) if chosen >> bit & 1]
+            apart = [at for at in queue if all(self._ordered(at, other) for other in some)]
+            found.append([*alone, *some, *apart])
+        return found
+
+    def _ordered(self, a: int, b: int) -> bool:
+        return bool(self.before[a] >> b & 1 or self.before[b] >> a & 1)
+
+    def least(self, seconds: Floats) -> Floats:
+        """What no schedule undercuts, from the seconds of units [units, chips]."""
+        total = np.zeros(seconds.shape[1])
+        for part in self._components():
+            total = total + np.max([seconds[own].sum(axis=0) for own in self._sets(part)], axis=0)
+        return total
+
+    def makespan(self, starts: Any, seconds: Floats, where: str) -> float:
+        """The length of a schedule on one chip, from the start of every unit, after every rule has been checked."""
+        rows = listed(starts, where, len(self.cores))
+        begin = [number(row, f"{where}[{at}]") for at, row in enumerate(rows)]
+        end = [start + float(own) for start, own in zip(begin, seconds, strict=True)]
+        last = max(end, default=0.0)
+        slack = NEAR * last
+        for at, bits in enumerate(self.before):
+            for other in range(len(begin)):
+                early = bool(bits >> other & 1) and begin[at] < end[other] - slack
+                require(not early, f"{where}: operator {at} starts before {other} ends")
+        for held in (self.cores, self.network):
+            mine = sorted((begin[at], end[at]) for at, own in enumerate(held) if own and end[at] - begin[at] > slack)
+            until = 0.0
+            for start, stop in mine:
+                require(start >= until - slack, f"{where}: two operators run at the same time on the same queue")
+                until = max(until, stop)
+        return last

@@ -1,0 +1,127 @@
+"""Passes of layers take what phaze says under every schedule rule with a formula, and no bound of links is above its
+best schedule, on random times of operators."""
+
+import json
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from phaze.check import traced
+from phaze.check.graphs import pass_of
+from phaze.check.network import network_of
+from phaze.check.passes import Exchanging, TimedPass, timed
+from phaze.check.queues import Queues
+from phaze.check.reading import RefusedError
+from phaze.evaluate.layer_times import run_passes
+from phaze.evaluate.machine import Machine
+from phaze.evaluate.ruled_pass import RuledPass, Times
+from phaze.graph import store
+from phaze.graph.sources import Request, load
+from phaze.hardware.library import load_cluster, load_stack
+from phaze.hardware.stack import Stack
+from phaze.schedule.problem import Operator, Problem
+from phaze.schedule.rules import RULE, Rules
+from phaze.schedule.solve import solve
+
+MANY = pytest.param(10_000, marks=pytest.mark.slow)
+REQUESTS = {
+    "bert-large": Request(model="bert-large", tensor=2, microbatch=1, sequence=128),
+    "llama3-8b": Request(model="llama3-8b", tensor=4, microbatch=1, sequence=128, sequence_parallel=True),
+}
+STACKS = ("megatron-core", "megatron-2021", "maxtext")
+
+
+def _machine(stack: Stack) -> Machine:
+    return Machine(load_cluster("dgx-h100"), stack, "datasheet", True)
+
+
+def _both(request: Request, stack: Stack, rule: Rules) -> list[tuple[RuledPass, TimedPass]]:
+    """The two passes of the layer that is called most, as phaze runs them and as the checker does."""
+    model, machine = load(request), _machine(replace(stack, schedule=rule, hides_tensor_collectives=False))
+    at = max(range(len(model.layers)), key=model.count)
+    raw = traced.traced_layer(json.loads(json.dumps(store.plain(model)))["layers"][at])
+    layer, passes = traced.with_sums(raw, stack.accumulation_inside), run_passes(model.layers[at], machine, RULE[rule])
+    hides = Exchanging(stack.hidden_exchange, stack.overlaps_shared_experts, stack.deduplicated_exchange)
+    found = []
+    for trace, own, back in ((layer.forward, passes.forward, False), (layer.backward, passes.backward, True)):
+        fused = pass_of(trace, layer.tensors, [list(group) for group in own.members], True)
+        mine = timed(fused, rule, stack.piecewise_collectives, back, stack.host_s, hides)
+        found.append((own, mine))
+    return found
+
+
+@pytest.mark.parametrize("count", [600, MANY])
+@pytest.mark.parametrize("rule", ["serial", "companions", "links"])
+def test_passes_take_what_phaze_says(rule: Rules, count: int) -> None:
+    rng, seen = np.random.default_rng(11), 0
+    network = network_of(json.loads(json.dumps(asdict(load_cluster("dgx-h100")))), "datasheet")
+    each = count // (len(REQUESTS) * len(STACKS) * 2)
+    for request in REQUESTS.values():
+        for name in STACKS:
+            for theirs, mine in _both(request, load_stack(name), rule):
+                waits = mine.waits(network)
+                assert np.allclose(waits, theirs.waits_s, rtol=1e-12, atol=0)
+                busy = np.array([work.core not in ("none", "network") for work in theirs.works])
+                spread = np.where(busy[:, None], 10.0 ** rng.uniform(-6, -3, (len(busy), each)), 0.0)
+                joined = theirs._joined(spread, spread, 0 * spread)
+                times = Times(*joined, np.ones(each, np.int64), np.ones(each, np.int64))
+                units = theirs.bound(times)
+                known = theirs.with_host(units)
+                assert np.allclose(mine.seconds(spread, waits), known, rtol=1e-9, atol=0), (name, rule)
+                seen += each
+                for chip in range(min(3, each)) if rule == "links" else ():
+                    _scheduled(theirs, mine, times, spread, waits, chip)
+    assert seen >= 0.9 * count
+
+
+def _scheduled(theirs: RuledPass, mine: TimedPass, times: Times, spread: Any, waits: Any, chip: int) -> None:
+    """A schedule that phaze finds is one, and one that starts too early is none."""
+    found, one = theirs.schedule(times, chip), spread[:, [chip]]
+    starts = [slot.start_s for slot in found.slots]
+    taken = float(mine.scheduled(one, waits, starts, "slots")[0])
+    assert abs(taken - float(theirs.with_host(np.array([found.makespan_s]))[0])) <= 1e-9 * taken
+    assert float(mine.seconds(one, waits)[0]) <= taken * (1 + 1e-9)
+    with pytest.raises(RefusedError):
+        mine.scheduled(one, waits, [0.5 * start for start in starts], "slots")
+    with pytest.raises(RefusedError):
+        mine.scheduled(one, waits, starts[:-1], "slots")
+
+
+def _random(rng: np.random.Generator) -> Problem:
+    """Operators with cores, with the network, with both, and with neither, in a random order."""
+    count, operators = int(rng.integers(2, 9)), []
+    for at in range(count):
+        core, network = [("tensor", False), ("vector", False), ("both", True), ("none", False)][
+            int(rng.choice(4, p=[0.35, 0.2, 0.15, 0.3]))
+        ]
+        time = 0.0 if core == "none" and rng.random() < 0.2 else float(rng.integers(1, 30))
+        operators.append(Operator(str(at), core, time, time, network))  # type: ignore[arg-type]
+    edges = tuple((a, b) for b in range(count) for a in range(b) if rng.random() < 0.25)
+    return Problem("links", 1, 1, tuple(operators), edges)
+
+
+@pytest.mark.parametrize("count", [200, MANY])
+def test_queues_accept_schedules_and_no_bound_is_above_the_best_one(count: int) -> None:
+    rng, met = np.random.default_rng(12), 0
+    for _ in range(count):
+        problem = _random(rng)
+        found, size = solve(problem), len(problem.operators)
+        before = [0] * size
+        for a, b in sorted(problem.edges, key=lambda edge: edge[1]):
+            before[b] |= before[a] | 1 << a
+        cores = tuple(operator.core != "none" for operator in problem.operators)
+        network = tuple(operator.network or operator.core == "none" for operator in problem.operators)
+        own = Queues(cores, network, tuple(before))
+        seconds = np.array([operator.all_cores_s for operator in problem.operators])
+        starts = [slot.start_s for slot in found.slots]
+        assert abs(own.makespan(starts, seconds, "slots") - found.makespan_s) <= 1e-9 * found.makespan_s
+        low = float(own.least(seconds[:, None])[0])
+        assert low <= found.makespan_s * (1 + 1e-9), problem
+        met += low >= found.makespan_s * (1 - 1e-9)
+        early = [max(0.0, start - 1.0) for start in starts]
+        if max(a + b for a, b in zip(early, seconds.tolist(), strict=True)) < found.makespan_s:
+            with pytest.raises(RefusedError):
+                own.makespan(early, seconds, "slots")
+    assert met > 0.7 * count
