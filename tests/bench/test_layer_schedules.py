@@ -19,7 +19,8 @@ import pytest
 
 from phaze.cost.parts import ChipArrays
 from phaze.evaluate.machine import Machine
-from phaze.evaluate.ruled_pass import RuledPass, Times, ruled_pass, work_times
+from phaze.evaluate.pass_builder import ruled_pass
+from phaze.evaluate.ruled_pass import RuledPass, Times, work_times
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.zoo import entry_of, load_model
 from phaze.hardware.calibration import IDEAL

@@ -135,7 +135,7 @@ def test_nothing_takes_no_time_and_nonsense_is_one_sentence() -> None:
 def test_steps_of_rows_follow_the_formula_by_hand() -> None:
     cores, lanes = np.array([1, 4, 4]), np.array([8, 8, 64])
     # One row of 1,000: on one core 125 steps; over four 32 and twice two to combine; 64 lanes: 8 and over four 4 + 4.
-    assert lane_steps(1000, 1, cores, lanes).tolist() == [125.0, 36.0, 8.0]
+    assert lane_steps(np.array([1000]), np.array([1]), cores, lanes)[0].tolist() == [125.0, 36.0, 8.0]
     # Six rows of 16: two steps of 8 lanes each; four cores take two rows one after the other, or pack four rows.
-    assert lane_steps(96, 6, cores, lanes).tolist() == [12.0, 4.0, 1.0]
-    assert lane_steps(96, 0, cores, lanes).tolist() == [12.0, 3.0, 1.0]
+    assert lane_steps(np.array([96]), np.array([6]), cores, lanes)[0].tolist() == [12.0, 4.0, 1.0]
+    assert lane_steps(np.array([96]), np.array([0]), cores, lanes)[0].tolist() == [12.0, 3.0, 1.0]

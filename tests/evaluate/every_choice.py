@@ -7,6 +7,7 @@ from itertools import product
 from phaze.evaluate.costed_layers import CostedLayers
 from phaze.evaluate.plan import Candidate, Request, problem_at
 from phaze.evaluate.plan_order import Planned, ranks_of, unbeaten
+from phaze.evaluate.prices import KnownPrices
 from phaze.placement.problem import Problem
 from phaze.placement.rules import Family
 from phaze.placement.solve import fastest_at, fastest_plan
@@ -40,4 +41,4 @@ def every_choice(request: Request) -> list[Candidate]:
 
 def as_planned(request: Request, found: Sequence[Candidate]) -> Planned:
     """Candidates as an order of plans gives them."""
-    return Planned(tuple(found), len(found), len(found), CostedLayers(request.setting))
+    return Planned(tuple(found), len(found), len(found), CostedLayers(request.setting), KnownPrices(request.prices))

@@ -15,18 +15,22 @@ from phaze.evaluate.halves import input_gradients, split_backward
 from phaze.evaluate.layer_times import (
     keeping_of,
     layer_times,
+    rule_of,
     ruled_layer,
+    run_passes,
     several_layer_times,
 )
 from phaze.evaluate.layers import Setting, layer_costs
 from phaze.evaluate.machine import Machine
 from phaze.evaluate.overlap import companions, needed_again
+from phaze.evaluate.pass_builder import PassBuilder, ruled_pass
 from phaze.evaluate.pass_units import in_pieces, in_ring
-from phaze.evaluate.ruled_pass import ruled_pass, work_times
+from phaze.evaluate.ruled_pass import work_times
 from phaze.graph.fuse import fuse_graph, fuse_layer
 from phaze.graph.ir import Access, Layer, Model, OperatorGraph
 from phaze.graph.saved.modes import Modes
 from phaze.graph.split_context import context_parallel
+from phaze.graph.split_experts import expert_parallel
 from phaze.graph.zoo import load_model
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.library import load_chip, load_cluster, load_stack, preset_names
@@ -231,3 +235,16 @@ def test_nodes_that_reach_each_other_are_one_component() -> None:
     assert found[0] == found[1] == found[2]
     assert found[3] == found[4]
     assert len(set(found)) == 3
+
+
+@pytest.mark.parametrize("stack", ["megatron-core", "torchtitan", "maxtext", "megatron-2021"])
+def test_passes_that_share_what_is_known_of_their_structure_are_those_made_alone(stack: str) -> None:
+    machine = _machine(stack)
+    together = PassBuilder(machine, rule_of(machine.stack))
+    for microbatch, tensor, spread in ((1, 1, False), (2, 2, False), (4, 2, True), (4, 4, False), (8, 2, True)):
+        model = load_model("mixtral-8x7b", tensor, microbatch, attention="fused", sequence_parallel=spread)
+        shared = [expert_parallel(model, degree).layers for degree in (2, 8)] if tensor == 1 else []
+        for layer in (*model.layers, *(layer for layers in shared for layer in layers)):
+            alone = PassBuilder(machine, together.rule)
+            assert run_passes(layer, together) == replace(run_passes(layer, alone), builder=together)
+    assert len(together.shapes) < 40

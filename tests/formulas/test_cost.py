@@ -144,7 +144,7 @@ def test_vector_operators_take_what_the_document_says(seed: int) -> None:
         over = [evaluate(VECTORS["steps (3)"], names | {"w": w}) for w in (1, 2, 4, 8, 16) if w <= cores]
         alone = [evaluate(VECTORS["steps (2)"], names)] if lanes >= names["L"] else []
         names["steps"] = min(over + alone)
-    assert names["steps"] == lane_steps(elements, rows, parts.cores, parts.lanes)[0]
+    assert names["steps"] == lane_steps(np.array([elements]), np.array([rows]), parts.cores, parts.lanes)[0, 0]
     names["bytes"] = evaluate(VECTORS["bytes"], names)
     names |= {"HBM bytes": names["bytes"], "t_lanes": evaluate(VECTORS["t_lanes"], names)}
     cost = sweep_vector([work], parts)

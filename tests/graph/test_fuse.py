@@ -1,12 +1,17 @@
 """Each rule: graph in, graph out; and what all of them keep."""
 
+from dataclasses import replace
+from random import Random
+
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from phaze.graph import opset, store
 from phaze.graph.fuse import Rule, contract, fuse, fuse_graph, rules
 from phaze.graph.fuse.partition import Partition, bits
-from phaze.graph.ir import Model, Operator, OperatorGraph
+from phaze.graph.fuse.structure import Fusions
+from phaze.graph.ir import Access, Model, Operator, OperatorGraph
 from tests.graph.made import graph, graphs, models, operator
 
 ALL_RULES = (rules.chains, rules.clusters, rules.siblings, rules.epilogues, rules.bias_sums)
@@ -227,6 +232,28 @@ def test_a_level_is_stable_and_more_fusion_never_leaves_more_operators(before: O
     assert none is before
     assert len(full.operators) <= len(some.operators) <= len(before.operators)
     assert fuse_graph(some, "elementwise") == some
+
+
+@given(graphs(24), st.randoms(use_true_random=False))
+@settings(max_examples=150, deadline=None)
+def test_what_is_known_of_a_structure_fuses_graphs_of_other_sizes_as_they_are_fused_alone(
+    drawn: OperatorGraph, random: Random
+) -> None:
+    # Fills, so that scatters may clear the places they write to, or not, as sizes say.
+    kinds = {op.id: "fill" if op.kind == "copy" else op.kind for op in drawn.operators}
+    known = Fusions()
+    for _ in range(4):
+        resized = []
+        for op in drawn.operators:
+            sizes = tuple((name, random.randint(1, 64)) for name, _ in op.sizes)
+            reads, writes = (
+                tuple(Access(a.tensor, random.randint(1, 64)) for a in own) for own in (op.reads, op.writes)
+            )
+            resized.append(replace(op, kind=kinds[op.id], sizes=sizes, reads=reads, writes=writes))
+        before = replace(drawn, operators=tuple(resized))
+        for level in ("chains", "elementwise", "full"):
+            assert fuse_graph(before, level, known) == fuse_graph(before, level)
+    assert len(known.known) <= 3 * 2 ** sum(kind == "scatter" for kind in kinds.values())
 
 
 @given(models())

@@ -45,6 +45,8 @@ PASSES: Mapping[str, int] = MappingProxyType(
 ROW_KINDS: frozenset[str] = frozenset({"embedding", "embedding_backward", "gather", "scatter"})
 BURST_BYTES = 64
 """The least that HBM delivers at once."""
+AT_ONCE = 1 << 15
+"""Works times parts that are swept at once: larger arrays leave the processor's caches."""
 UPDATE_OPERATIONS = MappingProxyType({"sgd": 2.0, "adam": 14.0})
 """Lane operations for one parameter of an optimizer step."""
 
@@ -55,6 +57,9 @@ class Moved:
 
     bytes: float
     need_bytes: float = NEVER
+
+
+NOTHING = Moved(0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,15 +125,22 @@ def whole_bursts(bytes_moved: float, rows: int) -> float:
     return rows * BURST_BYTES * float(ceil(bytes_moved / rows / BURST_BYTES)) if rows else bytes_moved
 
 
-def lane_steps(elements: int, rows: int, cores: Integers, lanes: Integers) -> Floats:
-    """Steps in which all lanes of all cores work on one element each; the formulas stand in the docstring above."""
-    if elements == 0:
-        return np.zeros(len(cores))
-    if rows in (0, elements):
-        return np.ceil(elements / (cores.astype(np.float64) * lanes))
+def lane_steps(elements: Integers, rows: Integers, cores: Integers, lanes: Integers) -> Floats:
+    """Steps in which all lanes of all cores work on one element each, [works, parts]; the formulas stand in the
+    docstring above."""
+    elements, rows = elements[:, None], rows[:, None]
+    steps = np.ceil(elements / (cores.astype(np.float64) * lanes))
+    rowed = np.flatnonzero((rows != 0) & (rows != elements) & (elements != 0))
+    if len(rowed):
+        steps[rowed] = _row_steps(elements[rowed], rows[rowed], cores, lanes)
+    return steps
+
+
+def _row_steps(elements: Integers, rows: Integers, cores: Integers, lanes: Integers) -> Floats:
+    """Of works whose rows are reduced or normalised."""
     length = -(-elements // rows)
     packed = np.ceil(rows / (cores.astype(np.float64) * np.maximum(lanes // length, 1)))
-    least = np.full(len(cores), np.inf)
+    least = np.full(packed.shape, np.inf)
     for power in range(int(cores.max()).bit_length()):
         spread = 2**power
         steps = np.ceil(rows * float(spread) / cores) * np.ceil(length / (float(spread) * lanes)) + 2.0 * power
@@ -136,26 +148,40 @@ def lane_steps(elements: int, rows: int, cores: Integers, lanes: Integers) -> Fl
     return np.where(lanes >= length, np.minimum(packed, least), least)
 
 
-def _hbm(moved: Sequence[Moved], held_bytes: Floats) -> Floats:
-    total = np.zeros(len(held_bytes))
-    for operand in moved:
-        total += np.where(operand.need_bytes <= held_bytes, 0.0, operand.bytes)
+def _hbm(moved: Sequence[tuple[Moved, ...]], held_bytes: Floats) -> Floats:
+    """Bytes of the operands of each work that the buffers do not hold, [works, parts]."""
+    most = max(map(len, moved))
+    total = np.zeros((len(moved), len(held_bytes)))
+    for place in range(most):
+        own = [one[place] if place < len(one) else NOTHING for one in moved]
+        size, need = (np.array([getattr(m, name) for m in own])[:, None] for name in ("bytes", "need_bytes"))
+        total += np.where(need <= held_bytes, 0.0, size)
     return total
 
 
 def sweep_vector(works: Sequence[VectorWork], parts: VectorParts) -> VectorCosts:
     """The cost of every work on every part."""
     out = np.zeros((7, len(works), len(parts)))
-    half = 0.5 * parts.global_bytes
-    for i, work in enumerate(works):
-        length = work.elements / work.rows if work.rows else 1.0
-        fetched = np.where(4.0 * length > parts.kept_row_bytes, float(work.passes), 1.0)
-        reads, writes = sum(m.bytes for m in work.reads), sum(m.bytes for m in work.writes)
-        moved = fetched * reads + writes
-        hbm = fetched * _hbm(work.reads, half) + _hbm(work.writes, half)
-        lanes_s = work.operations * lane_steps(work.elements, work.rows, parts.cores, parts.lanes) / parts.clock_hz
-        buffer_s = moved / (parts.cores * parts.buffer_bytes_per_s)
-        global_s, hbm_s = moved / parts.global_bytes_per_s, hbm / parts.hbm_bytes_per_s
-        time_s = np.maximum(np.maximum(lanes_s, buffer_s), np.maximum(global_s, hbm_s))
-        out[:, i] = time_s, lanes_s, buffer_s, global_s, hbm_s, hbm, moved
+    together = max(1, AT_ONCE // max(1, len(parts)))
+    for first in range(0, len(works), together):
+        out[:, first : first + together] = _swept(works[first : first + together], parts)
     return VectorCosts(*out)
+
+
+def _swept(works: Sequence[VectorWork], parts: VectorParts) -> tuple[Floats, ...]:
+    half = 0.5 * parts.global_bytes
+    elements, rows = (np.array([getattr(work, name) for work in works], np.int64) for name in ("elements", "rows"))
+    operations, passes = (
+        np.array([getattr(work, name) for work in works], np.float64)[:, None] for name in ("operations", "passes")
+    )
+    length = np.divide(elements, rows, out=np.ones(len(works)), where=rows != 0)[:, None]
+    fetched = np.where(4.0 * length > parts.kept_row_bytes, passes, 1.0)
+    reads = np.array([sum(m.bytes for m in work.reads) for work in works])[:, None]
+    writes = np.array([sum(m.bytes for m in work.writes) for work in works])[:, None]
+    moved = fetched * reads + writes
+    hbm = fetched * _hbm([work.reads for work in works], half) + _hbm([work.writes for work in works], half)
+    lanes_s = operations * lane_steps(elements, rows, parts.cores, parts.lanes) / parts.clock_hz
+    buffer_s = moved / (parts.cores * parts.buffer_bytes_per_s)
+    global_s, hbm_s = moved / parts.global_bytes_per_s, hbm / parts.hbm_bytes_per_s
+    time_s = np.maximum(np.maximum(lanes_s, buffer_s), np.maximum(global_s, hbm_s))
+    return time_s, lanes_s, buffer_s, global_s, hbm_s, hbm, moved

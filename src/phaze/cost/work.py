@@ -22,6 +22,9 @@ from phaze.graph.ir import Access, Core, Operator, OperatorGraph, Tensor
 from phaze.graph.opset import KINDS
 from phaze.graph.pairs import attention_pairs, mean_keys
 
+# Rules of the kinds that run on tensor cores.
+MATRIX = frozenset({"product", "convolution", "attention"})
+
 
 @dataclass(frozen=True, slots=True)
 class CollectiveWork:
@@ -72,16 +75,19 @@ def _work(op: Operator, needs: Needs, tensors: dict[int, Tensor]) -> Work:
         return Work("network", collective=CollectiveWork(op.kind, *(size for _, size in op.sizes)))
     if op.core == "none":
         return Work("none")
-    reads = [Moved(a.bytes, n) for a, n in zip(op.reads, needs.reads, strict=True)]
-    writes = [Moved(a.bytes, n) for a, n in zip(op.writes, needs.writes, strict=True)]
+    reads = tuple([Moved(a.bytes, n) for a, n in zip(op.reads, needs.reads, strict=True)])
+    writes = tuple([Moved(a.bytes, n) for a, n in zip(op.writes, needs.writes, strict=True)])
     members = op.parts or (op,)
-    matrix = [part for part in members if KINDS[part.kind].rule in ("product", "convolution", "attention")]
+    matrix = [part for part in members if KINDS[part.kind].rule in MATRIX]
     if not matrix:
         rows = _looked_up(op, tensors)
-        moved = [tuple(Moved(whole_bursts(m.bytes, rows), m.need_bytes) for m in side) for side in (reads, writes)]
-        return Work("vector", vector=_vector(members, *moved))
+        if rows:
+            reads, writes = (
+                tuple([Moved(whole_bursts(m.bytes, rows), m.need_bytes) for m in side]) for side in (reads, writes)
+            )
+        return Work("vector", vector=_vector(members, reads, writes))
     products = _products(op, matrix, tensors, (reads, writes))
-    lanes = [part for part in members if part not in matrix or KINDS[part.kind].rule == "attention"]
+    lanes = [part for part in members if (rule := KINDS[part.kind].rule) not in MATRIX or rule == "attention"]
     vector = _vector(lanes, (), ()) if lanes else None
     alone = matrix[0] if len(matrix) == 1 and KINDS[matrix[0].kind].rule == "attention" else None
     return Work("both" if vector else "tensor", products, vector, attention=None if alone is None else _kernel(alone))
@@ -144,7 +150,7 @@ def _joined(moved: Sequence[Moved]) -> Moved:
 
 
 def _products(
-    op: Operator, matrix: list[Operator], tensors: dict[int, Tensor], moved: tuple[list[Moved], list[Moved]]
+    op: Operator, matrix: list[Operator], tensors: dict[int, Tensor], moved: tuple[Sequence[Moved], Sequence[Moved]]
 ) -> tuple[Product, ...]:
     """The products of an operator; bytes that belong to none of its operands count as results of the first."""
     reads, writes = moved
@@ -173,9 +179,12 @@ def _operands(part: Operator, tensors: dict[int, Tensor]) -> tuple[Access, ...]:
     if len(part.reads) <= 1:
         return part.reads
 
+    sizes = dict(part.sizes)
+    rows, columns, depth = sizes["m"], sizes["n"], sizes["batch"] * sizes["k"]
+
     def distance(pair: tuple[Access, Access]) -> float:
-        e = _element_bytes(pair, tensors) * part.size("batch") * part.size("k")
-        return abs(pair[0].bytes - e * part.size("m")) + abs(pair[1].bytes - e * part.size("n"))
+        e = _element_bytes(pair, tensors) * depth
+        return abs(pair[0].bytes - e * rows) + abs(pair[1].bytes - e * columns)
 
     return min(permutations(part.reads, 2), key=distance)
 
@@ -185,9 +194,9 @@ def _element_bytes(accesses: Sequence[Access], tensors: dict[int, Tensor]) -> in
 
 
 def _product(part: Operator, element_bytes: int, a: Moved, b: Moved) -> Product:
-    sizes = (part.size("batch"), part.size("m"), part.size("n"), part.size("k"))
-    bits = dict(part.sizes).get("bits", 16)
-    grouped = dict(part.sizes).get("grouped", 0) > 0
+    named = dict(part.sizes)
+    sizes = (named["batch"], named["m"], named["n"], named["k"])
+    bits, grouped = named.get("bits", 16), named.get("grouped", 0) > 0
     return Product(*sizes, element_bytes, a.bytes, b.bytes, 0.0, a.need_bytes, b.need_bytes, NEVER, bits, grouped)
 
 

@@ -6,27 +6,56 @@ fewest stages, doubled until they fit. Both cut the blocks evenly, recompute ali
 are the fastest order and mode of recompute that fit.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from math import inf
 
 from phaze.evaluate.fixed import even_cuts
 from phaze.evaluate.flow import block_calls
 from phaze.graph.ir import Model
 from phaze.hardware.cluster import Cluster
+from phaze.placement.layers import Layer
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import fits, price
 from phaze.placement.plan import Plan
 from phaze.placement.prices import Prices
-from phaze.placement.problem import Problem
-from phaze.placement.rules import ONE_F_ONE_B
+from phaze.placement.problem import Extra, Problem
+from phaze.placement.rules import ONE_F_ONE_B, Mode
 from phaze.placement.structure import StageCut
 
+# Sums of the same seconds in another order differ by less.
+ROUNDING = 1e-9
 # Pipeline depth, replicas on 1,024 devices, tensor width.
 Split = tuple[int, int, int]
 
 
-def even_plan(problem: Problem, model: Model, stages: int, prices: Prices) -> Plan | None:
-    """The fastest plan of so many stages cut evenly, all in one mode of recompute, that fits; None if none does."""
+def _again_s(layer: Layer, extra: Extra, mode: Mode) -> float:
+    """What a layer runs again in a mode."""
+    if mode == "full":
+        return layer.forward_s if extra.full_s is None else extra.full_s
+    if mode == "selective":
+        return extra.selective_s if extra.selective_bytes is not None else 0.0
+    return sum(own.again_s for own in extra.more if own.name == mode)
+
+
+def cuts_bound_s(problem: Problem, shape: Shape, cuts: Sequence[StageCut]) -> float:
+    """What no plan of these stages undercuts: m times the passes of its slowest one."""
+    own = {layer.id: (layer, extra) for layer, extra in zip(*_of_width(problem, shape), strict=True)}
+    slowest_s = max(
+        sum(la.forward_s + la.backward_s + _again_s(la, ex, cut.mode) for la, ex in (own[id_] for id_ in cut.layers))
+        for cut in cuts
+    )
+    return problem.rounds(shape.data) * slowest_s * (1 - ROUNDING)
+
+
+def _of_width(problem: Problem, shape: Shape) -> tuple[tuple[Layer, ...], tuple[Extra, ...]]:
+    graph, extras = problem.graph(shape.tensor)
+    return graph.layers, extras
+
+
+def even_plan(problem: Problem, model: Model, stages: int, prices: Prices, below_s: float = inf) -> Plan | None:
+    """The fastest plan of so many stages cut evenly, all in one mode of recompute, that fits; None if none does, or
+    none that takes less than ``below_s``."""
     width, found = model.tensor, list[tuple[Plan, Shape, list[StageCut]]]()
     replicas = min(problem.devices // (stages * width), problem.microbatches)
     if replicas < 1 or stages > len(block_calls(model)):
@@ -39,9 +68,12 @@ def even_plan(problem: Problem, model: Model, stages: int, prices: Prices) -> Pl
         *first, last = even_cuts(model, stages, mode)
         if mode not in problem.modes(last=True):
             last = StageCut(last.layers, problem.modes(last=True)[0])
+        cuts, shape = [*first, last], Shape(width, stages, replicas)
+        if cuts_bound_s(problem, shape, cuts) >= min([below_s, *(own[0].batch_s for own in found)]):
+            continue
         # An order changes no memory, and where there is one stage or replica nothing at all.
         for order in problem.rules.orders[: None if min(stages, replicas) > 1 else 1]:
-            cuts, shape = [*first, last], Shape(width, stages, replicas, order)
+            shape = Shape(width, stages, replicas, order)
             plan = price(problem, shape, cuts, prices, simulated=False)
             if not fits(problem, plan):
                 break
@@ -54,21 +86,18 @@ def even_plan(problem: Problem, model: Model, stages: int, prices: Prices) -> Pl
     return price(problem, shape, cuts, prices)
 
 
-def experts_plan(problem: Problem, model: Model, split: Split, prices: Prices) -> Plan | None:
-    """The experts' split of a traced rank; None if it has another width or nothing fits."""
+def experts_plan(problem: Problem, model: Model, split: Split, prices: Prices, below_s: float = inf) -> Plan | None:
+    """The experts' split of a traced rank; None if it has another width or nothing fits and takes less than
+    ``below_s``."""
     pipeline, _, tensor = split
-    return even_plan(problem, model, pipeline, prices) if model.tensor == tensor else None
+    return even_plan(problem, model, pipeline, prices, below_s) if model.tensor == tensor else None
 
 
 def rule_of_thumb(problem: Problem, model: Model, prices: Prices) -> Plan | None:
     """The rule of thumb at the width of a traced rank (:func:`usual_width`); None if no depth fits."""
-    stages = 1
-    while stages * model.tensor <= problem.devices:
-        plan = even_plan(problem, model, stages, prices)
-        if plan is not None:
-            return plan
-        stages *= 2
-    return None
+    depths = [2**power for power in range((problem.devices // model.tensor).bit_length())]
+    plans = (even_plan(problem, model, stages, prices) for stages in depths)
+    return next((plan for plan in plans if plan is not None), None)
 
 
 def usual_width(widths: Iterable[int], cluster: Cluster) -> int | None:

@@ -17,6 +17,7 @@ from phaze.evaluate.layer_times import (
     several_layer_times,
 )
 from phaze.evaluate.layers import EXACT, LayerCost, Setting, layer_cost
+from phaze.evaluate.pass_builder import PassBuilder
 from phaze.evaluate.ruled_pass import work_times
 from phaze.graph.ir import Layer, Model
 from phaze.graph.saved.modes import offered
@@ -30,6 +31,7 @@ class CostedLayers:
         self.setting, self.machine, self.constants = setting, setting.machine, setting.constants
         self.hbm_bytes_per_s = setting.chip.hbm.bandwidth_bytes_per_s * self.constants.vector_hbm_share
         self.chips = chip_set([setting.chip])
+        self._builder = PassBuilder(self.machine, rule_of(setting.stack))
         self._hosted = self.machine.host_bytes_per_s is not None
         self._layers: dict[int, Layer] = {}
         self._passes: dict[int, RunPasses] = {}
@@ -45,7 +47,7 @@ class CostedLayers:
     def _run(self, layer: Layer) -> RunPasses:
         key = self._key(layer)
         if key not in self._passes:
-            self._passes[key] = run_passes(layer, self.machine)
+            self._passes[key] = run_passes(layer, self._builder)
         return self._passes[key]
 
     def passes_s(self, model: Model) -> tuple[float, ...]:

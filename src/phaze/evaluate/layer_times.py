@@ -28,8 +28,8 @@ from phaze.cost.wide_precision import wide_layer
 from phaze.evaluate.halves import split_backward
 from phaze.evaluate.machine import Machine
 from phaze.evaluate.overlap import needed_again
-from phaze.evaluate.ruled_pass import RuledPass, Times, WorkTimes, ruled_pass, work_times
-from phaze.graph.fuse import fuse_graph
+from phaze.evaluate.pass_builder import PassBuilder
+from phaze.evaluate.ruled_pass import RuledPass, Times, WorkTimes, work_times
 from phaze.graph.ir import Layer, Model, OperatorGraph
 from phaze.graph.saved.buffers import gradient_elements
 from phaze.graph.saved.modes import JOIN, Keeping, Mode, Modes, offered
@@ -156,13 +156,17 @@ def ruled_layers(model: Model, machine: Machine) -> tuple[RuledLayer, ...]:
     """The distinct layers of a model as a stack runs them, all with the same modes of recompute."""
     counted = [(layer, model.count(kind)) for kind, layer in enumerate(model.layers)]
     names = offered(counted, keeping_of(machine.stack, machine.host_bytes_per_s is not None))
-    apart = machine.stack.splits_backward
-    return tuple(ruled_layer(layer, machine, apart=apart, names=names) for layer in model.layers)
+    apart, builder = machine.stack.splits_backward, PassBuilder(machine, rule_of(machine.stack))
+    return tuple(
+        ruled_layer(layer, machine, apart=apart, names=names, passes=run_passes(layer, builder))
+        for layer in model.layers
+    )
 
 
-def _ruled_mode(mode: Mode, machine: Machine, rule: Rule) -> RuledMode:
+def _ruled_mode(mode: Mode, builder: PassBuilder) -> RuledMode:
+    machine = builder.machine
     whole = mode.part < 1 or "full" in mode.name.split(JOIN)
-    rerun = None if whole else ruled_pass(fuse_graph(mode.rerun, machine.stack.fusion), machine, rule)
+    rerun = None if whole else builder.run(mode.rerun)
     hidden, host = machine.stack.hidden_offload or 0.0, machine.host_bytes_per_s or float("inf")
     sizes = (mode.saved_bytes, mode.live_bytes, mode.part, mode.host_bytes)
     return RuledMode(mode.name, rerun, *sizes, host, hidden)
@@ -179,22 +183,21 @@ def run_layer(layer: Layer, machine: Machine) -> Layer:
 
 @dataclass(frozen=True, slots=True)
 class RunPasses:
-    """A traced layer in the precision of a job, its fused backward pass, and both passes as a stack runs them."""
+    """A traced layer in the precision of a job, its fused backward pass, both passes as a stack runs them, and their
+    builder."""
 
+    builder: PassBuilder
     layer: Layer
     fused_backward: OperatorGraph
     forward: RuledPass
     backward: RuledPass
 
 
-def run_passes(layer: Layer, machine: Machine, rule: Rule | None = None) -> RunPasses:
-    """The two passes of a traced layer, under the stack's rule or another."""
-    rule, fusion = rule or rule_of(machine.stack), machine.stack.fusion
-    layer = run_layer(layer, machine)
-    forward, backward = fuse_graph(layer.forward, fusion), fuse_graph(layer.backward, fusion)
-    return RunPasses(
-        layer, backward, ruled_pass(forward, machine, rule), ruled_pass(backward, machine, rule, backward=True)
-    )
+def run_passes(layer: Layer, builder: PassBuilder) -> RunPasses:
+    """The two passes of a traced layer."""
+    layer = run_layer(layer, builder.machine)
+    backward = builder.fused(layer.backward)
+    return RunPasses(builder, layer, backward, builder.run(layer.forward), builder.ruled(backward, backward=True))
 
 
 def ruled_layer(
@@ -208,22 +211,21 @@ def ruled_layer(
     """A traced layer as a stack runs it, under its rule or another, with the modes of recompute of some names;
     ``apart``: also the halves of its backward pass; ``passes`` where they are known."""
     stack = machine.stack
-    rule = rule or rule_of(stack)
-    passes = run_passes(layer, machine, rule) if passes is None else passes
-    layer = passes.layer
+    passes = run_passes(layer, PassBuilder(machine, rule or rule_of(stack))) if passes is None else passes
+    layer, builder = passes.layer, passes.builder
     modes = Modes(layer, keeping_of(stack))
     none, selective, whole = modes.none(), modes.selective(), modes.full()
     full, halves = None, None
     if stack.trims_recompute:
-        full = ruled_pass(fuse_graph(needed_again(layer), stack.fusion), machine, rule)
+        full = builder.run(needed_again(layer))
     if apart:
         first, rest = split_backward(layer, passes.fused_backward)
-        halves = ruled_pass(first, machine, rule, backward=True), ruled_pass(rest, machine, rule, backward=True)
+        halves = builder.ruled(first, backward=True), builder.ruled(rest, backward=True)
     return RuledLayer(
         name=layer.name,
         forward=passes.forward,
         backward=passes.backward,
-        selective=ruled_pass(fuse_graph(selective.rerun, stack.fusion), machine, rule),
+        selective=builder.run(selective.rerun),
         full=full,
         parameters=layer.parameter_elements,
         saved_bytes=none.saved_bytes,
@@ -234,7 +236,7 @@ def ruled_layer(
         accumulation_bytes=stack.accumulation_apart,
         logit_bytes=modes.logit_bytes,
         buffer_bytes=stack.gradient_buffer_bytes * gradient_elements(layer) if stack.gradient_buffer_bytes else 0.0,
-        more=tuple(_ruled_mode(modes.of(name), machine, rule) for name in names),
+        more=tuple(_ruled_mode(modes.of(name), builder) for name in names),
         expert_parameters=sum(p.elements for p in layer.parameters if p.experts),
         sent_bytes=sent_bytes(machine.precision),
     )

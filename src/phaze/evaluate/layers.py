@@ -13,7 +13,8 @@ from phaze.cost.chip_set import chip_set
 from phaze.cost.measured_clock import chip_constants
 from phaze.evaluate.layer_times import LayerTimes, RuledLayer, rule_of, ruled_layers, several_layer_times
 from phaze.evaluate.machine import Machine
-from phaze.evaluate.ruled_pass import RuledPass, Times, ruled_pass, work_times
+from phaze.evaluate.pass_builder import ruled_pass
+from phaze.evaluate.ruled_pass import RuledPass, Times, work_times
 from phaze.graph.ir import Model, OperatorGraph
 from phaze.hardware.attention_file import attention_rates
 from phaze.hardware.calibration import Basis, Constants, format_rates

@@ -48,12 +48,13 @@ Watch = Callable[[int, int], None]
 @dataclass(frozen=True, slots=True)
 class Planned:
     """The choices that were solved, best first, then those that fit nowhere; how many there were, and how many
-    placement problems were solved. ``costed``: their layers."""
+    placement problems were solved. ``costed``: their layers; ``prices``: what their collectives and transfers take."""
 
     candidates: tuple[Candidate, ...]
     bounded: int
     solved: int
     costed: CostedLayers
+    prices: KnownPrices
 
     @property
     def best(self) -> Candidate:
@@ -156,7 +157,7 @@ def planned(request: Request, watch: Watch | None = None) -> Planned:
             short.append((number, own.candidate))
     solved.sort(key=lambda pair: (pair[1].rank, pair[0]))
     short.sort(key=lambda pair: (pair[1].rank, pair[0]))
-    return Planned(tuple(one for _, one in (*solved, *short)), bounded, len(tried), costed)
+    return Planned(tuple(one for _, one in (*solved, *short)), bounded, len(tried), costed, prices)
 
 
 def _told(solved: Sequence[tuple[int, Candidate]]) -> float:

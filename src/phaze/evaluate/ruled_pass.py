@@ -31,12 +31,10 @@ from numpy.typing import NDArray
 from phaze.cost.chip_set import ChipSet, column_of, table_of
 from phaze.cost.collective import CollectiveCost, collective, kind_named
 from phaze.cost.exchange import exchange_cost
-from phaze.cost.work import CollectiveWork, Work, works_of
-from phaze.evaluate.exchange_overlap import NO_OVERLAP, ExchangeOverlap, exchange_overlap
+from phaze.cost.work import CollectiveWork, Work
+from phaze.evaluate.exchange_overlap import NO_OVERLAP, ExchangeOverlap
 from phaze.evaluate.machine import SOFTNESS, Machine
-from phaze.evaluate.overlap import companions
-from phaze.evaluate.pass_units import Pieces, Unit, in_pieces, in_ring, named_beside, rings_of, units_of
-from phaze.graph.ir import OperatorGraph
+from phaze.evaluate.pass_units import Unit, in_pieces, in_ring
 from phaze.graph.opset import KINDS
 from phaze.hardware.calibration import Constants
 from phaze.schedule.bounds import BOUNDS, Bound, chip_bounds
@@ -125,7 +123,7 @@ class RuledPass:
 
     def on_network(self, machine: Machine) -> "RuledPass":
         """The pass on another network."""
-        return replace(self, collectives=_collectives(self.works, machine))
+        return replace(self, collectives=network_costs(self.works, machine))
 
     def times(self, works: WorkTimes, first: int, chips: ChipSet) -> Times:
         """All units on all chips; the pass's works stand in ``works`` from ``first`` on."""
@@ -245,30 +243,7 @@ def _cores(chips: ChipSet) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return chips.tensor_cores.astype(np.int64), chips.vector_cores.astype(np.int64)
 
 
-def ruled_pass(graph: OperatorGraph, machine: Machine, rule: Rule, backward: bool = False) -> RuledPass:
-    """A (fused) pass on a machine; ``backward``: collectives may stand beside products of weight gradients."""
-    works = tuple(works_of(graph, machine.residency))
-    place = {operator.id: at for at, operator in enumerate(graph.operators)}
-    edges = [(place[tail], place[head]) for tail, head in graph.edges()]
-    hides, cut = backward and rule.named_only, machine.stack.piecewise_collectives
-    beside = companions(graph, cut, hides or (backward and cut and rule.network_apart)) if hides or cut else {}
-    joined = [
-        Pieces(at, graph.operators[at].size("group"), others)
-        for at, others in beside.items()
-        if cut and others and (rule.named_only or graph.operators[at].kind != "all_reduce")
-    ]
-    joined += rings_of(graph)
-    units, of = units_of(works, edges, joined)
-    merged = tuple(sorted({(of[i], of[j]) for i, j in edges if of[i] != of[j]}))
-    named = named_beside(len(units), merged, {of[at]: [of[i] for i in others] for at, others in beside.items()})
-    host_s = sum(operator.core != "none" for operator in graph.operators) * machine.stack.host_s
-    members = tuple(tuple(part.id for part in operator.parts or (operator,)) for operator in graph.operators)
-    beside_units = named if hides and not cut else ()
-    overlap = exchange_overlap(graph, of, machine.stack) if rule.one_queue or rule.named_only else NO_OVERLAP
-    return RuledPass(rule, works, _collectives(works, machine), units, merged, beside_units, host_s, members, overlap)
-
-
-def _collectives(works: Sequence[Work], machine: Machine) -> tuple[CollectiveCost | None, ...]:
+def network_costs(works: Sequence[Work], machine: Machine) -> tuple[CollectiveCost | None, ...]:
     """What the collectives of a pass take, None for other works."""
     return tuple(None if work.collective is None else _network_cost(work.collective, machine) for work in works)
 

@@ -6,6 +6,7 @@ context and expert parallelism. A choice whose passes alone take longer than tha
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from math import inf
 
 from phaze.evaluate.baselines import experts_plan, rule_of_thumb, usual_width
 from phaze.evaluate.plan import Candidate, Request, choices
@@ -15,17 +16,21 @@ from phaze.placement.plan import Plan
 from phaze.placement.problem import Problem
 from phaze.placement.solve import needed_zeros
 
-Split = Callable[[Problem, Model], Plan | None]
+# The plan of a problem, or None if there is none; slower than so many seconds it need not be found.
+Split = Callable[[Problem, Model, float], Plan | None]
 
 
 def usual_plans(request: Request, planned: Planned) -> tuple[Candidate | None, Candidate | None]:
     """The rule of thumb and the experts' split, each at the best choice that it allows; None if none fits."""
-    width, prices, split = usual_width(request.widths, request.setting.cluster), request.prices, request.experts
-    thumb = _fastest(request, planned, [width], lambda problem, model: rule_of_thumb(problem, model, prices))
+    width, prices, split = usual_width(request.widths, request.setting.cluster), planned.prices, request.experts
+    thumb = _fastest(request, planned, [width], lambda problem, model, _: rule_of_thumb(problem, model, prices))
     if split is None:
         return thumb, None
     return thumb, _fastest(
-        request, planned, [split[2]], lambda problem, model: experts_plan(problem, model, split, prices)
+        request,
+        planned,
+        [split[2]],
+        lambda problem, model, below_s: experts_plan(problem, model, split, prices, below_s),
     )
 
 
@@ -42,7 +47,7 @@ def _fastest(request: Request, planned: Planned, widths: Iterable[int | None], c
         problem = problem_of(request, model, costed)
         for zero in zeros:
             own = replace(problem, zero=zero)
-            plan = cut(own, model)
+            plan = cut(own, model, inf if best is None else best.rank[0])
             if plan is not None and (best is None or plan.batch_s < best.rank[0]):
                 best = Candidate(microbatch, spread, model, own, plan)
     return best

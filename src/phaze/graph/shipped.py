@@ -13,20 +13,18 @@ sequence parallel or not, one tensor width (families: 1 or more), microbatch 1 o
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from importlib import resources
-from types import MappingProxyType
 from typing import Any
 
 from phaze.errors import InputError
-from phaze.graph import opset, sizes, store
-from phaze.graph.ir import Attention, Model, Role
+from phaze.graph import sizes, store
+from phaze.graph.ir import Attention, Model
+from phaze.graph.shipped_layer import ROLES, LayerForm, layer_form
 from phaze.graph.sizes import Expression, Point
-from phaze.graph.summary import MASK, SIZES
 from phaze.graph.template import Symbolic, filled, group_alike, template
 
-ROLES: Mapping[Role, str] = MappingProxyType({"input": "in", "parameter": "pa", "intermediate": "im", "constant": "co"})
 HEAD = ("name", "sequence_parallel", "attention", "approximations", "layers")
 
 
@@ -60,18 +58,6 @@ def _slim_graph(graph: Any) -> Any:
     return {"operators": rows, "outputs": graph["outputs"]}
 
 
-def _whole_graph(graph: Any) -> Any:
-    if graph == store.AGAIN:
-        return graph
-    rows = []
-    for number, kind, numbers, reads, writes, module in graph["operators"]:
-        row = opset.KINDS[kind]
-        named = dict(zip((*SIZES[row.rule], *MASK)[: len(numbers)], numbers, strict=True))
-        operands = (list(zip(flat[::2], flat[1::2], strict=True)) for flat in (reads, writes))
-        rows.append([number, kind, row.core, named, *operands, module, ()])
-    return {"operators": rows, "outputs": graph["outputs"]}
-
-
 def _graphs(layer: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
     kept = {key: {**layer[key], "rerun": change(layer[key]["rerun"])} for key in ("none", "selective", "full")}
     return {**layer, "forward": change(layer["forward"]), "backward": change(layer["backward"]), **kept}
@@ -83,13 +69,6 @@ def slim(layer: Mapping[str, Any]) -> dict[str, Any]:
     found = _graphs({**layer, "tensors": rows}, _slim_graph)
     del found["name"]
     return found
-
-
-def whole(layer: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The layer that :func:`slim` was given."""
-    names = {short: role for role, short in ROLES.items()}
-    rows = [[number, elements, width, names[short]] for number, elements, width, short in layer["tensors"]]
-    return _graphs({"name": name, **layer, "tensors": rows}, _whole_graph)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +88,13 @@ class Shipped:
     expressions: Sequence[str]
     templates: Sequence[Any]
     cases: Mapping[str, Mapping[str, Any]]
+    forms: dict[int, LayerForm] = field(default_factory=dict, compare=False)
+
+    def form(self, number: int) -> LayerForm:
+        """A template of a layer, read once."""
+        if number not in self.forms:
+            self.forms[number] = layer_form(self.templates[number])
+        return self.forms[number]
 
 
 def pack(cases: Mapping[str, Case]) -> dict[str, Any]:
@@ -174,10 +160,13 @@ def model_at(shipped: Shipped, case: str, point: Point, *, name: str, attention:
             known[number] = sizes.parse(shipped.expressions[number]).at(point)
         return known[number]
 
-    def document(place: Sequence[Any]) -> Any:
-        return filled(shipped.templates[place[0]], [value(number) for number in place[1]])
+    def numbers(place: Sequence[Any]) -> list[int]:
+        return [value(number) for number in place[1]]
 
-    layers = [whole(document(place), n) for n, place in zip(raw["names"], raw["layers"], strict=True)]
+    layers = [
+        shipped.form(place[0]).layer(called, numbers(place))
+        for called, place in zip(raw["names"], raw["layers"], strict=True)
+    ]
+    frame = filled(shipped.templates[raw["frame"][0]], numbers(raw["frame"]))
     text = {"name": name, "sequence_parallel": spread, "attention": attention}
-    rest = {"approximations": raw["approximations"], "layers": layers}
-    return store.from_plain({**text, **document(raw["frame"]), **rest})
+    return store.framed({**text, **frame, "approximations": raw["approximations"]}, layers)

@@ -193,6 +193,11 @@ def _layer_in(raw: Mapping[str, Any]) -> Layer:
 
 def from_plain(raw: Mapping[str, Any]) -> Model:
     """The model of plain values that are known to be right, such as :func:`plain` makes."""
+    return framed(raw, [_layer_in(layer) for layer in raw["layers"]])
+
+
+def framed(raw: Mapping[str, Any], layers: Sequence[Layer]) -> Model:
+    """The model of layers, and of plain values for all else."""
     return Model(
         name=raw["name"],
         tensor=raw["tensor"],
@@ -200,7 +205,7 @@ def from_plain(raw: Mapping[str, Any]) -> Model:
         sequence=raw["sequence"],
         sequence_parallel=raw["sequence_parallel"],
         attention=raw["attention"],
-        layers=tuple(_layer_in(layer) for layer in raw["layers"]),
+        layers=tuple(layers),
         calls=tuple(Call(*row) for row in raw["calls"]),
         edges=tuple(Edge(*row) for row in raw["edges"]),
         ties=tuple(Tie(name, tuple(calls), size, width) for name, calls, size, width in raw["ties"]),

@@ -63,12 +63,12 @@ def _paces_of(case: WidthCase, first: int, last: int) -> Floats:
 def _alike_depths(most: Ints) -> Iterator[tuple[int, int]]:
     """The depths 1, 2, ... in rows (first, last) of which no depth has less than 1/ALIKE of the most replicas of the
     first."""
-    first = 1
-    for stages, replicas in enumerate(most.tolist(), 1):
-        if replicas * ALIKE < most[first - 1]:
+    first, counts = 1, most.tolist()
+    for stages, replicas in enumerate(counts, 1):
+        if replicas * ALIKE < counts[first - 1]:
             yield first, stages - 1
             first = stages
-    yield first, len(most)
+    yield first, len(counts)
 
 
 def _depths_together(case: WidthCase) -> list[tuple[int, int]]:

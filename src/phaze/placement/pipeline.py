@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from phaze.placement import batch_end
 from phaze.placement.layers import LayerGraph
@@ -19,8 +20,10 @@ from phaze.placement.prices import Prices
 from phaze.placement.problem import ROUNDING, Extra, Problem
 from phaze.placement.rules import Family, Mode
 from phaze.placement.simulate import replica_seconds
-from phaze.placement.stage_memory import StageSums, memory_of
+from phaze.placement.stage_memory import HeldBytes, StageSums, memory_of
 from phaze.placement.structure import StageCut, require_degrees, require_modes, require_structure
+
+Floats = npt.NDArray[np.float64]
 
 
 def _walk(start_s: float, steps: Iterable[tuple[float, float]]) -> float:
@@ -134,14 +137,27 @@ def _transfers(problem: Problem, shape: Shape, family: Family, owner: dict[int, 
     return [around + start_s, *between, around + start_s]
 
 
-def _passes(problem: Problem, shape: Shape, prices: Prices, sums: StageSums) -> tuple[float, float]:
+def _collectives(
+    problem: Problem, shape: Shape, prices: Prices, sums: Sequence[StageSums]
+) -> list[tuple[Floats, Floats]]:
+    """The collectives of ZeRO 2 and 3 of the layers of every stage, forward and backward."""
+    if problem.zero < 2:
+        return [(np.empty(0), np.empty(0)) for _ in sums]
+    sizes, experts = (
+        np.array([size for own in sums for size in getattr(own, name)]) for name in ("layer_bytes", "layer_experts")
+    )
+    ends = np.cumsum([len(own.layer_bytes) for own in sums])[:-1]
+    ahead_s, behind_s = batch_end.collected_s(problem, shape, prices, sizes, experts)
+    return list(zip(np.split(ahead_s, ends), np.split(behind_s, ends), strict=True))
+
+
+def _passes(problem: Problem, sums: StageSums, collectives_s: tuple[Floats, Floats]) -> tuple[float, float]:
     """Forward and backward of a stage without transfers, with what is exposed of the collectives of ZeRO 2 and 3."""
     forward_s = sums.forward_s + sums.waiting_s[0]
     backward_s = sums.again_s + sums.backward_s + sums.waiting_s[1]
     if problem.zero < 2:
         return forward_s, backward_s
-    hidden, sizes = problem.rules.hidden, (np.array(sums.layer_bytes), np.array(sums.layer_experts))
-    ahead_s, behind_s = batch_end.collected_s(problem, shape, prices, *sizes)
+    hidden, (ahead_s, behind_s) = problem.rules.hidden, collectives_s
     if problem.rules.prefetch == "stage":
         ahead, behind = float(ahead_s.sum()), float(behind_s.sum())
         return overlapped(forward_s, ahead, hidden), overlapped(backward_s, behind, hidden)
@@ -192,18 +208,18 @@ def price(problem: Problem, shape: Shape, cuts: Sequence[StageCut], prices: Pric
     require_modes(family, cuts)
     moves, rounds = _transfers(problem, shape, family, owner, prices), problem.rounds(shape.data)
     place, given = {la.id: at for at, la in enumerate(graph.layers)}, (graph, _arrivals(problem, graph, owner))
-    stages, sums = [], []
-    for i, cut in enumerate(cuts):
-        positions = sorted(place[id_] for id_ in cut.layers)
-        own = _sums(problem, extras, cut.mode, positions, given)
-        forward_s, backward_s = _passes(problem, shape, prices, own)
+    each = [sorted(place[id_] for id_ in cut.layers) for cut in cuts]
+    sums = [_sums(problem, extras, cut.mode, own, given) for cut, own in zip(cuts, each, strict=True)]
+    collectives_s, held = _collectives(problem, shape, prices, sums), HeldBytes.of(problem, shape)
+    stages = []
+    for i, (cut, own) in enumerate(zip(cuts, sums, strict=True)):
+        forward_s, backward_s = _passes(problem, own, collectives_s[i])
         forward_s, backward_s = forward_s + moves[i], backward_s + moves[i + 1]
-        memory = memory_of(problem, shape, own, family.in_flight(rounds, len(cuts) - i, len(cuts)))
-        ids = tuple(graph.layers[p].id for p in positions)
+        memory = memory_of(problem, held, own, family.in_flight(rounds, len(cuts) - i, len(cuts)))
+        ids = tuple(graph.layers[p].id for p in each[i])
         weight_s = own.weight_s if family.split else 0.0
         times_s = (forward_s, backward_s, forward_s + backward_s)
         stages.append(Stage(ids, devices[i], cut.mode, *times_s, memory, weight_s))
-        sums.append(own)
     sync_s, step_s = _end(problem, shape, prices, sums[:1] if problem.rules.end == "first" else sums)
     tied_s = _tied(problem, shape, owner, prices)
     pace_s = max(stage.time_s for stage in stages)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from phaze.cost.memory import ParameterState
 from phaze.placement.layout import Shape
 from phaze.placement.plan import Memory
 from phaze.placement.problem import Problem
@@ -39,24 +40,38 @@ class StageSums:
         return max(sizes), max(self.layer_experts)
 
 
-def memory_of(problem: Problem, shape: Shape, sums: StageSums, in_flight: float) -> Memory:
+@dataclass(frozen=True, slots=True)
+class HeldBytes:
+    """Bytes that a device holds for a parameter in plans of a shape: of all dense ones, of those of the largest layer
+    beside them, of experts, and of the most experts of a layer."""
+
+    each: tuple[ParameterState, ParameterState, ParameterState, ParameterState]
+
+    @staticmethod
+    def of(problem: Problem, shape: Shape) -> "HeldBytes":
+        """Those of a problem."""
+        at = (shape.tensor, shape.data)
+        dense = problem.held(shape.data), problem.working(shape.data)
+        return HeldBytes((*dense, problem.held_experts(*at), problem.working_experts(*at)))
+
+
+def memory_of(problem: Problem, held: HeldBytes, sums: StageSums, in_flight: float) -> Memory:
     """Bytes on a device of a stage, by term."""
-    at, sent = (shape.tensor, shape.data), problem.sent_bytes
+    sent = problem.sent_bytes
     experts, (largest, most) = (
         sums.expert_bytes / sent,
         (size / sent for size in sums.largest_bytes(problem.gathers_pairs)),
     )
-    held, working = problem.held(shape.data), problem.working(shape.data)
-    own, own_working = problem.held_experts(*at), problem.working_experts(*at)
     counts = (sums.parameter_bytes / sent - experts, largest, experts, most)
+    dense, working, own, own_working = held.each
 
     def whole(*each: float) -> float:
         return sum(count * size for count, size in zip(counts, each, strict=True))
 
     return Memory(
-        parameters=whole(held.weight, working.weight, own.weight, own_working.weight),
-        gradients=whole(held.gradient, working.gradient, own.gradient, own_working.gradient) + sums.buffer_bytes,
-        optimizer=whole(held.optimizer, 0.0, own.optimizer, 0.0),
+        parameters=whole(dense.weight, working.weight, own.weight, own_working.weight),
+        gradients=whole(dense.gradient, working.gradient, own.gradient, own_working.gradient) + sums.buffer_bytes,
+        optimizer=whole(dense.optimizer, 0.0, own.optimizer, 0.0),
         activations=sums.kept_bytes + sums.live_bytes,
         in_flight=(in_flight - 1) * sums.kept_bytes,
         reserve=problem.reserve_bytes,

@@ -7,10 +7,12 @@ that are fused by hand); ``elementwise`` (also clusters of vector operators); ``
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import reduce
 from types import MappingProxyType
 from typing import Literal
 
 from phaze.graph.fuse import rules
+from phaze.graph.fuse.structure import Fusions
 from phaze.graph.ir import Layer, Model, OperatorGraph, Recompute
 
 Fusion = Literal["none", "chains", "elementwise", "full"]
@@ -27,11 +29,21 @@ LEVELS: Mapping[Fusion, tuple[Rule, ...]] = MappingProxyType(
 )
 
 
-def fuse_graph(graph: OperatorGraph, fusion: Fusion) -> OperatorGraph:
-    """``graph`` after all rules of a level."""
-    for rule in LEVELS[fusion]:
-        graph = rule(graph)
-    return graph
+# Rules that ask for the structure of a graph and for no size.
+STRUCTURAL: tuple[Rule, ...] = (rules.chains, rules.clusters)
+
+
+def fuse_graph(graph: OperatorGraph, fusion: Fusion, known: Fusions | None = None) -> OperatorGraph:
+    """``graph`` after all rules of a level; ``known`` keeps what graphs of one structure have in common."""
+    every = LEVELS[fusion]
+    first = every[: next((at for at, rule in enumerate(every) if rule not in STRUCTURAL), len(every))]
+
+    def by_structure(own: OperatorGraph) -> OperatorGraph:
+        return reduce(lambda found, rule: rule(found), first, own)
+
+    if first:
+        graph = by_structure(graph) if known is None else known.fused(graph, fusion, by_structure)
+    return reduce(lambda found, rule: rule(found), every[len(first) :], graph)
 
 
 def _recompute(value: Recompute, layer: Layer, forward: OperatorGraph, fusion: Fusion) -> Recompute:

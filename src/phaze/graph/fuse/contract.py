@@ -12,7 +12,7 @@ first line over the whole graph, and that inputs and outputs are the same.
 """
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from phaze.graph import opset
 from phaze.graph.fuse.partition import Partition
@@ -71,28 +71,26 @@ def produced(operator: Operator) -> int:
     return sizes["batch"] * sizes["m"] * sizes["n"] if "m" in sizes else 0
 
 
-def fused(members: Sequence[Operator], outside: set[int], bytes_of: Mapping[int, int]) -> Operator:
-    """One operator of ``members``; ``outside`` are tensors that others read or that are outputs."""
-    parts = in_order([part for member in members for part in leaves(member)])
+def joined(
+    number: int, core: Core, module: str, parts: Sequence[Operator], outside: Set[int], bytes_of: Mapping[int, int]
+) -> Operator:
+    """One operator of ``parts``, which are in order; of what they write ``outside`` are read by others or outputs."""
     written = {access.tensor: access.bytes for part in parts for access in part.writes}
     reads: dict[int, list[int]] = {}
     for part in parts:
         for access in part.reads:
             if access.tensor not in written:
                 reads.setdefault(access.tensor, []).append(access.bytes)
-    taken = tuple(Access(t, max(*n, min(bytes_of[t], sum(n)))) for t, n in reads.items())
-    given = tuple(Access(t, n) for t, n in written.items() if t in outside)
-    sizes = (("elements", max(produced(part) for part in parts)),)
-    return Operator(
-        id=members[0].id,
-        kind="fused",
-        core=_core(parts),
-        sizes=sizes,
-        reads=taken,
-        writes=given,
-        module=_module(parts),
-        parts=tuple(parts),
-    )
+    taken = tuple([Access(t, max(*n, min(bytes_of[t], sum(n)))) for t, n in reads.items()])
+    given = tuple([Access(t, n) for t, n in written.items() if t in outside])
+    sizes = (("elements", max([produced(part) for part in parts])),)
+    return Operator(number, "fused", core, sizes, taken, given, module, tuple(parts))
+
+
+def fused(members: Sequence[Operator], outside: Set[int], bytes_of: Mapping[int, int]) -> Operator:
+    """One operator of ``members``; ``outside`` are tensors that others read or that are outputs."""
+    parts = in_order([part for member in members for part in leaves(member)])
+    return joined(members[0].id, _core(parts), _module(parts), parts, outside, bytes_of)
 
 
 def _readers(graph: OperatorGraph) -> dict[int, set[int]]:

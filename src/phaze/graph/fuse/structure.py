@@ -1,0 +1,94 @@
+"""Graphs that differ in sizes alone are fused alike: their groups are searched once, and then taken.
+
+The rules ``chains`` and ``clusters`` ask for kinds, operands and outputs, and of a scatter whether it writes all of
+what a fill made; for no other size (:func:`structure_of` holds all of that). So a *recipe*, the operators of the fused
+graph by places in the graph before, serves every graph of a structure (:class:`Fusions`).
+"""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+
+from phaze.graph.fuse.contract import joined
+from phaze.graph.ir import Core, Operator, OperatorGraph
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A fused operator without its sizes: the places of its members in order, and which tensors leave it."""
+
+    id: int
+    core: Core
+    module: str
+    places: tuple[int, ...]
+    outside: frozenset[int]
+
+
+# A fused operator, or the place of one that stays as it is.
+Recipe = tuple[Group | int, ...]
+
+
+def structure_of(graph: OperatorGraph) -> Hashable:
+    """All of a graph but its sizes, and which scatters write all of what a fill made for them."""
+    filled = {
+        a.tensor: sum(w.bytes for w in op.writes) for op in graph.operators if op.kind == "fill" for a in op.writes
+    }
+    whole = tuple(
+        sum(a.bytes for a in op.writes) >= filled[op.reads[0].tensor]
+        for op in graph.operators
+        if op.kind == "scatter" and op.reads and op.reads[0].tensor in filled
+    )
+    return graph.outputs, whole, tuple([_bare(op) for op in graph.operators])
+
+
+def _bare(op: Operator) -> Hashable:
+    reads, writes = tuple([a.tensor for a in op.reads]), tuple([a.tensor for a in op.writes])
+    return op.id, op.kind, op.core, op.module, reads, writes, tuple([_bare(part) for part in op.parts])
+
+
+def recipe_of(before: OperatorGraph, after: OperatorGraph) -> Recipe:
+    """How a graph was fused."""
+    place = {op.id: at for at, op in enumerate(before.operators)}
+    return tuple(
+        Group(
+            op.id,
+            op.core,
+            op.module,
+            tuple(place[part.id] for part in op.parts),
+            frozenset(a.tensor for a in op.writes),
+        )
+        if op.parts
+        else place[op.id]
+        for op in after.operators
+    )
+
+
+def regrouped(graph: OperatorGraph, recipe: Recipe) -> OperatorGraph:
+    """A graph of the recipe's structure, fused."""
+    if len(recipe) == len(graph.operators):
+        return graph
+    bytes_of = {tensor.id: tensor.bytes for tensor in graph.tensors}
+    operators = tuple(
+        graph.operators[own]
+        if isinstance(own, int)
+        else joined(own.id, own.core, own.module, [graph.operators[at] for at in own.places], own.outside, bytes_of)
+        for own in recipe
+    )
+    return OperatorGraph(graph.tensors, operators, graph.inputs, graph.outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class Fusions:
+    """Recipes that are known, by rules and structure."""
+
+    known: dict[Hashable, Recipe] = field(default_factory=dict)
+
+    def fused(self, graph: OperatorGraph, name: str, fuse: Callable[[OperatorGraph], OperatorGraph]) -> OperatorGraph:
+        """The graph after rules of a ``name`` that ask for no more than its structure."""
+        if any(op.parts for op in graph.operators):
+            return fuse(graph)
+        key = name, structure_of(graph)
+        if key not in self.known:
+            after = fuse(graph)
+            self.known[key] = recipe_of(graph, after)
+            return after
+        return regrouped(graph, self.known[key])
