@@ -1,6 +1,7 @@
 """Rewrite the outputs shown in README.md and docs/: a block under ``<!-- shows: COMMAND -->`` is what COMMAND prints.
 
 python docs/tables.py             rewrite them
+python docs/tables.py --only TEXT rewrite those whose command has TEXT in it
 python docs/tables.py --check     exit 1 and name the files that are not current
 python docs/tables.py --measured  rewrite what stands under ``<!-- measured: COMMAND -->`` instead: times, which differ
                                   from run to run and so are not checked
@@ -31,17 +32,22 @@ def printed(arguments: str) -> str:
     return "".join(line.rstrip() + "\n" for line in done.stdout.rstrip().splitlines())
 
 
-def current(text: str, block: re.Pattern[str] = BLOCK) -> str:
-    """``text`` with every shown output made anew."""
-    return block.sub(lambda found: f"{found[1]}{printed(found['arguments'])}{found[4]}", text)
+def current(text: str, block: re.Pattern[str] = BLOCK, only: str = "") -> str:
+    """``text`` with every shown output made anew whose command has ``only`` in it."""
+
+    def anew(found: re.Match[str]) -> str:
+        return f"{found[1]}{printed(found['arguments'])}{found[4]}" if only in found["arguments"] else found[0]
+
+    return block.sub(anew, text)
 
 
 def main() -> None:
     """Rewrite, or with ``--check`` only compare; with ``--measured`` measure."""
     stale = []
+    only = sys.argv[sys.argv.index("--only") + 1] if "--only" in sys.argv else ""
     for path in documents():
         text = path.read_text(encoding="utf-8")
-        new = current(text, MEASURED if "--measured" in sys.argv else BLOCK)
+        new = current(text, MEASURED if "--measured" in sys.argv else BLOCK, only)
         if new != text:
             stale.append(str(path.relative_to(ROOT)))
             if "--check" not in sys.argv:

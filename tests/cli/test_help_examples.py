@@ -23,7 +23,13 @@ PRESETS = ROOT / "src" / "phaze" / "hardware" / "presets"
 NOT_RUN = ("phaze view", "phaze bench", "--engine ray")
 # Examples that answer a small question here: the model that they name is searched in other tests and in make demo.
 SMALLER = {"--model llama3-8b --of throughput,price": "study.toml --of throughput,price"}
-MEASURED = "operator,batch,m,n,k,elements,rows,seconds\ngemm,1,4096,4096,4096,,,6.0e-4\nadd,,,,,16777216,,9.0e-5\n"
+# Four rows of each kind: what a fit needs at least.
+SIZES = (1024, 2048, 4096, 8192)
+MEASURED = "operator,batch,m,n,k,elements,rows,seconds\n" + "".join(
+    f"gemm,1,{n},{n},{n},,,{2 * n**3 / 2.3e14 + 5e-6}\nadd,,,,,{n * n},,{6 * n * n / 1.6e12 + 5e-6}\n" for n in SIZES
+)
+# Commands that make a folder of their own: they must find none of another example's.
+MAKING = ("phaze new ", "phaze search ", "phaze front ", "phaze sweep ")
 
 
 def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
@@ -104,9 +110,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_example_of_a_help_text_runs(
     line: str, folder: Path, phaze: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.chdir(tmp_path if line.startswith("phaze new ") else folder)  # which overwrites nothing
+    if line.startswith(MAKING):
+        for path in folder.iterdir():
+            if path.is_file() and not line.startswith("phaze new "):
+                (tmp_path / path.name).symlink_to(path)
+    monkeypatch.chdir(tmp_path if line.startswith(MAKING) else folder)
     monkeypatch.setenv("PHAZE_CACHE", str(folder / "cache"))
-    (folder / "plan.json").write_text(phaze("plan", "--fixed", "run.json", "--json").out)
+    (folder / "plan.json").write_text(phaze("plan", "--fixed", str(folder / "run.json"), "--json").out)
     for large, small in SMALLER.items():
         line = line.replace(large, small)
     words = [

@@ -4,6 +4,7 @@ import contextlib
 import json
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,22 @@ from hypothesis import strategies as st
 
 from phaze.errors import InputError
 from phaze.export.against import against_document
+from phaze.export.deepspeed import deepspeed
+from phaze.export.launch.deepspeed import deepspeed_launch
+from phaze.export.launch.maxtext import maxtext_launch
 from phaze.export.launch.megatron import layout_parts, megatron_launch
 from phaze.export.launch.read import Launched, Told, read_launch
 from phaze.export.launch.shell import flags_of, words_of
 from phaze.export.launch.torchtitan import torchtitan_launch
 from phaze.export.launch.values import Launch
+from phaze.export.maxtext import maxtext
 from phaze.export.megatron import layout, megatron
 from phaze.export.source import Split
 from phaze.export.torchtitan import torchtitan
 from tests.cli.test_commands import Phaze
+from tests.export.maxtext_splits import MAXTEXT
 from tests.export.splits import MEGATRON, TORCHTITAN, split
+from tests.export.test_deepspeed import SPLITS as DEEPSPEED
 
 GPT = {"hidden": 512, "layers": 8, "heads": 8, "vocabulary": 8192, "sequence": 512}
 
@@ -68,6 +75,57 @@ def test_a_torchtitan_job_gives_the_plan_that_it_came_from(name: str) -> None:
     # FSDP shares gradients with the state: there is no ZeRO 1 in it; one replica shares nothing.
     assert launch.plan["zero"] == (0 if wanted.data * wanted.context == 1 else 2 if wanted.zero == 1 else wanted.zero)
     assert launch.devices == devices
+
+
+@pytest.mark.parametrize("name", MAXTEXT)
+def test_a_configuration_of_maxtext_gives_the_plan_that_it_came_from(name: str) -> None:
+    wanted = MAXTEXT[name]
+    launch = maxtext_launch(maxtext(wanted), "job.yml", None)
+    same(launch, wanted)
+    assert launch.plan["zero"] == wanted.zero
+    assert (launch.attention, launch.devices, launch.not_read) == (wanted.attention, wanted.processes, ())
+    assert launch.model.get("model", "llama") == wanted.model
+    if "llama" in launch.model:
+        assert {key: launch.model["llama"][key] for key in wanted.sizes if key != "gated"} == {
+            key: value for key, value in wanted.sizes.items() if key != "gated"
+        }
+
+
+@pytest.mark.parametrize("name", DEEPSPEED)
+def test_a_configuration_of_deepspeed_gives_the_plan_that_it_came_from(name: str) -> None:
+    wanted = replace(DEEPSPEED[name], sequence_parallel=False)  # AutoTP has none
+    launch = replace(deepspeed_launch(json.loads(deepspeed(DEEPSPEED[name])), "ds.json"), sequence=wanted.sequence)
+    same(launch, wanted)
+    assert launch.plan["zero"] == wanted.zero
+    assert (launch.attention, launch.devices, launch.not_read, launch.assumed) == (
+        wanted.attention, wanted.processes, (), (),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lines", "seen"),
+    [
+        ("ici_fsdp_parallelism: -1", "left to the number of devices"),
+        ("ici_fsdp_parallelism: two", "out of range"),
+        ("ici_sequence_parallelism: 2\nici_fsdp_parallelism: 1", "not priced"),
+        ("ici_fsdp_parallelism: 1\nremat_policy: custom", "priced policy"),
+        ("ici_fsdp_parallelism: 1\nquantization: int8", "priced scheme"),
+        ("ici_fsdp_parallelism: 8\nper_device_batch_size: 0.3", "no whole microbatches"),
+        ("ici_fsdp_parallelism: 1\nici_fsdp_parallelism: 1", "twice"),
+        ("logical_axis_rules:\n  - a", "line 1"),
+        ("ici_fsdp_parallelism: 1\nici_pipeline_parallelism: 2\nnum_pipeline_repeats: 4", "circles"),
+        ("ici_fsdp_parallelism: 1\nper_device_batch_size: .nan", "out of range"),
+    ],
+)
+def test_what_cannot_be_read_of_maxtext_is_said(lines: str, seen: str) -> None:
+    with pytest.raises(InputError, match=seen):
+        maxtext_launch(lines, "job.yml", None)
+
+
+@given(st.text(alphabet=st.sampled_from("ab: \n#-[]{}'\"0_.1e"), max_size=60))
+def test_any_yaml_is_a_launch_or_a_sentence(text: str) -> None:
+    with contextlib.suppress(InputError):
+        maxtext_launch(text, "job.yml", 8)
 
 
 @given(st.lists(st.integers(1, 9), min_size=2, max_size=6), st.integers(1, 3))

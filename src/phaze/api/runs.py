@@ -111,8 +111,9 @@ def export(run: Run, *, to: str, out: str | Path | None = None, model: str | Non
 
     Args:
         run: A finished search, its folder, or the file of a plan.
-        to: ``"megatron"``, ``"torchtitan"``, ``"deepspeed"``, ``"perfetto"``, ``"csv"`` or ``"parquet"``.
-        out: The file to write; without it the text is in ``text``.
+        to: ``"megatron"``, ``"torchtitan"``, ``"maxtext"``, ``"deepspeed"``, ``"chakra"``, ``"perfetto"``, ``"csv"`` or
+            ``"parquet"``.
+        out: The file to write, of ``"chakra"`` the folder; without it the text is in ``text``.
         model: Which model, where a run has several.
 
     Returns:

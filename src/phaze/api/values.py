@@ -14,13 +14,10 @@ from phaze.api.notebook import columns, facts, table
 from phaze.api.plots import plot_chips, plot_front, plot_plan, plot_sweep
 from phaze.errors import unknown_name
 from phaze.evaluate.job_file import reopened
-from phaze.export.deepspeed import deepspeed
 from phaze.export.frame import Frame, chips_frame, csv_text, stages_frame
-from phaze.export.launch_files import launch_texts
-from phaze.export.megatron import megatron
+from phaze.export.launch_files import FRAMEWORKS, launch_texts
 from phaze.export.opened import run_of
 from phaze.export.source import planned_split
-from phaze.export.torchtitan import torchtitan
 from phaze.files import write_whole
 from phaze.front.folder import front_frame
 from phaze.front.sheet import show_front
@@ -159,10 +156,10 @@ class Planned(Placed):
         return plot_plan(self.document, axes)
 
     def export(self, to: str) -> str:
-        """Launch files (``megatron``, ``torchtitan``, ``deepspeed``) or a table (``csv``), as text."""
+        """Launch files (``megatron``, ``torchtitan``, ``maxtext``, ``deepspeed``) or a table (``csv``), as text."""
         if to == "csv":
             return csv_text(self.frame())
-        forms = {"megatron": megatron, "torchtitan": torchtitan, "deepspeed": deepspeed}
+        forms = {one.key: one.write for one in FRAMEWORKS}
         if to not in forms:
             raise unknown_name("to", "form", to, [*forms, "csv"])
         return forms[to](planned_split(self.document, reopened(self.document, "plan")))

@@ -13,14 +13,17 @@ from phaze.errors import InputError, unknown_name
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from phaze.export.chakra import TracedPlan
     from phaze.export.frame import Frame
     from phaze.export.source import Split
     from phaze.report.view_model import Story
     from phaze.schedule.solve import Scheduler
 
-TARGETS = ("megatron", "torchtitan", "deepspeed", "perfetto", "csv", "parquet")
+TARGETS = ("megatron", "torchtitan", "maxtext", "deepspeed", "chakra", "perfetto", "csv", "parquet")
 RunOrPlan = Annotated[str, typer.Argument(help="The folder of a run, or a plan (phaze plan ... --json).")]
-To = Annotated[str, typer.Option("--to", help="megatron, torchtitan, deepspeed, perfetto, csv or parquet.")]
+To = Annotated[
+    str, typer.Option("--to", help="megatron, torchtitan, maxtext, deepspeed, chakra, perfetto, csv or parquet.")
+]
 Out = Annotated[str | None, typer.Option("--out", help="The file to write; without it standard output.")]
 ModelName = Annotated[str | None, typer.Option("--model", help="Which model, where a run has several.")]
 
@@ -99,6 +102,10 @@ def _text(run: str, to: str, model: str | None) -> str:
         from phaze.export.torchtitan import torchtitan
 
         return torchtitan(_split(run, model))
+    if to == "maxtext":
+        from phaze.export.maxtext import maxtext
+
+        return maxtext(_split(run, model))
     if to == "deepspeed":
         from phaze.export.deepspeed import deepspeed
 
@@ -127,18 +134,61 @@ def _flavour_beside(job: Path, run: str, model: str | None) -> str | None:
     return str(path)
 
 
+def _traced(run: str, model: str | None) -> "TracedPlan":
+    """A plan, or a model of a run, with what its traces are made of."""
+    from phaze.evaluate.job_file import reopened
+    from phaze.export.chakra import TracedPlan
+    from phaze.export.opened import read_plan, run_of
+    from phaze.search.reference import way_of
+    from phaze.search.spaces import enumerate_space
+
+    if _is_plan(run):
+        document, where = read_plan(run)
+        found = reopened(document, where)
+        return TracedPlan(found.model.name, found.model, found.setting, document, found.job.batch, found.job.zero)
+    finished = run_of(Path(run))
+    at = _chosen([task.name for task in finished.job.models], model, run)
+    task, own, wanted = finished.job.models[at], finished.result["models"][at], finished.result["chip"]
+    way = way_of(task, own)
+    if way is None:
+        raise InputError(task.name, "its configuration is none of the study's", "search again")
+    chip = enumerate_space(finished.job.space).chip(int(wanted["number"]), int(wanted["hbm_bytes"]))
+    job, traced = task.training, task.graphs[way.graph].model
+    return TracedPlan(task.name, traced, job.setting(chip), own["plan"], job.batch, int(own["zero"]))
+
+
+def _traces(run: str, model: str | None, out: str | None) -> dict[str, Any]:
+    """Write the traces of all ranks into a folder; how many files and bytes."""
+    from phaze.documents import dumps
+    from phaze.export.chakra import chakra
+    from phaze.files import folder_for, write_whole
+
+    if out is None:
+        raise InputError("--to chakra", "these are files, one a rank", "name a folder with --out")
+    folder, files, size = Path(out), 0, 0
+    folder_for(folder)
+    for name, content in chakra(_traced(run, model)):
+        whole = content if isinstance(content, bytes) else (dumps(content) + "\n").encode()
+        write_whole(folder / name, whole)
+        files, size = files + 1, size + len(whole)
+    return {"bytes": size, "files": files}
+
+
 @answering
 def export(run: RunOrPlan, to: To, out: Out = None, model: ModelName = None) -> Answer:
-    """Write launch files (Megatron-LM, torchtitan, DeepSpeed), a trace (Perfetto), or all chips (CSV, Parquet).
+    """Write launch files (Megatron-LM, torchtitan, MaxText, DeepSpeed), traces (Chakra, Perfetto), or tables.
 
-    Examples: phaze export plan.json --to megatron · phaze export runs/llama3-8b --to parquet --out chips.parquet
+    Examples: phaze export plan.json --to megatron · phaze export plan.json --to chakra --out traces ·
+    phaze export runs/llama3-8b --to parquet --out chips.parquet
     """
     if to not in TARGETS:
         raise unknown_name("--to", "form", to, TARGETS)
     from phaze.files import write_whole
 
     document: dict[str, Any] = {"to": to, "out": out}
-    if to == "parquet":
+    if to == "chakra":
+        document |= _traces(run, model, out)
+    elif to == "parquet":
         from phaze.export.parquet import parquet_bytes
 
         if out is None:

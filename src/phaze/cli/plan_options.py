@@ -14,8 +14,8 @@ Against = Annotated[
     str | None,
     typer.Option(
         "--against",
-        help="Your plan, to stand beside the best: a run (phaze.run/1), a shell file with Megatron-LM's flags, or a "
-        "torchtitan job (TOML).",
+        help="Your plan, to stand beside the best: a run (phaze.run/1), a shell file with Megatron-LM's flags, a "
+        "torchtitan job (TOML), a configuration of MaxText (YAML) or DeepSpeed (JSON).",
     ),
 ]
 ModelName = Annotated[str | None, typer.Option("--model", help=SOURCES)]

@@ -20,8 +20,10 @@ from phaze.evaluate.fixed import fixed_plan
 from phaze.evaluate.job_file import reopened, run_job
 from phaze.evaluate.memo import Memo
 from phaze.evaluate.run_file import job_of
+from phaze.export.deepspeed import settings
 from phaze.export.flags import Choice
 from phaze.export.launch.read import Launched
+from phaze.export.maxtext import rows_of
 from phaze.export.megatron import choices
 from phaze.export.source import Split, planned_split
 from phaze.export.torchtitan import tables
@@ -159,6 +161,10 @@ def _lines(split: Split, framework: str) -> list[Choice]:
         return [
             Choice(f"{name}.{row.name}", row.value, row.why) for name, rows in tables(split).items() for row in rows
         ]
+    if framework == "maxtext":
+        return rows_of(split)
+    if framework == "deepspeed":
+        return settings(split)
     return choices(split)
 
 

@@ -11,7 +11,8 @@ from typing import Any
 from phaze import __version__
 from phaze.documents import dumps
 from phaze.errors import InputError
-from phaze.export.source import Split, require_launchable
+from phaze.export.flags import Choice
+from phaze.export.source import Split, priced_elsewhere, require_launchable
 
 VERSION = "DeepSpeed 0.19.8"
 MOST_SPLIT_ZERO = 2
@@ -47,38 +48,48 @@ def _require_there(split: Split) -> None:
         raise InputError(split.model, seen, "the model's code recomputes whole blocks: phaze plan --recompute full")
 
 
+def _rows(split: Split) -> list[tuple[str, Any, str]]:
+    """Every key with its table, its value and why; refuses what a configuration cannot say."""
+    _require_there(split)
+    found = [
+        ("train_batch_size", split.batch, "sequences of a batch"),
+        ("train_micro_batch_size_per_gpu", split.microbatch, "sequences of a microbatch"),
+        ("gradient_accumulation_steps", split.rounds, f"microbatches of one of {split.data} replicas"),
+        ("bf16.enabled", split.precision == "bf16", "as planned"),
+        ("zero_optimization.stage", split.zero, "optimizer state, then gradients, then weights are shared out"),
+        ("zero_optimization.overlap_comm", split.hides_synchronisation, "whether the plan hides synchronisation"),
+    ]
+    if split.tensor > 1:
+        found.append(("tensor_parallel.autotp_size", split.tensor, "width of a tensor group"))
+    if split.context > 1:
+        found.append(("sequence_parallel_size", split.context, "ranks that share a sequence by exchanging heads"))
+    return found
+
+
+def settings(split: Split) -> list[Choice]:
+    """Every key of the plan, by its dotted name."""
+    return [Choice(name, dumps(value), why) for name, value, why in _rows(split)]
+
+
 def deepspeed(split: Split) -> str:
     """The configuration as text; refuses what it cannot express."""
-    _require_there(split)
-    found: dict[str, Any] = {
-        "train_batch_size": split.batch,
-        "train_micro_batch_size_per_gpu": split.microbatch,
-        "gradient_accumulation_steps": split.rounds,
-        "bf16": {"enabled": split.precision == "bf16"},
-        "zero_optimization": {"stage": split.zero, "overlap_comm": split.hides_synchronisation},
-    }
+    found: dict[str, Any] = {}
+    rows = _rows(split)
+    for name, value, _ in rows:
+        table, _, key = name.rpartition(".")
+        (found.setdefault(table, {}) if table else found)[key] = value
+    notes = [f"phaze {__version__}: {split.model} on {split.processes} {split.chip}", f"read by {VERSION}"]
     reasons = {
-        "train_batch_size": "sequences of a batch",
-        "train_micro_batch_size_per_gpu": "sequences of a microbatch",
-        "gradient_accumulation_steps": f"microbatches of one of {split.data} replicas",
-        "bf16": "as planned",
-        "zero_optimization.stage": "optimizer state, then gradients, then weights shared out over the replicas",
-        "zero_optimization.overlap_comm": "whether the plan counts on synchronisation behind the backward pass",
+        **{name: why for name, _, why in rows},
+        "planned": {"recompute": split.recompute[0], "attention": split.attention, "optimizer": split.optimizer},
+        "notes": notes + differences(split),
     }
-    if split.tensor > 1:
-        found["tensor_parallel"] = {"autotp_size": split.tensor}
-        reasons["tensor_parallel.autotp_size"] = "width of a tensor group"
-    if split.context > 1:
-        found["sequence_parallel_size"] = split.context
-        reasons["sequence_parallel_size"] = "ranks that share a sequence, heads exchanged for positions"
-    said = [f"phaze {__version__}: {split.model} on {split.processes} {split.chip}", f"read by {VERSION}"]
-    said += differences(split)
-    return dumps({**found, "reasons": {**reasons, "notes": said}}, pretty=True) + "\n"
+    return dumps({**found, "reasons": reasons}, pretty=True) + "\n"
 
 
 def differences(split: Split) -> list[str]:
     """What the code that is launched must do, or DeepSpeed does otherwise than planned."""
-    found = []
+    found = priced_elsewhere(split, "DeepSpeed", "megatron-deepspeed", ("megatron-deepspeed",))
     if "full" in split.recompute:
         found.append("recompute every block: model.gradient_checkpointing_enable() in Hugging Face's classes")
     if split.tensor > 1 and split.sequence_parallel:

@@ -8,9 +8,8 @@ from phaze.errors import InputError
 from phaze.evaluate.job_file import reopened
 from phaze.evaluate.plan_file import require_job_plan
 from phaze.evaluate.plan_set import plans_in
-from phaze.export.megatron import megatron
+from phaze.export import deepspeed, maxtext, megatron, torchtitan
 from phaze.export.source import Split, planned_split
-from phaze.export.torchtitan import differences, torchtitan
 from phaze.report.launch_text import LaunchText
 
 
@@ -25,14 +24,11 @@ class Framework:
     differs: Callable[[Split], list[str]]
 
 
-def _as_planned(split: Split) -> list[str]:
-    """Megatron-LM runs a plan as it is or not at all."""
-    return []
-
-
 FRAMEWORKS = (
-    Framework("megatron", "Megatron-LM", "megatron.sh", megatron, _as_planned),
-    Framework("torchtitan", "torchtitan", "torchtitan.toml", torchtitan, differences),
+    Framework("megatron", "Megatron-LM", "megatron.sh", megatron.megatron, megatron.differences),
+    Framework("torchtitan", "torchtitan", "torchtitan.toml", torchtitan.torchtitan, torchtitan.differences),
+    Framework("maxtext", "MaxText", "maxtext.yml", maxtext.maxtext, maxtext.differences),
+    Framework("deepspeed", "DeepSpeed", "deepspeed.json", deepspeed.deepspeed, deepspeed.differences),
 )
 
 

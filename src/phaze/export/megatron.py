@@ -16,11 +16,13 @@ from phaze.errors import InputError
 from phaze.export.flags import Choice, aligned
 from phaze.export.megatron_model import BERT, SCRIPTS, model_choices, require_there
 from phaze.export.megatron_shared import shared_choices
-from phaze.export.source import Split, require_launchable
+from phaze.export.source import Split, priced_elsewhere, require_launchable
 from phaze.graph.saved.modes import ALTERNATE, JOIN, OFFLOAD
 from phaze.hardware.stack import StateBytes
 
 VERSION = "Megatron-LM with Megatron Core 0.19.2"
+STACKS = ("megatron-core", "megatron-2021", "megatron-2022")
+"""The stacks that price it."""
 CONNECTIONS, OFFLOADS = "CUDA_DEVICE_MAX_CONNECTIONS", "NVTE_CPU_OFFLOAD_V1"
 
 
@@ -264,6 +266,11 @@ def _words(split: Split) -> str:
     return "" if words is None else f" of {words:,} words, as planned,"
 
 
+def differences(split: Split) -> list[str]:
+    """What Megatron-LM will do otherwise than planned: it runs a plan as it is, with its own kernels."""
+    return priced_elsewhere(split, "Megatron-LM", "megatron-core", STACKS)
+
+
 def megatron(split: Split) -> str:
     """A shell file that sets MEGATRON_FLAGS."""
     lines = [(f"  {c.name}{'' if c.value is None else ' ' + c.value}", c.why) for c in choices(split)]
@@ -272,7 +279,8 @@ def megatron(split: Split) -> str:
     return (
         f"# {split.model} on {used} x {split.chip}: flags for {VERSION}, by phaze {__version__}.\n"
         f"# The data-parallel degree, {split.data}, follows from the {used} processes that are started.\n"
-        f"{environment(split)}MEGATRON_FLAGS=(\n{aligned(lines)}\n)\n"
+        + "".join(f"# Not as planned: {one}.\n" for one in differences(split))
+        + f"{environment(split)}MEGATRON_FLAGS=(\n{aligned(lines)}\n)\n"
         f"# Then, with data, a tokenizer{_words(split)} and a learning rate of your own,\n"
         f"# and torchrun's own options for {used} processes:\n"
         f'#   torchrun ... {script} "${{MEGATRON_FLAGS[@]}}" ...\n'

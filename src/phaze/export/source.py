@@ -16,6 +16,7 @@ from phaze.graph.experts import layer_has_experts
 from phaze.graph.family import check_sizes
 from phaze.graph.ir import Model
 from phaze.graph.zoo import ZOO
+from phaze.hardware.library import preset_names
 from phaze.hardware.stack import Stack, StateBytes
 from phaze.search.reference import way_of
 from phaze.search.task import ModelTask
@@ -24,7 +25,11 @@ from phaze.study.schema import StudyFile
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A planned job: ``stages`` as (blocks, has what lies before, has what lies after), first to last."""
+    """A planned job: ``stages`` as (blocks, has what lies before, has what lies after), first to last.
+
+    ``stack``: the bundled software stack that it was priced for, "" where it is the user's own. ``node``: devices that
+    the innermost level of the network joins, a pod of a torus, 0 where nothing is known of it.
+    """
 
     model: str
     chip: str
@@ -57,6 +62,8 @@ class Split:
     deduplicated_exchange: bool = False
     hidden_exchange: float = 0.0
     overlaps_shared_experts: bool = False
+    stack: str = ""
+    node: int = 0
 
     @property
     def schedule(self) -> str:
@@ -130,6 +137,11 @@ def _exchanged(stack: Stack) -> dict[str, Any]:
     return {name: getattr(stack, name) for name in names}
 
 
+def _bundled(stack: Stack) -> str:
+    """The name of a stack that is bundled; a file of the user's own describes what the user runs."""
+    return stack.name if stack.name in preset_names("stacks") else ""
+
+
 def searched_split(task: ModelTask, found: Mapping[str, Any], study: StudyFile, chip: str) -> Split:
     """A model of a search's answer (its table in ``phaze.result/1``)."""
     plan = found["plan"]
@@ -169,6 +181,8 @@ def searched_split(task: ModelTask, found: Mapping[str, Any], study: StudyFile, 
         shard=int(plan.get("shard", 0)),
         state=job.machine.stack.state,
         context_way=graph.model.context_way or "ring",
+        stack=_bundled(job.machine.stack),
+        node=job.machine.cluster.levels[0].size,
         **_exchanged(job.machine.stack),
     )
 
@@ -208,6 +222,8 @@ def planned_split(document: Mapping[str, Any], opened: Reopened) -> Split:
         shard=int(document.get("shard", 0)),
         state=opened.setting.stack.state,
         context_way=model.context_way or "ring",
+        stack=_bundled(opened.setting.stack),
+        node=opened.setting.cluster.levels[0].size,
         **_exchanged(opened.setting.stack),
     )
 
@@ -232,3 +248,13 @@ def require_launchable(split: Split, framework: str) -> None:
             f"its stages recompute differently ({', '.join(sorted(set(split.recompute)))})",
             f"{framework} recomputes alike on every stage: phaze plan --recompute full, in a study recompute = [true]",
         )
+
+
+def priced_elsewhere(split: Split, framework: str, usual: str, own: Sequence[str]) -> list[str]:
+    """A note where a plan was priced for a bundled stack that is none of the framework's ``own``."""
+    if not split.stack or split.stack in own or split.stack.startswith(tuple(f"{name}-" for name in own)):
+        return []
+    return [
+        f"it was priced for the stack {split.stack}, whose kernels, overlap and memory are not {framework}'s; "
+        f"phaze plan --stack {usual} prices it for {framework}"
+    ]

@@ -11,7 +11,7 @@ is said in the file.
 from phaze import __version__
 from phaze.errors import InputError
 from phaze.export.flags import Choice, aligned
-from phaze.export.source import Split
+from phaze.export.source import Split, priced_elsewhere
 from phaze.export.torchtitan_flavour import FLAVOUR, MODULE, as_comment
 from phaze.export.torchtitan_limits import (
     CONVERTERS,
@@ -30,7 +30,7 @@ from phaze.graph.saved.modes import ALTERNATE, OFFLOAD
 
 def differences(split: Split) -> list[str]:
     """What torchtitan will do otherwise than planned, though it can run the plan."""
-    found = []
+    found = priced_elsewhere(split, "torchtitan", "torchtitan", ("torchtitan",))
     if split.attention == "eager":
         found.append("attention is fused: the scores that the plan keeps never leave the chip")
     if split.zero in (1, 2):

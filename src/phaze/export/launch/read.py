@@ -1,4 +1,5 @@
-"""Any launch file as the run that it starts (``phaze.run/1``): a run itself, Megatron-LM's flags, a torchtitan job.
+"""Any launch file as the run that it starts (``phaze.run/1``): a run itself, Megatron-LM's flags, a torchtitan job, a
+configuration of MaxText or DeepSpeed.
 
 What the file does not say comes from the command line; what both say must agree.
 """
@@ -10,6 +11,8 @@ from typing import Any
 from phaze.documents import notation_of, parse
 from phaze.errors import InputError
 from phaze.evaluate.run_file import read_run
+from phaze.export.launch.deepspeed import deepspeed_launch, is_deepspeed
+from phaze.export.launch.maxtext import maxtext_launch
 from phaze.export.launch.megatron import megatron_launch
 from phaze.export.launch.torchtitan import torchtitan_launch
 from phaze.export.launch.values import Launch
@@ -47,11 +50,15 @@ def read_launch(path: str, told: Told, usual_cluster: str | None) -> Launched:
     """The run that a launch file starts; ``usual_cluster`` is the chip's, where neither says one."""
     text, where = read_text(path)
     head = text.lstrip()
+    if head.startswith("{") and is_deepspeed(raw := parse(text, "json", where)):
+        return _launched(deepspeed_launch(raw, where), told, usual_cluster, where)
     if head.startswith("{") or (notation_of(path, text) == "toml" and "phaze.run/1" in text):
         run, where = read_run(path)
         return Launched(_agreed(run, told, where), "run", where)
     if path.endswith(".toml"):
         launch = torchtitan_launch(parse(text, "toml", where), where, told.devices)
+    elif path.endswith((".yml", ".yaml")):
+        launch = maxtext_launch(text, where, told.devices)
     else:
         launch = megatron_launch(text, where)
     return _launched(launch, told, usual_cluster, where)
