@@ -16,6 +16,7 @@ from phaze.check.queues import Queues
 from phaze.check.reading import RefusedError
 from phaze.evaluate.layer_times import run_passes
 from phaze.evaluate.machine import Machine
+from phaze.evaluate.pass_builder import PassBuilder
 from phaze.evaluate.ruled_pass import RuledPass, Times
 from phaze.graph import store
 from phaze.graph.sources import Request, load
@@ -42,7 +43,8 @@ def _both(request: Request, stack: Stack, rule: Rules) -> list[tuple[RuledPass, 
     model, machine = load(request), _machine(replace(stack, schedule=rule, hides_tensor_collectives=False))
     at = max(range(len(model.layers)), key=model.count)
     raw = traced.traced_layer(json.loads(json.dumps(store.plain(model)))["layers"][at])
-    layer, passes = traced.with_sums(raw, stack.accumulation_inside), run_passes(model.layers[at], machine, RULE[rule])
+    layer = traced.with_sums(raw, stack.accumulation_inside)
+    passes = run_passes(model.layers[at], PassBuilder(machine, RULE[rule]))
     hides = Exchanging(stack.hidden_exchange, stack.overlaps_shared_experts, stack.deduplicated_exchange)
     found = []
     for trace, own, back in ((layer.forward, passes.forward, False), (layer.backward, passes.backward, True)):

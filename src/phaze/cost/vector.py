@@ -47,8 +47,6 @@ BURST_BYTES = 64
 """The least that HBM delivers at once."""
 AT_ONCE = 1 << 15
 """Works times parts that are swept at once: larger arrays leave the processor's caches."""
-UPDATE_OPERATIONS = MappingProxyType({"sgd": 2.0, "adam": 14.0})
-"""Lane operations for one parameter of an optimizer step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +110,6 @@ class VectorCosts:
     hbm_s: Floats
     hbm_bytes: Floats
     global_bytes: Floats
-
-
-def optimizer_update(parameters: int, optimizer: str, traffic_bytes: float) -> VectorWork:
-    """One step over ``parameters``; ``traffic_bytes`` a parameter, as the software stack moves them."""
-    moved = (Moved(parameters * traffic_bytes),)
-    return VectorWork(parameters, 0, UPDATE_OPERATIONS[optimizer], 1, moved, ())
 
 
 def whole_bursts(bytes_moved: float, rows: int) -> float:

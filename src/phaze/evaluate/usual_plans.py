@@ -5,7 +5,6 @@ context and expert parallelism. A choice whose passes alone take longer than tha
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from math import inf
 
 from phaze.evaluate.baselines import experts_plan, rule_of_thumb, usual_width
@@ -46,7 +45,7 @@ def _fastest(request: Request, planned: Planned, widths: Iterable[int | None], c
             break
         problem = problem_of(request, model, costed)
         for zero in zeros:
-            own = replace(problem, zero=zero)
+            own = problem.at_zero(zero)
             plan = cut(own, model, inf if best is None else best.rank[0])
             if plan is not None and (best is None or plan.batch_s < best.rank[0]):
                 best = Candidate(microbatch, spread, model, own, plan)

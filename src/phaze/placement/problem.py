@@ -64,7 +64,7 @@ the outermost level that the pipeline crosses. The batch time is that of the fam
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 
 from phaze.cost.memory import ParameterState
@@ -194,6 +194,10 @@ class Problem:
         weights, behind_s, experts = (sum(getattr(layer, name) for layer in graph.layers) for name in names)
         return weights / len(graph.layers), behind_s / len(graph.layers), experts / len(graph.layers)
 
+    def at_zero(self, zero: int) -> "Problem":
+        """The problem at a stage of ZeRO."""
+        return self if zero == self.zero else replace(self, zero=zero)
+
     def rounds(self, data: int) -> int:
         """Microbatches of one replica, m."""
         return -(-self.microbatches // data)
@@ -257,10 +261,6 @@ class Problem:
     def mode_names(self) -> tuple[Mode, ...]:
         """All modes by number, as the layers have them: none, selective, those between, full."""
         return "none", "selective", *(kept.name for kept in self.extras[0][0].more), "full"
-
-    def all_ahead(self, chunks: int) -> bool:
-        """Whether all forwards of a plan with so many chunks run before its backwards."""
-        return self.family(None, chunks).apart
 
     def family(self, name: str | None, chunks: int) -> Family:
         """The family of a plan: that of its name, or the first with so many chunks."""

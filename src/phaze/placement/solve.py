@@ -70,7 +70,7 @@ class OpenPlacement:
     def __init__(self, problem: Problem, zeros: Sequence[int], prices: Prices | None = None) -> None:
         self.problem, self.zeros = problem, zeros
         self.prices = RingPrices(problem.cluster) if prices is None else prices
-        self._problems = [replace(problem, zero=zero) for zero in needed_zeros(zeros)]
+        self._problems = [problem.at_zero(zero) for zero in needed_zeros(zeros)]
         given = zip(problem.graphs, problem.extras, strict=True)
         self._widths = [width for width in (prepared(problem, *one, self.prices) for one in given) if width.depth]
         self._many = sum(len(w.cut_sets.size) ** 2 / 2 for w in self._widths) > MANY_STAGES
@@ -123,12 +123,11 @@ class OpenPlacement:
         if best is None:
             return None
         problem, prices = self.problem, self.prices
-        chosen = replace(problem, zero=best.zero)
+        chosen = problem.at_zero(best.zero)
         plan = plan_of(chosen, best, prices)
-        for zero in sorted(self.zeros):
-            less = replace(problem, zero=zero)
-            same = price(less, _shape_of(best), cuts_of(problem, best), prices) if zero < best.zero else None
-            if same is not None and same.batch_s <= plan.batch_s and fits(less, same):
+        for less in (problem.at_zero(zero) for zero in sorted(self.zeros) if zero < best.zero):
+            same = price(less, _shape_of(best), cuts_of(problem, best), prices)
+            if same.batch_s <= plan.batch_s and fits(less, same):
                 return less, replace(same, lower_bound_s=same.batch_s)
         return chosen, plan
 

@@ -6,19 +6,21 @@ import numpy as np
 import pytest
 
 from phaze.cost.chip_set import ClusterSet, chip_set, column_of, table_of
-from phaze.cost.clustered.energy import cluster_energies, product_energy
+from phaze.cost.clustered.energy import cluster_energies
 from phaze.cost.clustered.gemm import best_by_front
 from phaze.cost.clustered.mapping import cluster_part
 from phaze.cost.clustered.parts import cluster_sides, product_rows, vector_sides
 from phaze.cost.clustered.products import map_on_clusters, part_rows, sweep_on_clusters
 from phaze.cost.mapping import product
 from phaze.cost.sustained import SustainedChip, sustain
-from phaze.cost.vector import optimizer_update, sweep_vector
+from phaze.cost.vector import sweep_vector
 from phaze.cost.work import Work
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.silicon.design import load_cluster_chip
 from phaze.hardware.silicon.files import load_accelerator
 from phaze.hardware.silicon.space import ClusterSpace, SpaceColumns, load_cluster_space, space_chip, space_columns
+from tests.cost.clustered.product_energy import product_energy
+from tests.cost.test_vector import streamed
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +55,7 @@ def test_a_vector_operator_that_streams_takes_its_bytes_over_hbm(opened: tuple[C
     _, found = opened
     few = found.chips.taken(np.arange(50))
     parts, of = vector_sides(few, found.held_hz[:50])
-    seconds = sweep_vector([optimizer_update(10**9, "adam", 28.0)], parts).time_s[0][of]
+    seconds = sweep_vector([streamed(10**9, 28.0)], parts).time_s[0][of]
     assert (seconds >= 28e9 / few.hbm_bytes_per_s * (1 - 1e-12)).all()
 
 

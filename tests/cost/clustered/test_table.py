@@ -10,7 +10,6 @@ from phaze.cost.clustered.table import cost_works_on_clusters
 from phaze.cost.collective import collective
 from phaze.cost.mapping import product
 from phaze.cost.sustained import SustainedChip, sustain
-from phaze.cost.vector import optimizer_update
 from phaze.cost.work import Work, works_of
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.zoo import load_model
@@ -19,6 +18,7 @@ from phaze.hardware.library import load_chip, load_cluster
 from phaze.hardware.silicon.columns import ChipColumns, columns_of
 from phaze.hardware.silicon.files import load_accelerator
 from phaze.hardware.silicon.space import load_cluster_space, space_chip, space_columns
+from tests.cost.test_vector import streamed
 
 # One layer of 22B on 8 A100: Korthikanti et al. 2022, Table 4.
 LAYER = {"hidden": 6144, "heads": 64, "sequence": 2048, "tensor": 8, "microbatch": 4}
@@ -33,7 +33,7 @@ def columns(held: SustainedChip) -> ChipColumns:
 def test_a_work_of_products_takes_their_cycles_at_the_clock_held() -> None:
     held = sustain(load_accelerator("h100"))
     p, q = product(1, 2048, 2048, 2048), product(4, 512, 512, 128)
-    works = (Work("tensor", (p, q)), Work("vector", vector=optimizer_update(10**8, "adam", 28.0)), Work("none"))
+    works = (Work("tensor", (p, q)), Work("vector", vector=streamed(10**8, 28.0)), Work("none"))
     table = cost_works_on_clusters(works, columns(held), np.array([held.held_hz]), DATASHEET)
     clock = np.array([held.held_hz])
     alone = [cost_works_on_clusters([Work("tensor", (x,))], columns(held), clock, DATASHEET) for x in (p, q)]

@@ -1,0 +1,57 @@
+"""Energy of one product on one chip of clusters, term by term: what sweeps over many chips are compared with."""
+
+from dataclasses import dataclass
+from math import sqrt
+
+from phaze.cost.clustered.mapping import ClusterCost
+from phaze.cost.mapping import Product
+from phaze.hardware.silicon.area import SiliconAreas
+from phaze.hardware.silicon.chip import Accelerator
+from phaze.hardware.silicon.node import Node, curve_at
+from phaze.hardware.silicon.power import SiliconPower, buffer_j, edge_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ProductEnergy:
+    """Joules by part."""
+
+    arrays: float
+    edges: float
+    delivery: float
+    global_buffer: float
+    hbm: float
+    idle: float
+
+    @property
+    def total(self) -> float:
+        return self.arrays + self.edges + self.delivery + self.global_buffer + self.hbm + self.idle
+
+
+def product_energy(
+    p: Product,
+    cost: ClusterCost,
+    chip: Accelerator,
+    node: Node,
+    areas: SiliconAreas,
+    power: SiliconPower,
+    clock_hz: float,
+) -> ProductEnergy:
+    """Energy of one product at a clock; the formulas stand in :mod:`phaze.cost.clustered.energy`."""
+    energy, clusters = node.energy, chip.clusters
+    volts = node.voltage.at(clock_hz)
+    square = volts * volts
+    held_j = buffer_j(node, clusters.operand_bytes)
+    inside_j = held_j + energy.edge_j + energy.wire_j * sqrt(areas.clusters / chip.built.clusters) / 2.0
+    across_j = held_j + energy.wire_j * sqrt(areas.total) / 2.0
+    sides = (clusters.arrays, clusters.rows, clusters.columns)
+    share = edge_bytes(*sides, clusters.broadcast) / edge_bytes(*sides, False)
+    return ProductEnergy(
+        arrays=square * p.macs * energy.mac_j,
+        edges=square * share * cost.core.edge_bytes * inside_j,
+        delivery=square * cost.core.port_bytes * across_j,
+        global_buffer=square
+        * (cost.global_bytes + cost.hbm_bytes)
+        * curve_at(energy.buffer, chip.global_buffer.size_bytes),
+        hbm=cost.hbm_bytes * energy.hbm_j_per_byte,
+        idle=power.idle_w * cost.cycles / clock_hz,
+    )
