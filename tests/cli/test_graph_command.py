@@ -34,7 +34,7 @@ def test_a_named_model_as_a_document(phaze: Phaze) -> None:
 
 def test_a_named_model_as_a_table(phaze: Phaze) -> None:
     out = phaze("graph", "--model", "llama2-7b", *FOUR, "--attention", "fused", "--sequence-parallel").out
-    assert "tensor width 4, microbatch 2, sequence 4096, fused attention, sequence parallel" in " ".join(out.split())
+    assert "TP 4, microbatch 2, sequence 4096, fused attention, sequence parallel" in " ".join(out.split())
     assert "model.layers.0" in out
     assert "64 x reduce-scatter of 64 MiB" in out
     assert all(len(line) <= 80 for line in out.splitlines())

@@ -91,6 +91,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ):
         shutil.copy(PRESETS / f"{preset}.toml", made / f"my-{name}.toml")
     (made / "a100.csv").write_text(MEASURED)
+    (made / "rows.csv").write_text("name,chip,tensor_cores.count\nhalf,tpu-v4-paper,4\n")
     rows = (ROOT / "src" / "phaze" / "validate" / "data" / "sc21.csv").read_text().splitlines()
     (made / "my_runs.csv").write_text("\n".join(rows[:2]) + "\n")
     run("search", str(made / "silicon.toml"), "--out", str(made / "runs" / "demo"), "--workers", "1")

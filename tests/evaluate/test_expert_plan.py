@@ -35,8 +35,8 @@ def test_an_answer_says_what_was_planned_of_experts() -> None:
     assert "exchange_s" not in whole
     row, imbalance = exchange_rows(shared)
     assert imbalance[0] == "imbalance" and "at 1.1" in imbalance[1]
-    assert row[1].startswith("expert parallel 8 inside a node; exchange ")
-    assert "expert parallel 8" in shared_text(shared)
+    assert row[1].startswith("EP 8 inside a node; exchange ")
+    assert "EP 8" in shared_text(shared)
     assert exchange_rows(whole) == []
     assert NO_EXPERT_PARALLELISM not in _plan(expert=[1, 8])["approximations"]
 

@@ -124,11 +124,11 @@ def test_a_plan_in_words_names_what_each_stage_recomputes() -> None:
     model = {"tensor": 2, "microbatch": 1, "recompute": "best", "sequence_parallel": True, "zero": 2}
     said = plan_words(model, _plan(["full", "none", "full"], chunks=2))
     assert said == (
-        "3 x 4 x 2, microbatch 1, recompute full in 2 of 3 stages and none in 1 of 3 stages, sequence parallel, "
-        "2 chunks a stage, ZeRO 2, replicas adjacent"
+        "TP 2, PP 3, DP 4, microbatch 1, recompute full in 2 of 3 stages and none in 1 of 3 stages, sequence parallel, "
+        "VPP 2, ZeRO 2, replicas adjacent"
     )
     assert plan_words(model | {"sequence_parallel": False, "zero": 0}, _plan(["none"])) == (
-        "1 x 4 x 2, microbatch 1, recompute none"
+        "TP 2, PP 1, DP 4, microbatch 1, recompute none"
     )
 
 

@@ -164,7 +164,14 @@ def test_a_profile_may_come_from_standard_input(phaze: Any, monkeypatch: pytest.
 def test_a_person_sees_stages_and_where_the_time_goes(phaze: Any, write: Callable[[str, Any], str]) -> None:
     ran = phaze("place", write("good.json", GOOD))
     assert ran.code == 0
-    for word in ("batch time", "nothing is faster", "stage", "memory", "Where the time goes", "synchronisation"):
+    for word in (
+        "step time",
+        "nothing is faster",
+        "stage",
+        "memory",
+        "Where the time goes",
+        "exposed DP communication",
+    ):
         assert word in ran.out
     assert max(map(len, ran.out.splitlines())) <= 80
 

@@ -195,6 +195,7 @@ def compare(
     *,
     chips: Sequence[str] = (),
     runs: Sequence[str | Path] = (),
+    rows: str | Path | None = None,
     basis: str = "space",
     settings: Sequence[str] = (),
 ) -> Compared:
@@ -205,6 +206,8 @@ def compare(
             ``"own.py:build"`` or a :class:`phaze.Model`, which may also stand among a study's values.
         chips: Presets or paths of chip files.
         runs: Folders of searches whose chips are compared too.
+        rows: A CSV of chips and plans of others: ``chip``, keys of its file that are other, ``name``; for a plan
+            ``model``, ``tensor``, ``pipeline`` and ``microbatch``.
         basis: Whose constants count: ``"space"``, ``"baseline"``, ``"own"``, ``"datasheet"`` or ``"ideal"``.
         settings: Changes to the study, such as ``"training.batch=2048"``.
 
@@ -223,4 +226,5 @@ def compare(
     with on_standard_error() as progress:
         plain = _traced(raw, origin, progress)
         progress.step("placing the models on each chip")
-        return compared_value(compared(plain, origin, chips, [str(run) for run in runs], basis))
+        others = None if rows is None else str(rows)
+        return compared_value(compared(plain, origin, chips, [str(run) for run in runs], basis, others))

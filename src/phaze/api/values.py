@@ -31,6 +31,7 @@ from phaze.report.run_sheet import training_rows
 from phaze.report.search_sheet import show_result
 from phaze.report.sweep_page import sweep_page
 from phaze.report.sweep_sheet import show_sweep
+from phaze.search.plan_words import degree_words
 from phaze.search.spaces import enumerate_space
 from phaze.units import show
 
@@ -132,13 +133,13 @@ class Planned(Placed):
     def _repr_html_(self) -> str:
         found = self.document
         rows = {
-            "batch": show(found["batch_s"], "s"),
+            "step time": show(found["batch_s"], "s"),
             "tokens a second": f"{found['tokens_per_s']:,.0f}",
             "tokens a second and device": f"{found['tokens_per_s_per_device']:,.4g}",
             "MFU": f"{found['mfu']:.1%}",
             "HFU": f"{found['hfu']:.1%}",
             **dict(training_rows(found.get("training_run"))),
-            "split": f"tensor {found['tensor']}, pipeline {found['pipeline']}, data {found['data']}",
+            "plan": degree_words(found),
             "microbatch": str(found["microbatch"]),
             "fits": "yes" if found["feasible"] else "no",
         }
@@ -211,8 +212,7 @@ class Searched(Shown):
         }
         for model in self.models:
             plan = model["plan"]
-            split = f"{plan['pipeline']} stages, {plan['data']} replicas, width {plan['tensor']}"
-            rows[str(model["name"])] = f"{model['throughput_per_s']:,.5g} sequences/s: {split}"
+            rows[str(model["name"])] = f"{model['throughput_per_s']:,.5g} sequences/s: {degree_words(plan)}"
         rows["certificate"] = f"gap {proof['gap']:.2g} over {proof['chips']:,} chips"
         return table(rows, f"search {self.document['name']}")
 

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from phaze.report.progress import Progress
 
 Chips = Annotated[list[str] | None, typer.Option("--chip", help="A chip by name or path; may be given again.")]
+ChipRows = Annotated[
+    str | None,
+    typer.Option("--chips", help="A CSV of chips and plans of others: chip, what is other in it, tensor, pipeline."),
+]
 Runs = Annotated[list[str] | None, typer.Option("--run", help="The folder of a search: its chip joins the table.")]
 Basis = Annotated[
     str, typer.Option("--basis", help="Constants of all chips: space, baseline, own, datasheet or ideal.")
@@ -26,6 +30,7 @@ def compare(
     model: Model = None,
     chip: Chips = None,
     run: Runs = None,
+    chips: ChipRows = None,
     basis: Basis = "space",
     rules: Rules = None,
     settings: Settings = None,
@@ -37,7 +42,8 @@ def compare(
 
     Without a study or --model the first --run's study counts. All chips have the same constants unless --basis is own.
 
-    Example: phaze compare --run runs/llama3-8b --chip h100
+    Examples: phaze compare --run runs/llama3-8b --chip h100 ·
+    phaze compare --model bert-large --rules icml24 --chips rows.csv
     """
     from phaze.report.compare_sheet import show_comparison
     from phaze.search.question_files import STUDY
@@ -47,7 +53,7 @@ def compare(
         study = str(Path(run[0]) / STUDY)
     raw, origin = settled(study, model, ruled(settings, rules), fresh, progress)
     progress.step("placing the models on each chip")
-    document = compared(raw, origin, chip or [], run or [], basis)
+    document = compared(raw, origin, chip or [], run or [], basis, chips)
 
     def show(console: "Console") -> None:
         show_comparison(console, document)

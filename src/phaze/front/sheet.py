@@ -31,7 +31,7 @@ def show_front(console: Console, said: Mapping[str, Any], folder: str, work: str
     """Print a ``phaze.front/1``; ``work`` says what it took."""
     points, proof = said["points"], said["certificate"]
     rows = chosen(len(points))
-    heads = [*said["of"], "chip", "HBM", "p x d x t"]
+    heads = [*said["of"], "chip", "HBM", "plan"]
     cells = []
     for at in rows:
         metrics = [f"{points[at]['metrics'][name]:,.5g}" for name in said["of"]]

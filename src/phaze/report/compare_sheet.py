@@ -60,7 +60,7 @@ def show_comparison(console: Console, document: Mapping[str, Any]) -> None:
         )
         for row in rows
     ]
-    console.print(table(("model", "chip", "placement", "sequences/s", "ratio", "p x d x t"), cells, left=3))
+    console.print(table(("model", "chip", "placement", "sequences/s", "ratio", "plan"), cells, left=3))
     if document["cluster"]:
         console.print(f"on {document['cluster']}", markup=False)
     console.print()

@@ -20,7 +20,7 @@ NOTE = (
 def show_graph(console: Console, document: Mapping[str, Any]) -> None:
     """The table of a ``phaze.graph/1`` document."""
     total = document["summary"]
-    ways = [f"tensor width {document['tensor']}", f"microbatch {document['microbatch']}"]
+    ways = [f"TP {document['tensor']}", f"microbatch {document['microbatch']}"]
     ways += [f"sequence {document['sequence']}", f"{document['attention']} attention"]
     if document["sequence_parallel"]:
         ways.append("sequence parallel")

@@ -9,6 +9,7 @@ from rich.markup import escape
 from phaze.placement.plan import Plan, Stage
 from phaze.placement.problem import Problem
 from phaze.placement.shortage import Levers, Shortage
+from phaze.report.run_sheet import part_words
 from phaze.report.terminal import bar, facts, paragraph, table
 from phaze.units import show
 
@@ -59,7 +60,7 @@ def _show_breakdown(console: Console, plan: Plan) -> None:
     parts = {name.removesuffix("_s"): value for name, value in asdict(plan.breakdown).items() if value > 0}
     for name, value in parts.items():
         share = value / plan.batch_s if plan.batch_s else 0.0
-        line = f"  {name:<16}{bar(share, 36)} {show(value, 's'):>12} {share:>5.1%}"
+        line = f"  {part_words(name):<26}{bar(share, 30)} {show(value, 's'):>10} {share:>5.1%}"
         console.print(line, markup=False)
 
 
@@ -78,8 +79,8 @@ def _show_plan(console: Console, path: str, problem: Problem, plan: Plan) -> Non
     rounds = -(-problem.microbatches // plan.data)
     console.print(f"[bold]{escape(path)}[/bold]")
     rows = [
-        ("batch time", f"{show(plan.batch_s, 's')} ({proof}; simulated {show(plan.simulated_s, 's')})"),
-        ("split", f"pipeline {len(plan.stages)} x data {plan.data} x tensor {plan.tensor}{_inside(plan)}"),
+        ("step time", f"{show(plan.batch_s, 's')} ({proof}; simulated {show(plan.simulated_s, 's')})"),
+        ("plan", f"TP {plan.tensor}, PP {len(plan.stages)}, DP {plan.data}{_inside(plan)}"),
         ("devices", f"{used:,} of {problem.devices:,}"),
         ("microbatches", f"{problem.microbatches:,}, at most {rounds:,} a replica"),
     ]
@@ -94,13 +95,13 @@ def _lever_rows(levers: Levers, tried: bool) -> Iterator[tuple[str, str]]:
     texts = {
         "hbm_bytes": levers.hbm_bytes and f"at least {show(levers.hbm_bytes, 'B')} a device",
         "devices": levers.devices and f"at least {levers.devices:,}",
-        "tensor": levers.tensor and f"width {levers.tensor}{shrinks.format('sharded layers')}",
+        "tensor": levers.tensor and f"TP {levers.tensor}{shrinks.format('sharded layers')}",
         "microbatch": levers.microbatch_divisor
         and f"{levers.microbatch_divisor} times smaller{shrinks.format('activations')}",
         "recompute": levers.recompute
         and (f"{levers.recompute}, on every stage" if tried else 'true or "best", instead of as given'),
         "optimizer": levers.optimizer and f"{levers.optimizer}",
-        "zero": levers.zero and f"stage {levers.zero}: state shared out over the replicas",
+        "zero": levers.zero and f"stage {levers.zero}: state sharded over the replicas",
     }
     for name, text in texts.items():
         yield name.removesuffix("_bytes"), text if isinstance(text, str) else "does not help alone"

@@ -1,6 +1,7 @@
 """A priced plan in the terminal: what it reaches, where the time goes, and the memory of its stages."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from rich.console import Console
@@ -9,12 +10,26 @@ from phaze.evaluate.plan_set import choices_text
 from phaze.evaluate.plan_tables import TERMS
 from phaze.evaluate.utilisation import WORDS
 from phaze.report.terminal import bar, facts, paragraph, table
-from phaze.search.plan_words import offload_words, precision_words, shared_words, state_words
+from phaze.search.plan_words import degree_words, offload_words, precision_words, shared_words, state_words
 from phaze.units import show, show_count
 
 SHOWN_STAGES = 16
 """Stages that fit a terminal below the split."""
-# What the choices of a plan differ in.
+# Parts of a step in the field's words, where their keys are others.
+PARTS: Mapping[str, str] = MappingProxyType(
+    {
+        "transfer": "pipeline send/recv",
+        "bubble": "pipeline bubble",
+        "synchronisation": "exposed DP communication",
+        "tied": "tied embeddings",
+    }
+)
+
+
+def part_words(key: str) -> str:
+    """A part of a step by its key in a document's breakdown."""
+    name = key.removesuffix("_s")
+    return PARTS.get(name, name.replace("_", " "))
 
 
 def shared_text(document: Mapping[str, Any]) -> str:
@@ -23,7 +38,7 @@ def shared_text(document: Mapping[str, Any]) -> str:
 
 
 def _shared(row: Mapping[str, Any]) -> str:
-    names = {"context": "c", "expert": "e", "expert_tensor": "x", "shard": "n"}
+    names = {"context": "CP", "expert": "EP", "expert_tensor": "ETP", "shard": "shard"}
     return "".join(f"{name} {row[key]} " for key, name in names.items() if row.get(key, 1) > 1)
 
 
@@ -47,7 +62,7 @@ def exchange_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows = [
         (
             "experts",
-            f"expert parallel {document['expert']} {where}; exchange {share:.0%} of the time{_hidden(document)}",
+            f"EP {document['expert']} {where}; exchange {share:.0%} of the time{_hidden(document)}",
         )
     ]
     changes = document.get("imbalance_sensitivity") or []
@@ -150,7 +165,7 @@ def constants_text(trust: Mapping[str, Any]) -> str:
     left = trust.get("software_share")
     if left is None:
         return ""
-    return f"at {show(trust['clock_hz'], 'Hz')}, {left:.2f} of their rate left by the software stack"
+    return f"{show(trust['clock_hz'], 'Hz')} held, {left:.2f} of that rate reached by the software stack"
 
 
 def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> None:
@@ -161,19 +176,18 @@ def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> N
     console.print(
         facts(
             [
-                ("batch", f"{show(document['batch_s'], 's')}{band}"),
-                *([("products", rate)] if rate else []),
-                ("size", batch_text(document)),
+                ("step time", f"{show(document['batch_s'], 's')}{band}"),
+                *([("GEMM rate", rate)] if rate else []),
+                ("global batch", batch_text(document)),
                 ("tokens", rate_text(document)),
                 ("cluster", document["cluster"]["label"]),
                 ("MFU, HFU", mfu_text(document)),
                 (
-                    "split",
-                    f"tensor {document['tensor']}, {shared_text(document)}"
-                    f"pipeline {document['pipeline']}, data {document['data']}, "
+                    "plan",
+                    f"{degree_words(document)}, {shared_text(document)}"
                     f"microbatch {document['microbatch']}, "
                     + (f"{document['family']}, " if document.get("family") else "")
-                    + f"chunks {document['chunks']}"
+                    + f"VPP {document['chunks']}"
                     + (f", ZeRO {document['zero']}" if document["zero"] else "")
                     + (", sequence parallel" if document["sequence_parallel"] else "")
                     + f", {document['attention']} attention",
@@ -187,10 +201,9 @@ def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> N
     )
     paragraph(console, f"note: {flops_text(document)}", indent="  ")
     console.print("\n[bold]Where the time goes[/bold]")
-    parts = {name.removesuffix("_s").replace("_", " "): value for name, value in document["breakdown"].items()}
-    for name, value in parts.items():
+    for name, value in document["breakdown"].items():
         share = value / document["batch_s"]
-        console.print(f"  {name:<16}{bar(share, 36)} {show(value, 's'):>10} {share:>5.1%}", markup=False)
+        console.print(f"  {part_words(name):<26}{bar(share, 30)} {show(value, 's'):>10} {share:>5.1%}", markup=False)
     console.print("\n[bold]Stages[/bold]")
     columns = ("stage", "", "recompute", "time", "memory", f"of {show(hbm_bytes, 'B')}")
     console.print(table(columns, _memory_rows(document, hbm_bytes), left=6))
@@ -213,7 +226,7 @@ def lever_rows(levers: Mapping[str, Any]) -> list[tuple[str, str]]:
     texts = {
         "hbm_bytes": lambda value: f"at least {show(value, 'B')} a device",
         "devices": lambda value: f"{value:,}, the pipeline deeper, as many replicas",
-        "tensor": lambda value: f"width {value}, as many replicas as there are devices for",
+        "tensor": lambda value: f"TP {value}, as many replicas as there are devices for",
         "zero": lambda value: f"stage {value}",
     }
     return [
@@ -249,30 +262,50 @@ PROOF = (
 )
 
 
+def _launchable(row: Mapping[str, Any]) -> bool:
+    """Whether some framework can launch a plan; where nothing is said of it, it may."""
+    launch = row.get("launch")
+    return not launch or any(one["refused"] is None for one in launch.values())
+
+
+def _alternative(row: Mapping[str, Any], document: Mapping[str, Any], named: bool) -> tuple[str, ...]:
+    """A plan's row: its degrees, recompute, what it loses most by, step time and what it leaves of memory."""
+    left = (row.get("plan") or document).get("memory_left")
+    return (
+        f"TP {row['tensor']} {_shared(row)}PP {row['pipeline']} DP {row['data']} mb {row['microbatch']}"
+        + (f" {row['family']}" if row.get("family") else "")
+        + (f" VPP {row['chunks']}" if row["chunks"] > 1 else "")
+        + (f" Z{row['zero']}" if row["zero"] else "")
+        + (" SP" if row["sequence_parallel"] else "")
+        + (f" {row['attention']}" if named else ""),
+        ", ".join(row["recompute"]),
+        part_words(row["loses_by"]) if row["loses_by"] else "-",
+        show(row["batch_s"], "s"),
+        f"{row['slower']:+.1%}",
+        "-" if left is None else f"{max(0.0, left['left_share']):.0%}",
+    )
+
+
+def _show_rows(console: Console, document: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
+    named = len({row["attention"] for row in document["alternatives"]}) > 1
+    columns = ("plan", "recompute", "loses most by", "step", "slower", "left")
+    console.print(table(columns, [_alternative(row, document, named) for row in rows], left=3))
+
+
 def show_alternatives(console: Console, document: Mapping[str, Any]) -> None:
-    """The best different plans and what each loses by."""
-    console.print("\n[bold]The best different plans[/bold]")
-    kinds = {row["attention"] for row in document["alternatives"]}
-    rows = [
-        (
-            f"t {row['tensor']} {_shared(row)}p {row['pipeline']} d {row['data']} mb {row['microbatch']}"
-            + (f" {row['family']}" if row.get("family") else "")
-            + (f" v {row['chunks']}" if row["chunks"] > 1 else "")
-            + (f" z {row['zero']}" if row["zero"] else "")
-            + (" sp" if row["sequence_parallel"] else "")
-            + (f" {row['attention']}" if len(kinds) > 1 else ""),
-            ", ".join(row["recompute"]),
-            row["loses_by"] or "-",
-            show(row["batch_s"], "s"),
-            f"{row['slower']:+.1%}",
-        )
-        for row in document["alternatives"]
-    ]
-    console.print(table(("plan", "recompute", "loses by", "batch", "slower"), rows, left=3))
+    """The best different plans, what each loses most by, and those apart that no framework can launch."""
+    rows = document["alternatives"]
+    console.print("\n[bold]The best different plans[/bold] (left: of a device's memory)")
+    _show_rows(console, document, [row for row in rows if _launchable(row)])
+    refused = [row for row in rows if not _launchable(row)]
+    if refused:
+        first = next(iter(refused[0]["launch"].values()))["refused"]
+        paragraph(console, f"No framework launches these as they are (the first: {first}):")
+        _show_rows(console, document, refused)
     for name, key in (("rule of thumb", "rule_of_thumb"), ("experts' split", "experts")):
         usual = document.get(key)
         if usual is not None:
-            split = f"tensor {usual['tensor']}, pipeline {usual['pipeline']}, data {usual['data']}"
+            split = degree_words(usual)
             console.print(f"{name} ({split}): {show(usual['batch_s'], 's')}, {usual['slower']:+.1%}", markup=False)
     paragraph(console, PROOF)
     console.print(choices_text(document))

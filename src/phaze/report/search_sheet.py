@@ -26,7 +26,7 @@ from phaze.report.run_sheet import (
     training_rows,
 )
 from phaze.report.terminal import bar, facts, paragraph, table
-from phaze.search.plan_words import recompute_words, shared_words
+from phaze.search.plan_words import degree_words, recompute_words, shared_words
 from phaze.search.state import Standing
 from phaze.units import show
 
@@ -49,14 +49,10 @@ def _again(model: Mapping[str, Any]) -> str:
 def _stages(plan: Mapping[str, Any]) -> str:
     sizes = [len(stage["layers"]) for stage in plan["stages"]]
     shown = " ".join(map(str, sizes[:12])) + (" ..." if len(sizes) > 12 else "")
-    chunks = f" of {plan['chunks']} chunks" if plan.get("chunks", 1) > 1 else ""
-    chunks += f" under {plan['family']}" if plan.get("family") else ""
-    words = [
-        f"{plan['pipeline']} stages{chunks} ({shown})",
-        f"{plan['data']} replicas",
-        f"tensor width {plan['tensor']}",
-    ]
-    return ", ".join(words + shared_words({**plan, "shard": 0}))
+    words = [degree_words(plan), *shared_words({**plan, "shard": 0})]
+    words += [f"VPP {plan['chunks']}"] if plan.get("chunks", 1) > 1 else []
+    words += [str(plan["family"])] if plan.get("family") else []
+    return ", ".join([*words, f"{shown} layers a stage" if len(sizes) == 1 else f"layers by stage {shown}"])
 
 
 def _fullest(plan: Mapping[str, Any], hbm_bytes: float) -> str:
@@ -92,7 +88,8 @@ def show_result(console: Console, result: Mapping[str, Any], folder: str, work: 
                 *_cores(chip),
                 ("global buffer", show(chip["global_buffer_bytes"], "B")),
                 ("HBM", show(chip["hbm_bytes"], "B")),
-                ("area", f"{show(chip['area_mm2'], 'mm2')}, made for {show(chip['making_usd'], 'USD')} with its HBM"),
+                ("area", show(chip["area_mm2"], "mm2")),
+                ("cost", f"manufactured for {show(chip['making_usd'], 'USD')} with its HBM"),
                 ("peak", show(chip["peak_flops"], "FLOP/s")),
                 ("density", density_words(result)),
                 ("densest shipped", shipped_words(result)),
@@ -116,8 +113,9 @@ def show_result(console: Console, result: Mapping[str, Any], folder: str, work: 
                     ("throughput", f"{model['throughput_per_s']:,.6g} sequences/s"),
                     ("tokens", rate_text(model)),
                     ("MFU, HFU", mfu_text(model)),
-                    ("batch", f"{batch_text(model)} in {show(model['batch_s'], 's')}"),
-                    ("energy", f"{show(model['energy_j'], 'J')} a batch, {show(model['power_w'], 'W')} a device"),
+                    ("global batch", batch_text(model)),
+                    ("step time", show(model["batch_s"], "s")),
+                    ("energy", f"{show(model['energy_j'], 'J')} a step, {show(model['power_w'], 'W')} a device"),
                     ("microbatch", f"{model['microbatch']}, recompute {_again(model)}"),
                     ("plan", _stages(model["plan"])),
                     *keeping_rows({**model, "data": model["plan"]["data"]}),

@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from phaze.report.terminal import table
+from phaze.search.plan_words import degree_words
 
 
 def show_sweep(console: Console, document: Mapping[str, Any], folder: str) -> None:
@@ -19,9 +20,9 @@ def show_sweep(console: Console, document: Mapping[str, Any], folder: str) -> No
             continue
         rates = [f"{model['throughput_per_s']:,.4g}" for model in point["models"]]
         first = point["models"][0]
-        plan = f"{first['pipeline']} x {first['data']} x {first['tensor']}" if len(rates) == 1 else ""
+        plan = degree_words(first) if len(rates) == 1 else ""
         cells.append((point["shown"], chips[at], point["chip"], " ".join(rates), plan))
-    heads = (document["over"].rpartition(".")[2], "", "best chip", "sequences/s", "p x d x t")
+    heads = (document["over"].rpartition(".")[2], "", "best chip", "sequences/s", "plan")
     console.print(table(heads, cells, left=3))
     for point in document["points"]:
         if "enlarged" in (point["cluster"] or ""):

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
-from phaze.evaluate.baselines import Split, experts_plan, rule_of_thumb, usual_width
+from phaze.evaluate.baselines import Split, even_plan, experts_plan, rule_of_thumb, usual_width
 from phaze.hardware.chip import Chip
 from phaze.placement.answer import UNNAMED
 from phaze.search.candidates import ComparedChip
@@ -19,6 +19,18 @@ from phaze.search.reference import Choose, Offer, best_offer, energy_table, laye
 from phaze.search.task import Configuration, ModelTask, SearchJob, tasks_for
 
 KINDS = ("experts", "rule of thumb", "searched")
+GIVEN = "given"
+"""A plan that someone else has for a chip; its ratio is to the baseline's best plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenPlan:
+    """A plan of a model to be priced: tensor width, even stages, and its microbatch, None: the best."""
+
+    model: str
+    tensor: int
+    pipeline: int
+    microbatch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +118,45 @@ def _row(task: ModelTask, candidate: ComparedChip, kind: str, offer: Offer | Non
     return ComparisonRow(task.name, chip.name, kind, *values)
 
 
-def compare(job: SearchJob, candidates: Sequence[ComparedChip], experts: Mapping[str, Split]) -> list[ComparisonRow]:
-    """Every model on every chip, each as a search prices it; the first chip is the baseline."""
+def given_offer(task: ModelTask, chip: Chip, plan: GivenPlan, objective: Objective) -> Offer | None:
+    """A given plan of a model on a chip, at its best recompute, sequence parallelism and stage of ZeRO."""
+    table = energy_table(chip) if objective.needs_energy else None
+    layers = [layers_on(task, graph, chip, table) for graph in range(len(task.graphs))]
+
+    def choose(configuration: Configuration) -> Choose | bool:
+        graph = task.graphs[configuration.graph]
+        if graph.model.tensor != plan.tensor or plan.microbatch not in (None, graph.microbatch):
+            return False
+        if task.degrees(configuration):
+            return False
+        return lambda problem, prices: even_plan(problem, graph.model, plan.pipeline, prices)
+
+    return best_offer(task, chip, objective, layers, choose)
+
+
+def _given_rows(
+    tasks: Sequence[ModelTask],
+    candidates: Sequence[ComparedChip],
+    plans: Sequence[GivenPlan | None],
+    objective: Objective,
+    base: float | None,
+) -> list[ComparisonRow]:
+    """The rows of given plans of one model; ``base``: the baseline's best throughput."""
+    return [
+        _row(task, one, GIVEN, given_offer(task, one.chip, plan, objective), base)
+        for task, one, plan in zip(tasks, candidates, plans, strict=True)
+        if plan is not None and plan.model == task.name
+    ]
+
+
+def compare(
+    job: SearchJob,
+    candidates: Sequence[ComparedChip],
+    experts: Mapping[str, Split],
+    plans: Sequence[GivenPlan | None] | None = None,
+) -> list[ComparisonRow]:
+    """Every model on every chip, each as a search prices it; the first chip is the baseline. ``plans``: one that is
+    given for each of the candidates, or none."""
     rows: list[ComparisonRow] = []
     tasks = [tasks_for(job, one.chip, one.own_links) for one in candidates]
     for model, task in enumerate(job.models):
@@ -123,6 +172,7 @@ def compare(job: SearchJob, candidates: Sequence[ComparedChip], experts: Mapping
                 _row(mine, one, kind, offers[kind], base)
                 for mine, one, offers in zip(own, candidates, found, strict=True)
             ]
+        rows += _given_rows(own, candidates, plans or [None] * len(candidates), job.objective, base)
     return rows
 
 

@@ -24,7 +24,7 @@ SHARED_OUT = ("", "optimizer state", "optimizer state and gradients", "optimizer
 
 def shared_words(row: Mapping[str, Any]) -> list[str]:
     """Ranks that share a sequence, experts or state, where a plan has some; ``row`` has its replicas."""
-    names = {"context": "context", "expert": "expert parallel", "expert_tensor": "expert tensor"}
+    names = {"context": "CP", "expert": "EP", "expert_tensor": "ETP"}
     found = [f"{name} {row[key]}" for key, name in names.items() if (row.get(key) or 1) > 1]
     return found + ([f"hybrid sharding over {_sharers(row)}"] if row.get("shard") else [])
 
@@ -55,24 +55,29 @@ def precision_words(precision: str) -> str:
     return {str(name): words for name, words in TITLES.items()}.get(precision, precision)
 
 
+def degree_words(row: Mapping[str, Any]) -> str:
+    """Tensor, pipeline and data-parallel degree of a row that names them."""
+    return f"TP {row['tensor']}, PP {row['pipeline']}, DP {row['data']}"
+
+
 def split_words(row: Mapping[str, Any]) -> str:
-    """Pipeline x data x tensor of a row that names them, and the chunks and the stage of ZeRO where there are any."""
-    words = [f"{row['pipeline']} x {row['data']} x {row['tensor']}", *shared_words(row)]
+    """The degrees of a row that names them, and the virtual stages and the stage of ZeRO where there are any."""
+    words = [degree_words(row), *shared_words(row)]
     words += [str(row["family"])] if row.get("family") else []
-    words += [f"{row['chunks']} chunks"] if row["chunks"] > 1 else []
+    words += [f"VPP {row['chunks']}"] if row["chunks"] > 1 else []
     return ", ".join(words + ([f"ZeRO {row['zero']}"] if row["zero"] else []))
 
 
 def plan_words(model: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
-    """A plan in words: pipeline x data x tensor, and how it is run; ``model`` names the configuration and the stage of
+    """A plan in words: its degrees, and how it is run; ``model`` names the configuration and the stage of
     ZeRO, as in a result."""
     shared = shared_words({**model, "data": plan["data"]})
-    words = [f"{plan['pipeline']} x {plan['data']} x {model['tensor']}", *shared]
+    words = [degree_words({**plan, "tensor": model["tensor"]}), *shared]
     words.append(f"microbatch {model['microbatch']}")
     words.append(f"recompute {recompute_words(plan, model['recompute'])}")
     words += ["sequence parallel"] if model.get("sequence_parallel") else []
     words += [str(plan["family"])] if plan.get("family") else []
-    words += [f"{plan['chunks']} chunks a stage"] if plan.get("chunks", 1) > 1 else []
+    words += [f"VPP {plan['chunks']}"] if plan.get("chunks", 1) > 1 else []
     words += [f"ZeRO {model['zero']}"] if model["zero"] else []
     if plan.get("order") and plan["pipeline"] > 1 and plan["data"] > 1:
         words.append("stages of a replica adjacent" if plan["order"] == "pipeline" else "replicas adjacent")

@@ -14,6 +14,7 @@ from phaze.search.folder import RESULT
 from phaze.search.result_file import read_result
 from phaze.search.spaces import enumerate_space
 from phaze.search.task import SearchJob
+from phaze.study.chip_rows import chip_of_row, chip_rows
 from phaze.study.load import question_in, question_of, study_of, with_settings
 from phaze.study.places import Origin
 
@@ -42,14 +43,23 @@ def _experts(job: SearchJob) -> dict[str, tuple[int, int, int]]:
 
 
 def compared(
-    raw: Mapping[str, Any], origin: Origin, chips: Sequence[str], runs: Sequence[str], basis: str
+    raw: Mapping[str, Any],
+    origin: Origin,
+    chips: Sequence[str],
+    runs: Sequence[str],
+    basis: str,
+    rows_of: str | None = None,
 ) -> dict[str, Any]:
-    """Throughput of every model of a study on every chip, and its ratio to the study's baseline."""
+    """Throughput of every model of a study on every chip, and its ratio to the study's baseline; ``rows_of``: a CSV of
+    chips and plans of others."""
     if basis in ("datasheet", "ideal"):
         raw = with_settings(raw, [f"cost.basis={basis}"])
     job = question_of(study_of(raw, origin.where), reader=origin.reader).job
     common = require_basis(job, basis)
     base = ChipToCompare(job.baseline or job.space.chip_named(job.objective.baseline))
     others = [ChipToCompare(_own_chip(name, job)) for name in chips] + [_found_chip(folder) for folder in runs]
-    rows = compare(job, candidates_of(job, [base, *others], common), _experts(job))
+    given = [] if rows_of is None else chip_rows(rows_of, [task.name for task in job.models])
+    others += [ChipToCompare(chip_of_row(row, job)) for row in given]
+    plans = [None] * (1 + len(others) - len(given)) + [row.plan for row in given]
+    rows = compare(job, candidates_of(job, [base, *others], common), _experts(job), plans)
     return compare_document(job, rows, base.chip.name, common)

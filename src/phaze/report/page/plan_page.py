@@ -210,7 +210,7 @@ def _accuracy(document: Mapping[str, Any]) -> list[str]:
     found = [f"Times rest on {trust['basis']} constants, {band}."]
     rate = constants_text(trust)
     if rate:
-        found.append(f"Products run {rate}.")
+        found.append(f"GEMM rate: {rate}.")
     left = document.get("memory_left")
     if left:
         off = left["band"]
