@@ -166,8 +166,11 @@ class _Rewrite:
             grown = any(self.has_rows(a.tensor) for a in (*op.reads, *op.writes))
             factor = self.imbalance if grown else 1
             sizes = tuple((name, math.ceil(size * factor)) for name, size in op.sizes)
-        writes = tuple(self._access(access) for access in op.writes)
-        return replace(op, sizes=sizes, reads=tuple(self._access(access) for access in reads), writes=writes)
+        reads = tuple([self._access(access) for access in reads])
+        writes = tuple([self._access(access) for access in op.writes])
+        if (sizes, reads, writes) == (op.sizes, op.reads, op.writes):
+            return op
+        return replace(op, sizes=sizes, reads=reads, writes=writes)
 
     def operators(self, graph: OperatorGraph) -> list[Operator]:
         """The operators of a pass with exchanges before the first that needs each."""
@@ -203,14 +206,13 @@ def _sided(
     numbers: Iterable[int], moved: tuple[Mapping[int, int], Mapping[int, int]], later: set[int], known: set[int]
 ) -> list[int]:
     """Tensors and what became of them on the other side, as far as something reads them later."""
-    found: list[int] = []
+    found: dict[int, None] = {}
     for number in numbers:
-        others = [sent[number] for sent in moved if number in sent and sent[number] in known]
-        sides = [other for other in others if other in later]
+        sides = [sent[number] for sent in moved if number in sent and sent[number] in known and sent[number] in later]
         if number in later or not sides:
-            sides.insert(0, number)
-        found += [side for side in sides if side not in found]
-    return found
+            found[number] = None
+        found.update(dict.fromkeys(sides))
+    return list(found)
 
 
 def _rows_copied(mixture: Mixture, tokens: int) -> int:
