@@ -214,10 +214,14 @@ def _with_experts(width: Width, table: StageTable) -> StageTable:
 
 def inside(cut_sets: CutSets, amounts: Floats) -> Floats:
     """The sum of an amount of each layer over the layers of every closed set."""
+    steps = cut_sets.step_start[1:-1]
+    before, added = cut_sets.step_set[steps], amounts[cut_sets.step_layer[steps]]
     found = np.zeros(len(cut_sets.size))
-    for place in range(1, len(cut_sets.size)):
-        step = cut_sets.step_start[place]
-        found[place] = found[cut_sets.step_set[step]] + amounts[cut_sets.step_layer[step]]
+    if len(before) == len(amounts):  # a chain: each closed set is the one before and a layer
+        np.cumsum(added, out=found[1:])
+        return found
+    for place, (smaller, amount) in enumerate(zip(before.tolist(), added.tolist(), strict=True), 1):
+        found[place] = found[smaller] + amount
     return found
 
 
