@@ -73,7 +73,7 @@ def _measured(row: dict[str, Any]) -> Measured:
 def operator_rows() -> list[Row]:
     """Products and softmaxes."""
     chip, raw = load_chip(CHIP), _data()["operators"]
-    rows = [_measured(row) for row in raw]
+    rows = measured_operators()
     ours = [predicted_s(rows, chip_set([chip]), chip_constants(chip, basis)) for basis in BASES]
     return [
         Row(said["operator"], row.label.split()[1], row.seconds, a, b, said["source"])

@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.schedule.chip_dual_kernels import greedy_kinds
-from phaze.schedule.dual import maximal_antichains
+from phaze.schedule.dual import antichain_arrays, beside_of
 from phaze.schedule.order import bits
 from phaze.schedule.part import Floats
 
@@ -48,13 +48,6 @@ CHUNK = 1024
 TENSOR, VECTOR, FUSED, NETWORK = range(4)
 
 
-def _beside(below: Sequence[int]) -> list[int]:
-    """For each operator the mask of those that are incomparable to it."""
-    count = len(below)
-    above = [sum(1 << j for j in range(count) if below[j] >> i & 1) for i in range(count)]
-    return [(1 << count) - 1 & ~(below[i] | above[i] | 1 << i) for i in range(count)]
-
-
 def queue_and_network(
     spread_s: Floats, collectives: Sequence[bool], alone: Sequence[bool], below: Sequence[int]
 ) -> Floats:
@@ -63,7 +56,7 @@ def queue_and_network(
     ``collectives`` hold the network and no core, ``alone`` both; all others have cores. Collectives beyond
     ``MOST_COLLECTIVES`` get no credit, so that the bound is lower and still one.
     """
-    beside = _beside(below)
+    beside = beside_of(below)
     own = [i for i, flag in enumerate(collectives) if flag][:MOST_COLLECTIVES]
     with_cores = sum(1 << i for i, flag in enumerate(collectives) if not flag)
     free = sum(1 << i for i, flag in enumerate(alone) if flag)
@@ -112,14 +105,9 @@ def kinds_and_network(
     Times are [operators, chips] and above zero; ``roles`` are TENSOR, VECTOR, FUSED (also with the network) or NETWORK.
     """
     count = len(below)
-    sets = maximal_antichains(_beside(below))
+    sets = antichain_arrays(beside_of(below))
     if sets is None:
         return None
-    members = np.array([i for one in sets for i in one], np.int64)
-    first = np.cumsum([0, *(len(one) for one in sets)]).astype(np.int64)
-    inside = [[a for a, one in enumerate(sets) if i in one] for i in range(count)]
-    in_sets = np.array([a for one in inside for a in one], np.int64)
-    in_first = np.cumsum([0, *(len(one) for one in inside)]).astype(np.int64)
     weight = np.minimum(one_core_s, spread_s).mean(axis=1)
     by_time = [int(i) for i in np.argsort(-weight, kind="stable")]
     path = _longest_path_first(below, weight)
@@ -130,6 +118,4 @@ def kinds_and_network(
         orders.append([*chosen, *(i for i in by_time if roles[i] not in first_roles)])
     one, spread = np.ascontiguousarray(one_core_s.T), np.ascontiguousarray(spread_s.T)
     both = np.stack(cores, axis=1).astype(np.int64)
-    return greedy_kinds(
-        one, spread, both, np.array(roles, np.int64), members, first, in_sets, in_first, np.array(orders, np.int64)
-    )
+    return greedy_kinds(one, spread, both, np.array(roles, np.int64), *sets, np.array(orders, np.int64))

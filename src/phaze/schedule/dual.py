@@ -30,6 +30,7 @@ weight of every configuration inside A (a fused operator also takes a vector cor
 make top larger), and every configuration on single cores lies in a maximal antichain, so (*) holds."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,6 +109,40 @@ def _members(mask: int) -> list[int]:
     return [i for i in range(mask.bit_length()) if mask >> i & 1]
 
 
+class Antichains(NamedTuple):
+    """Maximal antichains for the kernels: their members one after another, where each begins, and the antichains of
+    each operator likewise."""
+
+    members: NDArray[np.int64]
+    first: NDArray[np.int64]
+    in_sets: NDArray[np.int64]
+    in_first: NDArray[np.int64]
+
+
+def antichain_arrays(beside: Sequence[int]) -> Antichains | None:
+    """The maximal antichains of operators, each with the mask of what is beside it; None where they are too many."""
+    sets = maximal_antichains(beside)
+    if sets is None:
+        return None
+    inside: list[list[int]] = [[] for _ in beside]
+    for number, own in enumerate(sets):
+        for operator in own:
+            inside[operator].append(number)
+    return Antichains(*_joined(sets), *_joined(inside))
+
+
+def _joined(rows: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    flat = np.array([number for row in rows for number in row], np.int64)
+    return flat, np.cumsum([0, *(len(row) for row in rows)]).astype(np.int64)
+
+
+def beside_of(below: Sequence[int]) -> list[int]:
+    """For each operator the mask of those that are incomparable to it."""
+    count = len(below)
+    above = [sum(1 << j for j in range(count) if below[j] >> i & 1) for i in range(count)]
+    return [(1 << count) - 1 & ~(below[i] | above[i] | 1 << i) for i in range(count)]
+
+
 def greedy_credits(
     one_core_s: Floats, all_cores_s: Floats, cores: NDArray[np.int64], kinds: Sequence[str], below: Sequence[int]
 ) -> Floats | None:
@@ -119,19 +154,10 @@ def greedy_credits(
     count = len(below)
     vector = np.array([kind == "vector" for kind in kinds], np.bool_)
     alone = sum(1 << i for i, kind in enumerate(kinds) if kind == "none")
-    above = [sum(1 << j for j in range(count) if below[j] >> i & 1) for i in range(count)]
-    everything = (1 << count) - 1
-    beside = [everything & ~(below[i] | above[i] | 1 << i | alone) for i in range(count)]
-    beside = [0 if alone >> i & 1 else mask for i, mask in enumerate(beside)]
-    sets = maximal_antichains(beside)
+    sets = antichain_arrays([0 if alone >> i & 1 else mask & ~alone for i, mask in enumerate(beside_of(below))])
     if sets is None:
         return None
-    members = np.array([i for one in sets for i in one], np.int64)
-    first = np.cumsum([0, *(len(one) for one in sets)]).astype(np.int64)
-    inside = [[a for a, one in enumerate(sets) if i in one] for i in range(count)]
-    in_sets = np.array([a for one in inside for a in one], np.int64)
-    in_first = np.cumsum([0, *(len(one) for one in inside)]).astype(np.int64)
     weight = np.minimum(one_core_s, all_cores_s).mean(axis=1)
     orders = np.array([np.argsort(-weight, kind="stable"), np.arange(count), np.arange(count)[::-1]], np.int64)
     one, spread = np.ascontiguousarray(one_core_s.T), np.ascontiguousarray(all_cores_s.T)
-    return greedy_duals(one, spread, cores, vector, members, first, in_sets, in_first, orders)
+    return greedy_duals(one, spread, cores, vector, *sets, orders)

@@ -3,7 +3,7 @@ r"""The ways in which a stack holds the activations of a layer: what each keeps,
 A mode recomputes a region D of the forward pass (:mod:`phaze.graph.saved.regions`). What D wrote is no source any more
 but for what others read of it (they keep their own operand), unless D's results are dropped; then
 
-    kept(D)  = least bytes that backward's operands can be made from           (:func:`phaze.graph.saved.rules.least`)
+    kept(D)  = least bytes that backward's operands can be made from          (:func:`phaze.graph.saved.cut.least_kept`)
     rerun(D) = the operators of D on the way from what is kept to what backward reads
     live     = kept(none) - kept(D) + logits: what the layer holds beside its kept bytes while its backward runs
 
@@ -119,7 +119,7 @@ class Modes:
         return self._least(self.wanted, self.sources - gone)
 
     def _least(self, wanted: frozenset[int], sources: frozenset[int]) -> frozenset[int]:
-        """As :func:`phaze.graph.saved.rules.least`, with what all modes share made once."""
+        """The least that is kept, with what all modes share made once."""
         return least_kept(wanted, sources, self._made, self._sizes)
 
     def _rerun(self, kept: frozenset[int], among: frozenset[int] | None) -> OperatorGraph:

@@ -24,12 +24,11 @@ backward pass follows at once. They are left out of what is kept (:func:`logits`
 are added while that layer runs.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from phaze.graph.ir import Layer, Operator, OperatorGraph, Tensor
-from phaze.graph.saved.cut import least_kept
 
 Saves = Literal["trace", "kernels", "mincut"]
 SAVES: tuple[Saves, ...] = ("trace", "kernels", "mincut")
@@ -178,19 +177,3 @@ def wanted_of(layer: Layer, flow: Flow, saves: Saves, without_logits: bool) -> f
         wanted -= _scaled_rows(layer, flow)
     last = logits(layer) if without_logits else None
     return wanted if last is None else wanted - after(layer.forward, last)
-
-
-def kept_tensors(layer: Layer, saves: Saves, without_logits: bool = False) -> frozenset[int]:
-    """What a stack keeps of a layer when nothing is recomputed."""
-    flow = flow_of(layer)
-    wanted = wanted_of(layer, flow, saves, without_logits)
-    if saves == "trace":
-        return wanted
-    return least(flow, wanted, sources_of(layer, flow, saves))
-
-
-def least(flow: Flow, wanted: Collection[int], sources: Collection[int]) -> frozenset[int]:
-    """The least that is kept of a flow."""
-    made = {tensor: flow.made_from(tensor) for tensor in flow.writer}
-    sizes = {tensor: flow.size(tensor) for tensor in flow.tensors}
-    return least_kept(wanted, sources, made, sizes)
