@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 from phaze.cli.main import app
 from phaze.errors import InputError
 from phaze.evaluate.answer import planned_document, shortage_document
-from phaze.evaluate.headroom import MEMORY_MEDIAN, MEMORY_NINETIETH, MEMORY_ROWS, parse_headroom
+from phaze.evaluate.bands import memory_band_of
+from phaze.evaluate.headroom import parse_headroom
 from phaze.evaluate.job_file import asked_job
 from phaze.evaluate.levers import sought_levers
 from phaze.evaluate.plan_order import planned as order_of_plans
@@ -103,12 +104,10 @@ def test_a_fixed_plan_is_judged_by_the_whole_memory() -> None:
 
 
 def test_the_band_of_memory_is_that_of_the_runs_that_the_accuracy_page_shows() -> None:
-    name, count = MEMORY_ROWS.removesuffix(" runs").split(", ")
-    memory = (DOCS / "accuracy.md").read_text(encoding="utf-8").split("Memory of the fullest device")[1]
-    row = next(line.split() for line in memory.splitlines() if line.startswith(name))
-    assert row[1] == count
-    assert float(row[2]) == pytest.approx(100 * MEMORY_MEDIAN)
-    assert float(row[4]) == pytest.approx(100 * MEMORY_NINETIETH)
+    band = memory_band_of(None)
+    shown = (DOCS / "accuracy.md").read_text(encoding="utf-8").split("keeps   band  runs")[1]
+    row = next(line.split() for line in shown.splitlines() if line.startswith("any "))
+    assert row[2:4] == [f"{band.band:.0%}", str(band.rows)]
 
 
 def test_a_mixture_of_experts_says_that_expert_parallelism_is_not_planned() -> None:

@@ -23,6 +23,8 @@ def validate(
     sets: Sequence[str] = (),
     best: bool = False,
     rediscovery: bool = False,
+    bands: bool = False,
+    write: str | Path | None = None,
 ) -> Shown:
     """Our estimates beside published figures, as ``phaze validate``.
 
@@ -34,6 +36,8 @@ def validate(
         sets: Only these sets of runs.
         best: The best plan for each job beside the one that was run.
         rediscovery: The best chip within a real one's area and power instead.
+        bands: The band of each kind of answer, and how many held-back runs lie inside, instead.
+        write: With ``bands``: the file that they go to.
 
     Returns:
         Every row with its error, and the medians of every set.
@@ -45,7 +49,9 @@ def validate(
         ['korthikanti']
     """
     chosen = None if rows is None else Path(rows)
-    return answered(validate_command, chosen, silicon, operators, datasheet, list(sets), False, best, rediscovery)
+    target = None if write is None else Path(write)
+    asked = (chosen, silicon, operators, datasheet, list(sets), False, best, rediscovery, bands, target)
+    return answered(validate_command, *asked)
 
 
 def calibrate(measurements: str | Path, *, chip: str, out: str | Path | None = None) -> Shown:

@@ -30,6 +30,14 @@ Rediscovery = Annotated[
     bool, typer.Option("--rediscovery", help="The best chip within a real one's area and power, beside it.")
 ]
 
+Bands = Annotated[
+    bool, typer.Option("--bands", help="The band of each kind of answer, and how many held-back runs lie inside.")
+]
+Write = Annotated[
+    Path | None,
+    typer.Option("--write", metavar="FILE", help="With --bands: write them there, as data/bands.json has them."),
+]
+
 Rows = Annotated[Path | None, typer.Argument(help="A CSV file of measured runs; without it, the bundled ones.")]
 Datasheet = Annotated[bool, typer.Option("--datasheet", help="Chips and links from their data sheets, uncalibrated.")]
 Only = Annotated[list[str] | None, typer.Option("--set", help="Only this set of runs; may be given again.")]
@@ -47,17 +55,24 @@ def validate(
     every: Every = False,
     best: Best = False,
     rediscovery: Rediscovery = False,
+    bands: Bands = False,
+    write: Write = None,
     *,
     progress: "Progress",
 ) -> Answer:
     """Show how far our estimates are from published figures: whole training runs, operators, or silicon.
 
-    Examples: phaze validate · phaze validate --set sc21 --rows · phaze validate my_runs.csv · phaze validate --best
+    Examples: phaze validate · phaze validate --set sc21 --rows · phaze validate my_runs.csv · phaze validate --best ·
+    phaze validate --bands
     """
-    alone = silicon + operators + rediscovery + (rows is not None)
+    alone = silicon + operators + rediscovery + bands + (rows is not None)
     if alone > 1 or (only and alone):
-        remedy = "give a file, --set, --operators, --silicon or --rediscovery"
+        remedy = "give a file, --set, --operators, --silicon, --rediscovery or --bands"
         raise InputError("", "more than one thing is chosen to validate", remedy)
+    if write is not None and not bands:
+        raise InputError("--write", "there are no bands to write", "give --bands too")
+    if bands:
+        return _bands(write, progress)
     if rediscovery:
         return _rediscovery()
     if silicon:
@@ -127,6 +142,32 @@ def _best(sets: "Sets", basis: "Basis", progress: "Progress") -> Answer:
             show_best(console, titles[name], ones)
             if priced[name][1]:
                 console.print(f"{priced[name][1]} jobs left out: their precision is not priced yet")
+
+    return Answer((document,), show)
+
+
+def _bands(target: Path | None, progress: "Progress") -> Answer:
+    from phaze.evaluate.bands import BandsFile
+    from phaze.evaluate.memo import Memo
+    from phaze.files import write_whole
+    from phaze.validate.bands import bands_document, bands_text
+    from phaze.validate.held_back import HeldBack, bundled_rows, fitted_shares, held_back
+
+    rows, shares, memo = bundled_rows(), fitted_shares(), Memo()
+    priced: list[HeldBack] = []
+    for done, row in enumerate(rows):
+        progress.count(done, len(rows), "pricing runs, each without its source")
+        priced += held_back(row, shares, memo)
+    document = bands_document(rows, priced)
+    if target is not None:
+        write_whole(target, bands_text(document))
+
+    def show(console: "Console") -> None:
+        from phaze.report.bands_sheet import show_bands
+
+        show_bands(console, BandsFile.model_validate(document))
+        if target is not None:
+            console.print(f"written: {target}", markup=False)
 
     return Answer((document,), show)
 

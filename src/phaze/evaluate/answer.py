@@ -7,6 +7,7 @@ MFU and HFU     as :mod:`phaze.evaluate.utilisation` defines them, over the devi
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from phaze.evaluate.bands import band_document, layout_of
 from phaze.evaluate.exchanges import exchange_document
 from phaze.evaluate.families import family_notes
 from phaze.evaluate.flow import block_calls
@@ -98,20 +99,23 @@ def _document(facts: PlanFacts, problem: Problem, plan: Plan) -> dict[str, Any]:
         "share_of_peak": reached.mfu,
         **reached.document(),
         **({} if budget is None else {"training_run": training_run(budget, pace, chip)}),
-        "constants": _constants(facts.setting),
+        "constants": _constants(facts, plan),
         "cluster": cluster_document(problem.cluster, chip),
-        "memory_left": memory_left(document["stages"], chip.hbm.size_bytes, facts.headroom),
+        "memory_left": memory_left(document["stages"], chip.hbm.size_bytes, facts.headroom, facts.setting.stack.saves),
         **exchange_document(model, problem, plan, facts.setting),
         **offload_document(model, problem, plan, facts.setting),
         "approximations": [*notes_of(model, facts.expert_planned), *family_notes(plan)],
     }
 
 
-def _constants(setting: Setting) -> dict[str, Any]:
-    """What times rest on; of a chip of clusters also the clock and what its software leaves of the rate held."""
+def _constants(facts: PlanFacts, plan: Plan) -> dict[str, Any]:
+    """What times rest on and how far they may be off; of a chip of clusters also the clock and what its software leaves
+    of the rate held."""
+    setting, model = facts.setting, facts.model
     chip, constants = setting.chip, setting.constants
-    trusted = chip_trust(chip, setting.basis)
-    found = {"basis": trusted.basis, "band": trusted.band}
+    basis = chip_trust(chip, setting.basis).basis
+    layout = layout_of(model.sequence, model.tensor, len(plan.stages), model.context, model.expert)
+    found = {"basis": basis, **band_document(basis, setting.stack.name, setting.precision, layout)}
     if chip.clusters is None:
         return found
     return {**found, "clock_hz": constants.clock_hz or chip.clock_hz, "software_share": constants.software_share}

@@ -5,21 +5,21 @@ A choice may fill
 
     H (1 - headroom)
 
-of a device with H bytes. A plan that is given is judged by H.
+of a device with H bytes. A plan that is given is judged by H. How far estimates of memory were off, and the chance
+that a plan fits, are those of measured runs (:mod:`phaze.evaluate.bands`).
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from phaze.errors import InputError
+from phaze.evaluate.bands import fits_probability, memory_band_of
+from phaze.hardware.stack import Saves
 
 # Nearly 5 GiB of an 80 GiB device: fragments and workspaces beyond the stack's own reserve.
 USUAL_HEADROOM = 0.06
 # A plan that may use less than a tenth of memory is a slip of the pen.
 MOST_HEADROOM = 0.9
-# Errors of memory that half and nine of ten measured runs stay within, and which runs (docs/accuracy.md).
-MEMORY_MEDIAN, MEMORY_NINETIETH = 0.093, 0.303
-MEMORY_ROWS = "nanotron-h100, 329 runs"
 
 
 def require_headroom(share: float, where: str) -> float:
@@ -39,13 +39,18 @@ def parse_headroom(text: str, where: str) -> float:
     return require_headroom(share, where)
 
 
-def memory_left(stages: Sequence[Mapping[str, Any]], hbm_bytes: float, headroom: float) -> dict[str, Any]:
-    """What the fullest stage of a plan leaves of a device, and how far that may be off, as plain values."""
+def memory_left(
+    stages: Sequence[Mapping[str, Any]], hbm_bytes: float, headroom: float, saves: Saves | None = None
+) -> dict[str, Any]:
+    """What the fullest stage of a plan leaves of a device, how far that may be off, and the chance that it fits, as
+    plain values; ``saves`` is what the stack keeps between passes."""
     fullest = max(stage["memory_bytes"] for stage in stages)
+    band = memory_band_of(saves)
     return {
         "available_bytes": hbm_bytes,
         "left_bytes": hbm_bytes - fullest,
         "left_share": 1 - fullest / hbm_bytes,
         "headroom": headroom,
-        "band": {"median": MEMORY_MEDIAN, "ninetieth": MEMORY_NINETIETH, "rows": MEMORY_ROWS},
+        "fits_probability": fits_probability(hbm_bytes, fullest, band.ratios),
+        "band": {"median": band.median, "ninetieth": band.ninetieth, "rows": f"{band.rows} measured runs"},
     }

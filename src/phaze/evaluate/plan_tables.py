@@ -70,11 +70,20 @@ class PlanTable(Loose):
         return self
 
 
+class BandOfTable(Loose):
+    """The kind of measured runs that a band was made of."""
+
+    kind: str
+    runs: Count
+    sources: Count
+
+
 class ConstantsTable(Loose):
     """How far times may be off; of a chip of clusters also its clock and what software leaves of its rate."""
 
     basis: str
     band: NonNegative | None
+    band_of: BandOfTable | None = None
     clock_hz: Positive | None = None
     software_share: Positive | None = None
 
@@ -233,6 +242,7 @@ class LeftTable(Loose):
     left_bytes: Number
     left_share: Number
     headroom: NonNegative
+    fits_probability: Annotated[float, Field(ge=0, le=1)] | None = None
     band: BandTable
 
 

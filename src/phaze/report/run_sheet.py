@@ -105,7 +105,9 @@ def left_text(left: Mapping[str, Any]) -> str:
     band = left["band"]
     share = "none" if left["left_bytes"] < 0 else f"{show(left['left_bytes'], 'B')}, {left['left_share']:.1%}"
     kept = f" ({100 * left['headroom']:.3g} % kept free)" if left["headroom"] else ""
-    return f"{share}{kept}; estimates are off by {band['median']:.0%} (median) to {band['ninetieth']:.0%} (90th)"
+    chance = left.get("fits_probability")
+    fits = "" if chance is None else f"; it fits with a chance of {chance:.0%}"
+    return f"{share}{kept}{fits}; estimates are off by {band['median']:.0%} (median) to {band['ninetieth']:.0%} (90th)"
 
 
 def batch_text(document: Mapping[str, Any]) -> str:

@@ -9,7 +9,9 @@ default all chips of a comparison have those that the search used:
     own         those of each chip, where it was measured, the data sheet's elsewhere
     datasheet, ideal    the same shares for all: a study whose ``cost.basis`` says so
 
-Constants borrowed from another chip are as far off as a data sheet's. A study whose times are ideal has no others.
+Constants borrowed from another chip are as far off as a data sheet's. A study whose times are ideal has no others. How
+far off that is are the held-back runs of the kind (:mod:`phaze.evaluate.bands`), over all layouts; of a chip that was
+not measured at least 20 %, for most of a space was never built.
 """
 
 from collections.abc import Sequence
@@ -17,14 +19,16 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from phaze.errors import InputError, unknown_name
-from phaze.hardware.calibration import BANDS, Trust, trust_of
+from phaze.evaluate.bands import band_document
+from phaze.hardware.calibration import BANDS, Trust, Trusted, trust_of
 from phaze.hardware.chip import Chip
 from phaze.hardware.silicon.design import without_measurements
 from phaze.hardware.trust import chip_trust
-from phaze.search.task import SearchJob
+from phaze.search.task import ModelTask, SearchJob
 
 Common = Literal["space", "baseline", "own", "datasheet", "ideal"]
 COMMON: tuple[Common, ...] = get_args(Common)
+MEASURED: tuple[Trusted, ...] = ("calibrated", "fitted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,12 @@ def with_constants(chip: Chip, owner: Chip) -> Chip:
     return replace(plain, calibration=owner.calibration, clusters=design)
 
 
+def _band(basis: Trusted, task: ModelTask) -> float:
+    training = task.training
+    band = float(band_document(basis, training.machine.stack.name, training.precision)["band"])
+    return band if basis in MEASURED else max(band, BANDS[basis])
+
+
 def candidates_of(job: SearchJob, chips: Sequence[ChipToCompare], basis: Common = "space") -> list[ComparedChip]:
     """The chips as they are priced; the first is the baseline."""
     task = job.models[0]
@@ -74,8 +84,8 @@ def candidates_of(job: SearchJob, chips: Sequence[ChipToCompare], basis: Common 
         owner = {"space": base, "baseline": chips[0].chip}.get(basis, one.chip)
         chip = one.chip if owner is one.chip and basis == "own" else with_constants(one.chip, owner)
         trust = chip_trust(chip, task.training.machine.basis)
-        if owner.name != one.chip.name and trust.basis in ("calibrated", "fitted"):
-            trust = replace(trust, band=max(trust.band, BANDS["datasheet"]))
+        borrowed = owner.name != one.chip.name and trust.basis in MEASURED
+        trust = replace(trust, band=_band("datasheet" if borrowed else trust.basis, task))
         candidates.append(ComparedChip(chip, trust, owner.name, one.own_links))
     return candidates
 

@@ -151,7 +151,9 @@ def model_document(
         "plan": plan,
         **exchange_document(graph.model, placed.problem, placed.plan, training.setting(chip)),
         **offload_document(graph.model, placed.problem, placed.plan, training.setting(chip)),
-        "memory_left": memory_left(plan["stages"], chip.hbm.size_bytes, training.headroom),
+        "memory_left": memory_left(
+            plan["stages"], chip.hbm.size_bytes, training.headroom, training.machine.stack.saves
+        ),
         "notes": list(task.notes(configuration.graph)),
     }
 

@@ -122,7 +122,7 @@ def _view(told: Told, all_told: Sequence[Told], texts: Mapping[str, tuple[Launch
     plan, document, setting = told.plan, told.plan.document, told.opened.setting
     first = all_told[0].plan.document
     hbm, headroom = float(setting.chip.hbm.size_bytes), _headroom(first)
-    fit = fit_of(document, hbm, headroom)
+    fit = fit_of(document, hbm, headroom, setting.stack.saves)
     steps = [(one.plan.key, one.plan.name, float(one.plan.document["batch_s"])) for one in all_told]
     run = document.get("training_run")
     bound = float(first["lower_bound_s"]) if first.get("proved") is True else float(document["batch_s"])
@@ -206,8 +206,12 @@ def _sentence(note: str) -> str:
 
 def _accuracy(document: Mapping[str, Any]) -> list[str]:
     trust = document["constants"]
-    band = f"within about {trust['band']:.0%} of measured steps" if trust["band"] else "as they stand, without a band"
-    found = [f"Times rest on {trust['basis']} constants, {band}."]
+    band = (
+        f"within {trust['band']:.0%} of measured steps in 8 of 10" if trust["band"] else "as they stand, without a band"
+    )
+    of = trust.get("band_of")
+    runs = f" ({of['runs']:,} runs of {of['sources']} sources, held back: {of['kind']})" if of else ""
+    found = [f"Times rest on {trust['basis']} constants, {band}{runs}."]
     rate = constants_text(trust)
     if rate:
         found.append(f"GEMM rate: {rate}.")

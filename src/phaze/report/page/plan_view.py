@@ -9,6 +9,7 @@ from phaze.evaluate.headroom import memory_left
 from phaze.evaluate.training_run import Budget, Pace, training_run
 from phaze.hardware.chip import Chip
 from phaze.hardware.ownership import load_run_terms
+from phaze.hardware.stack import Saves
 from phaze.report.page.memory_view import Piece
 from phaze.search.plan_words import offload_words, shared_words
 from phaze.units import show, show_count
@@ -16,6 +17,8 @@ from phaze.units import show, show_count
 GIB = 2**30
 # What a run is priced for where no tokens were given.
 USUAL_TOKENS = 10**12
+# Chances from which a plan is said to fit, and to fit likely: nine in ten, seven in ten.
+SURE, LIKELY = 0.9, 0.7
 LOSSES: Mapping[str, str] = MappingProxyType(
     {
         "forward": "slower kernels (forward)",
@@ -133,17 +136,17 @@ def short_words(plan: Mapping[str, Any]) -> str:
     return " × ".join(word for word in badges(plan)[:3] if not word.endswith(" 1")) or "one device"
 
 
-def fit_of(plan: Mapping[str, Any], hbm_bytes: float, headroom: float) -> Fit:
-    """The fullest stage against the memory of a device, with the error of such estimates.
+def fit_of(plan: Mapping[str, Any], hbm_bytes: float, headroom: float, saves: Saves | None = None) -> Fit:
+    """The fullest stage against the memory of a device, with the error of such estimates and the chance that it fits.
 
-    It fits if it does with the error that nine of ten estimates stay within, likely fits with the median one.
+    It fits if that is at least nine in ten, likely fits if it is at least seven in ten.
     """
-    left = memory_left(plan["stages"], hbm_bytes, headroom)
-    band = left["band"]
+    left = memory_left(plan["stages"], hbm_bytes, headroom, saves)
+    band, chance = left["band"], float(left["fits_probability"])
     used = hbm_bytes - left["left_bytes"]
     usual, worst = used * (1 + band["median"]), used * (1 + band["ninetieth"])
-    verdict, kind = ("Fits", "good") if worst <= hbm_bytes else ("Likely fits", "good")
-    if usual > hbm_bytes:
+    verdict, kind = ("Fits", "good") if chance >= SURE else ("Likely fits", "good")
+    if chance < LIKELY:
         verdict, kind = "Tight", "warn"
     if used > hbm_bytes * (1 + 1e-9):
         verdict, kind = "Does not fit", "bad"
@@ -154,7 +157,7 @@ def fit_of(plan: Mapping[str, Any], hbm_bytes: float, headroom: float) -> Fit:
     pieces += [(0.0, used / most, "tensor", ""), (used / most, (usual - used) / most, "other", "")]
     pieces.append((hbm_bytes / most, 0.006, "ink", ""))
     room = gib(left["left_bytes"]) if left["left_bytes"] >= 0 else f"{gib(-left['left_bytes'])} short"
-    facts = [("left", f"{room}, {percent(left['left_share'])}")]
+    facts = [("left", f"{room}, {percent(left['left_share'])}"), ("chance that it fits", percent(chance))]
     facts += [("kept free", percent(headroom))] if headroom else []
     over = "more than a device has" if worst > hbm_bytes else "still within a device"
     note = (

@@ -1,0 +1,194 @@
+"""How far an answer may be off: bands by the kind of an answer, from measured runs that were held back.
+
+The kind of an answer is, in this order,
+
+    chip       measured (its arrays, or more), or unmeasured: from its data sheet or at the clock its power allows
+    layout     what shares the work beyond replicas, the first that is there: experts, context (long context: of
+               sequences of 65,536 tokens and more, where attention is nearly all), pipeline, tensor, data
+    bits       of the operands of its products: 16 or 8; others (32, 4) have no measured runs and count as neither
+    stack      its family: a name without its release (megatron-core-24.07 is megatron-core)
+
+A kind that too few runs speak for has no band of its own, and the next wider one's holds: without the stack, with the
+layout alone, with the bits alone, then of the chip alone (:func:`wider`, :func:`band_of`). ``band`` is the b with which
+eight of ten held-back runs took between 1 - b and 1 + b times what was predicted; ``ratios`` of memory are quantiles
+of measured over predicted, from which follows the chance that a plan fits (:func:`fits_probability`):
+
+    P(fits) = share of held-back runs whose measured / predicted is at most H / M,    H bytes there, M predicted
+
+The bands are data, ``data/bands.json``, made by ``phaze validate --bands --write FILE`` (:mod:`phaze.validate.bands`).
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from phaze.documents import Count, Document, NonNegative, Positive, check, parse
+from phaze.hardware.calibration import Trusted
+from phaze.hardware.formats import PLAIN, RECIPES, WIDE, Precision
+from phaze.hardware.stack import Saves
+
+ChipKind = Literal["measured", "unmeasured"]
+Layout = Literal["experts", "long context", "context", "pipeline", "tensor", "data"]
+Bits = Literal["8", "16"]
+SHARE = 0.8
+"""Of held-back runs that lie inside their band."""
+RELEASE = re.compile(r"-\d[\d.]*$")
+EIGHT = 8
+LONG = 65536
+"""Tokens of a sequence from which attention is nearly all of a run that shares it out."""
+# The chance that is said at most, and its complement at least: quantiles end there.
+SUREST = 0.99
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of answer; None: any."""
+
+    chip: ChipKind
+    layout: Layout | None = None
+    bits: Bits | None = None
+    stack: str | None = None
+
+    @property
+    def words(self) -> str:
+        """As a reader would say it."""
+        said = (self.layout, None if self.bits is None else f"{self.bits} bits", self.stack)
+        return ", ".join([f"chip {self.chip}", *(word for word in said if word is not None)])
+
+
+def chip_kind(basis: Trusted) -> ChipKind:
+    """Whether anything of the chip was measured."""
+    return "measured" if basis in ("calibrated", "fitted") else "unmeasured"
+
+
+def bits_of(precision: Precision) -> Bits | None:
+    """The kind of a precision."""
+    if precision == PLAIN:
+        return "16"
+    if precision == WIDE or precision not in RECIPES:
+        return "8" if precision == "fp8" else None
+    return "8" if RECIPES[precision].bits == EIGHT else None
+
+
+def layout_of(sequence: int, tensor: int, pipeline: int, context: int = 1, expert: int = 1) -> Layout:
+    """The kind of a split; ``tensor`` are the ranks that share a weight."""
+    shared: Layout = "long context" if sequence >= LONG else "context"
+    found: list[tuple[int, Layout]] = [(expert, "experts"), (context, shared), (pipeline, "pipeline")]
+    return next((name for degree, name in [*found, (tensor, "tensor")] if degree > 1), "data")
+
+
+def family_of(stack: str) -> str:
+    """A stack's name without its release."""
+    return RELEASE.sub("", stack)
+
+
+def wider(kind: Kind) -> Iterator[Kind]:
+    """A kind and those that it falls back to, narrow to wide."""
+    layout, bits = Kind(kind.chip, kind.layout), Kind(kind.chip, bits=kind.bits)
+    yield from dict.fromkeys([kind, replace(kind, stack=None), layout, bits, Kind(kind.chip)])
+
+
+Counted = Annotated[int, Field(ge=0)]
+Level = Annotated[float, Field(gt=0, lt=1)]
+
+
+class KindTable(Document):
+    """A kind in the file."""
+
+    chip: ChipKind
+    layout: Layout | None = None
+    bits: Bits | None = None
+    stack: str | None = None
+
+    @property
+    def kind(self) -> Kind:
+        return Kind(self.chip, self.layout, self.bits, self.stack)
+
+
+class TimeBand(KindTable):
+    """The band of a kind, the quantile that it is, and how many runs of how many sources speak for it; ``held_back``:
+    runs of the kind that a band made without their source was tried on, and ``inside``: those of them that it holds."""
+
+    band: NonNegative
+    level: Level
+    rows: Count
+    sources: Count
+    held_back: Counted
+    inside: Counted
+
+
+class MemoryBand(Document):
+    """Memory under a rule of what is kept between passes (None: all): quantiles of the absolute error, and of measured
+    over predicted; ``inside``: held back by source, ``inside_by_job``: by model, devices and batch."""
+
+    saves: Saves | None = None
+    band: NonNegative
+    level: Level
+    median: NonNegative
+    ninetieth: NonNegative
+    rows: Count
+    sources: Count
+    held_back: Counted
+    inside: Counted
+    inside_by_job: Counted
+    ratios: Annotated[list[Positive], Field(min_length=3)]
+
+
+class BandsFile(Document):
+    """The bands (``phaze.bands/1``), and what they rest on."""
+
+    schema_: Annotated[Literal["phaze.bands/1"], Field(alias="schema")]
+    command: str
+    rows_digest: str
+    time: Annotated[list[TimeBand], Field(min_length=1)]
+    memory: Annotated[list[MemoryBand], Field(min_length=1)]
+
+
+@cache
+def bundled_bands() -> BandsFile:
+    """The bundled bands."""
+    where = "data/bands.json"
+    text = (files("phaze.evaluate") / where).read_text(encoding="utf-8")
+    return check(BandsFile, parse(text, "json", where), where)
+
+
+def band_of(kind: Kind, bands: BandsFile | None = None) -> TimeBand:
+    """The band of the narrowest kind that has one."""
+    known = {entry.kind: entry for entry in (bands or bundled_bands()).time}
+    return next(known[each] for each in wider(kind) if each in known)
+
+
+def band_document(basis: Trusted, stack: str, precision: Precision, layout: Layout | None = None) -> dict[str, Any]:
+    """The band of an answer and what it rests on, as plain values; ideal times are bounds and have none."""
+    if basis == "ideal":
+        return {"band": 0.0}
+    found = band_of(Kind(chip_kind(basis), layout, bits_of(precision), family_of(stack)))
+    return {"band": found.band, "band_of": {"kind": found.kind.words, "runs": found.rows, "sources": found.sources}}
+
+
+def memory_band_of(saves: Saves | None, bands: BandsFile | None = None) -> MemoryBand:
+    """The band of memory under a rule of what is kept, or of all."""
+    known = {entry.saves: entry for entry in (bands or bundled_bands()).memory}
+    return known.get(saves) or known[None]
+
+
+def fits_probability(available_bytes: float, predicted_bytes: float, ratios: Sequence[float]) -> float:
+    """The chance that what is predicted to take so many bytes takes at most those available, between 0.01 and 0.99.
+
+    ``ratios`` are the n quantiles of measured / predicted at i / (n + 1), i from 1; between them it is linear.
+    """
+    if predicted_bytes <= 0:
+        return SUREST
+    ratio, count = available_bytes / predicted_bytes, len(ratios) + 1
+    if ratio < ratios[0]:
+        return 1 - SUREST
+    if ratio >= ratios[-1]:
+        return SUREST
+    above = next(i for i, value in enumerate(ratios) if value > ratio)
+    low, high = ratios[above - 1], ratios[above]
+    return min(SUREST, max(1 - SUREST, (above + (ratio - low) / (high - low)) / count))

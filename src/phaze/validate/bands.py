@@ -1,0 +1,259 @@
+"""Bands from held-back runs: weighted quantiles of their errors by kind, and the share of runs that lie inside.
+
+With e = |measured / predicted - 1| of the runs of a kind (:mod:`phaze.validate.held_back`), a source of n of them
+weighing each 1 / sqrt(n), so that one large sweep does not speak for all laboratories,
+
+    band(kind)     = least e at which the weight of the runs with errors up to it reaches the share q of all
+    a kind counts  if it has at least 5 runs of at least 2 sources, 20 if it names a stack; else the next wider one's
+                   band holds (:func:`phaze.evaluate.bands.wider`)
+    held back      every run is held against the band of its kind made without its source, the fall-back included
+    q              of kinds but for their stack: the least of 0.80, 0.81, ... 0.99 at which 80 % of their runs lie
+                   inside when held back, counted as runs and by weight (:func:`level_of`)
+    unmeasured     chips: at least the band of measured ones, for the data sheets' defaults were chosen on these chips
+
+Memory: quantiles of measured / predicted itself, by what the stack keeps between passes. Three sources have measured
+it, so runs are held back by job (model, devices, batch) for the level of its 80 % band, and by source for the record.
+"""
+
+import hashlib
+import json
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import Any
+
+from phaze.errors import InputError
+from phaze.evaluate.bands import SHARE, Kind, wider
+from phaze.hardware.stack import Saves
+from phaze.validate.held_back import HeldBack
+from phaze.validate.rows import MeasuredRun
+
+LEAST_ROWS, LEAST_SOURCES, LEAST_OF_STACK = 5, 2, 20
+"""Of a kind with a band of its own: below, one laboratory or a handful of runs would speak for it."""
+COMMAND = "phaze validate --bands --write src/phaze/evaluate/data/bands.json"
+LEVELS = tuple(round(0.80 + 0.01 * step, 2) for step in range(20))
+QUANTILES = 99
+"""Of memory: a chance is said to a hundredth."""
+DIGITS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Speaking:
+    """One error and its source."""
+
+    source: str
+    error: float
+
+
+def weighted(speaking: Sequence[Speaking]) -> list[tuple[float, float]]:
+    """Errors in ascending order, each with the weight up to and with it; the last is 1."""
+    counts = Counter(each.source for each in speaking)
+    total = sum(sqrt(count) for count in counts.values())
+    reached, found = 0.0, []
+    for each in sorted(speaking, key=lambda one: one.error):
+        reached += 1 / sqrt(counts[each.source]) / total
+        found.append((each.error, reached))
+    return found
+
+
+def quantile(speaking: Sequence[Speaking], share: float) -> float:
+    """The least error that the share of the weight does not exceed."""
+    steps = weighted(speaking)
+    at = bisect_left([reached for _, reached in steps], share - 1e-12)
+    return steps[min(at, len(steps) - 1)][0]
+
+
+def counts(speaking: Sequence[Speaking], least: int = LEAST_ROWS) -> bool:
+    """Whether so many runs of so many sources have a band of their own."""
+    return len(speaking) >= least and len({each.source for each in speaking}) >= LEAST_SOURCES
+
+
+def kind_counts(kind: Kind, speaking: Sequence[Speaking]) -> bool:
+    """Whether a kind has a band of its own; the widest always has."""
+    least = LEAST_ROWS if kind.stack is None else LEAST_OF_STACK
+    return bool(speaking) and (kind == Kind(kind.chip) or counts(speaking, least))
+
+
+Judged = list[tuple[HeldBack, bool]]
+
+
+class Pool:
+    """The runs of every kind, and what a kind says with or without a source."""
+
+    def __init__(self, rows: Iterable[HeldBack]) -> None:
+        self.rows = [row for row in rows if row.time_ratio is not None]
+        self._of: dict[Kind, list[Speaking]] = {}
+        for row in self.rows:
+            for kind in wider(row.kind):
+                self._of.setdefault(kind, []).append(Speaking(row.source, error_of(row)))
+        self.kinds = tuple(sorted((kind for kind in self._of if kind_counts(kind, self._of[kind])), key=_order))
+
+    def of(self, kind: Kind, without: str | None = None) -> list[Speaking]:
+        """The errors of a kind."""
+        return [each for each in self._of.get(kind, ()) if each.source != without]
+
+    def _band_without(self, kind: Kind, source: str, level: float) -> float | None:
+        """The band of a kind, or of the next wider one that counts, from all sources but one."""
+        for each in wider(kind):
+            rest = self.of(each, source)
+            if kind_counts(each, rest):
+                return quantile(rest, level)
+        return None
+
+    def inside(self, widest: Kind, level: float, alone: bool = False) -> Judged:
+        """Every run of a kind that another source speaks for, and whether it lies in the band that they give: that of
+        its own kind, or ``alone`` that of ``widest``."""
+        bands: dict[tuple[Kind, str], float | None] = {}
+        found = []
+        for row in self.rows:
+            if widest not in wider(row.kind):
+                continue
+            key = (widest if alone else row.kind, row.source)
+            if key not in bands:
+                bands[key] = self._band_without(*key, level)
+            band = bands[key]
+            if band is not None:
+                found.append((row, error_of(row) <= band))
+        return found
+
+
+def error_of(row: HeldBack) -> float:
+    """How far a run's time is from what was predicted."""
+    assert row.time_ratio is not None
+    return abs(row.time_ratio - 1)
+
+
+def _order(kind: Kind) -> tuple[str, ...]:
+    return (kind.chip, kind.layout or "", kind.bits or "", kind.stack or "")
+
+
+def _share_inside(judged: Sequence[tuple[str, bool]]) -> float:
+    """The lesser of the share of runs and of the weight inside; each run is its source and whether it is."""
+    if not judged:
+        return 1.0
+    sizes = Counter(source for source, _ in judged)
+    total = sum(sqrt(size) for size in sizes.values())
+    weight = sum(1 / sqrt(sizes[source]) for source, inside in judged if inside) / total
+    return min(weight, sum(inside for _, inside in judged) / len(judged))
+
+
+def level_of(judge: Callable[[float], Sequence[tuple[str, bool]]]) -> float:
+    """The least level at which 80 % of the runs lie inside when held back; the last if none does."""
+    return next((level for level in LEVELS if _share_inside(judge(level)) >= SHARE), LEVELS[-1])
+
+
+def _sources(judged: Judged) -> list[tuple[str, bool]]:
+    return [(row.source, inside) for row, inside in judged]
+
+
+def _time(rows: Sequence[HeldBack]) -> list[dict[str, Any]]:
+    pool = Pool(rows)
+    if not pool.rows:
+        raise InputError("", "no run speaks for a band", "give runs that state their plan and their seconds")
+    found: list[dict[str, Any]] = []
+    levels: dict[Kind, tuple[float, Judged]] = {}
+    for kind in pool.kinds:
+        widest, speaking = replace(kind, stack=None), pool.of(kind)
+        if widest not in levels:
+            alone = kind.layout is None
+            level = level_of(lambda q, w=widest, a=alone: _sources(pool.inside(w, q, a)))  # type: ignore[misc]
+            levels[widest] = level, pool.inside(widest, level, alone)
+        level, judged = levels[widest]
+        own = [inside for row, inside in judged if kind in wider(row.kind)]
+        said = {"layout": kind.layout, "bits": kind.bits, "stack": kind.stack}
+        named = {name: value for name, value in said.items() if value is not None}
+        band = round(quantile(speaking, level), DIGITS)
+        # Kinds come in order, measured before unmeasured.
+        band = max([band, *(entry["band"] for entry in found if _same(entry, kind))])
+        found.append({"chip": kind.chip, **named, "band": band, "level": level, **_counted(speaking, own)})
+    return found
+
+
+def _same(entry: dict[str, Any], kind: Kind) -> bool:
+    """Whether an entry is of the same kind but for the chip."""
+    return (entry.get("layout"), entry.get("bits"), entry.get("stack")) == (kind.layout, kind.bits, kind.stack)
+
+
+def _counted(speaking: Sequence[Speaking], judged: Sequence[bool]) -> dict[str, int]:
+    sources = len({each.source for each in speaking})
+    return {"rows": len(speaking), "sources": sources, "held_back": len(judged), "inside": sum(judged)}
+
+
+def _memory(rows: Sequence[HeldBack]) -> list[dict[str, Any]]:
+    pools: dict[Saves | None, list[HeldBack]] = {None: []}
+    for row in rows:
+        if row.memory_ratio is not None:
+            for key in (None, row.saves):
+                pools.setdefault(key, []).append(row)
+    if not pools[None]:
+        raise InputError("", "no run speaks for a band of memory", "give runs with memory_gib")
+    found = []
+    for saves in sorted((key for key in pools if key is None or counts(_ratios(pools[key]))), key=str):
+        own, every = pools[saves], pools[None]
+        ratios, off = _ratios(own), _absolute(own)
+        level = level_of(lambda q, own=own: _memory_inside(own, own, q, lambda row: row.job))  # type: ignore[misc]
+        by_source = [inside for _, inside in _memory_inside(own, every, level, lambda row: row.source)]
+        found.append(
+            {
+                **({} if saves is None else {"saves": saves}),
+                "band": round(quantile(off, level), DIGITS),
+                "level": level,
+                "median": round(quantile(off, 0.5), DIGITS),
+                "ninetieth": round(quantile(off, 0.9), DIGITS),
+                **_counted(ratios, by_source),
+                "inside_by_job": sum(inside for _, inside in _memory_inside(own, own, level, lambda row: row.job)),
+                "ratios": [round(quantile(ratios, (i + 1) / (QUANTILES + 1)), DIGITS) for i in range(QUANTILES)],
+            }
+        )
+    return found
+
+
+def _ratios(rows: Iterable[HeldBack]) -> list[Speaking]:
+    return [Speaking(row.source, row.memory_ratio) for row in rows if row.memory_ratio is not None]
+
+
+def _absolute(rows: Iterable[HeldBack]) -> list[Speaking]:
+    return [Speaking(each.source, abs(each.error - 1)) for each in _ratios(rows)]
+
+
+def _memory_inside(
+    rows: Sequence[HeldBack], pool: Sequence[HeldBack], level: float, part: Callable[[HeldBack], object]
+) -> list[tuple[str, bool]]:
+    """Whether each run lies inside the band of the runs of ``pool`` that are of another part (job or source)."""
+    bands: dict[object, float | None] = {}
+    found = []
+    for row in rows:
+        own = part(row)
+        if own not in bands:
+            rest = _absolute(other for other in pool if part(other) != own)
+            bands[own] = quantile(rest, level) if rest else None
+        band = bands[own]
+        if band is not None and row.memory_ratio is not None:
+            found.append((row.source, abs(row.memory_ratio - 1) <= band))
+    return found
+
+
+def rows_digest(rows: Iterable[MeasuredRun]) -> str:
+    """A digest of the measured rows, so that a reader can tell which ones bands were made of."""
+    said = [[row.id, row.seconds, row.memory_bytes, row.fits_bytes, row.source] for row in rows]
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
+
+
+def bands_document(rows: Sequence[MeasuredRun], priced: Sequence[HeldBack]) -> dict[str, Any]:
+    """The bands as ``phaze.bands/1``."""
+    return {
+        "schema": "phaze.bands/1",
+        "command": COMMAND,
+        "rows_digest": rows_digest(rows),
+        "time": _time(priced),
+        "memory": _memory(priced),
+    }
+
+
+def bands_text(document: dict[str, Any]) -> str:
+    """The file's text, one kind a line."""
+    lists = {key: ",\n".join(f"  {json.dumps(entry)}" for entry in document[key]) for key in ("time", "memory")}
+    head = "".join(f" {json.dumps(key)}: {json.dumps(document[key])},\n" for key in document if key not in lists)
+    return "{\n" + head + ",\n".join(f' "{key}": [\n{text}\n ]' for key, text in lists.items()) + "\n}\n"
