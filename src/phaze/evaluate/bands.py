@@ -39,6 +39,7 @@ SHARE = 0.8
 """Of held-back runs that lie inside their band."""
 RELEASE = re.compile(r"-\d[\d.]*$")
 EIGHT = 8
+"""Bits of the formats that runs in low precision were measured in."""
 LONG = 65536
 """Tokens of a sequence from which attention is nearly all of a run that shares it out."""
 # The chance that is said at most, and its complement at least: quantiles end there.

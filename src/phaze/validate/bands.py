@@ -37,6 +37,7 @@ LEVELS = tuple(round(0.80 + 0.01 * step, 2) for step in range(20))
 QUANTILES = 99
 """Of memory: a chance is said to a hundredth."""
 DIGITS = 4
+"""Of a band in the file: a hundredth of a per cent, beyond what any platform rounds differently."""
 
 
 @dataclass(frozen=True, slots=True)
