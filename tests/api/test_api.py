@@ -71,7 +71,7 @@ def test_a_run_loads_again_from_its_folder(run: api.Searched, tmp_path: Path) ->
 
 def test_results_are_tables_in_a_notebook(run: api.Searched) -> None:
     assert run._repr_html_().startswith("<table>")
-    planned = api.plan(gpt=GPT, chip="a100-80gb", devices=8, batch=32, microbatches=[2], widths=[1, 2])
+    planned = api.plan(gpt=GPT, chip="a100-80gb", devices=8, batch=32, microbatch=[2], tensor=[1, 2])
     assert "<table>" in planned._repr_html_()
     assert "tokens a second" in planned._repr_html_()
     assert "<pre>" in api.estimate(chip="tpu-v4", gemm=(1024, 1024, 1024))._repr_html_()
@@ -80,7 +80,7 @@ def test_results_are_tables_in_a_notebook(run: api.Searched) -> None:
 def test_a_plan_is_that_of_the_command(phaze: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_text(phaze(*PLAN.split(), "--json").out)
     told = json.loads((tmp_path / "plan.json").read_text())
-    planned = api.plan(gpt=GPT, chip="a100-80gb", devices=8, batch=32, microbatches=[2], widths=[1, 2])
+    planned = api.plan(gpt=GPT, chip="a100-80gb", devices=8, batch=32, microbatch=[2], tensor=[1, 2])
     assert json.loads(json.dumps(planned.document)) == told
     again = api.load(tmp_path / "plan.json")
     assert isinstance(again, api.Planned)
@@ -92,7 +92,7 @@ def test_a_plan_is_that_of_the_command(phaze: Callable[..., Any], tmp_path: Path
 
 def test_what_does_not_fit_or_is_wrong_is_an_error_with_its_sentence() -> None:
     with pytest.raises(InfeasibleError):
-        api.plan("gpt3-175b", chip="a100-40gb", devices=8, batch=8, microbatches=[1])
+        api.plan("gpt3-175b", chip="a100-40gb", devices=8, batch=8, microbatch=[1])
     with pytest.raises(InputError, match="bert-large"):
         api.search("bert-larg")
     with pytest.raises(InputError):

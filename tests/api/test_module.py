@@ -34,7 +34,7 @@ def test_a_module_is_planned_plain_or_on_the_meta_device_and_never_changed(
     monkeypatch.setenv("PHAZE_CACHE", str(tmp_path / "cache"))
     module, tokens = decoder(), torch.zeros(2, 32, dtype=torch.long)
     before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
-    job: dict[str, Any] = {"chip": "h100", "devices": 2, "batch": 8, "microbatches": [1], "widths": [1]}
+    job: dict[str, Any] = {"chip": "h100", "devices": 2, "batch": 8, "microbatch": [1], "tensor": [1]}
     plan = phaze.plan(phaze.Model(module, tokens, loss=lambda out: out.float().mean()), **job)
     assert all(torch.equal(before[name], tensor) for name, tensor in module.state_dict().items())
     assert plan["sequence"] == 32 and plan["flops_per_token"] == 6 * (4 * 2 * 64 * 256 + 64 * 100)

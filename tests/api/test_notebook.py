@@ -19,7 +19,7 @@ CELLS = (
     "import phaze, pandas, polars\nrun = phaze.load({run!r})\nrun",
     "pandas.DataFrame(run.frame()).sort_values('score').head(3)",
     "polars.DataFrame(run.frame()).sort('score').head(3)",
-    "plan = phaze.plan('bert-large', chip='a100-80gb', devices=8, batch=64, microbatches=[4], widths=[1])\nplan",
+    "plan = phaze.plan('bert-large', chip='a100-80gb', devices=8, batch=64, microbatch=[4], tensor=[1])\nplan",
     "polars.DataFrame(plan.frame())",
     "phaze.estimate(chip='tpu-v4', gemm=(1, 1024, 1024, 1024))",
     "print(run)",

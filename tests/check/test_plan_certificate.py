@@ -111,7 +111,7 @@ def test_where_a_certificate_cannot_be_written(tmp_path: Path, good: Path, phaze
 def test_python_writes_and_verifies_the_same(proof: Path, tmp_path: Path) -> None:
     import phaze as face
 
-    face.plan("bert-large", chip="a100-80gb", devices=8, batch=32, sequence=128, microbatches=[1, 2], widths=[1, 2],
+    face.plan("bert-large", chip="a100-80gb", devices=8, batch=32, sequence=128, microbatch=[1, 2], tensor=[1, 2],
               certificate=tmp_path / "own")  # fmt: skip
     found = face.verify(tmp_path / "own")
     assert found["holds"] and found["run_id"] == check(proof).run_id

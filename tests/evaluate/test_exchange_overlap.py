@@ -83,16 +83,18 @@ def test_a_fuller_rank_takes_longer_and_a_capacity_bounds_it() -> None:
 
 def test_a_plan_tells_what_an_imbalance_would_do() -> None:
     job: dict[str, Any] = {"chip": "h100", "devices": 16, "batch": 64, "stack": "megatron-core", "sequence": 1024}
-    found = phaze.plan("mixtral-8x7b", **job, widths=[1], microbatches=[1], expert=[8]).document
+    found = phaze.plan("mixtral-8x7b", **job, tensor=[1], microbatch=[1], expert=[8]).document
     slower = [row["slower"] for row in found["imbalance_sensitivity"]]
     assert slower == sorted(slower)
     assert slower[0] > 0
 
 
 def test_the_way_to_share_a_sequence_is_chosen_and_told() -> None:
-    job: dict[str, Any] = {"chip": "h100", "devices": 8, "batch": 8, "stack": "megatron-core", "widths": [1]}
-    job |= {"contexts": [4], "microbatches": [1], "sequence": 8192}
-    every = {way: phaze.plan("llama3-8b", **job, ways=[way]).document for way in ("ring", "all_gather", "ulysses")}
+    job: dict[str, Any] = {"chip": "h100", "devices": 8, "batch": 8, "stack": "megatron-core", "tensor": [1]}
+    job |= {"context": [4], "microbatch": [1], "sequence": 8192}
+    every = {
+        way: phaze.plan("llama3-8b", **job, context_way=[way]).document for way in ("ring", "all_gather", "ulysses")
+    }
     best = phaze.plan("llama3-8b", **job).document
     assert best["batch_s"] == min(document["batch_s"] for document in every.values())
     assert best["batch_s"] == every[best["context_way"]]["batch_s"]

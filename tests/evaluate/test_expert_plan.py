@@ -13,13 +13,13 @@ from phaze.report.run_sheet import exchange_rows, shared_text
 
 def _plan(**more: Any) -> dict[str, Any]:
     job: dict[str, Any] = {"chip": "h100", "devices": 16, "batch": 64, "stack": "megatron-core", "sequence": 1024}
-    found = phaze.plan("mixtral-8x7b", **job, widths=[1, 2], microbatches=[1], **more)
+    found = phaze.plan("mixtral-8x7b", **job, tensor=[1, 2], microbatch=[1], **more)
     return dict(found.document)
 
 
 def test_the_best_over_all_degrees_is_the_best_of_each() -> None:
-    both = _plan(expert=[1, 8], contexts=[1, 2])
-    alone = [_plan(expert=[e], contexts=[c])["batch_s"] for e in (1, 8) for c in (1, 2)]
+    both = _plan(expert=[1, 8], context=[1, 2])
+    alone = [_plan(expert=[e], context=[c])["batch_s"] for e in (1, 8) for c in (1, 2)]
     assert both["batch_s"] == min(alone)
     assert both["proved"]
     assert both["lower_bound_s"] == both["batch_s"]
@@ -43,7 +43,7 @@ def test_an_answer_says_what_was_planned_of_experts() -> None:
 
 def test_experts_across_nodes_say_so() -> None:
     job: dict[str, Any] = {"chip": "h100", "devices": 32, "batch": 64, "stack": "megatron-core", "sequence": 1024}
-    found = phaze.plan("mixtral-8x7b", **job, widths=[4], microbatches=[1], expert=[8])
+    found = phaze.plan("mixtral-8x7b", **job, tensor=[4], microbatch=[1], expert=[8])
     document = dict(found.document)
     wide = document.get("expert_tensor", 1)
     assert document["expert_nodes"] == max(1, 8 * wide // 8)
@@ -53,9 +53,9 @@ def test_degrees_that_no_choice_can_have_are_refused_with_the_reason() -> None:
     with pytest.raises(InputError, match="8 experts do not divide by 3"):
         _plan(expert=[1, 3])
     with pytest.raises(InputError, match="no experts"):
-        phaze.plan("llama3-8b", chip="h100", devices=8, batch=8, widths=[1], microbatches=[1], expert=[2])
+        phaze.plan("llama3-8b", chip="h100", devices=8, batch=8, tensor=[1], microbatch=[1], expert=[2])
     with pytest.raises(InputError, match="6 chunks"):
-        _plan(contexts=[3])
+        _plan(context=[3])
 
 
 def test_experts_are_shared_out_where_nothing_is_said_and_long_sequences_too() -> None:

@@ -79,10 +79,10 @@ def test_the_name_of_a_union_does_not_depend_on_order_or_repeats(modules: list[s
 def test_a_plan_takes_the_cheapest_mode_that_fits() -> None:
     """Where nothing recomputed does not fit, a part of the block is cheaper than all of it."""
     job: dict[str, Any] = {"model": "llama3-8b", "chip": "h100", "devices": 8, "batch": 64, "zero": 1}
-    best = phaze.plan(**job, microbatches=[2], widths=[1]).document
+    best = phaze.plan(**job, microbatch=[2], tensor=[1]).document
     for mode in ("none", "full", "mlp", "mlp,layernorm"):
         try:
-            other = phaze.plan(**job, microbatches=[2], widths=[1], recompute=mode).document
+            other = phaze.plan(**job, microbatch=[2], tensor=[1], recompute=mode).document
         except InfeasibleError:
             continue
         assert other["batch_s"] >= best["batch_s"] * (1 - 1e-9)

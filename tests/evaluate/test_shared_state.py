@@ -50,13 +50,13 @@ def test_hybrid_sharding_is_planned_and_refused_with_a_sentence() -> None:
         "chip": "h100",
         "devices": 16,
         "batch": 32,
-        "microbatches": [1],
-        "widths": [1],
+        "microbatch": [1],
+        "tensor": [1],
     }
-    found = phaze.plan(**job, shards=[8], zero=3).document
+    found = phaze.plan(**job, shard=[8], zero=3).document
     assert found["shard"] == 8 and found["data"] * found["tensor"] % 8 == 0
     with pytest.raises(InputError, match="--shard: ZeRO 0 shares out no state"):
-        phaze.plan(**job, shards=[8], zero=0)
+        phaze.plan(**job, shard=[8], zero=0)
     with pytest.raises(InputError, match="shard 3 does not divide the 64 ranks"):
         _priced(shard=3)
     with pytest.raises(InputError, match="only ZeRO 1, 2 and 3 share out state"):

@@ -5,9 +5,10 @@ Bad input raises :class:`phaze.errors.InputError`, nothing feasible :class:`phaz
 sentence that the command would print.
 """
 
-from phaze.api.ask import chip, load, place, plan, price
+from phaze.api.ask import chip, load, place, price
 from phaze.api.module import Model
 from phaze.api.operators import estimate, graph, schedule
+from phaze.api.plans import plan
 from phaze.api.point import evaluate
 from phaze.api.runs import explain, export, report, verify
 from phaze.api.space import Space

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from phaze.api.answered import answered
 from phaze.api.module import Model
 from phaze.api.values import Estimated, Graphed, Scheduled
+from phaze.cli.estimate import estimate as estimate_command
 from phaze.cost.estimate import estimate_document, estimate_product, estimate_work, vector_work
 from phaze.cost.layer import estimate_layers, layers_document
 from phaze.cost.mapping import product
@@ -91,9 +93,10 @@ def graph(
 
 def estimate(
     *,
-    chip: str,
+    chip: str | None = None,
     gemm: Sequence[int] | None = None,
     vector: tuple[str, int] | tuple[str, int, int] | None = None,
+    collective: tuple[str, int | str, int] | None = None,
     model: str | Model | None = None,
     cluster: str | None = None,
     tensor: int | None = None,
@@ -103,13 +106,16 @@ def estimate(
     fusion: Fusion = "none",
     basis: Basis = "calibrated",
     load: Literal["alone", "training"] = "alone",
+    residency: bool = True,
+    fresh: bool = False,
 ) -> Estimated:
-    """What an operator, or every layer of one rank of a model, takes on a chip, as ``phaze estimate``.
+    """What an operator, a collective, or every layer of one rank of a model takes, as ``phaze estimate``.
 
     Args:
-        chip: A preset or the path of a chip file.
-        gemm: A product (batch, m, n, k) or (m, n, k). One of ``gemm``, ``vector`` and ``model`` is given.
+        chip: A preset or the path of a chip file; a collective needs none.
+        gemm: A product (batch, m, n, k) or (m, n, k). One of ``gemm``, ``vector``, ``collective``, ``model`` is given.
         vector: A vector operator (kind, elements) or (kind, elements, elements of a row).
+        collective: A collective (kind, bytes, ranks) over a ``cluster``, such as ``("all_reduce", "64MiB", 8)``.
         model: A built-in name, ``"own.py:build"``, a ``config.json``, a graph's file, or a :class:`phaze.Model`.
         cluster: Over what the collectives of a model go, where ``tensor`` is above 1.
         tensor: Tensor-parallel degree of the model.
@@ -119,6 +125,8 @@ def estimate(
         fusion: What is fused: ``"none"``, ``"chains"``, ...
         basis: ``"calibrated"`` or ``"datasheet"`` constants.
         load: ``"alone"``, or ``"training"`` (at the clock that training holds).
+        residency: What the global buffer still holds spares a trip to HBM.
+        fresh: Trace a model of your own again, whatever the cache holds.
 
     Returns:
         The estimate: ``time_s`` in seconds; of an operator also bound, mapping, bytes and joules.
@@ -128,14 +136,23 @@ def estimate(
         >>> product = phaze.estimate(chip="h100", gemm=(4096, 4096, 4096))
         >>> product.time_s < phaze.estimate(chip="a100-80gb", gemm=(4096, 4096, 4096)).time_s
         True
+        >>> phaze.estimate(collective=("all_reduce", "64MiB", 8), cluster="selene").time_s > 0
+        True
     """
-    if sum(one is not None for one in (gemm, vector, model)) != 1:
-        raise InputError("estimate", "there must be one operator or model", "give gemm=(m, n, k), vector or model")
+    if sum(one is not None for one in (gemm, vector, collective, model)) != 1:
+        seen = "there must be one operator, collective or model"
+        raise InputError("estimate", seen, "give gemm=(m, n, k), vector, collective or model")
+    if collective is not None:
+        words = ":".join(str(part) for part in collective)
+        told = answered(estimate_command, collective=words, cluster=cluster, basis=basis, load=load)
+        return Estimated(told.document, told.draw)
+    if chip is None:
+        raise InputError("estimate", "there is no chip", "add chip='tpu-v4'")
     device = load_chip(chip)
     if model is not None:
-        rank = _rank(_supply(model, False), Rank(tensor, microbatch, length_of(sequence), attention))
+        rank = _rank(_supply(model, fresh), Rank(tensor, microbatch, length_of(sequence), attention))
         traced = fuse(rank, fusion)
-        layers = estimate_layers(traced, device, load_cluster(cluster) if cluster else None, basis, True)
+        layers = estimate_layers(traced, device, load_cluster(cluster) if cluster else None, basis, residency)
         title = f"{traced.name}, width {traced.tensor}, microbatch {traced.microbatch}, on {device.name}"
         return Estimated(layers_document(layers), lambda console: show_layers(console, title, layers))
     if gemm is not None:

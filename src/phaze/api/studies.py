@@ -6,6 +6,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from phaze.api.module import Model
+from phaze.api.renamed import renamed
 from phaze.api.values import Compared, Fronted, Searched, Swept, compared_value, fronted, searched, swept
 from phaze.front.folder import front_in
 from phaze.front.metrics import asked_of
@@ -17,6 +18,7 @@ from phaze.report.search_sheet import shown_on
 from phaze.search.folder import run_in
 from phaze.study.compared import compared
 from phaze.study.load import default_study, given_paths, question_of, read_study, study_of, with_settings
+from phaze.study.options import study_settings
 from phaze.study.own import with_own_models, with_tables
 from phaze.study.places import Origin, name_of, plain_name
 from phaze.sweep.over import over_of
@@ -40,9 +42,9 @@ def _asked(study: Study, settings: Sequence[str]) -> tuple[dict[str, Any], Origi
     return with_settings(raw, settings), origin.given(given_paths(settings))
 
 
-def _traced(raw: Mapping[str, Any], origin: Origin, progress: Progress) -> dict[str, Any]:
+def _traced(raw: Mapping[str, Any], origin: Origin, progress: Progress, fresh: bool = False) -> dict[str, Any]:
     progress.step("opening the models")
-    return with_own_models(raw, origin, progress.counting("tracing"))
+    return with_own_models(raw, origin, progress.counting("tracing"), fresh)
 
 
 def traced_study(study: Study, settings: Sequence[str]) -> tuple[dict[str, Any], Origin]:
@@ -60,13 +62,26 @@ def _folder(out: str | Path | None, name: str) -> tuple[Path, "TemporaryDirector
     return Path(kept.name) / name, kept
 
 
+@renamed(time_s="time")
 def search(
     study: Study,
     *,
     out: str | Path | None = None,
     settings: Sequence[str] = (),
     workers: int = 1,
-    time_s: float | None = None,
+    time: float | None = None,
+    gap: float | None = None,
+    rules: str | None = None,
+    attention: str | None = None,
+    precision: str | None = None,
+    shard: Sequence[int] | None = None,
+    headroom: str | float | None = None,
+    devices: int | None = None,
+    batch: int | str | None = None,
+    sequence: int | str | None = None,
+    tokens: int | str | None = None,
+    terms: str | None = None,
+    fresh: bool = False,
 ) -> Searched:
     """The best chip and placement together, with a certificate, as ``phaze search``.
 
@@ -76,7 +91,19 @@ def search(
         out: The folder; without it one that goes with the value.
         settings: Changes to the study, such as ``"training.batch=2048"``.
         workers: Processes that evaluate chips.
-        time_s: Seconds after which the best so far is the answer, with the gap that is proved of it.
+        time: Seconds after which the best so far is the answer, with the gap that is proved of it.
+        gap: Relative gap to which the answer is proved; without it the study's.
+        rules: Whose defaults hold: ``"cluster"`` or ``"icml24"``; without it the study's.
+        attention: ``"eager"``, ``"fused"`` or ``"best"``; without it as the stack runs it.
+        precision: ``"bf16"``, ``"fp8"`` or a recipe that stack and space have; without it the stack's.
+        shard: Hybrid sharding: ranks with the same weights that share out state, 0 for all of them.
+        headroom: Share of memory that is left free, ``0.06`` or ``"6%"``.
+        devices: How many devices there are.
+        batch: Sequences of a global batch, or ``"4M-tokens"``.
+        sequence: Tokens of a sequence, or ``"32k"``.
+        tokens: Tokens to train on, or ``"15T"``: adds days, cost, energy and carbon.
+        terms: A file ``phaze.ownership/1`` with the prices for ``tokens``.
+        fresh: Trace models of your own again, whatever the cache holds.
 
     Returns:
         The run: ``chip``, ``models``, ``gap``, ``frame()`` of every chip, ``page()``.
@@ -92,10 +119,14 @@ def search(
         >>> run.gap <= 0.01, run.chip["tensor_cores"] > 0
         (True, True)
     """
-    asked, origin = _asked(study, settings)
+    chosen = study_settings(
+        settings, rules=rules, gap=gap, attention=attention, precision=precision, shard=shard, headroom=headroom,
+        devices=devices, batch=batch, sequence=sequence, tokens=tokens, terms=terms,
+    )  # fmt: skip
+    asked, origin = _asked(study, chosen)
     with on_standard_error() as progress:
-        plain = _traced(asked, origin, progress)
-        question = question_of(study_of(plain, origin.where), time_s, origin.reader)
+        plain = _traced(asked, origin, progress, fresh)
+        question = question_of(study_of(plain, origin.where), time, origin.reader)
         folder, kept = _folder(out, question.job.name)
         progress.step("bounding every chip of the space")
         done = run_in(folder, question.papers(toml_text(plain)), question.job, workers, shown_on(progress))
@@ -111,6 +142,9 @@ def front(
     out: str | Path | None = None,
     settings: Sequence[str] = (),
     workers: int = 1,
+    time: float | None = None,
+    rules: str | None = None,
+    fresh: bool = False,
 ) -> Fronted:
     """The Pareto front of two or three metrics, each design with a certificate, as ``phaze front``.
 
@@ -123,6 +157,9 @@ def front(
         out: The folder; without it one that goes with the value.
         settings: Changes to the study, such as ``"training.batch=2048"``.
         workers: Processes that evaluate chips.
+        time: Seconds after which the designs so far are the answer.
+        rules: Whose defaults hold: ``"cluster"`` or ``"icml24"``; without it the study's.
+        fresh: Trace models of your own again, whatever the cache holds.
 
     Returns:
         The front: ``points``, ``frame()``, ``page()``.
@@ -135,10 +172,10 @@ def front(
         >>> len(front.points) > 1
         True
     """
-    raw, origin = _asked(study, [*settings, f"search.gap={gap!r}"])
+    raw, origin = _asked(study, study_settings(settings, rules=rules, gap=gap))
     with on_standard_error() as progress:
-        plain = _traced(raw, origin, progress)
-        question = question_of(study_of(plain, origin.where), reader=origin.reader)
+        plain = _traced(raw, origin, progress, fresh)
+        question = question_of(study_of(plain, origin.where), time, origin.reader)
         asked = asked_of(of, within)
         question = question.fronted(asked.document())
         folder, kept = _folder(out, question.job.name)
@@ -155,6 +192,8 @@ def sweep(
     out: str | Path | None = None,
     settings: Sequence[str] = (),
     workers: int = 1,
+    rules: str | None = None,
+    fresh: bool = False,
 ) -> Swept:
     """The certified best at every value of one key of a study, as ``phaze sweep``.
 
@@ -166,6 +205,8 @@ def sweep(
         out: The folder; without it one that goes with the value.
         settings: Changes to the study, such as ``"training.batch=2048"``.
         workers: Processes that evaluate chips.
+        rules: Whose defaults hold: ``"cluster"`` or ``"icml24"``; without it the study's.
+        fresh: Trace models of your own again, whatever the cache holds.
 
     Returns:
         The sweep: ``points`` and ``page()``.
@@ -178,10 +219,12 @@ def sweep(
         >>> [point["value"] for point in sweep.points]
         [32, 64]
     """
-    raw, origin = _asked(study, settings)
+    raw, origin = _asked(study, study_settings(settings, rules=rules))
     axis = over_of(over, with_tables(raw), origin.where, points)
     folder, kept = _folder(out, f"{raw.get('name', 'study')}-sweep")
     with on_standard_error() as progress:
+        if fresh:
+            _traced(raw, origin, progress, fresh)
 
         def tell(at: int, of: int, value: str) -> None:
             progress.count(at, of, f"searching at {axis.key} = {value}, points done")
@@ -198,6 +241,8 @@ def compare(
     rows: str | Path | None = None,
     basis: str = "space",
     settings: Sequence[str] = (),
+    rules: str | None = None,
+    fresh: bool = False,
 ) -> Compared:
     """Throughput of every model of a study on several chips, against its baseline, as ``phaze compare``.
 
@@ -210,6 +255,8 @@ def compare(
             ``model``, ``tensor``, ``pipeline`` and ``microbatch``.
         basis: Whose constants count: ``"space"``, ``"baseline"``, ``"own"``, ``"datasheet"`` or ``"ideal"``.
         settings: Changes to the study, such as ``"training.batch=2048"``.
+        rules: Whose defaults hold: ``"cluster"`` or ``"icml24"``; without it the study's.
+        fresh: Trace models of your own again, whatever the cache holds.
 
     Returns:
         The comparison: ``rows``, one for each chip, model and placement.
@@ -222,9 +269,9 @@ def compare(
         >>> {row["model"] for row in compared.rows}
         {'bert-large'}
     """
-    raw, origin = _asked(study, settings)
+    raw, origin = _asked(study, study_settings(settings, rules=rules))
     with on_standard_error() as progress:
-        plain = _traced(raw, origin, progress)
+        plain = _traced(raw, origin, progress, fresh)
         progress.step("placing the models on each chip")
         others = None if rows is None else str(rows)
         return compared_value(compared(plain, origin, chips, [str(run) for run in runs], basis, others))

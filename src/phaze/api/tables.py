@@ -97,11 +97,13 @@ def models(name: str | None = None) -> Shown:
     return answered(models_command, name)
 
 
-def chips(name: str | None = None, *, terms: str = "default") -> Shown:
+def chips(name: str | None = None, *, space: str | None = None, count: bool = False, terms: str = "default") -> Shown:
     """The bundled chips, or one, as ``phaze chips``; :func:`phaze.chip` also changes one.
 
     Args:
         name: A preset or the path of a chip file.
+        space: Instead of chips by name those of a space, a preset or a file: :class:`phaze.Space` walks them.
+        count: With ``space``: how many there are, and of which parts.
         terms: Prices, lifetime and carbon intensities: a preset or a file.
 
     Returns:
@@ -112,7 +114,7 @@ def chips(name: str | None = None, *, terms: str = "default") -> Shown:
         >>> "h100" in [chip["name"] for chip in phaze.chips()["chips"]]
         True
     """
-    return answered(chips_command, name, None, False, terms)
+    return answered(chips_command, name, space, count, terms)
 
 
 def clusters(name: str | None = None) -> Shown:

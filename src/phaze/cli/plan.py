@@ -166,7 +166,7 @@ def plan(
         imbalance=imbalance,
         capacity=capacity,
     )
-    answer = _planned(asked, perfetto, progress, what_if, over or [], certificate)
+    answer = planned_answer(asked, perfetto, progress, what_if, over or [], certificate)
     if launched is not None:
         from phaze.cli.against import with_given
 
@@ -247,9 +247,11 @@ def _along(over: list[str]) -> "list[Axis]":
     return [over_of(text) for text in over]
 
 
-def _planned(
+def planned_answer(
     asked: "Asked", perfetto: str | None, progress: "Progress", others: bool, over: list[str], certificate: str | None
 ) -> Answer:
+    """What the command and the function answer: the plan, with other jobs and a certificate where they are wanted, or
+    the shortage."""
     from phaze.evaluate.answer import planned_document, shortage_document
     from phaze.evaluate.job_file import asked_job
     from phaze.evaluate.levers import sought_levers
@@ -263,7 +265,7 @@ def _planned(
     progress.step(OPENING)
     request = request_of(asked, progress.counting("tracing"))
     progress.clear()
-    if asked.sizes is None:
+    if asked.sizes is None and asked.supply is None:
         announce(asked.model, asked.sequence)
     progress.count(0, 1, "bounding choices of tensor, context and expert degree, microbatch")
     found = planned(request, lambda done, total: progress.count(done, total, progress.what))

@@ -168,7 +168,6 @@ def search(
     """
     began = monotonic()
     from phaze.cli.report import write_search_page
-    from phaze.documents import dumps
     from phaze.hardware.write import toml_text
     from phaze.report.run_id import show_run_id
     from phaze.report.search_sheet import show_result, shown_on
@@ -177,21 +176,12 @@ def search(
     from phaze.search.folder import run_in
     from phaze.search.progress_file import ProgressFile, both
     from phaze.study.load import question_of, study_of
+    from phaze.study.options import study_settings
 
-    chosen = [*(settings or []), *([f"search.gap={gap!r}"] if gap is not None else [])]
-    given = {
-        "rules": rules,
-        "training.attention": attention,
-        "training.precision": precision,
-        "training.shard": None if shard is None else [own or "all" for own in shards_of(shard) or ()],
-        "training.headroom": headroom,
-        "training.devices": devices,
-        "training.batch": int(batch) if batch is not None and batch.isdecimal() else batch,
-        "training.sequence": sequence,
-        "training.tokens": tokens,
-        "training.terms": terms,
-    }
-    chosen += [f"{key}={dumps(value)}" for key, value in given.items() if value is not None]
+    chosen = study_settings(
+        settings or (), rules=rules, gap=gap, attention=attention, precision=precision, shard=shards_of(shard),
+        headroom=headroom, devices=devices, batch=batch, sequence=sequence, tokens=tokens, terms=terms,
+    )  # fmt: skip
     raw, origin = settled(study, [with_plan(name, tp_plan) for name in model or []], chosen, fresh, progress)
     progress.step("loading the models' graphs")
     checked = study_of(raw, origin.where)
