@@ -32,11 +32,12 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A configuration: its graph, recompute and stages of ZeRO."""
+    """A configuration: its graph, recompute, stages of ZeRO and ranks that share out state, 0: all."""
 
     graph: int
     recompute: str
     zeros: tuple[int, ...]
+    shard: int = 0
 
 
 @dataclass(slots=True)
@@ -91,10 +92,11 @@ class ClusterModel:
 
     def answer(self, said: Any, chip: AnyChips, hbm_bytes: float) -> float:
         """The batch time of the model as the answer runs it on one chip, or its value, its plan checked."""
-        links = self.job.stack.rule == "links"
-        plan = only(said, "answer.models", (*PLAN, "schedules") if links else PLAN)
+        more = (*(("schedules",) if self.job.stack.rule == "links" else ()), *(("shard",) if self.job.shards else ()))
+        plan = only(said, "answer.models", (*PLAN, *more))
         at = whole(plan["graph"], "answer.graph", 0, len(self.graphs) - 1)
         ways = [way for way in self.ways if way.graph == at and way.recompute == plan["recompute"]]
+        ways = [way for way in ways if way.shard == plan.get("shard", 0)]
         require(bool(ways), "answer: the problem has no such configuration")
         ((_, own),) = self._seconds(self.graphs[at], chip, True, plan.get("schedules"))
         job = self.job if own.links == 0 else self.job.at_links(own.links)
@@ -110,7 +112,7 @@ class ClusterModel:
         own = self.ways[way]
         graph = self.graphs[own.graph]
         modes = tuple(range(len(graph.names))) if own.recompute == "best" else (graph.names.index(own.recompute),)
-        return Space(graph, self.job, modes, own.zeros, float(self.memories[memory]))
+        return Space(graph, self.job, modes, own.zeros, float(self.memories[memory]), own.shard)
 
     def bounds(self, chips: AnyChips, memory: Integers, goal: Floats, step: str, known: Floats) -> Floats:
         """Bounds on the batch time of every configuration, [configurations, chips]; 0 where ``known`` has the goal."""
@@ -155,9 +157,13 @@ def cluster_model(
     ]
     ways = []
     for way in listed(table["configurations"], "configurations"):
-        found = only(way, "configurations", ("graph", "recompute", "zeros"))
+        keys = ("graph", "recompute", "zeros", *(("shard",) if job.shards else ()))
+        found = only(way, "configurations", keys)
         zeros = tuple(whole(z, "zeros", 0, 3) for z in listed(found["zeros"], "zeros"))
-        ways.append(Way(whole(found["graph"], "configurations", 0, len(own) - 1), str(found["recompute"]), zeros))
+        shard, at = whole(found.get("shard", 0), "shard"), whole(found["graph"], "configurations", 0, len(own) - 1)
+        require(shard in (job.shards or (0,)), "configurations: they share out state over other ranks than shards")
+        cover(shard == 0 or run[at].group == 1, "state shared out over some ranks beside experts")
+        ways.append(Way(at, str(found["recompute"]), zeros, shard))
         known = ways[-1].recompute == "best" or ways[-1].recompute in run[ways[-1].graph].names
         cover(known and bool(zeros), f"recompute {ways[-1].recompute}")
     require(bool(ways), "problem.json: a model has no configuration")

@@ -1,8 +1,9 @@
 """The job of a model under rules cluster (docs/placement.md): devices, batch, state of a parameter, ends of a batch.
 
 A stage is t c devices wide: t of its tensor group, c that share a sequence; its replicas are d. Dense weights are held
-alike by c d ranks, experts that g ranks share out by e = t c d / g. In what follows a size is a pair of arrays: bytes
-of dense parameters, bytes of experts.
+alike by c d ranks, experts that g ranks share out by e = t c d / g. Under hybrid sharding state is shared out over the
+nearest n of the c d ranks, and what each holds of the gradients is reduced over the c d / n groups once a batch. In
+what follows a size is a pair of arrays: bytes of dense parameters, bytes of experts.
 """
 
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from .families import Family
 from .formats import Held, held_of
 from .network import Members, Network, collective, network_of, strided
-from .reading import cover, number, require, whole
+from .reading import cover, listed, number, require, whole
 from .stack import Stack, stack_of
 from .stages import TRAINING
 
@@ -30,7 +31,7 @@ ROUNDING = 1e-12
 @dataclass(frozen=True, slots=True)
 class Shape:
     """Degrees of a plan: tensor width, stages, replicas, stages or replicas as neighbours, family, stage of ZeRO, ranks
-    that share a sequence, ranks that share out experts."""
+    that share a sequence, ranks that share out experts; ranks that share out state, 0: all that hold the same."""
 
     tensor: int
     stages: int
@@ -40,6 +41,17 @@ class Shape:
     zero: int
     context: int = 1
     group: int = 1
+    shard: int = 0
+
+    @property
+    def apart(self) -> bool:
+        """Whether the replicas of a stage are no neighbours."""
+        return self.order == "pipeline" and self.stages > 1
+
+    @property
+    def sharers(self) -> int:
+        """Ranks that share out the state of dense weights."""
+        return min(self.shard or self.alike, self.alike)
 
     @property
     def width(self) -> int:
@@ -58,9 +70,11 @@ class Shape:
 
     @property
     def allowed(self) -> bool:
-        """Whether the ranks of a stage can share out experts."""
-        near = self.width if self.order == "pipeline" and self.stages > 1 else self.width * self.data
-        return near % self.group == 0
+        """Whether the ranks of a stage can share out experts, and state over the nearest of them."""
+        near = self.width if self.apart else self.width * self.data
+        if self.shard and self.apart and self.context % self.shard and self.shard % self.context:
+            return False
+        return near % self.group == 0 and (not self.shard or self.alike % self.shard == 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +90,7 @@ class Job:
     chunks: tuple[int, ...] | None
     precision: str = "bf16"
     host_rate: float | None = None
+    shards: tuple[int, ...] | None = None
 
     def microbatches(self, microbatch: int) -> int:
         return -(-self.batch // microbatch)
@@ -92,7 +107,7 @@ class Job:
 def job_of(table: Mapping[str, Any]) -> Job:
     """The job of a model, where its rules are those of a cluster."""
     machine = table["machine"]
-    for own, known in ((table, TRAINING), (machine, MACHINE), (machine["cluster"], CLUSTER)):
+    for own, known in ((table, TRAINING | {"shards"}), (machine, MACHINE), (machine["cluster"], CLUSTER)):
         more = sorted(set(own) - known)
         cover(not more, f"the key {more[0] if more else ''}, which this checker does not know")
     require(machine["precision"] == table["precision"], "problem.json: it says two things of precision")
@@ -106,12 +121,21 @@ def job_of(table: Mapping[str, Any]) -> Job:
     return Job(
         devices, whole(table["batch"], "batch", 1), stack, network, held,
         number(table["headroom"], "headroom", 0, 0.999999), found, str(table["precision"]),
-        None if hosted is None else number(hosted, "host_bytes_per_s", 1e-9),
+        None if hosted is None else number(hosted, "host_bytes_per_s", 1e-9), _shards(table),
     )  # fmt: skip
 
 
+def _shards(table: Mapping[str, Any]) -> tuple[int, ...] | None:
+    """How many ranks may share out state, None where nothing is said of it."""
+    if "shards" not in table:
+        return None
+    found = tuple(whole(shard, "shards") for shard in listed(table["shards"], "shards"))
+    require(1 not in found, "shards: one rank shares out nothing")
+    return found
+
+
 def _axes(shape: Shape, stride: int) -> tuple[tuple[int, int], ...]:
-    if shape.order == "pipeline" and shape.stages > 1:
+    if shape.apart:
         return (stride, shape.width // stride), (shape.width * shape.stages, shape.data)
     return ((stride, shape.width * shape.data // stride),)
 
@@ -119,6 +143,20 @@ def _axes(shape: Shape, stride: int) -> tuple[tuple[int, int], ...]:
 def replicas_by_level(network: Network, shape: Shape) -> Members:
     """How many ranks with the same dense weights meet at each level."""
     return (shape.alike,) if len(network.levels) == 1 else strided(network, _axes(shape, shape.tensor))
+
+
+def sharers_by_level(network: Network, shape: Shape) -> tuple[Members, Members]:
+    """How many ranks that share out dense state meet at each level, and how many that hold the same part of it."""
+    count, n, c, stride = shape.alike, shape.sharers, shape.context, shape.tensor
+    if len(network.levels) == 1:
+        return (n,), (count // n,)
+    if not shape.apart:
+        return strided(network, [(stride, n)]), strided(network, [(stride * n, count // n)])
+    far = shape.width * shape.stages
+    if n <= c:
+        return strided(network, [(stride, n)]), strided(network, [(stride * n, c // n), (far, shape.data)])
+    near = n // c
+    return strided(network, [(stride, c), (far, near)]), strided(network, [(far * near, shape.data // near)])
 
 
 def experts_by_level(network: Network, shape: Shape) -> Members:
@@ -147,28 +185,40 @@ def boundary_levels(network: Network, shape: Shape) -> list[int]:
 def over_replicas(job: Job, shape: Shape, kind: str, size: Size, wire: float) -> Floats:
     """Seconds of a collective of parameters over the ranks that hold the same; ``wire``: what is sent of a byte."""
     dense, experts = size
-    found = collective(job.network, kind, replicas_by_level(job.network, shape), wire * dense)
+    shared = shape.shard > 0 and shape.zero > 0
+    members = sharers_by_level(job.network, shape)[0] if shared else replicas_by_level(job.network, shape)
+    found = collective(job.network, kind, members, wire * dense)
     if shape.group > 1:
         found = found + collective(job.network, kind, experts_by_level(job.network, shape), wire * experts)
     return found
 
 
+def across_groups(job: Job, shape: Shape, size: Size) -> Floats:
+    """Seconds of reducing what a rank holds of the gradients over the groups that share out state."""
+    if shape.shard == 0 or shape.zero == 0:
+        return np.zeros_like(size[0])
+    members, own = sharers_by_level(job.network, shape)[1], job.held.wire * (size[0] + size[1]) / shape.sharers
+    return collective(job.network, "all_reduce", members, own)
+
+
 def _reduced(job: Job, shape: Shape, size: Size, low: float) -> Floats:
     """Gradients summed over all; under ZeRO 1 gradients scattered and weights gathered."""
     wires = (job.held.wire, job.held.wire if shape.zero == 0 else low)
-    found = over_replicas(job, shape, "all_reduce", size, wires[0])
-    return found if wires[0] == wires[1] else (found + over_replicas(job, shape, "all_reduce", size, wires[1])) / 2
+    found, across = over_replicas(job, shape, "all_reduce", size, wires[0]), across_groups(job, shape, size)
+    if wires[0] == wires[1]:
+        return found + across
+    return (found + over_replicas(job, shape, "all_reduce", size, wires[1])) / 2 + across
 
 
 def synchronised(job: Job, shape: Shape, size: Size, low: float, block: tuple[float, float, Floats | float]) -> Floats:
     """Seconds of synchronisation that stages with so many bytes of parameters expose; ``low``: what is sent of a
     weight, ``block``: bytes, those of experts among them, and backward seconds of a block, by which gradients may be
     reduced."""
-    if shape.zero == 3:
-        return np.zeros_like(size[0])
     exposed = 1 - job.stack.hidden
+    if shape.zero == 3:
+        return exposed * across_groups(job, shape, size)
     if shape.zero == 2:
-        return exposed * over_replicas(job, shape, "all_gather", size, low)
+        return exposed * (over_replicas(job, shape, "all_gather", size, low) + across_groups(job, shape, size))
     whole_s = _reduced(job, shape, size, low)
     own, experts, behind = block
     if not job.stack.by_layer or own == 0:
@@ -180,5 +230,5 @@ def synchronised(job: Job, shape: Shape, size: Size, low: float, block: tuple[fl
 
 def step_bytes(job: Job, shape: Shape, size: Size) -> Floats:
     """HBM bytes of the optimizer's step of stages with so many bytes of parameters."""
-    shares = (shape.alike, shape.experts_alike) if shape.zero else (1, 1)
+    shares = (shape.sharers, shape.experts_alike) if shape.zero else (1, 1)
     return (size[0] / shares[0] + size[1] / shares[1]) / job.held.sent * job.held.update

@@ -34,7 +34,7 @@ class StageBytes:
         """Bytes on a device beside the reserve."""
         total, held = np.zeros(()), job.held
         dense = self.parameters - self.experts
-        parts = (dense, self.largest, shape.alike), (self.experts, self.most_experts, max(1.0, shape.experts_alike))
+        parts = (dense, self.largest, shape.sharers), (self.experts, self.most_experts, max(1.0, shape.experts_alike))
         for each, stage, working in ((held.weight, 3, True), (held.gradient, 2, True), (held.optimizer, 1, False)):
             for count, largest, ranks in parts:
                 shared = ranks if shape.zero >= stage else 1
@@ -162,13 +162,16 @@ def plan_joules(graph: RunGraph, job: Job, plan: Mapping[str, Any], spent: Layer
             layers += float(spent.both[kind, 0]) + (float(spent.again[mode, kind, 0]) if graph.block[call] else 0.0)
         held = stage_bytes(graph, job, sorted(calls), mode)
         size = [size[0] + float(held.parameters - held.experts), size[1] + float(held.experts)]
-    stepped = stepped_parameters(graph, int(plan["zero"]), int(plan["data"]), size[0], size[1])
+    degrees = int(plan["zero"]), int(plan["data"]), int(plan.get("shard", 0))
+    stepped = stepped_parameters(graph, degrees, size[0], size[1])
     return job.microbatches(graph.microbatch) * graph.width * layers + stepped * job.held.update * hbm_j
 
 
-def stepped_parameters(graph: RunGraph, zero: int, data: int, dense: float, experts: float) -> float:
-    """Parameters that all devices together step."""
-    return graph.tensor * dense + graph.group * experts if zero else graph.width * data * (dense + experts)
+def stepped_parameters(graph: RunGraph, degrees: tuple[int, int, int], dense: float, experts: float) -> float:
+    """Parameters that all devices together step, at a stage of ZeRO with so many replicas and ranks that share out."""
+    zero, data, shard = degrees
+    groups = max(1.0, graph.context * data / shard) if shard else 1.0
+    return graph.tensor * groups * dense + graph.group * experts if zero else graph.width * data * (dense + experts)
 
 
 def allowed_families(graph: RunGraph, job: Job) -> list[Family]:
@@ -183,13 +186,14 @@ def _shape(graph: RunGraph, job: Job, plan: Mapping[str, Any], zeros: Sequence[i
     shape = Shape(
         graph.tensor, len(plan["stages"]), whole(plan["data"], "answer.data", 1), str(plan["order"]), own[0],
         whole(plan["zero"], "answer.zero", 0, 3), graph.context, graph.group,
+        whole(plan.get("shard", 0), "answer.shard"),
     )  # fmt: skip
     used = shape.width * shape.stages * shape.data
     require(used <= job.devices, f"answer: it takes {used} of {job.devices} devices")
     require(shape.data <= job.microbatches(graph.microbatch), "answer: a replica has no microbatch")
     require(shape.order in ("pipeline", "data"), "answer.order: neither pipeline nor data")
     require(shape.zero in zeros, "answer.zero: the problem has no such configuration")
-    require(shape.allowed, "answer: the ranks of a stage cannot share out the experts")
+    require(shape.allowed, "answer: the ranks of a stage cannot share out experts, or state, so")
     require(own[0].runs(rounds, shape.stages), f"answer.family: {name} cannot run so many microbatches")
     return shape
 

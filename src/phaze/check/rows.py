@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .families import Family
-from .job import Job, Shape, Size, experts_by_level, replicas_by_level, step_bytes, synchronised
+from .job import Job, Shape, Size, experts_by_level, replicas_by_level, sharers_by_level, step_bytes, synchronised
 from .layers import RunGraph
 from .plans import StageBytes, allowed_families, gathered, stage_bytes
 
@@ -62,6 +62,7 @@ class Space:
     modes: tuple[int, ...]
     zeros: tuple[int, ...]
     hbm_bytes: float
+    shard: int = 0
     held: dict[Row, Held | None] = field(default_factory=dict)
     ends: dict[tuple[Row, float], Ends] = field(default_factory=dict)
     parts: dict[tuple[str, int], StageBytes] = field(default_factory=dict)
@@ -85,7 +86,8 @@ class Space:
         """Rows that a chip with these seconds of all layers and of the longest may bring below the goal."""
         wide, blocks, total = self.graph.width, sum(self.graph.block), self.microbatches
         # ZeRO 1 needs no more memory and no more time than ZeRO 0: weights are sent in no more bytes than gradients.
-        zeros = [zero for zero in self.zeros if zero or 1 not in self.zeros or self.graph.low > self.job.held.wire]
+        apart = self.graph.low > self.job.held.wire or self.shard > 0
+        zeros = [zero for zero in self.zeros if zero or 1 not in self.zeros or apart]
         for family in allowed_families(self.graph, self.job):
             v = family.chunks
             deepest = len(self.graph.calls) if v == 1 else (blocks // v if blocks % v == 0 else 0)
@@ -108,7 +110,8 @@ class Space:
 
     def shape(self, row: Row, data: int, order: str) -> Shape:
         graph = self.graph
-        return Shape(graph.tensor, row.stages, data, order, row.family, row.zero, graph.context, graph.group)
+        degrees = graph.context, graph.group, self.shard
+        return Shape(graph.tensor, row.stages, data, order, row.family, row.zero, *degrees)
 
     def what_fits(self, row: Row) -> Held | None:
         """The most blocks by stage number and mode; None where nothing fits."""
@@ -204,6 +207,7 @@ class Space:
                 if not shape.allowed:
                     continue
                 members = replicas_by_level(job.network, shape), experts_by_level(job.network, shape)
+                members = (*members, *sharers_by_level(job.network, shape))
                 steps = np.minimum(steps, step_bytes(job, shape, size))
                 if members in seen:
                     continue

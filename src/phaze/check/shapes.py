@@ -76,7 +76,7 @@ class Spent:
         ties = sum(tie.elements * (len(tie.calls) - 1) for tie in graph.ties)
         experts = float(sum(layer.experts for layer in kinds))
         dense = float(sum(layer.parameters for layer in kinds)) - experts - ties
-        stepped = stepped_parameters(graph, row.zero, row.fewest, dense, experts)
+        stepped = stepped_parameters(graph, (row.zero, row.fewest, space.shard), dense, experts)
         update = stepped * space.job.held.update * self.hbm
         return np.asarray(self.of_layers(space) + space.microbatches * graph.width * again + update)
 

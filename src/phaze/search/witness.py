@@ -123,6 +123,8 @@ def model_witness(
         return None if rows is None else {**found, "schedules": rows}
     chunks = plan.get("chunks", 1)
     family = plan.get("family", "1f1b" if chunks == 1 else "interleaved")
+    if task.training.shards != (0,):
+        found["shard"] = way.shard
     found |= {"zero": model["zero"], "order": plan["order"], "family": family, "chunks": chunks}
     if rule.one_queue or rule.named_only:
         return found
