@@ -131,6 +131,7 @@ def case_of(rng: np.random.Generator, chain: bool) -> Case:
     stack, cluster = _stack(rng), _cluster(rng)
     tensor, context = int(rng.choice([1, 2, 4])), int(rng.choice([1, 1, 1, 2]))
     width, expert = tensor * context, int(rng.choice([1, 1, 2]))
+    shard = int(rng.choice([0, 0, 0, 2, 3, 4])) if expert == 1 else 0
     edges = [(a, a + 1, float(rng.integers(1, 40)) if not chain else 16.0) for a in range(len(layers) - 1)]
     if not chain and len(layers) > 2:
         edges.append((0, len(layers) - 1, 8.0))
@@ -145,11 +146,11 @@ def case_of(rng: np.random.Generator, chain: bool) -> Case:
     problem = stack_problem(
         [placed], stack, cluster, families=families, devices=devices, microbatches=batch, hbm_bytes=hbm,
         hbm_bytes_per_s=rate, precision="bf16", optimizer="adam", zero=zero, recompute=recompute, headroom=headroom,
-        sharing=Sharing(context, expert),
+        sharing=Sharing(context, expert, shard=shard),
     )  # fmt: skip
     training: dict[str, Any] = {
         "devices": devices, "batch": batch, "optimizer": "adam", "precision": "bf16", "zeros": [zero], "chunks": None,
-        "headroom": headroom, "constants": {},
+        "headroom": headroom, "constants": {}, "shards": [shard],
         "machine": {"cluster": asdict(cluster), "stack": asdict(stack), "basis": "ideal", "residency": True,
                     "precision": "bf16", "host_bytes_per_s": None},
     }  # fmt: skip

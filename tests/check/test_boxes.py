@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,10 @@ import numpy as np
 import pytest
 
 from phaze.check.boxes import BoxCosts, ends_of, grid_of, walk
+from phaze.check.limits import design_watts, making_usd
 from phaze.check.operators import Costs
 from phaze.check.published import Model, model_of
+from phaze.check.space import Chips, space_of
 from phaze.check.verdict import check
 from tests.check.forge import Chooser, Papers
 from tests.conftest import Ran
@@ -20,6 +23,10 @@ from tests.search.test_study import SPACE
 def _model(papers: Papers) -> Model:
     parts = (papers.graphs["models"][0], papers.certificate["fusion"][0], papers.certificate["multipliers"][0])
     return model_of(papers.problem["models"][0], *parts, True, papers.problem["hbm_bytes"])
+
+
+def _columns(chips: Any) -> list[Any]:
+    return [getattr(chips, field.name) for field in fields(chips)]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +44,7 @@ def fine(good: Path) -> dict[str, Any]:
 
 
 def test_no_operator_takes_less_on_a_chip_than_on_a_box_around_it(good: Path, fine: dict[str, Any]) -> None:
-    model, grid, rng = _model(Papers(good)), grid_of(fine), np.random.default_rng(7)
+    model, grid, rng = _model(Papers(good)), grid_of(fine, Papers(good).problem["ownership"]), np.random.default_rng(7)
     tops = np.array([len(values) - 1 for values in grid.axes.values()])
     at = rng.integers(0, tops + 1, (2_000, len(tops)))
     at = at[grid.corner(at).area <= grid.budget]
@@ -54,7 +61,7 @@ def test_no_operator_takes_less_on_a_chip_than_on_a_box_around_it(good: Path, fi
 
 def test_boxes_cover_a_space_and_leave_what_is_below_the_goal(good: Path) -> None:
     papers = Papers(good)
-    model, grid = _model(papers), grid_of(papers.problem["space"])
+    model, grid = _model(papers), grid_of(papers.problem["space"], papers.problem["ownership"])
     scores = sorted(Chooser(good).scores())
     memory = len(papers.problem["hbm_bytes"]) - 1
     for goal, least in ((scores[0] * 0.5, 0), (scores[0] * 1.0001, 1), (scores[-1] * 1.01, len(scores))):
@@ -75,15 +82,69 @@ def test_an_answer_holds_against_a_larger_space_to_the_gap_that_it_needs(
     assert check(papers.write(tmp_path), wider=0.9, larger=fine).wrong.startswith("best:")
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [("most_power", 100.0), ("most_usd", 500.0)],
-)
-def test_what_boxes_do_not_cover_is_said(good: Path, fine: dict[str, Any], key: str, value: float) -> None:
-    other = {**fine, "keep": {**fine["keep"], key: value}}
-    assert "limits of power or price" in check(good, wider=0.9, larger=other).missing
+@pytest.mark.parametrize("key", ["most_power", "most_usd"])
+def test_boxes_leave_the_chips_that_the_rules_of_a_space_keep(good: Path, key: str) -> None:
+    """Against a goal that nothing reaches every chip is left, whatever the rules, and no other."""
+    papers = Papers(good)
+    space, terms, memories = papers.problem["space"], papers.problem["ownership"], papers.problem["hbm_bytes"]
+    every = space_of(space, terms, memories)
+    base, chips = space["base"], every.chips
+    assert isinstance(chips, Chips)
+    figures = {"most_power": design_watts(chips, base["process"]), "most_usd": making_usd(chips.area, base, terms, 0)}
+    space["keep"][key] = float(np.median(figures[key]))
+    grid = grid_of(space, terms)
+    found = walk(_model(papers), grid, len(memories) - 1, 1e9, lambda _: None)
+    left = grid.limits.kept(grid.corner(np.concatenate(found.left)))
+    known = space_of(space, terms, memories)
+    assert sum(found.closed.values()) + found.open == grid.combinations
+    assert 0 < len(known.chips) < len(every.chips)
+    same = np.lexsort(_columns(left)), np.lexsort(_columns(known.chips))
+    assert len(left) == len(known.chips)
+    for mine, theirs in zip(_columns(left), _columns(known.chips), strict=True):
+        assert (mine[same[0]] == theirs[same[1]]).all()
+
+
+def test_axes_must_ascend(good: Path, fine: dict[str, Any]) -> None:
     falling = {**fine, "axes": {**fine["axes"], "rows": [64, 32]}}
     assert "do not ascend" in check(good, wider=0.9, larger=falling).wrong
+
+
+@pytest.fixture
+def many(good: Path, fine: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Papers:
+    """The run with a larger space as its own, to a gap that it has there."""
+    monkeypatch.setattr("phaze.check.larger.MOST_CHIPS", 1_000)
+    papers = Papers(good)
+    papers.problem["space"] = fine
+    papers.certificate["gap"] = papers.problem["gap"] = 0.9
+    papers.claim(papers.certificate["best"])
+    return papers
+
+
+def test_the_space_of_a_run_may_be_too_large_to_look_at_every_chip(many: Papers, tmp_path: Path) -> None:
+    held = check(many.write(tmp_path))
+    assert held.holds and held.counted is not None and held.counted.boxes > 0, held.sentence()
+    assert held.chips == 180_000 and "180,000 combinations" in held.words[0]
+    assert not check(many.write(tmp_path), quick=True).holds
+    many.claim(many.certificate["best"] * 0.5)
+    assert check(many.write(tmp_path)).wrong.startswith("best:")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("rows", 100), ("rows", "32"), ("vector_buffer", 1), ("clock", 2e9), ("tensor_cores", 0), ("lanes", True)],
+)
+def test_a_chip_that_a_large_space_has_not_is_no_answer(many: Papers, tmp_path: Path, key: str, value: Any) -> None:
+    many.certificate["answer"]["chip"][key] = value
+    assert check(many.write(tmp_path)).wrong
+
+
+def test_a_chip_that_a_large_space_does_not_keep_is_no_answer(many: Papers, tmp_path: Path) -> None:
+    many.problem["space"]["keep"]["most_power"] = 1.0
+    assert "no such chip" in check(many.write(tmp_path)).wrong
+    many.problem["space"]["keep"]["most_power"] = None
+    many.problem["hbm_bytes"] = many.problem["hbm_bytes"][::-1]
+    if len(many.problem["hbm_bytes"]) > 1:
+        assert "ascend" in check(many.write(tmp_path)).wrong
 
 
 def test_the_command_takes_a_space_file(good: Path, tmp_path: Path, phaze: Callable[..., Ran]) -> None:

@@ -140,12 +140,13 @@ def _plan(case: Case, found: object) -> dict[str, object]:
     return {
         "graph": 0, "recompute": case.problem.recompute, "zero": case.problem.zero, "data": plan.data,  # type: ignore[attr-defined]
         "order": plan.order, "family": plan.family, "chunks": plan.chunks, "stages": stages,  # type: ignore[attr-defined]
+        "shard": case.problem.sharing.shard,
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("count", [150, MANY])
 def test_plans_take_what_phaze_says_and_no_bound_is_above_the_best(count: int) -> None:
-    """Chains of equal blocks and others, all stages of ZeRO, chunks, ties, levels, memory that binds."""
+    """Chains of equal blocks and others, every ZeRO, hybrid sharding, chunks, ties, levels, memory that binds."""
     rng = np.random.default_rng(7)
     fitting = exact = 0
     for at in range(count):
@@ -153,7 +154,7 @@ def test_plans_take_what_phaze_says_and_no_bound_is_above_the_best(count: int) -
         found = fastest_plan(case.problem, case.prices)
         again, zero = case.problem.recompute, case.problem.zero
         chosen = tuple(range(len(MODES))) if again == "best" else (MODES.index(again),)
-        space = Space(case.graph, case.job, chosen, (zero,), case.hbm[0])
+        space = Space(case.graph, case.job, chosen, (zero,), case.hbm[0], case.problem.sharing.shard)
         chips = Chipwise(case.times, np.array([case.hbm[1]]), 0.0)
         known, far = np.zeros((1, 1)), np.full(1, 1e12)
         if found is None:

@@ -15,6 +15,7 @@ from tests.search.test_verify import finished
 BERT = 'models = [{{name = "bert-large", sequence = 128}}]'
 WIDE = 'models = [{{name = "bert-large", sequence = 128, widths = [2]}}]'
 LLAMA = 'models = [{{name = "llama3-8b", sequence = 256}}]'
+NARROW = 'models = [{{name = "llama3-8b", sequence = 256, widths = [1]}}]'
 MIXTRAL = 'models = [{{name = "mixtral-8x7b", sequence = 128}}]'
 QWEN = 'models = [{{name = "qwen3-30b-a3b", sequence = 128, widths = [1]}}]'
 CLUSTERS_3 = CLUSTERS.replace("n5-reticle-base", "n3-reticle-base")
@@ -36,6 +37,9 @@ KINDS = {
     "collectives beside a queue, whole": _kind(
         '[stack]\nschedule = "links"\npiecewise_collectives = false\ntrims_recompute = true\n', WIDE
     ),
+    "hybrid sharding": _kind('shard = [4, 8, "all"]\nzero = 3\n', NARROW, 32),
+    "hybrid sharding, every stage of ZeRO": _kind("shard = [2, 8]\n", NARROW, 32),
+    "joules of hybrid sharding": _kind('shard = [2, 8]\n[objective]\nkind = "throughput_per_watt"\n', NARROW, 32),
     "joules of two models": _kind(
         '[objective]\nkind = "throughput_per_watt"\n',
         'models = [{{name = "bert-large", sequence = 128}}, {{name = "gpt2-xl", sequence = 128, weight = 2}}]',
@@ -69,7 +73,15 @@ KINDS = {
         stack=OWN + "overlaps_shared_experts = true\ndeduplicated_exchange = true\n",
     ),
 }
-EVERYDAY = {"collectives beside a queue, whole", "joules", "torchtitan", "zero bubble in a V", "fp8", "experts"}
+EVERYDAY = {
+    "collectives beside a queue, whole",
+    "hybrid sharding",
+    "joules",
+    "torchtitan",
+    "zero bubble in a V",
+    "fp8",
+    "experts",
+}
 
 
 def _some(names: Iterable[str]) -> list[Any]:
@@ -132,6 +144,14 @@ OWN_FORGERIES: dict[str, dict[str, Forgery]] = {
         "no schedules": _lost(*MODEL, "schedules"),
         "another rule": put(*STACK, "schedule", value="serial"),
         "a rule that there is not": put(*STACK, "schedule", value="Links"),
+    },
+    "hybrid sharding": {
+        "shared out over others": both(put(*MODEL, "shard", value=2), put(*TRAINING, "shards", value=[2])),
+        "shared out over some, not said": _lost(*TRAINING, "shards"),
+        "a plan that does not say": _lost(*MODEL, "shard"),
+        "over a number of ranks that does not divide": put(*MODEL, "shard", value=7),
+        "over no rank": put(*TRAINING, "shards", value=[]),
+        "over minus one": put(*MODEL, "shard", value=-1),
     },
     "fp8": {
         "a format that is faster": put(*TRAINING, "constants", "rates", value=[[8, 8.0]]),

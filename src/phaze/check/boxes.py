@@ -3,7 +3,7 @@
 A box has a range of values of every axis. Areas add up and grow with every axis (with the clock they fall), so
 
     area          at the low corner; above the budget there is no chip in the box. First every upper end is cut to what
-                  fits with all else at the low corner
+                  fits with all else at the low corner. Power and price at the low corner the same
     seconds       at the high corner: most cores, units, lanes, buffers, bandwidths, clock. What depends on two ends has
                   both: a visit of an array takes at least its least rows, a core alone has 1/T of the memories with the
                   least T. Units and lanes together are at most what the area that is left would hold
@@ -26,12 +26,14 @@ from .products import TensorParts, only_written, roofline
 from .proof import Watch
 from .published import Model
 from .reading import cover, number, positive, require
-from .space import Chips, areas, axes_of, budget_of, chips_at
+from .space import Chips, Limits, axes_of, chips_at, limits_of
 from .vectors import VectorParts, vector_seconds
 from .works import Lanes, Product
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+WITHIN = 1e-12
+"""Areas at a limit differ in the last bits."""
 NEAR = 1e-9
 """Bounds and scores are sums in another order than phaze has them."""
 BATCH = 4_096
@@ -46,8 +48,11 @@ class Grid:
 
     space: Mapping[str, Any]
     axes: dict[str, Floats]
-    budget: float
-    least: float
+    limits: Limits
+
+    @property
+    def budget(self) -> float:
+        return self.limits.budget
 
     @property
     def combinations(self) -> int:
@@ -60,7 +65,16 @@ class Grid:
         """The combinations of places [boxes, axes], with their areas."""
         at = {name: values[index[:, place]] for place, (name, values) in enumerate(self.axes.items())}
         chips = chips_at(self.space, at, len(index))
-        return replace(chips, area=areas(chips, self.space["base"]["process"], self.space["base"]))
+        return replace(chips, area=self.limits.area(chips))
+
+    def beyond(self, low: Integers, high: Integers) -> dict[str, NDArray[np.bool_]]:
+        """By each rule, boxes that it leaves no chip of."""
+        area, bottom = self.least_area(low, high), self.corner(low)
+        watts = self.limits.power(replace(bottom, area=np.minimum(area, bottom.area)))
+        return {
+            "area": area > self.budget * (1 + WITHIN), "power": watts > self.limits.watts * (1 + WITHIN),
+            "price": self.limits.price(area, 0.0) > self.limits.usd * (1 + WITHIN),
+        }  # fmt: skip
 
     def least_area(self, low: Integers, high: Integers) -> Floats:
         """At the low corner; a faster clock needs less network."""
@@ -70,15 +84,14 @@ class Grid:
         return self.corner(index).area
 
 
-def grid_of(space: Mapping[str, Any]) -> Grid:
-    """A space of chips of cores whose axes ascend; limits of power and price are not covered."""
+def grid_of(space: Mapping[str, Any], terms: Mapping[str, Any]) -> Grid:
+    """A space of chips of cores whose axes ascend, with the terms of ownership that prices depend on."""
     cover("axes" in space and space["base"].get("clusters") is None, "boxes of chips of clusters")
-    keep, axes = space["keep"], axes_of(space)
-    cover(keep["most_power"] is None and keep["most_usd"] is None, "boxes within limits of power or price")
+    axes = axes_of(space)
     cover("links" not in axes, "links as an axis")
     for name, values in axes.items():
         require(bool((np.diff(values) > 0).all()), f"axes.{name}: values do not ascend")
-    return Grid(space, axes, budget_of(space), number(keep["least_share"], "keep.least_share", 0, 1))
+    return Grid(space, axes, limits_of(space, terms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +228,7 @@ class Boxed:
 
 def _cut(grid: Grid, low: Integers, high: Integers, found: Boxed) -> Integers:
     """Upper ends cut to what fits with all else at the low corner; what is cut off is counted."""
-    most = grid.budget * (1 + 1e-12)
+    most = grid.budget * (1 + WITHIN)
     high = high.copy()
     for place, name in enumerate(grid.axes):
         if name == "clock":
@@ -257,14 +270,16 @@ def walk(model: Model, grid: Grid, memory: int, goal: float, watch: Watch) -> Bo
             waiting.append((low[BATCH:], high[BATCH:]))
             low, high = low[:BATCH], high[:BATCH]
         found.boxes += len(low)
-        over = grid.least_area(low, high) > grid.budget * (1 + 1e-12)
-        found.count("area", low[over], high[over])
+        over = np.zeros(len(low), bool)
+        for reason, beyond in grid.beyond(low, high).items():
+            found.count(reason, low[beyond & ~over], high[beyond & ~over])
+            over |= beyond
         low, high = low[~over], high[~over]
         if not len(low):
             continue
         high = _cut(grid, low, high, found)
         ends = ends_of(grid, low, high)
-        small = (ends.high.area < grid.least * grid.budget) & (
+        small = (ends.high.area < grid.limits.least * grid.budget) & (
             (ends.low.tensor_cores > 1) & (ends.low.vector_cores > 1) if grid.space["keep"]["smaller_with_one_core"]
             else np.ones(len(low), bool)
         )  # fmt: skip

@@ -85,12 +85,12 @@ def _model_words(model: Mapping[str, Any], models: int, named: str | None = None
     ]
 
 
-def words_of(problem: Mapping[str, Any], certificate: Mapping[str, Any], chips: int) -> list[str]:
+def words_of(problem: Mapping[str, Any], certificate: Mapping[str, Any], chips: str) -> list[str]:
     """The claim, a line each; every value of it is read from the problem that the certificate is bound to."""
     space, objective = problem["space"], problem["objective"]
     axes = ", ".join(_axis(name, values) for name, values in space["axes"].items())
     lines = [
-        f"space       {_known(space_digest(space), SPACES, space['name'])}: {chips:,} chips; {axes}",
+        f"space       {_known(space_digest(space), SPACES, space['name'])}: {chips}; {axes}",
         f"memories    {_sizes(problem['hbm_bytes'])}",
     ]
     for model in problem["models"]:

@@ -1,28 +1,37 @@
-"""The answer of a run against a larger space than the one that was searched: nothing in that is better by a gap.
-
-The space may have more combinations than anyone could look at (docs/search.md, Larger spaces): boxes close all but a
-few chips (:mod:`.boxes`), which then go through the steps of a proof.
+"""The answer of a run against a space with more combinations than anyone could look at, its own or another one:
+nothing in that is better by a gap (docs/search.md, Larger spaces). Boxes close all but a few chips (:mod:`.boxes`),
+which then go through the steps of a proof.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from .boxes import grid_of, walk
+from .boxes import Grid, walk
 from .means import Mean
 from .proof import Counted, Watch, prove
 from .published import Model
 from .reading import cover, require
 from .space import Space
 
+MOST_CHIPS = 4_000_000
+"""Combinations of which every chip is looked at where boxes could close them: more takes longer than boxes do."""
 
-def prove_larger(
-    model: Model, mean: Mean, table: Mapping[str, Any], memories: int, bound: float, watch: Watch
-) -> Counted:
+
+def boxed(problem: Mapping[str, Any]) -> bool:
+    """Whether the space of a problem is proved by boxes: one model under the rules icml24, chips of cores, many."""
+    space, models = problem["space"], problem["models"]
+    many = "axes" in space and prod(len(values) for values in space["axes"].values()) > MOST_CHIPS
+    published = len(models) == 1 and models[0]["training"]["machine"]["stack"]["stages"] != "layers"
+    throughput = "front" not in problem and problem["objective"]["kind"] == "throughput"
+    return bool(many and published and throughput and space["base"].get("clusters") is None)
+
+
+def prove_larger(model: Model, mean: Mean, grid: Grid, memories: Sequence[int], bound: float, watch: Watch) -> Counted:
     """No chip of a space scores below the bound; how many boxes and chips it took."""
-    grid = grid_of(table)
-    found = walk(model, grid, memories - 1, bound, watch)
+    found = walk(model, grid, len(memories) - 1, bound, watch)
     counted = Counted(grid.combinations, grid.combinations, bound, dict(found.closed))
     counted.closed["boxes"] = 0
     total = sum(found.closed.values()) + found.open
@@ -30,15 +39,12 @@ def prove_larger(
     counted.boxes = found.boxes
     if not found.open:
         return counted
-    chips = grid.corner(np.concatenate(found.left))
-    inside = (chips.area <= grid.budget * (1 + 1e-12)) & (
-        (chips.area >= grid.least * grid.budget)
-        | (grid.space["keep"]["smaller_with_one_core"] & ((chips.tensor_cores == 1) | (chips.vector_cores == 1)))
-    )
-    counted.closed["area"] = counted.closed.get("area", 0) + int((~inside).sum())
-    if not inside.any():
+    chips = grid.limits.kept(grid.corner(np.concatenate(found.left)))
+    counted.closed["rules of the space"] = found.open - len(chips)
+    memory = grid.limits.memory(chips, memories)
+    if not (memory >= 0).any():
         return counted
-    some = Space(chips.taken(inside), grid.combinations, np.full(int(inside.sum()), memories - 1))
+    some = Space(chips, grid.combinations, memory)
     watch(f"{len(some.chips):,} chips that boxes leave")
     rest = prove([model], mean, some, (bound, bound), watch)
     for step, count in rest.closed.items():

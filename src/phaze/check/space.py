@@ -163,33 +163,82 @@ def space_of(space: Mapping[str, Any], terms: Mapping[str, Any], memories: Seque
     cover("axes" in space, "a space without axes")
     if space["base"].get("clusters") is not None:
         return Space(*clusters_of(space, terms, memories))
-    keep, process = space["keep"], space["base"]["process"]
-    watts = np.inf if keep["most_power"] is None else positive(keep["most_power"], "keep.most_power")
-    usd = np.inf if keep["most_usd"] is None else positive(keep["most_usd"], "keep.most_usd")
-    budget, axes = budget_of(space), axes_of(space)
+    limits, axes, pieces = limits_of(space, terms), axes_of(space), []
     cover("links" not in axes, "links as an axis")
     combinations = prod(len(values) for values in axes.values())
     cover(combinations <= MOST_COMBINATIONS, f"spaces of more than {MOST_COMBINATIONS:,} combinations")
-    least, pieces = number(keep["least_share"], "keep.least_share", 0, 1), []
     for start in range(0, combinations, CHUNK):
-        some = _combined(space, axes, start, min(start + CHUNK, combinations))
-        some = replace(some, area=areas(some, process, space["base"]))
-        enough = some.area >= least * budget
-        if keep["smaller_with_one_core"]:
-            enough |= (some.tensor_cores == 1) | (some.vector_cores == 1)
-        some = some.taken(enough & (some.area <= budget * (1 + NEAR)))
-        if keep["most_power"] is not None:
-            some = some.taken(design_watts(some, process) <= watts * (1 + NEAR))
-        if keep["most_usd"] is not None:
-            some = some.taken(making_usd(some.area, space["base"], terms, 0.0) <= usd * (1 + NEAR))
-        pieces.append(some)
+        pieces.append(limits.kept(_combined(space, axes, start, min(start + CHUNK, combinations))))
     chips = Chips(*(np.concatenate([getattr(piece, f.name) for piece in pieces]) for f in fields(Chips)))
     require(len(chips) > 0, "the space has no chip")
-    most = np.full(len(chips), -1)
-    for at, size in enumerate(memories):
-        allowed = making_usd(chips.area, space["base"], terms, float(size)) <= usd * (1 + NEAR)
-        most[allowed] = at
-    return Space(chips, combinations, most)
+    return Space(chips, combinations, limits.memory(chips, memories))
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The rules of a space: mm2, watts and dollars that a chip may have, infinite where there is no such rule, and the
+    share of the mm2 that it must have."""
+
+    space: Mapping[str, Any]
+    terms: Mapping[str, Any]
+    budget: float
+    least: float
+    watts: float
+    usd: float
+
+    def area(self, chips: Chips) -> Floats:
+        return areas(chips, self.space["base"]["process"], self.space["base"])
+
+    def power(self, chips: Chips) -> Floats:
+        """Watts of chips that have their areas; 0 where nobody asks."""
+        return np.zeros(len(chips)) if self.watts == np.inf else design_watts(chips, self.space["base"]["process"])
+
+    def price(self, area: Floats, hbm_bytes: float) -> Floats:
+        """Dollars of chips of so many mm2; 0 where nobody asks."""
+        return (
+            np.zeros(len(area)) if self.usd == np.inf else making_usd(area, self.space["base"], self.terms, hbm_bytes)
+        )
+
+    def kept(self, chips: Chips) -> Chips:
+        """Those of some combinations that the rules keep, with their areas."""
+        chips = replace(chips, area=self.area(chips))
+        enough = chips.area >= self.least * self.budget
+        if self.space["keep"]["smaller_with_one_core"]:
+            enough |= (chips.tensor_cores == 1) | (chips.vector_cores == 1)
+        chips = chips.taken(enough & (chips.area <= self.budget * (1 + NEAR)))
+        chips = chips.taken(self.power(chips) <= self.watts * (1 + NEAR))
+        return chips.taken(self.price(chips.area, 0.0) <= self.usd * (1 + NEAR))
+
+    def memory(self, chips: Chips, memories: Sequence[int]) -> NDArray[np.int64]:
+        """The place of the largest memory that each may have, -1: none."""
+        most = np.full(len(chips), -1)
+        for at, size in enumerate(memories):
+            most[self.price(chips.area, float(size)) <= self.usd * (1 + NEAR)] = at
+        return most
+
+
+def limits_of(space: Mapping[str, Any], terms: Mapping[str, Any]) -> Limits:
+    """The rules that a space of chips of cores states."""
+    keep = space["keep"]
+    watts = np.inf if keep["most_power"] is None else positive(keep["most_power"], "keep.most_power")
+    usd = np.inf if keep["most_usd"] is None else positive(keep["most_usd"], "keep.most_usd")
+    least = number(keep["least_share"], "keep.least_share", 0, 1)
+    return Limits(space, terms, budget_of(space), least, watts, usd)
+
+
+def chip_named(space: Mapping[str, Any], terms: Mapping[str, Any], memories: Sequence[int], said: Any) -> Space:
+    """The one chip that an answer names, of a space that is too large to look at every chip."""
+    require(all(a < b for a, b in pairwise(memories)), "hbm_bytes: memories do not ascend")
+    named, axes = only(said, "answer.chip", AXES), axes_of(space)
+    there = all(positive(named[name], f"answer.chip.{name}") in values for name, values in axes.items())
+    require(there, "answer.chip: the space has no such chip")
+    chip = chips_at(space, {name: np.array([float(named[name])]) for name in axes}, 1)
+    limits = limits_of(space, terms)
+    chip = limits.kept(chip)
+    same = len(chip) == 1 and all(float(getattr(chip, name)[0]) == named[name] for name in AXES)
+    require(same, "answer.chip: the space has no such chip")
+    combinations = prod(len(values) for values in axes.values())
+    return Space(chip, combinations, limits.memory(chip, memories))
 
 
 def chip_at(space: Space, said: Any) -> NDArray[np.int64]:

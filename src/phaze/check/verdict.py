@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from .boxes import grid_of
 from .claim import larger_words, plan_words, words_of
 from .clustered import cluster_model
 from .energy import KINDS, Objective
 from .fronts import UnitSolver, asked_of, design_values, goals_of, kind_of, prove_units, require_undominated, units_of
-from .larger import covered, prove_larger
+from .larger import boxed, covered, prove_larger
 from .means import mean_of
 from .planned import prove_plan
 from .proof import Counted, Model, Solver, Watch, prove
@@ -31,7 +32,7 @@ from .reading import (
     whole,
 )
 from .silicon import Clusters, silicon_of
-from .space import Space, chip_at, space_of
+from .space import Space, chip_at, chip_named, space_of
 from .works import COST_MODEL
 
 FILES = ("problem.json", "graphs.json", "certificate.json")
@@ -160,8 +161,14 @@ def _check(
     if "chip" in problem:
         _check_plan(problem, graphs, said, found, watch)
         return
-    space = space_of(problem["space"], problem["ownership"], memories)
-    found.words = words_of(problem, said, len(space.chips))
+    many = boxed(problem)
+    if many:
+        cover(said["answer"] is not None, "the certificate has no witness of its answer")
+        space = chip_named(problem["space"], problem["ownership"], memories, said["answer"]["chip"])
+    else:
+        space = space_of(problem["space"], problem["ownership"], memories)
+    count = f"{space.combinations:,} combinations" if many else f"{len(space.chips):,} chips"
+    found.words = words_of(problem, said, count)
     _known(problem, graphs)
     _of_graphs(problem, graphs)
     _covered(problem, said)
@@ -169,10 +176,11 @@ def _check(
         _prove_front(problem, graphs, said, space, found, watch, more[0])
         return
     bound = _bound(said, found)
-    if larger is not None:
-        found.gap = max(found.gap, wider)
-        found.words = larger_words(found.words, larger, found.best, found.gap)
-        _prove_larger(problem, graphs, said, space, larger, found, watch)
+    if larger is not None or many:
+        if larger is not None:
+            found.gap = max(found.gap, wider)
+            found.words = larger_words(found.words, larger, found.best, found.gap)
+        _prove_larger(problem, graphs, said, space, larger or problem["space"], found, watch)
         return
     _prove(problem, graphs, said, space, (max(bound, min(sharper, found.best)), bound), found, watch, solver)
 
@@ -295,8 +303,11 @@ def _prove_larger(
     found: Verdict, watch: Watch,
 ) -> None:  # fmt: skip
     model = covered(_answered(problem, graphs, said, space, found, watch)[0])
-    bound = found.best * (1 - found.gap)
-    found.counted = prove_larger(model, mean_of(problem), larger, len(problem["hbm_bytes"]), bound, watch)
+    grid, bound = grid_of(larger, problem["ownership"]), found.best * (1 - found.gap)
+    if found.quick:
+        found.counted = Counted(grid.combinations, grid.combinations, bound)
+        return
+    found.counted = prove_larger(model, mean_of(problem), grid, problem["hbm_bytes"], bound, watch)
     found.proved_gap = max(NEAR, found.gap)
 
 
