@@ -4,7 +4,7 @@ import copy
 from typing import Any
 
 from tests.check.forge import Forgery, Papers
-from tests.check.forgeries import both, put, score, stage, times
+from tests.check.forgeries import SEARCHED, both, put, score, stage, times
 
 CLUSTERS = """
 schema = "phaze.space/2"
@@ -158,6 +158,7 @@ CLUSTER_REFUSED: dict[str, Forgery] = {
     "a negative area": times(*NODE, "area", "mac_mm2", by=-1.0),
     "a curve that falls": both(lambda papers: papers.problem["space"]["base"]["clusters"]["node"]["area"]["sram"][
         "values"].reverse()),
+    **SEARCHED,
 }  # fmt: skip
 
 NOT_KNOWN: dict[str, Forgery] = {

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from phaze.check.claim import graphs_digest, network_digest, space_digest
+from phaze.check.claim import graphs_digest, network_digest, space_digest, stack_digest
 from phaze.documents import digest, plain_value
 from phaze.graph.zoo import ZOO
-from phaze.hardware.library import load_chip
+from phaze.hardware.library import load_chip, preset_names
 from phaze.hardware.silicon.files import chip_names
 from phaze.study.load import default_study, question_of, study_of
 
@@ -39,6 +39,16 @@ def chips() -> dict[str, str]:
     return {digest(plain_value(load_chip(name))): name for name in chip_names()}
 
 
+def stacks() -> dict[str, str]:
+    """Names of stacks by digest, as a search has them."""
+    found = {}
+    for name in preset_names("stacks"):
+        rules = "icml24" if name == "icml24" else "cluster"
+        training = problem_of("bert-large", rules, stack=name)["models"][0]["training"]
+        found[stack_digest(training["machine"]["stack"])] = name
+    return found
+
+
 def tables(models: Iterable[str]) -> dict[str, dict[str, str]]:
     """Names by digest: spaces, networks, graphs."""
     graphs = {}
@@ -55,7 +65,8 @@ def tables(models: Iterable[str]) -> dict[str, dict[str, str]]:
         rules = "icml24" if cluster == "paper-flat" else "cluster"
         training = problem_of("bert-large", rules, cluster=cluster)["models"][0]["training"]
         networks[network_digest(training)] = cluster
-    return {"SPACES": spaces, "NETWORKS": networks, "GRAPHS": graphs, "CHIPS": chips()}
+    return {"SPACES": spaces, "NETWORKS": networks, "GRAPHS": graphs, "CHIPS": chips(), "STACKS": stacks(),
+            "TERMS": {digest(problem_of("bert-large", "icml24")["ownership"]): "terms"}}  # fmt: skip
 
 
 def text_of(found: dict[str, dict[str, str]]) -> str:

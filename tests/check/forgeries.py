@@ -134,6 +134,43 @@ def _listed_small_memory(papers: Papers) -> None:
     papers.answer["hbm_bytes"] = 1 << 20
 
 
+WAYS = ("problem", "models", 0, "configurations")
+
+
+def fewer_ways(keep: Any) -> Forgery:
+    """Leave out configurations that the claim still lists."""
+
+    def forge(papers: Papers) -> None:
+        own = papers.problem["models"][0]
+        chosen = papers.model if "answer" in papers.certificate else papers.certificate["front"][0]["models"][0]
+        own["configurations"] = [way for way in own["configurations"] if keep(way, chosen["graph"])]
+
+    return forge
+
+
+def twice(papers: Papers) -> None:
+    own = papers.problem["models"][0]["configurations"]
+    own.append(own[0])
+
+
+def one_zero_less(papers: Papers) -> None:
+    """The last stage of ZeRO of every configuration of one graph but the answer's own."""
+    for way in papers.problem["models"][0]["configurations"]:
+        way["zeros"] = way["zeros"][:-1] or [99]
+
+
+SEARCHED: dict[str, Forgery] = {
+    "only the graph that won": fewer_ways(lambda way, graph: way["graph"] == graph),
+    "one graph without a configuration": fewer_ways(lambda way, graph: way["graph"] != (graph == 0)),
+    "no configuration": fewer_ways(lambda way, graph: False),
+    "a configuration twice": twice,
+    "a stage of ZeRO less than the claim lists": one_zero_less,
+    "a stage of ZeRO that only the claim lists": lambda papers: papers.training["zeros"].append(3),
+    "a graph by a truth value": put(*WAYS, 0, "graph", value=False),
+    "a graph from the end": put(*WAYS, 0, "graph", value=-1),
+    "configurations as a table": put(*WAYS, value={}),
+}
+"""What was searched is less than what the claim lists."""
 CHIP = ("certificate", "answer", "chip")
 LEVEL = ("models", 0, "training", "machine", "cluster", "levels", 0)
 STACK = ("models", 0, "training", "machine", "stack")
@@ -233,6 +270,48 @@ REFUSED: dict[str, Forgery] = {
     "a negative bandwidth": times("problem", *LEVEL, "bandwidth_bytes_per_s", by=-1.0),
     "a negative area": times("problem", "space", "base", "process", "area", "mac_mm2", by=-1.0),
     "residency said twice": put("problem", "residency", value=False),
+    "residency that is no truth value": put("problem", "residency", value="yes"),
+    # numbers that are none, or too many
+    "a gap of one": both(put("certificate", "gap", value=1.0), lambda papers: papers.claim(papers.certificate["best"])),
+    "a score of minus nothing": put("certificate", "best", value=-0.0),
+    "a score as a whole number of 400 digits": put("certificate", "best", value=10**400),
+    "devices as a whole number of 400 digits": put("problem", "models", 0, "training", "devices", value=10**400),
+    "a batch of minus nothing": put("problem", "models", 0, "training", "batch", value=-0.0),
+    "a batch of many": put("problem", "models", 0, "training", "batch", value=2**62),
+    "a batch of half a sequence": put("problem", "models", 0, "training", "batch", value=16.5),
+    "a number in other digits": put("certificate", "best", value="\u0661"),
+    "memory of minus nothing": put("problem", "hbm_bytes", value=[-0.0]),
+    "memories that fall": lambda papers: papers.problem["hbm_bytes"].reverse(),
+    "no memory": put("problem", "hbm_bytes", value=[]),
+    "an axis of nothing": lambda papers: papers.problem["space"]["axes"].update(rows=[]),
+    "an axis of half an array": lambda papers: papers.problem["space"]["axes"]["rows"].append(0.5),
+    "an axis of a negative": lambda papers: papers.problem["space"]["axes"]["rows"].append(-128),
+    "an axis in capitals": lambda papers: papers.problem["space"]["axes"].update(
+        Rows=papers.problem["space"]["axes"].pop("rows")
+    ),
+    "a certificate's key in capitals": lambda papers: papers.certificate.update(Best=papers.certificate.pop("best")),
+    "an answer in capitals": lambda papers: papers.model.update(Data=papers.model.pop("data")),
+    "a graph without layers": put("graphs", "models", 0, 0, "layers", value=[]),
+    "a graph without calls": put("graphs", "models", 0, 0, "calls", value=[]),
+    "a graph that goes round": lambda papers: papers.graphs["models"][0][papers.model["graph"]]["edges"].append(
+        [5, 2, 1.0, 1.0]
+    ),
+    "an edge from a call to itself": lambda papers: papers.graphs["models"][0][papers.model["graph"]]["edges"].append(
+        [2, 2, 1.0, 1.0]
+    ),
+    "an edge of negative bytes": lambda papers: papers.graphs["models"][0][papers.model["graph"]]["edges"].append(
+        [2, 3, -1e12, 1.0]
+    ),
+    "a layer of negative parameters": lambda papers: papers.layer().update(
+        parameters=[[*row[:2], -1, *row[3:]] for row in papers.layer()["parameters"]]
+    ),
+    "the documents of another run's graphs": lambda papers: papers.graphs.update(
+        models=[papers.graphs["models"][0][::-1]]
+    ),
+    "no model": both(put("problem", "models", value=[]), put("graphs", "models", value=[])),
+    "a weight of nothing": put("problem", "models", 0, "weight", value=0.0),
+    "a mean of luck over one model": put("problem", "objective", "kind", value="Throughput"),
+    **SEARCHED,
 }
 
 

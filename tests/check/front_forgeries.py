@@ -4,7 +4,7 @@ import copy
 from typing import Any
 
 from tests.check.forge import Forgery, Papers
-from tests.check.forgeries import both, put, times
+from tests.check.forgeries import SEARCHED, both, put, times
 
 FRONT = ("certificate", "front")
 TRAINING = ("problem", "models", 0, "training")
@@ -88,6 +88,7 @@ EITHER: dict[str, Forgery] = {
     "another cost model": put("certificate", "cost_model", value="0" * 64),
     "negative gap": put("certificate", "gap", value=-0.5),
     "an answer beside the front": put("certificate", "answer", value=None),
+    **{name: SEARCHED[name] for name in SEARCHED if "only the claim" not in name},
 }
 OF_CORES: dict[str, Forgery] = {
     "plans of another design": both(_exchanged("models"), _exchanged("hbm_bytes")),

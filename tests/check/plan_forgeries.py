@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.check.forge import Forgery, Papers
-from tests.check.forgeries import both, put, score, stage, times
+from tests.check.forgeries import SEARCHED, both, put, score, stage, times
 
 MODEL = ("certificate", "answer", "models", 0)
 TRAINING = ("problem", "models", 0, "training")
@@ -103,6 +103,7 @@ PLAN_REFUSED: dict[str, Forgery] = {
     "a graph of another microbatch": put(*GRAPH, "microbatch", value=8),
     "one graph fewer in graphs.json": lambda papers: papers.graphs["models"][0].pop(),
     "a key more in the answer": _other_way(trust=True),
+    **SEARCHED,
 }
 PLAN_NOT_KNOWN: dict[str, Forgery] = {
     "a key of the problem": put("problem", "shards", value=[2]),

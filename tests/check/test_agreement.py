@@ -201,6 +201,7 @@ def test_what_is_called_bundled_is() -> None:
     found = tables(["bert-large"])
     assert found["SPACES"] == dict(bundled.SPACES) and found["NETWORKS"] == dict(bundled.NETWORKS)
     assert set(found["GRAPHS"].items()) <= set(bundled.GRAPHS.items()) and found["CHIPS"] == dict(bundled.CHIPS)
+    assert found["STACKS"] == dict(bundled.STACKS) and found["TERMS"] == dict(bundled.TERMS)
 
 
 @pytest.mark.slow

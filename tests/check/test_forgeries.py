@@ -1,5 +1,6 @@
 """Forged certificates: everything is made consistent, and none of them holds; another question is shown as one."""
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -81,6 +82,52 @@ def test_an_axis_dropped_with_the_answer_still_in_it_is_another_space(good: Path
     assert (
         found.holds and "not one that is bundled" in found.words[0] and f"{name} {axes[name][0]:g} to" in found.words[0]
     )
+
+
+def test_documents_that_another_reader_would_read_otherwise_are_refused(good: Path, tmp_path: Path) -> None:
+    """A key twice at any depth, numbers beyond all bounds, marks before the text, text after it."""
+    for name in ("problem.json", "graphs.json", "certificate.json"):
+        text = (good / name).read_text()
+        inner = text.index("{", text.index("{") + 1)
+        forged = {
+            "a key twice, deep inside": text[: inner + 1] + '"a": 1, "a": 2, ' + text[inner + 1 :],
+            "beyond all numbers": text.rstrip()[:-1] + ', "beyond": 1e400}',
+            "infinity": text[: inner + 1] + '"a": Infinity, ' + text[inner + 1 :],
+            "a mark of order": "\ufeff" + text,
+            "more behind it": text + "{}",
+            "another key": text.rstrip()[:-1] + ', "sure": true}',
+            "a comment": "// true\n" + text,
+            "single quotes": text.replace('"', "'"),
+        }
+        for title, own in forged.items():
+            shutil.rmtree(tmp_path)
+            shutil.copytree(good, tmp_path)
+            (tmp_path / name).write_text(own, encoding="utf-8")
+            found = check(tmp_path)
+            assert not found.holds and (found.wrong or found.missing), (name, title)
+
+
+def test_what_is_no_file_is_not_read(good: Path, tmp_path: Path) -> None:
+    """A pipe would wait for ever, a device would never end, a link may lead round."""
+    run = tmp_path / "run"
+    for title, target in {"a pipe": None, "a device": Path("/dev/zero"), "a loop": run / "certificate.json"}.items():
+        shutil.rmtree(run, ignore_errors=True)
+        shutil.copytree(good, run)
+        path = run / "certificate.json"
+        path.unlink()
+        if target is None:
+            os.mkfifo(path)
+        else:
+            path.symlink_to(target)
+        assert check(run).wrong.startswith("certificate.json"), title
+
+
+def test_a_certificate_of_another_run_is_refused(good: Path, clustered: Path, tmp_path: Path) -> None:
+    for name in ("problem.json", "graphs.json", "certificate.json"):
+        shutil.rmtree(tmp_path)
+        shutil.copytree(good, tmp_path)
+        shutil.copy(clustered / name, tmp_path / name)
+        assert "another" in check(tmp_path).wrong, name
 
 
 def test_files_that_are_missing_broken_or_huge_are_refused(good: Path, tmp_path: Path) -> None:

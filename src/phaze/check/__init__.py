@@ -6,6 +6,7 @@ solvers, and it imports nothing of phaze (a test forbids it), so this folder run
     python -m check RUN
 
     reading          documents read strictly; digests; the two ways in which a check ends early
+    question         which keys documents may have; that graphs and configurations are those that a problem lists
     space, silicon   axes and rules of a space -> its chips, of cores or of clusters, as arrays
     limits           design power and manufacturing cost
     traced, graphs   a traced graph, and how it was fused -> passes of operators
@@ -29,7 +30,7 @@ Rules cluster (clustered):
     stack, job       the software stack and the job, key by key
     formats          layers in other number formats than bf16, bytes of a parameter
     saving, regions, recompute    what a layer keeps between its passes, its parts, what each mode runs again
-    passes, layers   seconds of a pass by its schedule rule; the layers of a graph
+    passes, queues, layers    seconds of a pass by its schedule rule; one queue beside collectives; layers of a graph
     families, plans  pipeline families; the price of a plan, every rule checked
     rows, shapes     what no plan undercuts, on all chips at once
     labels           plans of equal blocks on one chip, exactly

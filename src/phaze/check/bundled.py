@@ -8,9 +8,9 @@ from types import MappingProxyType
 SPACES = MappingProxyType(
     {
         "dfb558056cae3411d189a4c525c3b4dfc8c9c0fa8b47a33e90587b4e0c71a6fd": "the space of the ICML 2024 paper",
-        "aebf9e8836672fe745db3a81279bed2ba3edf505e5758a2744d4cd829c0b1ea9": "n3-reticle",
-        "b3c08c34068f6f1027914387109a3c8824b75ed3f2202cddc540d02ede75b9b6": "n5-reticle",
-        "63fad40c1133f9b9bfe282da3611e1f9f95b60f13a159b3e607d2d804c940381": "n7-reticle",
+        "2938c8ae63fc6d93803d4292327e456ddff094a31fad531e2f63c1b6bb1eca6a": "n3-reticle",
+        "5941d6fb754526f325abda9fafa931869cfb9d149e287d3ec279f5aa40bd652f": "n5-reticle",
+        "93f3e7d4d410d85c5b81c162a2f2b7069573f64c3075d2efcb1af0bc8758b8e5": "n7-reticle",
     }
 )
 NETWORKS = MappingProxyType(
@@ -111,5 +111,27 @@ CHIPS = MappingProxyType(
         "32f62f0dabaa232db0a66f98bd2c9bc03478fa01ce61de847b71e31956287182": "v100-16gb",
         "95655e48e8c8730a129a8429d385a3f9bd97fc2c0f2494fad051f3cf3171dfd0": "v100-32gb",
         "ba7e8180a55704811e51867ab9aa68e0873df7e57fa7f813fc86f0700de19202": "wormhole",
+    }
+)
+STACKS = MappingProxyType(
+    {
+        "5cf4cca7f236389e16360158ea9900db4027b51424143e8ceef9d3420773344b": "icml24",
+        "3cbcbb15b29827e000cc15c67d42f09e1d8cc7825c10b997456aac91cda16475": "ideal",
+        "87a69612f820981a2fd9386bb554b745989d8ba442577012ef64e13fb6661ab3": "llm-foundry",
+        "7489c4d0cb8273bb7dec811cf4fd16fa55a57f0045bdbcf9a31162b2e2526e65": "maxtext",
+        "9d3286f6eae1c4fb302d8e736a53c0288b4f4bb64a3dedbded8e3b0d053388f8": "megatron-2021",
+        "f7c6bb9087b52c4e34178f4f0e6733f266ff6ee2f382173117bb56ca750621fc": "megatron-2022",
+        "6d7cc07bff8edd74e0f529ed176b8c7a5128a02d0c906fe389fcdbce0cb82408": "megatron-core",
+        "718f222beb6d34eddb461df97f0ae9498c843c3ab7d0dad7ffe201c88d694170": "megatron-core-2024",
+        "843a8cb19e51e71b27f90b8c6050cdf83e92bb7c4b2b652e3c8e5b56f22982c5": "megatron-core-24.07",
+        "2efdcef0b77ef66e1542985069c2a0d6839bcaa22d52741985e7c27a7ab2abee": "megatron-deepspeed",
+        "05fb5ad63b05e2726600247190e6f5cadce1cc2b81c5e210e2f6ca3fa644d0ec": "nanotron",
+        "54199bdce571df33a2239cb422bb0ce1d4c93395271d7b31622efcd4164b4a3a": "torchtitan",
+        "b3835818fd8b0cd04ac2a521b62c544a05304f7f735c45568b3c55100e4c744f": "torchtitan-eager",
+    }
+)
+TERMS = MappingProxyType(
+    {
+        "3b677568d0410c132dec90cdcce79224c9c2004fc447267bf7b6264b213b6a8a": "terms",
     }
 )

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from math import prod
 from typing import Any
 
-from .bundled import CHIPS, GRAPHS, NETWORKS, SPACES
+from .bundled import CHIPS, GRAPHS, NETWORKS, SPACES, STACKS, TERMS
 from .reading import digest_of
 
 OBJECTIVES = {
@@ -14,6 +14,8 @@ OBJECTIVES = {
 }.get  # fmt: skip
 
 
+FREE_OF_TERMS = frozenset({"throughput", "throughput_per_watt", "energy_delay", "area", "power", "energy"})
+"""What no price, lifetime or grid counts in."""
 CHIP = (
     "clock_hz", "tensor_cores", "tensor_core", "vector_cores", "vector_core", "global_buffer", "hbm", "links",
     "silicon", "process",
@@ -23,7 +25,8 @@ CHIP = (
 def space_digest(space: Mapping[str, Any]) -> str:
     """The digest of what a space is: axes, rules, and of its chips what areas and times depend on."""
     if space["base"].get("clusters") is not None:
-        return digest_of([space["base"]["clusters"], space["axes"], space["keep"]])
+        base = {key: value for key, value in space["base"].items() if key not in ("name", "title")}
+        return digest_of([base, space["axes"], space["keep"]])
     chips = [None if chip is None else [chip[key] for key in CHIP] for chip in (space["base"], space["area_chip"])]
     return digest_of([chips, *(space[key] for key in ("axes", "tied", "core_buffers", "keep"))])
 
@@ -38,6 +41,29 @@ def network_digest(training: Mapping[str, Any]) -> str:
     apart = ("name", "size", "shape")
     levels = training["machine"]["cluster"]["levels"]
     return digest_of([{key: value for key, value in level.items() if key not in apart} for level in levels])
+
+
+def stack_digest(stack: Mapping[str, Any]) -> str:
+    """The digest of what a software stack does, whatever it is called."""
+    return digest_of({key: value for key, value in stack.items() if key not in ("name", "title")})
+
+
+def _constants(constants: Mapping[str, Any], residency: Any) -> str:
+    """What chips are said to reach, every value of it."""
+    kernels = constants["attention"]
+    own = {key: value for key, value in constants.items() if key not in ("basis", "attention") and value is not None}
+    shown = ", ".join(f"{key} {value!r}" for key, value in own.items())
+    timed = "" if kernels is None else f", measured attention kernels ({digest_of(kernels)[:12]})"
+    return f"{constants['basis']}, {shown}{timed}{'' if residency is True else ', nothing stays in the global buffer'}"
+
+
+def _terms(problem: Mapping[str, Any]) -> list[str]:
+    """Whose prices and lifetimes count, where anything depends on them."""
+    front, keep = problem.get("front", {"of": [], "within": {}}), problem["space"]["keep"]
+    asked = {*front["of"], *front["within"], str(problem["objective"]["kind"])} - FREE_OF_TERMS
+    if not asked and keep.get("most_usd") is None:
+        return []
+    return [f"ownership   {_known(digest_of(problem['ownership']), TERMS, 'terms')}"]
 
 
 def _known(digest: str, table: Mapping[str, str], name: str) -> str:
@@ -57,7 +83,13 @@ def _axis(name: str, values: list[float]) -> str:
     return f"{name} {values[0]:g} to {values[-1]:g} ({len(values)})"
 
 
-def _model_words(model: Mapping[str, Any], models: int, named: str | None = None) -> list[str]:
+def _level(level: Mapping[str, Any]) -> str:
+    """A level of a network: how many it joins, how, at what rate."""
+    shape = "x".join(map(str, level["shape"])) if level.get("shape") else level["size"]
+    return f"{level['kind']} of {shape} at {level['bandwidth_bytes_per_s'] / 1e9:.4g} GB/s"
+
+
+def _model_words(model: Mapping[str, Any], models: int, residency: Any, named: str | None = None) -> list[str]:
     """What is said of a model of the problem; ``named``: where no table has its graphs."""
     training = model["training"]
     stack, level = training["machine"]["stack"], training["machine"]["cluster"]
@@ -67,7 +99,7 @@ def _model_words(model: Mapping[str, Any], models: int, named: str | None = None
     sequences = {graph["sequence"] for graph in model["graphs"]}
     degrees = [f"{key} {_listed({g.get(key, 1) for g in model['graphs']})}, " for key in ("context", "expert")
                if any(key in g for g in model["graphs"])]  # fmt: skip
-    speed = ", ".join(f"{one['bandwidth_bytes_per_s'] / 1e9:.4g} GB/s" for one in level["levels"])
+    speed = ", ".join(_level(one) for one in level["levels"])
     weight = "" if models == 1 else f", weight {model['weight']:g}"
     return [
         f"model       {named or _known(graphs_digest(model), GRAPHS, model['name'])}{weight}; sequence "
@@ -79,9 +111,10 @@ def _model_words(model: Mapping[str, Any], models: int, named: str | None = None
         f"{'any' if training['chunks'] is None else _listed({1, *training['chunks']})}, headroom "
         f"{training['headroom']:g}",
         f"network     {_known(network_digest(training), NETWORKS, level['name'])}: {speed}",
-        f"software    {stack['name']}: schedule {stack['schedule']}, pipelines {', '.join(stack['families'])}, fusion "
-        f"{stack['fusion']} (as the certificate lists it; neither tracing nor the choice of what is fused is derived "
-        "here)",
+        f"software    {_known(stack_digest(stack), STACKS, stack['name'])}: schedule {stack['schedule']}, pipelines "
+        f"{', '.join(stack['families'])}, fusion {stack['fusion']} (as the certificate lists it; neither tracing nor "
+        "the choice of what is fused is derived here)",
+        f"constants   {_constants(training['constants'], residency)}",
     ]
 
 
@@ -94,7 +127,8 @@ def words_of(problem: Mapping[str, Any], certificate: Mapping[str, Any], chips: 
         f"memories    {_sizes(problem['hbm_bytes'])}",
     ]
     for model in problem["models"]:
-        lines += _model_words(model, len(problem["models"]))
+        lines += _model_words(model, len(problem["models"]), problem["residency"])
+    lines += _terms(problem)
     of = OBJECTIVES(objective["kind"]) or objective["kind"]
     mean = "" if len(problem["models"]) == 1 else f", {objective['mean']} mean over models"
     share = f"{100 * certificate['gap']:.4g} %"
@@ -114,7 +148,12 @@ def plan_words(problem: Mapping[str, Any], certificate: Mapping[str, Any]) -> li
     rest = f"{_sizes(problem['hbm_bytes'])}, {clock}; {model['training']['constants']['basis']} constants"
     return [
         f"chip        {_known(digest_of(chip), CHIPS, chip['name'])}: {rest}",
-        *_model_words(model, 1, f"{model['name']!r} ({len(model['graphs'])} graphs, {graphs_digest(model)[:12]})"),
+        *_model_words(
+            model,
+            1,
+            problem["residency"],
+            f"{model['name']!r} ({len(model['graphs'])} graphs, {graphs_digest(model)[:12]})",
+        ),
         "claim       no plan with these microbatches, widths, recompute, stages of ZeRO and chunks, any stages, "
         f"replicas and cuts, takes less than {certificate['best']!r} s a batch",
     ]

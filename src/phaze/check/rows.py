@@ -206,8 +206,8 @@ class Space:
                 shape = self.shape(row, data, order)
                 if not shape.allowed:
                     continue
-                members = replicas_by_level(job.network, shape), experts_by_level(job.network, shape)
-                members = (*members, *sharers_by_level(job.network, shape))
+                whole = replicas_by_level(job.network, shape), experts_by_level(job.network, shape)
+                members = (*whole, *sharers_by_level(job.network, shape))
                 steps = np.minimum(steps, step_bytes(job, shape, size))
                 if members in seen:
                     continue

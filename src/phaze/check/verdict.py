@@ -17,11 +17,11 @@ from .means import mean_of
 from .planned import prove_plan
 from .proof import Counted, Model, Solver, Watch, prove
 from .published import model_of
+from .question import known, of_graphs
 from .reading import (
     NotCoveredError,
     RefusedError,
     cover,
-    digest_of,
     listed,
     number,
     only,
@@ -40,20 +40,6 @@ KEYS = (
     "schema", "problem", "graphs", "cost_model", "best", "bound", "gap", "answer", "fusion", "multipliers",
 )  # fmt: skip
 FRONT_KEYS = ("schema", "problem", "graphs", "cost_model", "gap", "front", "fusion", "multipliers")
-PROBLEM = frozenset({
-    "schema", "residency", "space", "ownership", "models", "name", "hbm_bytes", "objective", "gap", "round_size",
-    "baseline", "cluster", "budget", "rules", "front", "chip",
-})  # fmt: skip
-OBJECTIVE = frozenset({"kind", "mean", "baseline"})
-MODEL = frozenset({"name", "weight", "training", "configurations", "part", "graphs"})
-DEGREES = ("context", "context_way", "expert", "expert_tensor")
-ROW = frozenset({"tensor", "microbatch", "sequence", "sequence_parallel", "attention", "digest", *DEGREES})
-GRAPH = (ROW - {"digest"}) | {"name", "layers", "calls", "edges", "ties", "approximations"}
-LAYER = frozenset({
-    "name", "tensors", "forward", "backward", "parameters", "none", "selective", "full", "shared_bytes", "input_bytes",
-    "output_bytes", "sharded",
-})  # fmt: skip
-"""The keys that this checker knows: with any other it would not know what a claim means."""
 NEAR = 1e-9
 """Figures are sums in another order than phaze has them."""
 READING = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
@@ -154,6 +140,7 @@ def _check(
         require(said[name] == sha256(texts[f"{name}.json"]), f"certificate.json: it is of another {name}.json")
     require(said["cost_model"] == COST_MODEL, "certificate.json: it is of another cost model")
     found.gap = number(said["gap"], "gap", 0, 1)
+    require(found.gap < 1, "gap: with a gap of 1 nothing is claimed")
     wider, larger = number(more[1], "--gap", 0, 1), more[2]
     if front:
         found.gap = said["gap"] = max(found.gap, wider)
@@ -169,8 +156,8 @@ def _check(
         space = space_of(problem["space"], problem["ownership"], memories)
     count = f"{space.combinations:,} combinations" if many else f"{len(space.chips):,} chips"
     found.words = words_of(problem, said, count)
-    _known(problem, graphs)
-    _of_graphs(problem, graphs)
+    known(problem, graphs)
+    of_graphs(problem, graphs)
     _covered(problem, said)
     if front:
         _prove_front(problem, graphs, said, space, found, watch, more[0])
@@ -196,38 +183,13 @@ def _check_plan(
 ) -> None:
     """A plan on one chip: no other plan in the degrees that the problem lists is faster."""
     found.words, found.plan = plan_words(problem, said), True
-    _known(problem, graphs)
-    _of_graphs(problem, graphs)
+    known(problem, graphs)
+    of_graphs(problem, graphs)
     _covered(problem, said)
     bound = _bound(said, found)
     require(problem["gap"] == found.gap == 0, "gap: a plan is proved to 0")
     found.counted = prove_plan(problem, graphs, said, bound, watch, found.quick)
     found.proved_gap = max(NEAR, 1 - found.counted.least / found.best)
-
-
-def _of_graphs(problem: dict[str, Any], graphs: dict[str, Any]) -> None:
-    """The graphs are those that the problem names, with what it says of them."""
-    require(len(graphs["models"]) == len(problem["models"]), "graphs.json: it has other models")
-    for model, own in zip(problem["models"], graphs["models"], strict=True):
-        require(len(own) == len(model["graphs"]), f"graphs.json: {model['name']} has other graphs")
-        for row, graph in zip(model["graphs"], own, strict=True):
-            for key in ROW - {"digest"}:
-                require(row.get(key) == graph.get(key), f"graphs.json: {key} of a graph is not what problem.json says")
-            require(row["digest"] == digest_of(graph), f"graphs.json: a graph of {model['name']} is not the problem's")
-
-
-def _known(problem: dict[str, Any], graphs: dict[str, Any]) -> None:
-    """What of the two documents this checker has no rules for is not covered, whatever its value."""
-    rows = [("problem", problem, PROBLEM)]
-    if "objective" in problem:
-        rows.append(("objective", problem["objective"], OBJECTIVE))
-    for model in problem["models"]:
-        rows += [("models", model, MODEL), *(("graphs", row, ROW) for row in model["graphs"])]
-    for graph in (one for own in graphs["models"] for one in own):
-        rows += [("graphs.json", graph, GRAPH), *(("layers", layer, LAYER) for layer in graph["layers"])]
-    for where, table, keys in rows:
-        more = sorted(set(table) - keys)
-        cover(not more, f"the key {where}.{more[0] if more else ''}, which this checker does not know")
 
 
 def _covered(problem: dict[str, Any], said: dict[str, Any]) -> None:

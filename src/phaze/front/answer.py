@@ -225,7 +225,7 @@ def front_view(
         "units": {one.name: shown_unit(job, one) for one in METRICS if one in asked.of},
         **_setting(job, opened, designs[0]),
         "points": [_point(measures, opened, design, own) for design, own in zip(designs, proved, strict=True)],
-        "certificate": certificate_document(gap, job.gap, closed, evaluated, opened.left_out),
+        "certificate": certificate_document(gap, job.gap, closed, opened.left_out),
         "study_digest": job.digest,
         "version": __version__,
         "code_digest": code,

@@ -31,7 +31,6 @@ from phaze.front.measures import Listed
 from phaze.front.order import shortfall, steps
 from phaze.front.state import FrontState
 from phaze.schedule.problem import ROUNDING
-from phaze.search.certificate import digest_of
 from phaze.search.evaluated import Evaluated
 from phaze.search.journal import PrunedChip
 
@@ -129,7 +128,6 @@ def certificate_document(
     gap: float,
     asked_gap: float,
     closed: Sequence[PrunedChip],
-    evaluated: Sequence[Evaluated],
     left_out: Mapping[str, int],
 ) -> dict[str, Any]:
     """The certificate of the whole front."""
@@ -138,5 +136,4 @@ def certificate_document(
         "asked_gap": asked_gap,
         "closed": counts_of(closed, left_out),
         "units": len(closed),
-        "list_digest": digest_of(closed, evaluated),
     }

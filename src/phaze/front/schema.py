@@ -65,7 +65,6 @@ class FrontProof(Document):
     asked_gap: Number
     closed: dict[str, Whole]
     units: Whole
-    list_digest: Text
 
 
 class FrontSetting(Loose):

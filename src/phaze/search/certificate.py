@@ -15,7 +15,6 @@ near        = chips within 1 % of the best score: at least those evaluated whose
               bound is
 """
 
-import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +23,6 @@ from typing import Any
 
 import numpy as np
 
-from phaze.documents import compact
 from phaze.search.evaluated import Evaluated
 from phaze.search.journal import PrunedChip
 from phaze.search.problem import table_decides
@@ -45,7 +43,7 @@ class Near:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """Counts by reason, the global bound, the gap, near ties, and the digest of the list of closed chips."""
+    """Counts by reason, the global bound, the gap, near ties."""
 
     gap: float
     asked_gap: float
@@ -53,7 +51,6 @@ class Certificate:
     closed: dict[str, int]
     chips: int
     near: Near
-    list_digest: str
 
     def document(self) -> dict[str, Any]:
         return {
@@ -63,7 +60,6 @@ class Certificate:
             "closed": self.closed,
             "chips": self.chips,
             "near": self.near.document(),
-            "list_digest": self.list_digest,
         }
 
 
@@ -84,38 +80,23 @@ def closed_chips(state: SearchState, best: float | None = None) -> PrunedChips:
     return PrunedChips(reasons, bounds, steps)
 
 
-def digest_of(closed: Sequence[PrunedChip], evaluated: Sequence[Evaluated]) -> str:
-    """One number for the list of closed chips and for what was found of the opened ones: nothing of it can change."""
-    return _summed(closed, evaluated, 0.0).digest
-
-
 @dataclass(frozen=True, slots=True)
 class _Sums:
-    digest: str
     least: float
     counts: Counter[str]
     below: int
 
 
-def _summed(closed: Sequence[PrunedChip], evaluated: Sequence[Evaluated], near: float) -> _Sums:
-    """In one pass over the list: its digest, the least bound, chips by reason, chips whose bound is at most ``near``.
-
-    The digest is that of the document [[chip, reason, bound, step] ..., [chip, what was found] ...], never held whole.
-    """
-    total, least, counts, below = hashlib.sha256(b"[["), float("inf"), Counter[str](), 0
+def _summed(closed: Sequence[PrunedChip], near: float) -> _Sums:
+    """In one pass over the list: the least bound, chips by reason, chips whose bound is at most ``near``."""
+    least, counts, below = float("inf"), Counter[str](), 0
     every = iter(closed)
-    before = b""
     while some := list(islice(every, BATCH)):
-        rows = compact([[one.chip, one.reason, one.bound, one.step] for one in some])
-        total.update(before + rows[1:-1])
-        before = b","
         bounds = [one.bound for one in some if one.bound is not None]
         least = min(least, min(bounds, default=least))
         below += sum(bound <= near for bound in bounds)
         counts.update(one.reason for one in some)
-    opened = [[one.chip, one.document()] for one in sorted(evaluated, key=lambda one: one.chip)]
-    total.update(b"]," + compact(opened) + b"]")
-    return _Sums(total.hexdigest(), least, counts, below)
+    return _Sums(least, counts, below)
 
 
 def certificate_of(
@@ -126,10 +107,10 @@ def certificate_of(
     left_out: Mapping[str, int],
 ) -> Certificate:
     """The certificate of a list of closed chips; ``left_out``: combinations that the space's rules leave out."""
-    sums, reach = _summed(closed, evaluated, best * (1 + WITHIN)), best * (1 + WITHIN)
+    sums, reach = _summed(closed, best * (1 + WITHIN)), best * (1 + WITHIN)
     reached = max(1, sum(one.score <= reach and not one.error for one in evaluated))
     lower = min(sums.least, best)
     by_reason = {reason: sums.counts.get(reason, 0) + left_out.get(reason, 0) for reason in REASONS}
     gap = max(0.0, 1.0 - lower / best)
     near = Near(reached, max(reached, sums.below))
-    return Certificate(gap, asked_gap, lower, by_reason, len(closed), near, sums.digest)
+    return Certificate(gap, asked_gap, lower, by_reason, len(closed), near)

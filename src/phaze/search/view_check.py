@@ -100,7 +100,7 @@ def check_view(plain: Plain, text: str, result: Mapping[str, Any], certificate: 
 
 
 PROVED = "its certificate holds"
-EMPTY = Certificate(0.0, 0.0, 0.0, {}, 0, Near(0, 0), "")
+EMPTY = Certificate(0.0, 0.0, 0.0, {}, 0, Near(0, 0))
 
 
 def _check_counts(plain: Plain, said: Mapping[str, Any], score: float) -> list[str]:
