@@ -42,8 +42,9 @@ def _all_configurations(model: dict[str, Any]) -> None:
     ways = listed(model["configurations"], "configurations")
     every = [(way["graph"], way["recompute"], zero, way.get("shard", 0)) for way in ways for zero in way["zeros"]]
     modes, training = {way["recompute"] for way in ways}, model["training"]
-    wanted = product(range(len(model["graphs"])), modes, training["zeros"], training.get("shards", [0]))
-    require(len(set(every)) == len(every), "configurations: one of them stands there twice")
+    wanted = list(product(range(len(model["graphs"])), modes, training["zeros"], training.get("shards", [0])))
+    once = len(set(every)) == len(every) and len(set(wanted)) == len(wanted)
+    require(once, "configurations: one of them stands there twice")
     require(set(every) == set(wanted), "configurations: not every graph with every recompute, ZeRO and shard")
 
 
