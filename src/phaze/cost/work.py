@@ -22,6 +22,8 @@ from phaze.graph.ir import Access, Core, Operator, OperatorGraph, Tensor
 from phaze.graph.opset import KINDS
 from phaze.graph.pairs import attention_pairs, mean_keys
 
+# Bytes of an element of a tensor that is not in the graph.
+UNKNOWN_BYTES = 2
 # Rules of the kinds that run on tensor cores.
 MATRIX = frozenset({"product", "convolution", "attention"})
 
@@ -179,18 +181,20 @@ def _operands(part: Operator, tensors: dict[int, Tensor]) -> tuple[Access, ...]:
     if len(part.reads) <= 1:
         return part.reads
 
-    sizes = dict(part.sizes)
+    sizes, count = dict(part.sizes), len(part.reads)
     rows, columns, depth = sizes["m"], sizes["n"], sizes["batch"] * sizes["k"]
+    each = [tensors[a.tensor].element_bytes if a.tensor in tensors else 0 for a in part.reads]
 
-    def distance(pair: tuple[Access, Access]) -> float:
-        e = _element_bytes(pair, tensors) * depth
-        return abs(pair[0].bytes - e * rows) + abs(pair[1].bytes - e * columns)
+    def distance(pair: tuple[int, int]) -> float:
+        e = (max(each[pair[0]], each[pair[1]]) or UNKNOWN_BYTES) * depth
+        return abs(part.reads[pair[0]].bytes - e * rows) + abs(part.reads[pair[1]].bytes - e * columns)
 
-    return min(permutations(part.reads, 2), key=distance)
+    one, other = min(permutations(range(count), 2), key=distance)
+    return part.reads[one], part.reads[other]
 
 
 def _element_bytes(accesses: Sequence[Access], tensors: dict[int, Tensor]) -> int:
-    return max((tensors[a.tensor].element_bytes for a in accesses if a.tensor in tensors), default=2)
+    return max((tensors[a.tensor].element_bytes for a in accesses if a.tensor in tensors), default=UNKNOWN_BYTES)
 
 
 def _product(part: Operator, element_bytes: int, a: Moved, b: Moved) -> Product:

@@ -24,8 +24,8 @@ from phaze.evaluate.parallel_rank import (
     require_shared_out,
     supply_at,
 )
-from phaze.evaluate.plan_table import PlanTable
 from phaze.evaluate.recomputing import require_host, stack_recomputing
+from phaze.evaluate.run_plan import RunPlanTable
 from phaze.evaluate.run_tables import GptTable, LlamaTable, MoeTable
 from phaze.evaluate.training_run import Budget
 from phaze.files import STANDARD_INPUT, beside, read_text
@@ -65,7 +65,7 @@ class RunFile(Document):
     batch: BatchSize
     tokens: TokenCount | None = None
     terms: Reference | None = None
-    plan: PlanTable
+    plan: RunPlanTable
     precision: Precision | None = None
     optimizer: Optimizer | None = None
     attention: Attention | None = None
@@ -114,7 +114,7 @@ class RunJob:
     stack: Stack
     devices: int
     batch: int
-    plan: PlanTable
+    plan: RunPlanTable
     precision: Precision
     optimizer: Optimizer
     budget: Budget | None = None

@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.schedule.dual_kernels import greedy_duals, solve_dual
+from phaze.schedule.order import bits
 from phaze.schedule.part import Floats, Ints, Part, Tables, incomparable
 
 # A limit on the rounds of column generation: a bound that is taken early is still one.
@@ -94,8 +95,8 @@ def maximal_antichains(beside: Sequence[int], most: int = MOST_ANTICHAINS) -> li
             antichains.append(chosen)
             return len(antichains) <= most
         both = open_ | closed
-        pivot = max(_members(both), key=lambda i: ((beside[i] & open_).bit_count(), -i))
-        for i in _members(open_ & ~beside[pivot]):
+        pivot = max(bits(both), key=lambda i: ((beside[i] & open_).bit_count(), -i))
+        for i in bits(open_ & ~beside[pivot]):
             if not extend([*chosen, i], open_ & beside[i], closed & beside[i]):
                 return False
             open_ &= ~(1 << i)
@@ -103,10 +104,6 @@ def maximal_antichains(beside: Sequence[int], most: int = MOST_ANTICHAINS) -> li
         return True
 
     return antichains if extend([], (1 << len(beside)) - 1, 0) else None
-
-
-def _members(mask: int) -> list[int]:
-    return [i for i in range(mask.bit_length()) if mask >> i & 1]
 
 
 class Antichains(NamedTuple):

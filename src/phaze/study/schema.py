@@ -21,7 +21,7 @@ from phaze.documents import (
 )
 from phaze.errors import InputError
 from phaze.evaluate.headroom import MOST_HEADROOM, parse_headroom
-from phaze.evaluate.plan_table import RecomputeName
+from phaze.evaluate.run_plan import RecomputeName
 from phaze.graph.split_context import Way
 from phaze.hardware.calibration import Basis
 from phaze.hardware.files import Name, Text

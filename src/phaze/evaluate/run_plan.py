@@ -29,7 +29,7 @@ RecomputeName = Annotated[
 ]
 
 
-class PlanTable(Document):
+class RunPlanTable(Document):
     """How the job was split; ``blocks`` of each stage, first to last, where they are not even."""
 
     tensor: Count
@@ -67,7 +67,7 @@ class PlanTable(Document):
         return named_family(self.family, self.chunks)
 
     @model_validator(mode="after")
-    def _cut(self) -> "PlanTable":
+    def _cut(self) -> "RunPlanTable":
         assert self.schedule
         if self.shard is not None and self.zero == 0:
             raise ValueError(f"shard {self.shard} and zero 0: only ZeRO 1, 2 and 3 share out state")
