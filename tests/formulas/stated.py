@@ -160,3 +160,11 @@ class _Reader:
             arguments.append(self.comparison())
         assert self.take(")"), f"{self.text!r}: a bracket stays open"
         return float(known(*arguments))
+
+
+def between(document: str, before: str, after: str) -> str:
+    """What stands between two phrases of running text, once; line ends are blanks, code marks are left out."""
+    text = " ".join((DOCS / document).read_text().split()).replace("`", "")
+    begins = text.count(before)
+    assert begins == 1, f"docs/{document} has {begins} times {before!r}"
+    return text.split(before, 1)[1].split(after, 1)[0].strip()
