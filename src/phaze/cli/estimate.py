@@ -22,7 +22,7 @@ Vector = Annotated[str | None, typer.Option(help="A vector operator: KIND:ELEMEN
 Collective = Annotated[str | None, typer.Option(help="KIND:BYTES:RANKS, such as all_reduce:64MiB:8; with --cluster.")]
 Graph = Annotated[str | None, typer.Option(help="A graph file (phaze.graph/1; - for standard input).")]
 ModelName = Annotated[str | None, typer.Option("--model", help=SOURCES)]
-Tensor = Annotated[int, typer.Option(help="With --model: tensor-parallel width.")]
+Tensor = Annotated[int, typer.Option(help="With --model: tensor-parallel degree.")]
 Microbatch = Annotated[int, typer.Option(help="With --model: sequences in one microbatch.")]
 Sequence = Annotated[str | None, typer.Option(help="With --model: positions, such as 4096 or 32k (k = 1024).")]
 Attention = Annotated[Literal["eager", "fused"], typer.Option(help="With --model: how its attention runs.")]

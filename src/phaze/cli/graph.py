@@ -26,7 +26,7 @@ Gpt = Annotated[str, typer.Option(help="A Megatron-style decoder: hidden=4096,la
 Llama = Annotated[
     str, typer.Option(help="A Llama-style decoder: hidden, layers, heads, kv_heads, head_dim, mlp, vocabulary, tied.")
 ]
-Tensor = Annotated[int, typer.Option(help="Tensor-parallel width; all sizes are of one rank.")]
+Tensor = Annotated[int, typer.Option(help="Tensor-parallel degree; all sizes are of one rank.")]
 Microbatch = Annotated[int, typer.Option(help="Sequences in one microbatch.")]
 Sequence = Annotated[
     str | None, typer.Option(help="Positions of a sequence, 4096 or 32k (k = 1024); the model's own by default.")

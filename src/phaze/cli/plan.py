@@ -97,7 +97,7 @@ def plan(
     *,
     progress: "Progress",
 ) -> Answer:
-    """Split a training job over devices: stages, replicas, tensor width, microbatch, recompute. Will it fit?
+    """Plan a training job on given devices: TP, PP, DP, CP, EP, VPP, ZeRO, microbatch, recompute. Will it fit?
 
     Examples: phaze plan --model llama2-7b --chip a100-80gb --devices 64 --batch 4M-tokens --tokens 2T ·
     phaze plan --model my_model.py:build --chip h100 --devices 64 --batch 512 · phaze plan --fixed run.json ·

@@ -28,13 +28,13 @@ Devices = Annotated[int | None, typer.Option(help="How many devices there are.")
 Batch = Annotated[
     str | None,
     typer.Option(
-        help="Sequences in a batch, 1024, or tokens, 4M-tokens (M = 10^6; 4Mi-tokens: 2^20), within 5 % of it as a "
-        "round number of sequences."
+        help="Global batch in sequences, 1024, or tokens, 4M-tokens (M = 10^6; 4Mi-tokens: 2^20), within 5 % of it as "
+        "a round number of sequences."
     ),
 ]
 Sequence = Annotated[
     str | None,
-    typer.Option(help="Positions of a sequence, such as 4096 or 32k (k = 1024); without it the model's own."),
+    typer.Option(help="Sequence length in tokens, such as 4096 or 32k (k = 1024); without it the model's own."),
 ]
 Tokens = Annotated[
     str | None,
@@ -44,20 +44,22 @@ Terms = Annotated[
     str | None, typer.Option(help="With --tokens: prices, PUE and carbon (phaze.ownership/1); without it bundled ones.")
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Trace the model again, whatever the cache holds.")]
-Microbatch = Annotated[str | None, typer.Option(help="Microbatches to try, such as 1,2,4; without it 1,2,4,8,16.")]
-Tensor = Annotated[str | None, typer.Option(help="Tensor widths to try, such as 1,8; without it those that divide.")]
+Microbatch = Annotated[str | None, typer.Option(help="Microbatch sizes to try, such as 1,2,4; without it 1,2,4,8,16.")]
+Tensor = Annotated[
+    str | None, typer.Option(help="Tensor-parallel degrees (TP) to try, such as 1,8; without it those that divide.")
+]
 Expert = Annotated[
     str | None,
     typer.Option(
-        help="Expert-parallel degrees to try, such as 1,8: ranks that share out the experts; without it, for a mixture "
-        "of experts, 1 and the powers of two that divide them."
+        help="Expert-parallel degrees (EP) to try, such as 1,8: ranks that share out the experts; without it, for a "
+        "mixture of experts, 1 and the powers of two that divide them."
     ),
 ]
 Context = Annotated[
     str | None,
     typer.Option(
-        help="Context-parallel degrees to try, such as 1,2: ranks that share a sequence; without it 1, and from 32,768 "
-        "positions on 1, 2, 4, 8."
+        help="Context-parallel degrees (CP) to try, such as 1,2: ranks that share a sequence; without it 1, and from "
+        "32,768 tokens on 1, 2, 4, 8."
     ),
 ]
 Shard = Annotated[
@@ -106,7 +108,9 @@ Zero = Annotated[
 ]
 Chunks = Annotated[
     str | None,
-    typer.Option(help="Chunks a stage to try beside 1, such as 2,4; without it all that divide the blocks; 1: none."),
+    typer.Option(
+        help="Virtual stages (VPP) to try beside 1, such as 2,4; without it all that divide the blocks; 1: none."
+    ),
 ]
 Family = Annotated[
     str | None,

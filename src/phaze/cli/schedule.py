@@ -38,7 +38,7 @@ RulesName = Annotated[
     typer.Option("--rules", help="With --model: serial, companions, links, icml24, overlap; else the stack's."),
 ]
 BasisName = Annotated[str, typer.Option("--basis", help="With --model: calibrated, datasheet or ideal constants.")]
-Tensor = Annotated[int | None, typer.Option(help="With --model: tensor-parallel width, else 1.")]
+Tensor = Annotated[int | None, typer.Option(help="With --model: tensor-parallel degree, else 1.")]
 Microbatch = Annotated[int | None, typer.Option(help="With --model: sequences in one microbatch, else 1.")]
 Sequence = Annotated[str | None, typer.Option(help="With --model: positions, 4096 or 32k (k = 1024); else its own.")]
 Attention = Annotated[

@@ -52,10 +52,10 @@ Headroom = Annotated[
 ]
 Devices = Annotated[int | None, typer.Option("--devices", help="How many devices there are.")]
 Batch = Annotated[
-    str | None, typer.Option("--batch", help="Sequences in a batch, 1024, or tokens, 4M-tokens (M = 10^6).")
+    str | None, typer.Option("--batch", help="Global batch in sequences, 1024, or tokens, 4M-tokens (M = 10^6).")
 ]
 Sequence = Annotated[
-    str | None, typer.Option("--sequence", help="Positions of a sequence, such as 4096 or 32k (k = 1024).")
+    str | None, typer.Option("--sequence", help="Sequence length in tokens, such as 4096 or 32k (k = 1024).")
 ]
 Tokens = Annotated[
     str | None,
