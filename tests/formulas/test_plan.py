@@ -128,7 +128,7 @@ def test_mfu_and_the_flop_of_a_token_are_as_stated() -> None:
     assert each == pytest.approx(plan["flops_per_token"], rel=1e-9)
     mfu = between("plan.md", "MFU = ", ", where F counts")
     names = {
-        "F": each * 64 * 2048, "batch time": plan["batch_s"], "devices in use": plan["devices_used"],
+        "F": each * 64 * 2048, "step time": plan["batch_s"], "devices in use": plan["devices_used"],
         "peak FLOP/s": api.chip("h100")["peak_flops"],
     }  # fmt: skip
     assert evaluate(mfu, names) == pytest.approx(plan["mfu"], rel=1e-6)
