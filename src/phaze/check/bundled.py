@@ -7,10 +7,10 @@ from types import MappingProxyType
 
 SPACES = MappingProxyType(
     {
-        "dfb558056cae3411d189a4c525c3b4dfc8c9c0fa8b47a33e90587b4e0c71a6fd": "the space of the ICML 2024 paper",
-        "2938c8ae63fc6d93803d4292327e456ddff094a31fad531e2f63c1b6bb1eca6a": "n3-reticle",
-        "5941d6fb754526f325abda9fafa931869cfb9d149e287d3ec279f5aa40bd652f": "n5-reticle",
-        "93f3e7d4d410d85c5b81c162a2f2b7069573f64c3075d2efcb1af0bc8758b8e5": "n7-reticle",
+        "93b9331ea11f4804d35f35b58d243ccc65b532488ba043ec1cc26aedac6cd498": "the space of the ICML 2024 paper",
+        "142bd61f3558b5a08565dc388169098e3e7939934097f3849ab4fb0688ca9d70": "n3-reticle",
+        "23661561c1a783391f5b9e448e92f87fd24737127a315d6c9e4d6a46d316092f": "n5-reticle",
+        "cadbe465e9ca4c0f3cbfa656a9040ad357cb95df488cdfe01cf57412a5bb61e2": "n7-reticle",
     }
 )
 NETWORKS = MappingProxyType(

@@ -16,19 +16,15 @@ OBJECTIVES = {
 
 FREE_OF_TERMS = frozenset({"throughput", "throughput_per_watt", "energy_delay", "area", "power", "energy"})
 """What no price, lifetime or grid counts in."""
-CHIP = (
-    "clock_hz", "tensor_cores", "tensor_core", "vector_cores", "vector_core", "global_buffer", "hbm", "links",
-    "silicon", "process",
-)  # fmt: skip
 
 
 def space_digest(space: Mapping[str, Any]) -> str:
-    """The digest of what a space is: axes, rules, and of its chips what areas and times depend on."""
-    if space["base"].get("clusters") is not None:
-        base = {key: value for key, value in space["base"].items() if key not in ("name", "title")}
-        return digest_of([base, space["axes"], space["keep"]])
-    chips = [None if chip is None else [chip[key] for key in CHIP] for chip in (space["base"], space["area_chip"])]
-    return digest_of([chips, *(space[key] for key in ("axes", "tied", "core_buffers", "keep"))])
+    """The digest of what a space is, whatever its chips are called: axes, rules, and all that is said of its chips."""
+    chips = [
+        None if chip is None else {key: value for key, value in chip.items() if key not in ("name", "title")}
+        for chip in (space["base"], space.get("area_chip"))
+    ]
+    return digest_of([chips, *(space.get(key) for key in ("axes", "tied", "core_buffers", "keep"))])
 
 
 def graphs_digest(model: Mapping[str, Any]) -> str:
