@@ -105,7 +105,8 @@ def plan_papers(request: Request, name: str, best: Candidate) -> PlanPapers:
     if best.plan is None:
         raise AssertionError(f"{name}: a plan that does not fit is not certified")
     place, table = graphs.index(store.plain(best.model)), {"plan": document_of(best.plan), "zero": best.problem.zero}
-    ways = [one for one in task.configurations if one.graph == place and best.problem.zero in one.zeros]
+    zero, shard = best.problem.zero, best.problem.sharing.shard
+    ways = [one for one in task.configurations if (one.graph, one.shard) == (place, shard) and zero in one.zeros]
     memo = ScheduleMemo(kept=[])
     if needs_schedules(task):
         layers_on(task, place, request.setting.chip, None, (memo, b""))
