@@ -17,6 +17,7 @@ from phaze.evaluate.layer_times import (
     layer_times,
     rule_of,
     ruled_layer,
+    run_layer,
     run_passes,
     several_layer_times,
 )
@@ -28,7 +29,7 @@ from phaze.evaluate.pass_units import in_pieces, in_ring
 from phaze.evaluate.ruled_pass import work_times
 from phaze.graph.fuse import fuse_graph, fuse_layer
 from phaze.graph.ir import Access, Layer, Model, OperatorGraph
-from phaze.graph.saved.modes import Modes
+from phaze.graph.saved.modes import Modes, offered
 from phaze.graph.split_context import context_parallel
 from phaze.graph.split_experts import expert_parallel
 from phaze.graph.zoo import load_model
@@ -248,3 +249,15 @@ def test_passes_that_share_what_is_known_of_their_structure_are_those_made_alone
             alone = PassBuilder(machine, together.rule)
             assert run_passes(layer, together) == replace(run_passes(layer, alone), builder=together)
     assert len(together.shapes) < 40
+
+
+@pytest.mark.parametrize("stack", ["megatron-core", "torchtitan", "nanotron"])
+def test_in_16_bits_a_layer_as_it_runs_offers_the_modes_of_its_trace(stack: str) -> None:
+    machine = _machine(stack)
+    keeping = keeping_of(machine.stack, True)
+    for name, tensor, microbatch in (("mixtral-8x7b", 1, 2), ("llama3-8b", 2, 1), ("gpt3-175b", 8, 4)):
+        model = load_model(name, tensor, microbatch, attention="fused", sequence_parallel=tensor > 1)
+        counted = [(layer, model.count(kind)) for kind, layer in enumerate(model.layers)]
+        assert offered(counted, keeping) == offered(
+            counted, keeping, lambda layer: Modes(run_layer(layer, machine), keeping)
+        )

@@ -20,7 +20,7 @@ from phaze.evaluate.layers import EXACT, LayerCost, Setting, layer_cost
 from phaze.evaluate.pass_builder import PassBuilder
 from phaze.evaluate.ruled_pass import work_times
 from phaze.graph.ir import Layer, Model
-from phaze.graph.saved.modes import offered
+from phaze.graph.saved.modes import Modes, offered
 from phaze.schedule.solve import KnownPart
 
 
@@ -36,6 +36,7 @@ class CostedLayers:
         self._layers: dict[int, Layer] = {}
         self._passes: dict[int, RunPasses] = {}
         self._passes_s: dict[int, float] = {}
+        self._modes: dict[int, Modes] = {}
         self._names: dict[tuple[int, ...], tuple[str, ...]] = {}
         self._costs: dict[tuple[int, tuple[str, ...]], LayerCost] = {}
         self._parts: dict[str, KnownPart] = {}
@@ -49,6 +50,12 @@ class CostedLayers:
         if key not in self._passes:
             self._passes[key] = run_passes(layer, self._builder)
         return self._passes[key]
+
+    def _modes_of(self, layer: Layer) -> Modes:
+        key = self._key(layer)
+        if key not in self._modes:
+            self._modes[key] = Modes(self._run(layer).layer, keeping_of(self.machine.stack, self._hosted))
+        return self._modes[key]
 
     def passes_s(self, model: Model) -> tuple[float, ...]:
         """What a forward and a backward pass take at least, by distinct layer; exactly where a formula gives it, but
@@ -71,7 +78,10 @@ class CostedLayers:
         counted = [(layer, model.count(kind)) for kind, layer in enumerate(model.layers)]
         key = tuple(self._key(layer) for layer in model.layers)
         if key not in self._names:
-            self._names[key] = offered(counted, keeping_of(self.machine.stack, self._hosted))
+            # In 16 bits a layer keeps what its trace keeps; recipes of fewer bits are offered the trace's modes.
+            plain = self.machine.recipe is None and not self.machine.wide
+            keeping = keeping_of(self.machine.stack, self._hosted)
+            self._names[key] = offered(counted, keeping, self._modes_of if plain else None)
         return self._names[key]
 
     def costs(self, model: Model) -> tuple[LayerCost, ...]:
@@ -79,7 +89,9 @@ class CostedLayers:
         names, apart = self._offered(model), self.machine.stack.splits_backward
         missing = {(self._key(la), names): la for la in model.layers if (self._key(la), names) not in self._costs}
         layers = [
-            ruled_layer(layer, self.machine, apart=apart, names=names, passes=self._run(layer))
+            ruled_layer(
+                layer, self.machine, apart=apart, names=names, passes=self._run(layer), modes=self._modes_of(layer)
+            )
             for layer in missing.values()
         ]
         times = several_layer_times(

@@ -207,13 +207,14 @@ def ruled_layer(
     apart: bool = False,
     names: Sequence[str] = (),
     passes: RunPasses | None = None,
+    modes: Modes | None = None,
 ) -> RuledLayer:
     """A traced layer as a stack runs it, under its rule or another, with the modes of recompute of some names;
-    ``apart``: also the halves of its backward pass; ``passes`` where they are known."""
+    ``apart``: also the halves of its backward pass; ``passes`` and their ``modes`` where they are known."""
     stack = machine.stack
     passes = run_passes(layer, PassBuilder(machine, rule or rule_of(stack))) if passes is None else passes
     layer, builder = passes.layer, passes.builder
-    modes = Modes(layer, keeping_of(stack))
+    modes = Modes(layer, keeping_of(stack)) if modes is None else modes
     none, selective, whole = modes.none(), modes.selective(), modes.full()
     full, halves = None, None
     if stack.trims_recompute:

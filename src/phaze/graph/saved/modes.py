@@ -23,7 +23,7 @@ is a part of its own, which no chip can make the slower one. On one chip those t
 another go too (:func:`phaze.evaluate.efficient_modes.efficient`): the Pareto front.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -207,16 +207,19 @@ class Modes:
         return self._of_regions(name, chosen)
 
 
-def offered(layers: Sequence[tuple[Layer, int]], keeping: Keeping) -> tuple[str, ...]:
+def offered(
+    layers: Sequence[tuple[Layer, int]], keeping: Keeping, modes_of: Callable[[Layer], Modes] | None = None
+) -> tuple[str, ...]:
     """The modes between selective and full for all layers of a model, given with how often each is called: those that a
-    plan names, else the unions of the layer that is called most, the first of equals."""
+    plan names, else the unions of the layer that is called most, the first of equals. ``modes_of`` a layer where they
+    are at hand."""
     if keeping.named:
         return keeping.named
     hosted = (OFFLOAD,) if keeping.offload else ()
     if not keeping.modules:
         return hosted
     block = max(layers, key=lambda pair: pair[1])[0]
-    return (*unions(Modes(block, keeping)), *hosted)
+    return (*unions(Modes(block, keeping) if modes_of is None else modes_of(block)), *hosted)
 
 
 def work_of(graph: OperatorGraph) -> float:
