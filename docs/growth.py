@@ -15,6 +15,9 @@ from typing import Any
 
 HERE = Path(__file__).parent
 COUNTS = sorted({2**k for k in range(13)} | {3 * 2**k for k in range(11)})
+FINE_COUNTS = sorted({n * 2**k for k in range(13) for n in (1, 3, 5, 7) if n * 2**k <= 4096})
+FINE_LANES = sorted({2**k for k in range(1, 9)} | {3 * 2**k for k in range(7)})
+FINE_SIZES = [f"{n * 2**k} MiB" for k in range(5) for n in (4, 5, 6, 7)] + ["2 MiB", "3 MiB", "128 MiB"]
 SIZES = [f"{n} MiB" for n in (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)]
 POWERS = {"from": 1, "to": 4096, "times": 2}
 SIDES = {"from": 2, "to": 256, "times": 2}
@@ -28,6 +31,8 @@ SPACES: tuple[tuple[str, Any, Any, Any, int], ...] = (
     ("and 13 buffers", COUNTS, SIDES, SIZES, 1),
     ("and 2 HBM bandwidths", COUNTS, SIDES, SIZES, 2),
     ("and 8 HBM bandwidths", COUNTS, SIDES, SIZES, 8),
+    ("counts also 5, 7, 10 ..., 15 lanes, 23 buffers", FINE_COUNTS, FINE_LANES, FINE_SIZES, 8),
+    ("and 32 HBM bandwidths", FINE_COUNTS, FINE_LANES, FINE_SIZES, 32),
 )
 PROGRAM = """
 import json, resource, sys, time
@@ -39,7 +44,7 @@ start = time.perf_counter()
 raw = with_settings(default_study("bert-large", "icml24") | {"models": ["bert-large"]}, sys.argv[2:])
 done = run_in(Path(sys.argv[1]), Papers(""), job_of(study_of(raw, "growth")))
 print(json.dumps({
-    "chips": len(done.state.opened), "opened": len(done.state.evaluated), "dual": len(done.state.dual),
+    "chips": done.state.opened.total, "opened": len(done.state.evaluated), "dual": len(done.state.dual),
     "wall_s": round(time.perf_counter() - start, 1), "cpu_s": round(time.process_time(), 1),
     "gib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2),
     "gap": done.document["certificate"]["gap"], "best": done.document["chip"]["name"],
@@ -87,7 +92,7 @@ def measured(only: str) -> list[dict[str, Any]]:
 
 def _points(rows: list[dict[str, str]], key: str, low: float, high: float) -> list[tuple[float, float]]:
     """Where the values of a column stand in a picture of 640 x 360, both axes by ratio."""
-    across = [(log10(float(row["chips"])) - 4) / 4 for row in rows]
+    across = [(log10(float(row["chips"])) - 4) / 5 for row in rows]
     up = [(log10(float(row[key])) - low) / (high - low) for row in rows]
     return [(70 + 530 * x, 310 - 280 * y) for x, y in zip(across, up, strict=True)]
 
@@ -98,8 +103,8 @@ def drawn(rows: list[dict[str, str]]) -> str:
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 680 360" font-family="sans-serif" font-size="12">',
         '<rect width="680" height="360" fill="white"/>',
     ]
-    for power in range(4, 9):
-        x = 70 + 530 * (power - 4) / 4
+    for power in range(4, 10):
+        x = 70 + 530 * (power - 4) / 5
         parts.append(f'<line x1="{x:.1f}" y1="30" x2="{x:.1f}" y2="310" stroke="#ddd"/>')
         parts.append(f'<text x="{x:.1f}" y="328" text-anchor="middle">{10**power:,}</text>')
     for power in range(4):

@@ -55,7 +55,8 @@ def run_of_job(folder: Path, job: SearchJob, study: str = "made") -> Run:
     """A job run to its end, as a page wants it."""
     done = run_in(folder, Papers(study), job)
     journal = folder / JOURNAL
-    return Run(job, done.document, read_closed(journal), read_evaluated(journal), study, str(folder))
+    rows = read_closed(journal), read_evaluated(journal)
+    return Run(job, done.document, *rows, study, str(folder), done.state.opened)
 
 
 def named(seed: int, name: str) -> ModelTask:

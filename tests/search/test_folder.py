@@ -11,13 +11,13 @@ import pytest
 
 from phaze.errors import InfeasibleError, InputError, PhazeError
 from phaze.search import run, work_item
+from phaze.search.code import code_digest
 from phaze.search.engine import workers
 from phaze.search.evaluated import Evaluated
 from phaze.search.folder import JOURNAL, RESULT, run_in
 from phaze.search.journal import SqliteJournal, read_closed
 from phaze.search.objective import scale_of
 from phaze.search.question_files import Papers, differences
-from phaze.search.result import code_digest
 from phaze.search.run import evaluate_one, search
 from phaze.search.state import SearchState
 from phaze.search.task import SearchJob
@@ -25,7 +25,7 @@ from tests.search.made import made_job, made_task, stopping_after_one
 
 
 def _job(digest: str = "made") -> SearchJob:
-    job = made_job((made_task(7, widths=(1, 2)),), gap=1e-4)
+    job = made_job((made_task(63, widths=(1, 2)),), gap=1e-4)
     return SearchJob(job.name, job.models, job.space, job.hbm_bytes, job.objective, job.gap, digest, 2)
 
 

@@ -17,13 +17,13 @@ from phaze.front.run import front, job_for, scales_for
 from phaze.search import baseline, engine
 from phaze.search.baseline import scale_for
 from phaze.search.certificate import certificate_of, closed_chips
+from phaze.search.code import code_digest
 from phaze.search.deadline import Deadline, OutOfTime, after
 from phaze.search.evaluated import Evaluated
 from phaze.search.folder import JOURNAL, RESULT, run_in
 from phaze.search.journal import SqliteJournal
 from phaze.search.objective import Kind, scale_of
 from phaze.search.question_files import Papers
-from phaze.search.result import code_digest
 from phaze.search.run import evaluate_one, in_process, search
 from phaze.search.state import SearchState
 from phaze.search.task import SearchJob

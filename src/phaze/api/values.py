@@ -32,7 +32,7 @@ from phaze.report.search_sheet import show_result
 from phaze.report.sweep_page import sweep_page
 from phaze.report.sweep_sheet import show_sweep
 from phaze.search.plan_words import degree_words
-from phaze.search.spaces import enumerate_space
+from phaze.search.reopened import place_of
 from phaze.units import show
 
 if TYPE_CHECKING:
@@ -189,8 +189,8 @@ class Searched(Shown):
     def frame(self) -> Frame:
         """Every chip of the space, as columns: ``pandas.DataFrame(run.frame())``, ``polars.DataFrame(run.frame())``."""
         run = run_of(self.folder)
-        opened, chip = enumerate_space(run.job.space), self.chip
-        return chips_frame(opened, run.closed, run.evaluated, int(chip["hbm_bytes"]), int(chip["number"]))
+        chip, place = self.chip, place_of(run.opened, int(self.chip["number"]), str(self.folder))
+        return chips_frame(run.opened, run.closed, run.evaluated, int(chip["hbm_bytes"]), place)
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """All chips, area against score or its lower bound, as a picture (needs Matplotlib)."""

@@ -64,16 +64,16 @@ def _stories(run: str, model: str | None) -> "list[Story]":
     from phaze.export.opened import read_plan, run_of
     from phaze.report.page.search_page import tasks_on
     from phaze.report.view_model import planned, searched
-    from phaze.search.spaces import enumerate_space
+    from phaze.search.reopened import place_of
 
     if _is_plan(run):
         document, where = read_plan(run)
         found = reopened(document, where)
         return [planned(found.model, found.setting, document, found.job.devices, found.job.batch, where)]
     finished = run_of(Path(run))
-    opened, wanted = enumerate_space(finished.job.space), finished.result["chip"]
-    chip = opened.chip(int(wanted["number"]), int(wanted["hbm_bytes"]))
-    tasks = tasks_on(finished.job, opened, int(wanted["number"]))
+    opened, wanted = finished.opened, finished.result["chip"]
+    place = place_of(opened, int(wanted["number"]), run)
+    chip, tasks = opened.chip(place, int(wanted["hbm_bytes"])), tasks_on(finished.job, opened, place)
     pairs = list(zip(tasks, finished.result["models"], strict=True))
     pairs = pairs if model is None else [pairs[_chosen([task.name for task in tasks], model, run)]]
     scheduler: Scheduler = "list" if finished.result.get("provisional") else "exact"
@@ -83,14 +83,14 @@ def _stories(run: str, model: str | None) -> "list[Story]":
 def _frame(run: str) -> "Frame":
     from phaze.export.frame import chips_frame, stages_frame
     from phaze.export.opened import read_plan, run_of
-    from phaze.search.spaces import enumerate_space
+    from phaze.search.reopened import place_of
 
     if _is_plan(run):
         return stages_frame(read_plan(run)[0])
     finished = run_of(Path(run))
     chip = finished.result["chip"]
-    opened = enumerate_space(finished.job.space)
-    return chips_frame(opened, finished.closed, finished.evaluated, int(chip["hbm_bytes"]), int(chip["number"]))
+    opened, place = finished.opened, place_of(finished.opened, int(chip["number"]), run)
+    return chips_frame(opened, finished.closed, finished.evaluated, int(chip["hbm_bytes"]), place)
 
 
 def _text(run: str, to: str, model: str | None) -> str:

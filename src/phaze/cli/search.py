@@ -134,6 +134,20 @@ def _stopped(limit_s: float, loaded_s: float, folder: Path) -> str:
     return " ".join(said)
 
 
+def _known_answer(document: "dict[str, Any]", folder: Path) -> Answer:
+    """The answer of a run that had ended."""
+
+    def show(console: "Console") -> None:
+        from phaze.report.run_id import show_run_id
+        from phaze.report.search_sheet import show_result
+
+        work = "This run had ended: its folder has the answer, and nothing was searched again."
+        show_result(console, document, str(folder), work, True)
+        show_run_id(console, folder)
+
+    return Answer((document,), show)
+
+
 @answering
 def search(
     study: Study = None,
@@ -167,14 +181,9 @@ def search(
     phaze search study.toml --batch 4M-tokens --tokens 2T --out runs/priced
     """
     began = monotonic()
-    from phaze.cli.report import write_search_page
+    from phaze.cli.report import PAGE, write_search_page
     from phaze.hardware.write import toml_text
-    from phaze.report.run_id import show_run_id
-    from phaze.report.search_sheet import show_result, shown_on
-    from phaze.search.deadline import left_of
-    from phaze.search.engines import engine_of
-    from phaze.search.folder import run_in
-    from phaze.search.progress_file import ProgressFile, both
+    from phaze.search.finished import finished_in
     from phaze.study.load import question_of, study_of
     from phaze.study.options import study_settings
 
@@ -187,12 +196,23 @@ def search(
     checked = study_of(raw, origin.where)
     folder = Path(out) if out is not None else Path("runs") / checked.name
     question = question_of(checked, reader=origin.reader)
+    papers = question.papers(toml_text(raw))
+    kept_answer = finished_in(folder, papers, question.job.digest)
+    if kept_answer is not None and (folder / PAGE).is_file():
+        return _known_answer(kept_answer, folder)
     loaded_s = monotonic() - began
+    from phaze.report.run_id import show_run_id
+    from phaze.report.search_sheet import show_result, shown_on
+    from phaze.search.deadline import left_of
+    from phaze.search.engines import engine_of
+    from phaze.search.folder import run_in
+    from phaze.search.progress_file import ProgressFile, both
+
     job = replace(question.job, limit_s=left_of(time, began))
     progress.step("bounding every chip of the space")
     with engine_of(engine, address, workers, os.cpu_count() or 1) as crew:
         kept = ProgressFile(folder)
-        done = run_in(folder, question.papers(toml_text(raw)), job, crew, both(shown_on(progress), kept.watch))
+        done = run_in(folder, papers, job, crew, both(shown_on(progress), kept.watch))
         kept.end()
     work = done.state.known.sentence
     if time is not None and done.state.stopped:  # the page takes its own time

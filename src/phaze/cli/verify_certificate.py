@@ -35,11 +35,13 @@ def asked_otherwise(folder: Path, study: str, front: dict[str, Any] | None = Non
 
 def _as_phaze_has_it(folder: Path, result: dict[str, Any], text: str) -> list[str]:
     """What of a folder does not follow from its study and its certificate: problem, graphs, fusion, and the view."""
+    import numpy as np
+
     from phaze.files import read_text
     from phaze.search.baseline import scale_for
+    from phaze.search.boxes.opening import reopened
     from phaze.search.plain_path import plain_of
     from phaze.search.question_files import unlike
-    from phaze.search.spaces import enumerate_space
     from phaze.search.view_check import check_view
     from phaze.search.witness import CERTIFICATE, fusion_of
     from phaze.study.load import question_in
@@ -51,7 +53,9 @@ def _as_phaze_has_it(folder: Path, result: dict[str, Any], text: str) -> list[st
     certificate = json.loads(read_text(str(folder / CERTIFICATE))[0])
     if certificate["answer"] is not None and certificate["fusion"] != fusion_of(job.models):
         return [f"{CERTIFICATE}: operators are fused otherwise than {job.models[0].training.machine.stack.name} does"]
-    plain = plain_of(job, scale_for(job), enumerate_space(job.space))
+    named = result["chip"]["number"]
+    opened = reopened(job.space, np.array([named if type(named) is int and 0 <= named < 2**62 else -1]))
+    plain = plain_of(job, scale_for(job), opened)
     try:
         return check_view(plain, text, result, certificate)
     except READING as fault:

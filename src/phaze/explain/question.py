@@ -19,6 +19,7 @@ from phaze.hardware.chip import Chip
 from phaze.placement.answer import document_of
 from phaze.search.answer import BestDesign, best_of
 from phaze.search.baseline import scale_for
+from phaze.search.boxes.opening import is_boxed
 from phaze.search.configurations import configuration_names, plan_found
 from phaze.search.engine import workers
 from phaze.search.folder import JOURNAL, RESULT
@@ -102,6 +103,9 @@ def question_of(folder: str) -> Question:
     job = asked.job
     if said["study_digest"] != job.digest:
         raise InputError(folder, "result and study do not belong together", "search again")
+    if is_boxed(job.space):
+        seen = "its space is too large to look at every chip, and an explanation does"
+        raise InputError(folder, seen, "search a smaller space around the answer, and explain that")
     opened, number = enumerate_space(job.space), int(said["chip"]["number"])
     require_of_job(said, job, opened, folder)
     chip = opened.chip(number, int(said["chip"]["hbm_bytes"]))

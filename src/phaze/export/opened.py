@@ -9,11 +9,10 @@ from phaze.evaluate.plan_file import require_plan
 from phaze.files import read_text
 from phaze.report.page.search_page import Run
 from phaze.search.folder import JOURNAL, RESULT
-from phaze.search.journal import read_closed, read_evaluated
 from phaze.search.journal_rows import require_closed, require_evaluated
 from phaze.search.question_files import STUDY
+from phaze.search.reopened import rows_in
 from phaze.search.result_file import read_result, require_of_job
-from phaze.search.spaces import enumerate_space
 from phaze.study.complete import complete_text
 from phaze.study.load import question_in
 
@@ -28,16 +27,15 @@ def run_of(folder: Path) -> Run:
     if job.digest != result["study_digest"]:
         where = str(folder / STUDY)
         raise InputError(where, "the result beside it is of another study or another phaze", "search again")
-    opened = enumerate_space(job.space)
-    require_of_job(result, job, opened, str(folder / RESULT))
     journal = folder / JOURNAL
     study, _ = read_text(str(folder / STUDY))
-    closed, evaluated = read_closed(journal), read_evaluated(journal)
+    opened, closed, evaluated = rows_in(journal, job.space)
+    require_of_job(result, job, opened, str(folder / RESULT))
     if len(closed) != len(opened):
         raise InputError(str(journal), f"it has {len(closed):,} chips of its space", "search again to end it")
     require_closed(journal, closed, evaluated, len(opened))
     require_evaluated(journal, evaluated, job)
-    return Run(job, result, closed, evaluated, complete_text(study, question.files), str(folder))
+    return Run(job, result, closed, evaluated, complete_text(study, question.files), str(folder), opened)
 
 
 def read_plan(path: str) -> tuple[dict[str, Any], str]:

@@ -16,13 +16,14 @@ from phaze.front.ending import Ending
 from phaze.front.metrics import RequestedMetrics
 from phaze.front.run import Watch, front, job_for, scales_for
 from phaze.front.witness import front_proof
+from phaze.search.code import code_digest
 from phaze.search.deadline import after, nothing_in_time
 from phaze.search.engine import workers
 from phaze.search.folder import JOURNAL, write_papers
 from phaze.search.journal import SqliteJournal
 from phaze.search.journal_rows import require_evaluated
 from phaze.search.question_files import Papers, refuse_another
-from phaze.search.result import code_digest, written
+from phaze.search.result import written
 from phaze.search.task import SearchJob
 from phaze.search.witness import CERTIFICATE
 

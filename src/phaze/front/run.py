@@ -23,10 +23,10 @@ from phaze.front.order import undominated
 from phaze.front.state import FrontState, front_state
 from phaze.search.baseline import scale_for
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, after, nothing_in_time
+from phaze.search.numbered_journal import Journal
 from phaze.search.objective import Objective, Scale
 from phaze.search.run import (
     Evaluate,
-    Journal,
     begin,
     bounds_on,
     evaluate_round,

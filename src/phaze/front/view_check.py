@@ -14,10 +14,10 @@ from phaze.front.answer import StatedDesign, design_order, front_view, model_tab
 from phaze.front.measures import Measures
 from phaze.front.order import undominated
 from phaze.front.reference import PlainFront
+from phaze.search.code import code_digest
 from phaze.search.configurations import ConfigurationPlan
 from phaze.search.plain_path import NEAR
 from phaze.search.reference import way_of
-from phaze.search.result import code_digest
 from phaze.search.state import TIE
 from phaze.search.view_check import check_text
 from phaze.search.witness import chip_of, seconds_score

@@ -17,7 +17,7 @@ near        = chips within 1 % of the best score: at least those evaluated whose
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -27,7 +27,7 @@ from phaze.search.evaluated import Evaluated
 from phaze.search.journal import PrunedChip
 from phaze.search.problem import table_decides
 from phaze.search.pruned import BATCH, REASONS, STEPS, PrunedChips
-from phaze.search.state import WITHIN, SearchState
+from phaze.search.state import WITHIN, BoxedChips, SearchState
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,12 @@ def closed_chips(state: SearchState, best: float | None = None) -> PrunedChips:
         reasons[chip] = REASONS.index("failed" if opened.error else reason)
         if not opened.error and reason == "evaluated":
             steps[chip] = STEPS.index("exact")
-    return PrunedChips(reasons, bounds, steps)
+    return PrunedChips(reasons, bounds, steps, state.opened.numbers)
+
+
+def evaluated_chips(state: SearchState) -> list[Evaluated]:
+    """Every evaluated chip, by the number that documents call it."""
+    return [replace(one, chip=state.opened.number(one.chip)) for one in state.evaluated.values()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +110,16 @@ def certificate_of(
     best: float,
     asked_gap: float,
     left_out: Mapping[str, int],
+    boxed: BoxedChips | None = None,
 ) -> Certificate:
-    """The certificate of a list of closed chips; ``left_out``: combinations that the space's rules leave out."""
+    """The certificate of a list of closed chips; ``left_out``: combinations that the space's rules leave out, ``boxed``
+    chips that are in no list because whole boxes of them were pruned."""
+    boxed = boxed or BoxedChips()
     sums, reach = _summed(closed, best * (1 + WITHIN)), best * (1 + WITHIN)
     reached = max(1, sum(one.score <= reach and not one.error for one in evaluated))
-    lower = min(sums.least, best)
+    lower = min(sums.least, boxed.least, best)
     by_reason = {reason: sums.counts.get(reason, 0) + left_out.get(reason, 0) for reason in REASONS}
+    by_reason["bound" if boxed.pruned else "open"] += boxed.chips
     gap = max(0.0, 1.0 - lower / best)
-    near = Near(reached, max(reached, sums.below))
-    return Certificate(gap, asked_gap, lower, by_reason, len(closed), near)
+    near = Near(reached, max(reached, sums.below + boxed.near))
+    return Certificate(gap, asked_gap, lower, by_reason, len(closed) + boxed.chips, near)

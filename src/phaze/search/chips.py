@@ -63,6 +63,28 @@ class SpaceChips:
         return self.chips.link_bytes_per_s
 
     @property
+    def numbers(self) -> NDArray[np.int64] | None:
+        """What documents call its chips, where that is not their place."""
+        return self.kept.numbers
+
+    @property
+    def total(self) -> int:
+        """Chips of the space, with those that are not here one by one."""
+        return len(self) + self.kept.others
+
+    def number(self, index: int) -> int:
+        """What documents call a chip: its place, or where the space is looked at in boxes its combination's number."""
+        return index if self.kept.numbers is None else int(self.kept.numbers[index])
+
+    def index_of(self, number: int) -> int | None:
+        """The place of a chip that documents call that; None where there is none."""
+        if self.kept.numbers is None:
+            return number if 0 <= number < len(self) else None
+        index = int(np.searchsorted(self.kept.numbers, number))
+        there = index < len(self) and int(self.kept.numbers[index]) == number
+        return index if there else None
+
+    @property
     def left_out(self) -> dict[str, int]:
         """Combinations that each rule leaves out."""
         return {"area": self.kept.area, "power": self.kept.power, "cost": self.kept.cost}
@@ -213,7 +235,7 @@ class SpaceChips:
         return replace(
             base,
             name=self.name(index),
-            title=f"chip {index} of the space {self.space.name}",
+            title=f"chip {self.number(index)} of the space {self.space.name}",
             clock_hz=clock_hz,
             tensor_cores=int(c.tensor_cores[index]),
             tensor_core=TensorCore(rows, columns, Memory(int(c.tensor_buffer_bytes[index]), array_s)),

@@ -79,6 +79,24 @@ class ClusterChips:
         return self.found.chips.stacks.astype(np.int64) * self.space.silicon.stack_bytes
 
     @property
+    def numbers(self) -> NDArray[np.int64] | None:
+        """What documents call its chips, where that is not their place: it always is."""
+        return None
+
+    @property
+    def total(self) -> int:
+        """Chips of the space."""
+        return len(self)
+
+    def number(self, index: int) -> int:
+        """What documents call a chip: its place."""
+        return index
+
+    def index_of(self, number: int) -> int | None:
+        """The place of a chip that documents call that; None where there is none."""
+        return number if 0 <= number < len(self) else None
+
+    @property
     def left_out(self) -> dict[str, int]:
         """Combinations that each rule leaves out."""
         out = self.found.left_out

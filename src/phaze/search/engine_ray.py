@@ -46,7 +46,7 @@ class _Crew:
     """The workers, as the bridge sees them: on their way, idle, or busy with a chip."""
 
     def __init__(self, ray: Any, count: int, gone: Callable[[], bool]) -> None:
-        from phaze.search.result import code_digest
+        from phaze.search.code import code_digest
 
         self.ray, self.gone, self.code = ray, gone, code_digest()
         self.kind = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(Worker)

@@ -3,7 +3,8 @@
 For each memory size, best bound first, and for each model its configurations, best bound first: the layers' exact
 schedules, then the fastest plan, then its value (:mod:`phaze.search.objective`). A configuration is left out when its
 bound is no better than the best value of the model so far, or when with it the chip's score could not beat the cut-off.
-What was left out keeps its bound, so that
+Where layers need schedules, list schedules and duals come first: a configuration that these already show to be too slow
+is not scheduled exactly. What was left out keeps its bound, so that
 
     lower  =  least over memories of score( over models: least over configurations of the proved value or the bound )
 
@@ -155,6 +156,7 @@ class ChipEvaluation:
     known: ScheduleMemo
     energy: EnergyModel | None = None
     layers: dict[tuple[int, int], ExactLayers] = field(default_factory=dict)
+    listed: dict[tuple[int, int], ExactLayers] = field(default_factory=dict)
     joules: dict[tuple[int, int], tuple[LayerJoules, ...]] = field(default_factory=dict)
 
     def exact(self, model: int, graph: int) -> ExactLayers:
@@ -165,6 +167,25 @@ class ChipEvaluation:
             own = exact_layers(task.graphs[graph], name, self.arrays, task.training.constants, self.known)
             self.layers[key] = own
         return self.layers[key]
+
+    def _proved_quickly(self, model: int, graph: int) -> GraphTimes | None:
+        """What duals prove of the layers of a graph; None where that is no quicker than the exact schedules."""
+        key, own = (model, graph), self.tasks[model].graphs[graph]
+        if key in self.layers or own.has_formula or self.known.scheduler != "exact":
+            return None
+        if key not in self.listed:
+            memo, constants = ScheduleMemo(scheduler="list"), self.tasks[model].training.constants
+            self.listed[key] = exact_layers(own, b"", self.arrays, constants, memo)
+        return self.listed[key].proved
+
+    def too_slow(self, model: int, configuration: int, hbm: int, below_s: float) -> bool:
+        """Whether no plan takes less than ``below_s``, as far as that shows before any schedule is exact."""
+        task, chosen = self.tasks[model], self.tasks[model].configurations[configuration]
+        proved = self._proved_quickly(model, chosen.graph) if below_s < float("inf") else None
+        if proved is None:
+            return False
+        self.known.placements += 1
+        return fastest_at(self.problem(model, configuration, hbm, proved), chosen.zeros, task.prices, below_s) is None
 
     def problem(self, model: int, configuration: int, hbm: int, times: GraphTimes) -> Problem:
         """The placement problem of a configuration with a memory (its position in the job's list)."""
@@ -235,7 +256,10 @@ class ChipEvaluation:
             last = cut if len(lowers) == 1 else float(self.scale.last(lowers, model, np.asarray(cut))) * (1 + BARELY)
             useful = min(float("inf") if best is None else best.value, last)
             below_s = float(rates.last_s(useful, floor_j)) * (1 + BARELY) if useful < float("inf") else useful
-            found = self.price(model, configuration, hbm, below_s)
+            if self.too_slow(model, configuration, hbm, below_s):
+                found = replace(NOTHING, lower_s=below_s)
+            else:
+                found = self.price(model, configuration, hbm, below_s)
             value = float(rates.value(np.asarray(found.batch_s), found.dynamic_j))
             joules = floor_j if found.lower_s < found.batch_s * (1 - ROUNDING) else found.dynamic_j
             proved = float(rates.value(np.asarray(found.lower_s), joules))

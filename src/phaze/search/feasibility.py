@@ -23,12 +23,18 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class FeasibleChips:
-    """The chips of a space, and how many combinations each rule left out."""
+    """The chips of a space, and how many combinations each rule left out.
+
+    Of a space that is looked at in boxes only some chips: ``numbers`` are those of their combinations, ascending, and
+    there are so many ``others``.
+    """
 
     chips: Chips
     area: int
     power: int
     cost: int
+    numbers: NDArray[np.int64] | None = None
+    others: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +48,9 @@ class Need:
     sentence: str
 
 
-def _areas(grid: Grid, technology: Technology, chips: Chips) -> Floats:
-    parts = Parts(
+def parts_of(grid: Grid, chips: Chips) -> Parts:
+    """What areas depend on, of every chip."""
+    return Parts(
         tensor_cores=chips.tensor_cores,
         macs_per_core=chips.rows * chips.columns,
         tensor_buffer_bytes=chips.tensor_buffer_bytes,
@@ -57,7 +64,11 @@ def _areas(grid: Grid, technology: Technology, chips: Chips) -> Floats:
         cache=grid.space.base.global_buffer.cache,
         silicon=grid.space.base.silicon,
     )
-    return component_areas(technology, parts).total()
+
+
+def areas_of(grid: Grid, technology: Technology, chips: Chips) -> Floats:
+    """The area of every chip, mm2."""
+    return component_areas(technology, parts_of(grid, chips)).total()
 
 
 def _in_area(space: Space, chips: Chips, budget: float) -> Flags:
@@ -73,8 +84,29 @@ def _budget(space: Space, technology: Technology) -> float:
     return float(chip_areas(technology, space.area_chip).total())
 
 
+def kept_counts(space: Space) -> FeasibleChips:
+    """What the rules of a space leave out, without its chips."""
+    return _kept(space, False)
+
+
 def kept_of(space: Space) -> FeasibleChips:
     """Every chip of the space, and what was left out."""
+    return _kept(space, True)
+
+
+def in_space(space: Space, chips: Chips) -> Flags:
+    """Which combinations, with their areas, are chips of the space."""
+    technology, keep = space.technology, space.keep
+    kept = _in_area(space, chips, _budget(space, technology))
+    if keep.most_power is not None:
+        kept &= design_watts(chips, technology) <= keep.most_power * (1 + 1e-12)
+    if keep.most_usd is not None:
+        usd = making_usd(chips, space.base.silicon.dies, technology.fab, load_terms(), 0)
+        kept &= usd <= keep.most_usd * (1 + 1e-12)
+    return kept
+
+
+def _kept(space: Space, wanted: bool) -> FeasibleChips:
     technology, grid = space.technology, grid_of(space)
     budget, most_w, most_usd = _budget(space, technology), space.keep.most_power, space.keep.most_usd
     terms, dies = load_terms(), grid.space.base.silicon.dies
@@ -82,7 +114,7 @@ def kept_of(space: Space) -> FeasibleChips:
     counts = np.zeros(3, np.int64)
     for start in range(0, len(grid), CHUNK):
         some = grid.chips(start, min(start + CHUNK, len(grid)))
-        some = replace(some, area_mm2=_areas(grid, technology, some))
+        some = replace(some, area_mm2=areas_of(grid, technology, some))
         for at in range(3):
             before = len(some)
             if at == 0:
@@ -92,10 +124,12 @@ def kept_of(space: Space) -> FeasibleChips:
             elif at == 2 and most_usd is not None:
                 some = some.taken(making_usd(some, dies, technology.fab, terms, 0) <= most_usd * (1 + 1e-12))
             counts[at] += before - len(some)
+        some = some if wanted else some.taken(np.empty(0, np.int64))
         for column, field in zip(pieces, fields(Chips), strict=True):
             column.append(getattr(some, field.name))
     varied = {"vector_cores", "lanes", "tensor_buffer", "vector_buffer", "area", *grid.names}
-    return FeasibleChips(Chips(*(_joined(pieces, name not in varied) for name in FIELDS)), *counts.tolist())
+    area, power, cost = counts.tolist()
+    return FeasibleChips(Chips(*(_joined(pieces, name not in varied) for name in FIELDS)), area, power, cost)
 
 
 def nearest_chip(space: Space) -> Need:
@@ -106,7 +140,7 @@ def nearest_chip(space: Space) -> Need:
     largest = 0.0
     for start in range(0, len(grid), CHUNK):
         some = grid.chips(start, min(start + CHUNK, len(grid)))
-        some = replace(some, area_mm2=_areas(grid, technology, some))
+        some = replace(some, area_mm2=areas_of(grid, technology, some))
         smallest = min(smallest, float(some.area_mm2.min()))
         largest = max(largest, float(some.area_mm2[some.area_mm2 <= budget].max(initial=0.0)))
         some = some.taken(_in_area(space, some, budget))
@@ -147,9 +181,8 @@ def area_budget(space: Space) -> float:
 def combinations_at(space: Space, numbers: Sequence[int]) -> Chips:
     """Combinations of the axes by number, whether or not the space keeps them, with their areas."""
     technology, grid = space.technology, grid_of(space)
-    pieces = [grid.chips(number, number + 1) for number in numbers]
-    some = Chips(*(np.concatenate([getattr(piece, f.name) for piece in pieces]) for f in fields(Chips)))
-    return replace(some, area_mm2=_areas(grid, technology, some))
+    some = grid.chips_at(np.unravel_index(np.asarray(numbers, np.int64), [len(axis) for axis in grid.values]))
+    return replace(some, area_mm2=areas_of(grid, technology, some))
 
 
 def refusals(space: Space, chips: Chips) -> list[str | None]:

@@ -63,7 +63,7 @@ def listed(state: SearchState, chip: int) -> ChipEvaluation:
     return opened(state.common(), state.item(chip), ScheduleMemo(scheduler="list"))
 
 
-def _on(state: SearchState, chip: int) -> Evaluated | None:
+def design_on(state: SearchState, chip: int) -> Evaluated | None:
     """The first configuration of every model that fits on a chip, in order of bounds; None where a model has none."""
     index = np.array([chip])
     values = [state.values(model, index)[:, :, 0] for model in range(len(state.job.models))]
@@ -90,7 +90,7 @@ def first_design(state: SearchState) -> Evaluated | None:
     scores = state.scored()
     for chip in np.argsort(scores, kind="stable")[:CHIPS].tolist():
         if np.isfinite(scores[chip]):
-            design = _on(state, chip)
+            design = design_on(state, chip)
             if design is not None:
                 return design
     return None

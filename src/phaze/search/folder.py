@@ -7,11 +7,14 @@ from typing import Any
 from phaze.documents import dumps
 from phaze.errors import InputError
 from phaze.files import folder_for, write_whole
+from phaze.search import finished
 from phaze.search.answer import BestDesign, best_of
 from phaze.search.baseline import scale_for
-from phaze.search.certificate import certificate_of, closed_chips
+from phaze.search.certificate import certificate_of, closed_chips, evaluated_chips
+from phaze.search.code import code_digest
 from phaze.search.deadline import OutOfTime, after, nothing_in_time
 from phaze.search.engine import workers
+from phaze.search.finished import digests_of
 from phaze.search.first_design import relisted
 from phaze.search.journal import SqliteJournal
 from phaze.search.journal_rows import require_evaluated
@@ -21,7 +24,6 @@ from phaze.search.result import (
     AnswerParts,
     DisagreementError,
     answer_of,
-    code_digest,
     result_view,
     written,
 )
@@ -32,7 +34,7 @@ from phaze.search.state import SearchState
 from phaze.search.task import SearchJob
 from phaze.search.witness import CERTIFICATE, proof_of
 
-JOURNAL, RESULT = "journal.sqlite", "result.json"
+JOURNAL, RESULT = finished.JOURNAL, finished.RESULT
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +111,15 @@ def run_in(
         if found is None:
             raise nothing_in_time(SCHEMA) if state.stopped else nothing_found(state)
         best, parts = found
-        evaluated, score = list(state.evaluated.values()), parts.document["objective"]["score"]
+        evaluated, score = evaluated_chips(state), parts.document["objective"]["score"]
         closed = closed_chips(state, score)
         journal.finish(closed)
-        certificate = certificate_of(closed, evaluated, score, job.gap, state.opened.left_out)
+        certificate = certificate_of(closed, evaluated, score, job.gap, state.opened.left_out, state.boxed)
         document = result_view(job, parts.document, certificate, code)
-        write_whole(folder / RESULT, written(document))
+        texts = {RESULT: written(document)}
         if papers.problem:
-            proof = proof_of(state, best, parts, certificate, papers)
-            write_whole(folder / CERTIFICATE, dumps(proof) + "\n")
+            texts[CERTIFICATE] = dumps(proof_of(state, best, parts, certificate, papers)) + "\n"
+        for name, text in texts.items():
+            write_whole(folder / name, text)
+        journal.keep_digests(digests_of(texts))
     return Finished(folder, document, state, best)

@@ -1,13 +1,13 @@
 """The journal of a run: a SQLite file with every evaluated chip, so that a killed search loses at most one round.
 
-Tables: ``about`` (key, value: format, digests of study and code), ``evaluated`` (chip, its document) and, when the
-search has ended, ``closed`` (chip, reason, bound, the step that gave it): the certificate chip by chip. One writer at a
-time holds the file; a round is one transaction.
+Tables: ``about`` (key, value: format, digests of study and code, and of the files that the search wrote), ``evaluated``
+(chip, its document) and, when the search has ended, ``closed`` (chip, reason, bound, the step that gave it): the
+certificate chip by chip. One writer at a time holds the file; a round is one transaction.
 """
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,6 +125,13 @@ class SqliteJournal:
             self.base.executemany("INSERT INTO closed VALUES (?, ?, ?, ?)", rows)
             self.base.execute("COMMIT")
 
+    def keep_digests(self, digests: Mapping[str, str]) -> None:
+        """Keep the digests of what was written when the search had ended."""
+        with _said(self.path):
+            self.base.execute("BEGIN IMMEDIATE")
+            self.base.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", digests.items())
+            self.base.execute("COMMIT")
+
     def close(self) -> None:
         self.base.close()
 
@@ -149,6 +156,11 @@ def _read(path: Path, query: str) -> list[Any]:
             return base.execute(query).fetchall()
         finally:
             base.close()
+
+
+def read_about(path: Path) -> dict[str, str]:
+    """What a journal is of, and the digests of what its search wrote."""
+    return {str(key): str(value) for key, value in _read(path, "SELECT key, value FROM about")}
 
 
 def read_closed(path: Path) -> list[PrunedChip]:

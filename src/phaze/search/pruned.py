@@ -18,11 +18,13 @@ BATCH = 1 << 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrunedChips(Sequence[PrunedChip]):
-    """Every chip in order: the numbers of its reason and its step, and its bound, infinite where there is none."""
+    """Every chip in order: the numbers of its reason and its step, and its bound, infinite where there is none;
+    ``numbers`` are what documents call them where that is not their place."""
 
     reasons: NDArray[np.uint8]
     bounds: NDArray[np.float64]
     steps: NDArray[np.uint8]
+    numbers: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.bounds)
@@ -30,7 +32,8 @@ class PrunedChips(Sequence[PrunedChip]):
     def _some(self, start: int, end: int) -> Iterator[PrunedChip]:
         columns = (column[start:end].tolist() for column in (self.reasons, self.bounds, self.steps))
         rows = zip(*columns, strict=True)
-        for chip, (reason, bound, step) in enumerate(rows, start):
+        named = range(start, len(self)) if self.numbers is None else self.numbers[start:end].tolist()
+        for chip, (reason, bound, step) in zip(named, rows, strict=False):
             yield PrunedChip(chip, REASONS[reason], None if bound == float("inf") else bound, STEPS[step])
 
     def __iter__(self) -> Iterator[PrunedChip]:

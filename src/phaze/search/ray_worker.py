@@ -28,7 +28,7 @@ class Worker:
 
     def about(self) -> tuple[str, int, str]:
         """The machine, the process, the code."""
-        from phaze.search.result import code_digest
+        from phaze.search.code import code_digest
 
         return socket.gethostname(), os.getpid(), code_digest()
 

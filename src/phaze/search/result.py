@@ -3,12 +3,8 @@
 Nothing in it depends on the machine, on time, on the number of workers or on interruptions.
 """
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from typing import Any
 
 import numpy as np
@@ -45,26 +41,6 @@ from phaze.search.task import Configuration, ModelTask, SearchJob
 SCHEMA = "phaze.result/1"
 
 
-def _files(folder: Traversable, path: str = "") -> list[tuple[str, Traversable]]:
-    found = []
-    for entry in folder.iterdir():
-        name = f"{path}/{entry.name}"
-        if entry.is_dir():
-            found += [] if entry.name == "__pycache__" else _files(entry, name)
-        elif entry.name.endswith((".py", ".toml", ".json")):
-            found.append((name, entry))
-    return found
-
-
-@cache
-def code_digest() -> str:
-    """SHA-256 over every source and data file of phaze: what an answer depends on beside its study."""
-    total = hashlib.sha256()
-    for name, entry in sorted(_files(files("phaze")), key=lambda one: one[0]):
-        total.update(name.encode() + b"\0" + hashlib.sha256(entry.read_bytes()).digest())
-    return total.hexdigest()
-
-
 def chip_document(opened: EnumeratedSpace, best: BestDesign, hbm_bytes: Sequence[int]) -> dict[str, Any]:
     """The chip, field by field."""
     chip = opened.chip(best.chip, hbm_bytes[best.hbm])
@@ -72,7 +48,7 @@ def chip_document(opened: EnumeratedSpace, best: BestDesign, hbm_bytes: Sequence
     if figures is None or made is None:
         raise AssertionError(f"{chip.name}: a chip of a space names a process")
     return {
-        "number": best.chip,
+        "number": opened.number(best.chip),
         "name": chip.name,
         "tensor_cores": chip.tensor_cores,
         "rows": chip.tensor_core.rows,

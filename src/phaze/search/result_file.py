@@ -209,8 +209,8 @@ def require_of_job(result: dict[str, Any], job: SearchJob, opened: EnumeratedSpa
     named, wanted = [model["name"] for model in result["models"]], [task.name for task in job.models]
     if named != wanted:
         raise InputError(where, f"it has the models {named} and its study {wanted}", "search again")
-    if result["chip"]["number"] >= len(opened) or result["certificate"]["chips"] < len(opened):
-        raise InputError(where, f"its chip is none of the {len(opened):,} of its space", "search again")
+    if opened.index_of(result["chip"]["number"]) is None or result["certificate"]["chips"] < len(opened):
+        raise InputError(where, f"its chip is none of the {opened.total:,} of its space", "search again")
     for task, model in zip(job.models, result["models"], strict=True):
         layers, calls = sum(len(stage["layers"]) for stage in model["plan"]["stages"]), len(task.graphs[0].calls)
         if layers != calls:

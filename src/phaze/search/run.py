@@ -1,6 +1,7 @@
 """The search: bounds for all chips, then rounds of opened chips, best bound first, until no bound beats the best chip.
 
-    1  cheap bounds on layer times for all chips; a pilot, every k-th chip, gives a first incumbent
+    1  cheap bounds on layer times for all chips; a pilot, every k-th chip, gives a first incumbent, where layers need
+       schedules by list schedules
     2  bounds on batch time for all chips, looked at only as far as they may matter
     3  a round of the best bounds; then the antichain dual for every chip that may still win
     4  rounds of ``round_size`` chips in order of (bound, area, number), each evaluated against the cut-off at the start
@@ -12,8 +13,7 @@ Chips of a round are merged in order, so neither the number of workers nor an in
 whose evaluation fails keeps its bound in the global bound. Best: least score, ties (to 1e-9) by area, HBM, number.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +22,13 @@ from phaze.cost.chip_set import ChipSet
 from phaze.evaluate.layer_times import layer_works
 from phaze.schedule.bounds import Bound
 from phaze.search.bounds.model_bounds import CHEAP, DUAL, layer_bounds, model_bounds, model_floors, no_floors
+from phaze.search.boxes.opening import box_question, first_chips, is_boxed, left_chips, nothing_left_out, unlooked
 from phaze.search.cutoffs import last_times
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, after
 from phaze.search.evaluated import Evaluated
 from phaze.search.evaluation import ScheduleMemo
-from phaze.search.first_design import better_design, first_bounds, first_design, stop
+from phaze.search.first_design import better_design, design_on, first_bounds, first_design, stop
+from phaze.search.numbered_journal import Journal, NumberedJournal
 from phaze.search.objective import Scale
 from phaze.search.rank_graph import CHUNK, GraphTimes, empty_times
 from phaze.search.rates import alike, rates_of
@@ -44,14 +46,6 @@ PILOTS = 600
 LARGE = 1 << 18
 # How far above the incumbent's batch time a model's bound is worked out: one model needs less than several.
 REACH, REACH_OF_SEVERAL = 1.25, 6.0
-
-
-class Journal(Protocol):
-    """Where evaluated chips are kept between runs."""
-
-    def known(self) -> dict[int, Evaluated]: ...
-
-    def add(self, found: Iterable[Evaluated]) -> None: ...
 
 
 Evaluate = Callable[[SearchState, list[int], float], list[Evaluated]]
@@ -223,7 +217,17 @@ def _pilot(state: SearchState, engine: Evaluate, journal: Journal | None, shared
     else:
         times = [[own.taken(index) for own in model] for model in state.times] or _times_on(state, index)
         state.put_bounds(index, bounds_on(state, index, times, [np.inf] * len(times)))
-    evaluate_round(state, _next(state, max(1, state.job.round_size // 4)), engine, journal)
+    chips = _next(state, max(1, state.job.round_size // 4))
+    if all(graph.has_formula for task in state.job.models for graph in task.graphs):
+        evaluate_round(state, chips, engine, journal)
+        return
+    # Where schedules are to be solved a first incumbent is not worth proofs: chips that may win are evaluated later.
+    designs = [design for chip in chips if (design := design_on(state, chip)) is not None]
+    best = min(designs, key=lambda one: one.score, default=None)
+    if best is None:
+        evaluate_round(state, chips, engine, journal)
+        return
+    state.listed, state.provisional = min(state.listed, best.score), state.provisional or best
 
 
 def _hurry(state: SearchState, shared: Shared | None) -> None:
@@ -253,7 +257,7 @@ def _tighten(state: SearchState) -> None:
     if not len(index):
         return
     times = finer_times(state, index)
-    limits = last_times(state, index, state.best * (1 + WITHIN))
+    limits = last_times(state, index, min(state.best, state.listed) * (1 + WITHIN))
     state.raise_bounds(index, bounds_on(state, index, times, limits, general=True))
     state.dual = frozenset(index.tolist())
 
@@ -289,12 +293,58 @@ def search(
     """Run a search to its gap, or to its time limit; the state holds what was found and proved.
 
     ``opened`` are chips to search instead of those of the job's space. With a deadline there is a design before any
-    chip is evaluated (:mod:`phaze.search.first_design`); what is found later does not depend on it.
+    chip is evaluated (:mod:`phaze.search.first_design`); what is found later does not depend on it. A space of many
+    chips is looked at in boxes (:mod:`phaze.search.boxes`), and what they leave is searched.
     """
-    opened = enumerate_space(job.space) if opened is None else opened
     deadline = after(job.limit_s) if deadline is None else deadline
+    if opened is None and is_boxed(job.space):
+        return _search_boxes(job, scale, engine, journal, watch, deadline)
+    opened = enumerate_space(job.space) if opened is None else opened
+    return _search_chips(job, scale, opened, engine, journal, watch, shared, deadline)
+
+
+def _search_boxes(
+    job: SearchJob, scale: Scale, engine: Evaluate, journal: Journal | None, watch: Watch | None, deadline: Deadline
+) -> SearchState:
+    """A first incumbent from some chips; then what boxes leave below it."""
+    question = box_question(job, scale, deadline)
+    some = first_chips(question)
+    first = _search_chips(job, scale, nothing_left_out(some), engine, None, watch, None, deadline)
+    if first.stopped:
+        first.opened, first.boxed = some, unlooked(some)
+        return first
+    best = min(first.evaluated.values(), key=lambda one: (one.score, one.chip), default=None)
+    if best is None or not best.ran:  # what fits hardly depends on the chip: there is nothing that boxes could beat
+        if not job.space.memory_limited and len(some):
+            first.opened, first.boxed = some, unlooked(some)
+            return first
+        return _search_chips(job, scale, enumerate_space(job.space), engine, journal, watch, None, deadline)
+    try:
+        chips, boxed = left_chips(question, best.score, first.cut_at(best.score), some.number(best.chip))
+    except OutOfTime:
+        first.opened, first.boxed, first.stopped = some, unlooked(some), True
+        return first
+    own = None if journal is None else NumberedJournal(journal, chips)
+    state = _search_chips(job, scale, chips, engine, own, watch, None, deadline, best.score)
+    state.boxed = boxed
+    return state
+
+
+def _search_chips(
+    job: SearchJob,
+    scale: Scale,
+    opened: EnumeratedSpace,
+    engine: Evaluate,
+    journal: Journal | None,
+    watch: Watch | None,
+    shared: Shared | None,
+    deadline: Deadline,
+    listed: float = float("inf"),
+) -> SearchState:
+    """A search of chips one by one; ``listed`` is the score of a design that is known to be one of them."""
     small, bounded = len(opened) <= LARGE, False
     state = begin(job, opened, scale, kept=small and not deadline.is_set, shared=shared, deadline=deadline)
+    state.listed = listed
     try:
         _pilot(state, engine, journal, shared)
         _bound_all(state)

@@ -12,7 +12,7 @@ Chips stand in the order of the axes, the last axis running fastest. Combination
 grows with the chips that are kept, not with the combinations.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from math import prod
 from typing import Annotated, Any, Literal
@@ -254,11 +254,14 @@ class Grid:
 
     def chips(self, start: int, end: int) -> Chips:
         """The combinations from ``start`` to before ``end``, their area still zero."""
-        places = np.unravel_index(np.arange(start, end), [len(axis) for axis in self.values])
+        return self.chips_at(np.unravel_index(np.arange(start, end), [len(axis) for axis in self.values]))
+
+    def chips_at(self, places: Sequence[NDArray[Any]]) -> Chips:
+        """The combinations of places in every axis, their area still zero."""
         at: dict[str, NDArray[Any]] = {
             name: axis[place] for name, axis, place in zip(self.names, self.values, places, strict=True)
         }
-        count = end - start
+        count = len(places[0])
         at.setdefault("vector_cores", at["tensor_cores"])
         at.setdefault("lanes", at["columns"])
         if "tensor_buffer" not in at:

@@ -40,6 +40,17 @@ class Standing:
         return max(0.0, 1.0 - self.lower / self.best) if 0 < self.best < float("inf") else 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class BoxedChips:
+    """Chips of a space that are in no list, because whole boxes of them were: how many, the least bound of their boxes,
+    of how many at the most it is near the best score, and whether it is above the cut-off: else the time was up."""
+
+    chips: int = 0
+    least: float = float("inf")
+    near: int = 0
+    pruned: bool = True
+
+
 @dataclass(slots=True)
 class SearchState:
     """A search under way.
@@ -48,6 +59,7 @@ class SearchState:
     model and graph (none in a large space), ``bounds`` on batch times by model [configurations, memories, chips],
     ``floors`` on joules [graphs, chips]. ``stopped``: the deadline came before the end. ``provisional`` and ``interim``
     are there only under a deadline: a design for the case that no chip is evaluated in time, and bounds of all chips.
+    ``listed`` is the score of a design by list schedules: no chip above it is evaluated, and its own chip is.
     """
 
     job: SearchJob
@@ -68,6 +80,8 @@ class SearchState:
     stopped: bool = False
     provisional: Evaluated | None = None
     interim: list[Floats] | None = None
+    listed: float = float("inf")
+    boxed: BoxedChips = BoxedChips()
 
     @property
     def energy(self) -> EnergyModel | None:
@@ -139,7 +153,7 @@ class SearchState:
     @property
     def cut(self) -> float:
         """A chip whose bound is above this is closed."""
-        return self.cut_at(self.best)
+        return min(self.cut_at(self.best), self.listed * (1 + TIE))
 
     def cut_at(self, best: float) -> float:
         """The cut-off where the best score is that."""
@@ -155,5 +169,6 @@ class SearchState:
         closed[list(self.evaluated)] = True
         above = ~closed & (scores > self.cut) & ~np.isinf(scores)
         left = len(scores) - memory - int(above.sum()) - int((closed & ~np.isinf(scores)).sum())
-        lower = min(float(scores.min(initial=np.inf)), self.best)
-        return Standing(int((closed & ~np.isinf(scores)).sum()), int(above.sum()), memory, left, self.best, lower)
+        lower = min(float(scores.min(initial=np.inf)), self.boxed.least, self.best)
+        done, pruned = int((closed & ~np.isinf(scores)).sum()), int(above.sum()) + self.boxed.chips
+        return Standing(done, pruned, memory, left, self.best, lower)

@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from phaze.search.certificate import Certificate, Near
+from phaze.search.code import code_digest
 from phaze.search.plain_path import Plain
 from phaze.search.reference import way_of
-from phaze.search.result import answer_view, code_digest, result_view, written
+from phaze.search.result import answer_view, result_view, written
 from phaze.search.state import TIE, WITHIN
 from phaze.search.task import Configuration
 from phaze.search.witness import chip_of, proved_score
@@ -50,19 +51,20 @@ def check_text(text: str, said: Mapping[str, Any], true: Mapping[str, Any], name
 def _chosen(plain: Plain, result: Mapping[str, Any]) -> tuple[int, int, list[Configuration]] | str:
     """Chip, memory and configurations that an answer names, or what is wrong with them."""
     job, number, hbm_bytes = plain.job, result["chip"]["number"], result["chip"]["hbm_bytes"]
-    if type(number) is not int or not 0 <= number < len(plain.opened):
+    place = plain.opened.index_of(number) if type(number) is int and 0 <= number < 2**62 else None
+    if place is None:
         return f"chip.number: {number!r} is no chip of the space"
     if hbm_bytes not in job.hbm_bytes:
         return f"chip.hbm_bytes: {hbm_bytes!r} is no memory of the study"
     if [model["name"] for model in result["models"]] != [task.name for task in job.models]:
         return "models: not those of the study"
-    tasks, configurations = plain.networks.tasks_of(number), []
+    tasks, configurations = plain.networks.tasks_of(place), []
     for task, model in zip(tasks, result["models"], strict=True):
         configuration = way_of(task, model)
         if configuration is None:
             return f"models[{task.name}]: the study knows no such microbatch, width, recompute and ZeRO"
         configurations.append(configuration)
-    return number, job.hbm_bytes.index(hbm_bytes), configurations
+    return place, job.hbm_bytes.index(hbm_bytes), configurations
 
 
 def regenerated(plain: Plain, result: Mapping[str, Any]) -> dict[str, Any] | str:
@@ -86,7 +88,8 @@ def check_view(plain: Plain, text: str, result: Mapping[str, Any], certificate: 
     answer, named = regenerated(plain, result), certificate["answer"]
     if isinstance(answer, str):
         return [answer]
-    if named is not None and named["chip"] != chip_of(plain.opened, result["chip"]["number"]):
+    place = plain.opened.index_of(result["chip"]["number"])
+    if named is not None and (place is None or named["chip"] != chip_of(plain.opened, place)):
         return ["chip: result.json names another one than certificate.json"]
     score, said = float(answer["objective"]["score"]), dict(result["certificate"])
     proved = proved_score(plain.scale, score, [float(model["batch_s"]) for model in answer["models"]])
@@ -105,7 +108,7 @@ EMPTY = Certificate(0.0, 0.0, 0.0, {}, 0, Near(0, 0))
 
 def _check_counts(plain: Plain, said: Mapping[str, Any], score: float) -> list[str]:
     """What of the table of a proof contradicts the space, or itself."""
-    closed, left_out, chips = said["closed"], plain.opened.left_out, len(plain.opened)
+    closed, left_out, chips = said["closed"], plain.opened.left_out, plain.opened.total
     wrong = [
         f"certificate.closed.{key}: {closed[key]}, but {count}"
         for key, count in left_out.items()

@@ -4,15 +4,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from phaze.errors import InputError
+import numpy as np
+
 from phaze.graph.zoo import ZOO
 from phaze.hardware.chip import Chip
 from phaze.hardware.library import require_links
+from phaze.search.boxes.opening import reopened
 from phaze.search.candidates import ChipToCompare, candidates_of, require_basis
 from phaze.search.compare import compare, compare_document
 from phaze.search.folder import RESULT
+from phaze.search.reopened import place_of
 from phaze.search.result_file import read_result
-from phaze.search.spaces import enumerate_space
 from phaze.search.task import SearchJob
 from phaze.study.chip_rows import chip_of_row, chip_rows
 from phaze.study.load import question_in, question_of, study_of, with_settings
@@ -22,11 +24,10 @@ from phaze.study.places import Origin
 def _found_chip(folder: str) -> ChipToCompare:
     """The chip that a search found, on its own links where its space had them as an axis."""
     space = question_in(Path(folder)).job.space
-    opened, wanted = enumerate_space(space), read_result(Path(folder))["chip"]
-    if wanted["number"] >= len(opened):
-        seen = f"its chip {wanted['number']:,} is none of the {len(opened):,} of its space"
-        raise InputError(str(Path(folder) / RESULT), seen, "search again")
-    return ChipToCompare(opened.chip(wanted["number"], wanted["hbm_bytes"]), space.own_links)
+    wanted = read_result(Path(folder))["chip"]
+    opened = reopened(space, np.array([wanted["number"]], np.int64))
+    place = place_of(opened, wanted["number"], str(Path(folder) / RESULT))
+    return ChipToCompare(opened.chip(place, wanted["hbm_bytes"]), space.own_links)
 
 
 def _own_chip(name: str, job: SearchJob) -> Chip:

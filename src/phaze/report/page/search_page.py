@@ -37,14 +37,16 @@ from phaze.report.run_sheet import flops_text, training_rows
 from phaze.report.view_model import Story, searched
 from phaze.search.evaluated import Evaluated
 from phaze.search.journal import PrunedChip
-from phaze.search.spaces import EnumeratedSpace, enumerate_space
+from phaze.search.reopened import place_of
+from phaze.search.spaces import EnumeratedSpace
 from phaze.search.task import ModelTask, SearchJob, networks_of
 from phaze.units import show
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A finished run: its job, its documents, and what its journal holds. ``where`` is what to call it."""
+    """A finished run: its job, its documents, what its journal holds, and the chips that this is of. ``where`` is what
+    to call it."""
 
     job: SearchJob
     result: Mapping[str, Any]
@@ -52,6 +54,7 @@ class Run:
     evaluated: Sequence[Evaluated]
     study: str
     where: str
+    opened: EnumeratedSpace
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +224,8 @@ def _context(run: Run, chip: Chip, stories: Sequence[Story], rival: Rival | None
 
 def search_page(run: Run) -> str:
     """The whole page."""
-    opened = enumerate_space(run.job.space)
-    number, hbm_bytes = int(run.result["chip"]["number"]), int(run.result["chip"]["hbm_bytes"])
+    opened, hbm_bytes = run.opened, int(run.result["chip"]["hbm_bytes"])
+    number = place_of(opened, int(run.result["chip"]["number"]), run.where)
     chip = opened.chip(number, hbm_bytes)
     stories = [
         searched(task, found, chip, run.where, "list" if run.result.get("provisional") else "exact")

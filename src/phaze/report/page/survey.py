@@ -70,7 +70,7 @@ def cloud_of(
 ) -> Cloud:
     """The cloud of a run; money is reckoned with the HBM of the answer."""
     scores, exact = _scores(job, opened, closed, evaluated)
-    best, score = int(result["chip"]["number"]), float(result["objective"]["score"])
+    best, score = opened.index_of(int(result["chip"]["number"])) or 0, float(result["objective"]["score"])
     scores[best], exact[best] = score, True
     there = np.flatnonzero((scores >= LEAST) & (scores <= MOST))
     if _plain(job):

@@ -13,23 +13,29 @@ fits of X in memory depends on no chip and is tabled once (:class:`FirstStages`)
 """
 
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.placement.bottleneck_solver import best_by_table
+from phaze.placement.batch_end import flat_link_s_per_byte
+from phaze.placement.bottleneck_kernels import ReplicaDegrees
+from phaze.placement.bottleneck_solver import FEW_STEPS, best_by_table
 from phaze.placement.cut_sets import CutSets, cut_sets_of
-from phaze.placement.prepared_width import prepared, retimed
+from phaze.placement.prepared_width import Width, flying_of, prepared, retimed, room_of
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import ROUNDING, Problem
 from phaze.search.bounds.bottleneck_bound_kernels import first_floors
 from phaze.search.bounds.shape_bounds import SLACK
+from phaze.search.bounds.table_kernels import ChipFreeTable, table_floors
 from phaze.search.deadline import NEVER, Deadline
 from phaze.search.rank_graph import RankGraph
 from phaze.search.task import Training
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+# Chips whose tables are filled in one piece, so that a deadline is seen between pieces.
+TABLES = 1024
 
 
 def _counts(model: RankGraph, cut_sets: CutSets) -> Floats:
@@ -121,6 +127,36 @@ def first_stage_bounds(
     return np.minimum(bounds, cut_s)
 
 
+def _chip_free(problem: Problem, width: Width) -> ChipFreeTable:
+    """What the table of a width depends on beside the seconds of its layers."""
+    (family,), count = problem.rules.families, len(width.graph.layers)
+    stages = np.arange(1, width.depth + 1)
+    replicas = np.minimum(problem.devices // width.fewest_devices(stages), problem.microbatches)
+    rounds = -(-problem.microbatches // np.maximum(replicas, 1))
+    degrees = ReplicaDegrees(width.taken, problem.devices, problem.microbatches, float(family.pace_stages), -1.0)
+    most = max(1, min(problem.devices, problem.microbatches))
+    return ChipFreeTable(
+        room_of(problem, most, width.graph.width),
+        room_of(problem, 1),
+        flying_of(family, problem.microbatches, None, width.depth),
+        np.where(replicas > 0, rounds + family.pace_stages * stages - 1.0, np.inf),
+        width.kinds,
+        degrees,
+        flat_link_s_per_byte(problem.rules.link_bytes_per_s or inf),
+        count * (count + 1) // 2,
+    )
+
+
+def _one_by_one(problem: Problem, width: Width, times: tuple[Floats, Floats], cuts_s: Floats) -> Floats:
+    """The least batch times of some chips by the solver of one; times of both passes are [layers, chips]."""
+    (family,), (forward_s, backward_s), found = problem.rules.families, times, cuts_s.copy()
+    for chip in range(len(cuts_s)):
+        own = retimed(width, forward_s[:, chip], backward_s[:, chip])
+        plan = best_by_table(problem, [own], family, float(cuts_s[chip]))
+        found[chip] = cuts_s[chip] if plan is None else plan.cost_s
+    return found
+
+
 def table_bounds(
     model: RankGraph,
     times: tuple[Floats, Floats],
@@ -132,11 +168,20 @@ def table_bounds(
     """The lesser of a chip's cut and its least batch time, by the bottleneck table, where its floor is below that."""
     forward_s, backward_s = times
     bounds, calls = floors.copy(), np.array(model.calls)
-    (family,), (extras,) = problem.rules.families, problem.extras
+    (extras,) = problem.extras
     width = prepared(problem, problem.graphs[0], extras, RingPrices(problem.cluster))
-    for chip in np.flatnonzero(floors < cuts_s * (1 - SLACK)).tolist():
+    index = np.flatnonzero(floors < cuts_s * (1 - SLACK))
+    if not width.depth:
+        bounds[index] = cuts_s[index]
+        return bounds
+    large = len(width.cut_sets.size) ** 2 * width.kinds * width.depth / 6 >= FEW_STEPS
+    alone = large or problem.has_experts or not np.isfinite(cuts_s[index]).all()
+    fixed, own = _chip_free(problem, width), retimed(width, *(np.zeros(len(calls)) for _ in range(2)))
+    for some in np.split(index, range(TABLES, len(index), TABLES)) if len(index) else ():
         deadline.check()
-        own = retimed(width, forward_s[calls, chip], backward_s[calls, chip])
-        plan = best_by_table(problem, [own], family, float(cuts_s[chip])) if width.depth else None
-        bounds[chip] = cuts_s[chip] if plan is None else plan.cost_s
+        seconds = forward_s[calls][:, some], backward_s[calls][:, some]
+        if alone:
+            bounds[some] = _one_by_one(problem, width, seconds, cuts_s[some])
+        else:
+            bounds[some] = table_floors(own.cut_sets, own.saved, fixed, seconds, cuts_s[some])
     return bounds

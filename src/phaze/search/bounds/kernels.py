@@ -21,3 +21,4 @@ def warm() -> None:
         task = task_of("gpt", 1.0, Training(8, 8, "sgd", machine, IDEAL), [graph], ["best"])
         times = layer_bounds(task, graph, chip_set([load_chip("tpu-v4-paper")]), CHEAP)
         model_bounds(task, [times], [2**30], np.inf, True)
+        model_bounds(task, [times], [2**30], 1.0, True)

@@ -107,11 +107,13 @@ def model_bounds(
     cut_s: Floats | float = np.inf,
     finer: bool = False,
     deadline: Deadline = NEVER,
+    open_s: Floats | float = 0.0,
 ) -> Floats:
     """Bounds on the batch time of every configuration with layer times by graph, [configurations, memories, chips].
 
     A configuration is looked at closely only on chips where its device-seconds leave it below the least bound of the
-    others, unless energy counts too: on all others these are its bound, and what bounds a chip is the same.
+    others, unless energy counts too: on all others these are its bound, and what bounds a chip is the same. A chip with
+    a configuration whose bound is below ``open_s`` is not looked at any further: its bounds hold, and may be loose.
     """
     chips = times[0].forward_s.shape[1] if times else 0
     bounds, cuts_s = np.zeros((len(task.configurations), len(hbm_bytes), chips)), np.broadcast_to(cut_s, chips)
@@ -123,7 +125,7 @@ def model_bounds(
         for memory in np.argsort(hbm_bytes)[::-1].tolist():
             bounds[at, memory] = known_s
             rival_s = cuts_s if times[0].dynamic_j is not None else np.minimum(cuts_s, least_s[memory])
-            some = np.flatnonzero(known_s < rival_s)
+            some = np.flatnonzero((known_s < rival_s) & (least_s.min(axis=0) >= open_s))
             if len(some):
                 own = (configuration, times[configuration.graph].taken(some), hbm_bytes[memory], cuts_s[some])
                 bounds[at, memory, some] = batch_bounds(task, *own, finer, deadline, known_s[some])

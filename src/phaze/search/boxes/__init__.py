@@ -1,0 +1,1 @@
+"""Spaces too large to look at every chip: boxes of axis values, bounded and pruned as a whole (:mod:`.walk`)."""

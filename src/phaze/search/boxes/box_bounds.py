@@ -1,0 +1,129 @@
+"""Lower bounds on the score of every chip of a box, by the bounds of a search on the box's virtual chip.
+
+A box is a chip with the seconds of :mod:`phaze.search.boxes.box_costs`, the most cores, the fastest links and HBM, and
+the rates of the least area. Batch times, schedules and scores only rise with all of these, so whatever bounds the
+virtual chip from below bounds every chip of the box. Schedules have the cheap bounds; where ``finer`` plans have the
+bottleneck table or the best cuts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.hardware.technology import EnergyTable
+from phaze.search.bounds.model_bounds import CHEAP, layer_bounds, model_bounds, model_floors
+from phaze.search.boxes.box_costs import BoxChips, box_chips, box_joules, box_layer_works
+from phaze.search.boxes.box_grid import BoxGrid, Corners
+from phaze.search.deadline import NEVER, Deadline
+from phaze.search.objective import Rates, Scale
+from phaze.search.rank_graph import GraphTimes
+from phaze.search.rates import alike, rates_of
+from phaze.search.task import ModelTask, SearchJob, networks_of
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class BoxQuestion:
+    """A job whose space is looked at in boxes; ``memories`` are those that chips are opened with."""
+
+    job: SearchJob
+    scale: Scale
+    view: BoxGrid
+    memories: tuple[int, ...]
+    deadline: Deadline = NEVER
+
+    @property
+    def energy(self) -> EnergyTable | None:
+        """The energies of the space's chips, where they count."""
+        return self.view.space.technology.energy if self.job.objective.needs_energy else None
+
+
+def _graph_times(question: BoxQuestion, task: ModelTask, graph: int, boxes: BoxChips) -> GraphTimes:
+    """Bounds on the layers of one graph on every box."""
+    own, constants = task.graphs[graph], task.training.constants
+    costs = box_layer_works(own, boxes, constants)
+    times = layer_bounds(task, own, boxes.high, CHEAP, None, question.deadline, costs)
+    energy = question.energy
+    return times if energy is None else replace(times, dynamic_j=box_joules(own, boxes, constants, energy))
+
+
+def _last_s(question: BoxQuestion, model: int, rates: Rates, cut: float) -> Floats:
+    """The batch time of a model from which on a box of one model is of no interest; with several there is none."""
+    count = rates.rate.shape[1]
+    if len(question.job.models) > 1 or not cut < np.inf:
+        return np.full(count, np.inf)
+    fastest = Rates(rates.rate.min(axis=0), rates.weight, rates.delays)
+    return np.asarray(fastest.last_s(np.full(count, cut), 0.0) * (1 + 1e-6))
+
+
+@dataclass(frozen=True, slots=True)
+class BoxTimes:
+    """Boxes with all that bounds on their scores need: rates, and by network its boxes, its models and their times."""
+
+    rates: Rates
+    networks: tuple[tuple[Integers, tuple[ModelTask, ...], tuple[tuple[GraphTimes, ...], ...]], ...]
+
+    def __len__(self) -> int:
+        return int(self.rates.rate.shape[1])
+
+
+def box_times(question: BoxQuestion, corners: Corners) -> BoxTimes:
+    """The bounds on layers of every box, and its rates."""
+    job, view = question.job, question.view
+    rates = rates_of(job.objective, view.opened(corners.low), list(job.hbm_bytes), job.models[0].training.devices)
+    own = Rates(rates.rate[list(question.memories)], rates.weight, rates.delays)
+    networks = networks_of(job.models, job.space, corners.high.link_bytes_per_s)
+    found = []
+    for index, tasks in networks.groups(np.arange(len(corners.units))):
+        boxes = box_chips(view, corners.taken(index))
+        times = [tuple(_graph_times(question, task, at, boxes) for at in range(len(task.graphs))) for task in tasks]
+        found.append((index, tasks, tuple(times)))
+    return BoxTimes(own, tuple(found))
+
+
+def box_scores(question: BoxQuestion, boxes: BoxTimes, cut: float, near: float, only: Flags, finer: bool) -> Floats:
+    """What no chip of the boxes of ``only`` scores below, or a value above ``near``; infinite where nothing fits, and 0
+    for other boxes. Those that ``cut`` leaves open are not bounded any better than that."""
+    hbm = [question.job.hbm_bytes[at] for at in question.memories]
+    scores = np.zeros(len(boxes))
+    for index, tasks, times in boxes.networks:
+        some = np.flatnonzero(only[index])
+        if not len(some):
+            continue
+        rates, least = Rates(boxes.rates.rate[:, index[some]], boxes.rates.weight, boxes.rates.delays), list[Floats]()
+        for model, task in enumerate(tasks):
+            own = [time.taken(some) for time in times[model]]
+            limits = [_last_s(question, model, rates, score) for score in (near, cut)]
+            least.append(_values(question, task, own, hbm, rates, (limits[0], limits[1]), finer))
+        scores[index[some]] = question.scale.score(np.stack(least)).min(axis=0)
+    return scores
+
+
+def _values(
+    question: BoxQuestion,
+    task: ModelTask,
+    times: Sequence[GraphTimes],
+    hbm: Sequence[int],
+    rates: Rates,
+    limits_s: tuple[Floats, Floats],
+    finer: bool,
+) -> Floats:
+    """Bounds on a model's value with each memory, [memories, boxes]; up to which batch time, and below which it is
+    enough that there is one."""
+    near_s, open_s = limits_s
+    bounds = np.full((len(task.configurations), len(hbm), len(near_s)), np.inf)
+    alone = len(question.job.models) == 1 and question.energy is None
+    for memories, chips in alike(np.isfinite(rates.rate)):
+        some = list(times) if len(chips) == len(near_s) else [own.taken(chips) for own in times]
+        enough = open_s[chips] / (1 + 1e-6) if alone else 0.0
+        sizes = [hbm[at] for at in memories]
+        found = model_bounds(task, some, sizes, near_s[chips], finer, question.deadline, enough)
+        bounds[np.ix_(np.arange(len(task.configurations)), memories, chips)] = found
+    graphs = [configuration.graph for configuration in task.configurations]
+    floors = model_floors(task, times)[graphs][:, None, :]
+    return np.asarray(rates.value(bounds, floors).min(axis=0))

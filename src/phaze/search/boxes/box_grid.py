@@ -1,0 +1,181 @@
+r"""Boxes of a space of chips of cores: a range of values of every axis, as two corners of places.
+
+With areas that add up and never fall with an axis but the clock (a faster one needs less network for the same bytes a
+second), every chip x of a box with corners lo, hi has
+
+    area(x) >= least = area(lo, the clock at hi)              no chip of the box is kept where that is above the budget
+    units(x) <= units(lo) + (budget - least) / mm2 of a unit  all multiply-accumulate units of the chip; lanes alike
+
+A unit's mm2 are those of its logic with the share of what is counted on top; its buffers only make it larger. Upper
+ends are first lowered to what fits with all else at the low corner (:func:`trimmed`). What is above the budget there is
+above it in every chip that was cut off.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.hardware.ownership import load_terms
+from phaze.search.chips import SpaceChips
+from phaze.search.feasibility import FeasibleChips, area_budget, areas_of
+from phaze.search.ownership_cost import design_watts, making_usd
+from phaze.search.space import Chips, Grid, Space, grid_of
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+# Limits are held to this, as the rules of a space hold them.
+WITHIN_LIMITS = 1 + 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """Boxes as the places of their corners in every axis, [boxes, axes]."""
+
+    low: Integers
+    high: Integers
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+    def taken(self, index: NDArray[Any] | slice) -> "Boxes":
+        """Some of them, by numbers or flags."""
+        return Boxes(self.low[index], self.high[index])
+
+    @property
+    def alone(self) -> Flags:
+        """Which of them are one combination."""
+        return np.asarray((self.low == self.high).all(axis=1))
+
+    @property
+    def sizes(self) -> Floats:
+        """Combinations of each; exact below 2^53."""
+        return np.asarray((self.high - self.low + 1).astype(np.float64).prod(axis=1))
+
+
+def joined(boxes: list[Boxes]) -> Boxes:
+    """All of them, in order."""
+    return Boxes(np.concatenate([one.low for one in boxes]), np.concatenate([one.high for one in boxes]))
+
+
+@dataclass(frozen=True, slots=True)
+class Corners:
+    """Boxes as virtual chips: both corners, the low one with the least area, and at most so many units and lanes."""
+
+    low: Chips
+    high: Chips
+    units: Floats
+    lanes: Floats
+
+    def taken(self, index: NDArray[Any]) -> "Corners":
+        return Corners(self.low.taken(index), self.high.taken(index), self.units[index], self.lanes[index])
+
+
+@dataclass(frozen=True, slots=True)
+class BoxGrid:
+    """The axes of a space of chips of cores, and what its rules keep."""
+
+    space: Space
+    grid: Grid
+    budget_mm2: float
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(len(values) for values in self.grid.values)
+
+    def whole(self) -> Boxes:
+        """The one box that is the space."""
+        top = np.array([self.shape], np.int64) - 1
+        return Boxes(np.zeros_like(top), top)
+
+    def numbers(self, places: Integers) -> Integers:
+        """Combinations by number, of places [chips, axes]."""
+        return np.asarray(np.ravel_multi_index(tuple(places.T), self.shape), np.int64)
+
+    def chips(self, places: Integers) -> Chips:
+        """Combinations with their areas."""
+        found = self.grid.chips_at(tuple(places.T))
+        return replace(found, area_mm2=areas_of(self.grid, self.space.technology, found))
+
+    def corners(self, boxes: Boxes) -> Corners:
+        """The virtual chips of boxes."""
+        places, names = boxes.low.copy(), self.grid.names
+        if "clock" in names:
+            places[:, names.index("clock")] = boxes.high[:, names.index("clock")]
+        low, high, least = self.chips(boxes.low), self.chips(boxes.high), self.chips(places).area_mm2
+        table, built = self.space.technology.area, self.space.base.silicon.cores_built
+        left = np.maximum(self.budget_mm2 * (1 + 1e-9) - least, 0.0) / (1 + table.other_share) / built
+        units, lanes = (low.tensor_cores * low.rows * low.columns, low.vector_cores * low.lanes)
+        most_units, most_lanes = (
+            high.tensor_cores * high.rows * high.columns.astype(np.float64),
+            high.vector_cores * high.lanes.astype(np.float64),
+        )
+        return Corners(
+            replace(low, area_mm2=least),
+            high,
+            np.minimum(units + left / table.mac_mm2, most_units),
+            np.minimum(lanes + left / table.lane_mm2, most_lanes),
+        )
+
+    def kept(self, corners: Corners) -> Flags:
+        """Boxes that may hold a chip of the space."""
+        keep, technology, low = self.space.keep, self.space.technology, corners.low
+        there = low.area_mm2 <= self.budget_mm2 * WITHIN_LIMITS
+        small = corners.high.area_mm2 < keep.least_share * self.budget_mm2 * (1 - 1e-12)
+        if "clock" in self.grid.names:
+            small = np.zeros(len(low), np.bool_)  # the high corner is not the largest chip
+        if keep.smaller_with_one_core:
+            small &= (low.tensor_cores > 1) & (low.vector_cores > 1)
+        if keep.most_power is not None:
+            there &= design_watts(low, technology) <= keep.most_power * (1 + 1e-9)
+        if keep.most_usd is not None:
+            usd = making_usd(low, self.space.base.silicon.dies, technology.fab, load_terms(), 0)
+            there &= usd <= keep.most_usd * (1 + 1e-9)
+        return np.asarray(there & ~small)
+
+    def opened(self, chips: Chips) -> SpaceChips:
+        """Virtual or real chips as a search has those of a space."""
+        return SpaceChips(self.space, self.space.base, self.space.technology, FeasibleChips(chips, 0, 0, 0))
+
+
+def box_grid(space: Space) -> BoxGrid:
+    """The boxes' view of a space."""
+    return BoxGrid(space, grid_of(space), area_budget(space))
+
+
+def trimmed(view: BoxGrid, boxes: Boxes) -> Boxes:
+    """Boxes with upper ends lowered to what fits with all else at the low corner; by halves of what is left."""
+    high, names = boxes.high.copy(), view.grid.names
+    most = view.budget_mm2 * WITHIN_LIMITS
+    for place, name in enumerate(names):
+        if name == "clock":
+            continue
+        fits, over = boxes.low[:, place].copy(), high[:, place] + 1
+        while True:
+            middle = (fits + over) // 2
+            open_ = np.flatnonzero(over - fits > 1)
+            if not len(open_):
+                break
+            trial = boxes.low[open_].copy()
+            if "clock" in names:
+                trial[:, names.index("clock")] = high[open_, names.index("clock")]
+            trial[:, place] = middle[open_]
+            inside = view.chips(trial).area_mm2 <= most
+            fits[open_] = np.where(inside, middle[open_], fits[open_])
+            over[open_] = np.where(inside, over[open_], middle[open_])
+        high[:, place] = fits
+    return Boxes(boxes.low, high)
+
+
+def halves(view: BoxGrid, boxes: Boxes) -> Boxes:
+    """Every box in two, along the axis whose ends lie furthest apart by ratio; boxes of one combination are not."""
+    ratio = np.stack(
+        [np.log(own[boxes.high[:, at]] / own[boxes.low[:, at]]) for at, own in enumerate(view.grid.values)], axis=1
+    )
+    axis, every = np.argmax(np.where(boxes.high > boxes.low, ratio + 1e-9, -1.0), axis=1), np.arange(len(boxes))
+    middle = (boxes.low[every, axis] + boxes.high[every, axis]) // 2
+    top, bottom = boxes.high.copy(), boxes.low.copy()
+    top[every, axis], bottom[every, axis] = middle, middle + 1
+    return joined([Boxes(boxes.low, top), Boxes(bottom, boxes.high)])

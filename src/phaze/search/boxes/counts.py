@@ -1,0 +1,84 @@
+r"""How many chips a space of chips of cores has, without looking at each.
+
+An area is a sum in a fixed order: first what cores take, y(T, r, c, V, l, buffers), then global buffer, network, HBM
+and links, z(g, w, H, B, f). Sums of floats never fall when a term grows, so of the values of y in order those within
+the area at one z stand together, and two places found by halving count them (:func:`_first_above`). Where power or
+price is limited too, every combination is looked at (:func:`phaze.search.feasibility.kept_of`).
+"""
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.hardware.technology import component_areas
+from phaze.search.feasibility import FeasibleChips, area_budget, kept_counts, parts_of
+from phaze.search.space import Chips, Grid, Space, grid_of
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+# The axes that areas count last, in the order of the grid.
+SHARED = ("global_buffer", "global_bandwidth", "hbm_bandwidth", "links", "clock")
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceCounts:
+    """Chips of a space, and combinations that each rule leaves out."""
+
+    chips: int
+    area: int
+    power: int
+    cost: int
+
+
+def _combinations(grid: Grid, names: tuple[str, ...]) -> Chips:
+    """Every combination of some axes, the others at their first values."""
+    lengths = [len(values) if name in names else 1 for name, values in zip(grid.names, grid.values, strict=True)]
+    return grid.chips_at(np.unravel_index(np.arange(prod(lengths)), lengths))
+
+
+def _area(known: Floats, shared: tuple[float, ...], share: float) -> Floats:
+    """Areas of cores ``known`` with one set of what they share, added as :func:`component_areas` adds."""
+    total = known
+    for one in shared:
+        total = total + one
+    return np.asarray(total + share * total)
+
+
+def _first_above(known: Floats, shared: tuple[float, ...], share: float, most: float, at_most: bool) -> int:
+    """Of ascending areas of cores the first place above ``most``; with ``at_most`` false the first not below it."""
+    low, high = 0, len(known)
+    while low < high:
+        middle = (low + high) // 2
+        area = float(_area(known[middle : middle + 1], shared, share)[0])
+        if area <= most if at_most else area < most:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def count_chips(space: Space) -> SpaceCounts:
+    """The chips that the rules of a space keep."""
+    grid, keep, technology = grid_of(space), space.keep, space.technology
+    if keep.most_power is not None or keep.most_usd is not None:
+        found: FeasibleChips = kept_counts(space)
+        combinations = len(grid)
+        return SpaceCounts(combinations - found.area - found.power - found.cost, found.area, found.power, found.cost)
+    cores = _combinations(grid, tuple(name for name in grid.names if name not in SHARED))
+    rest = _combinations(grid, SHARED)
+    own = component_areas(technology, parts_of(grid, cores))
+    known = 0.0 + own.tensor_arrays + own.vector_units + own.core_buffers
+    single = (cores.tensor_cores == 1) | (cores.vector_cores == 1)
+    if not keep.smaller_with_one_core:
+        single = np.zeros(len(cores), np.bool_)
+    shared = component_areas(technology, parts_of(grid, rest))
+    rows = np.stack([shared.global_buffer, shared.network, shared.hbm_interface, shared.link_interface], axis=1)
+    most, least = area_budget(space) * (1 + 1e-12), keep.least_share * area_budget(space)
+    chips, several, alone = 0, np.sort(known[~single]), np.sort(known[single])
+    for row in rows.tolist():
+        of_one = (tuple(row), technology.area.other_share)
+        chips += _first_above(several, *of_one, most, True) - _first_above(several, *of_one, least, False)
+        chips += _first_above(alone, *of_one, most, True)
+    return SpaceCounts(chips, len(grid) - chips, 0, 0)

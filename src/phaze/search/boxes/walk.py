@@ -1,0 +1,121 @@
+"""The walk over the boxes of a space: what no score can beat is pruned as a whole, what is left are chips.
+
+    1  a beam: from the whole space down, the boxes of the best bounds are cut in two until they are single chips; with
+       some chips spread over the space they are searched as a small space, which gives a first incumbent
+    2  the walk: boxes whose bound is above the cut-off are pruned, others cut in two; the tree covers the space by
+       construction. First the cheap bound, then the bottleneck table or the best cuts for what it leaves
+    3  chips that stand alone in a box are left to the search, which goes on as in a small space
+
+The cut-off is that of the first incumbent, so what is pruned depends on neither workers nor interruptions.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.search.boxes.box_bounds import BoxQuestion, box_scores, box_times
+from phaze.search.boxes.box_grid import Boxes, BoxGrid, halves, joined, trimmed
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+# Boxes bounded in one piece: enough that arrays are long, few enough that they are some MB.
+BATCH = 4_096
+# Boxes that the beam keeps at each step; more find no better incumbent, and take longer.
+BEAM = 256
+# The space is cut into so many boxes before any is bounded: larger ones are never pruned.
+FIRST = 1_024
+
+
+@dataclass(slots=True)
+class Walked:
+    """What a walk found: boxes looked at, the least bound of those pruned, combinations of pruned boxes whose bound is
+    near the best score, and places of the chips that are left, [chips, axes]."""
+
+    boxes: int = 0
+    least: float = float("inf")
+    near: float = 0.0
+    left: list[Integers] = field(default_factory=list)
+
+    @property
+    def places(self) -> Integers:
+        """The chips that are left, by their combination's number."""
+        return np.concatenate(self.left)
+
+
+def inside(view: BoxGrid, boxes: Boxes) -> Boxes:
+    """Boxes that may hold a chip of the space, no larger than what fits."""
+    boxes = boxes.taken(view.kept(view.corners(boxes)))
+    if not len(boxes):
+        return boxes
+    boxes = trimmed(view, boxes)
+    return boxes.taken(view.kept(view.corners(boxes)))
+
+
+def first_boxes(view: BoxGrid) -> Boxes:
+    """The space in so many boxes that bounds have a chance."""
+    boxes, alone = inside(view, view.whole()), list[Boxes]()
+    while len(boxes) and len(boxes) < FIRST:
+        single = boxes.alone
+        alone.append(boxes.taken(single))
+        boxes = boxes.taken(~single)
+        boxes = inside(view, halves(view, boxes)) if len(boxes) else boxes
+    return joined([boxes, *alone])
+
+
+def _bounds(question: BoxQuestion, boxes: Boxes, cut: float, near: float) -> Floats:
+    """Bounds of boxes, the finer one for what the cheap one leaves open."""
+    times = box_times(question, question.view.corners(boxes))
+    scores = box_scores(question, times, cut, near, np.ones(len(boxes), np.bool_), False)
+    left = scores <= cut
+    if left.any():
+        finer = box_scores(question, times, cut, near, left, True)
+        scores = np.maximum(scores, finer)
+    return scores
+
+
+def beam(question: BoxQuestion) -> Integers:
+    """Places of the chips that the best bounds lead to, [chips, axes]; some may be none of the space."""
+    view = question.view
+    boxes = first_boxes(view)
+    while len(boxes):
+        times = box_times(question, view.corners(boxes))
+        scores = box_scores(question, times, 0.0, np.inf, np.ones(len(boxes), np.bool_), False)
+        boxes = boxes.taken(np.argsort(scores, kind="stable")[:BEAM])
+        single = boxes.alone
+        if single.all():
+            break
+        boxes = joined([boxes.taken(single), inside(view, halves(view, boxes.taken(~single)))])
+    return boxes.low
+
+
+def _batches(boxes: Boxes) -> Iterator[Boxes]:
+    for start in range(0, len(boxes), BATCH):
+        yield boxes.taken(slice(start, start + BATCH))
+
+
+def walk(question: BoxQuestion, cut: float, near: float) -> Walked:
+    """Prune the boxes of a space against a cut-off; ``near``: up to which score bounds of pruned boxes matter."""
+    found, view = Walked(), question.view
+    waiting = list(_batches(first_boxes(view)))
+    while waiting:
+        boxes = waiting.pop()
+        while len(boxes) < BATCH and waiting:  # arrays that are long cost less by the box
+            boxes = joined([boxes, waiting.pop()])
+        if len(boxes) > BATCH:
+            waiting.append(boxes.taken(slice(BATCH, None)))
+            boxes = boxes.taken(slice(0, BATCH))
+        found.boxes += len(boxes)
+        scores = _bounds(question, boxes, cut, near)
+        pruned = scores > cut
+        found.least = min(found.least, float(scores[pruned].min(initial=np.inf)))
+        found.near += float(boxes.taken(pruned & (scores <= near)).sizes.sum())
+        boxes = boxes.taken(~pruned)
+        single = boxes.alone
+        found.left.append(boxes.low[single])
+        boxes = boxes.taken(~single)
+        if len(boxes):
+            split = inside(view, halves(view, boxes))
+            waiting += list(_batches(split)) if len(split) else []
+    return found

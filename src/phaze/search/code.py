@@ -1,0 +1,26 @@
+"""The digest of phaze itself: what an answer depends on beside its study."""
+
+import hashlib
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+
+def _files(folder: Traversable, path: str = "") -> list[tuple[str, Traversable]]:
+    found = []
+    for entry in folder.iterdir():
+        name = f"{path}/{entry.name}"
+        if entry.is_dir():
+            found += [] if entry.name == "__pycache__" else _files(entry, name)
+        elif entry.name.endswith((".py", ".toml", ".json")):
+            found.append((name, entry))
+    return found
+
+
+@cache
+def code_digest() -> str:
+    """SHA-256 over every source and data file of phaze: what an answer depends on beside its study."""
+    total = hashlib.sha256()
+    for name, entry in sorted(_files(files("phaze")), key=lambda one: one[0]):
+        total.update(name.encode() + b"\0" + hashlib.sha256(entry.read_bytes()).digest())
+    return total.hexdigest()
