@@ -16,16 +16,13 @@ from phaze.hardware.library import load_chip
 from phaze.report.front_page import Column, knee_of
 from phaze.report.page.cloud import MOST, Cloud, Field, Scale, cloud_view, front, kept, numbers
 from phaze.report.page.die import Box, cells, parts_of, treemap
-from phaze.report.page.floors import floors
 from phaze.report.page.plan_view import fit_of
 from phaze.report.page.search_page import search_page
 from phaze.report.page.time_view import MOST_EVENTS
 from phaze.report.run_sheet import lever_rows
-from phaze.search.bounds.model_bounds import CHEAP, layer_bounds, model_bounds
-from phaze.search.spaces import enumerate_space
 from phaze.units import show
 from tests.report.runs import HOSTILE, PLAN, made_run, named, small_run
-from tests.search.made import made_job, made_task, traced_task
+from tests.search.made import traced_task
 
 PARTS = ("chip", "time", "pipeline", "memory", "operators", "space", "certificate", "study")
 
@@ -208,20 +205,6 @@ def test_no_chip_beats_the_front() -> None:
     line = front(area, height)
     for chip in range(2_000):
         assert any(area[f] <= area[chip] and height[f] >= height[chip] for f in line)
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_the_quick_floor_lies_below_every_exact_time(seed: int) -> None:
-    job = made_job((made_task(seed, widths=(1, 2)),))
-    opened, task = enumerate_space(job.space), job.models[0]
-    bounds = [layer_bounds(task, graph, opened.arrays(), CHEAP) for graph in task.graphs]
-    found = np.min(
-        [floors(g, task.training, own.forward_s + own.backward_s) for g, own in zip(task.graphs, bounds, strict=True)],
-        axis=0,
-    )
-    sharp = model_bounds(task, bounds, [2**40]).min(axis=(0, 1))
-    assert (found <= sharp * (1 + 1e-9)).all()
-    assert (found > 0).all()
 
 
 def page_numbers(text: str) -> dict[str, Any]:

@@ -1,9 +1,7 @@
 """The figures of every chip of a finished search, for the cloud: what is known of its score, area, power and cost.
 
-A search works bounds out only as far as they matter (a quarter above the best, for one model): far chips all stand at
-that edge. For one model and the plain objective a quick floor (:mod:`phaze.report.page.floors`) is therefore worked out
-for every chip, and the better of both is shown. It is a bound like those of the certificate, which stays as it was.
-Where sums of stage times count every chip has its own bound already.
+Scores are those of the journal: of every chip its bound, of evaluated ones what they score. Far from the best bounds
+are loose (a search works them out only as far as they matter), but nothing is bounded again for the picture.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,11 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.report.page.cloud import Cloud, Field, Scale
-from phaze.report.page.floors import floors
-from phaze.search.bounds.model_bounds import CHEAP, layer_bounds
 from phaze.search.evaluated import LEAST, MOST, Evaluated
 from phaze.search.journal import PrunedChip
-from phaze.search.problem import table_decides
 from phaze.search.pruned import REASONS
 from phaze.search.spaces import EnumeratedSpace
 from phaze.search.task import SearchJob
@@ -31,17 +26,9 @@ def _plain(job: SearchJob) -> bool:
     return len(job.models) == 1 and job.objective.kind == "throughput"
 
 
-def _scores(
-    job: SearchJob, opened: EnumeratedSpace, closed: Sequence[PrunedChip], evaluated: Sequence[Evaluated]
-) -> tuple[Floats, NDArray[np.bool_]]:
+def _scores(closed: Sequence[PrunedChip], evaluated: Sequence[Evaluated]) -> tuple[Floats, NDArray[np.bool_]]:
     """The least score that each chip can have, and where it is exact; infinite where nothing fits."""
     least = np.array([np.inf if one.bound is None else one.bound for one in closed])
-    if _plain(job) and not job.space.own_links and table_decides(job):
-        task, arrays = job.models[0], opened.arrays()
-        times = [layer_bounds(task, graph, arrays, CHEAP) for graph in task.graphs]
-        both = [one.forward_s + one.backward_s for one in times]
-        wide = np.min([floors(g, task.training, own) for g, own in zip(task.graphs, both, strict=True)], axis=0)
-        least = np.where(np.isfinite(least), np.maximum(least, wide), least)
     exact = np.zeros(len(least), bool)
     for one in evaluated:
         if np.isfinite(one.score) and not one.error:
@@ -69,7 +56,7 @@ def cloud_of(
     evaluated: Sequence[Evaluated],
 ) -> Cloud:
     """The cloud of a run; money is reckoned with the HBM of the answer."""
-    scores, exact = _scores(job, opened, closed, evaluated)
+    scores, exact = _scores(closed, evaluated)
     best, score = opened.index_of(int(result["chip"]["number"])) or 0, float(result["objective"]["score"])
     scores[best], exact[best] = score, True
     there = np.flatnonzero((scores >= LEAST) & (scores <= MOST))

@@ -108,7 +108,8 @@ def first_stage_bounds(
     training: Training,
     cut_s: float,
 ) -> Floats:
-    """The lesser of ``cut_s`` and what no plan beats, for each chip; times of both passes are [layers, chips]."""
+    """What no plan beats, for each chip, beyond ``cut_s`` by the loosest floor alone; times of both passes are [layers,
+    chips]."""
     forward_s, backward_s = times
     bounds = loosest_floors(model, forward_s, backward_s, training)
     index = np.flatnonzero(bounds < cut_s)
@@ -124,7 +125,7 @@ def first_stage_bounds(
         rounds, problem.recompute == "full", cut_s,
     )  # fmt: skip
     bounds[index] = np.maximum(bounds[index], finer)
-    return np.minimum(bounds, cut_s)
+    return bounds
 
 
 def _chip_free(problem: Problem, width: Width) -> ChipFreeTable:

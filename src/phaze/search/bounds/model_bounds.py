@@ -80,8 +80,8 @@ def batch_bounds(
     deadline: Deadline = NEVER,
     known_s: Floats | float = 0.0,
 ) -> Floats:
-    """A lower bound on the batch time of a configuration, or ``cut_s`` (of all chips or of each) if that is less, on
-    each chip.
+    """A lower bound on the batch time of a configuration on each chip; above ``cut_s`` (of all chips or of each) it may
+    be any that is no less.
 
     ``finer``: by the bottleneck table or the best cuts, where the cheap bound is below ``cut_s``. ``known_s``: bounds
     that hold already, such as those with more memory.
@@ -93,8 +93,7 @@ def batch_bounds(
         return np.maximum(shape_bounds(tables, times, configuration.recompute, cut_s, finer, deadline), known_s)
     graph, training = task.graphs[configuration.graph], task.training
     both, cuts_s = (times.forward_s, times.backward_s), np.broadcast_to(cut_s, times.forward_s.shape[1])
-    floors = np.minimum(first_stage_bounds(graph, both, problem, training, float(cuts_s.max(initial=0.0))), cuts_s)
-    floors = np.maximum(floors, known_s)
+    floors = np.maximum(first_stage_bounds(graph, both, problem, training, float(cuts_s.max(initial=0.0))), known_s)
     if finer:
         floors = table_bounds(graph, both, problem, floors, cuts_s, deadline)
     return np.asarray(floors * (1 - SLACK))
@@ -120,7 +119,7 @@ def model_bounds(
     shared_s, least_s = device_floors(task, times), np.full((len(hbm_bytes), chips), np.inf)
     order = [configuration.graph for configuration in task.configurations]
     for at in np.argsort(shared_s.min(axis=1, initial=np.inf)[order], kind="stable").tolist():
-        configuration, known_s = task.configurations[at], np.minimum(shared_s[order[at]], cuts_s)
+        configuration, known_s = task.configurations[at], shared_s[order[at]]
         # More memory never slows: what no plan undercuts with more, none does with less.
         for memory in np.argsort(hbm_bytes)[::-1].tolist():
             bounds[at, memory] = known_s
