@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from phaze.errors import InfeasibleError, InputError
 from phaze.report.sweep_page import sweep_page
 from phaze.search.baseline import scale_for
+from phaze.search.bounds.chip_times import layer_times_on
 from phaze.search.folder import RESULT, run_in
 from phaze.search.question_files import Papers
-from phaze.search.run import begin, layer_times_on
+from phaze.search.run import begin
 from phaze.search.shared import Shared
 from phaze.search.spaces import enumerate_space
 from phaze.study.load import default_study, job_of, study_of, with_settings

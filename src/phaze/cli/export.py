@@ -140,7 +140,7 @@ def _traced(run: str, model: str | None) -> "TracedPlan":
     from phaze.export.chakra import TracedPlan
     from phaze.export.opened import read_plan, run_of
     from phaze.search.reference import way_of
-    from phaze.search.spaces import enumerate_space
+    from phaze.search.reopened import place_of
 
     if _is_plan(run):
         document, where = read_plan(run)
@@ -152,7 +152,8 @@ def _traced(run: str, model: str | None) -> "TracedPlan":
     way = way_of(task, own)
     if way is None:
         raise InputError(task.name, "its configuration is none of the study's", "search again")
-    chip = enumerate_space(finished.job.space).chip(int(wanted["number"]), int(wanted["hbm_bytes"]))
+    place = place_of(finished.opened, int(wanted["number"]), run)
+    chip = finished.opened.chip(place, int(wanted["hbm_bytes"]))
     job, traced = task.training, task.graphs[way.graph].model
     return TracedPlan(task.name, traced, job.setting(chip), own["plan"], job.batch, int(own["zero"]))
 

@@ -18,24 +18,23 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.chip_set import ChipSet
-from phaze.evaluate.layer_times import layer_works
-from phaze.schedule.bounds import Bound
-from phaze.search.bounds.model_bounds import CHEAP, DUAL, layer_bounds, model_bounds, model_floors, no_floors
-from phaze.search.boxes.opening import box_question, first_chips, is_boxed, left_chips, nothing_left_out, unlooked
+from phaze.search.bounds.chip_times import layer_times_on
+from phaze.search.bounds.model_bounds import CHEAP, DUAL, model_bounds, model_floors, no_floors
+from phaze.search.boxes.opening import box_question, is_boxed
+from phaze.search.boxes.searching import search_boxes
 from phaze.search.cutoffs import last_times
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, after
 from phaze.search.evaluated import Evaluated
 from phaze.search.evaluation import ScheduleMemo
 from phaze.search.first_design import better_design, design_on, first_bounds, first_design, stop
-from phaze.search.numbered_journal import Journal, NumberedJournal
+from phaze.search.numbered_journal import Journal
 from phaze.search.objective import Scale
-from phaze.search.rank_graph import CHUNK, GraphTimes, empty_times
+from phaze.search.rank_graph import CHUNK, GraphTimes
 from phaze.search.rates import alike, rates_of
 from phaze.search.shared import Shared
 from phaze.search.spaces import EnumeratedSpace, enumerate_space
 from phaze.search.state import WITHIN, SearchState, Standing
-from phaze.search.task import Networks, SearchJob, networks_of
+from phaze.search.task import SearchJob, networks_of
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -91,36 +90,6 @@ def _cuts(state: SearchState) -> list[float]:
         return [float("inf")] * len(state.job.models)
     reach = REACH if len(state.job.models) == 1 and not state.job.objective.needs_energy else REACH_OF_SEVERAL
     return [reach * ran.batch_s for ran in best.ran]
-
-
-def layer_times_on(
-    job: SearchJob,
-    opened: EnumeratedSpace,
-    networks: Networks,
-    arrays: ChipSet,
-    index: Integers,
-    use: Sequence[Bound],
-    deadline: Deadline = NEVER,
-) -> list[list[GraphTimes]]:
-    """Bounds on all layers of all models on the chips of ``index``, by model and graph."""
-    energy = opened.energy if job.objective.needs_energy else None
-    times: list[list[GraphTimes]] = []
-    for model, task in enumerate(job.models):
-        times.append([])
-        for graph, prepared in enumerate(task.graphs):
-            whole = empty_times(prepared, len(index), energy is not None)
-            for start in range(0, len(index), CHUNK):
-                part = index[start : start + CHUNK]
-                groups, chips = list(networks.groups(part)), arrays if len(part) == len(arrays) else arrays.taken(part)
-                # What works take is the same on every network.
-                costs = layer_works(prepared.layers, chips, task.training.constants) if len(groups) > 1 else None
-                for own, tasks in groups:
-                    some, known = (chips, None) if costs is None else (chips.taken(own), costs.taken(own))
-                    mine = tasks[model]
-                    bounds = layer_bounds(mine, mine.graphs[graph], some, use, energy, deadline, known)
-                    whole.put(start + own, bounds)
-            times[-1].append(whole)
-    return times
 
 
 def bounds_on(
@@ -298,36 +267,13 @@ def search(
     """
     deadline = after(job.limit_s) if deadline is None else deadline
     if opened is None and is_boxed(job.space):
-        return _search_boxes(job, scale, engine, journal, watch, deadline)
+
+        def some(chips: EnumeratedSpace, kept: Journal | None, listed: float) -> SearchState:
+            return _search_chips(job, scale, chips, engine, kept, watch, None, deadline, listed)
+
+        return search_boxes(box_question(job, scale, deadline), some, journal)
     opened = enumerate_space(job.space) if opened is None else opened
     return _search_chips(job, scale, opened, engine, journal, watch, shared, deadline)
-
-
-def _search_boxes(
-    job: SearchJob, scale: Scale, engine: Evaluate, journal: Journal | None, watch: Watch | None, deadline: Deadline
-) -> SearchState:
-    """A first incumbent from some chips; then what boxes leave below it."""
-    question = box_question(job, scale, deadline)
-    some = first_chips(question)
-    first = _search_chips(job, scale, nothing_left_out(some), engine, None, watch, None, deadline)
-    if first.stopped:
-        first.opened, first.boxed = some, unlooked(some)
-        return first
-    best = min(first.evaluated.values(), key=lambda one: (one.score, one.chip), default=None)
-    if best is None or not best.ran:  # what fits hardly depends on the chip: there is nothing that boxes could beat
-        if not job.space.memory_limited and len(some):
-            first.opened, first.boxed = some, unlooked(some)
-            return first
-        return _search_chips(job, scale, enumerate_space(job.space), engine, journal, watch, None, deadline)
-    try:
-        chips, boxed = left_chips(question, best.score, first.cut_at(best.score), some.number(best.chip))
-    except OutOfTime:
-        first.opened, first.boxed, first.stopped = some, unlooked(some), True
-        return first
-    own = None if journal is None else NumberedJournal(journal, chips)
-    state = _search_chips(job, scale, chips, engine, own, watch, None, deadline, best.score)
-    state.boxed = boxed
-    return state
 
 
 def _search_chips(
