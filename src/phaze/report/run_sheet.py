@@ -198,6 +198,7 @@ def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> N
                 *exchange_rows(document),
                 ("memory left", left_text(document["memory_left"])),
                 *training_rows(document.get("training_run")),
+                *launch_rows(document),
             ]
         )
     )
@@ -262,6 +263,23 @@ PROOF = (
     "proved: no split is faster, of any number of stages and replicas, any cuts, recompute chosen stage by stage, "
     "with or without chunks"
 )
+
+
+FRAMEWORKS: Mapping[str, str] = MappingProxyType(
+    {"megatron": "Megatron-LM", "torchtitan": "torchtitan", "maxtext": "MaxText", "deepspeed": "DeepSpeed"}
+)
+"""Frameworks by the keys of a document's ``launch``."""
+
+
+def launch_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Which frameworks launch a plan as it is, which otherwise than planned, and which not; phaze export says why."""
+    launch: Mapping[str, Any] = document.get("launch") or {}
+    groups: dict[str, list[str]] = {"": [], "with deviations ": [], "not ": []}
+    for key, told in launch.items():
+        kind = "not " if told["refused"] is not None else "with deviations " if told["deviations"] else ""
+        groups[kind].append(FRAMEWORKS.get(key, key))
+    words = "; ".join(f"{kind}{', '.join(names)}" for kind, names in groups.items() if names)
+    return [("launched by", words)] if words else []
 
 
 def _launchable(row: Mapping[str, Any]) -> bool:
