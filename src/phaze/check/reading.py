@@ -5,7 +5,6 @@ import json
 from collections.abc import Sequence
 from math import isfinite
 from pathlib import Path
-from stat import S_ISREG
 from typing import Any
 
 MOST_BYTES = 1 << 28
@@ -46,10 +45,9 @@ def _no_constant(text: str) -> Any:
 def text_of(path: Path) -> str:
     """The text of a file of the run."""
     try:
-        found = path.stat()
-        if not S_ISREG(found.st_mode):
+        if path.exists() and not path.is_file():
             raise RefusedError(f"{path.name}: it is no file")
-        if found.st_size > MOST_BYTES:
+        if path.stat().st_size > MOST_BYTES:
             raise RefusedError(f"{path.name}: it is too large to be part of a run")
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as fault:
