@@ -275,7 +275,7 @@ def _is_number(value: ast.expr | None) -> bool:
 
 
 # Names of units say what they are.
-UNITS = ("GB",)
+SCALES = ("GB",)
 
 
 @pytest.mark.parametrize("room", ["check", "cost", "evaluate", "placement", "schedule", "search"])
@@ -298,4 +298,4 @@ def test_a_number_of_solvers_bounds_and_costs_says_why_it_is_so(room: str) -> No
             told = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
             if not told and "#" not in lines[node.lineno - 1] and not lines[above].startswith("#"):
                 silent.append(f"{path.relative_to(SOURCE)}: {node.targets[0].id}")
-    assert [one for one in silent if one.rsplit(": ", 1)[1] not in UNITS] == []
+    assert [one for one in silent if one.rsplit(": ", 1)[1] not in SCALES] == []
