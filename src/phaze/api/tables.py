@@ -54,16 +54,28 @@ def validate(
     return answered(validate_command, *asked)
 
 
-def calibrate(measurements: str | Path, *, chip: str, out: str | Path | None = None) -> Shown:
-    """Fit a chip's constants to measured operators and write its file, as ``phaze calibrate``.
+def calibrate(
+    measurements: str | Path | None = None,
+    *,
+    chip: str | None = None,
+    out: str | Path | None = None,
+    trace: Sequence[str | Path] = (),
+    run: str | Path | None = None,
+) -> Shown:
+    """Fit a chip's constants to measured operators, or those of chip, network and stack to a measured run, and write
+    their files, as ``phaze calibrate``.
 
     Args:
         measurements: A CSV file: operator,batch,m,n,k,elements,rows,seconds.
         chip: The chip that was measured: a preset or a file.
-        out: Where the chip file with the constants goes.
+        out: Where the chip file with the constants goes; of ``trace`` the folder of the files.
+        trace: Instead: profiler traces of some ranks of a run, or its log.
+        run: With ``trace``: the run that was measured (``phaze.run/1``).
 
     Returns:
-        ``calibration`` (seconds and shares), ``median_error`` before, fitted and cross-validated, ``file``.
+        Of operators ``calibration`` (seconds and shares), ``median_error`` before, fitted and cross-validated, and
+        ``file``; of a run ``step_s`` (measured, before and fitted, in seconds), ``fitted``, ``undetermined`` and
+        ``files``.
 
     Examples:
         >>> import pathlib, tempfile
@@ -77,7 +89,9 @@ def calibrate(measurements: str | Path, *, chip: str, out: str | Path | None = N
         >>> fitted["median_error"]["fitted"] <= fitted["median_error"]["before"]
         True
     """
-    return answered(calibrate_command, str(measurements), chip, None if out is None else str(out))
+    rows, target = (None if path is None else str(path) for path in (measurements, out))
+    traces, plan = [str(path) for path in trace], None if run is None else str(run)
+    return answered(calibrate_command, measurements=rows, chip=chip, out=target, trace=traces, run=plan)
 
 
 def models(name: str | None = None) -> Shown:

@@ -17,20 +17,55 @@ if TYPE_CHECKING:
     from phaze.cost.fitting import Measured
     from phaze.report.progress import Progress
 
-Measurements = Annotated[str, typer.Argument(help="CSV: operator,batch,m,n,k,elements,rows,seconds (- for stdin).")]
-ChipName = Annotated[str, typer.Option("--chip", help="The chip that was measured: a preset or a file.")]
-Out = Annotated[str | None, typer.Option(help="Where the chip file with the constants goes; CHIP-calibrated.toml.")]
+Measurements = Annotated[
+    str | None, typer.Argument(help="CSV: operator,batch,m,n,k,elements,rows,seconds (- for stdin).")
+]
+ChipName = Annotated[str | None, typer.Option("--chip", help="The chip that was measured: a preset or a file.")]
+Traces = Annotated[
+    list[str] | None,
+    typer.Option("--trace", help="A PyTorch profiler trace (.json, .json.gz) of a rank, or a log; may be given again."),
+]
+RunPath = Annotated[str | None, typer.Option("--run", help="With --trace: the run that was measured (phaze.run/1).")]
+Out = Annotated[
+    str | None, typer.Option(help="Where the chip file goes, CHIP-calibrated.toml; of --trace a folder, RUN-fitted.")
+]
 
 COLUMNS = ("operator", "batch", "m", "n", "k", "elements", "rows", "seconds")
 
 
 @answering
-def calibrate(measurements: Measurements, chip: ChipName, out: Out = None, *, progress: "Progress") -> Answer:
-    """Fit a chip's constants to measured operators and write its file.
+def calibrate(
+    measurements: Measurements = None,
+    chip: ChipName = None,
+    out: Out = None,
+    trace: Traces = None,
+    run: RunPath = None,
+    *,
+    progress: "Progress",
+) -> Answer:
+    """Fit a chip's constants to measured operators, or those of chip, network and stack to a run of your own.
 
     A row is a product (operator gemm; batch, m, n, k) or a vector operator (its kind; elements, rows) with its seconds.
-    Example: phaze calibrate a100.csv --chip a100-80gb --out my-a100.toml
+    A trace or log of a run fits what it determines, says what it does not, and writes the files that phaze plan takes.
+    Examples: phaze calibrate a100.csv --chip a100-80gb --out my-a100.toml ·
+    phaze calibrate --trace rank0.json.gz --trace rank1.json.gz --run run.json --out mine
     """
+    if trace or run is not None:
+        if measurements is not None or chip is not None:
+            raise InputError("--trace", "operators are given too", "give a CSV file and --chip, or --trace and --run")
+        if not trace:
+            raise InputError("--trace", "there is nothing that was measured", "give a trace or a log of the run")
+        from phaze.cli.calibrate_run import calibrate_run
+
+        return calibrate_run(trace, run, out, progress)
+    if measurements is None or chip is None:
+        missing = "measurements" if measurements is None else "--chip"
+        raise InputError(missing, "it is missing", "give a CSV file and --chip, or --trace and --run")
+    return _fitted(measurements, chip, out, progress)
+
+
+def _fitted(measurements: str, chip: str, out: str | None, progress: "Progress") -> Answer:
+    """Constants of a chip from its operators, and its file."""
     from dataclasses import asdict
 
     from phaze.cost.fitting import fit_chip
