@@ -14,6 +14,7 @@ import re
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from phaze.errors import InputError
@@ -30,12 +31,14 @@ MOST_MICROSECONDS = 1e18
 MOST_EVENTS = 20_000_000
 """Beyond, a trace is of hours, not of steps."""
 # Bytes of an element by the names that profilers use.
-ELEMENT_BYTES = {
-    **dict.fromkeys(("float", "float32", "int", "int32"), 4),
-    **dict.fromkeys(("bfloat16", "c10::bfloat16", "half", "c10::half", "float16", "short"), 2),
-    **dict.fromkeys(("double", "float64", "long", "int64", "long int"), 8),
-    **dict.fromkeys(("byte", "char", "uint8", "int8", "unsigned char", "float8_e4m3fn", "float8_e5m2", "bool"), 1),
-}
+ELEMENT_BYTES: Mapping[str, int] = MappingProxyType(
+    {
+        **dict.fromkeys(("float", "float32", "int", "int32"), 4),
+        **dict.fromkeys(("bfloat16", "c10::bfloat16", "half", "c10::half", "float16", "short"), 2),
+        **dict.fromkeys(("double", "float64", "long", "int64", "long int"), 8),
+        **dict.fromkeys(("byte", "char", "uint8", "int8", "unsigned char", "float8_e4m3fn", "float8_e5m2", "bool"), 1),
+    }
+)
 # Classes of CPU operators that count with all that they hold.
 WHOLE: tuple[KernelClass, ...] = ("gemm", "attention")
 # Name, category, start, end, arguments and thread of an event.

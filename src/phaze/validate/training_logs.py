@@ -19,8 +19,10 @@ MEGATRON = re.compile(r"elapsed time per iteration \(ms\):\s*([0-9]+(?:\.[0-9]+)
 TITAN = re.compile(r"step:\s*\d+.*?tps:\s*([0-9][0-9,]*(?:\.[0-9]+)?)")
 MEMORY = re.compile(r"memory:\s*([0-9]+(?:\.[0-9]+)?)\s*GiB")
 MILLI = 1e-3
+"""Seconds in Megatron's unit."""
 GIB = 2**30
 LEAST_S, MOST_S = 1e-6, 1e7
+"""Of a step: beyond, a line is no step."""
 
 
 @dataclass(frozen=True, slots=True)
