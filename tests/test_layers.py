@@ -264,38 +264,3 @@ def _numbers_without_reason(path: Path) -> Iterator[str]:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_number_has_its_reason(name: str) -> None:
     assert list(_numbers_without_reason(SOURCE / name)) == []
-
-
-def _is_number(value: ast.expr | None) -> bool:
-    if isinstance(value, ast.BinOp):
-        return _is_number(value.left) and _is_number(value.right)
-    if isinstance(value, ast.UnaryOp):
-        return _is_number(value.operand)
-    return isinstance(value, ast.Constant) and type(value.value) in (int, float)
-
-
-# Names of units say what they are.
-SCALES = ("GB",)
-
-
-@pytest.mark.parametrize("room", ["check", "cost", "evaluate", "placement", "schedule", "search"])
-def test_a_number_of_solvers_bounds_and_costs_says_why_it_is_so(room: str) -> None:
-    """A comment above it, or above the numbers that it stands with, or a text below."""
-    silent = []
-    for path in sorted((SOURCE / room).rglob("*.py")):
-        lines = path.read_text(encoding="utf-8").splitlines()
-        body = ast.parse("\n".join(lines)).body
-        for node, after in zip(body, [*body[1:], None], strict=True):
-            if (
-                not isinstance(node, ast.Assign)
-                or not _is_number(node.value)
-                or not isinstance(node.targets[0], ast.Name)
-            ):
-                continue
-            above = node.lineno - 2
-            while above >= 0 and lines[above] and lines[above][0] not in '#" )' and " = " in lines[above]:
-                above -= 1
-            told = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
-            if not told and "#" not in lines[node.lineno - 1] and not lines[above].startswith("#"):
-                silent.append(f"{path.relative_to(SOURCE)}: {node.targets[0].id}")
-    assert [one for one in silent if one.rsplit(": ", 1)[1] not in SCALES] == []

@@ -33,9 +33,10 @@ from phaze.placement.answer import document_of
 from phaze.placement.answer import place as place_problem
 from phaze.placement.profile import problem_of
 from phaze.placement.shortage import Shortage
+from phaze.report.alternatives_sheet import show_alternatives
 from phaze.report.chip_sheet import show_sheet
 from phaze.report.plan_sheet import show_answer
-from phaze.report.run_sheet import show_alternatives, show_run
+from phaze.report.run_sheet import show_run
 from phaze.search.result_file import read_result
 
 Source = str | Path | Mapping[str, Any]

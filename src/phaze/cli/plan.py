@@ -303,7 +303,8 @@ def planned_answer(
         write_certificate(certificate, request, asked.model, best, document)
 
     def show(console: "Console") -> None:
-        from phaze.report.run_sheet import show_alternatives, show_run, show_what_if
+        from phaze.report.alternatives_sheet import show_alternatives
+        from phaze.report.run_sheet import show_run, show_what_if
 
         show_run(console, document, hbm_bytes)
         show_alternatives(console, document)

@@ -1,12 +1,11 @@
 """A priced plan in the terminal: what it reaches, where the time goes, and the memory of its stages."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 from rich.console import Console
 
-from phaze.evaluate.plan_set import choices_text
 from phaze.evaluate.plan_tables import TERMS
 from phaze.evaluate.utilisation import WORDS
 from phaze.report.terminal import bar, facts, paragraph, table
@@ -35,11 +34,6 @@ def part_words(key: str) -> str:
 def shared_text(document: Mapping[str, Any]) -> str:
     """Ranks that share a sequence, and experts, where a plan has some; how state is shared out has its own row."""
     return "".join(f"{words}, " for words in shared_words({**document, "shard": 0}))
-
-
-def _shared(row: Mapping[str, Any]) -> str:
-    names = {"context": "CP", "expert": "EP", "expert_tensor": "ETP", "shard": "shard"}
-    return "".join(f"{name} {row[key]} " for key, name in names.items() if row.get(key, 1) > 1)
 
 
 def keeping_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -170,6 +164,23 @@ def constants_text(trust: Mapping[str, Any]) -> str:
     return f"{show(trust['clock_hz'], 'Hz')} held, {left:.2f} of that rate reached by the software stack"
 
 
+FRAMEWORKS: Mapping[str, str] = MappingProxyType(
+    {"megatron": "Megatron-LM", "torchtitan": "torchtitan", "maxtext": "MaxText", "deepspeed": "DeepSpeed"}
+)
+"""Frameworks by the keys of a document's ``launch``."""
+
+
+def launch_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Which frameworks launch a plan as it is, which otherwise than planned, and which not; phaze export says why."""
+    launch: Mapping[str, Any] = document.get("launch") or {}
+    groups: dict[str, list[str]] = {"": [], "with deviations ": [], "not ": []}
+    for key, told in launch.items():
+        kind = "not " if told["refused"] is not None else "with deviations " if told["deviations"] else ""
+        groups[kind].append(FRAMEWORKS.get(key, key))
+    words = "; ".join(f"{kind}{', '.join(names)}" for kind, names in groups.items() if names)
+    return [("launched by", words)] if words else []
+
+
 def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> None:
     """Print a plan."""
     trust = document["constants"]
@@ -256,76 +267,3 @@ def show_what_if(console: Console, document: Mapping[str, Any]) -> None:
             for row in group["rows"]
         ]
         console.print(table((group["axis"], "tokens/s a device", "MFU", "plan"), rows, left=1))
-
-
-# What is proved of a plan that was sought.
-PROOF = (
-    "proved: no split is faster, of any number of stages and replicas, any cuts, recompute chosen stage by stage, "
-    "with or without chunks"
-)
-
-
-FRAMEWORKS: Mapping[str, str] = MappingProxyType(
-    {"megatron": "Megatron-LM", "torchtitan": "torchtitan", "maxtext": "MaxText", "deepspeed": "DeepSpeed"}
-)
-"""Frameworks by the keys of a document's ``launch``."""
-
-
-def launch_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Which frameworks launch a plan as it is, which otherwise than planned, and which not; phaze export says why."""
-    launch: Mapping[str, Any] = document.get("launch") or {}
-    groups: dict[str, list[str]] = {"": [], "with deviations ": [], "not ": []}
-    for key, told in launch.items():
-        kind = "not " if told["refused"] is not None else "with deviations " if told["deviations"] else ""
-        groups[kind].append(FRAMEWORKS.get(key, key))
-    words = "; ".join(f"{kind}{', '.join(names)}" for kind, names in groups.items() if names)
-    return [("launched by", words)] if words else []
-
-
-def _launchable(row: Mapping[str, Any]) -> bool:
-    """Whether some framework can launch a plan; where nothing is said of it, it may."""
-    launch = row.get("launch")
-    return not launch or any(one["refused"] is None for one in launch.values())
-
-
-def _alternative(row: Mapping[str, Any], document: Mapping[str, Any], named: bool) -> tuple[str, ...]:
-    """A plan's row: its degrees, recompute, what it loses most by, step time and what it leaves of memory."""
-    left = (row.get("plan") or document).get("memory_left")
-    return (
-        f"TP {row['tensor']} {_shared(row)}PP {row['pipeline']} DP {row['data']} mb {row['microbatch']}"
-        + (f" {row['family']}" if row.get("family") else "")
-        + (f" VPP {row['chunks']}" if row["chunks"] > 1 else "")
-        + (f" Z{row['zero']}" if row["zero"] else "")
-        + (" SP" if row["sequence_parallel"] else "")
-        + (f" {row['attention']}" if named else ""),
-        ", ".join(row["recompute"]),
-        part_words(row["loses_by"]) if row["loses_by"] else "-",
-        show(row["batch_s"], "s"),
-        f"{row['slower']:+.1%}",
-        "-" if left is None else f"{max(0.0, left['left_share']):.0%}",
-    )
-
-
-def _show_rows(console: Console, document: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
-    named = len({row["attention"] for row in document["alternatives"]}) > 1
-    columns = ("plan", "recompute", "loses most by", "step", "slower", "left")
-    console.print(table(columns, [_alternative(row, document, named) for row in rows], left=3))
-
-
-def show_alternatives(console: Console, document: Mapping[str, Any]) -> None:
-    """The best different plans, what each loses most by, and those apart that no framework can launch."""
-    rows = document["alternatives"]
-    console.print("\n[bold]The best different plans[/bold] (left: of a device's memory)")
-    _show_rows(console, document, [row for row in rows if _launchable(row)])
-    refused = [row for row in rows if not _launchable(row)]
-    if refused:
-        first = next(iter(refused[0]["launch"].values()))["refused"]
-        paragraph(console, f"No framework launches these as they are (the first: {first}):")
-        _show_rows(console, document, refused)
-    for name, key in (("rule of thumb", "rule_of_thumb"), ("experts' split", "experts")):
-        usual = document.get(key)
-        if usual is not None:
-            split = degree_words(usual)
-            console.print(f"{name} ({split}): {show(usual['batch_s'], 's')}, {usual['slower']:+.1%}", markup=False)
-    paragraph(console, PROOF)
-    console.print(choices_text(document))

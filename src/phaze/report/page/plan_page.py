@@ -14,6 +14,7 @@ from phaze.evaluate.job_file import Reopened, reopened
 from phaze.evaluate.plan_file import require_job_plan
 from phaze.evaluate.plan_set import NamedPlan, choices_text, plans_in
 from phaze.hardware.cluster import cluster_document
+from phaze.report.alternatives_sheet import PROOF
 from phaze.report.launch_text import LaunchText
 from phaze.report.page.memory_view import MemoryView, memory_view
 from phaze.report.page.operators import operators_view
@@ -41,7 +42,7 @@ from phaze.report.page.time_view import (
     timeline_numbers,
     timeline_view,
 )
-from phaze.report.run_sheet import PROOF, batch_text, constants_text, flops_text, lever_rows
+from phaze.report.run_sheet import batch_text, constants_text, flops_text, lever_rows
 from phaze.report.view_model import Story, planned
 from phaze.search.plan_words import precision_words
 from phaze.units import show
