@@ -65,14 +65,17 @@ class Model:
 
     def bounds(self, chips: Chips, memory: Integers, goal: Floats, step: str, known: Floats) -> Floats:
         """Bounds on the batch time of every configuration, [ways, chips]; 0 where ``known`` reaches the goal."""
-        found = np.zeros(known.shape)
+        found, mapped = np.zeros(known.shape), step in ("mappings", "ideals")
+        whole = Costs(chips, self.constants, self.level, mapped)
         for at in range(len(self.graphs)):
             ways = [w for w, (graph, _) in enumerate(self.ways) if graph == at]
             index = np.flatnonzero((known[ways] < goal).any(axis=0)) if ways else np.zeros(0, np.int64)
             if not len(index):
                 continue
-            some = chips if len(index) == len(chips) else chips.taken(index)
-            costs = Costs(some, self.constants, self.level, step in ("mappings", "ideals"))
+            some, costs = chips, whole
+            if len(index) < len(chips):
+                some = chips.taken(index)
+                costs = Costs(some, self.constants, self.level, mapped)
             forward, backward = self.layer_bounds(at, some, step, costs)
             for way in ways:
                 for place in np.unique(memory[index]).tolist():

@@ -264,6 +264,9 @@ def shortest_path(
     reach[0] = 0.0
     for at, mask in enumerate(ideals):
         here, end = reach[at], [0.0] * count
+        if here >= reach[-1]:
+            # What is done by a later time than all could be is on no shortest path.
+            continue
         for i in range(count):
             if mask >> i & 1:
                 continue
