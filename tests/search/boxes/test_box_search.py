@@ -114,7 +114,7 @@ def test_the_answer_by_boxes_is_that_of_exhaustive_evaluation(small_boxes: None,
 
 
 @pytest.mark.slow
-@settings(EVERY, max_examples=150)
+@settings(EVERY, max_examples=60)
 @given(job=_jobs())
 def test_many_answers_by_boxes_are_those_of_exhaustive_evaluation(small_boxes: None, job: SearchJob) -> None:
     _check(job)
