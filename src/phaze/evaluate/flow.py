@@ -10,7 +10,8 @@ Follow one block of a Llama at tensor width 8, microbatch 1:
                layers (before, block, after), called once for each of the 32; its forward and backward pass are graphs
                of operators (norm, products, attention, gated MLP, collectives), with the bytes that each mode of
                recompute saves and the parameters that it holds
-    fusion     the stack fuses the operators of a pass (:func:`phaze.graph.fuse.fuse_layer`)
+    fusion     the stack fuses the operators of a pass (:func:`phaze.graph.fuse.fuse_graph`); graphs that differ in
+               sizes alone are fused and ordered once (:mod:`phaze.evaluate.pass_builder`)
     costs      each operator becomes a work: cycles, bytes and FLOP, hence seconds on the chip's cores, with the best
                mapping of a product on its arrays (:mod:`phaze.cost`); a collective becomes seconds on the level of the
                network that its tensor group spans (:mod:`phaze.cost.collective`)
