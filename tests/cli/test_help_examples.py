@@ -1,5 +1,6 @@
 """Every command's help has an example: its options are read every day, and with the slow tests each one is run."""
 
+import gzip
 import json
 import re
 import shlex
@@ -91,6 +92,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ):
         shutil.copy(PRESETS / f"{preset}.toml", made / f"my-{name}.toml")
     (made / "a100.csv").write_text(MEASURED)
+    kernel = {
+        "ph": "X",
+        "cat": "kernel",
+        "name": "ampere_bf16_s16816gemm_bf16",
+        "ts": 0,
+        "dur": 3e6,
+        "pid": 0,
+        "tid": 7,
+    }
+    for rank in range(2):
+        (made / f"rank{rank}.json.gz").write_bytes(gzip.compress(json.dumps({"traceEvents": [kernel]}).encode()))
     (made / "rows.csv").write_text("name,chip,tensor_cores.count\nhalf,tpu-v4-paper,4\n")
     rows = (ROOT / "src" / "phaze" / "validate" / "data" / "sc21.csv").read_text().splitlines()
     (made / "my_runs.csv").write_text("\n".join(rows[:2]) + "\n")
