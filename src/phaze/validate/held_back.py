@@ -3,8 +3,8 @@
 A source is a laboratory's repository or paper, the first word of a row's ``source``. What software leaves of a chip's
 rate (``software_share`` of a stack) is fitted on runs, so a run whose own share was is priced with
 
-    median of the shares fitted on the same generation of chips for other families of stacks,
-    or, where there are none, on any generation
+    median over other families of stacks of the median of their shares that were fitted on the same generation of
+    chips, or, where there are none, on any generation; shares with the same source as its own are not others
 
 instead (:func:`held_back_stack`); a share that says that it was ``assumed``, or that no run was used, stays. Not held
 back: ``host_time`` of eager stacks, which one source alone determines (docs/accuracy.md, cross-validated), and what was
@@ -36,7 +36,7 @@ BASES: tuple[Basis, ...] = ("calibrated", "datasheet")
 BROKEN, BROKEN_DEVICES = "github.com/vinjn/nanotron-ultrascale-playbook", 64
 FITTED = re.compile(r"fitted|derived: as fitted", re.IGNORECASE)
 NO_RUN = "no run was used"
-Shares = Mapping[tuple[str, str], float]
+Shares = Mapping[tuple[str, str], tuple[float, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +70,14 @@ def left_out(row: MeasuredRun) -> str:
 
 
 def fitted_shares() -> Shares:
-    """Software shares of the bundled stacks that were fitted on runs, by stack and generation."""
+    """Software shares of the bundled stacks that were fitted on runs, with their sources, by stack and generation."""
     found = {}
     for name in preset_names("stacks"):
         file = read_stack(name)
         for generation, share in file.software_share.items():
             said = file.sources.get(f"software_share.{generation}", "")
             if FITTED.match(said) and NO_RUN not in said:
-                found[name, generation] = share
+                found[name, generation] = share, said
     return found
 
 
@@ -92,10 +92,15 @@ def held_back_stack(job: RunJob, shares: Shares) -> Stack:
     generation = _generation(job)
     if generation is None or job.chip.clusters is None or (job.stack.name, generation) not in shares:
         return job.stack
-    own = family_of(job.stack.name)
-    others = {key: share for key, share in shares.items() if family_of(key[0]) != own}
-    near = [share for (_, known), share in others.items() if known == generation]
-    usual = near or list(others.values())
+    own, (_, said) = family_of(job.stack.name), shares[job.stack.name, generation]
+    near: dict[str, list[float]] = {}
+    far: dict[str, list[float]] = {}
+    for (name, known), (share, source) in shares.items():
+        if family_of(name) != own and source != said:
+            far.setdefault(family_of(name), []).append(share)
+            if known == generation:
+                near.setdefault(family_of(name), []).append(share)
+    usual = [median(each) for each in (near or far).values()]
     if not usual:
         return job.stack
     changed = {**dict(job.stack.software_share), generation: median(usual)}
