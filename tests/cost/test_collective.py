@@ -88,17 +88,46 @@ def test_ranks_fill_the_innermost_level_first() -> None:
 
 
 def test_small_messages_go_their_own_way() -> None:
-    selene = load_cluster("selene")
-    assert collective("all_reduce", 2**14, 8, selene).way == "small"
-    assert collective("all_reduce", 2**14, 8, selene).time_s < 20e-6
-    assert collective("all_reduce", 2**28, 8, selene).way == "halving-doubling"
-    assert collective("all_reduce", 2**28, 7, selene).way == "ring"
+    node, selene = load_cluster("dgx-h100"), load_cluster("selene")
+    assert collective("all_reduce", 2**16, 8, node).way == "small"
+    assert collective("all_reduce", 2**16, 8, node).time_s < collective("all_gather", 2**24, 8, node).time_s
+    assert collective("all_reduce", 2**28, 8, replace(selene, library="any")).way == "halving-doubling"
+    assert collective("all_reduce", 2**28, 8, selene).way == collective("all_reduce", 2**28, 7, selene).way == "ring"
+
+
+def test_switches_that_add_help_large_groups() -> None:
+    rack = load_cluster("nvl72")
+    assert collective("all_reduce", 2**33, 64, rack).way == "in-switch"
+    assert collective("all_reduce", 2**33, 2, rack).way == "ring"
+    assert all(way.way != "in-switch" for way in ways("all_gather", 2**33, 64, rack))
+    assert all(way.way != "in-switch" for way in ways("all_reduce", 2**33, 64, load_cluster("dgx-b200")))
+
+
+@given(kinds, st.integers(1, 2**34), st.integers(2, 128))
+def test_a_library_with_fewer_ways_is_never_faster(kind: Kind, size: int, ranks: int) -> None:
+    for name in ("dgx-h100", "selene", "nvl72"):
+        cluster = load_cluster(name)
+        fewer = collective(kind, size, ranks, replace(cluster, library="nccl")).time_s
+        assert collective(kind, size, ranks, replace(cluster, library="any")).time_s <= fewer * (1 + 1e-12)
+
+
+def test_pieces_cost_most_in_the_middle() -> None:
+    """2 sqrt(d W) beside W: nothing of the smallest and of the largest messages, and never less than nothing."""
+    node = load_cluster("dgx-h100")
+    plain = replace(node.levels[0], calibration=replace(node.levels[0].calibration, piece_s=0.0))
+    bare = replace(node, levels=(plain, *node.levels[1:]))
+    shares = [
+        collective("all_gather", 2**power, 8, node).time_s / collective("all_gather", 2**power, 8, bare).time_s
+        for power in (10, 24, 36)
+    ]
+    assert 1.0 <= shares[0] < shares[1] > shares[2] >= 1.0
 
 
 def test_across_nodes_the_members_of_a_node_share_the_work() -> None:
     selene = load_cluster("selene")
-    named = {way.way.split()[0] for way in ways("all_reduce", 2**30, 64, selene)}
-    assert named == {"ring", "tree", "hierarchical"}
+    assert {way.way.split()[0] for way in ways("all_reduce", 2**30, 64, selene)} == {"ring", "tree"}
+    free = replace(selene, library="any")
+    assert {way.way.split()[0] for way in ways("all_reduce", 2**30, 64, free)} == {"ring", "tree", "hierarchical"}
     eight_wide = collective("all_reduce", 2**30, 64, selene).time_s
     one_wide = replace(selene, devices=384, levels=(replace(selene.levels[1], size=384),))
     assert collective("all_reduce", 2**30, 8, one_wide).time_s > 4 * eight_wide

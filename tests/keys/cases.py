@@ -92,7 +92,8 @@ USUAL = Base(chip, answers.of_usual_cluster, same(("cluster", "nvl72")))
 def cluster(folder: Path) -> dict[str, Any]:
     levels = [
         {"name": "node", "kind": "switch", "size": 8, "bandwidth": "450 GB/s", "latency": "3 us", "share": 0.7,
-         "start": "20 us", "local": "600 GB/s", "small_start": "9 us", "small_share": 0.1},
+         "start": "20 us", "local": "600 GB/s", "small_start": "9 us", "small_share": 0.1,
+         "small_step": "1 us", "piece": "2 us", "in_switch_share": 0.4},
         {"name": "fabric", "kind": "switch", "size": 8, "bandwidth": "50 GB/s", "latency": "9 us"},
     ]  # fmt: skip
     head = {"schema": "phaze.cluster/1", "name": "mine", "title": "mine", "devices": 64, "stack": "megatron-core"}
@@ -126,6 +127,10 @@ CLUSTER = Base(
         ("levels.local", "levels/0/local", "100 GB/s"),
         ("levels.small_start", "levels/0/small_start", "90 us"),
         ("levels.small_share", "levels/0/small_share", 0.01),
+        ("levels.small_step", "levels/0/small_step", "90 us"),
+        ("levels.piece", "levels/0/piece", "90 us"),
+        ("levels.in_switch_share", "levels/0/in_switch_share", 0.9),
+        ("library", "library", "nccl"),
     ),
 )
 TORUS = Base(torus, answers.of_cluster, (("levels.shape", "levels/0/shape", [4, 16]),))

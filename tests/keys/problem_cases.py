@@ -88,6 +88,9 @@ PROFILE = Base(
         ("cluster.local", "cluster/0/local", 1e9),
         ("cluster.small_start", "cluster/0/small_start", 0.5),
         ("cluster.small_share", "cluster/0/small_share", 0.5),
+        ("cluster.small_step", "cluster/0/small_step", 0.5),
+        ("cluster.piece", "cluster/0/piece", 0.5),
+        ("cluster.in_switch_share", "cluster/0/in_switch_share", 0.5),
     ),
 )
 FLAT = Base(

@@ -21,6 +21,7 @@ from phaze.graph.ir import Attention
 from phaze.graph.supply.rank import Rank, rank_of
 from phaze.graph.supply.supply import Family, GraphFile, Supply, supply_of
 from phaze.hardware.calibration import Basis
+from phaze.hardware.formats import Precision
 from phaze.hardware.library import load_chip, load_cluster
 from phaze.report.estimate_sheet import show_layers, show_product, show_vector
 from phaze.report.gantt import show_schedule
@@ -108,6 +109,7 @@ def estimate(
     load: Literal["alone", "training"] = "alone",
     residency: bool = True,
     fresh: bool = False,
+    precision: Precision = "bf16",
 ) -> Estimated:
     """What an operator, a collective, or every layer of one rank of a model takes, as ``phaze estimate``.
 
@@ -127,6 +129,7 @@ def estimate(
         load: ``"alone"``, or ``"training"`` (at the clock that training holds).
         residency: What the global buffer still holds spares a trip to HBM.
         fresh: Trace a model of your own again, whatever the cache holds.
+        precision: Of a product: ``"bf16"``, ``"fp8"``, ``"mxfp8"``, ...
 
     Returns:
         The estimate: ``time_s`` in seconds; of an operator also bound, mapping, bytes and joules.
@@ -139,6 +142,8 @@ def estimate(
         >>> phaze.estimate(collective=("all_reduce", "64MiB", 8), cluster="selene").time_s > 0
         True
     """
+    if precision != "bf16" and gemm is None:
+        raise InputError("precision", f"'{precision}' and no product", "give gemm=(m, n, k)")
     if sum(one is not None for one in (gemm, vector, collective, model)) != 1:
         seen = "there must be one operator, collective or model"
         raise InputError("estimate", seen, "give gemm=(m, n, k), vector, collective or model")
@@ -159,7 +164,7 @@ def estimate(
         if len(gemm) not in (3, 4):
             raise InputError("gemm", f"{len(gemm)} sizes", "give (batch, m, n, k) or (m, n, k)")
         p = product(*(gemm if len(gemm) == 4 else (1, *gemm)))
-        found = estimate_product(p, device, basis, load)
+        found = estimate_product(p, device, basis, load, precision)
         return Estimated(estimate_document(found), lambda console: show_product(console, p, found, device))
     assert vector is not None
     kind, *counts = vector

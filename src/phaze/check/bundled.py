@@ -15,10 +15,10 @@ SPACES = MappingProxyType(
 )
 NETWORKS = MappingProxyType(
     {
-        "bac1e633c74f965372d74e21a2361df10a948470153c5d2b5c71e5c978c8d2f4": "paper-flat",
-        "e0c31254d3475f12a95fa30277cc37a79f1fe60d79be5de3b3ce13966b5355b0": "selene",
-        "9c46b7154664df3508836ba3571b10ec115b9fde7da66920c9eb86780261b497": "dgx-h100",
-        "ecbeee8d089cb74a6c973e3a00b76bff2c455797f90abe997b6c585fbbbdc7f3": "tpu-v4-pod",
+        "ee830d7be7cf5729f8739f0ae66996f16112efbab6f33409ccebfc9d4f02b183": "paper-flat",
+        "45c8268d478585f7b184a6ad0826688bff35434f6a7078602a334f3ebaf412c8": "selene",
+        "fb38b79b649813fa47e413737b9b4065a6b6a95021d282d1212ec34c349a43b0": "dgx-h100",
+        "fad11b97eeb6ac448d34114b0cd627f2dbf3351e0cd8e32bb1d590ecdcef6b8e": "tpu-v4-pod",
     }
 )
 GRAPHS = MappingProxyType(
@@ -78,7 +78,7 @@ CHIPS = MappingProxyType(
         "7e60f87abc17b6a47f953b63ee57ba4ad575b4658d083c5a8015bb10439d622f": "a100-pcie-80gb",
         "91f9590e5ff7243b58a05fb54805f4c6d1e4708bff3a6c0dd7ed02c31ce1f7dd": "aldebaran",
         "46fc9e66b3c7f6b619274519bf6a967069c97cd9d932094e27df416dfa5457c1": "ascend-910",
-        "d0a98c753bbafedc5b3a571522690097604f251f3f9493c2532fc273d34be181": "b200",
+        "84eccf03806879a3cc53a011e2496497d2d1b7eacfd8e6d1a763a6b483fd91a5": "b200",
         "ea114148032c5f645e6960c44fa08fb2f71df7e4620a4844aa3c6bdf7a0f6ea9": "b300",
         "97be5f900b48ecafccc699e694c153d8a4cb7d5d288de113dba6b9e69f6df034": "gaudi2",
         "765ee614b6a777d1f57d71b00beed9a9f4a535eab207a941afcb1c4650cbb5c8": "gaudi3",
@@ -87,7 +87,7 @@ CHIPS = MappingProxyType(
         "0f66b20887b0fb43ec5a8c98b590207c2a9bd69c142ebe91e1fe7aa3d106ce6b": "gc200",
         "e82405307b93e0d402286817f11a4ba5d8f6527271e5d0c9b5268e107f8dc5eb": "gh200",
         "84d0de0a50208ed0632f41c26b94771ce8e901776e291802b0d8b904f905d445": "gv100",
-        "0c96f152afd471b32ab0ea461cb3d98ad9d228f05f957965f667507d60912c5e": "h100",
+        "ab28173012ccef1ebf4b95ac2dcb6eb7fe746f048007d04af817349462a91228": "h100",
         "0c41ade8758a85a7121f3ba847fd09aa560689cbd629317a858f541585d4110f": "h100-500w",
         "8dc98343532b3b8ba5db31a37f7d9c3ec4d5723eaf7607c49dbd6a0d7e731504": "h200",
         "e8d7a36c59cc8bf191d488764a098737a733b8cfc4f5b18ae3dccce45ccbb6c0": "h800",

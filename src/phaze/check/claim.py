@@ -33,10 +33,11 @@ def graphs_digest(model: Mapping[str, Any]) -> str:
 
 
 def network_digest(training: Mapping[str, Any]) -> str:
-    """The digest of what the levels of the network are, whatever they are called and however many they join."""
-    apart = ("name", "size", "shape")
-    levels = training["machine"]["cluster"]["levels"]
-    return digest_of([{key: value for key, value in level.items() if key not in apart} for level in levels])
+    """The digest of what the levels of the network are, whatever they are called and however many they join, and of
+    the library that runs collectives on them."""
+    apart, cluster = ("name", "size", "shape"), training["machine"]["cluster"]
+    levels = [{key: value for key, value in level.items() if key not in apart} for level in cluster["levels"]]
+    return digest_of([cluster.get("library", "any"), *levels])
 
 
 def stack_digest(stack: Mapping[str, Any]) -> str:

@@ -23,7 +23,7 @@ from .stages import TRAINING
 Floats = NDArray[np.float64]
 Size = tuple[Floats, Floats]
 MACHINE = frozenset({"cluster", "stack", "basis", "residency", "precision", "host_bytes_per_s"})
-CLUSTER = frozenset({"name", "title", "devices", "levels", "chip", "stack", "limit", "enlarged_from"})
+CLUSTER = frozenset({"name", "title", "devices", "levels", "chip", "stack", "limit", "enlarged_from", "library"})
 ROUNDING = 1e-12
 """Bytes summed in another order differ in the last bits."""
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from .reading import listed, number, only, positive, whole
 
-Rate = tuple[float, float, float]
+Rate = tuple[float, float, float, float]
 """Start in seconds, extra keys, share of the peak."""
 
 
@@ -37,17 +37,17 @@ class Kernels:
     def seconds(self, kernel: Kernel, peak: Any) -> Any:
         """Seconds on chips of these peaks."""
         rows = self.backward if kernel.backward else self.forward
-        start, extra, share = min(rows, key=lambda row: (abs(log(row[0] / max(kernel.width, 1))), row[0]))[1]
-        return start + (kernel.flops + extra * kernel.key_flops) / (share * peak)
+        start, extra, share, most = min(rows, key=lambda row: (abs(log(row[0] / max(kernel.width, 1))), row[0]))[1]
+        return start + max((kernel.flops + extra * kernel.key_flops) / share, kernel.flops / most) / peak
 
 
 def _rows(table: Any, where: str) -> tuple[tuple[int, Rate], ...]:
     found = []
     for row in listed(table, where):
         head, rate = listed(row, where, 2)
-        own = only(rate, where, ("start_s", "extra_keys", "share"))
-        values = number(own["start_s"], where), number(own["extra_keys"], where), positive(own["share"], where)
-        found.append((whole(head, where, 1), values))
+        own = only(rate, where, ("start_s", "extra_keys", "share", "most"))
+        begun = number(own["start_s"], where), number(own["extra_keys"], where)
+        found.append((whole(head, where, 1), (*begun, positive(own["share"], where), positive(own["most"], where))))
     return tuple(found)
 
 

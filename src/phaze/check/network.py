@@ -1,16 +1,21 @@
 """Collectives and transfers over the levels of a cluster (docs/cost.md, Collectives; docs/placement.md, Rules cluster).
 
 A group is given by how many of its members meet at each level. With S bytes in all, n members, f = (n - 1)/n, rounds
-u = 2 for an all-reduce and 1 for a gather or scatter, one level of switches, or several as one, take the least of
+u = 2 for an all-reduce and 1 for a gather or scatter, C(W) = W + 2 sqrt(piece W) the seconds of bytes that take W and
+of cutting them into pieces, one level of switches, or several as one, take the least of
 
-    ring, halving-doubling   u (start/2 + steps latency) + u f S/B + u S/(2 local)    steps n - 1; log2 n for n = 2^i
-    tree (all-reduce)        u (start/2 + log2(n) latency) + u S/B + u S/(2 local)
-    small, one level alone   small start + log2(n) latency / 4 + (S, of an all-reduce, or f S) / (small share bandwidth)
+    ring, halving-doubling   u (start/2 + steps latency) + C(u f S/B) + u S/(2 local)    steps n - 1; log2 n for n = 2^i
+    tree (all-reduce)        u (start/2 + log2(n) latency) + C(u S/B) + u S/(2 local)
+    in-switch (all-reduce)   start + 2 log2(n) latency + C(S/(in-switch share bandwidth)), a piece log2(n) times; alone
+    small, one level alone   small start + log2(n) small step + (S, of an all-reduce, or f S) / (small share bandwidth)
 
 several as one have B = min over levels of share bandwidth x members below, the outermost level's start and latency, and
 no halving-doubling. A ring, and a torus of axes that a group takes extents e of, have the first way alone, a torus with
 sum (e - 1) steps; of their bandwidth they use the axes in use, half of one that is not closed. Level after level: an
 all-reduce scatters and gathers S inside and reduces S / members across.
+
+The library ``nccl`` has no halving-doubling, no level after level, small for an all-reduce alone, and an exchange
+begins its messages two at a time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,8 +30,10 @@ from .reading import cover, listed, number, only, positive, require, whole
 
 Floats = NDArray[np.float64]
 Members = tuple[int, ...]
-REACHED = ("share", "start_s", "local_bytes_per_s", "small_start_s", "small_share")
-IDEAL, DATASHEET = (1.0, 0.0, np.inf, 0.0, 0.0), (0.8, 20e-6, np.inf, 13e-6, 0.15)
+REACHED = ("share", "start_s", "local_bytes_per_s", "small_start_s", "small_share", "small_step_s", "piece_s",
+           "in_switch_share")  # fmt: skip
+# A small step is a quarter of the level's latency where nothing is said of it.
+IDEAL, DATASHEET = (1.0, 0.0, np.inf, 0.0, 0.0, None, 0.0, 0.0), (0.8, 20e-6, np.inf, 13e-6, 0.15, None, 0.0, 0.0)
 LEVEL = ("name", "kind", "size", "bandwidth_bytes_per_s", "latency_s", "shape", "calibration", "of_chip")
 
 
@@ -43,6 +50,9 @@ class Level:
     local: float
     small_start: float
     small_share: float
+    small_step: float
+    piece: float
+    in_switch: float
     kind: str = "switch"
     axes: tuple[int, ...] = ()
 
@@ -63,16 +73,21 @@ class Level:
     def rate(self) -> float:
         return self.bandwidth * self.share
 
+    def cut(self, wire: Any, times: float = 1.0) -> Any:
+        """Seconds of bytes that take ``wire``, sent in pieces."""
+        return wire + 2.0 * np.sqrt(self.piece * times * wire)
+
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The levels of a cluster, innermost first."""
+    """The levels of a cluster, innermost first, and whether its library is ``nccl``."""
 
     levels: tuple[Level, ...]
+    nccl: bool = False
 
     def at_links(self, bandwidth: float) -> "Network":
         """With another bandwidth of the innermost level."""
-        return Network((replace(self.levels[0], bandwidth=bandwidth), *self.levels[1:]))
+        return replace(self, levels=(replace(self.levels[0], bandwidth=bandwidth), *self.levels[1:]))
 
     def groups(self) -> list[int]:
         """Devices of a group of each level."""
@@ -94,17 +109,23 @@ def network_of(cluster: Mapping[str, Any], basis: str) -> Network:
         shape = tuple(whole(extent, "levels.shape", 1) for extent in listed(level["shape"], "levels.shape"))
         require(kind != "torus" or int(np.prod(shape)) == size, "levels.shape: it has not the level's members")
         axes: tuple[int, ...] = shape if kind == "torus" else (size,) if kind == "ring" else ()
-        said = dict(zip(REACHED, IDEAL if basis == "ideal" else DATASHEET, strict=True))
-        require(set(level["calibration"]) == set(said), "levels.calibration: other keys")
+        latency = number(level["latency_s"], "latency")
+        said: dict[str, Any] = dict(zip(REACHED, IDEAL if basis == "ideal" else DATASHEET, strict=True))
+        given = set(level["calibration"])
+        # Answers of version 1 and before know the first five alone.
+        require(set(REACHED[:5]) <= given <= set(said), "levels.calibration: other keys")
         if basis == "calibrated":
             said |= {key: number(v, f"levels.{key}") for key, v in level["calibration"].items() if v is not None}
         levels.append(
-            Level(size, positive(level["bandwidth_bytes_per_s"], "bandwidth"), number(level["latency_s"], "latency"),
+            Level(size, positive(level["bandwidth_bytes_per_s"], "bandwidth"), latency,
                   said["share"], said["start_s"], said["local_bytes_per_s"], said["small_start_s"], said["small_share"],
-                  kind, axes)
+                  latency / 4 if said["small_step_s"] is None else said["small_step_s"], said["piece_s"],
+                  said["in_switch_share"], kind, axes)
         )  # fmt: skip
     require(bool(levels), "levels: there is none")
-    return Network(tuple(levels))
+    library = cluster.get("library", "any")
+    cover(library in ("any", "nccl"), "the library of a cluster")
+    return Network(tuple(levels), library == "nccl")
 
 
 def neighbours(network: Network, ranks: int) -> Members:
@@ -130,31 +151,35 @@ def strided(network: Network, axes: Sequence[tuple[int, int]]) -> Members:
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """One level, or several as one: members, bytes a second, steps of a ring through all of them, whether of switches,
-    whether one level alone."""
+    """One level, or several as one: members, bytes a second, seconds of the steps of a ring through all of them and of
+    a tree, whether of switches, whether one level alone."""
 
     level: Level
     n: int
     rate: float
-    steps: int
+    ring: float
+    tree: float
     switch: bool
     alone: bool
 
 
-def _one(kind: str, own: _Stretch, size: Floats) -> Floats:
+def _one(kind: str, own: _Stretch, size: Floats, nccl: bool) -> Floats:
     """The best way over one level, or several as one."""
     level, n = own.level, own.n
     rounds, share = 2.0 if kind == "all_reduce" else 1.0, (n - 1) / n
-    added = 0.5 * rounds * size / level.local
-    best = rounds * (0.5 * level.start + own.steps * level.latency) + rounds * size * share / own.rate + added
-    doubled = rounds * (0.5 * level.start + log2(n) * level.latency)
-    if own.alone and own.switch and n & (n - 1) == 0:
-        best = np.minimum(best, doubled + rounds * size * share / own.rate + added)
-    if kind == "all_reduce" and own.switch:
-        best = np.minimum(best, doubled + rounds * size / own.rate + added)
-    if own.alone and level.small_share > 0:
-        weight = 1.0 if kind == "all_reduce" else share
-        small = level.small_start + log2(n) * level.latency / 4 + weight * size / (level.small_share * level.bandwidth)
+    added, reduces = 0.5 * rounds * size / level.local, kind == "all_reduce"
+    begun, sent = rounds * 0.5 * level.start, level.cut(rounds * size * share / own.rate)
+    best = begun + rounds * own.ring + sent + added
+    if own.alone and own.switch and n & (n - 1) == 0 and not nccl:
+        best = np.minimum(best, begun + rounds * log2(n) * level.latency + sent + added)
+    if reduces and own.switch:
+        best = np.minimum(best, begun + rounds * own.tree + level.cut(rounds * size / own.rate) + added)
+    if reduces and own.switch and own.alone and level.in_switch > 0:
+        through = level.cut(size / (level.in_switch * level.bandwidth), log2(n))
+        best = np.minimum(best, level.start + 2.0 * log2(n) * level.latency + through)
+    if own.alone and level.small_share > 0 and (reduces or not nccl):
+        weight = 1.0 if reduces else share
+        small = level.small_start + log2(n) * level.small_step + weight * size / (level.small_share * level.bandwidth)
         best = np.minimum(best, small)
     return np.asarray(best)
 
@@ -171,19 +196,21 @@ def collective(network: Network, kind: str, members: Members, size: Floats, rank
         if n > 1:
             reached, taken = level.stretch(n, spread)
             steps = sum(extent - 1 for extent in taken) if level.kind == "torus" else n - 1
-            used.append(_Stretch(level, n, reached, steps, level.kind == "switch", True))
+            ring, tree = steps * level.latency, log2(n) * level.latency
+            used.append(_Stretch(level, n, reached, ring, tree, level.kind == "switch", True))
             rate, extents = min(rate, reached * below), [*extents, *taken]
         below *= n
     kinds, outer = {own.level.kind for own in used}, used[-1].level
     steps = sum(extent - 1 for extent in extents) if kinds == {"torus"} else ranks - 1
+    ring, tree = steps * outer.latency, log2(ranks) * outer.latency
     switch = kinds == {"switch"} or len(kinds) > 1
-    best = _one(kind, _Stretch(outer, ranks, rate, steps, switch, len(used) == 1), size)
-    if len(used) > 1:
+    best = _one(kind, _Stretch(outer, ranks, rate, ring, tree, switch, len(used) == 1), size, network.nccl)
+    if len(used) > 1 and not network.nccl:
         total, left = np.zeros_like(size), size
         for own in used:
             inner = kind == "all_reduce" and own is not used[-1]
             for step in ("reduce_scatter", "all_gather") if inner else (kind,):
-                total = total + _one(step, own, left)
+                total = total + _one(step, own, left, network.nccl)
             left = left / own.n
         best = np.minimum(best, total)
     return np.where(size > 0, best, 0.0)
@@ -199,7 +226,7 @@ def exchange(network: Network, work: tuple[str, int, int, int, int], once: bool)
         return 0.0
     if kind == "ring":
         level = used[-1][0]
-        return (group - 1) * (level.start / 2 + level.latency + own / level.rate)
+        return float((group - 1) * (level.start / 2 + level.latency + level.cut(own / level.rate)))
     if kind != "all_to_all":
         same, size = "all_gather" if kind == "context_gather" else "reduce_scatter", np.array([float(own) * group])
         return float(collective(network, same, members, size)[0])
@@ -213,11 +240,14 @@ def exchange(network: Network, work: tuple[str, int, int, int, int], once: bool)
         sent = [own * (members[0] - 1) / members[0], *(size / own * ranks / members[0] * reached for size in sent[1:])]
     # On a ring or torus a byte goes a quarter of the way around on the average, a message half of it at most.
     late = max(level.start / 2 + (n / 2 if level.axes else 1.0) * level.latency for level, n in used)
+    if network.nccl:
+        late = max(late, *(0.5 * (n - 1) * level.latency for level, n in used))
     rows = [(own, level, n) for own, level, n in zip(sent, network.levels, members, strict=True) if n > 1]
-    return late + max(own * (max(1.0, n / 4) if level.axes else 1.0) / level.rate for own, level, n in rows)
+    wires = [(level, own * (max(1.0, n / 4) if level.axes else 1.0) / level.rate) for own, level, n in rows]
+    return late + max(float(level.cut(wire)) for level, wire in wires)
 
 
 def transfer(network: Network, level: int, size: Floats) -> Floats:
     """Seconds of a message of each size across a level."""
     own = network.levels[level]
-    return np.where(size > 0, own.start / 2 + own.latency + size / own.rate, 0.0)
+    return np.where(size > 0, own.start / 2 + own.latency + own.cut(size / own.rate), 0.0)

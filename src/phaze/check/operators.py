@@ -71,7 +71,7 @@ def constants_of(table: Mapping[str, Any]) -> Constants:
 
 
 def collective_seconds(work: tuple[str, int, int, int, int], level: Mapping[str, Any]) -> float:
-    """A collective over a group within one switch: the best of ring, halving-doubling and tree."""
+    """A collective over a group within one switch: the best of ring, halving-doubling (not of NCCL) and tree."""
     kind, size, group, *_ = work
     cover(kind in COLLECTIVES, f"the collective {kind}")
     if group <= 1:
@@ -79,7 +79,7 @@ def collective_seconds(work: tuple[str, int, int, int, int], level: Mapping[str,
     rounds, rate = COLLECTIVES[kind], positive(level["bandwidth_bytes_per_s"], "bandwidth")
     step, share, doublings = number(level["latency_s"], "latency"), (group - 1) / group, np.log2(group)
     ways = [rounds * ((group - 1) * step + share * size / rate)]
-    if group & (group - 1) == 0:
+    if group & (group - 1) == 0 and level["library"] != "nccl":
         ways.append(rounds * (doublings * step + share * size / rate))
     if kind == "all_reduce":
         ways.append(rounds * (doublings * step + size / rate))

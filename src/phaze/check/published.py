@@ -151,7 +151,9 @@ def model_of(
     require(bool(ways), "problem.json: a model has no configuration")
     stages = [stages_of(graph) for graph in fused]
     cuts = [tuple(cuts_of(stages[graph], training, again, float(size)) for size in memories) for graph, again in ways]
+    cluster = machine["cluster"]
+    level = {**cluster["levels"][0], "library": cluster.get("library", "any")}
     return Model(
-        str(table["name"]), training, constants, machine["cluster"]["levels"][0],
+        str(table["name"]), training, constants, level,
         tuple(fused), tuple(ways), tuple(entries), tuple(cuts),
     )  # fmt: skip

@@ -25,6 +25,11 @@ Traces = Annotated[
     list[str] | None,
     typer.Option("--trace", help="A PyTorch profiler trace (.json, .json.gz) of a rank, or a log; may be given again."),
 ]
+RowFiles = Annotated[
+    list[str] | None,
+    typer.Option("--rows", help="Files of phaze.rows/1, or products, attention, collectives: what is bundled of them."),
+]
+Only = Annotated[str, typer.Option("--only", help="With --rows: chips, kernels and clusters with this in their name.")]
 RunPath = Annotated[str | None, typer.Option("--run", help="With --trace: the run that was measured (phaze.run/1).")]
 Out = Annotated[
     str | None, typer.Option(help="Where the chip file goes, CHIP-calibrated.toml; of --trace a folder, RUN-fitted.")
@@ -40,6 +45,8 @@ def calibrate(
     out: Out = None,
     trace: Traces = None,
     run: RunPath = None,
+    rows: RowFiles = None,
+    only: Only = "",
     *,
     progress: "Progress",
 ) -> Answer:
@@ -48,8 +55,15 @@ def calibrate(
     A row is a product (operator gemm; batch, m, n, k) or a vector operator (its kind; elements, rows) with its seconds.
     A trace or log of a run fits what it determines, says what it does not, and writes the files that phaze plan takes.
     Examples: phaze calibrate a100.csv --chip a100-80gb --out my-a100.toml ·
-    phaze calibrate --trace rank0.json.gz --trace rank1.json.gz --run run.json --out mine
+    phaze calibrate --trace rank0.json.gz --trace rank1.json.gz --run run.json --out mine ·
+    phaze calibrate --rows collectives (fits bundled constants again on what they were fitted on)
     """
+    if rows:
+        if (measurements, chip, out, trace, run) != (None, None, None, None, None):
+            raise InputError("--rows", "rows name their chips, and nothing is written", "give --rows and --only alone")
+        from phaze.cli.calibrate_rows import calibrate_rows
+
+        return calibrate_rows(rows, only, progress)
     if trace or run is not None:
         if measurements is not None or chip is not None:
             raise InputError("--trace", "operators are given too", "give a CSV file and --chip, or --trace and --run")

@@ -30,6 +30,7 @@ Fresh = Annotated[bool, typer.Option("--fresh", help="Trace the model again, wha
 ChipName = Annotated[str | None, typer.Option("--chip", help="A preset, or the path of a chip file.")]
 ClusterName = Annotated[str | None, typer.Option("--cluster", help="A preset, or the path of a cluster file.")]
 BasisName = Annotated[str, typer.Option("--basis", help="Constants: calibrated, datasheet or ideal.")]
+PrecisionName = Annotated[str, typer.Option("--precision", help="With --gemm: bf16, fp8, mxfp8 or another recipe.")]
 LoadName = Annotated[str, typer.Option("--load", help="One operator alone, or queued in training.")]
 Fusing = Annotated[str, typer.Option("--fusion", help="With --graph: fuse none, chains, elementwise or full before.")]
 Residency = Annotated[bool, typer.Option(help="With --graph: keep results in the global buffer where they fit.")]
@@ -51,6 +52,7 @@ def estimate(
     cluster: ClusterName = None,
     basis: BasisName = "calibrated",
     load: LoadName = "alone",
+    precision: PrecisionName = "bf16",
     fusion: Fusing = "none",
     residency: Residency = True,
     *,
@@ -78,7 +80,9 @@ def estimate(
         raise InputError(given[0], "there is no chip", "add --chip tpu-v4")
     device = load_chip(chip)
     if gemm is not None:
-        return _gemm(gemm, device, constants, loaded)
+        return _gemm(gemm, device, constants, loaded, precision)
+    if precision != "bf16":
+        raise InputError("--precision", f"'{precision}' and no product", "give it with --gemm")
     if vector is not None:
         return _vector(vector, device, constants, loaded)
     from phaze.graph import store
@@ -131,9 +135,10 @@ def _whole(option: str, text: str) -> int:
     return int(text)
 
 
-def _gemm(text: str, chip: "Chip", basis: "Basis", load: "Load") -> Answer:
+def _gemm(text: str, chip: "Chip", basis: "Basis", load: "Load", precision: str) -> Answer:
     from phaze.cost.estimate import estimate_document, estimate_product
     from phaze.cost.mapping import product
+    from phaze.hardware.formats import known_precision
 
     fields = text.lower().split("x")
     if len(fields) not in (3, 4):
@@ -141,7 +146,7 @@ def _gemm(text: str, chip: "Chip", basis: "Basis", load: "Load") -> Answer:
     sizes = [_whole("--gemm", field) for field in fields]
     batch, m, n, k = sizes if len(sizes) == 4 else (1, *sizes)
     p = product(batch, m, n, k)
-    found = estimate_product(p, chip, basis, load)
+    found = estimate_product(p, chip, basis, load, known_precision(precision, "--precision"))
 
     def show(console: "Console") -> None:
         from phaze.report.estimate_sheet import show_product

@@ -6,7 +6,9 @@
 20 % from a data sheet.
 """
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,12 +24,15 @@ from phaze.cost.vector import PASSES, Moved, VectorWork, whole_bursts
 from phaze.cost.work import Work
 from phaze.errors import InputError, unknown_name
 from phaze.graph.opset import KINDS
-from phaze.hardware.calibration import BANDS, Basis, Load, Trusted
+from phaze.hardware.calibration import BANDS, Basis, Load, Trusted, format_rates
 from phaze.hardware.chip import Chip
 from phaze.hardware.figures import figures_of
+from phaze.hardware.formats import PLAIN, RECIPES, Precision, Recipe, require_format
 from phaze.hardware.trust import chip_trust
 
 TWO_OPERANDS = frozenset({"add", "multiply", "divide", "compare"})
+LOW: Mapping[Precision, Recipe] = MappingProxyType({"fp8": RECIPES["fp8-tensorwise"], **RECIPES})
+"""Recipes of few bits; a product alone in fp8 has one scale a tensor."""
 VECTOR_RULES = ("map", "reduce", "normalize", "move")
 
 
@@ -95,22 +100,25 @@ def _energy(column: Column, chips: ChipSet, chip: Chip) -> dict[str, float] | No
     return found | {"static": figures.static_w * float(column.time_s(0)[0])}
 
 
-def estimate_work(work: Work, chip: Chip, basis: Basis = "calibrated", load: Load = "alone") -> Estimate:
-    """One work on one chip, spread over all its cores or clusters."""
-    constants = chip_constants(chip, basis, load)
+def estimate_work(
+    work: Work, chip: Chip, basis: Basis = "calibrated", load: Load = "alone", precision: Precision = PLAIN
+) -> Estimate:
+    """One work on one chip, spread over all its cores or clusters; its products in 16 bits, or as they are made."""
+    constants = replace(chip_constants(chip, basis, load), rates=_rates(chip, basis, precision))
     trust = chip_trust(chip, basis)
     chips = chip_set([chip])
     column = column_of([work], chips, constants)
     time_s = float(column.time_s(0)[0])
     mapping = None
     if len(work.products) == 1 and not work.products[0].empty:
-        mapping = mapped(work.products[0], chip, constants)
+        mapping = mapped(work.products[0].packed(constants.rates), chip, constants)
     if not np.isfinite(time_s):
         raise no_tile(part_of(chip, constants))
     vector = work.vector
     lane_operations = 0.0 if vector is None else vector.operations * vector.elements
     operations = work.flops or lane_operations
-    peak = chip.peak_flops if work.flops else chip.vector_flops
+    faster = dict(chip.formats).get(LOW[precision].format, 1.0) if precision in LOW else 1.0
+    peak = chip.peak_flops * faster if work.flops else chip.vector_flops
     energy = _energy(column, chips, chip)
     moved = {
         "core buffer": float((column.core_bytes(0) + column.vector_bytes(0))[0]),
@@ -136,9 +144,23 @@ def estimate_work(work: Work, chip: Chip, basis: Basis = "calibrated", load: Loa
     )
 
 
-def estimate_product(p: Product, chip: Chip, basis: Basis = "calibrated", load: Load = "alone") -> Estimate:
-    """One product on one chip."""
-    return estimate_work(Work("tensor", (p,)), chip, basis, load)
+def _rates(chip: Chip, basis: Basis, precision: Precision) -> tuple[tuple[int, float], ...]:
+    return format_rates(chip.calibration, chip.formats, basis, LOW.get(precision))
+
+
+def estimate_product(
+    p: Product, chip: Chip, basis: Basis = "calibrated", load: Load = "alone", precision: Precision = PLAIN
+) -> Estimate:
+    """One product on one chip; of low precision with operands of that many bits, and results of 16."""
+    recipe = LOW.get(precision)
+    if recipe is None:
+        if precision != PLAIN:
+            raise unknown_name("precision", "precision of a product", precision, (PLAIN, *LOW))
+    else:
+        require_format(recipe.name, chip.formats, chip.name, "precision")
+        scale = recipe.operand_bytes / 2.0
+        p = replace(p, a_bytes=p.a_bytes * scale, b_bytes=p.b_bytes * scale, bits=recipe.bits)
+    return estimate_work(Work("tensor", (p,)), chip, basis, load, precision)
 
 
 def estimate_document(found: Estimate) -> dict[str, Any]:

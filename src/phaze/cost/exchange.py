@@ -10,7 +10,8 @@ Balanced routing reaches every rank alike. Bytes that a rank sends through level
       outer levels    T h a (N_l - N_(l-1)) P,   N_l = G_l / M_1 nodes, N = N_L; a token goes to a node with
                       P = 1 - (1 - 1/N)^k, at most g / N where routing is limited to g of N or more groups
       innermost       D (M_1 - 1) / M_1
-    seconds           max over l of (start / 2 + step) + max over l of (bytes_l / B_l)              (exchange_s)
+    seconds           max over l of what level l takes to start + max over l of (W_l + 2 sqrt(d_l W_l)),   (exchange_s)
+                      W_l = bytes_l / B_l, start and pieces d_l as for all_to_all in collective.py
 
 Dispatch and combine are an exchange each, and so are their gradients. With x expert-tensor ranks the rows that arrive
 are gathered before the products and scattered after them: T k x h a over x ranks each.
@@ -32,7 +33,7 @@ from math import prod
 
 import numpy as np
 
-from phaze.cost.collective import CollectiveCost, Kind, collective_seconds, crossings
+from phaze.cost.collective import CollectiveCost, Kind, collective_seconds, crossings, pieces_s
 from phaze.cost.ranks import members_by_level
 from phaze.hardware.calibration import Basis, link_constants_of
 from phaze.hardware.cluster import Cluster
@@ -103,10 +104,11 @@ def exchange_s(cluster: Cluster, members: Members, level_bytes: tuple[float, ...
     if ranks == 1 or not any(level_bytes):
         return ExchangeCost(0.0, 0.0, level_bytes)
     latency_s = slowest_s = 0.0
-    for sent, (start_s, s_per_byte) in zip(
+    for sent, (start_s, s_per_byte, piece_s) in zip(
         level_bytes, crossings(seen_by(cluster, members), ranks, basis), strict=True
     ):
-        latency_s, slowest_s = max(latency_s, start_s), max(slowest_s, sent * s_per_byte)
+        wire_s = sent * s_per_byte
+        latency_s, slowest_s = max(latency_s, start_s), max(slowest_s, wire_s + float(pieces_s(piece_s, wire_s)))
     return ExchangeCost(latency_s + slowest_s, latency_s, level_bytes)
 
 
@@ -131,8 +133,8 @@ def ring_step_s(cluster: Cluster, members: Members, size_bytes: float, basis: Ba
     if not used or size_bytes == 0:
         return 0.0
     constants = link_constants_of(used[-1].calibration, basis)
-    rate = constants.share * used[-1].bandwidth_bytes_per_s
-    return constants.start_s / 2 + used[-1].latency_s + size_bytes / rate
+    wire_s = size_bytes / (constants.share * used[-1].bandwidth_bytes_per_s)
+    return constants.start_s / 2 + used[-1].latency_s + wire_s + float(pieces_s(constants.piece_s, wire_s))
 
 
 def gathered_s(cluster: Cluster, members: Members, size_bytes: float, basis: Basis) -> tuple[float, float]:

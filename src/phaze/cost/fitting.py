@@ -62,6 +62,12 @@ def measured_product(p: Product, seconds: float) -> Measured:
     return Measured(Work("tensor", (p,)), seconds, f"gemm {p.batch}x{p.m}x{p.n}x{p.k}")
 
 
+def low_product(batch: int, m: int, n: int, k: int) -> Product:
+    """A product of operands of 8 bits with results of 16."""
+    moved = (1.0 * batch * m * k, 1.0 * batch * k * n, 2.0 * batch * m * n)
+    return Product(batch, m, n, k, 2, *moved, bits=8)
+
+
 def measured_vector(kind: str, elements: int, rows: int, seconds: float) -> Measured:
     """A measured vector operator."""
     work: VectorWork = vector_work(kind, elements, rows)
@@ -72,7 +78,7 @@ def measured_vector(kind: str, elements: int, rows: int, seconds: float) -> Meas
 class Fit:
     """Fitted constants, and median absolute errors: with the constants before, with these, and cross-validated.
 
-    ``clock_hz``: of a chip of clusters whose products were measured."""
+    ``clock_hz``: of a chip of clusters whose products were measured; ``held_back``: absolute errors of those rows."""
 
     calibration: Calibration
     clock_hz: float | None
@@ -80,6 +86,7 @@ class Fit:
     before: float
     fitted: float
     validated: float
+    held_back: tuple[float, ...] = ()
 
 
 def predicted_s(rows: Sequence[Measured], chips: ChipSet, constants: Constants) -> list[float]:
@@ -93,7 +100,8 @@ def errors_of(rows: Sequence[Measured], chip: Chip, constants: Constants) -> lis
     return [p / row.seconds - 1 for p, row in zip(seconds, rows, strict=True)]
 
 
-def _loss(rows: Sequence[Measured], chips: ChipSet, constants: Constants) -> float:
+def loss_of(rows: Sequence[Measured], chips: ChipSet, constants: Constants) -> float:
+    """The mean over rows of |ln(predicted / measured)|."""
     seconds = np.array(predicted_s(rows, chips, constants))
     return float(np.mean(np.abs(np.log(seconds / [row.seconds for row in rows]))))
 
@@ -127,7 +135,7 @@ def _fit_products(rows: Sequence[Measured], chip: Chip, start: Constants) -> Con
     if chip.clusters is not None:
         begun = replace(begun, clock_hz=0.9 * rated_hz)
         bounds = (("clock_hz", (LEAST_CLOCK * rated_hz, rated_hz)), *CLUSTER_BOUNDS)
-    return descend(lambda c: _loss(rows, chips, c), begun, bounds)
+    return descend(lambda c: loss_of(rows, chips, c), begun, bounds)
 
 
 def _fit_vectors(rows: Sequence[Measured], chip: Chip, start: Constants) -> Constants:
@@ -137,9 +145,9 @@ def _fit_vectors(rows: Sequence[Measured], chip: Chip, start: Constants) -> Cons
     found = []
     for bytes_kept in (*kept, half):
         begun = replace(start, kept_row_bytes=bytes_kept, vector_start_up_s=1e-5)
-        found.append(descend(lambda c: _loss(rows, chips, c), begun, VECTOR_BOUNDS, finest=0.1))
-    best = min(found, key=lambda c: _loss(rows, chips, c))
-    return descend(lambda c: _loss(rows, chips, c), best, VECTOR_BOUNDS)
+        found.append(descend(lambda c: loss_of(rows, chips, c), begun, VECTOR_BOUNDS, finest=0.1))
+    best = min(found, key=lambda c: loss_of(rows, chips, c))
+    return descend(lambda c: loss_of(rows, chips, c), best, VECTOR_BOUNDS)
 
 
 def _fit_all(rows: Sequence[Measured], chip: Chip, start: Constants) -> Constants:
@@ -192,4 +200,4 @@ def fit_chip(rows: Sequence[Measured], chip: Chip) -> Fit:
         held = [row for i, row in enumerate(rows) if i % FOLDS == fold]
         rest = [row for i, row in enumerate(rows) if i % FOLDS != fold]
         unseen += [abs(e) for e in errors_of(held, chip, _fit_all(rest, chip, DATASHEET))]
-    return Fit(calibration, clock_hz, len(rows), median(before), median(fitted), median(unseen))
+    return Fit(calibration, clock_hz, len(rows), median(before), median(fitted), median(unseen), tuple(unseen))

@@ -6,7 +6,8 @@ For work w on chip c, with the products p of w, the constants of the chip, and o
     tensor_s[w, c] = sum over p of time(p, tensor part of c)
     vector_s[w, c] = time(vector work of w, vector part of c)
     time_s[w, c]   = start-up + max(tensor_s, vector_s)                                          (:meth:`Column.time_s`)
-                     of a measured attention kernel: start + (FLOP + extra keys x FLOP of a key) / (share x peak of c)
+                     of a measured attention kernel: start + max((FLOP + extra keys x FLOP of a key) / share,
+                     FLOP / most) / peak of c
 
 A network work takes ``network_s``, which the caller has from :mod:`phaze.cost.collective`: it depends on no chip part.
 """
@@ -62,7 +63,8 @@ class Column:
         if kernel is not None and rates is not None:
             rate = rates.rate(kernel.backward, kernel.width)
             flops = kernel.flops + rate.extra_keys * kernel.key_flops
-            return np.asarray(rate.start_s + flops / (rate.share * self.peak_flops))
+            slowest = max(flops / rate.share, kernel.flops / rate.most)
+            return np.asarray(rate.start_s + slowest / self.peak_flops)
         start_up_s = self.constants.vector_start_up_s if core == "vector" else self.constants.start_up_s
         tensor, vector = self._tensor(self.products.time_s, work), self._vector(self.vectors.time_s, work)
         return start_up_s + np.maximum(tensor, vector)

@@ -1,10 +1,11 @@
 """What attention kernels were measured to reach: by family of chips, kernel generation, pass and head size.
 
-    seconds = start + (FLOP + extra keys x FLOP of one key for every query) / (share x peak of the chip)
+    seconds = start + max((FLOP + extra keys x FLOP of one key for every query) / share, FLOP / most) / peak of the chip
 
 with FLOP over the pairs that the mask leaves. ``start`` is the serial path of one block of queries, seen with few
 heads; ``extra keys`` are what a query costs beside its pairs (filling and emptying a block, tiles that the mask cuts),
-seen with short sequences; ``share`` is what long sequences reach. More pairs, or a lower peak, never take less.
+seen with short sequences; ``share`` is what they tend to; ``most`` is the greatest share of the peak that was
+measured, which longer sequences than those are not thought to exceed. More pairs, or a lower peak, never take less.
 
 Most were measured alone. In training a chip is warm and at its power limit, which the shares of products know
 (:mod:`phaze.hardware.calibration`): a kernel's share falls by the same factor. Rows that stand in one series with the
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from math import log
 from typing import Literal
 
-Generation = Literal["eager", "fa2", "fa3", "cudnn"]
+Generation = Literal["eager", "fa1", "fa2", "fa3", "fa4", "cudnn"]
 Pass = Literal["forward", "backward"]
 
 
@@ -30,6 +31,7 @@ class AttentionRate:
     start_s: float
     extra_keys: float
     share: float
+    most: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

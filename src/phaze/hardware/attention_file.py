@@ -22,6 +22,7 @@ class RateTable(Document):
     start: Seconds
     extra_keys: NonNegative
     share: Share
+    most: Share = 1.0
     training: bool = False
     source: str
 
@@ -52,7 +53,8 @@ def known_family(name: str, where: str) -> str:
 
 
 def _rate(row: RateTable, factor: float) -> AttentionRate:
-    return AttentionRate(row.start, row.extra_keys, row.share * (1.0 if row.training else factor))
+    left = 1.0 if row.training else factor
+    return AttentionRate(row.start, row.extra_keys, row.share * left, row.most * left)
 
 
 @cache

@@ -153,7 +153,7 @@ def constants_of(calibration: Calibration | None, basis: Basis = "calibrated", l
         "calibrated",
         first(said.training_matrix_share, TRAINING_SHARE * alone) if training else alone,
         hbm,
-        first(said.vector_hbm_share, hbm),
+        first(said.vector_hbm_share, DATASHEET.vector_hbm_share),
         DATASHEET.start_up_s if training else start_up,
         DATASHEET.start_up_s if training else first(said.vector_start_up_s, start_up),
         first(said.block_cycles, DATASHEET.block_cycles),
@@ -195,7 +195,9 @@ class LinkCalibration:
     ``share``: of the bandwidth that large messages reach. ``start_s``: what an all-reduce takes beside its steps,
     twice that of a gather.
     ``local_bytes_per_s``: rate at which a device copies and adds its own bytes in an all-reduce, beside sending them.
-    ``small_start_s``, ``small_share``: start and share of the low-latency way that small messages go.
+    ``small_start_s``, ``small_share``, ``small_step_s``: start, share and seconds a step of the low-latency way that
+    small messages go. ``piece_s``: what each of the pieces that a message is cut into costs beside its bytes.
+    ``in_switch_share``: of the bandwidth at which a tensor streams through a switch that adds it up.
     """
 
     share: float | None = None
@@ -203,6 +205,9 @@ class LinkCalibration:
     local_bytes_per_s: float | None = None
     small_start_s: float | None = None
     small_share: float | None = None
+    small_step_s: float | None = None
+    piece_s: float | None = None
+    in_switch_share: float | None = None
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -214,13 +219,17 @@ UNMEASURED = LinkCalibration()
 
 @dataclass(frozen=True, slots=True)
 class LinkConstants:
-    """What collectives are computed with; ``small_share`` 0: small messages go no other way than large ones."""
+    """What collectives are computed with; ``small_share`` 0: small messages go no other way than large ones,
+    ``small_step_s`` None: a quarter of the level's latency, ``in_switch_share`` 0: switches only pass messages on."""
 
     share: float
     start_s: float
     local_bytes_per_s: float
     small_start_s: float
     small_share: float
+    small_step_s: float | None = None
+    piece_s: float = 0.0
+    in_switch_share: float = 0.0
 
 
 IDEAL_LINK = LinkConstants(1.0, 0.0, float("inf"), 0.0, 0.0)

@@ -16,6 +16,8 @@ from phaze.hardware.chip import Chip, require_positive
 from phaze.units import show
 
 LevelKind = Literal["switch", "ring", "torus"]
+# Which ways of a collective the communication library has (:mod:`phaze.cost.collective`).
+Library = Literal["any", "nccl"]
 # Data sheets round: 4 GiB/s and 4.3 GB/s are the same links.
 SAME_LINKS = 0.01
 
@@ -56,7 +58,8 @@ class Cluster:
     """Devices and the levels that join them, with the chip and the software stack that it usually runs.
 
     ``limit``: its devices are all there are (a user's own file); a bundled cluster grows to the devices requested, and
-    ``enlarged_from`` is then what it had.
+    ``enlarged_from`` is then what it had. ``library``: the communication library, which decides on the ways of
+    collectives.
     """
 
     name: str
@@ -67,6 +70,7 @@ class Cluster:
     stack: str = "ideal"
     limit: bool = False
     enlarged_from: int | None = None
+    library: Library = "any"
 
     @property
     def label(self) -> str:

@@ -38,7 +38,7 @@ from phaze.hardware.chip import (
     array_feed_bytes_per_cycle,
     lane_feed_bytes_per_cycle,
 )
-from phaze.hardware.cluster import Cluster, Level, LevelKind
+from phaze.hardware.cluster import Cluster, Level, LevelKind, Library
 from phaze.hardware.formats import Ratios
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=64)]
@@ -247,10 +247,16 @@ class LevelTable(Document):
     local: BytesPerSecond | None = None
     small_start: Seconds | None = None
     small_share: Share | None = None
+    small_step: Seconds | None = None
+    piece: Seconds | None = None
+    in_switch_share: Share | None = None
 
     def value(self, links: Links | None = None) -> Level:
         """The level; ``links`` are the chip's, where it runs at those."""
-        measured = LinkCalibration(self.share, self.start, self.local, self.small_start, self.small_share)
+        measured = LinkCalibration(
+            self.share, self.start, self.local, self.small_start, self.small_share, self.small_step, self.piece,
+            self.in_switch_share,
+        )  # fmt: skip
         of_chip, rate = self.bandwidth == "chip", self.bandwidth
         if rate == "chip":
             if links is None:
@@ -268,6 +274,7 @@ class ClusterFile(Document):
     devices: Count
     chip: Name | None = None
     stack: Name = "ideal"
+    library: Library = "any"
     levels: Annotated[list[LevelTable], Field(min_length=1, max_length=8)]
     notes: Text | None = None
     sources: Sources = Field(default_factory=dict)
@@ -281,7 +288,9 @@ class ClusterFile(Document):
     def value(self, links: Links | None = None) -> Cluster:
         """The cluster; ``links`` are those of its chip."""
         levels = tuple(level.value(links) for level in self.levels)
-        return Cluster(self.name, self.title, self.devices, levels, self.chip, self.stack)
+        return Cluster(
+            self.name, self.title, self.devices, levels, self.chip, self.stack, library=self.library
+        )  # fmt: skip
 
 
 CHIP = Format("phaze.chip/1", ChipFile, "an accelerator device")

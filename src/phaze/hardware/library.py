@@ -4,6 +4,7 @@ What looks like a path (it ends in .toml or .json, holds a slash, or is ``-``) i
 the name of a preset, with the nearest right one in the error.
 """
 
+import re
 from dataclasses import replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from phaze.hardware.silicon.files import AcceleratorFile
 
 M = TypeVar("M", bound=documents.Document)
+
+
+# A release: the stack's name, then year, month and perhaps a patch.
+DATED = re.compile(r"([a-z][a-z0-9-]*)-(\d{2}\.\d{2}(?:\.\d{1,2})?)")
 
 
 def preset_names(kind: str) -> tuple[str, ...]:
@@ -101,6 +106,7 @@ def load_stack(text: str, reader: Reader = read_text) -> Stack:
 def read_stack(text: str, reader: Reader = read_text) -> StackFile:
     """A stack's file by preset name or path; one with ``base`` changes single keys of a preset."""
     if not is_path(text):
+        text = dated_stack(text)
         if text not in preset_names("stacks"):
             raise unknown_name("", "stack", text, preset_names("stacks"))
         where = f"presets/stacks/{text}.toml"
@@ -108,6 +114,21 @@ def read_stack(text: str, reader: Reader = read_text) -> StackFile:
     raw, where = reader(text)
     own = documents.parse(raw, documents.notation_of(text, raw), where)
     return documents.check(StackFile, _on_base(own, where), where)
+
+
+def dated_stack(text: str) -> str:
+    """The bundled stack of a release: ``NAME-24.11.1`` is the newest ``NAME-YEAR.MONTH`` that is not later; ``text``
+    where it is bundled itself or none is."""
+    asked = DATED.fullmatch(text)
+    if asked is None or text in preset_names("stacks"):
+        return text
+    known = [found for name in preset_names("stacks") if (found := DATED.fullmatch(name)) and found[1] == asked[1]]
+    before = [found for found in known if _date(found[2]) <= _date(asked[2])]
+    return max(before, key=lambda found: _date(found[2]))[0] if before else text
+
+
+def _date(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split("."))
 
 
 def _preset_stack(name: str) -> dict[str, Any]:

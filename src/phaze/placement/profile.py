@@ -33,7 +33,7 @@ def _real_amount(value: float) -> float:
 Amount = Annotated[NonNegative, Field(lt=1e24), AfterValidator(_real_amount)]
 CLUSTER_KEYS = ("cluster", "stack", "precision", "zero", "schedule", "hbm_bytes_per_s")
 # What a level may have from measurements; :class:`phaze.placement.prices.RingPrices` knows nothing of it.
-MEASURED = ("share", "start", "local", "small_start", "small_share")
+MEASURED = ("share", "start", "local", "small_start", "small_share", "small_step", "piece", "in_switch_share")
 LAYER_KEYS = ("selective_bytes", "selective_s", "full_s", "tied", "tied_bytes", "weight_s")
 
 

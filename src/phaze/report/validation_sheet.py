@@ -11,7 +11,7 @@ from rich.console import Console
 from phaze.report.terminal import paragraph, table
 from phaze.units import Unit, show
 from phaze.validate.best import Beside, plan_of
-from phaze.validate.compare import Compared, Quantity
+from phaze.validate.compare import Compared, Quantity, wrong_choices
 from phaze.validate.statistics import Score
 
 NAMES: Mapping[Quantity, str] = MappingProxyType(
@@ -41,6 +41,27 @@ def _figures(name: str, score: Score) -> tuple[str, ...]:
     )
 
 
+def _between(ends: tuple[float, float] | None, form: str) -> str:
+    return "" if ends is None else " to ".join(form.format(end) for end in ends)
+
+
+def _show_order(console: Console, compared: Sequence[Compared]) -> None:
+    """How plans of one job are ordered, with intervals, where there are jobs of several plans."""
+    cells = []
+    for one in compared:
+        found = one.scores.get(("seconds", False))
+        if found is None or found.regret_interval is None:
+            continue
+        wrong = f"{len(wrong_choices(one.predictions))} of {found.jobs}"
+        rank = "" if found.rank is None else f"{found.rank:.2f}"
+        ends = _between(found.rank_interval, "{:.2f}"), _between(found.regret_interval, "{:.1%}")
+        cells.append((one.name, wrong, rank, ends[0], _share(found.regret), ends[1]))
+    if cells:
+        console.print("[bold]Order of plans in groups of equal job[/bold]")
+        console.print(table(("", "best missed", "rank", "80 % of draws", "regret", "80 % of draws"), cells))
+        console.print()
+
+
 def show_scores(console: Console, compared: Sequence[Compared]) -> None:
     """One table for each quantity, rows with free choices apart."""
     columns = ("", "rows", "median", "90th", "bias", "worst", "rank", "regret")
@@ -54,6 +75,7 @@ def show_scores(console: Console, compared: Sequence[Compared]) -> None:
                 console.print(f"[bold]{title}{said}[/bold]")
                 console.print(table(columns, cells))
                 console.print()
+    _show_order(console, compared)
     for one in compared:
         for reason, count in Counter(reason for _, reason in one.left_out).items():
             of = len(one.predictions) + len(one.left_out)

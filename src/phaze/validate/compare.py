@@ -4,7 +4,7 @@ Rows that leave choices open are scored apart from those that state their plan: 
 little about the accuracy of a time. Rows of a precision that is not priced yet are left out and counted.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -36,6 +36,39 @@ def _score(found: Sequence[Prediction], quantity: Quantity) -> Score:
         [getattr(one, quantity) for one in found],
         [one.row.group for one in found],
     )
+
+
+@dataclass(frozen=True, slots=True)
+class WrongChoice:
+    """A group of equal job whose fastest plan is not the one that is predicted best: rows, and what that one loses."""
+
+    rows: int
+    chosen: str
+    best: str
+    lost: float
+    chosen_error: float
+    best_error: float
+
+
+def wrong_choices(found: Sequence[Prediction]) -> tuple[WrongChoice, ...]:
+    """Where the plan predicted best was measured slower than another of its group, the greatest loss first."""
+    groups: dict[Hashable, list[Prediction]] = {}
+    for one in found:
+        if not one.row.free and one.row.seconds is not None:
+            groups.setdefault(one.row.group, []).append(one)
+    wrong = []
+    for own in groups.values():
+        chosen, best = min(own, key=lambda p: p.seconds), min(own, key=_measured)
+        if _measured(chosen) > _measured(best):
+            lost = _measured(chosen) / _measured(best) - 1
+            wrong.append(
+                WrongChoice(len(own), chosen.row.id, best.row.id, lost, chosen.error or 0.0, best.error or 0.0)
+            )
+    return tuple(sorted(wrong, key=lambda one: -one.lost))
+
+
+def _measured(one: Prediction) -> float:
+    return one.row.seconds or 0.0
 
 
 def scores_of(found: Sequence[Prediction]) -> dict[tuple[Quantity, bool], Score]:
@@ -89,6 +122,7 @@ def document_of(compared: Sequence[Compared], basis: Basis) -> dict[str, Any]:
                     {"quantity": quantity, "free": free, **asdict(found)}
                     for (quantity, free), found in one.scores.items()
                 ],
+                "wrong_choices": [asdict(wrong) for wrong in wrong_choices(one.predictions)],
                 "rows": [_row_document(prediction) for prediction in one.predictions],
                 "left_out": [{"id": row.id, "reason": reason} for row, reason in one.left_out],
             }
