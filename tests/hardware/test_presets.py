@@ -8,6 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from phaze import units
+from phaze.errors import InputError
 from phaze.hardware.library import load_chip, load_cluster, load_stack, preset_names
 from phaze.hardware.silicon.files import chip_names
 
@@ -67,7 +68,13 @@ STACKS = (
     "llm-foundry",
     "megatron-core",
     "megatron-core-2024",
+    "megatron-core-24.03",
     "megatron-core-24.07",
+    "megatron-core-24.11",
+    "megatron-core-25.02",
+    "megatron-core-25.04",
+    "megatron-core-25.09",
+    "megatron-core-26.02",
     "torchtitan",
     "torchtitan-eager",
     "maxtext",
@@ -253,3 +260,18 @@ def test_what_changed_in_megatron_from_2021_to_2022() -> None:
     assert not before.hides_tensor_collectives
     assert after.hides_tensor_collectives
     assert load_stack("megatron-core").host_s < before.host_s
+
+
+def test_a_release_without_a_file_is_the_newest_before_it() -> None:
+    assert load_stack("megatron-core-24.11.1").name == load_stack("megatron-core-25.01").name == "megatron-core-24.11"
+    assert load_stack("megatron-core-26.04.01").name == "megatron-core-26.02"
+    assert load_stack("megatron-core").share_on("h100", "n5") > load_stack("megatron-core-25.09").share_on("h100", "n5")
+    for unknown in ("megatron-core-23.01", "torchtitan-25.02", "megatron-core-2", "megatron-core-25.02.1.1"):
+        with pytest.raises(InputError, match="stack"):
+            load_stack(unknown)
+
+
+def test_newer_releases_leave_more_of_the_rate_of_products() -> None:
+    dated = [name for name in STACKS if name.startswith("megatron-core-2") and "." in name]
+    shares = [load_stack(name).share_on("h100", "n5") for name in sorted(dated)]
+    assert shares == sorted(shares) and len(shares) >= 6

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import prod
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,25 +34,31 @@ FOLDS = 5
 WIDEST, NEAR, FINEST = 2.0, 1.2, 1.005
 """Factors of the first step, of the first one where rows are held back (from what all say), and of the last: constants
 are rounded to three digits, and finer steps hardly change them."""
-BOUNDS: Mapping[str, tuple[float, float]] = {
-    "share": (0.05, 1.0),
-    "start_s": (1e-6, 2e-3),
-    "latency_s": (1e-7, 1e-4),
-    "piece_s": (1e-8, 1e-3),
-    "small_start_s": (1e-6, 1e-3),
-    "small_step_s": (1e-7, 1e-4),
-    "small_share": (0.01, 1.0),
-    "in_switch_share": (0.05, 1.0),
-    "local_bytes_per_s": (1e11, 1e13),
-}
+BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType(
+    {
+        "share": (0.05, 1.0),
+        "start_s": (1e-6, 2e-3),
+        "latency_s": (1e-7, 1e-4),
+        "piece_s": (1e-8, 1e-3),
+        "small_start_s": (1e-6, 1e-3),
+        "small_step_s": (1e-7, 1e-4),
+        "small_share": (0.01, 1.0),
+        "in_switch_share": (0.05, 1.0),
+        "local_bytes_per_s": (1e11, 1e13),
+    }
+)
 """Between what no network was ever seen to leave, and what none exceeds."""
 RING = ("share", "start_s", "latency_s", "piece_s")
 """Constants of every level; those of small messages and of reduction in switches are of a level alone."""
 BEGINNINGS: tuple[Mapping[str, float], ...] = (
-    {"share": 0.75, "start_s": 4e-5, "latency_s": 1.5e-6, "piece_s": 3e-6, "small_start_s": 1.5e-5,
-     "small_step_s": 5e-6, "small_share": 0.3, "in_switch_share": 0.55, "local_bytes_per_s": 6e11},
-    {"share": 0.9, "start_s": 1e-4, "latency_s": 5e-6, "piece_s": 1e-5, "small_start_s": 3e-5,
-     "small_step_s": 1e-5, "small_share": 0.15, "in_switch_share": 0.5, "local_bytes_per_s": 2e12},
+    MappingProxyType({
+        "share": 0.75, "start_s": 4e-5, "latency_s": 1.5e-6, "piece_s": 3e-6, "small_start_s": 1.5e-5,
+        "small_step_s": 5e-6, "small_share": 0.3, "in_switch_share": 0.55, "local_bytes_per_s": 6e11,
+    }),
+    MappingProxyType({
+        "share": 0.9, "start_s": 1e-4, "latency_s": 5e-6, "piece_s": 1e-5, "small_start_s": 3e-5,
+        "small_step_s": 1e-5, "small_share": 0.15, "in_switch_share": 0.5, "local_bytes_per_s": 2e12,
+    }),
 )  # fmt: skip
 """Near what curves of NVLink and of InfiniBand suggest."""
 
