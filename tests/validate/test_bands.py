@@ -73,7 +73,7 @@ def test_without_runs_there_is_no_band() -> None:
 
 def test_a_share_that_was_fitted_on_runs_is_held_back_and_an_assumed_one_is_not() -> None:
     memo, shares = Memo(), fitted_shares()
-    (fitted, *_), (assumed, *_) = rows_of(set_named("sc21")), rows_of(set_named("torchtitan"))
+    (fitted, *_), (assumed, *_) = rows_of(set_named("sc21")), rows_of(set_named("mosaic-mpt"))
     own = job_of(dict(fitted.run), fitted.where, memo)
     assert held_back_stack(own, shares).software_share != own.stack.software_share
     other = job_of(dict(assumed.run), assumed.where, memo)
