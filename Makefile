@@ -1,4 +1,4 @@
-# make setup | demo | test | test-all | bench | benchmarks | tables | docs | graphs | paper | clean
+# make setup | demo | kernels | test | test-all | bench | benchmarks | tables | docs | graphs | paper | clean
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   ?= .venv
 EXTRAS ?=
@@ -11,7 +11,7 @@ TEST_EXTRAS := dev,torch,ray
 install = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.$(if $(1),[$(1)])'
 stamp   = $(VENV)/.ready$(if $(1),-$(subst $(comma),-,$(1)))
 
-.PHONY: setup demo test test-all bench benchmarks tables docs graphs paper lint clean
+.PHONY: setup demo test test-all bench benchmarks tables docs graphs kernels paper lint clean
 .DEFAULT_GOAL := setup
 
 setup: $(call stamp,$(EXTRAS))
@@ -83,6 +83,10 @@ picture: $(call stamp,$(TEST_EXTRAS)) browser
 # Traces every named model and family anew and writes src/phaze/graph/data; NAMES="gpt llama2-7b" does some.
 graphs: $(call stamp,$(TEST_EXTRAS))
 	$(BIN)/python -m phaze.graph.torch.rebuild $(NAMES)
+
+# Compiles every kernel for a generic x86-64 CPU into src/phaze/compiled/shipped, after a change to a file of kernels.
+kernels: $(call stamp,$(TEST_EXTRAS))
+	$(BIN)/phaze kernels --rebuild
 
 # The ICML 2024 paper's experiment: searches in runs/paper (resumed if stopped), tables in docs/paper.md.
 paper: setup

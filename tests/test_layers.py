@@ -14,6 +14,7 @@ NAMES = [str(path.relative_to(SOURCE)) for path in FILES]
 RANKS = {
     "callable_module": 0,
     "check": 0,
+    "compiled": 0,
     "errors": 0,
     "units": 0,
     "document_faults": 0,
@@ -48,7 +49,7 @@ ONLY_IN = {
     "ray": ("search/engine_ray.py",),
     "matplotlib": ("api/plots.py", "api/values.py"),
     "pyarrow": ("export/parquet.py",),
-    "numba": ("kernels.py",),
+    "numba": ("compiled/",),
 }
 MUTABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 MUTABLE_CALLS = {"list", "dict", "set", "defaultdict", "OrderedDict", "Counter", "deque", "bytearray"}

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from phaze.cli.answer import exit_code_of
-from phaze.cli.commands import app
+from phaze.cli.main import app
 from phaze.report import progress as shown
 from phaze.report.progress import Progress, clock, form_for
 

@@ -1,131 +1,13 @@
-"""The list of commands."""
+"""The commands of the tour, as one application; each is imported only when it is asked for."""
 
 import sys
-from collections.abc import Callable
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
 from phaze import __version__
-from phaze.cli import (
-    bench,
-    cache,
-    calibrate,
-    chips,
-    clusters,
-    compare,
-    doctor,
-    estimate,
-    explain,
-    export,
-    front,
-    graph,
-    kernels,
-    models,
-    new,
-    place,
-    plan,
-    report,
-    schedule,
-    schema,
-    search,
-    stacks,
-    study,
-    sweep,
-    technologies,
-    validate,
-    verify,
-    view,
-)
-
-TOUR = """Plan training on chips that exist, or search the chip and the plan together.
-
-The answer is proved: nothing in the searched space is better. A first look:
-
-  phaze plan --model llama3-8b --chip h100 --devices 64 --batch 4M-tokens
-  phaze search --model llama3-8b --out runs/first
-  phaze verify runs/first
-
-A model: a built-in name, a Hugging Face config.json, or my_model.py:build.
-Each command has examples in its --help, and --json (one document).
-Exit codes: 0 an answer, 2 bad input, 3 nothing feasible, 1 a fault of phaze.
-"""
-
-app = typer.Typer(
-    name="phaze",
-    help=TOUR,
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-)
-
-# The commands by what people want to do, in the order of --help: (name, function, what it gives).
-PANELS: tuple[tuple[str, tuple[tuple[Callable[..., None], str], ...]], ...] = (
-    (
-        "Plan training on chips that exist",
-        (
-            (plan.plan, "TP, PP, DP, microbatch, recompute of a job: does it fit?"),
-            (compare.compare, "chips on the same job, each with its best plan"),
-        ),
-    ),
-    (
-        "Search the chip and the plan together",
-        (
-            (search.search, "the best chip and plan within a budget, certified"),
-            (front.front, "the Pareto front of two or three metrics, certified"),
-            (sweep.sweep, "the certified best along a range: devices, links, batch, ..."),
-            (new.new, "a commented study, space, chip, cluster, stack or model file"),
-        ),
-    ),
-    (
-        "Understand and verify",
-        (
-            (explain.explain, "why this chip, marginal values, near-ties, sensitivity"),
-            (verify.verify, "check the certificate of a run by independent code"),
-            (validate.validate, "our times, areas and powers against measured ones"),
-            (calibrate.calibrate, "fit a chip's constants on your measurements"),
-            (bench.bench, "solver times beside published ones and peers"),
-        ),
-    ),
-    (
-        "View and export",
-        (
-            (report.report, "one HTML page of a run, front, sweep or plan"),
-            (view.view, "all runs of a folder in a browser, live"),
-            (export.export, "launch flags, traces, tables"),
-        ),
-    ),
-    (
-        "Single problems",
-        (
-            (graph.graph, "the operators that a model runs on one rank"),
-            (estimate.estimate, "time, mapping, traffic, energy of an operator or collective"),
-            (schedule.schedule, "the least makespan of operators on one chip, with a proof"),
-            (place.place, "the fastest split of layers over devices, with a proof"),
-        ),
-    ),
-    (
-        "Library",
-        (
-            (chips.chips, "chips, and the chips of a space"),
-            (clusters.clusters, "clusters: network levels, bandwidths, latencies"),
-            (stacks.stacks, "training frameworks: what they fuse, overlap and save"),
-            (technologies.technologies, "processes: area, energy, wafer"),
-            (models.models, "the built-in models"),
-            (schema.schema, "the file formats, as JSON schemas"),
-        ),
-    ),
-)
-LAST = "Housekeeping"
-
-for _panel, _commands in PANELS:
-    for _function, _gives in _commands:
-        app.command(rich_help_panel=_panel, short_help=_gives)(_function)
-app.add_typer(study.app, name="study", rich_help_panel=LAST, short_help="check a study file before searching")
-app.command(rich_help_panel=LAST, short_help="traced graphs of your own models")(cache.cache)
-app.command(rich_help_panel=LAST, short_help="what is installed, what is missing for what")(doctor.doctor)
-app.command(hidden=True)(kernels.kernels)
+from phaze.cli.tour import HIDDEN, PANELS, TOUR
 
 
 def _print_version(asked: bool) -> None:
@@ -134,10 +16,39 @@ def _print_version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
     pass
+
+
+def application(named: str | None = None) -> typer.Typer:
+    """The application with every command, or with the one that is named."""
+    app = typer.Typer(
+        name="phaze",
+        help=TOUR,
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_options)
+    for panel in PANELS:
+        for name, gives in panel.commands:
+            if named in {None, name}:
+                module = import_module(f"phaze.cli.{name}")
+                if hasattr(module, "app"):  # a command with commands of its own
+                    app.add_typer(module.app, name=name, rich_help_panel=panel.title, short_help=gives)
+                else:
+                    app.command(rich_help_panel=panel.title, short_help=gives)(getattr(module, name))
+    if named in {None, HIDDEN}:
+        app.command(hidden=True)(getattr(import_module(f"phaze.cli.{HIDDEN}"), HIDDEN))
+    return app
+
+
+def application_for(arguments: list[str]) -> typer.Typer:
+    """The application that a command line needs: with its command alone if it begins with one."""
+    names = {HIDDEN, *(name for panel in PANELS for name, _ in panel.commands)}
+    return application(arguments[0] if arguments and arguments[0] in names else None)

@@ -1,11 +1,11 @@
-"""``phaze kernels``: compile and cache every numba kernel, so that a first command compiles nothing."""
+"""``phaze kernels``: make every compiled function ready, so that a first command compiles nothing."""
 
 import importlib
-import pkgutil
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-import phaze
+import typer
+
 from phaze.cli.answer import Answer, answering
 
 if TYPE_CHECKING:
@@ -14,27 +14,39 @@ if TYPE_CHECKING:
     from phaze.report.progress import Progress
 
 
-NOT_COMPILED = ("phaze.cli", "phaze.check")
-
-
-def kernel_modules() -> list[str]:
-    """The modules that hold kernels: by convention those named ``kernels`` in any room but this one and the checker,
-    which compiles nothing."""
-    found = pkgutil.walk_packages(phaze.__path__, "phaze.", onerror=lambda _: None)
-    return sorted(m.name for m in found if m.name.endswith(".kernels") and not m.name.startswith(NOT_COMPILED))
-
-
 @answering
-def kernels(*, progress: "Progress") -> Answer:
-    """Compile and cache the kernels (make setup does this)."""
+def kernels(
+    *,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Compile the shipped library anew (maintainers; needs a C compiler).")
+    ] = False,
+    progress: "Progress",
+) -> Answer:
+    """Compile and cache the kernels that the shipped library does not have for this Python and machine.
+
+    make setup does this. Example: phaze kernels
+    """
+    from phaze.compiled.library import library_serves
+    from phaze.compiled.sources import kernel_files, warming_modules
+
     start = time.perf_counter()
-    names = kernel_modules()
-    for done, name in enumerate(names):
+    if rebuild:
+        from phaze.compiled.build import rebuild as build
+
+        progress.step("compiling the library for a generic CPU")
+        build()
+    files = kernel_files()
+    missing = [name for name in files if not library_serves(name)]
+    names = [name for name in warming_modules() if any(f.startswith(name.removesuffix("kernels")) for f in missing)]
+    for done, name in enumerate(names if not rebuild else ()):
         progress.count(done, len(names), f"compiling {name}")
         importlib.import_module(name).warm()
     seconds = time.perf_counter() - start
 
     def show(console: "Console") -> None:
-        console.print(f"{len(names)} kernel files compiled and cached in {seconds:.1f} s")
+        console.print(f"{len(files) - len(missing)} of {len(files)} kernel files run from the shipped library")
+        if names and not rebuild:
+            console.print(f"the kernels of {len(names)} rooms compiled and cached in {seconds:.1f} s")
 
-    return Answer(({"kernels": names, "seconds": round(seconds, 3)},), show)
+    document = {"kernels": names, "shipped": len(files) - len(missing), "seconds": round(seconds, 3)}
+    return Answer((document,), show)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 from phaze.cli.interrupt import CODE, Interrupt
 
 if TYPE_CHECKING:
-    from phaze.cli.commands import app
+    import typer
+
+    app: typer.Typer
 
 __all__ = ["app", "main"]
 
@@ -19,16 +21,26 @@ COLLECTIONS = (100_000, 20, 50)
 def __getattr__(name: str) -> Any:
     if name != "app":
         raise AttributeError(f"module 'phaze.cli.main' has no attribute '{name}'")
-    from phaze.cli.commands import app
+    from phaze.cli.commands import application
 
-    return app
+    return application()
 
 
 def _code(arguments: list[str], interrupt: Interrupt) -> int:
-    from phaze.cli.answer import exit_code_of
-    from phaze.cli.commands import app
+    if arguments in ([], ["--help"]):
+        from phaze.cli.tour import show_tour
 
-    return exit_code_of(app, arguments, interrupt.heard.is_set)
+        show_tour()
+        return 0
+    if arguments == ["--version"]:
+        from phaze import __version__
+
+        sys.stdout.write(f"phaze {__version__}\n")
+        return 0
+    from phaze.cli.answer import exit_code_of
+    from phaze.cli.commands import application_for
+
+    return exit_code_of(application_for(arguments), arguments, interrupt.heard.is_set)
 
 
 def main() -> None:

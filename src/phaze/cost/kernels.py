@@ -15,8 +15,9 @@ of the scalar file, so that both agree to the last bit.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from phaze.compiled import njit
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

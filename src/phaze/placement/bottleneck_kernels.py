@@ -16,8 +16,8 @@ s. Where only the pace and the first stage count, the table decides (fastest); o
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from phaze.compiled import njit
 from phaze.placement.stage_kernels import Room, StageTable
 
 if TYPE_CHECKING:

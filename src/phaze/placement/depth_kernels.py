@@ -6,8 +6,8 @@ Closed sets are those of :mod:`phaze.placement.cut_sets`.
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
+from phaze.compiled import njit
 from phaze.placement.bottleneck_kernels import NO_MODE, mode_of
 from phaze.placement.stage_kernels import Room, StageTable
 

@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
+
+from phaze.compiled import njit
 
 if TYPE_CHECKING:
     from phaze.placement.cut_sets import Floats, Ints

@@ -19,8 +19,8 @@ then all (best_cut).
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from phaze.compiled import njit
 from phaze.placement.bottleneck_kernels import NO_MODE, held_bytes, highest, mode_of
 from phaze.placement.stage_kernels import Room, StageTable
 

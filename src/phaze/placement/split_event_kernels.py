@@ -16,8 +16,8 @@ Passes *in one* start when all have what they need, run after one another, and d
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
+from phaze.compiled import njit
 from phaze.placement.event_kernels import turns
 
 if TYPE_CHECKING:

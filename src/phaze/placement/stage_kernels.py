@@ -10,7 +10,8 @@ closed set, or that fit into no device even with one microbatch in flight, are l
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from phaze.compiled import njit
 
 if TYPE_CHECKING:
     from phaze.placement.cut_sets import CutSets, Flags, Floats, Ints

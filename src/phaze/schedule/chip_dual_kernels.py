@@ -1,8 +1,8 @@
 """Compiled loops of the greedy credits for many chips: the mathematics stands in ``chip_dual.py``."""
 
 import numpy as np
-from numba import njit
 
+from phaze.compiled import njit
 from phaze.schedule.part import Floats, Ints
 
 TENSOR, VECTOR, FUSED, NETWORK = 0, 1, 2, 3

@@ -4,9 +4,9 @@ The mathematics stands in ``dual.py``.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from phaze.compiled import njit
 from phaze.schedule.part import Floats, Ints, Masks, Tables
 
 # A pivot or a violation below this is rounding of 64-bit floats, not a direction.

@@ -4,9 +4,9 @@ The mathematics stands in ``ideals.py`` and ``labels.py``; names are the same he
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from phaze.compiled import njit
 from phaze.schedule.part import Floats, Ints, Masks, Tables
 
 # Later than any time; a time added to it stays within 64 bits.

@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from phaze.compiled import njit
 from phaze.schedule.part import Floats, Ints, Masks, Tables
 
 # Later than any time; a time added to it stays within 64 bits.

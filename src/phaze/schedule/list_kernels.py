@@ -1,8 +1,8 @@
 """Compiled loops of the list schedule: one pass for given decisions, and the local search over them."""
 
 import numpy as np
-from numba import njit
 
+from phaze.compiled import njit
 from phaze.schedule.part import Floats, Ints, Tables
 
 # Later than any time; a time added to it stays within 64 bits.

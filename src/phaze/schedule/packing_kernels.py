@@ -6,8 +6,8 @@ The mathematics stands in ``phases.py``.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from phaze.compiled import njit
 from phaze.schedule.part import Ints, Masks, Tables
 from phaze.schedule.phase_bound_kernels import ONE, Inside, inside_of, least, overfull, spills
 

@@ -6,8 +6,8 @@ The mathematics stands in ``phases.py``.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from phaze.compiled import njit
 from phaze.schedule.part import Ints, Masks, Tables
 
 # Shifts of sets need an unsigned 1: numba makes a float of a signed and an unsigned number.

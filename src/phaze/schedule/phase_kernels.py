@@ -6,9 +6,9 @@ The mathematics stands in ``phases.py``; names are the same here.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from phaze.compiled import njit
 from phaze.schedule.packing_kernels import FAR, pack
 from phaze.schedule.part import Ints, Masks, Tables
 

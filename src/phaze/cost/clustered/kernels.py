@@ -15,9 +15,9 @@ and bytes of 16 more an output. Both must be dominated.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from phaze.compiled import njit
 from phaze.cost.kernels import CAPACITY, CHIP_CHOICES, CHIP_COSTS, FOUND, STEPS, _tiles, _up, global_front, pick
 
 Floats = NDArray[np.float64]

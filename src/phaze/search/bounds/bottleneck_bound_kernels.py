@@ -6,8 +6,8 @@ The formulas stand in :mod:`phaze.search.bounds.bottleneck_bounds`.
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
+from phaze.compiled import njit
 from phaze.placement.bottleneck_kernels import ReplicaDegrees, fastest_degree
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
+from phaze.compiled import njit
 from phaze.placement.bottleneck_kernels import NO_MODE, held_bytes, highest, mode_of
 from phaze.placement.stage_kernels import Room, StageTable
 

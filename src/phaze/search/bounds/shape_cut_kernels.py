@@ -6,8 +6,8 @@ The formulas stand in :mod:`phaze.search.bounds.shape_bounds`, the tables in :mo
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
+from phaze.compiled import njit
 from phaze.search.bounds.shape_kernels import Shapes, Stages, ended
 
 if TYPE_CHECKING:

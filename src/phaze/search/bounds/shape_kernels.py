@@ -6,7 +6,8 @@ The formulas stand in :mod:`phaze.search.bounds.shape_bounds`, the tables in :mo
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from phaze.compiled import njit
 
 if TYPE_CHECKING:
     from phaze.placement.cut_sets import Floats, Ints

@@ -1,0 +1,101 @@
+"""The shipped object code: which functions it has, and for which sources, Python and machine it holds.
+
+``shipped/`` has one extension module for x86-64 Linux and ``library.json``, which names, for every file of kernels, the
+SHA-256 of the sources its functions were compiled from (the file, and what it imports of phaze), and the types that
+each function was compiled for. A function runs from the library only if
+
+- this Python loads modules of the library's suffix (version, machine, C library), and loading succeeds;
+- the library's file has the SHA-256 that ``library.json`` states;
+- every source still has its SHA-256; times of files are not looked at.
+
+Otherwise numba compiles it at its first call or at ``make setup``. The library needs neither numba nor a compiler.
+It is code, as trusted as the package that it lies in; nothing is read from a cache folder or from a run.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+PACKAGE: Final = Path(__file__).parent.parent
+FOLDER: Final = Path(__file__).parent / "shipped"
+DESCRIPTION: Final = FOLDER / "library.json"
+# The name of the extension module; its file has the suffix of the Python it was built for.
+MODULE: Final = "phaze_kernels"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One function of the library."""
+
+    code: Callable[..., Any]
+    types: tuple[list[Any], ...]
+
+
+def digest(path: Path) -> str:
+    """The SHA-256 of a file, empty if there is none."""
+    return sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+
+
+@cache
+def description() -> dict[str, Any]:
+    """``library.json``; empty where nothing is shipped."""
+    if not DESCRIPTION.is_file():
+        return {}
+    found: dict[str, Any] = json.loads(DESCRIPTION.read_text(encoding="utf-8"))
+    return found
+
+
+@cache
+def library() -> ModuleType | None:
+    """The extension module, or None if it is not for this Python, not whole, or does not load."""
+    name = description().get("file", "")
+    if not name.startswith(MODULE) or name.removeprefix(MODULE) != EXTENSION_SUFFIXES[0]:
+        return None
+    path = FOLDER / name
+    if digest(path) != description()["sha256"]:
+        return None
+    loader = ExtensionFileLoader(MODULE, str(path))
+    spec = spec_from_file_location(MODULE, path, loader=loader)
+    if spec is None:
+        return None
+    try:
+        module = module_from_spec(spec)
+        loader.exec_module(module)
+    except ImportError:  # an older C library, for example
+        return None
+    return module
+
+
+@cache
+def _unchanged(source: str) -> bool:
+    return digest(PACKAGE / source) == str(description()["sources"].get(source))
+
+
+def is_current(module: str) -> bool:
+    """Whether the library was compiled from today's sources of a module."""
+    sources = description().get("modules", {}).get(module, {}).get("sources")
+    return sources is not None and all(map(_unchanged, sources))
+
+
+def library_serves(module: str) -> bool:
+    """Whether the functions of a module run from the library here."""
+    return is_current(module) and library() is not None
+
+
+def entry_of(module: str, name: str) -> Entry | None:
+    """A function of the library, if it has it and may run it here."""
+    declared = description().get("modules", {}).get(module, {}).get("functions", {}).get(name)
+    loaded = library() if declared is not None and is_current(module) else None
+    return None if loaded is None else Entry(getattr(loaded, symbol_of(module, name)), tuple(declared))
+
+
+def symbol_of(module: str, name: str) -> str:
+    """The name of a function in the extension module."""
+    return f"{module}.{name}".removeprefix("phaze.").replace(".", "_")

@@ -1,0 +1,167 @@
+"""The shipped library: used only where it is right, and never in silence where it is not."""
+
+import copy
+import json
+import shutil
+import subprocess
+import sys
+from importlib import import_module
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from phaze.compiled.arguments import fits, key_of
+from phaze.compiled.kernel import Kernel, njit
+from phaze.compiled.library import PACKAGE, description, library
+from phaze.compiled.sources import sources_of, warming_modules
+from phaze.schedule.kernels import potentials
+
+HERE = description().get("file", "").endswith(EXTENSION_SUFFIXES[0]) and library() is not None
+needs_library = pytest.mark.skipif(not HERE, reason="the shipped library is for another Python or machine")
+
+
+class Other(np.ndarray[Any, Any]):
+    """Arrays of another class."""
+
+
+class Pair(NamedTuple):
+    """A named tuple of a test."""
+
+    first: np.ndarray[Any, Any]
+    second: int
+
+
+def test_values_of_other_types_do_not_fit() -> None:
+    floats = np.zeros((2, 3))
+    declared = ["array", "float64", 2, "C", True]
+    assert fits(floats, declared)
+    read_only = floats.copy()
+    read_only.setflags(write=False)
+    swapped = floats.astype(">f8")
+    unaligned = np.frombuffer(bytearray(49), np.uint8)[1:].view(np.float64).reshape(2, 3)
+    others = [floats.T, floats[:, ::2], floats[0], floats.astype(np.float32), floats.astype(np.int64), swapped]
+    for other in (*others, read_only, unaligned, floats.tolist(), 1.0, None, floats.view(Other)):
+        assert not fits(other, declared), other
+        assert key_of(other) != key_of(floats), other
+
+
+def test_scalars_and_tuples_fit_by_their_exact_type() -> None:
+    assert fits(1, ["int64"]) and fits(np.int64(1), ["int64"]) and fits(1.0, ["float64"]) and fits(True, ["bool"])
+    assert not any(fits(value, ["int64"]) for value in (True, 1.0, np.int32(1), np.uint64(1), None))
+    pair = Pair(np.zeros(2), 1)
+    declared = ["named", __name__, "Pair", ["array", "float64", 1, "C", True], ["int64"]]
+    assert fits(pair, declared) and not fits(tuple(pair), declared) and not fits(Pair(np.zeros(2), True), declared)
+    assert fits((1, 2), ["tuple", ["int64"], ["int64"]]) and not fits((1,), ["tuple", ["int64"], ["int64"]])
+    assert len({key_of(value) for value in (pair, tuple(pair), Pair(np.zeros(2, int), 1))}) == 3
+
+
+def test_a_function_that_the_library_lacks_is_compiled_by_numba() -> None:
+    @njit(nogil=True, inline="always")
+    def added(x: int, y: int) -> int:
+        return x + y
+
+    @njit(nogil=True)
+    def doubled(x: int) -> int:
+        return int(added(x, x))
+
+    assert isinstance(doubled, Kernel) and not doubled.shipped and doubled.signatures == []
+    assert doubled(21) == 42 and len(doubled.signatures) == 1
+
+
+def test_sources_are_a_kernels_own_file_and_what_it_imports_of_phaze() -> None:
+    found = sources_of("phaze.schedule.phase_kernels")
+    assert {"schedule/phase_kernels.py", "schedule/packing_kernels.py", "schedule/part.py"} <= set(found)
+    assert not [path for path in found if path.startswith(("cli", "search", "compiled"))]
+
+
+def _shipped_in(package: Path) -> dict[str, bool]:
+    """For each file of kernels of a copied package, whether it runs from the library."""
+    code = (
+        "import json; from phaze.compiled.library import library_serves;"
+        "from phaze.compiled.sources import kernel_files;"
+        "print(json.dumps({name: library_serves(name) for name in kernel_files()}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": str(package.parent)},
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    found: dict[str, bool] = json.loads(done.stdout)
+    return found
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A copy of the package, without caches."""
+    return Path(shutil.copytree(PACKAGE, tmp_path / "phaze", ignore=shutil.ignore_patterns("__pycache__", "data")))
+
+
+@needs_library
+def test_a_changed_source_takes_its_own_functions_and_those_that_call_it_out_of_the_library(package: Path) -> None:
+    before = _shipped_in(package)
+    source = package / "placement" / "stage_kernels.py"
+    source.write_text(source.read_text() + "\n# changed\n")
+    after = _shipped_in(package)
+    gone = {name for name in before if before[name] and not after[name]}
+    callers = {name for name in before if before[name] and "placement/stage_kernels.py" in sources_of(name)}
+    assert gone == callers and "phaze.placement.stage_kernels" in gone and "phaze.cost.kernels" not in gone
+
+
+@needs_library
+def test_times_of_files_do_not_matter(package: Path) -> None:
+    before = _shipped_in(package)
+    for path in package.rglob("*_kernels.py"):
+        path.touch()
+    assert _shipped_in(package) == before and any(before.values())
+
+
+@needs_library
+def test_a_damaged_library_is_not_loaded(package: Path) -> None:
+    path = package / "compiled" / "shipped" / description()["file"]
+    path.write_bytes(path.read_bytes()[:-1])
+    assert not any(_shipped_in(package).values())
+    path.unlink()
+    assert not any(_shipped_in(package).values())
+
+
+@needs_library
+def test_a_shipped_function_gives_what_its_source_gives_and_numba_is_not_asked() -> None:
+    numbers = np.random.default_rng(1)
+    credits, masks = numbers.random((3, 5)), numbers.integers(0, 32, 7).astype(np.uint64)
+    assert potentials.shipped
+    assert np.allclose(potentials(credits, masks), potentials.py_func(credits, masks), rtol=1e-15)
+    assert potentials.signatures == []
+
+
+@needs_library
+def test_arguments_of_other_types_than_compiled_go_to_numba() -> None:
+    kernel = Kernel(potentials.py_func, {"nogil": True})
+    credits, masks = np.asfortranarray(np.arange(15.0).reshape(3, 5)), np.arange(7, dtype=np.uint64)
+    assert kernel.shipped and np.array_equal(kernel(credits, masks), potentials(np.ascontiguousarray(credits), masks))
+    assert len(kernel.signatures) == 1
+
+
+@pytest.mark.slow
+@needs_library
+def test_every_shipped_function_gives_what_numba_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = set[str]()
+    ordinary = Kernel.__call__
+
+    def both(kernel: Kernel, *arguments: Any) -> Any:
+        if not kernel.shipped:
+            return ordinary(kernel, *arguments)
+        other = copy.deepcopy(arguments)
+        found, expected = ordinary(kernel, *arguments), kernel.dispatcher(*other)
+        np.testing.assert_equal((found, arguments), (expected, other))
+        compared.add(f"{kernel.__module__}.{kernel.__name__}")
+        return found
+
+    monkeypatch.setattr(Kernel, "__call__", both)
+    for name in warming_modules():
+        import_module(name).warm()
+    assert compared == {f"{m}.{f}" for m, found in description()["modules"].items() for f in found["functions"]}
