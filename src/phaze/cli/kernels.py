@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 def kernels(
     *,
     rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="Compile the shipped library anew (maintainers; needs a C compiler).")
+        bool,
+        typer.Option("--rebuild", help="Compile the shipped libraries that are not current (needs a C compiler)."),
     ] = False,
+    room: Annotated[list[str] | None, typer.Option("--room", help="With --rebuild: only this one, e.g. cost.")] = None,
     progress: "Progress",
 ) -> Answer:
     """Compile and cache the kernels that the shipped library does not have for this Python and machine.
@@ -33,19 +35,21 @@ def kernels(
     if rebuild:
         from phaze.compiled.build import rebuild as build
 
-        progress.step("compiling the library for a generic CPU")
-        build()
+        progress.step("compiling libraries for a generic CPU")
+        built = build(room or ())
+        words = f"compiled anew: {', '.join(built) or 'nothing, all are current'}"
+        return Answer(({"rebuilt": built},), lambda console: console.print(words))
     files = kernel_files()
     missing = [name for name in files if not library_serves(name)]
     names = [name for name in warming_modules() if any(f.startswith(name.removesuffix("kernels")) for f in missing)]
-    for done, name in enumerate(names if not rebuild else ()):
+    for done, name in enumerate(names):
         progress.count(done, len(names), f"compiling {name}")
         importlib.import_module(name).warm()
     seconds = time.perf_counter() - start
 
     def show(console: "Console") -> None:
         console.print(f"{len(files) - len(missing)} of {len(files)} kernel files run from the shipped library")
-        if names and not rebuild:
+        if names:
             console.print(f"the kernels of {len(names)} rooms compiled and cached in {seconds:.1f} s")
 
     document = {"kernels": names, "shipped": len(files) - len(missing), "seconds": round(seconds, 3)}

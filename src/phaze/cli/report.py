@@ -39,7 +39,18 @@ def write_front_page(folder: Path, out: Path | None) -> Path:
     from phaze.report.front_page import front_page
 
     path = folder / OWN if out is None else out
-    write_whole(path, front_page(front_in(folder)[0]))
+    write_whole(path, front_page(front_in(folder)[0], where=str(folder)))
+    return path
+
+
+def write_design_page(folder: Path, at: int, out: Path | None) -> Path:
+    """Write the page of one design of a front; the path of the page."""
+    from phaze.files import write_whole
+    from phaze.front.design import design_in
+    from phaze.report.page.design_page import design_page
+
+    path = folder / f"design-{at}.html" if out is None else out
+    write_whole(path, design_page(design_in(folder, at)))
     return path
 
 
@@ -67,11 +78,16 @@ def write_plan_page(path: str, out: Path | None) -> tuple[Path, dict[str, Any]]:
     return page, dict(document)
 
 
+Design = Annotated[
+    int | None, typer.Option("--design", min=0, help="One design of a front, by its number there: its own page.")
+]
+
+
 @answering
-def report(run: RunFolder, out: Out = None, *, progress: "Progress") -> Answer:
+def report(run: RunFolder, out: Out = None, design: Design = None, *, progress: "Progress") -> Answer:
     """Make the page of a run, front, sweep or plan: one HTML file that opens from disk and needs no network.
 
-    Examples: phaze report runs/llama3-8b · phaze report runs/llama3-8b-front · phaze report plan.json --out plan.html
+    Examples: phaze report runs/llama3-8b · phaze report runs/front --design 3 · phaze report plan.json --out plan.html
     """
     wanted, folder = None if out is None else Path(out), Path(run)
     progress.step(f"making the page of {run}")
@@ -80,8 +96,12 @@ def report(run: RunFolder, out: Out = None, *, progress: "Progress") -> Answer:
     if len(kept) > 1:
         seen = f"it holds {' and '.join(kept)}"
         raise InputError(run, seen, "move away what does not belong to it")
+    if design is not None and kept != ["front.json"]:
+        raise InputError("--design", f"{run} is no front", "give the folder of one (phaze front)")
     plan = None
-    if run == "-" or folder.is_file():
+    if design is not None:
+        path = write_design_page(folder, design, wanted)
+    elif run == "-" or folder.is_file():
         path, plan = write_plan_page(run, wanted)
     else:
         path = makers[kept[0] if kept else "result.json"](folder, wanted)

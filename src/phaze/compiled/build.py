@@ -1,13 +1,13 @@
-"""``python -m phaze.compiled.build``: compile every kernel ahead of time into the library that is shipped.
+"""``phaze kernels --rebuild``: compile kernels ahead of time into the libraries that are shipped, one for each room.
 
-Two steps, each a process:
+Only rooms whose sources changed are compiled. Two steps, the second a process for each room:
 
 1. the types: every file of kernels is warmed up as at set-up, and what its functions were called with is written down;
 2. the code: numba's ahead-of-time compiler for a generic CPU of this architecture, without numba's cache (what lies
    there has no code that could be linked), with the C compiler that Python was built with.
 
 The bytes depend on the sources, on the versions of Python, numba, llvmlite and numpy, and on the C compiler;
-``library.json`` names all of them.
+``library.json`` names the versions.
 """
 
 import importlib
@@ -17,14 +17,16 @@ import platform
 import subprocess
 import sys
 import tempfile
+from collections.abc import Collection
 from functools import partial
+from hashlib import sha256
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from phaze.compiled.kernel import Kernel
-from phaze.compiled.library import DESCRIPTION, FOLDER, MODULE, PACKAGE, digest, symbol_of
+from phaze.compiled.library import DESCRIPTION, FOLDER, PACKAGE, PREFIX, description, digest, room_of, symbol_of
 from phaze.compiled.sources import kernel_files, sources_of, warming_modules
 from phaze.errors import PhazeError
 from phaze.files import write_whole
@@ -42,10 +44,9 @@ def kernels() -> dict[str, dict[str, Kernel]]:
     }
 
 
-def called_types() -> dict[str, dict[str, list[Any]]]:
-    """The types that functions are called with from Python, by module and name; each has exactly one signature."""
+def called_types(rooms: Collection[str]) -> dict[str, dict[str, list[Any]]]:
+    """The types that functions of rooms are called with from Python, by module and name; each has one signature."""
     typeof = importlib.import_module("numba").typeof
-
     found: dict[str, dict[str, list[Any]]] = {}
 
     def observer(module: str, name: str, arguments: tuple[Any, ...]) -> None:
@@ -54,7 +55,7 @@ def called_types() -> dict[str, dict[str, list[Any]]]:
             raise PhazeError(f"{module}.{name} is called with more than one signature; the library holds one of each")
 
     for module, functions in kernels().items():
-        for name, kernel in functions.items():
+        for name, kernel in functions.items() if room_of(module) in rooms else ():
             kernel.leave_library(partial(observer, module, name))
     for module in warming_modules():
         importlib.import_module(module).warm()
@@ -91,22 +92,25 @@ def _numba_type(declared: list[Any]) -> Any:
     return getattr(types, "boolean" if kind == "bool" else kind)
 
 
-def compile_library(types_of: dict[str, dict[str, list[Any]]], folder: Path) -> Path:
-    """The second step: the extension module, in a folder."""
+def compile_library(room: str, types_of: dict[str, dict[str, list[Any]]], folder: Path) -> None:
+    """The second step: the extension module of a room, in a folder."""
     pycc = importlib.import_module("numba.pycc")
     compiler = importlib.import_module("numba.pycc.compiler")
-    ordinary = compiler.Flags
-
+    new_flags, compile_extra = compiler.Flags, compiler.compile_extra
     options = importlib.import_module("numba.core.registry").cpu_target.options
 
     def flags() -> Any:
         """What numba sets for a function that is compiled when it is called, other threads running meanwhile."""
-        found = ordinary()
+        found = new_flags()
         options.parse_as_flags(found, {"nopython": True, "nogil": True})
         return found
 
-    vars(compiler)["Flags"] = flags
-    module = pycc.CC(MODULE, source_module="phaze.compiled.library")
+    def compiled(typing: Any, target: Any, function: Any, arguments: Any, result: Any, shared: Any, **more: Any) -> Any:
+        """Each function with flags of its own: compiling one changes them, and the next would be typed otherwise."""
+        return compile_extra(typing, target, function, arguments, result, shared.copy(), **more)
+
+    vars(compiler).update(Flags=flags, compile_extra=compiled)
+    module = pycc.CC(f"{PREFIX}{room}", source_module="phaze.compiled.library")
     module.output_dir = str(folder)
     # Names of functions count up in the order of compiling; nobody needs them, and without them builds are comparable.
     module._extra_ldflags = {sys.platform: ["-Wl,--strip-all", "-Wl,--build-id=none"]}
@@ -117,64 +121,84 @@ def compile_library(types_of: dict[str, dict[str, list[Any]]], folder: Path) -> 
             arguments = tuple(_numba_type(kind) for kind in types)
             module.export(symbol_of(name, function), arguments)(kernel.py_func)
     module.compile()
-    return folder / f"{MODULE}{EXTENSION_SUFFIXES[0]}"
 
 
-def describe(types_of: dict[str, dict[str, list[Any]]], built: Path) -> dict[str, Any]:
-    """``library.json``."""
-    sources = {name: sources_of(name) for name in kernel_files()}
+def stale_rooms() -> list[str]:
+    """Rooms whose library was built from other sources, by other versions, or not at all."""
+    modules, now = description().get("modules", {}), versions()
+    rooms = {room: description().get("rooms", {}).get(room, {}) for room in map(room_of, kernel_files())}
+    changed = {room_of(name) for name in kernel_files() if modules.get(name, {}).get("sources") != hashes(name)}
+    broken = {room for room, own in rooms.items() if own and digest(FOLDER / own["file"]) != own["sha256"]}
+    return sorted(changed | broken | {room for room, own in rooms.items() if own.get("built_with") != now})
+
+
+def versions() -> dict[str, str]:
+    """What a library was built with, beside its sources."""
     return {
-        "file": built.name,
-        "sha256": digest(built),
-        "built_with": {
-            "python": platform.python_version(),
-            "machine": platform.machine(),
-            **{tool: version(tool) for tool in TOOLS},
-        },
-        "sources": {path: digest(PACKAGE / path) for path in sorted({p for found in sources.values() for p in found})},
-        "modules": {name: {"sources": found, "functions": types_of.get(name, {})} for name, found in sources.items()},
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        **{tool: version(tool) for tool in TOOLS},
     }
 
 
-def rebuild() -> Path:
-    """Both steps; the library lies in the package afterwards."""
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
-        types_of = called_types()
-        asked = folder / "types.json"
-        write_whole(asked, json.dumps(types_of))
-        environment = {
-            **os.environ,
-            "NUMBA_CPU_NAME": "generic",
-            "NUMBA_CPU_FEATURES": "",
-            "NUMBA_CACHE_DIR": str(folder / "cache"),
-            "PYTHONHASHSEED": "0",
-            "PYTHONWARNINGS": "ignore",
-        }
-        subprocess.run(
-            [sys.executable, "-m", "phaze.compiled.build", str(asked)],
-            check=True,
-            env=environment,
-        )
-        built = folder / f"{MODULE}{EXTENSION_SUFFIXES[0]}"
+def hashes(module: str) -> dict[str, str]:
+    """The SHA-256 of every source of a file of kernels."""
+    return {path: digest(PACKAGE / path) for path in sources_of(module)}
+
+
+def _described(types_of: dict[str, dict[str, list[Any]]], built: dict[str, str]) -> dict[str, Any]:
+    """``library.json``: what was built now, and else as it was."""
+    before = description()
+    rooms = {room: dict(own) for room, own in before.get("rooms", {}).items()}
+    for room, content in built.items():
+        rooms[room] = {"file": f"{PREFIX}{room}{EXTENSION_SUFFIXES[0]}", "sha256": content, "built_with": versions()}
+    modules = {}
+    for name in kernel_files():
+        known = before.get("modules", {}).get(name, {})
+        own = {"sources": hashes(name), "functions": types_of.get(name, {})} if room_of(name) in built else known
+        modules[name] = own
+    return {"rooms": {room: rooms[room] for room in sorted(rooms)}, "modules": modules}
+
+
+def _compiled(room: str, types_of: dict[str, dict[str, list[Any]]], folder: Path) -> Path:
+    """The library of a room, by a process of its own."""
+    asked = folder / f"{room}.json"
+    write_whole(asked, json.dumps({name: own for name, own in types_of.items() if room_of(name) == room}))
+    environment = {
+        **os.environ,
+        "NUMBA_CPU_NAME": "generic",
+        "NUMBA_CPU_FEATURES": "",
+        "NUMBA_CACHE_DIR": str(folder / "cache"),
+        "PYTHONHASHSEED": "0",
+        "PYTHONWARNINGS": "ignore",
+    }
+    subprocess.run([sys.executable, "-m", "phaze.compiled.build", room, str(asked)], check=True, env=environment)
+    return folder / f"{PREFIX}{room}{EXTENSION_SUFFIXES[0]}"
+
+
+def rebuild(only: Collection[str] = ()) -> list[str]:
+    """Compile the rooms that changed (or those of them that are named); which were."""
+    rooms = [room for room in stale_rooms() if not only or room in only]
+    types_of = called_types(rooms) if rooms else {}
+    for room in rooms:
+        with tempfile.TemporaryDirectory() as made:
+            content = _compiled(room, types_of, Path(made)).read_bytes()
         FOLDER.mkdir(exist_ok=True)
-        target = FOLDER / built.name
-        write_whole(target, built.read_bytes())
-    write_whole(DESCRIPTION, json.dumps(describe(types_of, target), indent=1) + "\n")
-    return target
+        write_whole(FOLDER / f"{PREFIX}{room}{EXTENSION_SUFFIXES[0]}", content)
+        described = _described(types_of, {room: sha256(content).hexdigest()})
+        write_whole(DESCRIPTION, json.dumps(described, indent=1) + "\n")
+        description.cache_clear()
+    return rooms
 
 
 def main() -> None:
-    """Without an argument the whole; with the file of types the second step alone."""
-    if len(sys.argv) == 1:
-        rebuild()
-        return
-    path = Path(sys.argv[1])
+    """The second step for a room, from the file of its types."""
+    room, path = sys.argv[1], Path(sys.argv[2])
     types_of = json.loads(path.read_text(encoding="utf-8"))
     for functions in kernels().values():
         for kernel in functions.values():
             kernel.leave_library()
-    compile_library(types_of, path.parent)
+    compile_library(room, types_of, path.parent)
 
 
 if __name__ == "__main__":

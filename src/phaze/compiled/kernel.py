@@ -1,15 +1,22 @@
 """A compiled function: its object code from the shipped library, or numba's compiler."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from phaze.compiled.arguments import fits, key_of
 from phaze.compiled.library import Entry, entry_of
 
+F = TypeVar("F", bound=Callable[..., Any])
 
-def njit(**options: Any) -> Callable[[Callable[..., object]], Any]:
-    """Decorate a function that is compiled; the options are those of ``numba.njit``."""
-    return lambda function: Kernel(function, options)
+
+def njit(**options: Any) -> Callable[[F], F]:
+    """Decorate a function that is compiled; the options are those of ``numba.njit``. It is called as it is written,
+    and has what a :class:`Kernel` has."""
+
+    def decorated(function: F) -> F:
+        return cast(F, Kernel(function, options))
+
+    return decorated
 
 
 class Kernel:

@@ -1,8 +1,9 @@
 """The shipped object code: which functions it has, and for which sources, Python and machine it holds.
 
-``shipped/`` has one extension module for x86-64 Linux and ``library.json``, which names, for every file of kernels, the
-SHA-256 of the sources its functions were compiled from (the file, and what it imports of phaze), and the types that
-each function was compiled for. A function runs from the library only if
+``shipped/`` has an extension module for x86-64 Linux for every room (the folder of a file of kernels), and
+``library.json``, which names, for every file of kernels, the SHA-256 of the sources its functions were compiled from
+(the file, and what it imports of phaze), and the types that each function was compiled for. A function runs from the
+library only if
 
 - this Python loads modules of the library's suffix (version, machine, C library), and loading succeeds;
 - the library's file has the SHA-256 that ``library.json`` states;
@@ -26,8 +27,8 @@ from typing import Any, Final
 PACKAGE: Final = Path(__file__).parent.parent
 FOLDER: Final = Path(__file__).parent / "shipped"
 DESCRIPTION: Final = FOLDER / "library.json"
-# The name of the extension module; its file has the suffix of the Python it was built for.
-MODULE: Final = "phaze_kernels"
+# An extension module's name begins with this; its file has the suffix of the Python it was built for.
+PREFIX: Final = "phaze_kernels_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class Entry:
     types: tuple[list[Any], ...]
 
 
+@cache
 def digest(path: Path) -> str:
     """The SHA-256 of a file, empty if there is none."""
     return sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
@@ -52,17 +54,22 @@ def description() -> dict[str, Any]:
     return found
 
 
+def room_of(module: str) -> str:
+    """The room of a file of kernels, as its library is named: ``search_bounds`` of those in ``search/bounds``."""
+    return "_".join(module.split(".")[1:-1])
+
+
 @cache
-def library() -> ModuleType | None:
-    """The extension module, or None if it is not for this Python, not whole, or does not load."""
-    name = description().get("file", "")
-    if not name.startswith(MODULE) or name.removeprefix(MODULE) != EXTENSION_SUFFIXES[0]:
+def library(room: str) -> ModuleType | None:
+    """The extension module of a room, or None if it is not for this Python, not whole, or does not load."""
+    stated = description().get("rooms", {}).get(room)
+    if stated is None or stated["file"] != f"{PREFIX}{room}{EXTENSION_SUFFIXES[0]}":
         return None
-    path = FOLDER / name
-    if digest(path) != description()["sha256"]:
+    path = FOLDER / stated["file"]
+    if digest(path) != stated["sha256"]:
         return None
-    loader = ExtensionFileLoader(MODULE, str(path))
-    spec = spec_from_file_location(MODULE, path, loader=loader)
+    loader = ExtensionFileLoader(f"{PREFIX}{room}", str(path))
+    spec = spec_from_file_location(loader.name, path, loader=loader)
     if spec is None:
         return None
     try:
@@ -73,29 +80,24 @@ def library() -> ModuleType | None:
     return module
 
 
-@cache
-def _unchanged(source: str) -> bool:
-    return digest(PACKAGE / source) == str(description()["sources"].get(source))
-
-
 def is_current(module: str) -> bool:
-    """Whether the library was compiled from today's sources of a module."""
+    """Whether the library was compiled from today's sources of a file of kernels."""
     sources = description().get("modules", {}).get(module, {}).get("sources")
-    return sources is not None and all(map(_unchanged, sources))
+    return sources is not None and all(digest(PACKAGE / path) == stated for path, stated in sources.items())
 
 
 def library_serves(module: str) -> bool:
-    """Whether the functions of a module run from the library here."""
-    return is_current(module) and library() is not None
+    """Whether the functions of a file of kernels run from the library here."""
+    return is_current(module) and library(room_of(module)) is not None
 
 
 def entry_of(module: str, name: str) -> Entry | None:
     """A function of the library, if it has it and may run it here."""
     declared = description().get("modules", {}).get(module, {}).get("functions", {}).get(name)
-    loaded = library() if declared is not None and is_current(module) else None
+    loaded = library(room_of(module)) if declared is not None and is_current(module) else None
     return None if loaded is None else Entry(getattr(loaded, symbol_of(module, name)), tuple(declared))
 
 
 def symbol_of(module: str, name: str) -> str:
-    """The name of a function in the extension module."""
-    return f"{module}.{name}".removeprefix("phaze.").replace(".", "_")
+    """The name of a function in the extension module of its room."""
+    return f"{module.rpartition('.')[2]}_{name}"

@@ -15,6 +15,7 @@ from phaze.search.reopened import rows_in
 from phaze.search.result_file import read_result, require_of_job
 from phaze.study.complete import complete_text
 from phaze.study.load import question_in
+from phaze.study.resolved import resolved
 
 
 def run_of(folder: Path) -> Run:
@@ -35,7 +36,8 @@ def run_of(folder: Path) -> Run:
         raise InputError(str(journal), f"it has {len(closed):,} chips of its space", "search again to end it")
     require_closed(journal, closed, evaluated, len(opened))
     require_evaluated(journal, evaluated, job)
-    return Run(job, result, closed, evaluated, complete_text(study, question.files), str(folder), opened)
+    settings = [one.row for one in resolved(question.study, job)]
+    return Run(job, result, closed, evaluated, complete_text(study, question.files), str(folder), opened, settings)
 
 
 def read_plan(path: str) -> tuple[dict[str, Any], str]:

@@ -7,6 +7,7 @@ axes scaled to 0..1. A design has its own address, ``#design=12``.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,6 @@ from phaze.report.page.proof_view import proof_rows
 from phaze.report.page.render import rendered
 from phaze.report.page.search_view import gap_words
 from phaze.search.plan_words import split_words
-from phaze.units import show
 
 # Figures of a chip beside the metrics: key, name, unit, what one unit is in the file's.
 FIGURES = (
@@ -31,6 +31,7 @@ FIGURES = (
 SAME = {"area": "area_mm2", "power": "design_power_w", "price": "making_usd"}.items()
 WORDS = {"power": "TDP", "price": "manufacturing cost", "embodied": "embodied carbon"}.items()
 PER_PAGE = 12
+NO_LINKS: Mapping[int, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +143,9 @@ def _title(document: Mapping[str, Any], columns: Sequence[Column]) -> str:
     return many if count < 3 else f"{many}; the knee is {where} with {100 * share:.0f} % of the best {up.name}."
 
 
-def front_page(document: Mapping[str, Any]) -> str:
-    """The page of a ``phaze.front/1`` document."""
+def front_page(document: Mapping[str, Any], links: Mapping[int, str] = NO_LINKS, where: str = "FOLDER") -> str:
+    """The page of a ``phaze.front/1`` document; ``links`` are addresses of pages of single designs, where they are
+    served, and ``where`` is the front's folder."""
     columns, points, proof = _columns(document), document["points"], document["certificate"]
     named = _named(columns)
     tags = {one.place: one.title for one in named}
@@ -154,6 +156,7 @@ def front_page(document: Mapping[str, Any]) -> str:
             "tag": tags.get(at, ""),
             "figures": [(digits(one.values[at]), one.values[at]) for one in columns],
             "plans": _plans(point),
+            "link": links.get(at, ""),
             "gap": gap_words(_gap(document, point)),
         }
         for at, point in enumerate(points)
@@ -166,6 +169,7 @@ def front_page(document: Mapping[str, Any]) -> str:
         proved = f"of what was looked at; {proof['closed']['open']:,} were not, the search was stopped"
     view = {
         "name": str(document["name"]),
+        "where": where,
         "of": ", ".join(metric_words(name) for name in document["of"]),
         "title": _title(document, columns),
         "lead": f"No other design of the space is at least as good {better}: {proved}.",
@@ -184,7 +188,6 @@ def front_page(document: Mapping[str, Any]) -> str:
         "closed": proof_rows(proof),
         "gap": gap_words(proof["gap"]),
         "version": str(document["version"]),
-        "hbm": [show(point["chip"]["hbm_bytes"], "B") for point in points],
     }
     scatter = {
         "columns": [one.document() for one in columns],

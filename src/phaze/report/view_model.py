@@ -211,6 +211,27 @@ def _gantt(title: str, graph: OperatorGraph, setting: Setting, backward: bool, e
     return Gantt(title, schedule.makespan_s, verdict, tuple((row, tuple(rows[row])) for row in ordered))
 
 
+def accounted(
+    model: Model,
+    setting: Setting,
+    plan: Mapping[str, Any],
+    devices: int,
+    batch: int,
+    where: str,
+    *,
+    effort: SchedulingEffort = EXACT,
+) -> tuple[Split, tuple[Step, ...]]:
+    """How the batch of a plan lies on its devices, and where its time goes, in steps that sum to it."""
+    parts, _ = plan_parts(model, setting, effort)
+    total = -(-batch // model.microbatch)
+    split = Split(devices, total, -(-total // plan["data"]))
+    calls = [call.layer for call in model.calls]
+    _require_layers(plan, calls, where)
+    steps = account(plan, parts, calls, split)
+    _require(plan, steps, where)
+    return split, tuple(steps)
+
+
 def planned(
     model: Model,
     setting: Setting,
@@ -222,13 +243,7 @@ def planned(
     effort: SchedulingEffort = EXACT,
 ) -> Story:
     """A plan (``phaze.plan/1``) of a model in a setting; ``effort`` as of plan_parts."""
-    parts, _ = plan_parts(model, setting, effort)
-    total = -(-batch // model.microbatch)
-    split = Split(devices, total, -(-total // plan["data"]))
-    calls = [call.layer for call in model.calls]
-    _require_layers(plan, calls, where)
-    steps = account(plan, parts, calls, split)
-    _require(plan, steps, where)
+    split, steps = accounted(model, setting, plan, devices, batch, where, effort=effort)
     most = max(range(len(model.layers)), key=model.count)
     fused = fuse_layer(run_layer(model.layers[most], setting.machine), setting.stack.fusion)
     gantts = (
@@ -237,4 +252,4 @@ def planned(
     )
     pipeline = pipeline_of(plan, split.rounds)
     hbm, layer = float(setting.chip.hbm.size_bytes), model.layers[most].name
-    return Story(model.name, plan, split, hbm, tuple(steps), pipeline, gantts, layer, batch, model.sequence)
+    return Story(model.name, plan, split, hbm, steps, pipeline, gantts, layer, batch, model.sequence)

@@ -8,8 +8,10 @@ from typing import Any
 from phaze.errors import InputError
 from phaze.export.launch_files import launch_texts
 from phaze.export.opened import read_plan, run_of
+from phaze.front.design import design_in
 from phaze.front.schema import front_in
 from phaze.report.front_page import front_page
+from phaze.report.page.design_page import design_page
 from phaze.report.page.plan_page import plan_page
 from phaze.report.page.render import rendered
 from phaze.report.page.search_page import search_page
@@ -62,7 +64,8 @@ def run_page(run: Entry) -> str:
     if run.kind == "search":
         return search_page(run_of(run.path))
     if run.kind == "front":
-        return front_page(front_in(run.path)[0])
+        document = front_in(run.path)[0]
+        return front_page(document, {at: f"/run/{run.key}/{at}" for at in range(len(document["points"]))}, run.name)
     if run.kind == "sweep":
         document = sweep_in(run.path)
         points = (f"points/{at:03d}" for at in range(len(document["points"])))
@@ -71,6 +74,13 @@ def run_page(run: Entry) -> str:
         return sweep_page(document, {at: f"/run/{key_of(names[at])}" for at in range(len(names)) if there[at]})
     document, where = read_plan(str(run.path))
     return plan_page(document, where, launch_texts(document, where))
+
+
+def point_page(run: Entry, at: int) -> str:
+    """The page of one design of a front."""
+    if run.kind != "front" or run.status != "finished":
+        raise InputError(run.name, f"this is a {run.status} {run.kind}", "open a finished front")
+    return design_page(design_in(run.path, at))
 
 
 def live_document(run: Entry) -> dict[str, Any]:

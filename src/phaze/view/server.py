@@ -1,10 +1,11 @@
 """The server of ``phaze view``: for one person, on the loopback address, with a token, and nothing is ever written.
 
-Python's own http.server is enough: five addresses, GET alone, no state but a cache of pages. A request must name this
+Python's own http.server is enough: six addresses, GET alone, no state but a cache of pages. A request must name this
 host and port (so that no page of another site can be made to ask for it) and carry the token, in the address once and
 then in a cookie that scripts cannot read and other sites do not send. Pages are made one at a time.
 """
 
+import re
 from collections.abc import Callable
 from hmac import compare_digest
 from http.cookies import CookieError, SimpleCookie
@@ -17,7 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 from phaze.documents import dumps
 from phaze.errors import PhazeError
 from phaze.view.library import Entry, entries
-from phaze.view.pages import compare_page, fault_page, list_page, live_document, run_page
+from phaze.view.pages import compare_page, fault_page, list_page, live_document, point_page, run_page
 
 LOOPBACK = "127.0.0.1"
 HTML, JSON = "text/html; charset=utf-8", "application/json"
@@ -30,6 +31,8 @@ HEADERS = (
 )
 # How many finished pages are kept: of 1 MB each at most.
 KEPT_PAGES = 16
+# The number of a design in an address: a front has fewer than a million.
+DESIGN = re.compile(r"\d{1,6}", re.ASCII)
 
 
 class ViewServer(ThreadingHTTPServer):
@@ -48,16 +51,16 @@ class ViewServer(ThreadingHTTPServer):
         """What to open in a browser."""
         return f"http://{LOOPBACK}:{self.server_port}/?token={self.token}"
 
-    def page_of(self, run: Entry) -> str:
-        """A run's page; a finished one is made once for as long as its document stays as it is."""
+    def page_of(self, run: Entry, design: int | None = None) -> str:
+        """A run's page, or that of a design of a front; a finished one is made once while it stays as it is."""
         if run.status != "finished":
             return run_page(run)
         with self.making:
-            place = (run.key, run.changed_s)
+            place = (run.key if design is None else f"{run.key}/{design}", run.changed_s)
             if place not in self.pages:
                 if len(self.pages) >= KEPT_PAGES:
                     del self.pages[next(iter(self.pages))]
-                self.pages[place] = run_page(run)
+                self.pages[place] = run_page(run) if design is None else point_page(run, design)
             return self.pages[place]
 
 
@@ -98,6 +101,8 @@ class ViewHandler(BaseHTTPRequestHandler):
                 page = lambda: (HTML, self.server.page_of(run))  # noqa: E731
             elif steps[0] == "live":
                 page = lambda: (JSON, dumps(live_document(run)))  # noqa: E731
+        elif len(steps) == 3 and steps[0] == "run" and steps[1] in known and DESIGN.fullmatch(steps[2]):
+            page = lambda: (HTML, self.server.page_of(known[steps[1]], int(steps[2])))  # noqa: E731
         elif steps == ["compare"] and asked.get("a") in known and asked.get("b") in known:
             page = lambda: (HTML, compare_page(known[asked["a"]], known[asked["b"]]))  # noqa: E731
         if page is None:

@@ -15,14 +15,19 @@ from phaze.errors import PhazeError
 from phaze.hardware.chip import Chip
 from phaze.hardware.figures import figures_of
 from phaze.hardware.shipped import shipped_file
+from phaze.placement.answer import document_of
+from phaze.report.view_model import accounted
+from phaze.report.waterfall import Step
 from phaze.search.candidates import ChipToCompare, candidates_of
 from phaze.search.compare import best_offers
-from phaze.search.task import SearchJob, tasks_for
+from phaze.search.reference import Offer
+from phaze.search.task import ModelTask, SearchJob, tasks_for
 
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """The baseline: its name, each model's throughput on it (None where nothing fits) and ratio, and its die."""
+    """The baseline: its name, each model's throughput on it (None where nothing fits) and ratio, its die, and where the
+    time of each model goes on it."""
 
     name: str
     title: str
@@ -31,6 +36,7 @@ class Rival:
     mean: float | None
     band: float
     die_mm2: float | None
+    steps: tuple[tuple[Step, ...] | None, ...] = ()
 
     @property
     def ends(self) -> tuple[float, float] | None:
@@ -56,16 +62,25 @@ def _mean(ratios: Sequence[float | None], weights: Sequence[float]) -> float | N
     return exp(sum(w * log(ratio) for w, ratio in zip(weights, ratios, strict=True) if ratio) / sum(weights))
 
 
+def _steps(task: ModelTask, offer: Offer, chip: Chip) -> tuple[Step, ...]:
+    """Where the time of a model goes on the baseline."""
+    model, job = task.graphs[offer.configuration.graph].model, task.training
+    _, steps = accounted(model, job.setting(chip), document_of(offer.plan), job.devices, job.batch, chip.name)
+    return steps
+
+
 def rival_of(job: SearchJob, result: Mapping[str, Any]) -> Rival | None:
     """The study's baseline priced as the search priced its chips; None where there is none to price."""
     if job.baseline is None:
         return None
     candidate = candidates_of(job, [ChipToCompare(job.baseline)])[0]
     found: list[float | None] = []
+    steps: list[tuple[Step, ...] | None] = []
     try:
         for task in tasks_for(job, candidate.chip, candidate.own_links):
             offer = best_offers(task, candidate.chip, ("searched",), None, job.objective)["searched"]
             found.append(None if offer is None else task.training.batch / offer.plan.batch_s)
+            steps.append(None if offer is None else _steps(task, offer, candidate.chip))
     except PhazeError:
         return None
     own = [float(model["throughput_per_s"]) for model in result["models"]]
@@ -73,4 +88,5 @@ def rival_of(job: SearchJob, result: Mapping[str, Any]) -> Rival | None:
     mean = _mean(ratios, [float(model["weight"]) for model in result["models"]])
     chip = job.baseline
     name = chip.name
-    return Rival(name, chip.title, tuple(found), tuple(ratios), mean, candidate.trust.band, die_of(chip))
+    band, die_mm2 = candidate.trust.band, die_of(chip)
+    return Rival(name, chip.title, tuple(found), tuple(ratios), mean, band, die_mm2, tuple(steps))

@@ -27,10 +27,12 @@ from phaze.report.page.search_view import (
     flat_of,
     physical_of,
     plausible_of,
+    times_words,
     title_of,
     top_of,
     versus_of,
 )
+from phaze.report.page.stacked_view import stacked_times
 from phaze.report.page.survey import cloud_of
 from phaze.report.page.time_view import TimelineView, TimeView, tail_of, time_view, timeline_numbers, timeline_view
 from phaze.report.run_sheet import flops_text, training_rows
@@ -46,7 +48,7 @@ from phaze.units import show
 @dataclass(frozen=True, slots=True)
 class Run:
     """A finished run: its job, its documents, what its journal holds, and the chips that this is of. ``where`` is what
-    to call it."""
+    to call it, ``settings`` every key of its study with the value it was searched with and where that comes from."""
 
     job: SearchJob
     result: Mapping[str, Any]
@@ -55,6 +57,7 @@ class Run:
     study: str
     where: str
     opened: EnumeratedSpace
+    settings: Sequence[tuple[str, str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,7 @@ def _model_rows(result: Mapping[str, Any], stories: Sequence[Story], rival: Riva
         (
             model["name"] + ("" if model["weight"] == 1 else f", weight {model['weight']:g}"),
             f"{digits(model['tokens_per_s_per_device'])}",
-            "-" if ratio is None else f"{ratio:.2f} ×",
+            "-" if ratio is None else times_words(ratio),
             "-" if regret is None else f"{100 * regret:.1f} %",
             f"{100 * model['mfu']:.1f} %",
             show(model["batch_s"], "s"),
@@ -164,14 +167,13 @@ def _near_misses(said: ExplanationTable) -> list[str]:
     ]
 
 
-def _assumed(run: Run) -> list[str]:
+def _assumed(job: SearchJob, result: Mapping[str, Any]) -> list[str]:
     """What the answer holds under, in sentences."""
-    result = run.result
     links = (result.get("cluster") or {}).get("links")
     several = len(result["models"]) > 1
     counted = [f"{m['name']}: {flops_text(m)}" if several else flops_text(m) for m in result["models"]]
     notes = [*counted, *([str(links)] if links else [])]
-    notes += dict.fromkeys(note for model in run.job.models for note in model.notes())
+    notes += dict.fromkeys(note for model in job.models for note in model.notes())
     runs = [
         f"{model['name']}: {name}: {text}"
         for model in result["models"]
@@ -185,14 +187,14 @@ def _outlines(rival: Rival | None) -> list[tuple[str, float, bool]]:
     return [*found, (rival.name, rival.die_mm2, True)] if rival is not None and rival.die_mm2 else found
 
 
-def _context(run: Run, chip: Chip, stories: Sequence[Story], rival: Rival | None) -> dict[str, Any]:
-    result = run.result
-    exact = [one.score for one in run.evaluated if not one.error]
-    said = explanation_in(Path(run.where), str(result["chip"]["name"]), float(result["objective"]["score"]))
-    binding, physical = physical_of(run.job, result)
+def chip_context(
+    job: SearchJob, result: Mapping[str, Any], chip: Chip, stories: Sequence[Story], rival: Rival | None
+) -> dict[str, Any]:
+    """A chip beside its baseline, and every model on it; ``result`` has what ``phaze.result/1`` says of both."""
+    binding, physical = physical_of(job, result)
     return {
         "name": str(result["name"]),
-        "top": top_of(run.job, result, chip),
+        "top": top_of(job, result, chip),
         "title": title_of(result, rival),
         "chip": chip_words(result),
         "chip_name": str(result["chip"]["name"]),
@@ -201,24 +203,41 @@ def _context(run: Run, chip: Chip, stories: Sequence[Story], rival: Rival | None
         "binding": binding,
         "physical": physical,
         "plausible": plausible_of(result),
-        "flat": flat_of(result, exact, said),
-        "provisional": PROVISIONAL if result.get("provisional") else "",
         "models": [
             _model_view(f"m{at}", model, story)
             for at, (model, story) in enumerate(zip(result["models"], stories, strict=True))
         ],
+        "stacked": stacked_times(stories, rival),
         "heads": MODEL_HEADS,
         "model_rows": _model_rows(result, stories, rival),
+        "assumed": _assumed(job, result),
+        "rules": job.rules,
+    }
+
+
+def timelines_of(stories: Sequence[Story]) -> dict[str, Any]:
+    """What the script draws of the pipeline of every model."""
+    flows = [(at, story, story.pipeline) for at, story in enumerate(stories)]
+    return {f"m{at}": timeline_numbers(flow, tail_of(story)) for at, story, flow in flows if flow is not None}
+
+
+def _context(run: Run) -> dict[str, Any]:
+    """What is a search's own: flatness, what more would buy, how every chip was decided, the study."""
+    result = run.result
+    exact = [one.score for one in run.evaluated if not one.error]
+    said = explanation_in(Path(run.where), str(result["chip"]["name"]), float(result["objective"]["score"]))
+    return {
+        "flat": flat_of(result, exact, said),
+        "provisional": PROVISIONAL if result.get("provisional") else "",
         "marginals": [] if said is None else _gain_bars(said),
         "neighbours": [] if said is None else _neighbour_rows(said),
         "near_misses": [] if said is None else _near_misses(said),
         "closed": proof_rows(result["certificate"]),
         "where": run.where,
         "certificate": (Path(run.where) / "certificate.json").is_file(),
-        "assumed": _assumed(run),
         "study": run.study,
+        "settings": run.settings,
         "digests": (str(result["study_digest"])[:12], str(result["code_digest"])[:12]),
-        "rules": run.job.rules,
     }
 
 
@@ -233,12 +252,7 @@ def search_page(run: Run) -> str:
     ]
     rival = None if run.result.get("provisional") else rival_of(run.job, run.result)
     cloud = cloud_of(run.job, opened, run.result, run.closed, run.evaluated)
-    lines = {
-        f"m{at}": timeline_numbers(story.pipeline, tail_of(story))
-        for at, story in enumerate(stories)
-        if story.pipeline is not None
-    }
-    view = {**_context(run, chip, stories, rival), "cloud": cloud_view(cloud)}
-    context = {"view": view, "title": f"phaze: {run.result['name']}"}
+    own = {**chip_context(run.job, run.result, chip, stories, rival), **_context(run)}
+    context = {"view": {**own, "cloud": cloud_view(cloud)}, "title": f"phaze: {run.result['name']}"}
     scripts = ("scatter.js", "timeline.js", "plan.js")
-    return rendered("search.html", context, scripts, {"scatter": numbers(cloud), "timelines": lines})
+    return rendered("search.html", context, scripts, {"scatter": numbers(cloud), "timelines": timelines_of(stories)})

@@ -10,6 +10,7 @@ from phaze.report.answer_words import network_words
 from phaze.report.explanation_file import ExplanationTable
 from phaze.report.page.plan_view import digits, percent
 from phaze.report.page.rival import Rival
+from phaze.report.page.words import counted
 from phaze.search.task import SearchJob
 from phaze.units import show
 
@@ -70,6 +71,11 @@ def gap_words(gap: float) -> str:
     return "0 %" if gap <= EXACT else f"{100 * gap:.2g} %" if gap < 0.1 else f"{100 * gap:.0f} %"
 
 
+def times_words(ratio: float) -> str:
+    """A ratio to a baseline: two decimals, or two digits where these would say nothing."""
+    return f"{ratio:.2f} ×" if ratio >= 0.095 else f"{ratio:.2g} ×"
+
+
 def chip_words(result: Mapping[str, Any]) -> str:
     """The chip in one sentence."""
     chip, clusters = result["chip"], result["chip"].get("clusters")
@@ -78,9 +84,10 @@ def chip_words(result: Mapping[str, Any]) -> str:
     if clusters:
         cores = f"{clusters['count']} clusters of {clusters['arrays']} systolic arrays of {shape} and {lanes}"
     else:
-        cores = f"{chip['tensor_cores']} systolic arrays of {shape} and {chip['vector_cores']} vector cores of {lanes}"
+        arrays = counted(int(chip["tensor_cores"]), "systolic array")
+        cores = f"{arrays} of {shape} and {counted(int(chip['vector_cores']), 'vector core')} of {lanes}"
     memory = f"{show(chip['hbm_bytes'], 'B')} of HBM at {show(chip['hbm_bytes_per_s'], 'B/s')}"
-    peak, buffer = f"{chip['peak_flops'] / 1e12:,.0f} TFLOP/s", show(chip["global_buffer_bytes"], "B")
+    peak, buffer = f"{digits(chip['peak_flops'] / 1e12)} TFLOP/s", show(chip["global_buffer_bytes"], "B")
     return f"{cores} at {chip['clock_hz'] / 1e9:.3g} GHz ({peak}), {buffer} global buffer, {memory}."
 
 
@@ -93,7 +100,7 @@ def title_of(result: Mapping[str, Any], rival: Rival | None) -> str:
         if len(models) > 1:
             return f"A {size} serves {what} best together."
         return f"A {size} trains {what} at {digits(models[0]['throughput_per_s'])} sequences a second."
-    return f"A {size} trains {what} {rival.mean:.2f} × as fast as {rival.name}."
+    return f"A {size} trains {what} {times_words(rival.mean)} as fast as {rival.name}."
 
 
 def versus_of(result: Mapping[str, Any], rival: Rival | None) -> Versus | None:
@@ -106,7 +113,7 @@ def versus_of(result: Mapping[str, Any], rival: Rival | None) -> Versus | None:
         unit, name = "sequences/s", model["name"]
         ours = f"{digits(model['throughput_per_s'])} {unit}"
         theirs = "does not fit" if base is None else f"{digits(base)} {unit}"
-        said = "" if ratio is None else f"{ratio:.2f} ×"
+        said = "" if ratio is None else times_words(ratio)
         name = f"{name}, " if len(result["models"]) > 1 else ""
         rows.append(BarRow(f"{name}this chip", float(model["throughput_per_s"]) / most, ours, said, True))
         rows.append(BarRow(f"{name}{rival.name}", (base or 0.0) / most, theirs, "", False))
@@ -114,7 +121,7 @@ def versus_of(result: Mapping[str, Any], rival: Rival | None) -> Versus | None:
         headline, against = "no ratio", f"a model does not fit on {rival.name}"
     else:
         several = ", geometric mean" if len(rows) > 2 else ""
-        headline, against = f"{rival.mean:.2f} ×", f"{rival.title}{several}"
+        headline, against = times_words(rival.mean), f"{rival.title}{several}"
     ends = rival.ends
     if ends is None:
         note = "Every peak reached on both: a comparison of designs, no forecast."
@@ -160,7 +167,7 @@ def physical_of(job: SearchJob, result: Mapping[str, Any]) -> tuple[str, tuple[t
         ("manufacturing cost, estimate", f"{chip['making_usd']:,.0f} USD{most['usd']}"),
         ("HBM", f"{show(chip['hbm_bytes'], 'B')}, {show(chip['hbm_bytes_per_s'], 'B/s')}"),
         ("links", f"{show(chip['link_bytes_per_s'], 'B/s')} one way"),
-        ("peak", f"{chip['peak_flops'] / 1e12:,.0f} TFLOP/s"),
+        ("peak", f"{digits(chip['peak_flops'] / 1e12)} TFLOP/s"),
         ("network", network_words(result)),
     ]
     rows += [("yield", spare)] if spare else []

@@ -1,0 +1,59 @@
+"""One design of a finished front, opened again from its folder: its plans found anew by the reference path."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from phaze.errors import InputError
+from phaze.front.metrics import asked_of
+from phaze.front.run import job_for, scales_for
+from phaze.front.schema import front_in
+from phaze.report.page.design_page import OpenedDesign
+from phaze.report.page.search_page import tasks_on
+from phaze.search.reference import way_of
+from phaze.search.result import answer_view
+from phaze.search.spaces import enumerate_space
+from phaze.study.load import question_in
+from phaze.study.resolved import resolved
+
+AGAIN = "find the front again"
+# A step that is found anew is the same sum in another order.
+AGREEMENT = 1e-9
+
+
+def _same(stated: Mapping[str, Any], found: Mapping[str, Any], where: str) -> None:
+    """Refuse a design whose model does not take what the front says."""
+    if abs(found["batch_s"] - stated["batch_s"]) > AGREEMENT * stated["batch_s"]:
+        seen = f"{stated['name']} takes {stated['batch_s']:.9g} s in it and by this phaze {found['batch_s']:.9g} s"
+        raise InputError(where, seen, AGAIN)
+
+
+def design_in(folder: Path, at: int) -> OpenedDesign:
+    """The design at a place of a front's list."""
+    front, _ = front_in(folder)
+    where, count = f"{folder / 'front.json'}: points[{at}]", len(front["points"])
+    if not 0 <= at < count:
+        raise InputError("--design", f"there is no design {at}", f"give 0 to {count - 1}")
+    point = front["points"][at]
+    asked = asked_of(front["of"], [f"{name}={value!r}" for name, value in front["within"].items()])
+    question = question_in(folder, asked.document())
+    if question.job.digest != front["study_digest"]:
+        raise InputError(str(folder / "study.toml"), "the front beside it is of another study or another phaze", AGAIN)
+    job = job_for(question.job, asked)
+    opened = enumerate_space(job.space)
+    number, hbm_bytes = point["chip"].get("number"), point["chip"]["hbm_bytes"]
+    known = type(number) is int and 0 <= number < len(opened) and hbm_bytes in job.hbm_bytes
+    if not known or opened.name(int(number)) != point["chip"]["name"]:
+        raise InputError(where, "there is no such chip in the space", AGAIN)
+    tasks = tasks_on(job, opened, number)
+    if [task.name for task in tasks] != [model["name"] for model in point["models"]]:
+        raise InputError(where, "its models are not those of the study", AGAIN)
+    ways = [way_of(task, model) for task, model in zip(tasks, point["models"], strict=True)]
+    chosen = [way for way in ways if way is not None]
+    if len(chosen) < len(ways):
+        raise InputError(where, "a model was not studied at this width and microbatch", AGAIN)
+    view = answer_view(job, scales_for(job, asked)[0], opened, tasks, (number, job.hbm_bytes.index(hbm_bytes)), chosen)
+    for stated, found in zip(point["models"], view["models"], strict=True):
+        _same(stated, found, where)
+    result = {"name": front["name"], **view}
+    return OpenedDesign(job, opened, result, front, at, [one.row for one in resolved(question.study, job)])
