@@ -90,6 +90,7 @@ def _pages(folder: Path, every: bool) -> Iterator[tuple[str, str]]:
             (folder / "plan.json", ["report", str(folder / "plan.json"), "--out", str(page)]),
             (folder / "run" / "result.json", ["report", str(folder / "run"), "--out", str(page)]),
             (folder / "silicon" / "result.json", ["report", str(folder / "silicon"), "--out", str(page)]),
+            (folder / "front" / "front.json", ["report", str(folder / "front"), "--design", "0", "--out", str(page)]),
         )
         for path, command in files if every else files[:1]:
             good = path.read_text(encoding="utf-8")

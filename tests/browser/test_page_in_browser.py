@@ -29,8 +29,9 @@ GIVEN = {
 SIZES = [(390, "light"), (390, "dark"), (1440, "light"), (1440, "dark")]
 PARTS = {
     "plan": ("launch", "time", "memory", "pipeline", "plans", "whatif", "trust"),
-    "search": ("space", "chip", "models", "time", "memory", "pipeline", "certificate", "trust", "study"),
+    "search": ("space", "chip", "stacked", "models", "time", "memory", "pipeline", "certificate", "trust", "study"),
     "front": ("plot-part", "designs", "proof"),
+    "design": ("chip", "stacked", "models", "time", "memory", "pipeline", "trust", "study"),
     "sweep": ("curve", "points"),
 }
 
@@ -52,18 +53,20 @@ def pages(tmp_path_factory: pytest.TempPathFactory, chromium: Any) -> dict[str, 
     sweep = ["sweep", study, "--over", "training.devices=16,32,64", "--out", str(folder / "sweep"), "--workers", "1"]
     assert exit_code_of(app, front) == 0
     assert exit_code_of(app, sweep) == 0
+    assert exit_code_of(app, ["report", str(folder / "front"), "--design", "1"]) == 0
     return {
         **{name: folder / f"{name}.html" for name in GIVEN},
         "search": search,
         "plan": folder / "plan.html",
         "hostile": folder / "hostile.html",
         "front": folder / "front" / "front.html",
+        "design": folder / "front" / "design-1.html",
         "sweep": folder / "sweep" / "sweep.html",
     }
 
 
 @pytest.mark.parametrize(("width", "scheme"), SIZES)
-@pytest.mark.parametrize("kind", ["search", "plan", "front", "sweep", "hostile", *GIVEN])
+@pytest.mark.parametrize("kind", ["search", "plan", "front", "design", "sweep", "hostile", *GIVEN])
 def test_it_opens_without_a_fault_or_a_request_and_is_accessible(
     kind: str, width: int, scheme: str, pages: dict[str, Path], open_page: OpenPage
 ) -> None:
@@ -248,6 +251,33 @@ def test_front_plot_and_table_are_one(pages: dict[str, Path], open_page: OpenPag
     assert len(lines) > 2
 
 
+def test_the_step_stands_beside_that_of_the_baseline(pages: dict[str, Path], open_page: OpenPage) -> None:
+    page = open_page(pages["search"]).page
+    place = page.locator("#stacked")
+    bars = place.locator(".mem svg.bar")
+    assert bars.count() == 2
+    place.locator("summary").first.click()
+    rows = [row.locator("td").all_inner_texts() for row in place.locator("tbody tr").all()]
+    assert [row[0] for row in rows][:1] == ["GEMM FLOPs at peak"] and len(rows) > 2
+    widths = (
+        bars.nth(1).locator("rect").evaluate_all("found => found.map(one => parseFloat(one.getAttribute('width')))")
+    )
+    ratio = float(page.locator("h1").inner_text().partition(" × ")[0].split()[-1])
+    assert sum(widths) == pytest.approx(100 / ratio, rel=0.02), "this chip's bar is as much shorter as it is faster"
+    bars.nth(0).locator("rect").first.click()
+    assert "GEMM FLOPs at peak" in place.locator(".say").inner_text()
+
+
+def test_every_setting_says_where_it_comes_from(pages: dict[str, Path], open_page: OpenPage) -> None:
+    page = open_page(pages["search"]).page
+    page.locator("#study summary").click()
+    rows = [row.locator("td").all_inner_texts() for row in page.locator("#study tbody tr").all()]
+    found = {key: (value, origin) for key, value, origin in rows}
+    assert found["training.devices"] == ("64", "the study") and found["hbm"] == ("32 GiB", "the study")
+    assert found["search.gap"] == ("0.01 %", "default of rules icml24")
+    assert found["training.optimizer"] == ("sgd", "the stack icml24")
+
+
 def test_a_tap_says_what_a_block_is(pages: dict[str, Path], open_page: OpenPage) -> None:
     page = open_page(pages["search"], 390).page
     for part in ("die", "memory"):
@@ -267,7 +297,7 @@ def test_what_is_taken_away_can_be_copied_and_saved(kind: str, pages: dict[str, 
     assert ("MEGATRON_FLAGS=(" if kind == "plan" else 'name = "small"') in text
 
 
-@pytest.mark.parametrize("kind", ["plan", "search", "front", "sweep"])
+@pytest.mark.parametrize("kind", ["plan", "search", "front", "design", "sweep"])
 def test_everything_is_reached_by_keyboard(kind: str, pages: dict[str, Path], open_page: OpenPage) -> None:
     page = open_page(pages[kind]).page
     page.keyboard.press("Tab")
@@ -280,7 +310,11 @@ def test_everything_is_reached_by_keyboard(kind: str, pages: dict[str, Path], op
             break
         reached.add(tuple(at))
     names = {tag for tag, _ in reached}
-    wanted = {"plan": {"SELECT", "BUTTON", "PRE", "CANVAS", "INPUT"}, "sweep": {"BUTTON", "INPUT"}}
+    wanted = {
+        "plan": {"SELECT", "BUTTON", "PRE", "CANVAS", "INPUT"},
+        "sweep": {"BUTTON", "INPUT"},
+        "design": {"BUTTON", "CANVAS", "INPUT", "SUMMARY"},
+    }
     assert wanted.get(kind, {"SELECT", "BUTTON", "CANVAS", "INPUT"}) <= names
     hidden = page.evaluate(
         "[...document.querySelectorAll('button:not([disabled]),select,input,canvas')]"

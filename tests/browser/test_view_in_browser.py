@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from phaze.cli.answer import exit_code_of
+from phaze.cli.main import app
 from phaze.search.progress_file import PROGRESS
 from phaze.view.library import key_of
 from phaze.view.server import ViewServer
@@ -22,6 +24,17 @@ OpenPage = Callable[..., Opened]
 def served(tmp_path_factory: pytest.TempPathFactory, chromium: Any) -> Iterator[ViewServer]:
     folder = tmp_path_factory.mktemp("runs")
     small_run(folder)
+    front = [
+        "front",
+        str(folder / "study.toml"),
+        "--of",
+        "throughput,area",
+        "--out",
+        str(folder / "front"),
+        "--workers",
+        "1",
+    ]
+    assert exit_code_of(app, front) == 0
     shutil.copytree(folder / "run", folder / "again")
     (folder / "going").mkdir()
     server = ViewServer(folder)
@@ -71,6 +84,20 @@ def test_runs_are_sought_opened_and_compared(served: ViewServer, open_page: Open
     page.wait_for_selector("#plot")
     assert "× as fast as" in page.locator("h1").inner_text()
     assert found.faults == []
+
+
+def test_a_design_of_a_front_opens_its_own_page(served: ViewServer, open_page: OpenPage) -> None:
+    found = open_page(served.address)
+    page = found.page
+    page.get_by_role("link", name="front", exact=True).click()
+    page.wait_for_selector("#plot")
+    page.goto(page.url + "#design=0")
+    page.get_by_role("link", name="Its own page").first.click()
+    page.wait_for_selector("#stacked")
+    assert "On the front" in page.inner_text("main")
+    assert found.faults == []
+    missing = page.goto(page.url.rpartition("/")[0] + "/999999")
+    assert missing.status == 422 and "there is no design" in page.inner_text("body")
 
 
 def test_a_search_under_way_is_watched(served: ViewServer, open_page: OpenPage) -> None:

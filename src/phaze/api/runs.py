@@ -84,12 +84,13 @@ def verify(
     return answered(verify_command, _place(run), study=question, quick=quick, space=other, gap=gap)
 
 
-def report(run: Run, *, out: str | Path | None = None) -> Shown:
+def report(run: Run, *, out: str | Path | None = None, design: int | None = None) -> Shown:
     """Make the page of a run, front, sweep or plan, as ``phaze report``.
 
     Args:
         run: A finished search, front or sweep, its folder, or the file of a plan.
         out: Where the page goes; without it into the folder.
+        design: One design of a front, by its number there.
 
     Returns:
         ``page``: the path of the HTML file.
@@ -103,7 +104,7 @@ def report(run: Run, *, out: str | Path | None = None) -> Shown:
         >>> pathlib.Path(phaze.report(phaze.search(study), out=page)["page"]).stat().st_size > 10_000
         True
     """
-    return answered(report_command, _place(run), None if out is None else str(out))
+    return answered(report_command, _place(run), None if out is None else str(out), design)
 
 
 def export(run: Run, *, to: str, out: str | Path | None = None, model: str | None = None) -> Shown:

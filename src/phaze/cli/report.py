@@ -87,7 +87,7 @@ Design = Annotated[
 def report(run: RunFolder, out: Out = None, design: Design = None, *, progress: "Progress") -> Answer:
     """Make the page of a run, front, sweep or plan: one HTML file that opens from disk and needs no network.
 
-    Examples: phaze report runs/llama3-8b · phaze report runs/front --design 3 · phaze report plan.json --out plan.html
+    Examples: phaze report runs/llama3-8b · phaze report runs/llama3-8b-front · phaze report plan.json --out plan.html
     """
     wanted, folder = None if out is None else Path(out), Path(run)
     progress.step(f"making the page of {run}")

@@ -186,7 +186,7 @@ def rebuild(only: Collection[str] = ()) -> list[str]:
         FOLDER.mkdir(exist_ok=True)
         write_whole(FOLDER / f"{PREFIX}{room}{EXTENSION_SUFFIXES[0]}", content)
         described = _described(types_of, {room: sha256(content).hexdigest()})
-        write_whole(DESCRIPTION, json.dumps(described, indent=1) + "\n")
+        write_whole(DESCRIPTION, json.dumps(described, separators=(",", ":")) + "\n")
         description.cache_clear()
     return rooms
 

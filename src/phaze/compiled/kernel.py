@@ -24,7 +24,7 @@ class Kernel:
     it was compiled for, else numba's; numba, compiling another function that calls this one, sees its own dispatcher.
     """
 
-    def __init__(self, function: Callable[..., object], options: dict[str, Any]) -> None:
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         self.py_func = function
         self.targetoptions = options
         self.__doc__ = function.__doc__

@@ -7,8 +7,8 @@ The table and what is read off it are those of :mod:`phaze.placement.bottleneck_
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from phaze.compiled import njit
 from phaze.placement.bottleneck_kernels import ReplicaDegrees, best_of_table, bottleneck, longest_of
 from phaze.placement.stage_kernels import Room, Saved, stage_table
 
