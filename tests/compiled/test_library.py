@@ -158,10 +158,13 @@ def test_every_shipped_function_gives_what_numba_gives(monkeypatch: pytest.Monke
         if not kernel.shipped:
             return ordinary(kernel, *arguments)
         other = copy.deepcopy(arguments)
-        found, expected = ordinary(kernel, *arguments), kernel.dispatcher(*other)
+        whole = found = ordinary(kernel, *arguments)
+        expected = kernel.dispatcher(*other)
+        if kernel.__name__ == "stage_table":  # rows beyond its room, which it asks for, are not set
+            found, expected = found[0], expected[0]
         np.testing.assert_equal((found, arguments), (expected, other))
         compared.add(f"{kernel.__module__}.{kernel.__name__}")
-        return found
+        return whole
 
     monkeypatch.setattr(Kernel, "__call__", both)
     for name in warming_modules():

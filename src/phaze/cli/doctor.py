@@ -51,10 +51,14 @@ def doctor() -> Answer:
     from pathlib import Path
 
     from phaze import __version__
+    from phaze.compiled.library import library_serves
+    from phaze.compiled.sources import kernel_files
     from phaze.graph.supply.cache import GraphCache, cache_folder
 
     rows = [(name, _installed(name), what, extra) for name, what, extra in NEEDED]
     kept, compiled = GraphCache(cache_folder()).entries(), _compiled()
+    files = kernel_files()
+    shipped = sum(map(library_serves, files))
     runs = Path("runs").resolve()
     document: dict[str, Any] = {
         "phaze": __version__,
@@ -65,6 +69,7 @@ def doctor() -> Answer:
             for name, version, what, extra in rows
         ],
         "compiled_kernels": compiled,
+        "shipped_kernels": {"files": len(files), "current": shipped},
         "cache": {"folder": str(cache_folder()), "models": len(kept)},
         "runs": {"folder": str(runs), "exists": runs.is_dir()},
     }
@@ -78,7 +83,11 @@ def doctor() -> Answer:
             for name, version, what, extra in rows
         ]
         console.print(table(("package", "installed", "needed for"), told, left=3))
-        ready = f"{compiled:,} ready" if compiled else "none yet: phaze kernels compiles them (about two minutes)"
+        ready = (
+            f"{shipped} of {len(files)} files run from the shipped libraries, {compiled:,} functions in numba's cache"
+        )
+        if shipped < len(files) and not compiled:
+            ready += ": phaze kernels compiles the rest (up to two minutes)"
         console.print()
         console.print(
             facts(
