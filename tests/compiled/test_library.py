@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from phaze.compiled.arguments import fits, key_of
+from phaze.compiled.build import stale_rooms
 from phaze.compiled.kernel import Kernel, njit
 from phaze.compiled.library import PACKAGE, description, library
 from phaze.compiled.sources import sources_of, warming_modules
@@ -56,6 +57,11 @@ def test_scalars_and_tuples_fit_by_their_exact_type() -> None:
     assert fits(pair, declared) and not fits(tuple(pair), declared) and not fits(Pair(np.zeros(2), True), declared)
     assert fits((1, 2), ["tuple", ["int64"], ["int64"]]) and not fits((1,), ["tuple", ["int64"], ["int64"]])
     assert len({key_of(value) for value in (pair, tuple(pair), Pair(np.zeros(2, int), 1))}) == 3
+
+
+@needs_library
+def test_the_shipped_libraries_are_current() -> None:
+    assert stale_rooms() == [], "kernels or versions changed since they were compiled: make kernels"
 
 
 def test_a_function_that_the_library_lacks_is_compiled_by_numba() -> None:

@@ -135,7 +135,7 @@ def stale_rooms() -> list[str]:
 def versions() -> dict[str, str]:
     """What a library was built with, beside its sources."""
     return {
-        "python": platform.python_version(),
+        "python": ".".join(platform.python_version_tuple()[:2]),
         "machine": platform.machine(),
         **{tool: version(tool) for tool in TOOLS},
     }
