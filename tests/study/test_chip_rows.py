@@ -48,6 +48,7 @@ def test_a_row_is_the_chip_of_a_file_with_that_change(study: Path) -> None:
     assert given_row["ratio"] == pytest.approx(given_row["throughput_per_s"] / best["tpu-v4-paper"])
 
 
+@pytest.mark.slow
 def test_the_command_answers_the_same(study: Path, phaze: Callable[..., Any]) -> None:
     ran = phaze("compare", study, "--chips", study.parent / "rows.csv", "--json")
     assert json.loads(ran.out) == json.loads(json.dumps(api.compare(study, rows=study.parent / "rows.csv").document))
