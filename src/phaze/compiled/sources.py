@@ -17,8 +17,10 @@ def _modules(suffix: str) -> list[str]:
 
 
 def kernel_files() -> list[str]:
-    """The modules that hold compiled functions: by convention those whose name ends with ``kernels``."""
-    return _modules("kernels")
+    """The modules that hold compiled functions: by convention those whose name ends with ``kernels``; some of these
+    only warm up the others of their room."""
+    paths = {name: _path(name) for name in _modules("kernels")}
+    return [name for name, path in paths.items() if path is not None and "@njit" in path.read_text(encoding="utf-8")]
 
 
 def warming_modules() -> list[str]:
