@@ -17,7 +17,7 @@ REMARKS: tuple[tuple[Any, ...], ...] = (
 )  # fmt: skip
 """What nothing that is proved depends on: names, the chip that an answer is compared with, the network as it was before
 a chip's own links, what the space's rules were made from; all below them too."""
-ALL = pytest.param(1, marks=pytest.mark.slow)
+ALL = pytest.param(5, marks=pytest.mark.slow)
 
 
 def _silent(run: Path, folder: Path, each: int) -> list[Any]:
