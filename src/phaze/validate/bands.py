@@ -6,7 +6,7 @@ weighing each 1 / sqrt(n), so that one large sweep does not speak for all labora
     band(kind)     = least e at which the weight of the runs with errors up to it reaches the share q of all
     a kind counts  if it has at least 5 runs of at least 2 sources, 20 if it names a stack; else the next wider one's
                    band holds (:func:`phaze.evaluate.bands.wider`)
-    held back      every run is held against the band of its kind made without its source, the fall-back included
+    held back      every run is held against the band of the kind that it takes its own from, made without its source
     q              of kinds but for their stack: the least of 0.80, 0.81, ... 0.99 at which 80 % of their runs lie
                    inside when held back, counted as runs and by weight (:func:`level_of`)
     unmeasured     chips: at least the band of measured ones, for the data sheets' defaults were chosen on these chips
@@ -96,10 +96,11 @@ class Pool:
         return [each for each in self._of.get(kind, ()) if each.source != without]
 
     def _band_without(self, kind: Kind, source: str, level: float) -> float | None:
-        """The band of a kind, or of the next wider one that counts, from all sources but one."""
+        """The band of the kind that a run takes its own from, made of all sources but one; of the next wider one where
+        nothing is left."""
         for each in wider(kind):
             rest = self.of(each, source)
-            if kind_counts(each, rest):
+            if rest and each in self.kinds:
                 return quantile(rest, level)
         return None
 
