@@ -127,3 +127,21 @@ def test_rows_without_a_source_are_one_sentence() -> None:
            "products": [{"chip": "h100", "source": "me", "rows": [[1, 8, 8, 8, 1e-6]]}]}  # fmt: skip
     with pytest.raises(InputError, match="is none of its sources"):
         documents.check(RowFile, raw, "mine.json")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("kernel", "fa1"), ("pass", "backward"), ("head", 256), ("value_head", 32), ("causal", False), ("chip", "b200")],
+)
+def test_what_a_table_says_of_its_rows_counts(key: str, value: str | int) -> None:
+    from phaze import documents
+    from phaze.cost.row_file import RowFile
+
+    rows = [[4, 16, 512, 1e-4], [4, 16, 2048, 1e-3], [4, 16, 8192, 1.3e-2]]
+    plain = {"chip": "h100", "kernel": "fa2", "pass": "forward", "head": 128, "value_head": 128, "causal": True,
+             "source": "me", "rows": rows}  # fmt: skip
+    found = []
+    for table in (plain, {**plain, key: value}, {**plain, "rows": [[*row[:3], 2 * row[3]] for row in rows]}):
+        raw = {"schema": "phaze.rows/1", "title": "mine", "sources": {"me": "here"}, "attention": [table]}
+        found.append(list(fit_rows([documents.check(RowFile, raw, "mine.json")])))
+    assert found[0] != found[1] and found[0] != found[2]
