@@ -61,6 +61,8 @@ def calibrate(
     out: str | Path | None = None,
     trace: Sequence[str | Path] = (),
     run: str | Path | None = None,
+    rows: Sequence[str | Path] = (),
+    only: str = "",
 ) -> Shown:
     """Fit a chip's constants to measured operators, or those of chip, network and stack to a measured run, and write
     their files, as ``phaze calibrate``.
@@ -71,6 +73,8 @@ def calibrate(
         out: Where the chip file with the constants goes; of ``trace`` the folder of the files.
         trace: Instead: profiler traces of some ranks of a run, or its log.
         run: With ``trace``: the run that was measured (``phaze.run/1``).
+        rows: Instead: files of ``phaze.rows/1``, or ``"products"``, ``"attention"``, ``"collectives"``.
+        only: With ``rows``: chips, kernels and clusters with this in their name.
 
     Returns:
         Of operators ``calibration`` (seconds and shares), ``median_error`` before, fitted and cross-validated, and
@@ -89,9 +93,11 @@ def calibrate(
         >>> fitted["median_error"]["fitted"] <= fitted["median_error"]["before"]
         True
     """
-    rows, target = (None if path is None else str(path) for path in (measurements, out))
+    if rows:
+        return answered(calibrate_command, rows=[str(path) for path in rows], only=only)
+    operators, target = (None if path is None else str(path) for path in (measurements, out))
     traces, plan = [str(path) for path in trace], None if run is None else str(run)
-    return answered(calibrate_command, measurements=rows, chip=chip, out=target, trace=traces, run=plan)
+    return answered(calibrate_command, measurements=operators, chip=chip, out=target, trace=traces, run=plan)
 
 
 def models(name: str | None = None) -> Shown:

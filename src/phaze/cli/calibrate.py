@@ -59,7 +59,7 @@ def calibrate(
     phaze calibrate --rows collectives (fits bundled constants again on what they were fitted on)
     """
     if rows:
-        if (measurements, chip, out, trace, run) != (None, None, None, None, None):
+        if trace or any(given is not None for given in (measurements, chip, out, run)):
             raise InputError("--rows", "rows name their chips, and nothing is written", "give --rows and --only alone")
         from phaze.cli.calibrate_rows import calibrate_rows
 
