@@ -55,24 +55,30 @@ def annealing(space: api.Space, score: Score, budget: int, seed: int) -> Iterato
             here, now = there, found
 
 
-def bayesian(space: api.Space, score: Score, budget: int, seed: int) -> Iterator[float]:
-    """Optuna's TPE over the axes; a combination that the space leaves out is infeasible and costs no evaluation."""
+def bayesian_trials(space: api.Space, score: Score, budget: int, seed: int) -> Iterator[tuple[int, float]]:
+    """Optuna's TPE over the axes: chips and their scores; a combination that the space leaves out is infeasible and
+    costs no evaluation."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed, multivariate=True))
-    done = 0
+    axes, done = space.axes, 0
     while done < budget:
         trial = study.ask()
-        values = {name: points[trial.suggest_int(name, 0, len(points) - 1)] for name, points in space.axes.items()}
+        values = {name: points[trial.suggest_int(name, 0, len(points) - 1)] for name, points in axes.items()}
         number = space.number(**values)
         if number is None:
             study.tell(trial, state=optuna.trial.TrialState.FAIL)
             continue
         found = score(number)
         study.tell(trial, min(found, 1e9))
-        yield found
+        yield number, found
         done += 1
+
+
+def bayesian(space: api.Space, score: Score, budget: int, seed: int) -> Iterator[float]:
+    """The scores of a Bayesian optimiser."""
+    yield from (found for _, found in bayesian_trials(space, score, budget, seed))
 
 
 METHODS: dict[str, Method] = {"random": random_search, "annealing": annealing, "bayesian": bayesian}

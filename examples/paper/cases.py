@@ -1,13 +1,17 @@
 """The searches and comparisons behind the paper's tables: each search in its own folder, resumed if stopped."""
 
 import json
+import multiprocessing
 import os
+import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from phaze.errors import InfeasibleError
 from phaze.graph.zoo import ZOO
 from phaze.hardware.chip import Chip
 from phaze.hardware.write import toml_text
@@ -36,11 +40,26 @@ EXPERTS = {name: split for name in MODELS if (split := ZOO[name].experts) is not
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search found: the chip, its document, and the seconds that it took over all its sittings."""
+    """What a search found: the chip, its document, the seconds that it took over all its sittings, and the chip's value
+    on every axis of its space."""
 
     chip: Chip
     document: dict[str, Any]
     seconds: float
+    axes: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def throughput_per_s(self) -> float:
+        """Of the first model."""
+        return float(self.document["models"][0]["throughput_per_s"])
+
+
+class Question(NamedTuple):
+    """A search: its folder, its study and what is changed of it."""
+
+    folder: Path
+    study: str
+    settings: tuple[str, ...] = ()
 
 
 def _job(study: str, settings: Sequence[str]) -> tuple[SearchJob, Papers]:
@@ -59,23 +78,55 @@ def _kept(folder: Path, job: SearchJob) -> dict[str, Any] | None:
     return document if same else None
 
 
-def searched(folder: Path, study: str, settings: Sequence[str] = ()) -> Found:
-    """The answer of a search; a finished one is read, a stopped one goes on."""
+def searched(folder: Path, study: str, settings: Sequence[str] = (), workers: int | None = None) -> Found:
+    """The answer of a search; a finished one is read, a stopped one goes on. ``workers``: as many as there are cores,
+    if nothing is said."""
     job, papers = _job(study, settings)
     document, clock = _kept(folder, job), folder / "seconds.txt"
     spent = float(clock.read_text(encoding="utf-8")) if clock.is_file() else 0.0
     if document is None:
         began = time.monotonic()
-        document = run_in(folder, papers, job, os.cpu_count() or 1).document
+        document = run_in(folder, papers, job, workers or os.cpu_count() or 1).document
         spent = round(spent + time.monotonic() - began, 1)
         clock.write_text(f"{spent}\n", encoding="utf-8")
-    said = document["chip"]
-    return Found(enumerate_space(job.space).chip(int(said["number"]), int(said["hbm_bytes"])), document, spent)
+    number, memory, chips = (
+        int(document["chip"]["number"]),
+        int(document["chip"]["hbm_bytes"]),
+        enumerate_space(job.space),
+    )
+    axes = tuple((name, values[number].item()) for name, values in chips.axis_values().items())
+    return Found(chips.chip(number, memory), document, spent, axes)
 
 
-def rows(model: str, chips: Sequence[Chip], settings: Sequence[str] = ()) -> dict[tuple[str, str], ComparisonRow]:
-    """One model of the paper's job on some chips, under both splits, by (chip, placement)."""
-    job, _ = _job("model.toml", [f'models=["{model}"]', *settings])
+def _answered(question: Question) -> str:
+    """Have the answer of a question lie in its folder; where nothing fits, say so."""
+    try:
+        return searched(*question, workers=1).chip.name
+    except InfeasibleError as nothing:
+        return str(nothing)
+
+
+def answer_all(questions: Sequence[Question]) -> None:
+    """Every question answered, as many at a time as there are cores: questions are spread, for one search has little
+    to spread. What fails is said when all others are done."""
+    cores = os.cpu_count() or 1
+    with ProcessPoolExecutor(cores, multiprocessing.get_context("spawn")) as pool:
+        waiting = {pool.submit(_answered, question): question for question in questions}
+        for done, future in enumerate(as_completed(waiting), 1):
+            sys.stderr.write(f"{done} of {len(waiting)}: {waiting[future].folder}: {future.result()}\n")
+
+
+def axes_of(found: Found) -> dict[str, float]:
+    """The value of a found chip on every axis."""
+    return dict(found.axes)
+
+
+def rows(
+    model: str, chips: Sequence[Chip], settings: Sequence[str] = (), study: str | None = None
+) -> dict[tuple[str, str], ComparisonRow]:
+    """One model of the paper's job on some chips, under both splits, by (chip, placement); ``study``: one about it."""
+    one = [] if study is not None else [one_model(model)]
+    job, _ = _job(study or "model.toml", [*one, *settings])
     return {(row.chip, row.placement): row for row in compare(job, plain_candidates(job, chips), EXPERTS)}
 
 
