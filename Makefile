@@ -88,9 +88,11 @@ graphs: $(call stamp,$(TEST_EXTRAS))
 kernels: $(call stamp,$(TEST_EXTRAS))
 	$(BIN)/phaze kernels --rebuild
 
-# The ICML 2024 paper's experiment: searches in runs/paper (resumed if stopped), tables in docs/paper.md.
+# The ICML 2024 paper's experiment and where co-design pays: searches in runs/paper (resumed if stopped), tables in
+# docs/paper.md, pictures in docs/images/paper. PARTS="--only map" does one part.
 paper: setup
-	$(BIN)/python -m examples.paper.reproduce
+	$(call install,$(if $(EXTRAS),$(EXTRAS)$(comma))paper)
+	$(BIN)/python -m examples.paper.reproduce $(PARTS)
 
 clean:
 	rm -rf $(VENV) runs build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

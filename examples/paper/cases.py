@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from phaze.errors import InfeasibleError
+from phaze import api
+from phaze.errors import InfeasibleError, InputError
 from phaze.graph.zoo import ZOO
 from phaze.hardware.chip import Chip
 from phaze.hardware.write import toml_text
@@ -110,10 +111,33 @@ def answer_all(questions: Sequence[Question]) -> None:
     """Every question answered, as many at a time as there are cores: questions are spread, for one search has little
     to spread. What fails is said when all others are done."""
     cores = os.cpu_count() or 1
+    failed: list[str] = []
     with ProcessPoolExecutor(cores, multiprocessing.get_context("spawn")) as pool:
         waiting = {pool.submit(_answered, question): question for question in questions}
         for done, future in enumerate(as_completed(waiting), 1):
-            sys.stderr.write(f"{done} of {len(waiting)}: {waiting[future].folder}: {future.result()}\n")
+            folder, fault = waiting[future].folder, future.exception()
+            failed += [] if fault is None else [f"{folder}: {fault}"]
+            said = future.result() if fault is None else f"failed: {fault}"
+            sys.stderr.write(f"{done} of {len(waiting)}: {folder}: {said}\n")
+    if failed:
+        raise InputError(f"{len(failed)} of {len(questions)} searches", failed[0])
+
+
+def _page(folder: Path) -> str:
+    return str(api.report(str(folder))["page"])
+
+
+def write_pages(out: Path) -> None:
+    """The page of every run below a folder that has an answer and no page of it yet."""
+    runs = [path.parent for path in sorted(out.rglob(RESULT))]
+    old = [run for run in runs if not _is_newer(run / "report.html", run / RESULT)]
+    with ProcessPoolExecutor(os.cpu_count() or 1, multiprocessing.get_context("spawn")) as pool:
+        for done, page in enumerate(pool.map(_page, old), 1):
+            sys.stderr.write(f"page {done} of {len(old)}: {page}\n")
+
+
+def _is_newer(page: Path, result: Path) -> bool:
+    return page.is_file() and page.stat().st_mtime >= result.stat().st_mtime
 
 
 def axes_of(found: Found) -> dict[str, float]:

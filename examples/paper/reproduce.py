@@ -8,8 +8,9 @@ For each of the paper's eight models, throughput of
     common chip       the best chip for the geometric mean of all eight, with the searched placement
 
 then the same against the real TPU v4 on its own torus, under rules cluster, what each part of the space contributes to
-the gain, and the way from the paper's setting to today's hardware, one rule at a time.
-Every search has its own folder under --out and is resumed from there; --only NAME does one table.
+the gain, the way from the paper's setting to today's hardware, one rule at a time, and the parts of
+:mod:`examples.paper.parts`. Pictures go to docs/images/paper. Every search has its own folder under --out and goes on
+there when it was stopped; --only NAME does one table. In the end every run has its page, report.html in its folder.
 """
 
 import argparse
@@ -19,15 +20,17 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from examples.paper.cases import MODELS, Found, one_block, one_model, rows, searched
-from examples.paper.sheets import Ablation, Line, ablation_table, chip_table, put, ratio_table
+from examples.paper import parts
+from examples.paper.cases import MODELS, Found, one_block, one_model, rows, searched, write_pages
+from examples.paper.pictures import IMAGES
+from examples.paper.sheets import HEADS, Ablation, Line, ablation_table, chip_table, put, ratio_table
 from examples.paper.steps import STEP_MODELS, step_table, steps
 from phaze.hardware.chip import Chip
 from phaze.hardware.library import load_core_chip
 from phaze.search.compare import ComparisonRow
 
 GIB = 2**30
-TABLES = ("paper", "real", "ablation", "arithmetic", "steps")
+TABLES = ("paper", "real", "ablation", "arithmetic", "steps", "bridge", "spotlight", "map", "robust")
 PAGE = Path(__file__).parents[2] / "docs" / "paper.md"
 # The real chip's job: its torus, and the stack that the cluster names (maxtext).
 REAL = (
@@ -98,11 +101,16 @@ def _lines(
     return lines
 
 
-def _main_tables(out: Path, name: str, base: Chip, blocks: dict[str, Chip], settings: Sequence[str]) -> dict[str, str]:
+def _main_tables(
+    out: Path, name: str, base: Chip, blocks: dict[str, Chip], settings: Sequence[str], images: Path | None = None
+) -> dict[str, str]:
     own = _each(out, name, settings)
     with _said(f"{name}: common"):
         common = searched(out / name / "common", "common.toml", settings)
     lines = _lines(base, blocks, own, common, settings)
+    if images is not None:
+        parts.ratio_picture(images, lines, (f"{base.name}, searched", *HEADS))
+        parts.area_picture(images, {**own, "common": common})
     return {f"{name}-ratios": ratio_table(lines, base.name), f"{name}-chips": chip_table({**own, "common": common})}
 
 
@@ -152,12 +160,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("runs") / "paper")
     parser.add_argument("--page", type=Path, default=PAGE)
+    parser.add_argument("--images", type=Path, default=IMAGES)
     parser.add_argument("--only", choices=TABLES)
     said = parser.parse_args()
     wanted = [said.only] if said.only else list(TABLES)
     base, blocks = load_core_chip("tpu-v4-paper"), _blocks(said.out) if {"paper", "real"} & set(wanted) else {}
     if "paper" in wanted:
-        put(said.page, _main_tables(said.out, "paper", base, blocks, ()))
+        put(said.page, _main_tables(said.out, "paper", base, blocks, (), said.images))
     if "real" in wanted:
         put(said.page, _main_tables(said.out, "real", load_core_chip("tpu-v4"), blocks, REAL))
     if "ablation" in wanted:
@@ -166,6 +175,15 @@ def main() -> None:
         put(said.page, {"arithmetic": _means(said.out, base)})
     if "steps" in wanted:
         put(said.page, {f"steps-{model}": _steps(said.out, model) for model in STEP_MODELS})
+    if "bridge" in wanted:
+        put(said.page, parts.bridge(said.out, said.images))
+    if "spotlight" in wanted:
+        put(said.page, parts.spotlight(said.out, said.images))
+    if "map" in wanted:
+        put(said.page, parts.joint_map(said.out, said.images))
+    if "robust" in wanted:
+        put(said.page, parts.robust(said.out))
+    write_pages(said.out)
 
 
 if __name__ == "__main__":

@@ -146,34 +146,30 @@ def _head(model: Model) -> Operator:
     return max(products, key=lambda op: op.size("n"))
 
 
-def _with_product(graph: OperatorGraph, op: Operator, first: int, rows: Tensor) -> OperatorGraph:
-    """The graph with one product more, of a tensor of its own and of new weights, ``first`` the next free number."""
+def _with_product(graph: OperatorGraph, op: Operator, first: int) -> OperatorGraph:
+    """The graph with one product more, on operands of its own; ``first`` is the next free number of a tensor."""
     m, n, k = (op.size(name) for name in "mnk")
-    weights = Tensor(first, n * k, 2, "constant")
-    result = Tensor(first + 1, m * n, 2, "intermediate")
+    rows, weights = Tensor(first, m * k, 2, "input"), Tensor(first + 1, n * k, 2, "constant")
+    result = Tensor(first + 2, m * n, 2, "intermediate")
     number = max((own.id for own in graph.operators), default=-1) + 1
-    reads = (Access(rows.id, m * k * 2), Access(weights.id, weights.bytes))
+    reads = (Access(rows.id, rows.bytes), Access(weights.id, weights.bytes))
     more = Operator(number, "product", "tensor", op.sizes, reads, (Access(result.id, result.bytes),), op.module)
     return OperatorGraph(
-        (*graph.tensors, weights, result),
+        (*graph.tensors, rows, weights, result),
         (*graph.operators, more),
-        (*graph.inputs, weights.id),
+        (*graph.inputs, rows.id, weights.id),
         (*graph.outputs, result.id),
     )
 
 
 def _with_head(layer: Layer, op: Operator) -> Layer:
     """A block that runs the head, too, and its input gradient; recomputing it in full runs it again."""
-    known = {t.id: t for graph in (layer.forward, layer.backward) for t in graph.tensors}
-    rows = max((known[number] for number in layer.forward.inputs if number in known), key=lambda t: t.elements)
+    last = max(t.id for graph in (layer.forward, layer.backward) for t in graph.tensors)
     m, n, k = (op.size(name) for name in "mnk")
     back = replace(op, sizes=(("batch", 1), ("m", m), ("n", k), ("k", n)))
-    logits = max((known[number] for number in layer.backward.inputs if number in known), key=lambda t: t.elements)
-    last = max(known)
-    forward = _with_product(layer.forward, op, last + 1, rows)
-    backward = _with_product(layer.backward, back, last + 3, logits)
-    full = replace(layer.full, rerun=forward)
-    return replace(layer, forward=forward, backward=backward, full=full)
+    forward = _with_product(layer.forward, op, last + 1)
+    backward = _with_product(layer.backward, back, last + 4)
+    return replace(layer, forward=forward, backward=backward, full=replace(layer.full, rerun=forward))
 
 
 def faulty(model: Model, faults: Faults) -> Model:

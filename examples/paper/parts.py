@@ -1,0 +1,132 @@
+"""The parts of docs/paper.md beyond the paper's own tables: their searches, tables and pictures.
+
+bridge      the published figures and ours, fault by fault
+spotlight   a budgeted Bayesian sampler beside the certified search
+map         where seeking chip and placement together pays
+robust      the chip with the least regret over the error bands of the process
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import median
+
+from examples.paper.bridge.quotients import CASES, QUOTIENTS, Quotients, bridge_table, questions, quotients
+from examples.paper.cases import Found, answer_all, searched
+from examples.paper.joint.cells import DEVICES, FABRIC, PAPER_LINKS, PAPER_MODELS, cells, joint_question
+from examples.paper.joint.values import Value, answer, map_table, values
+from examples.paper.pictures import curves_with_spread, grouped_bars, heat_map, stacked_bars
+from examples.paper.robust import BANDS, outcomes, regrets, robust_table, scenarios
+from examples.paper.sheets import Line, markdown
+from examples.paper.spotlight import (
+    BUDGET,
+    SEEDS,
+    SHOWN,
+    SPOTLIGHT_MODELS,
+    Curve,
+    certified_best,
+    curves,
+    spotlight_table,
+)
+from phaze.explain.question import question_of
+from phaze.hardware.figures import figures_of
+
+# What the paper reports, "on average".
+PUBLISHED = {"own / experts": 3.6, "common / experts": 2.9}
+
+
+def bridge(out: Path, images: Path) -> dict[str, str]:
+    """Its table, the same by model with all faults, and the picture."""
+    answer_all(questions(out))
+    done = [quotients(out, case) for case in CASES]
+    series: dict[str, Sequence[float | None]] = {
+        name: [one.mean(at) for one in done] for at, name in enumerate(QUOTIENTS)
+    }
+    grouped_bars(images, "bridge", series, [one.case.name for one in done], "geometric mean over eight models", True)
+    return {"bridge": bridge_table(done), "bridge-models": _by_model(done[0], done[-2])}
+
+
+def _by_model(mended: Quotients, faulty: Quotients) -> str:
+    """Both ends of the bridge, model by model."""
+    heads = ("model", *(f"{name}, {end}" for end in ("mended", "all faults") for name in QUOTIENTS))
+    rows = [
+        [model, *("" if value is None else f"{value:.2f}" for value in (*own, *faulty.by_model[model]))]
+        for model, own in mended.by_model.items()
+    ]
+    return markdown(heads, rows)
+
+
+def spotlight(out: Path, images: Path, budget: int = BUDGET, seeds: int = SEEDS) -> dict[str, str]:
+    """Its table, and a picture of throughput over the certified optimum."""
+    best = certified_best(out, SPOTLIGHT_MODELS)
+    found = curves(out, SPOTLIGHT_MODELS, budget, range(seeds))
+    shown = [count for count in (1, 3, *SHOWN) if count <= budget]
+    series = {
+        f"{model}, {kind}": [_spread([curve.at(count) / best[model].throughput_per_s for curve in own], count)
+                             for count in shown]
+        for (model, kind), own in _grouped(found).items()
+    }  # fmt: skip
+    curves_with_spread(images, "spotlight", series, ("chips evaluated", "throughput over the certified optimum"))
+    return {"spotlight": spotlight_table(found, best)}
+
+
+def _grouped(found: Sequence[Curve]) -> dict[tuple[str, str], list[Curve]]:
+    groups: dict[tuple[str, str], list[Curve]] = {}
+    for curve in found:
+        groups.setdefault((curve.model, curve.kind), []).append(curve)
+    return groups
+
+
+def _spread(ratios: Sequence[float], count: int) -> tuple[float, float, float, float]:
+    return float(count), min(ratios), median(ratios), max(ratios)
+
+
+def joint_map(out: Path, images: Path) -> dict[str, str]:
+    """The map, and its two pictures: today's hardware, and the paper's space."""
+    every = cells()
+    answer(out, every)
+    done = values(out, every)
+    by_name = {one.cell.name: one for one in done}
+    scale = [one for one in done if one.cell.group == "devices and scale-out"]
+    grid = [[one.value for one in scale[at * len(FABRIC) : (at + 1) * len(FABRIC)]] for at in range(len(DEVICES))]
+    rates = [f"{rate:g}" for rate in FABRIC]
+    titles = ("scale-out bandwidth of a device, GB/s", "devices")
+    heat_map(images, "map", grid, ([str(n) for n in DEVICES], rates), titles)
+    assert len(by_name) == len(done)
+    free = _paper_grid(done)
+    links = [str(rate) for rate in PAPER_LINKS]
+    heat_map(images, "map-paper", free, (PAPER_MODELS, links), ("links, GiB/s", "model"))
+    return {"map": map_table(done)}
+
+
+def _paper_grid(done: Sequence[Value]) -> list[list[float | None]]:
+    return [[one.value for one in done if one.cell.free and one.cell.model == model] for model in PAPER_MODELS]
+
+
+def robust(out: Path) -> dict[str, str]:
+    """The winners of every scenario with their regrets, for the centre of the map."""
+    centre = next(
+        cell for cell in cells() if cell.settings[:1] == ("training.devices=1024",) and "50.0" in cell.settings[1]
+    )
+    question = joint_question(out, centre)
+    searched(*question)
+    asked = question_of(str(question.folder))
+    done = outcomes(asked, scenarios(), 2)
+    bands = markdown(("constants", "band", "after"), [[band.name, f"± {band.share:.0%}", band.basis] for band in BANDS])
+    return {"robust-bands": bands, "robust": robust_table(asked, regrets(asked, done), done)}
+
+
+def ratio_picture(images: Path, lines: Sequence[Line], heads: Sequence[str]) -> None:
+    """Throughput by model, relative to the first column."""
+    columns = list(zip(*(line.ratios for line in lines), strict=True))
+    series = dict(zip(heads, columns[1:], strict=True))
+    grouped_bars(images, "throughput", series, [line.model for line in lines], "times the stand-in under experts", True)
+
+
+def area_picture(images: Path, found: Mapping[str, Found]) -> None:
+    """What the area of every chip goes to."""
+    parts = {}
+    for name, one in found.items():
+        figures = figures_of(one.chip)
+        if figures is not None and figures.parts_mm2 is not None:
+            parts[name] = {part: area for part, area in figures.parts_mm2.items() if area > 0}
+    stacked_bars(images, "areas", parts, "mm2")

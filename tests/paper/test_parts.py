@@ -1,0 +1,99 @@
+"""The map of where joint search pays, the sampler, the robust choice and the pictures."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from examples.paper.cases import Question, answer_all, axes_of, searched
+from examples.paper.joint.cells import Cell, blind_question, cells, joint_question, narrowed
+from examples.paper.joint.values import answer, values
+from examples.paper.pictures import curves_with_spread, grouped_bars, heat_map, stacked_bars
+from examples.paper.robust import BANDS, changed_node, scenarios
+from examples.paper.spotlight import Curve, Point, sampled, spotlight_table
+
+from phaze.errors import InputError
+from phaze.hardware.silicon.node_files import load_node
+from phaze.search.spaces import enumerate_space, load_space
+
+
+def test_cells_have_folders_of_their_own_and_share_the_blind_chips() -> None:
+    every, out = cells(), Path("out")
+    assert len({cell.name for cell in every}) == len(every)
+    assert len({joint_question(out, cell) for cell in every}) == len(every)
+    blind = {blind_question(out, cell).folder for cell in every}
+    assert len(blind) < len(every) / 2
+    assert len({blind_question(out, cell) for cell in every}) == len(blind)
+
+
+@pytest.mark.parametrize("space", ["paper", "n5-reticle"])
+def test_a_space_narrowed_to_one_chip_has_that_chip_alone(space: str, tmp_path: Path) -> None:
+    chips = enumerate_space(load_space(space))
+    number = len(chips) // 2
+    axes = {name: own[number].item() for name, own in chips.axis_values().items()}
+    alone = enumerate_space(load_space(narrowed(tmp_path / "one.toml", space, axes)))
+    assert len(alone) == 1
+    assert {name: own[0].item() for name, own in alone.axis_values().items()} == axes
+
+
+@pytest.mark.slow
+def test_joint_search_is_never_worth_less_than_nothing(tmp_path: Path) -> None:
+    small = ("training.devices=64", "training.batch=256", "training.microbatches=[1]")
+    asked = [
+        Cell("small", "flat", "bert-large", "paper", small, rules="icml24"),
+        Cell("small", "today", "bert-large", "n5-reticle", small),
+    ]
+    answer(tmp_path, asked)
+    for one in values(tmp_path, asked):
+        assert one.value is not None and one.value_of_cores is not None
+        assert min(one.value, one.value_of_cores) >= 1 - 0.001
+        assert one.value_of_cores <= one.value * (1 + 0.002)
+
+
+def test_questions_that_fail_are_named_when_all_others_are_done(tmp_path: Path) -> None:
+    small = ('models=[{name="bert-large", part="block", widths=[1]}]', "search.gap=0.05")
+    bad, good = Question(tmp_path / "bad", "block.toml", ("training.devices=-1",)), tmp_path / "good"
+    with pytest.raises(InputError, match="1 of 2 searches"):
+        answer_all([bad, Question(good, "block.toml", small)])
+    assert axes_of(searched(good, "block.toml", small))["rows"] >= 2
+
+
+def test_a_sampler_only_improves_and_never_beats_the_certified_optimum(tmp_path: Path) -> None:
+    curve = sampled("bert-large", "placing", 4, seed=1)
+    rates = [point.throughput_per_s for point in curve.points]
+    assert rates == sorted(rates) and curve.at(4) == rates[-1] and curve.at(0) == 0.0
+    # 4.281e+04 sequences a second is what docs/paper.md has as proved.
+    assert rates[-1] <= 42_820
+
+
+def test_the_table_of_samplers_has_medians_and_spread(tmp_path: Path) -> None:
+    own = [Curve("m", "blind", seed, (Point(1, 0.1, rate),), 10, 5.0) for seed, rate in enumerate((1.0, 2.0, 4.0))]
+    placing = [replace(one, kind="placing") for one in own]
+    found = searched(tmp_path, "block.toml", ["search.gap=0.05"])
+    unit = replace(found, document={**found.document, "models": [{"throughput_per_s": 4.0}]})
+    table = spotlight_table([*own, *placing], {"m": unit})
+    assert "| m | blind sampler | 0.500 (0.250 to 1.000) | 5 |" in table
+
+
+def test_scenarios_are_the_corners_of_the_bands_and_samples_inside_them() -> None:
+    asked = scenarios(samples=5)
+    assert asked == scenarios(samples=5) and len(asked) == 2 ** len(BANDS) + 5
+    for scenario in asked:
+        for band, factor in zip(BANDS, scenario.factors, strict=True):
+            assert 1 - band.share <= factor <= 1 + band.share
+    node = load_node("n5")
+    large = changed_node(node, asked[2 ** len(BANDS) - 1])
+    assert large.area.mac_mm2 == pytest.approx(1.2 * node.area.mac_mm2)
+    assert large.energy.mac_j == pytest.approx(1.2 * node.energy.mac_j)
+
+
+def test_pictures_are_the_same_bytes_again_and_hold_their_words(tmp_path: Path) -> None:
+    for folder in (tmp_path / "a", tmp_path / "b"):
+        heat_map(folder, "heat", [[1.0, None], [1.01, 2.0]], (["64", "256"], ["1", "2"]), ("links", "devices"))
+        grouped_bars(folder, "bars", {"own": [1.0, None], "common": [2.0, 3.0]}, ["x", "y"], "times", True)
+        stacked_bars(folder, "parts", {"chip": {"arrays": 10.0, "SRAM": 4.0}}, "mm2")
+        curves_with_spread(folder, "curves", {"blind": [(1, 0.5, 0.6, 0.7), (10, 0.7, 0.8, 0.9)]}, ("chips", "share"))
+    for path in sorted((tmp_path / "a").iterdir()):
+        text = path.read_text(encoding="utf-8")
+        assert text == (tmp_path / "b" / path.name).read_text(encoding="utf-8")
+        assert "<text" in text and "<script" not in text
+    assert "does not fit" in (tmp_path / "a" / "heat.svg").read_text(encoding="utf-8")
