@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from examples.paper.cases import Question, answer_all, axes_of, searched
+from examples.paper.cases import Found, Question, answer_all, axes_of, searched
 from examples.paper.joint.cells import Cell, blind_question, cells, joint_question, narrowed
 from examples.paper.joint.values import answer, values
 from examples.paper.pictures import curves_with_spread, grouped_bars, heat_map, stacked_bars
@@ -12,8 +12,10 @@ from examples.paper.robust import BANDS, changed_node, scenarios
 from examples.paper.spotlight import Curve, Point, sampled, spotlight_table
 
 from phaze.errors import InputError
+from phaze.hardware.library import load_core_chip
 from phaze.hardware.silicon.node_files import load_node
 from phaze.search.spaces import enumerate_space, load_space
+from tests.search.test_study import SPACE
 
 
 def test_cells_have_folders_of_their_own_and_share_the_blind_chips() -> None:
@@ -50,7 +52,8 @@ def test_joint_search_is_never_worth_less_than_nothing(tmp_path: Path) -> None:
 
 
 def test_questions_that_fail_are_named_when_all_others_are_done(tmp_path: Path) -> None:
-    small = ('models=[{name="bert-large", part="block", widths=[1]}]', "search.gap=0.05")
+    (tmp_path / "space.toml").write_text(SPACE)
+    small = ('models=[{name="bert-large", part="block", widths=[1]}]', f'space="{tmp_path / "space.toml"}"')
     bad, good = Question(tmp_path / "bad", "block.toml", ("training.devices=-1",)), tmp_path / "good"
     with pytest.raises(InputError, match="1 of 2 searches"):
         answer_all([bad, Question(good, "block.toml", small)])
@@ -65,13 +68,13 @@ def test_a_sampler_only_improves_and_never_beats_the_certified_optimum(tmp_path:
     assert rates[-1] <= 42_820
 
 
-def test_the_table_of_samplers_has_medians_and_spread(tmp_path: Path) -> None:
+def test_the_table_of_samplers_has_medians_and_spread() -> None:
     own = [Curve("m", "blind", seed, (Point(1, 0.1, rate),), 10, 5.0) for seed, rate in enumerate((1.0, 2.0, 4.0))]
     placing = [replace(one, kind="placing") for one in own]
-    found = searched(tmp_path, "block.toml", ["search.gap=0.05"])
-    unit = replace(found, document={**found.document, "models": [{"throughput_per_s": 4.0}]})
-    table = spotlight_table([*own, *placing], {"m": unit})
+    document = {"models": [{"throughput_per_s": 4.0}], "certificate": {"closed": {"evaluated": 8}}}
+    table = spotlight_table([*own, *placing], {"m": Found(load_core_chip("tpu-v4-paper"), document, 3.0)})
     assert "| m | blind sampler | 0.500 (0.250 to 1.000) | 5 |" in table
+    assert "| m | certified search | 1 with 8 evaluated, and proved | 3 |" in table
 
 
 def test_scenarios_are_the_corners_of_the_bands_and_samples_inside_them() -> None:
