@@ -128,7 +128,7 @@ def test_an_unknown_fault_is_refused_with_its_place(table: dict[str, object]) ->
 
 
 def test_the_table_has_both_means_of_what_fits() -> None:
-    by_model = dict.fromkeys(MODELS, (2.0, 1.0, None, None)) | {MODELS[0]: (8.0, 1.0, 3.0, None)}
+    by_model = dict.fromkeys(MODELS, (2.0, 1.0, None, None, None)) | {MODELS[0]: (8.0, 1.0, 3.0, None, None)}
     table = bridge_table([Quotients(Case("some", Faults()), by_model)])
-    assert "| some | 2.38 | 1.00 | 3.00 |  | 2.75 | 1.00 | 3.00 |  |" in table
+    assert "| some | 2.38 | 1.00 | 3.00 |  |  | 2.75 | 1.00 | 3.00 |  |  |" in table
     assert table.count("\n") == 3 and all(name in table for name in QUOTIENTS)
