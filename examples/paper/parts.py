@@ -128,5 +128,5 @@ def area_picture(images: Path, found: Mapping[str, Found]) -> None:
     for name, one in found.items():
         figures = figures_of(one.chip)
         if figures is not None and figures.parts_mm2 is not None:
-            parts[name] = {part: area for part, area in figures.parts_mm2.items() if area > 0}
+            parts[name] = {part.replace("_", " "): area for part, area in figures.parts_mm2.items() if area > 0}
     stacked_bars(images, "areas", parts, "mm2")
