@@ -6,8 +6,9 @@
     common / experts     the common chip of all eight with the searched placement over the stand-in under the experts'
     common / searched    both with the searched placement
 
-All but the last were fixed before any was worked out; the last was added when the others were seen. The paper reports 3.6 for chips of one model and 2.9 for the common chip,
-"on average"; which of these quotients and which mean it took is not said, so both means of all of them are shown.
+All but the last were fixed before any was worked out; the last was added when the others were seen. The paper reports
+3.6 for chips of one model and 2.9 for the common chip, "on average"; which of these quotients and which mean it took
+is not said, so both means of all of them are shown.
 """
 
 from collections.abc import Callable, Mapping, Sequence
