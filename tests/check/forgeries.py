@@ -272,7 +272,6 @@ REFUSED: dict[str, Forgery] = {
     "residency said twice": put("problem", "residency", value=False),
     "residency that is no truth value": put("problem", "residency", value="yes"),
     # numbers that are none, or too many
-    "a gap of one": both(put("certificate", "gap", value=1.0), lambda papers: papers.claim(papers.certificate["best"])),
     "a score of minus nothing": put("certificate", "best", value=-0.0),
     "a score as a whole number of 400 digits": put("certificate", "best", value=10**400),
     "devices as a whole number of 400 digits": put("problem", "models", 0, "training", "devices", value=10**400),
@@ -326,6 +325,10 @@ def _least_memory(papers: Papers) -> None:
 
 HONEST_ABOUT_ANOTHER: dict[str, tuple[Forgery, str]] = {
     "a gap of one half": (half, "claim"),
+    "a gap of one, which claims nothing": (
+        both(put("certificate", "gap", value=1.0), lambda papers: papers.claim(papers.certificate["best"])),
+        "claim",
+    ),
     "a memory dropped": (_least_memory, "memories"),
     "a larger share of the area": (put("problem", "space", "keep", "least_share", value=0.01), "space"),
     "another area of a unit": (times("problem", "space", "base", "process", "area", "mac_mm2", by=1e-3), "space"),

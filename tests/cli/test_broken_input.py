@@ -166,9 +166,10 @@ JOURNALS: tuple[tuple[str | dict[str, Any], str], ...] = (
 def test_a_journal_whose_rows_are_not_of_its_question_is_refused(phaze: Any, tmp_path: Path) -> None:
     run = small_run(tmp_path)
     journal = run / "journal.sqlite"
-    good = journal.read_bytes()
+    good, answer = journal.read_bytes(), (run / "result.json").read_bytes()
     for change, word in JOURNALS:
         journal.write_bytes(good)
+        (run / "result.json").write_bytes(answer)
         with contextlib.closing(sqlite3.connect(journal, isolation_level=None)) as base:
             base.execute("DELETE FROM evaluated WHERE chip > (SELECT min(chip) FROM evaluated)")
             if isinstance(change, str):
@@ -176,7 +177,8 @@ def test_a_journal_whose_rows_are_not_of_its_question_is_refused(phaze: Any, tmp
             else:
                 base.execute("UPDATE evaluated SET document = ?", (json.dumps({**OPENED, **change}),))
         _refused(phaze("report", run), word)
-        if isinstance(change, dict):
+        if isinstance(change, dict):  # a finished run answers from its folder; one that goes on reads its journal
+            (run / "result.json").unlink()
             _refused(phaze("search", tmp_path / "study.toml", "--out", run, "--workers", "1"), word)
 
 

@@ -201,17 +201,25 @@ def _csv(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> str:
 
 RUN_ROW = {
     "id": "one", "model": "llama", "hidden": 64, "layers": 4, "heads": 4, "kv_heads": 2, "head_dim": 16, "mlp": 96,
-    "vocabulary": 512, "sequence": 32, "tied": "no", "chip": "h100", "cluster": "dgx-h100", "stack": "megatron-core",
-    "attention": "eager", "precision": "bf16", "optimizer": "adam", "devices": 16, "batch": 64, "tensor": 2,
-    "pipeline": 2, "data": 4, "microbatch": 1, "chunks": 1, "zero": 0, "recompute": "none", "sequence_parallel": "no",
-    "seconds": 0.5, "memory_gib": 4, "source": "here",
+    "vocabulary": 512, "sequence": 32, "tied": "no", "gated": "yes", "chip": "h100", "cluster": "dgx-h100",
+    "stack": "megatron-core", "attention": "eager", "precision": "bf16", "optimizer": "adam", "devices": 16,
+    "batch": 64, "tensor": 2, "context": 1, "pipeline": 2, "data": 4, "microbatch": 1, "chunks": 1, "zero": 1,
+    "recompute": "none", "sequence_parallel": "no", "seconds": 0.5, "memory_gib": 4, "fits_gib": 80, "source": "here",
+}  # fmt: skip
+# A mixture of experts: its sizes, and who shares them out.
+MIXTURE_ROW = {name: value for name, value in RUN_ROW.items() if name not in ("gated", "context")} | {
+    "model": "moe", "experts": 8, "active": 2, "expert_mlp": 48, "shared_mlp": 16, "dense_layers": 1, "expert": 2,
+    "expert_tensor": 1, "zero": 0, "data": 8, "tensor": 1, "attention": "fused",
 }  # fmt: skip
 RUN_CHANGES = {
     "id": "two", "model": "gpt", "hidden": 128, "layers": 8, "heads": 8, "kv_heads": 4, "head_dim": 32, "mlp": 192,
-    "vocabulary": 2048, "sequence": 64, "tied": "yes", "chip": "h200", "cluster": "nvl72", "stack": "nanotron",
-    "attention": "fused", "precision": "fp8", "optimizer": "sgd", "devices": 8, "batch": 128, "tensor": 1,
-    "pipeline": 1, "data": 2, "microbatch": 2, "chunks": 2, "zero": 1, "recompute": "full", "sequence_parallel": "yes",
-    "seconds": 0.7, "memory_gib": 8, "source": "there",
+    "vocabulary": 2048, "sequence": 64, "tied": "yes", "gated": "no", "chip": "h200", "cluster": "nvl72",
+    "stack": "nanotron", "attention": "fused", "precision": "fp8", "optimizer": "sgd", "devices": 8, "batch": 128,
+    "tensor": 1, "context": 2, "pipeline": 1, "data": 2, "microbatch": 2, "chunks": 2, "zero": 0, "shard": 2,
+    "recompute": "full", "sequence_parallel": "yes", "seconds": 0.7, "memory_gib": 8, "fits_gib": 1, "source": "there",
+}  # fmt: skip
+MIXTURE_CHANGES = {
+    "experts": 4, "active": 1, "expert_mlp": 96, "shared_mlp": 32, "dense_layers": 2, "expert": 4, "expert_tensor": 2,
 }  # fmt: skip
 
 
@@ -220,13 +228,15 @@ def test_every_column_of_measured_runs_changes_the_comparison(folder: Path) -> N
         (folder / "rows.csv").write_text(_csv([row], MEASURED))
         return told("validate", folder / "rows.csv")
 
-    assert set(RUN_ROW) == set(RUN_CHANGES) == set(MEASURED)
-    before, missed = answer(RUN_ROW), []
-    for column, value in RUN_CHANGES.items():
-        try:
-            missed += [column] if answer(RUN_ROW | {column: value}) == before else []
-        except Refused:
-            continue
+    assert set(RUN_CHANGES) | set(MIXTURE_CHANGES) == set(MEASURED)
+    missed: list[str] = []
+    for row, changes in ((RUN_ROW, RUN_CHANGES), (MIXTURE_ROW, MIXTURE_CHANGES)):
+        before = answer(row)
+        for column, value in changes.items():
+            try:
+                missed += [column] if answer(row | {column: value}) == before else []
+            except Refused:
+                continue
     assert missed == []
 
 

@@ -137,7 +137,9 @@ def test_a_measured_chip_and_a_searched_one_have_the_same_constants(phaze: Calla
 
     same, own = _compared(phaze, *run), _compared(phaze, *run, "--basis", "own")
     assert set(bases(same).values()) == {("datasheet", "tpu-v4-paper", 0.2)}
-    assert bases(own)["h100"] == ("fitted", "h100", 0.15), "one product and one fit are no calibration"
+    basis, constants_of, band = bases(own)["h100"]
+    assert (basis, constants_of) == ("fitted", "h100"), "one product and one fit are no calibration"
+    assert 0.05 < band < 0.2, "the band of held-back runs on measured chips"
     faster = [a["throughput_per_s"] / b["throughput_per_s"] for a, b in zip(same["rows"], own["rows"], strict=True)]
     assert max(faster) > 1.05 and min(faster) == 1.0, "the data sheet promises the H100 more than it reached"
     of_h100 = _compared(phaze, *run, "--basis", "baseline")
@@ -145,7 +147,7 @@ def test_a_measured_chip_and_a_searched_one_have_the_same_constants(phaze: Calla
     assert {basis[2] for name, basis in bases(of_h100).items() if name != "h100"} == {0.2}, "borrowed constants"
     assert {basis[0] for basis in bases(_compared(phaze, *run, "--basis", "ideal")).values()} == {"ideal"}
     ran = phaze("compare", *run, "--basis", "own")
-    assert "not like for like" in " ".join(ran.out.split()) and "± 15%" in ran.out
+    assert "not like for like" in " ".join(ran.out.split()) and f"± {band:.0%}" in ran.out
     assert phaze("compare", *run, "--basis", "mine").code == 2
 
 

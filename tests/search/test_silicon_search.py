@@ -13,6 +13,7 @@ from phaze.cli.answer import exit_code_of
 from phaze.cli.main import app
 from phaze.cost.chip_set import chip_set
 from phaze.hardware.figures import figures_of, making_of
+from phaze.hardware.library import load_stack
 from phaze.hardware.ownership import load_terms
 from phaze.hardware.stack import ScheduleRule
 from phaze.report.answer_words import near_words
@@ -167,7 +168,7 @@ def test_a_searched_chip_and_a_real_one_stand_on_the_same_basis(run: Path, phaze
     assert found[result["chip"]["name"]] == pytest.approx(result["models"][0]["throughput_per_s"])
     assert found["a100-80gb"] < found["h100"]
     # What the stack leaves on the generation of the space's base, printed with the answer.
-    assert result["setting"]["constants"]["software_share"] == 0.75
+    assert result["setting"]["constants"]["software_share"] == dict(load_stack("megatron-core").software_share)["n5"]
 
 
 @pytest.mark.slow

@@ -150,7 +150,7 @@ def load(path: str | Path) -> Searched | Planned:
         path: The folder of a run, or the file of a plan.
 
     Returns:
-        What :func:`phaze.search` or :func:`plan` returned.
+        What :func:`phaze.search` or :func:`phaze.plan` returned.
 
     Examples:
         >>> import json, pathlib, tempfile

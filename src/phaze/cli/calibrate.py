@@ -56,7 +56,7 @@ def calibrate(
     A trace or log of a run fits what it determines, says what it does not, and writes the files that phaze plan takes.
     Examples: phaze calibrate a100.csv --chip a100-80gb --out my-a100.toml ·
     phaze calibrate --trace rank0.json.gz --trace rank1.json.gz --run run.json --out mine ·
-    phaze calibrate --rows collectives (fits bundled constants again on what they were fitted on)
+    phaze calibrate --rows collectives
     """
     if rows:
         if trace or any(given is not None for given in (measurements, chip, out, run)):

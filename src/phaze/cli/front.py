@@ -78,7 +78,7 @@ def front(
     done = front_in(
         folder, papers, replace(question.job, limit_s=left_of(time, began)), asked, processes, _shown_on(progress)
     )
-    write_whole(folder / PAGE, front_page(done.document, where=str(folder)))
+    write_whole(folder / PAGE, front_page(done.document))
 
     def show(console: "Console") -> None:
         show_front(console, done.document, str(folder), f"{done.opened:,} were evaluated. {done.work}")

@@ -39,7 +39,7 @@ def write_front_page(folder: Path, out: Path | None) -> Path:
     from phaze.report.front_page import front_page
 
     path = folder / OWN if out is None else out
-    write_whole(path, front_page(front_in(folder)[0], where=str(folder)))
+    write_whole(path, front_page(front_in(folder)[0]))
     return path
 
 

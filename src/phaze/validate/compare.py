@@ -106,6 +106,7 @@ def _row_document(one: Prediction) -> dict[str, Any]:
         "predicted_memory_bytes": one.memory_bytes,
         "memory_error": one.memory_error,
         "fits": one.fits,
+        "fitted_in_bytes": one.row.fits_bytes,
         "source": one.row.source,
     }
 
