@@ -38,7 +38,7 @@ KINDS: tuple[Kind, ...] = ("blind", "placing")
 SPOTLIGHT_MODELS = ("bert-large", "opt-350m")
 SHOWN = (10, 30, 100, 300, 1000, 3000, 10000)
 # What make paper has time for; --budget takes more.
-BUDGET, SEEDS = 300, 3
+BUDGET, SEEDS = 100, 3
 
 
 class Point(NamedTuple):

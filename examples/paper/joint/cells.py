@@ -108,7 +108,7 @@ def _scale() -> list[Cell]:
 def _others() -> list[Cell]:
     found = [Cell("batch", f"{n} sequences", settings=(f"training.batch={n}",)) for n in (256, 4096)]
     found += [
-        Cell("sequence", f"{n}", sequence=n, settings=(f"training.batch={8 * 2**20 // n}",)) for n in (2048, 32768)
+        Cell("sequence", f"{n}", sequence=n, settings=(f"training.batch={8 * 2**20 // n}",)) for n in (2048, 4096)
     ]
     found += [Cell("process", space, space=space) for space in ("n7-reticle", "n3-reticle")]
     found += [Cell("model", name, model=name) for name in ("bert-large", "llama3-70b", "gpt3-175b", "mixtral-8x7b")]
