@@ -4,6 +4,7 @@ A key that is not in these lists has no meaning here, whatever its value: such a
 """
 
 from itertools import product
+from math import prod
 from typing import Any
 
 from .reading import cover, digest_of, listed, require
@@ -60,3 +61,18 @@ def known(problem: dict[str, Any], graphs: dict[str, Any]) -> None:
     for where, table, keys in rows:
         more = sorted(set(table) - keys)
         cover(not more, f"the key {where}.{more[0] if more else ''}, which this checker does not know")
+    _said_once(problem)
+
+
+def _said_once(problem: dict[str, Any]) -> None:
+    """What a problem says in two places is the same in both."""
+    chip = problem["chip"] if "chip" in problem else problem["space"]["base"]
+    for model in problem["models"]:
+        machine = model["training"]["machine"]
+        require(machine["host_bytes_per_s"] == chip.get("host_bytes_per_s"), "host_bytes_per_s: it is not the chip's")
+        sizes = [level["size"] for level in machine["cluster"]["levels"]]
+        require(machine["cluster"]["devices"] == prod(sizes), "cluster.devices: it is not what the levels join")
+    if problem.get("baseline") is not None and "objective" in problem:
+        require(
+            problem["objective"]["baseline"] == problem["baseline"]["name"], "objective.baseline: it is another chip"
+        )
