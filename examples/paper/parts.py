@@ -30,9 +30,6 @@ from examples.paper.spotlight import (
 from phaze.explain.question import question_of
 from phaze.hardware.figures import figures_of
 
-# What the paper reports, "on average".
-PUBLISHED = {"own / experts": 3.6, "common / experts": 2.9}
-
 
 def bridge(out: Path, images: Path) -> dict[str, str]:
     """Its table, the same by model with all faults, and the picture."""
@@ -85,13 +82,11 @@ def joint_map(out: Path, images: Path) -> dict[str, str]:
     every = cells()
     answer(out, every)
     done = values(out, every)
-    by_name = {one.cell.name: one for one in done}
     scale = [one for one in done if one.cell.group == "devices and scale-out"]
     grid = [[one.value for one in scale[at * len(FABRIC) : (at + 1) * len(FABRIC)]] for at in range(len(DEVICES))]
     rates = [f"{rate:g}" for rate in FABRIC]
     titles = ("scale-out bandwidth of a device, GB/s", "devices")
     heat_map(images, "map", grid, ([str(n) for n in DEVICES], rates), titles)
-    assert len(by_name) == len(done)
     free = _paper_grid(done)
     links = [str(rate) for rate in PAPER_LINKS]
     heat_map(images, "map-paper", free, (PAPER_MODELS, links), ("links, GiB/s", "model"))

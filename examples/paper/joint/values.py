@@ -9,9 +9,6 @@ from examples.paper.joint.cells import SYSTEM_AXES, Cell, blind_question, joint_
 from examples.paper.sheets import markdown
 from phaze.errors import InfeasibleError
 
-# Proofs go to 0.1 %: a value nearer to 1 than twice that says nothing.
-NOISE = 0.002
-
 
 @dataclass(frozen=True, slots=True)
 class Value:

@@ -24,7 +24,7 @@ FLAGS: Final = C_ORDER | F_ORDER | ALIGNED | WRITABLE
 
 
 def _scalars(kind: str) -> tuple[type, ...]:
-    """The types of Python's values that are handed on as a scalar."""
+    """The types of Python's values that are passed as a scalar."""
     if kind == "int64":
         return int, np.int64
     if kind == "float64":
