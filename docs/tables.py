@@ -1,12 +1,11 @@
 """Rewrite the outputs shown in README.md and docs/: a block under ``<!-- shows: COMMAND -->`` is what COMMAND prints.
 
-python docs/tables.py             rewrite them
-python docs/tables.py --only TEXT rewrite those whose command has TEXT in it
-python docs/tables.py --check     exit 1 and name the files that are not current
-python docs/tables.py --measured  rewrite what stands under ``<!-- measured: COMMAND -->`` instead: times, which differ
-                                  from run to run and so are not checked
+``--only TEXT`` takes the blocks whose command has TEXT in it. ``--check`` changes nothing and exits with 1 where a
+block is not current. ``--measured`` takes the blocks under ``<!-- measured: COMMAND -->`` instead: times, which differ
+from run to run and so are not checked. Any other option is refused before a block is touched.
 """
 
+import argparse
 import re
 import subprocess
 import sys
@@ -41,18 +40,45 @@ def current(text: str, block: re.Pattern[str] = BLOCK, only: str = "") -> str:
     return block.sub(anew, text)
 
 
-def main() -> None:
+def options(words: list[str] | None = None) -> argparse.Namespace:
+    """What was requested on the command line; an unknown option ends the program with exit code 2."""
+    parser = argparse.ArgumentParser(
+        prog="docs/tables.py",
+        description="Rewrite the outputs shown in README.md and docs/ with what their commands print.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--only", default="", metavar="TEXT", help="only blocks whose command contains TEXT")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 and name files that are not current"
+    )
+    parser.add_argument("--measured", action="store_true", help="blocks of measured times instead; never checked")
+    chosen = parser.parse_args(words)
+    if chosen.check and chosen.measured:
+        parser.error("--check cannot be combined with --measured: times differ from run to run")
+    if chosen.only and not any(chosen.only in command for command in commands(chosen.measured)):
+        parser.error(f"--only {chosen.only}: no block's command contains it")
+    return chosen
+
+
+def commands(measured: bool) -> list[str]:
+    """The commands of all blocks, without ``phaze``."""
+    block = MEASURED if measured else BLOCK
+    texts = (path.read_text(encoding="utf-8") for path in documents())
+    return [found["arguments"] for text in texts for found in block.finditer(text)]
+
+
+def main(words: list[str] | None = None) -> None:
     """Rewrite, or with ``--check`` only compare; with ``--measured`` measure."""
+    chosen = options(words)
     stale = []
-    only = sys.argv[sys.argv.index("--only") + 1] if "--only" in sys.argv else ""
     for path in documents():
         text = path.read_text(encoding="utf-8")
-        new = current(text, MEASURED if "--measured" in sys.argv else BLOCK, only)
+        new = current(text, MEASURED if chosen.measured else BLOCK, chosen.only)
         if new != text:
             stale.append(str(path.relative_to(ROOT)))
-            if "--check" not in sys.argv:
+            if not chosen.check:
                 path.write_text(new, encoding="utf-8")
-    if stale and "--check" in sys.argv:
+    if stale and chosen.check:
         sys.exit(f"not current: {', '.join(stale)}; run make tables")
 
 

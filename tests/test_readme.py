@@ -62,3 +62,26 @@ def test_the_demo_runs_what_the_readme_shows() -> None:
     lines = [line for line in recipe.splitlines() if line.startswith(".venv/bin/phaze ") and "kernels" not in line]
     shown = [found["arguments"] for found in _tables().BLOCK.finditer(PAGES[0].read_text(encoding="utf-8"))]
     assert lines and all(line.removeprefix(".venv/bin/phaze ") in shown for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["--help"], 0),
+        (["--hepl"], 2),
+        (["--onyl", "chips"], 2),
+        (["chips"], 2),
+        (["--only", "no such command"], 2),
+        (["--check", "--measured"], 2),
+    ],
+)
+def test_the_tool_that_rewrites_outputs_refuses_what_it_does_not_know(words: list[str], code: int) -> None:
+    before = [page.read_bytes() for page in PAGES]
+    with pytest.raises(SystemExit) as ended:
+        _tables().main(words)
+    assert ended.value.code == code
+    assert [page.read_bytes() for page in PAGES] == before
+
+
+def test_the_tool_checks_only_what_is_requested() -> None:
+    _tables().main(["--check", "--only", "models --help"])
