@@ -1,10 +1,10 @@
 """What the Ray engine costs, and what a search leaves to its workers.
 
-python docs/scaling.py               opens the same chips of bert-large in this process and on 1 and 2 Ray workers
-python docs/scaling.py --share NAME  searches NAME; how much of the CPU time is opening chips, the rest being serial
+python docs/scaling.py               evaluates the same chips of bert-large in this process and on 1 and 2 Ray workers
+python docs/scaling.py --share NAME  searches NAME; the share of CPU time spent evaluating chips, the rest being serial
 
 Wall seconds are the least of three; CPU seconds are those of the workers, of the bridge and of the search itself, so
-they hold on a busy machine too. Bytes are what one chip's slip and its answer take, and what travels once.
+they hold on a busy machine too. Bytes are those of one chip's work item and its result, and of the job, sent once.
 """
 
 import os
@@ -70,7 +70,7 @@ def share(model: str) -> None:
     total, opening = time.process_time() - start, sum(took for _, took in rounds)
     said = " + ".join(f"{count} chips {took:.2f} s" for count, took in rounds)
     serial = f"serial share {1 - opening / total:.0%}"
-    print(f"{model}: {total:.2f} CPU s, of it opening chips {opening:.2f} s ({said}); {serial}")
+    print(f"{model}: {total:.2f} CPU s, of it evaluating chips {opening:.2f} s ({said}); {serial}")
     for count in (2, 16, 100):
         away = sum(took / min(count, chips) for chips, took in rounds)
         print(f"  at most {total / (total - opening + away):.2f} times as fast on {count} workers")
@@ -86,7 +86,7 @@ def main() -> None:
     chips = [int(chip) for chip in state.scored().argsort(kind="stable")[:CHIPS]]
     in_process(replace(state, known=ScheduleMemo()), chips, float("inf"))
     plain = min(_timed(in_process, state, chips, []) for _ in range(3))
-    print(f"{model}, {len(chips)} chips opened: in this process {plain[0]:.2f} s wall, {plain[1][0]:.2f} CPU s")
+    print(f"{model}, {len(chips)} chips evaluated: in this process {plain[0]:.2f} s wall, {plain[1][0]:.2f} CPU s")
     for count in (1, 2):
         with RayEngine("local", count) as engine:
             engine(replace(state, known=ScheduleMemo()), chips, float("inf"))
@@ -105,7 +105,7 @@ def main() -> None:
     news = _bytes([pair for answer in answers for pair in answer[1]]) / len(chips)
     print(
         f"bytes: {_bytes(state.common()):,} once a machine; a chip {out:,.0f} there and {back:,.0f} back, of which "
-        f"{news:,.0f} (its fresh schedules) go on to every machine"
+        f"{news:,.0f} (its new schedules) go to every machine"
     )
     return None
 
