@@ -16,7 +16,7 @@ from tests.formulas.stated import cells, evaluate, formulas
 
 PRODUCTS = formulas("cost.md", "Products")
 VECTORS = formulas("cost.md", "Vector operators")
-MAPPING = formulas("silicon.md", "The model")
+MAPPING = formulas("silicon.md", "Mapping")
 
 
 def _product(random: Random) -> Product:

@@ -19,7 +19,7 @@ from tests.formulas.stated import DOCS, evaluate, formulas
 
 AREA = formulas("technology.md", "Area")
 POWER = formulas("technology.md", "Power")
-MONEY = formulas("technology.md", "Money and carbon")
+MONEY = formulas("technology.md", "Cost and carbon")
 CHIPS = ("a100-80gb", "h100", "tpu-v4", "mi300x")
 
 

@@ -1,0 +1,136 @@
+"""Area, power and manufacturing cost of docs/silicon.md are those of the code, on bundled and random chips."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import pi
+from random import Random
+
+import pytest
+
+from phaze.hardware.ownership import load_terms
+from phaze.hardware.silicon.area import silicon_areas
+from phaze.hardware.silicon.chip import GENERATIONS, Accelerator
+from phaze.hardware.silicon.design import load_cluster_chip
+from phaze.hardware.silicon.node import Node, curve_at
+from phaze.hardware.silicon.node_files import load_node
+from phaze.hardware.silicon.power import buffer_j, product_j, silicon_power
+from phaze.hardware.silicon.price import making_cost
+from tests.formulas.stated import evaluate, formulas
+
+AREA = formulas("silicon.md", "Area")
+POWER = formulas("silicon.md", "Power and clock")
+COST = formulas("silicon.md", "Manufacturing cost")
+YIELD = formulas("technology.md", "Cost and carbon")
+Names = dict[str, float | Callable[..., float]]
+MIB = 2**20
+
+
+def _chip(seed: int) -> tuple[Accelerator, Node]:
+    """A bundled chip of one die, and beyond the first two one with its sizes drawn at random."""
+    random = Random(seed)
+    design = load_cluster_chip(("h100", "a100-80gb", "tpu-v4")[seed % 3]).clusters
+    assert design is not None
+    chip, node = design.accelerator, load_node(str(design.accelerator.technology))
+    if seed < 3:
+        return chip, node
+    clusters = replace(
+        chip.clusters,
+        count=random.choice((2, 12, 60)),
+        arrays=random.choice((1, 4, 8)),
+        rows=random.choice((16, 128)),
+        columns=random.choice((32, 256)),
+        register_bytes=random.choice((2**18, 4 * MIB, 20 * MIB)),
+        broadcast=random.random() < 0.5,
+    )
+    interfaces = "ga100" if random.random() < 0.5 else "aldebaran"
+    built = replace(chip.built, clusters=clusters.count + 1, interfaces=interfaces)
+    return replace(chip, clusters=clusters, built=built), node
+
+
+def _sizes(chip: Accelerator, node: Node) -> Names:
+    """The letters of the page."""
+    clusters, areas = chip.clusters, silicon_areas(chip, node)
+    return {
+        "N": clusters.count, "Nb": chip.built.clusters, "c": clusters.arrays, "R": clusters.rows,
+        "C": clusters.columns, "l": clusters.lanes, "U": clusters.operand_bytes, "A": clusters.register_bytes,
+        "p": clusters.port_bytes_per_cycle, "w": chip.global_buffer.bytes_per_cycle, "F": chip.global_buffer.fan_out,
+        "G": chip.built.global_buffer_bytes, "B": chip.links.bandwidth_bytes_per_s, "area": areas.total,
+        "H": chip.hbm.bandwidth_bytes_per_s, "stacks": chip.hbm.stacks, "MiB": MIB,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(9))
+def test_areas_are_those_of_the_document(seed: int) -> None:
+    chip, node = _chip(seed)
+    table, built = node.area, chip.built
+    interfaces = table.ga100 if built.interfaces == "ga100" else table.aldebaran
+    shared = table.cache if chip.global_buffer.cache else table.sram
+    names = _sizes(chip, node) | {
+        "mac": table.mac_mm2, "support": table.support_mm2, "lane": table.lane_mm2,
+        "control of a lane": table.control_lane_mm2, "control of a cluster": table.control_cluster_mm2,
+        "control of an array": table.control_array_mm2, "sites": built.hbm_sites, "stack": interfaces.stack_mm2,
+        "lane rate": chip.links.lane_bytes_per_s or table.lane_bytes_per_s, "host lanes": table.host_lanes,
+        "serdes": interfaces.lane_mm2, "area of a byte/s": interfaces.link_mm2_per_byte_per_s,
+        "uncore": table.uncore_mm2, "wire area": table.network_mm2,
+        "sram": lambda size: curve_at(table.sram, size),
+    }  # fmt: skip
+    parts = silicon_areas(chip, node)
+    for name, stated in AREA.items():
+        shared_name: Names = {"sram": lambda size: curve_at(shared, size)} if name == "global_buffer" else {}
+        names[name] = evaluate(stated, names | shared_name)
+    own = parts.by_part()
+    assert {name: names[name] for name in own} == pytest.approx(own, rel=1e-12)
+    assert names["total"] == pytest.approx(parts.total, rel=1e-12)
+    assert set(AREA) == {*own, "registers", "rest", "total"} - {"uncore"}
+
+
+@pytest.mark.parametrize("seed", range(9))
+def test_joules_and_watts_are_those_of_the_document(seed: int) -> None:
+    chip, node = _chip(seed)
+    energy, clusters, areas = node.energy, chip.clusters, silicon_areas(chip, node)
+    shared = chip.global_buffer.size_bytes
+
+    def buffer(size: float) -> float:
+        """Of the global buffer as it stands, of a cluster's own buffers by the bank."""
+        return curve_at(energy.buffer, size) if size == shared else buffer_j(node, size)
+
+    names = _sizes(chip, node) | {
+        "mac": energy.mac_j, "edge_j": energy.edge_j, "wire": energy.wire_j, "lane": energy.lane_j, "buffer": buffer,
+        "cluster area": areas.clusters / chip.built.clusters, "leakage": energy.leakage_w_per_mm2,
+        "stack_w": energy.stack_w, "link_j": energy.link_j_per_byte, "hbm_j": energy.hbm_j_per_byte,
+        "activity": energy.hbm_activity, "G": shared,
+    }  # fmt: skip
+    if clusters.broadcast:
+        divisors = [d for d in range(1, clusters.arrays + 1) if clusters.arrays % d == 0]
+        names["edge"] = min(evaluate(POWER["edge (2)"], names | {"d": d}) for d in divisors)
+    else:
+        names["edge"] = evaluate(POWER["edge"], names)
+    for name in ("tile", "delivered", "reads", "product_j", "vector_j", "idle_w", "product_fixed", "vector_fixed"):
+        names[name] = evaluate(POWER[name], names)
+    power = silicon_power(chip, node, areas)
+    stated = [names[name] for name in ("product_j", "vector_j", "idle_w", "product_fixed", "vector_fixed")]
+    own = [power.product_j, power.vector_j, power.idle_w, power.product_fixed_w, power.vector_fixed_w]
+    assert stated == pytest.approx(own, rel=1e-12)
+    assert product_j(chip, node, areas).total == power.product_j
+    assert set(POWER) == {
+        "edge", "edge (2)", "tile", "delivered", "reads", "product_j", "vector_j", "idle_w", "product_fixed",
+        "vector_fixed",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_manufacturing_cost_is_that_of_the_document(seed: int) -> None:
+    chip, node = _chip(seed)
+    terms, fab, areas = load_terms(), node.fab, silicon_areas(chip, node)
+    assert chip.built.dies == 1 and chip.hbm.generation
+    names: dict[str, float] = {
+        "pi": pi, "R": fab.wafer_diameter_mm / 2, "A": areas.total, "D": fab.defects_per_cm2 / 100,
+        "alpha": terms.yield_clustering, "wafer": fab.wafer_usd, "dies": 1, "stacks": chip.hbm.stacks,
+        "price of a stack": GENERATIONS[chip.hbm.generation].usd, "package": terms.package_usd,
+        "B": chip.links.bandwidth_bytes_per_s / 1e9,
+    }  # fmt: skip
+    names |= {name: evaluate(YIELD[name], names) for name in ("N", "Y")}
+    for name in ("die", "network share", "manufacturing"):
+        names[name] = evaluate(COST[name], names)
+    assert names["manufacturing"] == pytest.approx(making_cost(chip, areas, terms, node).total_usd, rel=1e-12)
+    assert set(COST) == {"die", "network share", "manufacturing"}
