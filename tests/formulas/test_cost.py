@@ -14,7 +14,7 @@ from phaze.cost.mapping import CoreOption, Product, TensorPart, product
 from phaze.cost.vector import Moved, VectorParts, VectorWork, lane_steps, sweep_vector
 from tests.formulas.stated import cells, evaluate, formulas
 
-PRODUCTS = formulas("cost.md", "Products")
+PRODUCTS = formulas("cost.md", "Matrix products")
 VECTORS = formulas("cost.md", "Vector operators")
 MAPPING = formulas("silicon.md", "Mapping")
 

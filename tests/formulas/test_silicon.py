@@ -42,8 +42,8 @@ def _chip(seed: int) -> tuple[Accelerator, Node]:
         register_bytes=random.choice((2**18, 4 * MIB, 20 * MIB)),
         broadcast=random.random() < 0.5,
     )
-    interfaces = "ga100" if random.random() < 0.5 else "aldebaran"
-    built = replace(chip.built, clusters=clusters.count + 1, interfaces=interfaces)
+    built = replace(chip.built, clusters=clusters.count + 1)
+    built = replace(built, interfaces="aldebaran") if random.random() < 0.5 else built
     return replace(chip, clusters=clusters, built=built), node
 
 
