@@ -81,7 +81,7 @@ _OF_STAGE = (("T", "time_s"), ("F", "forward_s"), ("R", "backward_s"))
 
 
 def test_the_batch_time_and_memory_of_the_paper_are_those_of_its_table() -> None:
-    (batch,), (memory,) = cells("placement.md", "batch time"), cells("placement.md", "memory")
+    (batch,), (memory,) = cells("placement.md", "step time"), cells("placement.md", "memory")
     deep = 0
     for problem, document in _plans([random_icml24_problem(seed, True) for seed in range(60)]):
         graph, _ = problem.graph(document["tensor"])

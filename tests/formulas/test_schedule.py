@@ -16,7 +16,7 @@ from tests.schedule.cases import random_problem, ruled_problem
 
 
 def test_a_collective_in_pieces_takes_what_the_page_says() -> None:
-    text = between("schedule.md", "beside products of p seconds takes ", ". No schedule of")
+    text = between("schedule.md", "overlapped with products of p seconds takes ", ". No schedule of")
     for c, p, n in ((3.0, 5.0, 4), (5.0, 3.0, 4), (2.0, 2.0, 8), (0.0, 1.0, 2)):
         stated = evaluate(text, {"c": c, "p": p, "n": n})
         assert stated == pytest.approx(float(in_pieces(np.array([c]), np.array([p]), n)[0]))
