@@ -53,7 +53,7 @@ def test_a_pass_takes_what_device_and_host_do(stack: str) -> None:
             for place, other in one.beside:
                 beside[place] = beside.get(place, 0.0) + float(works[other])
             hidden = [
-                evaluate(STATED["hidden(c)"], {"time(c)": wait, "products that may run beside c": beside.get(c, 0.0)})
+                evaluate(STATED["hidden(c)"], {"time(c)": wait, "products that may overlap c": beside.get(c, 0.0)})
                 for c, wait in enumerate(waits)
             ]  # fmt: skip
             hidden_somewhere |= sum(hidden) > 0
@@ -106,7 +106,7 @@ def test_chunks_in_flight_are_counted_as_stated() -> None:
 
 
 def test_exposed_transfers_to_the_host_are_as_stated() -> None:
-    text = between("plan.md", "neighbour on its way, and ", " of these transfers is exposed")
+    text = between("plan.md", "neighbour in transfer, and ", " of these transfers is exposed")
     share = float(between("plan.md", "H the bytes of a layer, B ", " of the chip's"))
     assert share == HOST_SHARE
     for size, link, window, hidden in ((4e9, 6.4e10, 0.01, 0.5), (1e9, 2.5e10, 0.002, 0.9), (5e8, 6.4e10, 0.004, 0.0)):
