@@ -60,7 +60,7 @@ def _set(*path: Any, value: Any) -> Change:
 
 LISTED: dict[str, tuple[str, Change]] = {
     "the schedule rule `overlap`": ("clustered", _set(*STACK, "schedule", value="overlap")),
-    'the schedule rule `icml24` beside `stages = "layers"`': ("clustered", _set(*STACK, "schedule", value="icml24")),
+    'the schedule rule `icml24` with `stages = "layers"`': ("clustered", _set(*STACK, "schedule", value="icml24")),
     "stacks that mix keys of both settings": ("good", _set(*STACK, "synchronisation", value="share")),
     "rules icml24 on chips of clusters": ("good", _published),
     "energy, cost and carbon on chips of cores": (
@@ -100,5 +100,5 @@ def test_what_is_listed_is_said_to_be_not_covered(
 
 def test_the_page_has_that_list() -> None:
     text = " ".join(PAGE.read_text(encoding="utf-8").split())
-    (listed,) = re.findall(r"\*\*Not checkable yet\*\* \([^)]*\): (.*?)\. Of such a run", text)
+    (listed,) = re.findall(r"\*\*Not checkable yet\*\* \([^)]*\): (.*?)\. For such a run", text)
     assert listed.split("; ") == list(LISTED)
