@@ -14,6 +14,7 @@ from phaze.cli.main import app
 from phaze.explain.changed_space import best_of_changed, candidates
 from phaze.explain.deciding import CONSTANTS, changed_answer
 from phaze.explain.flatness import flatness
+from phaze.explain.neighbours import near_misses, neighbours
 from phaze.explain.question import Question, best_with, question_of, score_on, with_budget
 from phaze.explain.sheet import show_explanation
 from phaze.search.clustered_chips import ClusterChips
@@ -117,3 +118,29 @@ def test_explain_names_what_decides_and_keeps_it_as_a_view(folder: Path, phaze: 
 def test_a_share_that_is_none_is_refused(text: str, folder: Path, phaze: Callable[..., Ran]) -> None:
     ran = phaze("explain", folder, f"--flatness={text}")
     assert ran.code == 2 and "--flatness" in ran.err
+
+
+def test_lesser_shares_are_counted_too_and_near_chips_are_summed_up(question: Question, scores: np.ndarray) -> None:
+    found = flatness(question, 0.25, 1, _tell).document()
+    for one in found["counts"]:
+        assert one["count"] == int((scores <= question.score * (1 + one["within"])).sum())
+    assert [one["within"] for one in found["counts"]] == [0.001, 0.01, 0.02, 0.03, 0.05, 0.1, 0.25]
+    assert found["words"].startswith(f"{found['count']} chips are within 25 %: ")
+    own = question.opened.axis_values()
+    near = np.flatnonzero(scores <= question.score * 1.25)
+    for span in found["spans"]:
+        if span["name"] == "MACs":
+            macs = own["clusters"] * own["arrays"] * own["rows"] * own["columns"]
+            assert (span["low"], span["high"]) == (macs[near].min(), macs[near].max())
+
+
+def test_a_near_miss_gains_and_exceeds_a_limit_by_little(question: Question) -> None:
+    rows = neighbours(question)
+    for row in near_misses(rows):
+        assert row.refused is not None and 0 < row.over <= 0.1 and row.gain >= 0.005
+    limits = question.job.space.limits
+    for row in rows:
+        if row.refused is not None and " of " in row.refused and row.refused.endswith("mm2"):
+            assert row.over >= row.area_mm2 / (limits["area"] or np.inf) - 1 - 1e-9
+    better = [row for row in rows if row.refused and row.gain >= 0.005 and 0 < row.over <= 0.1]
+    assert sorted(better, key=lambda row: -row.gain) == near_misses(rows)

@@ -26,6 +26,9 @@ def explain(
     constants: bool = False,
     ranges: bool = False,
     error: float | None = None,
+    held_out: Sequence[str] = (),
+    beside: Sequence[str] = (),
+    regret: bool = False,
     workers: int = 0,
 ) -> Shown:
     """Why this chip: neighbours, chips as good as it, what more of each resource buys, as ``phaze explain``.
@@ -37,6 +40,9 @@ def explain(
         constants: Also how far each constant of area and energy must move before another chip wins.
         ranges: Also how wrong each constant may be.
         error: Also the best when every constant is lower by this share.
+        held_out: Also this chip on models that were not searched for, by name or place.
+        beside: Also chips that exist, by name or path, to compare with on the page.
+        regret: Also the best chip for each model alone, and what this one loses to it.
         workers: Processes; 0 takes one for each core.
 
     Returns:
@@ -50,7 +56,8 @@ def explain(
         >>> why["flatness"]["count"] >= 1
         True
     """
-    return answered(explain_command, _place(run), list(instead), flatness, constants, ranges, error, workers)
+    asked = {"held_out": list(held_out), "beside": list(beside), "regret": regret, "workers": workers}
+    return answered(explain_command, _place(run), list(instead), flatness, constants, ranges, error, **asked)
 
 
 def verify(

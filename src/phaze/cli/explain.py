@@ -26,6 +26,17 @@ Error = Annotated[float | None, typer.Option("--error", help="Also the best when
 Instead = Annotated[
     list[str] | None, typer.Option("--instead", help="axis=value: the best chip that has it: vector_cores=64")
 ]
+HeldOut = Annotated[
+    list[str] | None,
+    typer.Option("--held-out", help="Also this chip on a model that was not searched for; may be given again."),
+]
+Beside = Annotated[
+    list[str] | None,
+    typer.Option("--beside", help="Also a chip that exists, to compare with on the page; may be given again."),
+]
+Regret = Annotated[
+    bool, typer.Option("--regret", help="Also the best chip for each model alone, and what this one loses to it.")
+]
 Workers = Annotated[int, typer.Option("--workers", help="Processes; 0 takes one for each core.")]
 
 
@@ -37,6 +48,9 @@ def explain(
     constants: Constants = False,
     ranges: Ranges = False,
     error: Error = None,
+    held_out: HeldOut = None,
+    beside: Beside = None,
+    regret: Regret = False,
     workers: Workers = 0,
     *,
     progress: "Progress",
@@ -44,15 +58,17 @@ def explain(
     """Explain the answer of a search: its neighbours, chips as good as it, what the next mm2, W or device would buy.
 
     Every number is computed, by the plain path or by another certified search, and kept in the run as explanation.json,
-    beside what earlier explanations of the same answer were asked for (--constants, --ranges, --error, --instead).
-    Examples: phaze explain runs/demo --flatness 3% · phaze explain runs/demo --instead clusters=12 ·
+    beside what earlier explanations of the same answer were asked for (--constants, --ranges, --error, --instead,
+    --held-out, --beside, --regret); phaze report then shows it. Examples: phaze explain runs/demo --flatness 3% ·
+    phaze explain runs/demo --held-out gpt3-175b --beside b200 · phaze explain runs/demo --instead clusters=12 ·
     phaze explain runs/demo --constants · phaze explain runs/demo --ranges --error 0.2
     """
     from phaze.documents import dumps
     from phaze.errors import InputError
     from phaze.explain.flatness import share_of
+    from phaze.explain.held_out import held_out_job
     from phaze.explain.question import question_of
-    from phaze.explain.run import explanation
+    from phaze.explain.run import OtherModelsAndChips, explanation
     from phaze.files import write_whole
     from phaze.report.explanation_file import EXPLANATION, kept_with
 
@@ -60,7 +76,9 @@ def explain(
         raise InputError("--error", f"{error} is no share", "give a number above 0 and below 1, such as 0.2")
     within, processes = share_of(flatness), workers or os.cpu_count() or 1
     question = question_of(run)
-    said = explanation(question, error, ranges, processes, progress.step, instead or [], within, constants)
+    held = held_out_job(run, question, held_out) if held_out else None
+    others = OtherModelsAndChips(held, tuple(beside or ()), regret)
+    said = explanation(question, error, ranges, processes, progress.step, instead or [], within, constants, others)
 
     try:  # for the page of the run: phaze report shows it from then on
         write_whole(Path(run) / EXPLANATION, dumps(kept_with(Path(run), said)) + "\n")

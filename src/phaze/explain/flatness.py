@@ -5,8 +5,9 @@ tightened by the best cuts up to that reach, and what is left is evaluated to th
 
     near = { chips of the space whose exact score is at most (1 + w) times that of the answer }
 
-Nothing is sampled. What near chips share is counted axis by axis; beside it stand the smallest of them, the one that
-draws least and the cheapest, for the best chip is rarely the one to build where a tenth of a percent is all it gains.
+Nothing is sampled. What near chips share is counted axis by axis (:mod:`phaze.explain.shared` says it in a sentence);
+beside it stand the smallest of them, the one that draws least and the cheapest, for the best chip is rarely the one to
+build where a tenth of a percent is all it gains.
 """
 
 from collections import Counter
@@ -19,10 +20,12 @@ from numpy.typing import NDArray
 
 from phaze.errors import InputError
 from phaze.explain.question import Question, gain
+from phaze.explain.shared import Axis, Span, near_words
 from phaze.search.cutoffs import last_times
 from phaze.search.engine import workers
 from phaze.search.evaluated import Evaluated
 from phaze.search.run import begin, bounds_on
+from phaze.search.spaces import EnumeratedSpace
 from phaze.search.state import SearchState
 
 Integers = NDArray[np.int64]
@@ -31,6 +34,8 @@ ROUND = 64
 """Chips evaluated at a time: enough for every worker, few enough to stop soon."""
 LISTED = 20
 """Rows that a page shows."""
+NEARER = (0.001, 0.01, 0.02, 0.03, 0.05, 0.1)
+"""Shares that are counted too where they lie below the one that was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +50,12 @@ class NearChip:
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
-    """How many of the near chips have each value of an axis, values ascending."""
-
-    axis: str
-    values: tuple[tuple[float, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Flatness:
     """Exactly ``count`` chips of ``chips`` are within ``within`` of the answer, itself among them.
 
-    ``failed`` could not be evaluated and would be more. ``nearest`` are the first of them, best first.
+    ``failed`` could not be evaluated and would be more. ``nearest`` are the first of them, best first. ``counts`` are
+    exact counts within lesser shares and within this one, ``spans`` the least and the most that they have of what is
+    no axis (MACs, area, TDP), ``words`` what they have in common.
     """
 
     within: float
@@ -64,7 +63,9 @@ class Flatness:
     chips: int
     evaluated: int
     failed: int
+    counts: tuple[tuple[float, int], ...]
     axes: tuple[Axis, ...]
+    spans: tuple[Span, ...]
     nearest: tuple[NearChip, ...]
     smallest: NearChip
     coolest: NearChip
@@ -74,10 +75,15 @@ class Flatness:
         """Plain values."""
         found = asdict(self)
         found["axes"] = [
-            {"axis": shared.axis, "values": [{"value": value, "chips": chips} for value, chips in shared.values]}
+            {
+                "axis": shared.axis,
+                "values": [{"value": value, "chips": chips} for value, chips in shared.values],
+                "of": shared.of,
+            }
             for shared in self.axes
         ]
-        return found
+        found["counts"] = [{"within": share, "count": count} for share, count in self.counts]
+        return {**found, "words": near_words(self.within, self.count, self.axes, self.spans)}
 
 
 def share_of(text: str) -> float:
@@ -113,6 +119,30 @@ def _evaluated(state: SearchState, reach: float, processes: int, tell: Callable[
     return evaluated
 
 
+def _axes(question: Question, opened: EnumeratedSpace, chips: Integers) -> tuple[Axis, ...]:
+    """The values that near chips have of every axis that has more than one in the space."""
+    values = opened.axis_values()
+    return tuple(
+        Axis(name, tuple(sorted(Counter(values[name][chips].astype(float).tolist()).items())), len(points))
+        for name, points in question.job.space.axis_points().items()
+        if len(points) > 1
+    )
+
+
+def _macs(opened: EnumeratedSpace) -> NDArray[np.float64]:
+    """MACs of every chip: what its arrays hold together."""
+    values, many = opened.axis_values(), np.ones(len(opened))
+    for name in ("clusters", "arrays", "tensor_cores", "rows", "columns"):
+        many = many * values[name].astype(float) if name in values else many
+    return many
+
+
+def _spans(opened: EnumeratedSpace, chips: Integers, watts: NDArray[np.float64]) -> tuple[Span, ...]:
+    """The least and the most that near chips have of what is no axis."""
+    columns = {"MACs": _macs(opened), "area, mm2": opened.area_mm2, "TDP, W": watts}
+    return tuple(Span(name, float(own[chips].min()), float(own[chips].max())) for name, own in columns.items())
+
+
 def flatness(question: Question, within: float, processes: int, tell: Callable[[str], None]) -> Flatness:
     """The chips within a share of the answer, counted exactly."""
     reach = question.score * (1 + within)
@@ -136,19 +166,16 @@ def flatness(question: Question, within: float, processes: int, tell: Callable[[
     ]
     if not rows:
         raise AssertionError("the answer is within reach of itself")
-    values = opened.axis_values()
-    axes = [
-        Axis(name, tuple(sorted(Counter(values[name][chips].astype(float).tolist()).items())))
-        for name, points in question.job.space.axis_points().items()
-        if len(points) > 1
-    ]
+    shares = [*(share for share in NEARER if share < within), within]
     return Flatness(
         within,
         len(rows),
         len(question.opened),
         len(done),
         sum(bool(one.error) for one in done),
-        tuple(axes),
+        tuple((share, sum(one.score <= question.score * (1 + share) for one in near)) for share in shares),
+        _axes(question, opened, chips),
+        _spans(opened, chips, watts),
         tuple(rows[:LISTED]),
         # Of equals, to a millionth, the best: most chips draw all that the space allows.
         min(rows, key=lambda row: (round(row.area_mm2, 6), row.loss)),

@@ -1,15 +1,19 @@
 """The chips next to the answer: one axis one step up or down, all else equal, inside the space or not."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from phaze.explain.question import Question, gain, scores_on
+from phaze.search.spaces import EnumeratedSpace
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A chip one step away; ``refused`` says why it is not in the space; ``gain`` is -1 where a model does not fit."""
+    """A chip one step away; ``refused`` says why it is not in the space; ``gain`` is -1 where a model does not fit.
+    ``over`` is the share by which it exceeds its limit of area, power or price, 0 where it exceeds none."""
 
     axis: str
     value: float
@@ -17,6 +21,27 @@ class Neighbour:
     area_mm2: float
     refused: str | None
     gain: float
+    over: float
+
+
+NEAR, WORTH = 0.1, 0.005
+"""A near miss exceeds a limit by at most a tenth, less than estimates of area and power are off, and gains half a
+percent, more than ties and roundings do."""
+
+
+def near_misses(rows: Sequence[Neighbour]) -> list[Neighbour]:
+    """Better chips one step away that a limit of the space refuses by little, the most gain first."""
+    found = [row for row in rows if row.refused and 0 < row.over <= NEAR and row.gain >= WORTH]
+    return sorted(found, key=lambda row: -row.gain)
+
+
+def _over(question: Question, opened: EnumeratedSpace) -> NDArray[np.float64]:
+    """By how much each chip exceeds the limits of the space, as a share of them."""
+    limits, most = question.job.space.limits, question.job.hbm_bytes[-1]
+    over = opened.area_mm2 / question.opened.area_budget() - 1
+    for limit, own in ((limits["power"], opened.design_w()), (limits["usd"], opened.making_usd(most))):
+        over = over if limit is None else np.maximum(over, own / limit - 1)
+    return np.maximum(over, 0.0)
 
 
 def _places(question: Question) -> list[int]:
@@ -40,7 +65,7 @@ def neighbours(question: Question) -> list[Neighbour]:
     opened = question.opened.at(numbers)
     chips = [opened.chip(at, question.chip.hbm.size_bytes) for at in range(len(steps))]
     scores = scores_on(question.scale, [(question.job, chip) for chip in chips])
-    found = []
+    found, over = [], _over(question, opened)
     for at, ((axis, place), refused, score) in enumerate(zip(steps, opened.refusals(), scores, strict=True)):
         found.append(
             Neighbour(
@@ -50,6 +75,7 @@ def neighbours(question: Question) -> list[Neighbour]:
                 float(opened.area_mm2[at]),
                 refused,
                 gain(question.score, score),
+                float(over[at]),
             )
         )
     return found

@@ -5,6 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
+from phaze.explain.shared import amount
 from phaze.report.terminal import paragraph, table
 
 
@@ -12,20 +13,12 @@ def _gain(gain: float) -> str:
     return "does not fit" if gain <= -1 else f"{gain:+.2%}"
 
 
-def _value(axis: str, value: float) -> str:
-    if axis.endswith("buffer") or axis == "registers":
-        return f"{value / 2**20:.9g} MiB"
-    if axis.endswith("bandwidth") or axis == "links":
-        return f"{value / 1e9:.9g} GB/s"
-    return f"{value / 1e9:.9g} GHz" if axis == "clock" else f"{value:.9g}"
-
-
 def _neighbours(console: Console, said: Mapping[str, Any]) -> None:
     console.print("\n[bold]Why not its neighbours[/bold] (one axis one step, all else equal)")
     cells = [
         (
             one["axis"].replace("_", " "),
-            _value(one["axis"], one["value"]),
+            amount(one["axis"], one["value"]),
             f"{one['area_mm2']:.1f}",
             _gain(one["gain"]),
             "" if one["refused"] is None else f"not in the space: {one['refused']}",
@@ -64,10 +57,11 @@ def _flatness(console: Console, said: Mapping[str, Any]) -> None:
     count = f"{flat['count']:,} of the {flat['chips']:,} chips are within {100 * flat['within']:.3g} % of the answer"
     rest = f"; {flat['failed']:,} more could not be evaluated" if flat["failed"] else ""
     paragraph(console, f"{count}, itself among them{rest}.", "")
+    paragraph(console, flat["words"], "")
     for axis in flat["axes"]:
-        values = [f"{_value(axis['axis'], one['value'])} ({one['chips']:,})" for one in axis["values"]]
-        same = f"all have {_value(axis['axis'], axis['values'][0]['value'])}" if len(values) == 1 else ", ".join(values)
-        paragraph(console, f"{axis['axis'].replace('_', ' ')}: {same}", "  ")
+        values = [f"{amount(axis['axis'], one['value'])} ({one['chips']:,})" for one in axis["values"]]
+        if len(values) > 1:
+            paragraph(console, f"{axis['axis'].replace('_', ' ')}: {', '.join(values)}", "  ")
     small, cool, cheap = flat["smallest"], flat["coolest"], flat["cheapest"]
     for line in (
         _least(said, small, "The smallest", f"{small['area_mm2']:.1f} mm2"),
@@ -110,7 +104,7 @@ def _instead(console: Console, said: Mapping[str, Any]) -> None:
     cells = [
         (
             one["axis"].replace("_", " "),
-            _value(one["axis"], one["value"]),
+            amount(one["axis"], one["value"]),
             "" if one["area_mm2"] is None else f"{one['area_mm2']:.1f}",
             "no chip" if one["chip"] is None else _gain(one["gain"]),
             one["chip"] or "",
@@ -118,6 +112,50 @@ def _instead(console: Console, said: Mapping[str, Any]) -> None:
         for one in said["instead"]
     ]
     console.print(table(("axis", "value", "mm2", said["objective"], "best then"), cells, left=1))
+
+
+def _near_misses(console: Console, said: Mapping[str, Any]) -> None:
+    for one in said["near_misses"]:
+        what = f"{one['axis'].replace('_', ' ')} {amount(one['axis'], one['value'])}"
+        words = f"Near miss: {what} would give {_gain(one['gain'])} and is refused for {one['refused']}"
+        paragraph(console, f"{words}, {one['over']:.1%} over.", "")
+
+
+def _held_out(console: Console, said: Mapping[str, Any]) -> None:
+    console.print("\n[bold]Models that were not searched for[/bold] (the same chip, devices and batch)")
+    cells = []
+    for one in said["held_out"]:
+        if one["throughput_per_s"] is None:
+            cells.append((one["name"], "does not fit", "", "", ""))
+            continue
+        rate, mfu = f"{one['tokens_per_s_per_device']:,.0f}", f"{one['mfu']:.1%}"
+        cells.append((one["name"], rate, mfu, _ratio(said, one), one["plan"]))
+    base = said["beside"][0]["chip"]
+    console.print(table(("model", "tokens/s a device", "MFU", f"vs {base}", "plan"), cells, left=1))
+
+
+def _ratio(said: Mapping[str, Any], model: Mapping[str, Any]) -> str:
+    base = {one["name"]: one["throughput_per_s"] for one in said["beside"][0]["models"]}[model["name"]]
+    return "-" if base is None else f"{model['throughput_per_s'] / base:.2f} x"
+
+
+def _beside(console: Console, said: Mapping[str, Any]) -> None:
+    console.print("\n[bold]Chips that exist[/bold] (sequences a second, each model with its best plan there)")
+    names = [model["name"] for model in said["beside"][0]["models"]]
+    cells = []
+    for one in said["beside"]:
+        rates = [model["throughput_per_s"] for model in one["models"]]
+        cells.append((one["chip"], *("does not fit" if rate is None else f"{rate:,.4g}" for rate in rates)))
+    console.print(table(("chip", *names), cells, left=1))
+
+
+def _alone(console: Console, said: Mapping[str, Any]) -> None:
+    console.print("\n[bold]One chip for all[/bold] (beside the best chip of the space for each model alone)")
+    cells = [
+        (one["name"], f"{one['regret']:.2%}", "the answer" if one["chip"] == said["chip"] else one["chip"])
+        for one in said["alone"]
+    ]
+    console.print(table(("model", "regret", "its own best chip"), cells, left=1))
 
 
 def _ranges(console: Console, said: Mapping[str, Any]) -> None:
@@ -147,8 +185,12 @@ def show_explanation(console: Console, said: Mapping[str, Any]) -> None:
     """Print a ``phaze.explanation/1``."""
     console.print(f"[bold]{said['chip']}[/bold], the best of {said['name']} for {said['objective']}")
     _neighbours(console, said)
+    _near_misses(console, said)
     _flatness(console, said)
     _marginals(console, said)
+    for key, show in (("beside", _beside), ("held_out", _held_out), ("alone", _alone)):
+        if key in said:
+            show(console, said)
     if "instead" in said:
         _instead(console, said)
     if "deciding" in said:

@@ -3,6 +3,7 @@ are as good, and the constants that decide."""
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -34,6 +35,7 @@ class NeighbourTable(Loose):
     chip: str
     refused: str | None
     gain: Number
+    over: Number = 0.0
 
 
 class NearTable(Loose):
@@ -46,12 +48,19 @@ class NearTable(Loose):
     usd: Number
 
 
-class FlatnessTable(Loose):
-    """How many chips are within a share of the answer, exactly, and the smallest of them."""
+class CountTable(Loose):
+    """How many chips are within a share of the answer."""
 
     within: Number
     count: Annotated[int, Field(ge=1)]
+
+
+class FlatnessTable(CountTable):
+    """How many chips are within a share of the answer, exactly, what they have in common, and the smallest of them."""
+
     smallest: NearTable
+    counts: list[CountTable] = Field(default_factory=list)
+    words: str = ""
 
 
 class SideTable(Loose):
@@ -69,6 +78,55 @@ class DecidingTable(Loose):
     more: SideTable
 
 
+class StepTable(Loose):
+    """A row of a waterfall."""
+
+    name: str
+    seconds: Number
+
+
+class BesideModelTable(Loose):
+    """A model on a chip that exists: None where it does not fit, and where its time goes."""
+
+    name: str
+    throughput_per_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None
+    steps: list[StepTable]
+
+
+class BesideTable(Loose):
+    """A chip that exists, priced as the search priced its own."""
+
+    chip: str
+    title: str
+    band: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    die_mm2: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None
+    models: list[BesideModelTable]
+
+
+class HeldOutTable(Loose):
+    """A model that was not searched for on the chip of the answer; None where it does not fit."""
+
+    name: str
+    throughput_per_s: Number | None
+    tokens_per_s_per_device: Number | None
+    mfu: Number | None
+    batch_s: Number | None
+    energy_j: Number | None
+    power_w: Number | None
+    batch: Annotated[int, Field(ge=1)]
+    sequence: Annotated[int, Field(ge=1)]
+    plan: str | None
+
+
+class AloneTable(Loose):
+    """The best chip for one model alone, how far that is proved, and what the answer loses to it."""
+
+    name: str
+    chip: str
+    regret: Number
+    gap: Number
+
+
 class ExplanationTable(Loose):
     """What a page shows of an explanation."""
 
@@ -78,15 +136,23 @@ class ExplanationTable(Loose):
     marginals: list[MarginalTable]
     flatness: FlatnessTable | None = None
     deciding: list[DecidingTable] = Field(default_factory=list)
+    near_misses: list[NeighbourTable] = Field(default_factory=list)
+    beside: list[BesideTable] = Field(default_factory=list)
+    held_out: list[HeldOutTable] = Field(default_factory=list)
+    alone: list[AloneTable] = Field(default_factory=list)
 
 
-# What an explanation has only where it was asked for.
-ASKED_FOR = ("instead", "deciding", "ranges", "worst_case")
+# What an explanation has only where it was asked for, and the keys that tell rows of one list apart: rows of earlier
+# explanations are kept beside newer ones.
+ASKED_FOR = ("instead", "deciding", "ranges", "worst_case", "beside", "held_out", "alone")
+JOINED = MappingProxyType(
+    {"instead": ("axis", "value"), "beside": ("chip",), "held_out": ("name",), "alone": ("name",)}
+)
 
 
 def kept_with(folder: Path, said: Mapping[str, Any]) -> dict[str, Any]:
     """An explanation to be kept in a run's folder, with what one that lies there was asked for beside it, if that is of
-    the same answer: other values of axes are joined, of anything else the newer counts."""
+    the same answer: other values of axes, models and chips are joined, of anything else the newer counts."""
     path, found = folder / EXPLANATION, dict(said)
     try:
         text, where = read_text(str(path))
@@ -100,11 +166,12 @@ def kept_with(folder: Path, said: Mapping[str, Any]) -> dict[str, Any]:
     for key in ASKED_FOR:
         if key in before and key not in said:
             found[key] = before[key]
-    if "instead" in said and isinstance(before.get("instead"), list):
-        asked = [(one["axis"], one["value"]) for one in said["instead"]]
-        others = [one for one in before["instead"] if isinstance(one, dict)]
-        rest = [one for one in others if (one.get("axis"), one.get("value")) not in asked]
-        found["instead"] = [*rest, *said["instead"]]
+    for key, names in JOINED.items():
+        if key in said and isinstance(before.get(key), list):
+            asked = [tuple(one[name] for name in names) for one in said[key]]
+            others = [one for one in before[key] if isinstance(one, dict)]
+            rest = [one for one in others if tuple(one.get(name) for name in names) not in asked]
+            found[key] = [*rest, *said[key]]
     return found
 
 

@@ -30,11 +30,11 @@ def _found_chip(folder: str) -> ChipToCompare:
     return ChipToCompare(opened.chip(place, wanted["hbm_bytes"]), space.own_links)
 
 
-def _own_chip(name: str, job: SearchJob) -> Chip:
+def named_chip(name: str, job: SearchJob, where: str = "--chip") -> Chip:
     """A chip by name or path, whose links do not contradict the cluster."""
     chip = job.space.chip_named(name)
     if job.cluster is not None and not job.space.own_links:
-        require_links(chip, name, job.cluster, "--chip")
+        require_links(chip, name, job.cluster, where)
     return chip
 
 
@@ -58,7 +58,7 @@ def compared(
     job = question_of(study_of(raw, origin.where), reader=origin.reader).job
     common = require_basis(job, basis)
     base = ChipToCompare(job.baseline or job.space.chip_named(job.objective.baseline))
-    others = [ChipToCompare(_own_chip(name, job)) for name in chips] + [_found_chip(folder) for folder in runs]
+    others = [ChipToCompare(named_chip(name, job)) for name in chips] + [_found_chip(folder) for folder in runs]
     given = [] if rows_of is None else chip_rows(rows_of, [task.name for task in job.models])
     others += [ChipToCompare(chip_of_row(row, job)) for row in given]
     plans = [None] * (1 + len(others) - len(given)) + [row.plan for row in given]

@@ -69,24 +69,53 @@ def _steps(task: ModelTask, offer: Offer, chip: Chip) -> tuple[Step, ...]:
     return steps
 
 
+@dataclass(frozen=True, slots=True)
+class PricedChip:
+    """A chip under a job: each model's throughput with its best plan, where its time goes (nothing where it does not
+    fit), how far off that may be, and the die."""
+
+    throughputs: tuple[float | None, ...]
+    steps: tuple[tuple[Step, ...], ...]
+    band: float
+    die_mm2: float | None
+
+
+def priced_on(job: SearchJob, chip: Chip) -> PricedChip:
+    """A named chip priced as a search of the job prices its own."""
+    candidate = candidates_of(job, [ChipToCompare(chip)])[0]
+    rates: list[float | None] = []
+    steps: list[tuple[Step, ...]] = []
+    for task in tasks_for(job, candidate.chip, candidate.own_links):
+        offer = best_offers(task, candidate.chip, ("searched",), None, job.objective)["searched"]
+        rates.append(None if offer is None else task.training.batch / offer.plan.batch_s)
+        steps.append(() if offer is None else _steps(task, offer, candidate.chip))
+    return PricedChip(tuple(rates), tuple(steps), candidate.trust.band, die_of(chip))
+
+
+def rival_from(
+    result: Mapping[str, Any],
+    name: str,
+    title: str,
+    throughputs: Sequence[float | None],
+    steps: Sequence[Sequence[Step]],
+    band: float,
+    die_mm2: float | None,
+) -> Rival:
+    """A named chip beside the answer, from its throughputs of the answer's models."""
+    own = [float(model["throughput_per_s"]) for model in result["models"]]
+    ratios = [ours / base if base else None for ours, base in zip(own, throughputs, strict=True)]
+    mean = _mean(ratios, [float(model["weight"]) for model in result["models"]])
+    waterfalls = tuple(tuple(rows) or None for rows in steps)
+    return Rival(name, title, tuple(throughputs), tuple(ratios), mean, band, die_mm2, waterfalls)
+
+
 def rival_of(job: SearchJob, result: Mapping[str, Any]) -> Rival | None:
     """The study's baseline priced as the search priced its chips; None where there is none to price."""
     if job.baseline is None:
         return None
-    candidate = candidates_of(job, [ChipToCompare(job.baseline)])[0]
-    found: list[float | None] = []
-    steps: list[tuple[Step, ...] | None] = []
     try:
-        for task in tasks_for(job, candidate.chip, candidate.own_links):
-            offer = best_offers(task, candidate.chip, ("searched",), None, job.objective)["searched"]
-            found.append(None if offer is None else task.training.batch / offer.plan.batch_s)
-            steps.append(None if offer is None else _steps(task, offer, candidate.chip))
+        found = priced_on(job, job.baseline)
     except PhazeError:
         return None
-    own = [float(model["throughput_per_s"]) for model in result["models"]]
-    ratios = [None if base is None else ours / base for ours, base in zip(own, found, strict=True)]
-    mean = _mean(ratios, [float(model["weight"]) for model in result["models"]])
     chip = job.baseline
-    name = chip.name
-    band, die_mm2 = candidate.trust.band, die_of(chip)
-    return Rival(name, chip.title, tuple(found), tuple(ratios), mean, band, die_mm2, tuple(steps))
+    return rival_from(result, chip.name, chip.title, found.throughputs, found.steps, found.band, found.die_mm2)

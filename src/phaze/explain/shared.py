@@ -1,0 +1,93 @@
+"""What the chips near the optimum have in common, in a sentence: what to hold on to, and what may be chosen freely.
+
+    shared      axes of which all near chips have one value, though the space has more
+    differing   axes of which they have several: the least to the most
+    free        axes of which they have every value of the space, each in at least half of its even share: the answer
+                does not hang on them
+
+A product may be the same though its factors differ: MACs stand beside the axes that make them, and area and TDP beside
+all of them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """How many of the near chips have each value of an axis, values ascending, of so many that the space has."""
+
+    axis: str
+    values: tuple[tuple[float, int], ...]
+    of: int
+
+    @property
+    def free(self) -> bool:
+        """Whether any value of it will do."""
+        chips = [many for _, many in self.values]
+        return 1 < len(chips) == self.of and min(chips) * 2 * self.of >= sum(chips)
+
+    @property
+    def usual(self) -> float | None:
+        """The value that two thirds of the near chips have, if one is."""
+        chips = sum(many for _, many in self.values)
+        return next((value for value, many in self.values if 3 * many >= 2 * chips), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The least and the most that near chips have of something that is no axis."""
+
+    name: str
+    low: float
+    high: float
+
+    @property
+    def same(self) -> bool:
+        """Whether all have as much, to three digits."""
+        return f"{self.low:.3g}" == f"{self.high:.3g}"
+
+
+def amount(axis: str, value: float) -> str:
+    """A value of an axis with its unit."""
+    if axis.endswith("buffer") or axis == "registers":
+        return f"{value / 2**20:.9g} MiB" if value >= 2**20 else f"{value / 2**10:.9g} KiB"
+    if axis.endswith("bandwidth") or axis == "links":
+        return f"{value / 1e9:.9g} GB/s"
+    return f"{value / 1e9:.9g} GHz" if axis == "clock" else f"{value:.9g}"
+
+
+def _named(axis: str) -> str:
+    return axis.replace("_", " ").replace("hbm", "HBM")
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else list(words))
+
+
+def _spanned(span: Span) -> str:
+    name, _, unit = span.name.partition(", ")
+    low, high = f"{span.low:,.0f}", f"{span.high:,.0f}"
+    return f"{low if span.same else f'{low} to {high}'} {unit or name}"
+
+
+def _differing(one: Axis) -> str:
+    low, high = amount(one.axis, one.values[0][0]), amount(one.axis, one.values[-1][0])
+    mostly = "" if one.usual is None else f" (mostly {amount(one.axis, one.usual)})"
+    return f"{_named(one.axis)} {low} to {high}{mostly}"
+
+
+def near_words(within: float, count: int, axes: Sequence[Axis], spans: Sequence[Span]) -> str:
+    """The sentence: ``4 chips are within 1 %: all have clusters 12 and lanes 1024; rows are 16 to 64; ...``"""
+    share = f"{100 * within:.3g} %"
+    if count == 1:
+        return f"No other chip is within {share}."
+    macs = [_spanned(span) for span in spans if span.same and span.name == "MACs"]
+    shared = [f"{_named(one.axis)} {amount(one.axis, one.values[0][0])}" for one in axes if len(one.values) == 1]
+    differing = [_differing(one) for one in axes if len(one.values) > 1 and not one.free]
+    free = [_named(one.axis) for one in axes if one.free]
+    said = [f"all have {_listed([*macs, *shared])}"] if macs or shared else []
+    said += [f"they differ in {_listed(differing)}"] if differing else []
+    said += [f"any value will do of {_listed(free)}"] if free else []
+    said.append(_listed([_spanned(span) for span in spans if span.name != "MACs"]))
+    return f"{count:,} chips are within {share}: {'; '.join(said)}."
