@@ -25,6 +25,10 @@ STUDY = {
     "models": ["bert-large"],
     "training": {"devices": 256, "batch": 1024, "microbatches": [1, 2]},
 }
+# Trials in the Bayesian optimiser's history before it is cut, and after.
+LONGEST, KEPT = 1500, 500
+# Seconds: slower than any chip.
+WORST = 1e9
 SHOWN = (1, 3, 10, 30, 100, 300, 1000, 3000)
 
 
@@ -56,22 +60,30 @@ def annealing(space: api.Space, score: Score, budget: int, seed: int) -> Iterato
 
 
 def bayesian_trials(space: api.Space, score: Score, budget: int, seed: int) -> Iterator[tuple[int, float]]:
-    """Optuna's TPE over the axes: chips and their scores; a combination that the space leaves out is infeasible and
-    costs no evaluation."""
+    """Optuna's TPE over the axes: chips and their scores. A combination that the space leaves out is told as the worst
+    and costs no evaluation. An estimator over n trials costs n at every trial, so that a history of ``LONGEST`` trials
+    is cut to ``KEPT``, the best and the newest; before that nothing is forgotten."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed, multivariate=True))
     axes, done = space.axes, 0
     while done < budget:
+        history = study.get_trials(deepcopy=False)
+        if len(history) == LONGEST:
+            older, newest = history[: -KEPT // 2], history[-KEPT // 2 :]
+            best = sorted(older, key=lambda trial: (trial.value or 0.0, trial.number))[: KEPT // 2]
+            sampler = optuna.samplers.TPESampler(seed=seed + 1000 * done, multivariate=True)
+            study = optuna.create_study(sampler=sampler)
+            study.add_trials([*best, *newest])
         trial = study.ask()
         values = {name: points[trial.suggest_int(name, 0, len(points) - 1)] for name, points in axes.items()}
         number = space.number(**values)
         if number is None:
-            study.tell(trial, state=optuna.trial.TrialState.FAIL)
+            study.tell(trial, WORST)
             continue
         found = score(number)
-        study.tell(trial, min(found, 1e9))
+        study.tell(trial, min(found, WORST))
         yield number, found
         done += 1
 

@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -19,7 +20,8 @@ from phaze.hardware.write import toml_text
 from phaze.search.candidates import plain_candidates
 from phaze.search.code import code_digest
 from phaze.search.compare import ComparisonRow, compare
-from phaze.search.folder import RESULT, run_in
+from phaze.search.folder import JOURNAL, RESULT, run_in
+from phaze.search.journal import SqliteJournal
 from phaze.search.question_files import Papers
 from phaze.search.spaces import enumerate_space
 from phaze.search.task import SearchJob
@@ -79,6 +81,20 @@ def _kept(folder: Path, job: SearchJob) -> dict[str, Any] | None:
     return document if same else None
 
 
+def _of_another(folder: Path, job: SearchJob) -> bool:
+    """Whether a search that another version or study began was stopped here; every folder below the runs of make paper
+    is its own."""
+    if not (folder / JOURNAL).is_file():
+        return False
+    try:
+        with SqliteJournal(folder / JOURNAL, job.digest, code_digest()):
+            return False
+    except InputError as fault:
+        if "holds a run of" not in str(fault):  # in use, or damaged
+            raise
+        return True
+
+
 def searched(folder: Path, study: str, settings: Sequence[str] = (), workers: int | None = None) -> Found:
     """The answer of a search; a finished one is read, a stopped one goes on. ``workers``: as many as there are cores,
     if nothing is said."""
@@ -86,6 +102,9 @@ def searched(folder: Path, study: str, settings: Sequence[str] = (), workers: in
     document, clock = _kept(folder, job), folder / "seconds.txt"
     spent = float(clock.read_text(encoding="utf-8")) if clock.is_file() else 0.0
     if document is None:
+        if (folder / RESULT).is_file() or _of_another(folder, job):  # of another version or study: begin again
+            shutil.rmtree(folder)
+            spent = 0.0
         began = time.monotonic()
         document = run_in(folder, papers, job, workers or os.cpu_count() or 1).document
         spent = round(spent + time.monotonic() - began, 1)

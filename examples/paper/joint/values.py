@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from examples.paper.cases import Found, Question, answer_all, axes_of, searched
-from examples.paper.joint.cells import SYSTEM_AXES, Cell, blind_question, joint_question, narrowed
+from examples.paper.joint.cells import SYSTEM_AXES, Cell, blind_question, joint_question, narrowed, space_of
 from examples.paper.sheets import markdown
 from phaze.errors import InfeasibleError
 
@@ -45,14 +45,14 @@ def _or_none(question: Question) -> Found | None:
 
 def _placed(out: Path, cell: Cell, chip: Found, name: str) -> Question:
     """The certified placement of a cell on one chip: a search of a space that has this chip alone."""
-    space = narrowed(out / "map" / cell.name / f"{name}.toml", cell.space, axes_of(chip))
+    space = narrowed(out / "map" / cell.name / f"{name}.toml", space_of(out, cell), axes_of(chip))
     return joint_question(out, cell, space, name)
 
 
 def _same_system(out: Path, cell: Cell, joint: Found) -> Question:
     """The blind search among the chips with the joint chip's memory and links."""
     axes = {name: value for name, value in axes_of(joint).items() if name in SYSTEM_AXES}
-    space = narrowed(out / "map" / cell.name / "same-system.toml", cell.space, axes)
+    space = narrowed(out / "map" / cell.name / "same-system.toml", space_of(out, cell), axes)
     return blind_question(out, cell, space, f"{cell.name}-given")
 
 

@@ -129,3 +129,25 @@ def test_a_lower_limit_keeps_no_more_chips_and_no_faster_ones(tmp_path: Path) ->
         found.append(space_columns(load_cluster_space(str(path))))
     assert 0 < len(found[0]) <= len(found[1])
     assert found[0].held_hz.mean() < found[1].held_hz.mean()
+
+
+def test_a_space_may_vary_a_chip_and_a_process_of_files(tmp_path: Path) -> None:
+    presets = files("phaze.hardware") / "presets" / "silicon"
+    process = (
+        (presets / "technologies" / "n5.toml")
+        .read_text(encoding="utf-8")
+        .replace("wafer_usd = 16988", "wafer_usd = 9000")
+    )
+    (tmp_path / "process.toml").write_text(process.replace("logic = 0.6\n", "logic = 0.5\n"), encoding="utf-8")
+    base = (presets / "bases" / "n5-reticle-base.toml").read_text(encoding="utf-8")
+    base = base.replace('technology = "n5"', f'technology = "{tmp_path / "process.toml"}"')
+    (tmp_path / "base.toml").write_text(base, encoding="utf-8")
+    space = (presets / "spaces" / "n5-reticle.toml").read_text(encoding="utf-8")
+    own = tmp_path / "space.toml"
+    own.write_text(space.replace('base = "n5-reticle-base"', f'base = "{tmp_path / "base.toml"}"'), encoding="utf-8")
+    found, bundled = load_cluster_space(str(own)), load_cluster_space("n5-reticle")
+    assert found.base.technology == "n5" and found.node.fab.wafer_usd == 9000
+    assert found.node.area.mac_mm2 == pytest.approx(bundled.node.area.mac_mm2 * 0.5 / 0.6)
+    own.write_text(space.replace('base = "n5-reticle-base"', 'base = "No Chip"'), encoding="utf-8")
+    with pytest.raises(InputError, match="'No Chip' cannot be used"):
+        load_cluster_space(str(own))

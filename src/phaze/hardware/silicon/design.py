@@ -181,6 +181,7 @@ def chip_in(file: AcceleratorFile, reader: Reader = read_text) -> Chip:
     """The chip of a checked file, with what was measured of it."""
     own, names = file.value(), (file.technology, file.silicon.base_technology)
     node, base_node = (None if name is None else load_node(name, reader) for name in names)
+    own = own if node is None else replace(own, technology=node.name)  # a file's process by its name
     design = ClusterDesign(own, node, base_node)
     held_hz, power = design.held_hz, design.power
     refused = None if power is None else refusal(power, own, held_hz)

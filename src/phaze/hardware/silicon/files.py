@@ -29,7 +29,18 @@ from phaze.errors import unknown_name
 from phaze.files import read_text
 from phaze.hardware.attention_file import known_family
 from phaze.hardware.chip import ClockBasis, Published
-from phaze.hardware.files import ChipFile, FormatsTable, HostTable, Name, PublishedTable, Sources, Text, UnitPair, Units
+from phaze.hardware.files import (
+    ChipFile,
+    FormatsTable,
+    HostTable,
+    Name,
+    Place,
+    PublishedTable,
+    Sources,
+    Text,
+    UnitPair,
+    Units,
+)
 from phaze.hardware.library import is_path, preset_names
 from phaze.hardware.silicon.chip import (
     GENERATIONS,
@@ -176,7 +187,7 @@ class AcceleratorFile(Document):
     title: Text
     clock: Annotated[Hertz, Field(description="the most it may run; the power limit sets what it holds")]
     clock_basis: ClockBasis = "sourced"
-    technology: Name | None = None
+    technology: Annotated[Place | None, Field(description="a process by name, or the path of a file")] = None
     cluster: Name | None = None
     clusters: ClustersTable
     global_buffer: GlobalBufferTable

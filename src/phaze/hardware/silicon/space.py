@@ -128,7 +128,8 @@ def cluster_space_of(file: ClusterSpaceFile, reader: Reader = read_text) -> Clus
         raise InputError(f"{file.name}: base", seen, "choose one that does")
     if base.hbm.generation is None:
         raise InputError(f"{file.name}: base", f"the chip '{file.base}' has no HBM", "choose one that does")
-    return ClusterSpace(file, base, load_node(base.technology, reader))
+    node = load_node(base.technology, reader)
+    return ClusterSpace(file, replace(base, technology=node.name), node)
 
 
 def _combinations(space: ClusterSpace, values: tuple[NDArray[Any], ...], numbers: NDArray[np.int64]) -> ChipColumns:

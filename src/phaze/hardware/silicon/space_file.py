@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from phaze.documents import Bytes, BytesPerSecond, Document, Format, Mm2, Positive, Share, Watts
-from phaze.hardware.files import Name, Sources, Text
+from phaze.hardware.files import Name, Place, Sources, Text
 from phaze.hardware.silicon.area import RETICLE_MM
 
 SCHEMA = "phaze.space/2"
@@ -58,7 +58,7 @@ class ClusterSpaceFile(Document):
     schema_: Annotated[Literal["phaze.space/2"], Field(alias="schema")]
     name: Name
     title: Text
-    base: Name
+    base: Annotated[Place, Field(description="a chip by name, or the path of a file")]
     axes: ClusterAxesTable
     keep: ClusterKeepTable
     sources: Sources = Field(default_factory=dict)
