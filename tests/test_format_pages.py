@@ -1,0 +1,46 @@
+"""Every key that a file format knows is named in docs/formats.md, or on the page that its section links to."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from phaze.cli.schema import formats
+
+DOCS = Path(__file__).parent.parent / "docs"
+# Sections whose keys are on another page.
+ELSEWHERE = {"phaze.study/1": ["search.md"], "phaze.front/1": ["front.md"], "phaze.sweep/1": ["sweep.md"]}
+# Terms of ownership are listed by the file that the section links to.
+LINKED = {"phaze.ownership/1": "src/phaze/hardware/presets/ownership/default.toml"}
+# Version 2 shares keys with version 1; a die has a chip, a study a stack, a profile the levels of a cluster.
+SHARED = {
+    "phaze.chip/2": "phaze.chip/1",
+    "phaze.technology/2": "phaze.technology/1",
+    "phaze.space/2": "phaze.space/1",
+    "phaze.die/1": "phaze.chip/1",
+    "phaze.study/1": "phaze.stack/1",
+    "phaze.profile/1": "phaze.cluster/1",
+}
+
+
+def _section(name: str) -> str:
+    text = (DOCS / "formats.md").read_text(encoding="utf-8")
+    sections = re.split(r"^## ", text, flags=re.MULTILINE)
+    return "".join(section for section in sections if name in section.split("\n")[0])
+
+
+def _keys(schema: dict[str, Any]) -> set[str]:
+    """Every property of a schema and of what it is made of."""
+    tables = [schema, *schema.get("$defs", {}).values()]
+    return {key for table in tables for key in table.get("properties", {})}
+
+
+@pytest.mark.parametrize("name", sorted(formats()))
+def test_every_key_of_a_format_is_documented(name: str) -> None:
+    text = _section(name) + "".join((DOCS / page).read_text(encoding="utf-8") for page in ELSEWHERE.get(name, []))
+    assert text, name
+    text += _section(SHARED[name]) if name in SHARED else ""
+    text += (DOCS.parent / LINKED[name]).read_text(encoding="utf-8") if name in LINKED else ""
+    known = set(re.findall(r"[A-Za-z_][A-Za-z0-9_]*", text)) | {"schema", "name", "title", "notes", "sources"}
+    assert sorted(_keys(formats()[name].model.model_json_schema(by_alias=True)) - known) == []
