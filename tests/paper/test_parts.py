@@ -8,6 +8,7 @@ from statistics import median
 import pytest
 from examples import own_search
 from examples.paper.cases import Found, Question, answer_all, axes_of, searched
+from examples.paper.joint.cells import HERE as JOINT
 from examples.paper.joint.cells import (
     Cell,
     Variant,
@@ -20,18 +21,25 @@ from examples.paper.joint.cells import (
 from examples.paper.joint.process import technology_of
 from examples.paper.joint.values import answer, values
 from examples.paper.pictures import curves_with_spread, grouped_bars, heat_map, stacked_bars
-from examples.paper.robust import BANDS, changed_node, scenarios
+from examples.paper.robust import BANDS, PROCESS, RATES, Band, changed_job, scenarios
 from examples.paper.spotlight import Case, Curve, Point, Scores, job_spaces, sampled, spotlight_table
 
 from phaze.errors import InputError
+from phaze.explain.question import score_on
 from phaze.hardware.figures import figures_of
 from phaze.hardware.library import load_core_chip
 from phaze.hardware.silicon.node import InterfaceAreas
 from phaze.hardware.silicon.node_files import load_node
 from phaze.hardware.technology import Curve as SizeCurve
 from phaze.hardware.write import toml_text
+from phaze.search.baseline import scale_for
+from phaze.search.clustered_space import SpaceOfClusters
 from phaze.search.spaces import enumerate_space, load_space
+from phaze.search.task import SearchJob
+from phaze.study.load import question_of, read_study, study_of, with_settings
 from tests.search.test_study import SPACE
+
+MAP = JOINT / "map.toml"
 
 
 def test_cells_have_folders_of_their_own_and_share_the_blind_chips(tmp_path: Path) -> None:
@@ -113,16 +121,40 @@ def test_the_table_of_samplers_has_medians_and_spread() -> None:
     assert "| m | certified search | 1, and proved | 8 | 3 |" in table
 
 
-def test_scenarios_are_the_corners_of_the_bands_and_samples_inside_them() -> None:
+def _job(devices: int = 64) -> SearchJob:
+    raw, origin = read_study(str(MAP))
+    settings = (f"training.devices={devices}", f"training.batch={devices}", "training.microbatches=[1]")
+    return question_of(study_of(with_settings(raw, settings), origin.where), reader=origin.reader).job
+
+
+def test_scenarios_are_the_corners_of_both_boxes_and_samples_inside_them() -> None:
     asked = scenarios(samples=5)
-    assert asked == scenarios(samples=5) and len(asked) == 2 ** len(BANDS) + 5
+    assert asked == scenarios(samples=5) and len(asked) == 2 ** len(PROCESS) + 2 ** len(RATES) + 5
     for scenario in asked:
         for band, factor in zip(BANDS, scenario.factors, strict=True):
             assert 1 - band.share <= factor <= 1 + band.share
+    job = _job()
     node = load_node("n5")
-    large = changed_node(node, asked[2 ** len(BANDS) - 1])
+    space = changed_job(job, asked[2 ** len(PROCESS) - 1]).space
+    assert isinstance(space, SpaceOfClusters)
+    large = space.silicon.node
     assert large.area.mac_mm2 == pytest.approx(1.05 * node.area.mac_mm2)
     assert large.energy.mac_j == pytest.approx(1.2 * node.energy.mac_j)
+
+
+@pytest.mark.parametrize("band", RATES, ids=lambda band: str(band.name))
+def test_a_higher_rate_makes_a_batch_faster_and_by_no_more_than_its_factor(band: Band) -> None:
+    job = _job(512)
+    scale = scale_for(job)
+
+    def seconds(factor: float) -> float:
+        changed = job if factor == 1.0 else band.changed(job, factor)
+        assert isinstance(changed.space, SpaceOfClusters)
+        return score_on(changed, scale, changed.space.base)
+
+    slow, usual, fast = (seconds(factor) for factor in (1 - band.share, 1.0, 1 + band.share))
+    assert slow >= usual >= fast and slow > fast
+    assert fast >= usual / (1 + band.share) * (1 - 1e-9)
 
 
 def test_pictures_are_the_same_bytes_again_and_hold_their_words(tmp_path: Path) -> None:

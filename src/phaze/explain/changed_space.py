@@ -6,8 +6,9 @@ holds less. So with the run's lower bound L on the score of a chip
 
     L min(1, f / f') > the score of the run's chip in the changed space      =>      it is not the best there
 
-where time alone counts. Chips that the change brings into the space, and all of them under other objectives, are looked
-at as in any search.
+where time alone counts. Where rates of HBM, links or software change too, by a factor of at most m > 1, L is divided by
+m: no part of a batch is more than m f' / f times as fast. Chips that the change brings into the space, and all of them
+under other objectives, are looked at as in any search.
 """
 
 from dataclasses import dataclass
@@ -29,8 +30,9 @@ def _numbers(opened: ClusterChips) -> NDArray[np.int64]:
     return np.asarray(np.ravel_multi_index(places, [len(axis) for axis in points.values()])).astype(np.int64)
 
 
-def candidates(question: Question, changed: ClusterChips, job: SearchJob) -> NDArray[np.int64]:
-    """Chips of the changed space that may be its best."""
+def candidates(question: Question, changed: ClusterChips, job: SearchJob, rates: float = 1.0) -> NDArray[np.int64]:
+    """Chips of the changed space that may be its best; ``rates``: the greatest factor on any other rate than the
+    clock."""
     old = question.opened
     if not isinstance(old, ClusterChips) or job.objective.needs_energy:
         return np.arange(len(changed))
@@ -38,7 +40,7 @@ def candidates(question: Question, changed: ClusterChips, job: SearchJob) -> NDA
     order = np.argsort(before)
     place = order[np.minimum(np.searchsorted(before, after, sorter=order), len(order) - 1)]
     faster = np.minimum(1.0, old.found.held_hz[place] / changed.found.held_hz)
-    bound = np.where(before[place] == after, question.bounds[place] * faster, 0.0)
+    bound = np.where(before[place] == after, question.bounds[place] * faster / max(1.0, rates), 0.0)
     there = np.flatnonzero(after == before[question.number])
     reach = score_on(job, question.scale, changed.chip(int(there[0]))) if len(there) else np.inf
     return np.flatnonzero(bound <= reach * (1 + 1e-9))
@@ -53,11 +55,11 @@ class Winner:
     score: float
 
 
-def best_of_changed(question: Question, job: SearchJob, processes: int) -> Winner | None:
-    """The certified best of a job whose space was changed; None where nothing fits."""
+def best_of_changed(question: Question, job: SearchJob, processes: int, rates: float = 1.0) -> Winner | None:
+    """The certified best of a job whose space was changed, and rates by at most a factor; None where nothing fits."""
     opened = enumerate_space(job.space)
     if isinstance(opened, ClusterChips) and len(opened):
-        opened = opened.taken(candidates(question, opened, job))
+        opened = opened.taken(candidates(question, opened, job, rates))
     if not len(opened):
         return None
     if len(opened) == 1 and isinstance(opened, ClusterChips):  # all others are excluded by what the run proved

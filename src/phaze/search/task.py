@@ -198,7 +198,11 @@ def with_links(cluster: Cluster, link_bytes_per_s: float, of_chip: bool = False)
 
 def on_cluster(task: ModelTask, cluster: Cluster, devices: int | None = None) -> ModelTask:
     """The task on another network, and on other devices if given."""
-    machine = replace(task.training.machine, cluster=cluster)
+    return on_machine(task, replace(task.training.machine, cluster=cluster), devices)
+
+
+def on_machine(task: ModelTask, machine: Machine, devices: int | None = None) -> ModelTask:
+    """The task on another network or stack, and on other devices if given."""
     graphs = tuple(graph_on(graph, machine) for graph in task.graphs)
     training = replace(task.training, machine=machine, devices=devices or task.training.devices)
     return replace(task, training=training, graphs=graphs, prices=_prices(machine), memo=Memo(), shared=Memo())
