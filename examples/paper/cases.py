@@ -72,6 +72,11 @@ def _job(study: str, settings: Sequence[str]) -> tuple[SearchJob, Papers]:
     return question.job, question.papers(toml_text(raw))
 
 
+def job_of(question: Question) -> SearchJob:
+    """The job that a question searches."""
+    return _job(question.study, question.settings)[0]
+
+
 def _kept(folder: Path, job: SearchJob) -> dict[str, Any] | None:
     """The result that lies in a folder, if this study and this code made it."""
     if not (folder / RESULT).is_file():

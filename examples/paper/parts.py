@@ -13,6 +13,7 @@ from statistics import median
 from examples.paper.bridge.quotients import CASES, QUOTIENTS, Quotients, bridge_table, questions, quotients
 from examples.paper.cases import Found, answer_all, searched
 from examples.paper.joint.cells import DEVICES, FABRIC, PAPER_LINKS, PAPER_MODELS, cells, joint_question
+from examples.paper.joint.reasons import reason_table, reasons
 from examples.paper.joint.values import Value, answer, map_table, values
 from examples.paper.pictures import curves_with_spread, grouped_bars, heat_map, stacked_bars
 from examples.paper.robust import BANDS, outcomes, regrets, robust_table, scenarios
@@ -101,7 +102,7 @@ def joint_map(out: Path, images: Path) -> dict[str, str]:
     free = _paper_grid(done)
     links = [str(rate) for rate in PAPER_LINKS]
     heat_map(images, "map-paper", free, (PAPER_MODELS, links), ("links, GiB/s", "model"))
-    return {"map": map_table(done)}
+    return {"map": map_table(done), "map-reasons": reason_table(reasons(out, every), done)}
 
 
 def _paper_grid(done: Sequence[Value]) -> list[list[float | None]]:

@@ -71,7 +71,7 @@ def _process(*names: str) -> Callable[[SearchJob, float], SearchJob]:
     return changed
 
 
-def _software(job: SearchJob, factor: float) -> SearchJob:
+def more_software(job: SearchJob, factor: float) -> SearchJob:
     """What the stack leaves of the rate of products, on every generation."""
 
     def on(task: ModelTask) -> ModelTask:
@@ -120,7 +120,7 @@ PROCESS = (
          _process("energy of a MAC", "energy at an array's edge", "leakage")),
 )  # fmt: skip
 RATES = (
-    Band("rate of products", 0.10, "twice the median error of all BF16 runs (accuracy.md)", _software),
+    Band("rate of products", 0.10, "twice the median error of all BF16 runs (accuracy.md)", more_software),
     Band("HBM bandwidth", 0.17, "0.68 to 0.94 of it was measured on H100, B200, A100 and H800; 0.8 is assumed", _hbm),
     Band("network", 0.11, "collectives from 64 KiB up: median errors of 1 to 11 % by level (accuracy.md)", _network),
 )
