@@ -11,8 +11,8 @@ from pathlib import Path
 from statistics import median
 
 from examples.paper.bridge.quotients import CASES, QUOTIENTS, Quotients, bridge_table, questions, quotients
-from examples.paper.cases import Found, answer_all, searched
-from examples.paper.joint.cells import DEVICES, FABRIC, PAPER_LINKS, PAPER_MODELS, cells, joint_question
+from examples.paper.cases import Found, answer_all, one_model, searched
+from examples.paper.joint.cells import DEVICES, FABRIC, PAPER_LINKS, PAPER_MODELS, Cell, cells, joint_question
 from examples.paper.joint.reasons import reason_table, reasons
 from examples.paper.joint.values import Value, answer, map_table, values
 from examples.paper.pictures import curves_with_spread, grouped_bars, heat_map, stacked_bars
@@ -29,6 +29,7 @@ from examples.paper.spotlight import (
     curves,
     spotlight_table,
 )
+from phaze.explain.flatness import flatness
 from phaze.explain.question import question_of
 from phaze.hardware.figures import figures_of
 
@@ -110,7 +111,7 @@ def _paper_grid(done: Sequence[Value]) -> list[list[float | None]]:
 
 
 def robust(out: Path) -> dict[str, str]:
-    """The winners of every scenario with their regrets, for the centre of the map."""
+    """The winners of every scenario with their regrets, for the centre of the map, and what is as good there."""
     centre = next(
         cell for cell in cells() if cell.settings[:1] == ("training.devices=1024",) and "50.0" in cell.settings[1]
     )
@@ -119,7 +120,27 @@ def robust(out: Path) -> dict[str, str]:
     asked = question_of(str(question.folder))
     done = outcomes(asked, scenarios(), 2)
     bands = markdown(("constants", "band", "after"), [[band.name, f"± {band.share:.0%}", band.basis] for band in BANDS])
-    return {"robust-bands": bands, "robust": robust_table(asked, regrets(asked, done), done)}
+    return {
+        "robust-bands": bands,
+        "robust": robust_table(asked, regrets(asked, done), done),
+        "near-ties": near_ties(out, centre),
+    }
+
+
+NEAR = 0.01
+
+
+def near_ties(out: Path, centre: Cell) -> str:
+    """Exactly which chips come within 1 % of an answer: today's centre, and two models of the paper's space."""
+    asked = {f"{centre.model}, n5-reticle, 1,024 devices": joint_question(out, centre).folder}
+    for model in SPOTLIGHT_MODELS:
+        searched(out / "paper" / model, "model.toml", [one_model(model)])
+        asked[f"{model}, the paper's space"] = out / "paper" / model
+    rows = []
+    for name, folder in asked.items():
+        found = flatness(question_of(str(folder)), NEAR, 2, lambda said: None)
+        rows.append([name, f"{found.count:,} of {found.chips:,}", str(found.document()["words"])])
+    return markdown(("answer", "chips within 1 %", "what they have in common"), rows)
 
 
 def ratio_picture(images: Path, lines: Sequence[Line], heads: Sequence[str]) -> None:
