@@ -21,6 +21,7 @@ from phaze.hardware.silicon.node import Node
 from phaze.hardware.silicon.price import making_columns
 from phaze.hardware.silicon.space import SpaceColumns, columns_at, refusals_of, space_chip, space_columns
 from phaze.search.clustered_space import SpaceOfClusters
+from phaze.search.factors import AS_THEY_ARE, Factors
 from phaze.search.feasibility import Need
 from phaze.search.ownership_cost import die_kgco2e
 from phaze.units import Unit
@@ -30,25 +31,18 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Factors:
-    """What constants of all chips are multiplied by: clock held, bandwidths of HBM, global buffer and links."""
-
-    clock: float = 1.0
-    hbm: float = 1.0
-    shared: float = 1.0
-    links: float = 1.0
-
-
-AS_THEY_ARE = Factors()
-
-
-@dataclass(frozen=True, slots=True)
 class ClusterChips:
-    """A space of clusters opened; ``factors`` make its chips other than the model has them."""
+    """A space of clusters opened; ``factors`` make its chips other than the model has them.
+
+    Of a space that is looked at in boxes only some chips: ``numbers`` are those of their combinations, ascending, and
+    there are so many ``others``.
+    """
 
     space: SpaceOfClusters
     found: SpaceColumns
     factors: Factors = AS_THEY_ARE
+    numbers: NDArray[np.int64] | None = None
+    others: int = 0
 
     def __len__(self) -> int:
         return len(self.found)
@@ -79,22 +73,20 @@ class ClusterChips:
         return self.found.chips.stacks.astype(np.int64) * self.space.silicon.stack_bytes
 
     @property
-    def numbers(self) -> NDArray[np.int64] | None:
-        """What documents call its chips, where that is not their place: it always is."""
-        return None
-
-    @property
     def total(self) -> int:
-        """Chips of the space."""
-        return len(self)
+        """Chips of the space, with those that are not here one by one."""
+        return len(self) + self.others
 
     def number(self, index: int) -> int:
-        """What documents call a chip: its place."""
-        return index
+        """What documents call a chip: its place, or where the space is looked at in boxes its combination's number."""
+        return index if self.numbers is None else int(self.numbers[index])
 
     def index_of(self, number: int) -> int | None:
         """The place of a chip that documents call that; None where there is none."""
-        return number if 0 <= number < len(self) else None
+        if self.numbers is None:
+            return number if 0 <= number < len(self) else None
+        index = int(np.searchsorted(self.numbers, number))
+        return index if index < len(self) and int(self.numbers[index]) == number else None
 
     @property
     def left_out(self) -> dict[str, int]:
@@ -104,11 +96,11 @@ class ClusterChips:
 
     def taken(self, index: NDArray[Any]) -> "ClusterChips":
         """Some of its chips, nothing left out."""
-        return replace(self, found=self.found.taken(index))
+        return ClusterChips(self.space, self.found.taken(index), self.factors)
 
     def at(self, numbers: list[int]) -> "ClusterChips":
         """Combinations by number, whether or not the space keeps them."""
-        return replace(self, found=columns_at(self.space.silicon, np.array(numbers, np.int64)))
+        return ClusterChips(self.space, columns_at(self.space.silicon, np.array(numbers, np.int64)), self.factors)
 
     def refusals(self) -> list[str | None]:
         """Why the space does not keep each of these combinations, or None where it does."""
@@ -131,7 +123,8 @@ class ClusterChips:
 
     def chip(self, index: int, hbm_bytes: int | None = None) -> Chip:
         """One chip of the space, whose memory is its own whatever is asked."""
-        chip, by = designed(space_chip(self.space.silicon, self.found, index), self.node), self.factors
+        found = space_chip(self.space.silicon, self.found, index, self.number(index))
+        chip, by = designed(found, self.node), self.factors
         if by == AS_THEY_ARE:
             return chip
         clock, width = chip.clock_hz * by.clock, float(self.found.chips.width[index]) * by.shared

@@ -132,6 +132,17 @@ class SqliteJournal:
             self.base.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", digests.items())
             self.base.execute("COMMIT")
 
+    def note(self, key: str, text: str) -> None:
+        """Keep a text, such as what an earlier step of a search left."""
+        with _said(self.path):
+            self.base.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (f"note {key}", text))
+
+    def noted(self, key: str) -> str | None:
+        """A text that was kept; None where there is none."""
+        with _said(self.path):
+            row = self.base.execute("SELECT value FROM about WHERE key = ?", (f"note {key}",)).fetchone()
+        return None if row is None else str(row[0])
+
     def close(self) -> None:
         self.base.close()
 

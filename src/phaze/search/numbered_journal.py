@@ -15,6 +15,10 @@ class Journal(Protocol):
 
     def add(self, found: Iterable[Evaluated]) -> None: ...
 
+    def note(self, key: str, text: str) -> None: ...
+
+    def noted(self, key: str) -> str | None: ...
+
 
 @dataclass(frozen=True, slots=True)
 class NumberedJournal:
@@ -31,3 +35,11 @@ class NumberedJournal:
     def add(self, found: Iterable[Evaluated]) -> None:
         """Keep a round."""
         self.journal.add(replace(one, chip=self.opened.number(one.chip)) for one in found)
+
+    def note(self, key: str, text: str) -> None:
+        """Keep a text."""
+        self.journal.note(key, text)
+
+    def noted(self, key: str) -> str | None:
+        """A text that was kept."""
+        return self.journal.noted(key)

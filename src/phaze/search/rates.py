@@ -1,6 +1,7 @@
 """The rates of an objective for every chip and memory of a space, or for one chip (:class:`Rates`)."""
 
 from collections.abc import Iterator
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +11,29 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.figures import figures_of, making_of
 from phaze.hardware.ownership import HOURS_PER_YEAR, Terms, load_terms
 from phaze.search.objective import Objective, Rates
-from phaze.search.spaces import EnumeratedSpace
+from phaze.search.spaces import AnySpace
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 # 1,000 W for 3,600 s.
 J_PER_KWH = 3.6e6
+
+
+class Rated(Protocol):
+    """What rates ask of chips."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def space(self) -> AnySpace: ...
+
+    def allowed(self, hbm_bytes: int) -> NDArray[np.bool_]: ...
+
+    def static_w(self) -> Floats: ...
+
+    def making_usd(self, hbm_bytes: int) -> Floats: ...
+
+    def making_kgco2e(self, hbm_bytes: int) -> Floats: ...
 
 
 def _weight(objective: Objective, terms: Terms) -> float:
@@ -34,7 +52,7 @@ def _a_second(making: Floats, terms: Terms) -> Floats:
     return making / (terms.lifetime_years * HOURS_PER_YEAR * 3600.0)
 
 
-def _allowed(opened: EnumeratedSpace, hbm_bytes: list[int]) -> Floats:
+def _allowed(opened: Rated, hbm_bytes: list[int]) -> Floats:
     """1 where a chip may have a memory, else infinite, [memories, chips]."""
     if not opened.space.memory_limited:
         return np.broadcast_to(1.0, (len(hbm_bytes), len(opened)))
@@ -52,7 +70,7 @@ def alike(allowed: NDArray[np.bool_]) -> Iterator[tuple[Integers, Integers]]:
             yield np.flatnonzero(kinds[:, at]), np.flatnonzero(of.ravel() == at)
 
 
-def rates_of(objective: Objective, opened: EnumeratedSpace, hbm_bytes: list[int], devices: int) -> Rates:
+def rates_of(objective: Objective, opened: Rated, hbm_bytes: list[int], devices: int) -> Rates:
     """The rates of every memory and chip."""
     terms, allowed = load_terms(), _allowed(opened, hbm_bytes)
     weight, delays = _weight(objective, terms), objective.delays

@@ -10,8 +10,9 @@ from phaze.evaluate.layer_times import layer_works
 from phaze.hardware.stack import ScheduleRule
 from phaze.search.baseline import scale_for
 from phaze.search.boxes.box_bounds import BoxQuestion, box_scores, box_times
-from phaze.search.boxes.box_costs import box_chips, box_joules, box_layer_works
+from phaze.search.boxes.box_costs import box_chips
 from phaze.search.boxes.box_grid import Boxes, BoxGrid, box_grid, halves, trimmed
+from phaze.search.boxes.box_works import box_joules, box_layer_works
 from phaze.search.energy import layer_floors
 from phaze.search.objective import KINDS, Kind, Objective
 from phaze.search.run import begin, bounds_on, finer_times
@@ -74,7 +75,7 @@ def _check(rule: ScheduleRule, kind: Kind, seed: int, count: int) -> int:
     state.set_bounds(bounds_on(state, index, finer_times(state, index), [1e9], general=True))
     truth = state.scores()
     for finer in (False, True):
-        found = box_scores(question, box_times(question, corners), 0.0, 1e12, everything, finer)
+        found = box_scores(question, box_times(question, boxes), 0.0, 1e12, everything, finer)
         assert (found <= truth * (1 + 1e-9)).all()
         assert (found > 0).all()
     return len(boxes)

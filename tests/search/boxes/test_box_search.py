@@ -1,6 +1,6 @@
 """A search that looks at its space in boxes: its answer is that of exhaustive evaluation, and no chip is lost."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,20 +9,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from phaze.hardware.stack import ScheduleRule
-from phaze.search.answer import best_of
 from phaze.search.baseline import scale_for
-from phaze.search.boxes import opening, walk
 from phaze.search.boxes.counts import count_chips
 from phaze.search.boxes.opening import chips_numbered, is_boxed, reopened
-from phaze.search.certificate import certificate_of, closed_chips, evaluated_chips
 from phaze.search.evaluated import Evaluated
 from phaze.search.objective import KINDS, Objective
 from phaze.search.run import search
 from phaze.search.space import Space, grid_of
 from phaze.search.spaces import enumerate_space, load_space
-from phaze.search.state import TIE
 from phaze.search.task import SearchJob
-from tests.search.made import GIB, MIB, exact_score, made_job, made_task, small_space, traced_task
+from tests.search.boxes.exhaustive import check_against_exhaustive
+from tests.search.made import GIB, MIB, made_job, made_task, small_space, traced_task
 from tests.search.made_cluster import cluster_task
 
 SCHEDULES: tuple[ScheduleRule, ...] = ("serial", "companions", "links", "overlap")
@@ -34,17 +31,6 @@ MORE: dict[str, list[Any]] = {
     "hbm_bandwidth": [3e11, 9e11], "links": [1e9, 1e11], "clock": [7e8, 1e9], "global_bandwidth": [1e12, 4e12],
     "tensor_buffer": [2**15, 2**17], "vector_buffer": [2**12, 2**15],
 }  # fmt: skip
-
-
-@pytest.fixture
-def small_boxes() -> Iterator[None]:
-    """Every space is looked at in boxes, and those are few at a time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(opening, "BOXED", 0)
-        patch.setattr(opening, "SPREAD", 2)
-        for name, value in (("FIRST", 3), ("BEAM", 2), ("BATCH", 5)):
-            patch.setattr(walk, name, value)
-        yield
 
 
 @st.composite
@@ -79,45 +65,20 @@ def _jobs(draw: st.DrawFn) -> SearchJob:
     return SearchJob("boxes", tasks, draw(_spaces()), memories, objective, gap, "boxes", round_size=3)
 
 
-def _check(job: SearchJob) -> None:
-    """Every chip and memory by the reference path: the same best chip, no bound above it, and every chip counted."""
-    scale, opened = scale_for(job), enumerate_space(job.space)
-    state, memories = search(job, scale), range(len(job.hbm_bytes))
-    scores = np.array([[exact_score(job, scale, opened, c, h) for h in memories] for c in range(len(opened))])
-    best = best_of(state) if len(state.opened) else None
-    if best is None:
-        assert not np.isfinite(scores).any()
-        return
-    least = scores.min()
-    tied = np.argwhere(scores <= least * (1 + TIE)).tolist()
-    chip, hbm = min(tied, key=lambda one: (opened.area_mm2[one[0]], one[1], one[0]))
-    if job.gap == 0:
-        assert (state.opened.name(best.chip), best.hbm) == (opened.name(chip), hbm)
-    assert least * (1 - TIE) <= best.score <= least / (1 - job.gap) * (1 + TIE)
-    standing = state.standing()
-    assert standing.lower <= least * (1 + TIE) and standing.gap <= max(1e-8, job.gap) and standing.open == 0
-    assert standing.evaluated + standing.bound + standing.memory == len(opened) == state.opened.total
-    proof = certificate_of(
-        closed_chips(state), evaluated_chips(state), best.score, job.gap, state.opened.left_out, state.boxed
-    )
-    assert proof.chips == len(opened) and proof.near.at_most >= int((scores.min(axis=1) <= 1.01 * best.score).sum())
-    assert {name: proof.closed[name] for name in opened.left_out} == opened.left_out
-
-
 EVERY = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @settings(EVERY, max_examples=4)
 @given(job=_jobs())
 def test_the_answer_by_boxes_is_that_of_exhaustive_evaluation(small_boxes: None, job: SearchJob) -> None:
-    _check(job)
+    check_against_exhaustive(job)
 
 
 @pytest.mark.slow
 @settings(EVERY, max_examples=60)
 @given(job=_jobs())
 def test_many_answers_by_boxes_are_those_of_exhaustive_evaluation(small_boxes: None, job: SearchJob) -> None:
-    _check(job)
+    check_against_exhaustive(job)
 
 
 @settings(max_examples=30, deadline=None)
@@ -150,6 +111,13 @@ class _Kept:
     def __init__(self) -> None:
         self.rows: dict[int, Evaluated] = {}
         self.added = 0
+        self.notes: dict[str, str] = {}
+
+    def note(self, key: str, text: str) -> None:
+        self.notes[key] = text
+
+    def noted(self, key: str) -> str | None:
+        return self.notes.get(key)
 
     def known(self) -> dict[int, Evaluated]:
         return self.rows

@@ -132,15 +132,30 @@ def cluster_space_of(file: ClusterSpaceFile, reader: Reader = read_text) -> Clus
     return ClusterSpace(file, replace(base, technology=node.name), node)
 
 
+def ports_over(widths: Floats, clusters: Floats | float) -> Floats:
+    """The port of every width and number of clusters: the least power of two at least width / N."""
+    # A power of two is exact in both forms: doubling while below the share, as port_of does.
+    port = np.ones(len(widths))
+    while (narrow := port < widths / clusters).any():
+        port = np.where(narrow, port * 2.0, port)
+    return port
+
+
+def combinations_numbered(space: ClusterSpace, numbers: NDArray[np.int64]) -> ChipColumns:
+    """Combinations by number, the last axis running fastest."""
+    return _combinations(space, space.values(), numbers)
+
+
 def _combinations(space: ClusterSpace, values: tuple[NDArray[Any], ...], numbers: NDArray[np.int64]) -> ChipColumns:
     places = np.unravel_index(numbers, [len(axis) for axis in values])
     at = {name: axis[place] for name, axis, place in zip(AXES, values, places, strict=True)}
-    base, each = space.base, np.ones(len(numbers))
-    clusters, widths = at["clusters"], at["global_width"]
-    # A power of two is exact in both forms: doubling while below the share, as port_of does.
-    port = each.copy()
-    while (narrow := port < widths / clusters).any():
-        port = np.where(narrow, port * 2.0, port)
+    return combinations_of(space, at)
+
+
+def combinations_of(space: ClusterSpace, at: Mapping[str, Floats]) -> ChipColumns:
+    """Combinations by their value of every axis."""
+    base, clusters, widths = space.base, at["clusters"], at["global_width"]
+    each = np.ones(len(clusters))
     return ChipColumns(
         clusters=clusters,
         built=clusters + np.ceil(clusters / SPARES),
@@ -150,13 +165,13 @@ def _combinations(space: ClusterSpace, values: tuple[NDArray[Any], ...], numbers
         lanes=at["lanes"],
         operand_bytes=at["operand_buffer"] * at["arrays"],
         register_bytes=at["registers"],
-        port=port,
-        broadcast=np.full(len(numbers), base.clusters.broadcast),
+        port=ports_over(widths, clusters),
+        broadcast=np.full(len(clusters), base.clusters.broadcast),
         global_bytes=at["global_buffer"],
         global_built_bytes=at["global_buffer"],
         width=widths,
         fan_out=base.global_buffer.fan_out * each,
-        cache=np.full(len(numbers), base.global_buffer.cache),
+        cache=np.full(len(clusters), base.global_buffer.cache),
         stacks=at["hbm_stacks"],
         sites=at["hbm_stacks"],
         hbm_bytes_per_s=at["hbm_stacks"] * space.stack_bytes_per_s,
@@ -176,6 +191,16 @@ class _Ruled:
     edged: Flags
     powered: Flags
     priced: Flags
+
+    @property
+    def rules(self) -> dict[str, Flags]:
+        """Which combinations pass each rule, by its name, in the order in which rules are held."""
+        return {"area": self.sized, "edge": self.edged, "power": self.powered, "cost": self.priced}
+
+
+def rules_of(space: ClusterSpace, chips: ChipColumns) -> dict[str, Flags]:
+    """Which of some combinations pass each rule."""
+    return _ruled(space, chips).rules
 
 
 def _ruled(space: ClusterSpace, chips: ChipColumns) -> _Ruled:
@@ -203,11 +228,17 @@ def _ruled(space: ClusterSpace, chips: ChipColumns) -> _Ruled:
 def _kept(space: ClusterSpace, chips: ChipColumns) -> Iterator[tuple[str, Flags] | SpaceColumns]:
     """What each rule leaves out of a chunk, then the chips that are left."""
     found, stays = _ruled(space, chips), np.ones(len(chips), np.bool_)
-    rules = (("area", found.sized), ("edge", found.edged), ("power", found.powered), ("cost", found.priced))
-    for name, passes in rules:
+    for name, passes in found.rules.items():
         yield name, stays & ~passes
         stays = stays & passes
     yield found.columns.taken(np.flatnonzero(stays))
+
+
+def kept_at(space: ClusterSpace, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], SpaceColumns]:
+    """Of combinations by number those that the space keeps."""
+    ruled = _ruled(space, _combinations(space, space.values(), numbers))
+    stays = np.flatnonzero(ruled.sized & ruled.edged & ruled.powered & ruled.priced)
+    return numbers[stays], ruled.columns.taken(stays)
 
 
 def columns_at(space: ClusterSpace, numbers: NDArray[np.int64]) -> SpaceColumns:
@@ -264,8 +295,9 @@ def _name(space: ClusterSpace, own: Clusters, held: int, width: float, stacks: i
     return said + f"-s{stacks}-{links / 1e9:.9g}GBs"
 
 
-def space_chip(space: ClusterSpace, found: SpaceColumns, index: int) -> Accelerator:
-    """One chip of the space as a value, at its rated clock and under the space's limit."""
+def space_chip(space: ClusterSpace, found: SpaceColumns, index: int, number: int | None = None) -> Accelerator:
+    """One chip of the space as a value, at its rated clock and under the space's limit; ``number``: what documents call
+    it where that is not its place."""
     chips, base = found.chips, space.base
     count, arrays, rows, columns = (int(x[index]) for x in (chips.clusters, chips.arrays, chips.rows, chips.columns))
     stacks, held = int(chips.stacks[index]), int(chips.global_bytes[index])
@@ -285,7 +317,7 @@ def space_chip(space: ClusterSpace, found: SpaceColumns, index: int) -> Accelera
     return replace(
         base,
         name=_name(space, clusters, held, width, stacks, float(chips.link_bytes_per_s[index])),
-        title=f"chip {index} of the space {space.file.name}",
+        title=f"chip {index if number is None else number} of the space {space.file.name}",
         clusters=clusters,
         global_buffer=replace(base.global_buffer, size_bytes=held, bytes_per_cycle=width),
         hbm=Hbm(stacks, base.hbm.generation, stacks * space.stack_bytes, rate),

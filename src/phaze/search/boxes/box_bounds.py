@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.hardware.technology import EnergyTable
+from phaze.hardware.silicon.design import EnergyModel, NodeEnergy
 from phaze.search.bounds.model_bounds import CHEAP, layer_bounds, model_bounds, model_floors
-from phaze.search.boxes.box_costs import BoxChips, box_chips, box_joules, box_layer_works
-from phaze.search.boxes.box_grid import BoxGrid, Corners
+from phaze.search.boxes.box_grid import Boxes
+from phaze.search.boxes.box_works import AnyBoxes, box_joules, box_layer_works
+from phaze.search.boxes.cluster_grid import ClusterGrid
+from phaze.search.boxes.views import AnyGrid, corners_of
 from phaze.search.deadline import NEVER, Deadline
 from phaze.search.objective import Rates, Scale
 from phaze.search.rank_graph import GraphTimes
@@ -33,17 +35,21 @@ class BoxQuestion:
 
     job: SearchJob
     scale: Scale
-    view: BoxGrid
+    view: AnyGrid
     memories: tuple[int, ...]
     deadline: Deadline = NEVER
 
     @property
-    def energy(self) -> EnergyTable | None:
+    def energy(self) -> EnergyModel | None:
         """The energies of the space's chips, where they count."""
-        return self.view.space.technology.energy if self.job.objective.needs_energy else None
+        if not self.job.objective.needs_energy:
+            return None
+        if isinstance(self.view, ClusterGrid):
+            return NodeEnergy(self.view.node)
+        return self.view.space.technology.energy
 
 
-def _graph_times(question: BoxQuestion, task: ModelTask, graph: int, boxes: BoxChips) -> GraphTimes:
+def _graph_times(question: BoxQuestion, task: ModelTask, graph: int, boxes: AnyBoxes) -> GraphTimes:
     """Bounds on the layers of one graph on every box."""
     own, constants = task.graphs[graph], task.training.constants
     costs = box_layer_works(own, boxes, constants)
@@ -72,15 +78,15 @@ class BoxTimes:
         return int(self.rates.rate.shape[1])
 
 
-def box_times(question: BoxQuestion, corners: Corners) -> BoxTimes:
+def box_times(question: BoxQuestion, some: Boxes) -> BoxTimes:
     """The bounds on layers of every box, and its rates."""
-    job, view = question.job, question.view
-    rates = rates_of(job.objective, view.opened(corners.low), list(job.hbm_bytes), job.models[0].training.devices)
+    job, corners = question.job, corners_of(question.view, some)
+    rates = rates_of(job.objective, corners.rated(), list(job.hbm_bytes), job.models[0].training.devices)
     own = Rates(rates.rate[list(question.memories)], rates.weight, rates.delays)
-    networks = networks_of(job.models, job.space, corners.high.link_bytes_per_s)
+    networks = networks_of(job.models, job.space, corners.links())
     found = []
-    for index, tasks in networks.groups(np.arange(len(corners.units))):
-        boxes = box_chips(view, corners.taken(index))
+    for index, tasks in networks.groups(np.arange(len(some))):
+        boxes = corners.taken(index).boxes()
         times = [tuple(_graph_times(question, task, at, boxes) for at in range(len(task.graphs))) for task in tasks]
         found.append((index, tasks, tuple(times)))
     return BoxTimes(own, tuple(found))

@@ -25,15 +25,12 @@ from phaze.cost.energy import energies
 from phaze.cost.mapping import Product
 from phaze.cost.parts import ChipArrays, How
 from phaze.cost.products import ProductCosts, distinct_rows
-from phaze.cost.table import Column, CostTable
+from phaze.cost.table import Column
 from phaze.cost.vector import VectorCosts, VectorWork, sweep_vector, vector_parts_from
 from phaze.cost.work import Work
-from phaze.evaluate.ruled_pass import WorkTimes
 from phaze.hardware.calibration import Constants
-from phaze.hardware.technology import EnergyTable
-from phaze.schedule.rules import Rule
+from phaze.hardware.silicon.design import EnergyModel, NodeEnergy
 from phaze.search.boxes.box_grid import BoxGrid, Corners
-from phaze.search.rank_graph import RankGraph
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -50,6 +47,16 @@ class BoxChips:
 
     def __len__(self) -> int:
         return len(self.units)
+
+    def column(self, works: Sequence[Work], constants: Constants, how: How = "all_cores") -> Column:
+        """Every work on every box, run one way: no chip of a box takes less, nor moves fewer bytes."""
+        return box_column(works, self, constants, how)
+
+    def joules(self, column: Column, work: int, table: EnergyModel) -> Floats:
+        """Joules of one work that no chip of a box undercuts."""
+        if isinstance(table, NodeEnergy):
+            raise AssertionError("chips of cores have the energies of a technology")
+        return energies(column, work, self.low, table, np.zeros(len(self))).total()
 
 
 def box_chips(view: BoxGrid, corners: Corners) -> BoxChips:
@@ -82,27 +89,40 @@ def _shares(boxes: BoxChips, how: How, tensor: bool) -> tuple[Floats, Floats]:
     return (both if how == "paired" else own), np.ones(len(own))
 
 
-def _product_costs(p: Product, parts: _Parts, lost: float) -> tuple[Floats, Floats, float]:
-    """Seconds, HBM bytes and global bytes that no mapping undercuts, on every tensor side."""
-    half, held = 0.5 * parts.global_bytes, np.zeros(len(parts.cores))
-    if p.empty:
-        written = p.c_bytes if p.batch * p.m * p.n else 0.0
-        return written / parts.hbm_bytes_per_s, np.full(len(half), written), written
+def held_bytes(p: Product, global_bytes: Floats) -> Floats:
+    """Bytes of a product's operands that half of every global buffer does not hold."""
+    half, held = 0.5 * global_bytes, np.zeros(len(global_bytes))
     for need, size in ((p.a_need_bytes, p.a_bytes), (p.b_need_bytes, p.b_bytes), (p.c_need_bytes, p.c_bytes)):
         held += np.where(need <= half, 0.0, size)
+    return held
+
+
+def least_cycles(p: Product, rows: Floats, columns: Floats, least_rows: Floats) -> Floats:
+    """Cycles of one array that no flow undercuts, of at most so many rows and columns and at least so many rows."""
     m, n, k = float(p.m), float(p.n), float(p.k)
-    tall_m, tall_n, tall_k = (np.ceil(x / parts.rows) for x in (m, n, k))
-    wide_m, wide_n = (np.ceil(x / parts.columns) for x in (m, n))
-    stay = np.minimum(tall_m * wide_n, tall_n * wide_m) * np.maximum(k, parts.least_rows)
-    pass_by = tall_k * np.minimum(wide_n * np.maximum(m, parts.least_rows), wide_m * np.maximum(n, parts.least_rows))
-    cycles = p.batch * (np.minimum(stay, pass_by) + lost * tall_m * wide_n)
+    tall_m, tall_n, tall_k = (np.ceil(x / rows) for x in (m, n, k))
+    wide_m, wide_n = (np.ceil(x / columns) for x in (m, n))
+    stay = np.minimum(tall_m * wide_n, tall_n * wide_m) * np.maximum(k, least_rows)
+    pass_by = tall_k * np.minimum(wide_n * np.maximum(m, least_rows), wide_m * np.maximum(n, least_rows))
+    return np.asarray(p.batch * np.minimum(stay, pass_by))
+
+
+def _product_costs(p: Product, parts: _Parts, lost: float) -> tuple[Floats, Floats, float]:
+    """Seconds, HBM bytes and global bytes that no mapping undercuts, on every tensor side."""
+    if p.empty:
+        written = p.c_bytes if p.batch * p.m * p.n else 0.0
+        return written / parts.hbm_bytes_per_s, np.full(len(parts.cores), written), written
+    held, m, n, k = held_bytes(p, parts.global_bytes), float(p.m), float(p.n), float(p.k)
+    cycles = least_cycles(p, parts.rows, parts.columns, parts.least_rows)
+    cycles = cycles + p.batch * lost * np.ceil(m / parts.rows) * np.ceil(n / parts.columns)
     busy_s = (cycles / parts.cores + 2 * parts.least_rows + parts.least_columns - 2) / parts.clock_hz
     moved = float(p.element_bytes) * p.batch * (k * (m + n) + m * n)
     memory_s = np.maximum(moved / parts.global_bytes_per_s, held / parts.hbm_bytes_per_s)
     return np.maximum(busy_s, memory_s), held, moved
 
 
-def _numbered(works: Sequence[Work], constants: Constants) -> tuple[dict[Product, int], list[tuple[int, ...]]]:
+def numbered(works: Sequence[Work], constants: Constants) -> tuple[dict[Product, int], list[tuple[int, ...]]]:
+    """The distinct products of works as arrays run them, and which of them each work has."""
     rows: dict[Product, int] = {}
     packed = [tuple(p.packed(constants.rates, constants.grouped_share) for p in work.products) for work in works]
     return rows, [tuple(rows.setdefault(p, len(rows)) for p in own) for own in packed]
@@ -110,7 +130,7 @@ def _numbered(works: Sequence[Work], constants: Constants) -> tuple[dict[Product
 
 def box_column(works: Sequence[Work], boxes: BoxChips, constants: Constants, how: How = "all_cores") -> Column:
     """Every work on every box, run one way: no chip of a box takes less, nor moves fewer bytes."""
-    products, product_rows = _numbered(works, constants)
+    products, product_rows = numbered(works, constants)
     vectors: dict[VectorWork, int] = {}
     for work in works:
         if work.vector is not None:
@@ -177,52 +197,3 @@ def _vectors(works: Sequence[VectorWork], boxes: BoxChips, constants: Constants,
     some = [getattr(found, name)[:, of] for name in ("hbm_bytes", "global_bytes")]
     nothing = np.zeros((len(works), len(boxes)))
     return VectorCosts(time_s, nothing, nothing, nothing, nothing, *some)
-
-
-def box_work_times(works: Sequence[Work], boxes: BoxChips, constants: Constants, rule: Rule) -> WorkTimes:
-    """What works take at least on every box, as a schedule rule asks for it."""
-    if not rule.one_core:
-        spread = box_column(works, boxes, constants).times_s()
-        return WorkTimes(spread, spread, np.broadcast_to(0.0, spread.shape))
-    rows: dict[Work, int] = {}
-    of = [rows.setdefault(work, len(rows)) for work in works]
-    own = tuple(rows)
-    fused = tuple(work if work.core == "both" else Work("none") for work in own)
-    alone, every = box_column(own, boxes, constants, "one_core"), box_column(own, boxes, constants)
-    table = CostTable(own, tuple(of), alone, every, box_column(fused, boxes, constants, "paired"))
-    one_s, spread_s = alone.times_s(), np.stack([table.spread_s(row, rule.paired) for row in range(len(own))])
-    hbm_s = np.zeros_like(one_s)
-    if rule.hbm_shared:
-        full = np.stack([table.hbm_s(row, boxes.high.hbm_bytes_per_s) for row in range(len(own))])
-        hbm_s = np.minimum(np.minimum(one_s, spread_s), full)
-    return WorkTimes(one_s[of], spread_s[of], hbm_s[of])
-
-
-def box_layer_works(graph: RankGraph, boxes: BoxChips, constants: Constants) -> WorkTimes:
-    """What the works of a graph's layers take at least on every box."""
-    works = [work for layer in graph.layers for one in layer.passes for work in one.works]
-    if not works:
-        nothing = np.zeros((0, len(boxes)))
-        return WorkTimes(nothing, nothing, nothing)
-    return box_work_times(works, boxes, constants, graph.layers[0].rule)
-
-
-def box_joules(graph: RankGraph, boxes: BoxChips, constants: Constants, table: EnergyTable) -> Floats:
-    """Joules of both passes of every layer on one device that no chip of a box undercuts, [layers, boxes]."""
-    works = list(
-        dict.fromkeys(w for layer in graph.layers for one in (layer.forward, layer.backward) for w in one.works)
-    )
-    column, smallest = box_column(works, boxes, constants), boxes.low
-    known = {
-        work: energies(column, at, smallest, table, np.zeros(len(boxes))).total()
-        for at, work in enumerate(works)
-        if work.core not in ("none", "network")
-    }
-    found = np.zeros((len(graph.layers), len(boxes)))
-    for kind, layer in enumerate(graph.layers):
-        sent = (layer.forward.sent_bytes + layer.backward.sent_bytes) * table.link_j_per_byte
-        found[kind] = sent + layer.accumulation_bytes * layer.parameters * table.hbm_j_per_byte
-        for one in (layer.forward, layer.backward):
-            for work in one.works:
-                found[kind] += known.get(work, 0.0)
-    return found

@@ -12,13 +12,14 @@ above it in every chip that was cut off.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.hardware.ownership import load_terms
 from phaze.search.chips import SpaceChips
+from phaze.search.factors import AS_THEY_ARE, Factors
 from phaze.search.feasibility import FeasibleChips, area_budget, areas_of
 from phaze.search.ownership_cost import design_watts, making_usd
 from phaze.search.space import Chips, Grid, Space, grid_of
@@ -69,30 +70,67 @@ class Corners:
     units: Floats
     lanes: Floats
 
+    def __len__(self) -> int:
+        return len(self.units)
+
     def taken(self, index: NDArray[Any]) -> "Corners":
         return Corners(self.low.taken(index), self.high.taken(index), self.units[index], self.lanes[index])
 
 
+class Axes(Protocol):
+    """What boxes are cut along: the axes of a space, and the least area of what a box holds."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+    @property
+    def values(self) -> tuple[NDArray[Any], ...]: ...
+
+    @property
+    def most_mm2(self) -> float: ...
+
+    def untrimmed(self) -> frozenset[str]: ...
+
+    def least_areas(self, low: Integers, high: Integers) -> Floats: ...
+
+
 @dataclass(frozen=True, slots=True)
 class BoxGrid:
-    """The axes of a space of chips of cores, and what its rules keep."""
+    """The axes of a space of chips of cores, and what its rules keep; ``factors`` make its chips other than the model
+    has them, what is in the space stays."""
 
     space: Space
     grid: Grid
     budget_mm2: float
+    factors: Factors = AS_THEY_ARE
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.grid.names
+
+    @property
+    def values(self) -> tuple[NDArray[Any], ...]:
+        return self.grid.values
+
+    @property
+    def most_mm2(self) -> float:
+        """The area that a chip may have, as the rules of a space hold it."""
+        return self.budget_mm2 * WITHIN_LIMITS
 
     @property
     def shape(self) -> tuple[int, ...]:
         return tuple(len(values) for values in self.grid.values)
 
-    def whole(self) -> Boxes:
-        """The one box that is the space."""
-        top = np.array([self.shape], np.int64) - 1
-        return Boxes(np.zeros_like(top), top)
+    def untrimmed(self) -> frozenset[str]:
+        """Axes with which areas do not rise."""
+        return frozenset({"clock"})
 
-    def numbers(self, places: Integers) -> Integers:
-        """Combinations by number, of places [chips, axes]."""
-        return np.asarray(np.ravel_multi_index(tuple(places.T), self.shape), np.int64)
+    def least_areas(self, low: Integers, high: Integers) -> Floats:
+        """What no chip of a box is smaller than."""
+        places, names = low.copy(), self.names
+        if "clock" in names:
+            places[:, names.index("clock")] = high[:, names.index("clock")]
+        return self.chips(places).area_mm2
 
     def chips(self, places: Integers) -> Chips:
         """Combinations with their areas."""
@@ -101,10 +139,7 @@ class BoxGrid:
 
     def corners(self, boxes: Boxes) -> Corners:
         """The virtual chips of boxes."""
-        places, names = boxes.low.copy(), self.grid.names
-        if "clock" in names:
-            places[:, names.index("clock")] = boxes.high[:, names.index("clock")]
-        low, high, least = self.chips(boxes.low), self.chips(boxes.high), self.chips(places).area_mm2
+        low, high, least = self.chips(boxes.low), self.chips(boxes.high), self.least_areas(boxes.low, boxes.high)
         table, built = self.space.technology.area, self.space.base.silicon.cores_built
         left = np.maximum(self.budget_mm2 * (1 + 1e-9) - least, 0.0) / (1 + table.other_share) / built
         units, lanes = (low.tensor_cores * low.rows * low.columns, low.vector_cores * low.lanes)
@@ -137,20 +172,41 @@ class BoxGrid:
 
     def opened(self, chips: Chips) -> SpaceChips:
         """Virtual or real chips as a search has those of a space."""
-        return SpaceChips(self.space, self.space.base, self.space.technology, FeasibleChips(chips, 0, 0, 0))
+        found = SpaceChips(self.space, self.space.base, self.space.technology, FeasibleChips(chips, 0, 0, 0))
+        by = self.factors
+        return found if by == AS_THEY_ARE else found.scaled(by.clock, by.hbm, by.shared, by.links)
+
+    def links(self, corners: Corners) -> Floats:
+        """The fastest links of every box."""
+        return corners.high.link_bytes_per_s * self.factors.links
+
+    def rated(self, corners: Corners) -> SpaceChips:
+        """What rates of an objective ask of chips, of boxes: their low corners."""
+        return self.opened(corners.low)
 
 
-def box_grid(space: Space) -> BoxGrid:
+def box_grid(space: Space, factors: Factors = AS_THEY_ARE) -> BoxGrid:
     """The boxes' view of a space."""
-    return BoxGrid(space, grid_of(space), area_budget(space))
+    return BoxGrid(space, grid_of(space), area_budget(space), factors)
 
 
-def trimmed(view: BoxGrid, boxes: Boxes) -> Boxes:
+def whole(view: Axes) -> Boxes:
+    """The one box that is a space."""
+    top = np.array([[len(values) for values in view.values]], np.int64) - 1
+    return Boxes(np.zeros_like(top), top)
+
+
+def numbers_of(view: Axes, places: Integers) -> Integers:
+    """Combinations by number, of places [chips, axes]."""
+    shape = tuple(len(values) for values in view.values)
+    return np.asarray(np.ravel_multi_index(tuple(places.T), shape), np.int64)
+
+
+def trimmed(view: Axes, boxes: Boxes) -> Boxes:
     """Boxes with upper ends lowered to what fits with all else at the low corner; by halves of what is left."""
-    high, names = boxes.high.copy(), view.grid.names
-    most = view.budget_mm2 * WITHIN_LIMITS
-    for place, name in enumerate(names):
-        if name == "clock":
+    high = boxes.high.copy()
+    for place, name in enumerate(view.names):
+        if name in view.untrimmed():
             continue
         fits, over = boxes.low[:, place].copy(), high[:, place] + 1
         while True:
@@ -159,20 +215,18 @@ def trimmed(view: BoxGrid, boxes: Boxes) -> Boxes:
             if not len(open_):
                 break
             trial = boxes.low[open_].copy()
-            if "clock" in names:
-                trial[:, names.index("clock")] = high[open_, names.index("clock")]
             trial[:, place] = middle[open_]
-            inside = view.chips(trial).area_mm2 <= most
+            inside = view.least_areas(trial, high[open_]) <= view.most_mm2
             fits[open_] = np.where(inside, middle[open_], fits[open_])
             over[open_] = np.where(inside, over[open_], middle[open_])
         high[:, place] = fits
     return Boxes(boxes.low, high)
 
 
-def halves(view: BoxGrid, boxes: Boxes) -> Boxes:
+def halves(view: Axes, boxes: Boxes) -> Boxes:
     """Every box in two, along the axis whose ends lie furthest apart by ratio; boxes of one combination are not."""
     ratio = np.stack(
-        [np.log(own[boxes.high[:, at]] / own[boxes.low[:, at]]) for at, own in enumerate(view.grid.values)], axis=1
+        [np.log(own[boxes.high[:, at]] / own[boxes.low[:, at]]) for at, own in enumerate(view.values)], axis=1
     )
     axis, every = np.argmax(np.where(boxes.high > boxes.low, ratio + 1e-9, -1.0), axis=1), np.arange(len(boxes))
     middle = (boxes.low[every, axis] + boxes.high[every, axis]) // 2

@@ -1,20 +1,25 @@
-r"""How many chips a space of chips of cores has, without looking at each.
+r"""How many chips a space has; of chips of cores without looking at each.
 
 An area is a sum in a fixed order: first what cores take, y(T, r, c, V, l, buffers), then global buffer, network, HBM
 and links, z(g, w, H, B, f). Sums of floats never fall when a term grows, so of the values of y in order those within
 the area at one z stand together, and two places found by halving count them (:func:`_first_above`). Where power or
-price is limited too, every combination is looked at (:func:`phaze.search.feasibility.kept_of`).
+price is limited too, every combination is looked at (:func:`phaze.search.feasibility.kept_of`), as of chips of clusters
+(:mod:`phaze.hardware.silicon.counted`).
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.hardware.silicon.counted import left_out_of
 from phaze.hardware.technology import component_areas
+from phaze.search.clustered_space import SpaceOfClusters
 from phaze.search.feasibility import FeasibleChips, area_budget, kept_counts, parts_of
 from phaze.search.space import Chips, Grid, Space, grid_of
+from phaze.search.spaces import AnySpace
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -24,12 +29,14 @@ SHARED = ("global_buffer", "global_bandwidth", "hbm_bandwidth", "links", "clock"
 
 @dataclass(frozen=True, slots=True)
 class SpaceCounts:
-    """Chips of a space, and combinations that each rule leaves out."""
+    """Chips of a space, and combinations that each rule leaves out; ``rules`` of a space of clusters has the die's edge
+    apart."""
 
     chips: int
     area: int
     power: int
     cost: int
+    rules: Mapping[str, int] = field(default_factory=dict)
 
 
 def _combinations(grid: Grid, names: tuple[str, ...]) -> Chips:
@@ -59,8 +66,16 @@ def _first_above(known: Floats, shared: tuple[float, ...], share: float, most: f
     return low
 
 
-def count_chips(space: Space) -> SpaceCounts:
+def count_chips(space: AnySpace) -> SpaceCounts:
     """The chips that the rules of a space keep."""
+    if isinstance(space, SpaceOfClusters):
+        out = left_out_of(space.silicon)
+        chips = len(space.silicon) - sum(out.values())
+        return SpaceCounts(chips, out["area"] + out["edge"], out["power"], out["cost"], out)
+    return _count_cores(space)
+
+
+def _count_cores(space: Space) -> SpaceCounts:
     grid, keep, technology = grid_of(space), space.keep, space.technology
     if keep.most_power is not None or keep.most_usd is not None:
         found: FeasibleChips = kept_counts(space)

@@ -1,24 +1,30 @@
 """The chips of a space that are worth looking at one by one: all of them, or what is left by the walk over its boxes.
 
-Spaces of chips of cores with more than ``BOXED`` combinations are looked at in boxes. Their chips are then called by
+Spaces with more than ``BOXED`` combinations are looked at in boxes. Their chips are then called by
 the number of their combination, the last axis running fastest, for nobody counts those before them.
 """
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.hardware.silicon.space import NOTHING_LEFT_OUT, kept_at
 from phaze.search.boxes.box_bounds import BoxQuestion
-from phaze.search.boxes.box_grid import BoxGrid, box_grid
-from phaze.search.boxes.counts import count_chips
+from phaze.search.boxes.box_grid import box_grid, numbers_of
+from phaze.search.boxes.counts import SpaceCounts, count_chips
+from phaze.search.boxes.views import AnyGrid, grid_for
 from phaze.search.boxes.walk import Walked, beam, walk
 from phaze.search.chips import SpaceChips
+from phaze.search.clustered_chips import ClusterChips
+from phaze.search.clustered_space import SpaceOfClusters
 from phaze.search.deadline import Deadline
+from phaze.search.factors import AS_THEY_ARE, Factors
 from phaze.search.feasibility import FeasibleChips, in_space
 from phaze.search.objective import Scale
-from phaze.search.space import Space, grid_of
 from phaze.search.spaces import AnySpace, EnumeratedSpace, enumerate_space
 from phaze.search.state import WITHIN, BoxedChips
 from phaze.search.task import SearchJob
@@ -32,56 +38,94 @@ SPREAD = 512
 
 def is_boxed(space: AnySpace) -> bool:
     """Whether a space is looked at in boxes."""
-    return isinstance(space, Space) and prod(len(axis) for axis in grid_of(space).values) > BOXED
+    return prod(len(axis) for axis in space.axis_points().values()) > BOXED
 
 
-def chips_numbered(space: Space, numbers: Integers) -> SpaceChips:
-    """Chips of a space by the numbers of their combinations, ascending; what is none of the space is left out."""
-    view, counts = box_grid(space), count_chips(space)
+NOT_COUNTED = SpaceCounts(0, 0, 0, 0, NOTHING_LEFT_OUT)
+
+
+def chips_numbered(
+    space: AnySpace, numbers: Integers, factors: Factors = AS_THEY_ARE, counted: bool = True
+) -> EnumeratedSpace:
+    """Chips of a space by the numbers of their combinations, ascending; what is none of the space is left out.
+
+    ``counted``: the other chips of the space are counted; else these stand for a small space of their own.
+    """
+    shape = tuple(len(axis) for axis in space.axis_points().values())
+    counts = count_chips(space) if counted else NOT_COUNTED
     numbers = np.unique(numbers)
-    numbers = numbers[(numbers >= 0) & (numbers < prod(view.shape))]
-    chips = view.chips(np.stack(np.unravel_index(numbers, view.shape), axis=1))
+    numbers = numbers[(numbers >= 0) & (numbers < prod(shape))]
+    if isinstance(space, SpaceOfClusters):
+        numbers, found = kept_at(space.silicon, numbers)
+        found = replace(found, combinations=prod(shape), left_out=counts.rules)
+        return ClusterChips(space, found, factors, numbers, max(0, counts.chips - len(numbers)))
+    view = box_grid(space)
+    chips = view.chips(np.stack(np.unravel_index(numbers, shape), axis=1))
     kept = in_space(space, chips)
     own, left_out = chips.taken(kept), (counts.area, counts.power, counts.cost)
-    feasible = FeasibleChips(own, *left_out, numbers[kept], counts.chips - int(kept.sum()))
-    return SpaceChips(space, space.base, space.technology, feasible)
+    feasible = FeasibleChips(own, *left_out, numbers[kept], max(0, counts.chips - int(kept.sum())))
+    some = SpaceChips(space, space.base, space.technology, feasible)
+    return some if factors == AS_THEY_ARE else some.scaled(factors.clock, factors.hbm, factors.shared, factors.links)
 
 
 def reopened(space: AnySpace, numbers: Integers) -> EnumeratedSpace:
     """The chips of a run's space: all of them, or of one that is looked at in boxes those that documents name."""
-    return chips_numbered(space, numbers) if isinstance(space, Space) and is_boxed(space) else enumerate_space(space)
+    return chips_numbered(space, numbers) if is_boxed(space) else enumerate_space(space)
 
 
-def first_chips(question: BoxQuestion) -> SpaceChips:
+def first_chips(question: BoxQuestion) -> EnumeratedSpace:
     """Chips to be searched for a first incumbent: those that the best bounds lead to, and some spread over all."""
     view = question.view
     count = prod(view.shape)
     spread = np.arange(0, count, max(1, count // SPREAD), dtype=np.int64)
-    return chips_numbered(view.space, np.concatenate([view.numbers(beam(question)), spread]))
+    numbers = np.concatenate([numbers_of(view, beam(question)), spread])
+    return chips_numbered(view.space, numbers, view.factors, counted=False)
 
 
-def box_question(job: SearchJob, scale: Scale, deadline: Deadline) -> BoxQuestion:
-    """The job, its space in boxes."""
-    if not isinstance(job.space, Space):
-        raise AssertionError("only spaces of chips of cores are looked at in boxes")
-    view: BoxGrid = box_grid(job.space)
+def box_question(job: SearchJob, scale: Scale, deadline: Deadline, view: AnyGrid | None = None) -> BoxQuestion:
+    """The job, its space in boxes; ``view`` where constants of its chips are others."""
+    view = grid_for(job.space) if view is None else view
     return BoxQuestion(job, scale, view, tuple(job.memories(job.objective.needs_energy)), deadline)
 
 
-def left_chips(question: BoxQuestion, best: float, cut: float, with_chip: int) -> tuple[SpaceChips, BoxedChips]:
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a walk leaves: the number and score of the incumbent, the chips by number, the least bound of pruned boxes,
+    and combinations of pruned boxes whose bound is near the score."""
+
+    chip: int
+    score: float
+    numbers: tuple[int, ...]
+    least: float
+    near: float
+
+    def document(self) -> dict[str, Any]:
+        """Plain values; an infinite bound is null."""
+        return {**asdict(self), "least": None if self.least == float("inf") else self.least}
+
+    @classmethod
+    def read(cls, said: Mapping[str, Any]) -> "Left":
+        least = float("inf") if said["least"] is None else float(said["least"])
+        numbers = tuple(int(number) for number in said["numbers"])
+        return cls(int(said["chip"]), float(said["score"]), numbers, least, float(said["near"]))
+
+
+def left_chips(question: BoxQuestion, best: float, cut: float, with_chip: int) -> Left:
     """The chips that boxes leave, and how the others were pruned; ``with_chip``, by number, is always among them."""
     found: Walked = walk(question, cut, best * (1 + WITHIN))
-    numbers = np.append(question.view.numbers(found.places), with_chip)
-    chips = chips_numbered(question.view.space, numbers)
-    near = min(int(found.near), chips.kept.others)
-    return chips, BoxedChips(chips.kept.others, found.least, near)
+    numbers = np.append(numbers_of(question.view, found.places), with_chip)
+    return Left(with_chip, best, tuple(numbers.tolist()), found.least, found.near)
 
 
-def unlooked(chips: SpaceChips) -> BoxedChips:
+def left_of(question: BoxQuestion, left: Left) -> tuple[EnumeratedSpace, BoxedChips]:
+    """The chips that a walk left, and the others of the space."""
+    view = question.view
+    chips = chips_numbered(view.space, np.array(left.numbers, np.int64), view.factors)
+    others = chips.total - len(chips)
+    return chips, BoxedChips(others, left.least, min(int(left.near), others))
+
+
+def unlooked(chips: EnumeratedSpace) -> BoxedChips:
     """The others of a space where the time was up before its boxes were bounded."""
-    return BoxedChips(chips.kept.others, 0.0, chips.kept.others, pruned=False)
-
-
-def nothing_left_out(chips: SpaceChips) -> SpaceChips:
-    """Some chips of a space as a small space of their own."""
-    return replace(chips, kept=replace(chips.kept, area=0, power=0, cost=0, others=0))
+    others = chips.total - len(chips)
+    return BoxedChips(others, 0.0, others, pruned=False)

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.search.boxes.box_bounds import BoxQuestion, box_scores, box_times
-from phaze.search.boxes.box_grid import Boxes, BoxGrid, halves, joined, trimmed
+from phaze.search.boxes.box_grid import Boxes, halves, joined, trimmed, whole
+from phaze.search.boxes.views import AnyGrid, kept_boxes
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -44,18 +45,18 @@ class Walked:
         return np.concatenate(self.left)
 
 
-def inside(view: BoxGrid, boxes: Boxes) -> Boxes:
+def inside(view: AnyGrid, boxes: Boxes) -> Boxes:
     """Boxes that may hold a chip of the space, no larger than what fits."""
-    boxes = boxes.taken(view.kept(view.corners(boxes)))
+    boxes = boxes.taken(kept_boxes(view, boxes))
     if not len(boxes):
         return boxes
     boxes = trimmed(view, boxes)
-    return boxes.taken(view.kept(view.corners(boxes)))
+    return boxes.taken(kept_boxes(view, boxes))
 
 
-def first_boxes(view: BoxGrid) -> Boxes:
+def first_boxes(view: AnyGrid) -> Boxes:
     """The space in so many boxes that bounds have a chance."""
-    boxes, alone = inside(view, view.whole()), list[Boxes]()
+    boxes, alone = inside(view, whole(view)), list[Boxes]()
     while len(boxes) and len(boxes) < FIRST:
         single = boxes.alone
         alone.append(boxes.taken(single))
@@ -66,7 +67,7 @@ def first_boxes(view: BoxGrid) -> Boxes:
 
 def _bounds(question: BoxQuestion, boxes: Boxes, cut: float, near: float) -> Floats:
     """Bounds of boxes, the finer one for what the cheap one leaves open."""
-    times = box_times(question, question.view.corners(boxes))
+    times = box_times(question, boxes)
     scores = box_scores(question, times, cut, near, np.ones(len(boxes), np.bool_), False)
     left = scores <= cut
     if left.any():
@@ -80,7 +81,7 @@ def beam(question: BoxQuestion) -> Integers:
     view = question.view
     boxes = first_boxes(view)
     while len(boxes):
-        times = box_times(question, view.corners(boxes))
+        times = box_times(question, boxes)
         scores = box_scores(question, times, 0.0, np.inf, np.ones(len(boxes), np.bool_), False)
         boxes = boxes.taken(np.argsort(scores, kind="stable")[:BEAM])
         single = boxes.alone

@@ -1,0 +1,66 @@
+"""What the works of a graph take at least on every chip of boxes, under any schedule rule: seconds and joules."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.cost.table import CostTable
+from phaze.cost.work import Work
+from phaze.evaluate.ruled_pass import WorkTimes
+from phaze.hardware.calibration import Constants
+from phaze.hardware.silicon.design import EnergyModel
+from phaze.schedule.rules import Rule
+from phaze.search.boxes.box_costs import BoxChips
+from phaze.search.boxes.cluster_costs import ClusterBoxes
+from phaze.search.rank_graph import RankGraph
+
+Floats = NDArray[np.float64]
+AnyBoxes = BoxChips | ClusterBoxes
+
+
+def box_work_times(works: Sequence[Work], boxes: AnyBoxes, constants: Constants, rule: Rule) -> WorkTimes:
+    """As :func:`phaze.evaluate.ruled_pass.work_times`, of boxes."""
+    if not rule.one_core:
+        spread = boxes.column(works, constants).times_s()
+        return WorkTimes(spread, spread, np.broadcast_to(0.0, spread.shape))
+    rows: dict[Work, int] = {}
+    of = [rows.setdefault(work, len(rows)) for work in works]
+    own = tuple(rows)
+    fused = tuple(work if work.core == "both" else Work("none") for work in own)
+    alone, every = boxes.column(own, constants, "one_core"), boxes.column(own, constants)
+    table = CostTable(own, tuple(of), alone, every, boxes.column(fused, constants, "paired"))
+    one_s, spread_s = alone.times_s(), np.stack([table.spread_s(row, rule.paired) for row in range(len(own))])
+    hbm_s = np.zeros_like(one_s)
+    if rule.hbm_shared:
+        full = np.stack([table.hbm_s(row, boxes.high.hbm_bytes_per_s) for row in range(len(own))])
+        hbm_s = np.minimum(np.minimum(one_s, spread_s), full)
+    return WorkTimes(one_s[of], spread_s[of], hbm_s[of])
+
+
+def box_layer_works(graph: RankGraph, boxes: AnyBoxes, constants: Constants) -> WorkTimes:
+    """What the works of a graph's layers take at least on every box."""
+    works = [work for layer in graph.layers for one in layer.passes for work in one.works]
+    if not works:
+        nothing = np.zeros((0, len(boxes)))
+        return WorkTimes(nothing, nothing, nothing)
+    return box_work_times(works, boxes, constants, graph.layers[0].rule)
+
+
+def box_joules(graph: RankGraph, boxes: AnyBoxes, constants: Constants, table: EnergyModel) -> Floats:
+    """Joules of both passes of every layer on one device that no chip of a box undercuts, [layers, boxes]."""
+    works = list(
+        dict.fromkeys(w for layer in graph.layers for one in (layer.forward, layer.backward) for w in one.works)
+    )
+    column = boxes.column(works, constants)
+    known = {
+        work: boxes.joules(column, at, table) for at, work in enumerate(works) if work.core not in ("none", "network")
+    }
+    found = np.zeros((len(graph.layers), len(boxes)))
+    for kind, layer in enumerate(graph.layers):
+        sent = (layer.forward.sent_bytes + layer.backward.sent_bytes) * table.link_j_per_byte
+        found[kind] = sent + layer.accumulation_bytes * layer.parameters * table.hbm_j_per_byte
+        for one in (layer.forward, layer.backward):
+            for work in one.works:
+                found[kind] += known.get(work, 0.0)
+    return found

@@ -1,0 +1,139 @@
+"""No chip of clusters is below the bounds of its box: area, clock, seconds of works, joules, rates and scores."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from phaze.evaluate.layer_times import layer_works
+from phaze.hardware.silicon.space import kept_at
+from phaze.hardware.stack import ScheduleRule
+from phaze.search.baseline import scale_for
+from phaze.search.boxes.box_bounds import BoxQuestion, box_scores, box_times
+from phaze.search.boxes.box_grid import Boxes, numbers_of, trimmed
+from phaze.search.boxes.box_works import box_joules, box_layer_works
+from phaze.search.boxes.cluster_costs import cluster_boxes
+from phaze.search.boxes.cluster_grid import ClusterGrid, cluster_grid
+from phaze.search.boxes.counts import count_chips
+from phaze.search.boxes.walk import first_boxes, inside
+from phaze.search.clustered_chips import ClusterChips
+from phaze.search.clustered_space import SpaceOfClusters
+from phaze.search.energy import layer_floors
+from phaze.search.factors import AS_THEY_ARE, Factors
+from phaze.search.objective import KINDS, Kind
+from phaze.search.run import begin, bounds_on, finer_times
+from phaze.search.spaces import enumerate_space
+from tests.search.made_cluster import cluster_task
+from tests.search.made_silicon import silicon_job, silicon_space
+
+RULES: tuple[ScheduleRule, ...] = ("companions", "serial", "links", "overlap", "icml24")
+FASTER = Factors(clock=1.3, hbm=0.7, shared=1.6, links=0.5)
+Integers = NDArray[np.int64]
+
+
+def _space() -> SpaceOfClusters:
+    """Some hundred thousand combinations, of which area, edge, power and price leave some out."""
+    return silicon_space(
+        keep={"most_area": "600 mm2", "least_share": 0.2, "sustained_power": "250 W", "most_usd": 1500.0,
+              "most_w_per_mm2": 1.0},
+        clusters=[1, 2, 3, 4, 6, 12, 13, 32], arrays=[1, 2, 3, 4, 6, 8], rows=[8, 16, 32, 128],
+        columns=[16, 64, 128], lanes=[64, 128, 512], operand_buffer=["16 KiB", "128 KiB"],
+        registers=["256 KiB", "1 MiB", "4 MiB"], global_buffer=["8 MiB", "25 MiB", "60 MiB"],
+        global_width=[1000, 2048, 5120], hbm_stacks=[2, 3, 6], links=["100 GB/s", "225 GB/s", "900 GB/s"],
+    )  # fmt: skip
+
+
+def _boxes(view: ClusterGrid, seed: int, count: int) -> tuple[Boxes, ClusterChips]:
+    """Random boxes that hold a random chip of the space, and the chips."""
+    rng, sizes = np.random.default_rng(seed), np.array(view.shape)
+    numbers, _ = kept_at(view.space.silicon, np.unique(rng.integers(0, sizes.prod(), count * 40)))
+    numbers = np.sort(rng.permutation(numbers)[:count])
+    numbers, found = kept_at(view.space.silicon, numbers)
+    places = np.stack(np.unravel_index(numbers, view.shape), axis=1).astype(np.int64)
+    reach = [rng.integers(0, sizes, size=places.shape) * (rng.random(places.shape) < 0.4) for _ in range(2)]
+    low, high = np.maximum(places - reach[0], 0), np.minimum(places + reach[1], sizes - 1)
+    boxes = trimmed(view, Boxes(low, high))
+    assert (boxes.low <= places).all() and (places <= boxes.high).all()
+    return boxes, ClusterChips(view.space, found, view.factors)
+
+
+def _check(rule: ScheduleRule, kind: Kind, seed: int, count: int, factors: Factors = AS_THEY_ARE) -> int:
+    task = cluster_task("gpt", widths=(2,), microbatches=(1,), schedule=rule, devices=8)
+    job = silicon_job((task,), _space(), kind)
+    view, task = cluster_grid(_space(), factors), job.models[0]
+    boxes, chips = _boxes(view, seed, count)
+    corners, found = view.corners(boxes), chips.found
+    slack = 1 + 1e-12
+    assert view.kept(corners).all()
+    assert (corners.area_mm2 <= found.area_mm2 * slack).all() and (corners.most_mm2 * slack >= found.area_mm2).all()
+    assert (corners.die_mm2 <= found.die_mm2 * slack).all()
+    held = found.held_hz * factors.clock
+    assert (corners.least_hz <= held * slack).all() and (held <= corners.held_hz * slack).all()
+    assert (held * found.chips.clusters * found.chips.macs <= corners.unit_rate * slack).all()
+    assert (held * found.chips.clusters * found.chips.lanes <= corners.lane_rate * slack).all()
+    assert (found.chips.clusters * found.chips.port <= corners.ports).all()
+    rated = view.rated(corners)
+    assert (rated.static_w() <= chips.static_w() * slack).all() and (rated.making_usd(0) <= chips.making_usd(0)).all()
+    assert (rated.making_kgco2e(0) <= chips.making_kgco2e(0) * slack).all()
+    arrays, virtual = chips.arrays(), cluster_boxes(view, corners)
+    for graph in task.graphs:
+        constants = task.training.constants
+        low, true = box_layer_works(graph, virtual, constants), layer_works(graph.layers, arrays, constants)
+        for name in ("one_core_s", "spread_s", "hbm_s"):
+            assert (getattr(low, name) <= getattr(true, name) * slack).all(), name
+        least_j = box_joules(graph, virtual, constants, chips.energy)
+        assert (least_j <= layer_floors(graph, arrays, constants, chips.energy) * slack).all()
+    scale, memories = scale_for(job), tuple(range(len(job.hbm_bytes)))
+    question, every = BoxQuestion(job, scale, view, memories), np.ones(len(boxes), np.bool_)
+    state, index = begin(job, chips, scale), np.arange(len(chips))
+    state.set_bounds(bounds_on(state, index, finer_times(state, index), [1e9], general=True))
+    truth = state.scores()
+    for finer in (False, True):
+        scores = box_scores(question, box_times(question, boxes), 0.0, 1e12, every, finer)
+        assert (scores <= truth * (1 + 1e-9)).all()
+        assert (scores > 0).all()
+    return len(boxes)
+
+
+@settings(max_examples=2, deadline=None)
+@given(st.sampled_from(RULES), st.sampled_from(KINDS), st.integers(0, 2**32), st.sampled_from([AS_THEY_ARE, FASTER]))
+def test_no_chip_of_clusters_undercuts_its_box(rule: ScheduleRule, kind: Kind, seed: int, factors: Factors) -> None:
+    assert _check(rule, kind, seed, 20, factors) > 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", RULES)
+def test_no_chip_of_many_clusters_undercuts_its_box(rule: ScheduleRule) -> None:
+    """Together 10,000 boxes."""
+    assert sum(_check(rule, kind, seed, 100) for kind in KINDS for seed in range(4)) >= 1_900
+
+
+def test_boxes_of_clusters_lose_no_chip_of_their_space() -> None:
+    view = cluster_grid(silicon_space(clusters=[2, 3, 5, 8, 16], arrays=[1, 2, 3], lanes=[128, 512], rows=[16, 32, 64]))
+    boxes = first_boxes(view)
+    found = np.concatenate(
+        [
+            numbers_of(view, np.stack(np.meshgrid(*(np.arange(a, b + 1) for a, b in zip(low, high, strict=True))), -1)
+                       .reshape(-1, len(low)))
+            for low, high in zip(boxes.low, boxes.high, strict=True)
+        ]
+    )  # fmt: skip
+    opened = enumerate_space(view.space)
+    kept, _ = kept_at(view.space.silicon, np.unique(found))
+    assert len(found) == len(set(found.tolist())) and len(kept) == len(opened) > 20
+    assert len(inside(view, boxes)) == len(boxes)
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    st.sampled_from([90.0, 180.0, 400.0]), st.sampled_from([200.0, 320.0, 600.0]), st.sampled_from([0.3, 0.6, 2.0]),
+    st.sampled_from([None, 900.0, 1400.0]), st.sampled_from([0.0, 0.4]),
+)  # fmt: skip
+def test_chips_of_clusters_are_counted_without_their_clocks(
+    watts: float, area: float, dense: float, usd: float | None, least: float
+) -> None:
+    keep = {"sustained_power": watts, "most_area": area, "most_w_per_mm2": dense, "most_usd": usd, "least_share": least}
+    space = silicon_space(keep=keep, clusters=[1, 2, 8, 13], rows=[16, 64], hbm_stacks=[2, 4, 6])
+    opened, counts = enumerate_space(space), count_chips(space)
+    assert counts.chips == len(opened) and counts.rules == opened.found.left_out
