@@ -19,7 +19,8 @@ from phaze.hardware.silicon.columns import area_columns, power_columns
 from phaze.hardware.silicon.design import NodeEnergy, changed_chip, designed
 from phaze.hardware.silicon.node import Node
 from phaze.hardware.silicon.price import making_columns
-from phaze.hardware.silicon.space import SpaceColumns, columns_at, refusals_of, space_chip, space_columns
+from phaze.hardware.silicon.space import SpaceColumns, columns_at, refusals_of, space_columns
+from phaze.hardware.silicon.space_chip import space_chip
 from phaze.search.clustered_space import SpaceOfClusters
 from phaze.search.factors import AS_THEY_ARE, Factors
 from phaze.search.feasibility import Need

@@ -18,7 +18,8 @@ from phaze.cost.work import Work
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.silicon.design import load_cluster_chip
 from phaze.hardware.silicon.files import load_accelerator
-from phaze.hardware.silicon.space import ClusterSpace, SpaceColumns, load_cluster_space, space_chip, space_columns
+from phaze.hardware.silicon.space import ClusterSpace, SpaceColumns, load_cluster_space, space_columns
+from phaze.hardware.silicon.space_chip import space_chip
 from tests.cost.clustered.product_energy import product_energy
 from tests.cost.test_vector import streamed
 

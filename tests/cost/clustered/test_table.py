@@ -17,7 +17,8 @@ from phaze.hardware.calibration import DATASHEET, constants_of
 from phaze.hardware.library import load_chip, load_cluster
 from phaze.hardware.silicon.columns import ChipColumns, columns_of
 from phaze.hardware.silicon.files import load_accelerator
-from phaze.hardware.silicon.space import load_cluster_space, space_chip, space_columns
+from phaze.hardware.silicon.space import load_cluster_space, space_columns
+from phaze.hardware.silicon.space_chip import space_chip
 from tests.cost.test_vector import streamed
 
 # One layer of 22B on 8 A100: Korthikanti et al. 2022, Table 4.

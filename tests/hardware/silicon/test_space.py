@@ -17,9 +17,9 @@ from phaze.hardware.silicon.space import (
     SpaceColumns,
     cluster_space_names,
     load_cluster_space,
-    space_chip,
     space_columns,
 )
+from phaze.hardware.silicon.space_chip import space_chip
 from phaze.hardware.silicon.space_file import AXES
 
 SPACES = ("n3-reticle", "n5-reticle", "n7-reticle")

@@ -15,6 +15,7 @@ from phaze.search.boxes.box_grid import Boxes, numbers_of, trimmed
 from phaze.search.boxes.box_works import box_joules, box_layer_works
 from phaze.search.boxes.cluster_costs import cluster_boxes
 from phaze.search.boxes.cluster_grid import ClusterGrid, cluster_grid
+from phaze.search.boxes.cluster_making import BoxMaking
 from phaze.search.boxes.counts import count_chips
 from phaze.search.boxes.walk import first_boxes, inside
 from phaze.search.clustered_chips import ClusterChips
@@ -73,7 +74,7 @@ def _check(rule: ScheduleRule, kind: Kind, seed: int, count: int, factors: Facto
     assert (held * found.chips.clusters * found.chips.macs <= corners.unit_rate * slack).all()
     assert (held * found.chips.clusters * found.chips.lanes <= corners.lane_rate * slack).all()
     assert (found.chips.clusters * found.chips.port <= corners.ports).all()
-    rated = view.rated(corners)
+    rated = BoxMaking(view, corners)
     assert (rated.static_w() <= chips.static_w() * slack).all() and (rated.making_usd(0) <= chips.making_usd(0)).all()
     assert (rated.making_kgco2e(0) <= chips.making_kgco2e(0) * slack).all()
     arrays, virtual = chips.arrays(), cluster_boxes(view, corners)

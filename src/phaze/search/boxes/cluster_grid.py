@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.hardware.ownership import GB, Terms, load_terms
+from phaze.hardware.ownership import Terms, load_terms
 from phaze.hardware.silicon.columns import (
     AreaColumns,
     ChipColumns,
@@ -41,7 +41,6 @@ from phaze.hardware.silicon.space import SPARES, combinations_of, ports_over
 from phaze.search.boxes.box_grid import Boxes
 from phaze.search.clustered_space import SpaceOfClusters
 from phaze.search.factors import AS_THEY_ARE, Factors
-from phaze.search.ownership_cost import die_kgco2e
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -264,10 +263,6 @@ class ClusterGrid:
         """The fastest links of every box."""
         return corners.high.link_bytes_per_s * self.factors.links
 
-    def rated(self, corners: ClusterCorners) -> "BoxMaking":
-        """What rates of an objective ask of chips, of boxes."""
-        return BoxMaking(self, corners)
-
     def kept(self, corners: ClusterCorners) -> Flags:
         """Boxes that may hold a chip of the space."""
         keep, low = self.space.file.keep, corners.low
@@ -304,38 +299,3 @@ def cluster_grid(space: SpaceOfClusters, factors: Factors = AS_THEY_ARE) -> Clus
     widths, clusters = (points[name].astype(np.float64) for name in ("global_width", "clusters"))
     ports = np.stack([ports_over(np.full(len(clusters), width), clusters) for width in widths])
     return ClusterGrid(space, tuple(points), tuple(points.values()), ports, factors)
-
-
-@dataclass(frozen=True, slots=True)
-class BoxMaking:
-    """What rates of an objective ask of chips, of boxes of them: the least of everything with the most memory."""
-
-    view: ClusterGrid
-    corners: ClusterCorners
-
-    def __len__(self) -> int:
-        return len(self.corners)
-
-    @property
-    def space(self) -> SpaceOfClusters:
-        return self.view.space
-
-    def allowed(self, hbm_bytes: int) -> Flags:
-        """Boxes whose chips have at most that memory: more never slows."""
-        held = self.corners.high.stacks.astype(np.int64) * self.space.silicon.stack_bytes
-        return np.asarray(held == hbm_bytes)
-
-    def static_w(self) -> Floats:
-        """Watts that every chip draws at the least."""
-        return self.corners.idle_w
-
-    def making_usd(self, hbm_bytes: int) -> Floats:
-        """What making takes at the least, with the least memory."""
-        return self.view.least_usd(self.corners, load_terms())
-
-    def making_kgco2e(self, hbm_bytes: int) -> Floats:
-        """The same in carbon."""
-        terms = load_terms()
-        held = self.corners.low.stacks * self.space.silicon.stack_bytes
-        rest = held / GB * terms.hbm_kgco2e_per_gb + terms.package_kgco2e
-        return np.asarray(die_kgco2e(self.corners.die_mm2, self.view.node.fab, terms) + rest)

@@ -10,7 +10,8 @@ from phaze.search.boxes.box_costs import box_chips
 from phaze.search.boxes.box_grid import Boxes, BoxGrid, Corners, box_grid
 from phaze.search.boxes.box_works import AnyBoxes
 from phaze.search.boxes.cluster_costs import cluster_boxes
-from phaze.search.boxes.cluster_grid import BoxMaking, ClusterCorners, ClusterGrid, cluster_grid
+from phaze.search.boxes.cluster_grid import ClusterCorners, ClusterGrid, cluster_grid
+from phaze.search.boxes.cluster_making import BoxMaking
 from phaze.search.chips import SpaceChips
 from phaze.search.clustered_space import SpaceOfClusters
 from phaze.search.factors import AS_THEY_ARE, Factors
@@ -64,7 +65,7 @@ class _ClusterCorners:
         return self.view.kept(self.own)
 
     def rated(self) -> BoxMaking:
-        return self.view.rated(self.own)
+        return BoxMaking(self.view, self.own)
 
 
 AnyCorners = _CoreCorners | _ClusterCorners
