@@ -160,7 +160,7 @@ def _steps(out: Path, model: str) -> str:
 def main() -> None:
     """Run what is asked for and rewrite its tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("runs") / "paper")
+    parser.add_argument("--out", type=lambda text: Path(text).resolve(), default=(Path("runs") / "paper").resolve())
     parser.add_argument("--page", type=Path, default=PAGE)
     parser.add_argument("--images", type=Path, default=IMAGES)
     parser.add_argument("--only", choices=(*TABLES, *LONG))

@@ -191,7 +191,7 @@ def main() -> None:
     parser.add_argument("--model", default="opt-350m")
     parser.add_argument("--budget", type=int, default=BUDGET)
     parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument("--out", type=Path, default=Path("runs") / "paper")
+    parser.add_argument("--out", type=lambda text: Path(text).resolve(), default=(Path("runs") / "paper").resolve())
     asked = parser.parse_args()
     found = curves(asked.out, [asked.model], asked.budget, range(asked.seeds))
     sys.stdout.write(spotlight_table(found, certified_best(asked.out, [asked.model])))
