@@ -1,12 +1,13 @@
 """Why not another value of an axis: the certified best of the space among the chips that have it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from phaze import units
 from phaze.errors import InfeasibleError, InputError
 from phaze.explain.question import Question, best_with, gain
+from phaze.hardware.figures import figures_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ def asked_instead(question: Question, text: str) -> tuple[str, float]:
 def instead(question: Question, text: str, processes: int) -> Instead:
     """The best of the chips with another value of an axis, searched and certified."""
     name, value = asked_instead(question, text)
+    if question.boxed:
+        return _of_boxes(question, name, value, processes)
     column = question.opened.axis_values()[name].astype(float)
     opened = question.opened.taken(np.flatnonzero(np.isclose(column, value, rtol=1e-9)))
     if not len(opened):
@@ -56,3 +59,18 @@ def instead(question: Question, text: str, processes: int) -> Instead:
         return Instead(name, value, None, None, -1.0, None)
     number = [opened.name(at) for at in range(len(opened))].index(best.name)
     return Instead(name, value, best.name, float(opened.area_mm2[number]), gain(question.score, best.score), best.gap)
+
+
+def _of_boxes(question: Question, name: str, value: float, processes: int) -> Instead:
+    """The same where the space is looked at in boxes: a space whose axis has that value alone."""
+    points = question.job.space.axis_points()[name]
+    near = points[np.isclose(points.astype(float), value, rtol=1e-9)][:1].tolist()
+    own = [int(one) if float(one).is_integer() else one for one in near]
+    job = replace(question.job, space=question.job.space.with_axis(name, own))
+    try:
+        best = best_with(job, question.scale, processes)
+    except InfeasibleError:
+        return Instead(name, value, None, None, -1.0, None)
+    area = figures_of(best.chip)
+    area_mm2 = None if area is None else area.area_mm2
+    return Instead(name, value, best.name, area_mm2, gain(question.score, best.score), best.gap)

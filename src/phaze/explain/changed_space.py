@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from phaze.errors import InfeasibleError
 from phaze.explain.question import Question, best_with, score_on
 from phaze.search.clustered_chips import ClusterChips
-from phaze.search.spaces import enumerate_space
+from phaze.search.spaces import EnumeratedSpace, enumerate_space
 from phaze.search.task import SearchJob
 
 
@@ -57,6 +57,8 @@ class Winner:
 
 def best_of_changed(question: Question, job: SearchJob, processes: int, rates: float = 1.0) -> Winner | None:
     """The certified best of a job whose space was changed, and rates by at most a factor; None where nothing fits."""
+    if question.boxed:
+        return _best(question, job, processes, None)
     opened = enumerate_space(job.space)
     if isinstance(opened, ClusterChips) and len(opened):
         opened = opened.taken(candidates(question, opened, job, rates))
@@ -66,6 +68,10 @@ def best_of_changed(question: Question, job: SearchJob, processes: int, rates: f
         chip = opened.chip(0)
         score = score_on(job, question.scale, chip)
         return Winner(chip.name, opened.identity(0), score) if score < np.inf else None
+    return _best(question, job, processes, opened)
+
+
+def _best(question: Question, job: SearchJob, processes: int, opened: EnumeratedSpace | None) -> Winner | None:
     try:
         found = best_with(job, question.scale, processes, opened)
     except InfeasibleError:

@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 from phaze.errors import InputError
 from phaze.explain.question import Question, gain
 from phaze.explain.shared import Axis, Span, near_words
+from phaze.search.boxes.opening import box_question, chips_numbered, left_chips
 from phaze.search.cutoffs import last_times
+from phaze.search.deadline import NEVER
 from phaze.search.engine import workers
 from phaze.search.evaluated import Evaluated
 from phaze.search.run import begin, bounds_on
@@ -98,10 +100,21 @@ def share_of(text: str) -> float:
     return share
 
 
-def _tightened(question: Question, index: Integers, reach: float) -> SearchState:
-    """The chips of ``index`` bounded as finely as a search bounds those that may win."""
-    state = begin(question.job, question.opened.taken(index), question.scale)
-    every = np.arange(len(index))
+def _candidates(question: Question, reach: float) -> EnumeratedSpace:
+    """The chips whose bound is within reach, the answer among them; of a space in boxes those that another walk over
+    them leaves."""
+    if question.boxed:
+        asked = box_question(question.job, question.scale, NEVER)
+        left = left_chips(asked, reach, reach, question.opened.number(question.number))
+        return chips_numbered(question.job.space, np.array(left.numbers, np.int64), counted=False)
+    index = np.flatnonzero(question.bounds <= reach)
+    return question.opened.taken(np.union1d(index, [question.number]).astype(np.int64))
+
+
+def _tightened(question: Question, opened: EnumeratedSpace, reach: float) -> SearchState:
+    """Chips bounded as finely as a search bounds those that may win."""
+    state = begin(question.job, opened, question.scale)
+    every = np.arange(len(opened))
     if len(question.job.models) > 1:  # the others' bounds say how long one may take
         state.set_bounds(bounds_on(state, every, state.times, [np.inf] * len(question.job.models)))
     state.set_bounds(bounds_on(state, every, state.times, last_times(state, every, reach), general=True))
@@ -146,9 +159,7 @@ def _spans(opened: EnumeratedSpace, chips: Integers, watts: NDArray[np.float64])
 def flatness(question: Question, within: float, processes: int, tell: Callable[[str], None]) -> Flatness:
     """The chips within a share of the answer, counted exactly."""
     reach = question.score * (1 + within)
-    index = np.flatnonzero(question.bounds <= reach)
-    index = np.union1d(index, [question.number]).astype(np.int64)
-    state = _tightened(question, index, reach)
+    state = _tightened(question, _candidates(question, reach), reach)
     done = _evaluated(state, reach, processes, tell)
     near = sorted((one for one in done if one.ran and one.score <= reach), key=lambda one: (one.score, one.chip))
     opened, most = state.opened, question.job.hbm_bytes[-1]
@@ -170,7 +181,7 @@ def flatness(question: Question, within: float, processes: int, tell: Callable[[
     return Flatness(
         within,
         len(rows),
-        len(question.opened),
+        question.opened.total,
         len(done),
         sum(bool(one.error) for one in done),
         tuple((share, sum(one.score <= question.score * (1 + share) for one in near)) for share in shares),

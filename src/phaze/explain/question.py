@@ -20,18 +20,19 @@ from phaze.placement.answer import document_of
 from phaze.search.answer import BestDesign, best_of
 from phaze.search.baseline import scale_for
 from phaze.search.boxes.opening import is_boxed
+from phaze.search.boxes.views import AnyGrid
 from phaze.search.configurations import configuration_names, plan_found
 from phaze.search.engine import workers
 from phaze.search.folder import JOURNAL, RESULT
-from phaze.search.journal import read_closed, read_evaluated
 from phaze.search.journal_rows import require_closed
 from phaze.search.objective import Scale
 from phaze.search.plan_words import plan_words
 from phaze.search.reference import value_on
+from phaze.search.reopened import place_of, rows_in
 from phaze.search.result_file import read_result, require_of_job
 from phaze.search.run import search
 from phaze.search.shared import Shared
-from phaze.search.spaces import EnumeratedSpace, enumerate_space
+from phaze.search.spaces import EnumeratedSpace
 from phaze.search.state import SearchState
 from phaze.search.task import SearchJob, tasks_for
 from phaze.study.load import question_in
@@ -40,7 +41,10 @@ from phaze.study.load import question_in
 @dataclass(frozen=True, slots=True)
 class Question:
     """A run to be explained; ``plans`` are its models' in words, ``bounds`` what the run proved of every chip's score,
-    infinite where a model does not fit."""
+    infinite where a model does not fit. ``number`` is the place of its chip.
+
+    ``boxed``: the space was looked at in boxes, and ``opened`` are the chips that they left alone.
+    """
 
     job: SearchJob
     scale: Scale
@@ -50,6 +54,7 @@ class Question:
     score: float
     plans: tuple[str, ...]
     bounds: NDArray[np.float64]
+    boxed: bool = False
 
     @property
     def identity(self) -> tuple[float, ...]:
@@ -103,23 +108,15 @@ def question_of(folder: str) -> Question:
     job = asked.job
     if said["study_digest"] != job.digest:
         raise InputError(folder, "result and study do not belong together", "search again")
-    if is_boxed(job.space):
-        seen = "its space is too large to look at every chip, and an explanation does"
-        raise InputError(folder, seen, "search a smaller space around the answer, and explain that")
-    opened, number = enumerate_space(job.space), int(said["chip"]["number"])
+    journal = Path(folder) / JOURNAL
+    opened, closed, evaluated = rows_in(journal, job.space)
     require_of_job(said, job, opened, folder)
-    chip = opened.chip(number, int(said["chip"]["hbm_bytes"]))
-    scale = scale_for(job)
+    require_closed(journal, closed, evaluated, len(opened))
+    number = place_of(opened, int(said["chip"]["number"]), folder)
+    chip, scale = opened.chip(number, int(said["chip"]["hbm_bytes"])), scale_for(job)
     plans = tuple(plan_words(model, model["plan"]) for model in said["models"])
-    return Question(job, scale, opened, number, chip, score_on(job, scale, chip), plans, _bounds(Path(folder), opened))
-
-
-def _bounds(folder: Path, opened: EnumeratedSpace) -> NDArray[np.float64]:
-    """The bound of every chip from a run's journal."""
-    journal = folder / JOURNAL
-    closed = read_closed(journal)
-    require_closed(journal, closed, read_evaluated(journal), len(opened))
-    return np.array([np.inf if one.bound is None else one.bound for one in closed])
+    bounds = np.array([np.inf if one.bound is None else one.bound for one in closed])
+    return Question(job, scale, opened, number, chip, score_on(job, scale, chip), plans, bounds, is_boxed(job.space))
 
 
 def score_on(job: SearchJob, scale: Scale, chip: Chip) -> float:
@@ -144,7 +141,11 @@ def scores_on(scale: Scale, asked: Sequence[tuple[SearchJob, Chip]]) -> list[flo
 
 
 def best_with(
-    job: SearchJob, scale: Scale, processes: int, opened: EnumeratedSpace | None = None, shared: Shared | None = None
+    job: SearchJob,
+    scale: Scale,
+    processes: int,
+    opened: EnumeratedSpace | AnyGrid | None = None,
+    shared: Shared | None = None,
 ) -> Found:
     """The certified best of a changed job, or of changed chips, measured by the scale of the run."""
     state = search(job, scale, workers(processes), shared=shared, opened=opened)

@@ -17,7 +17,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from phaze.explain.question import Found, Question, best_with, gain, score_on
+from phaze.search.boxes.views import AnyGrid, grid_for
 from phaze.search.changed_network import levels_of, with_bandwidths
+from phaze.search.factors import Factors
 from phaze.search.shared import Shared
 from phaze.search.spaces import EnumeratedSpace
 from phaze.search.task import SearchJob
@@ -60,14 +62,28 @@ def constants_of(question: Question) -> tuple[str, ...]:
     return (*OF_CHIPS, *(level.name for level in levels_of(question.job, question.chip)))
 
 
-def scaled(question: Question, factors: dict[str, float]) -> tuple[SearchJob, EnumeratedSpace]:
-    """The job and its chips with constants times their factors; areas and what is in the space stay."""
-    job, opened, levels = question.job, question.opened, levels_of(question.job, question.chip)
+def _changed(question: Question, factors: dict[str, float]) -> tuple[SearchJob, Factors]:
+    """The job with constants times their factors, and the factors of its chips."""
+    job, levels = question.job, levels_of(question.job, question.chip)
     clock, hbm, shared = (factors.get(name, 1.0) for name in OF_CHIPS)
     links = [factors.get(level.name, 1.0) for level in levels]
     rates = [level.bandwidth_bytes_per_s * factor for level, factor in zip(levels, links, strict=True)]
     changed = job if all(factor == 1.0 for factor in links) else with_bandwidths(job, rates)
-    return changed, opened.scaled(clock, hbm, shared, links[0] if levels[0].of_chip else 1.0)
+    return changed, Factors(clock, hbm, shared, links[0] if levels[0].of_chip else 1.0)
+
+
+def scaled(question: Question, factors: dict[str, float]) -> tuple[SearchJob, EnumeratedSpace]:
+    """The job and its chips with constants times their factors; areas and what is in the space stay."""
+    job, by = _changed(question, factors)
+    return job, question.opened.scaled(by.clock, by.hbm, by.shared, by.links)
+
+
+def searched(question: Question, factors: dict[str, float]) -> tuple[SearchJob, EnumeratedSpace | AnyGrid]:
+    """The same, as a search takes it: of a space in boxes all of it, not the chips that they left."""
+    if not question.boxed:
+        return scaled(question, factors)
+    job, by = _changed(question, factors)
+    return job, grid_for(job.space, by)
 
 
 def _border(best: Callable[[float], Found], same: Callable[[Found], bool], up: bool) -> tuple[float, Found | None]:
@@ -114,7 +130,7 @@ def ranges(question: Question, processes: int, tell: Callable[[str], None]) -> l
         def best(factor: float, constant: str = constant, known: dict[float, Found] = known) -> Found:
             if factor not in known:
                 tell(f"{constant} times {factor:.3g}")
-                job, chips = scaled(question, {constant: factor})
+                job, chips = searched(question, {constant: factor})
                 known[factor] = best_with(job, question.scale, processes, chips, shared)
             return known[factor]
 
@@ -124,7 +140,9 @@ def ranges(question: Question, processes: int, tell: Callable[[str], None]) -> l
 
 def worst_case(question: Question, error: float, processes: int) -> WorstCase:
     """The best where every constant is lower by ``error``, and what the run's own chip reaches there."""
-    job, chips = scaled(question, dict.fromkeys(constants_of(question), 1.0 - error))
-    best = best_with(job, question.scale, processes, chips)
+    factors = dict.fromkeys(constants_of(question), 1.0 - error)
+    job, every = searched(question, factors)
+    best = best_with(job, question.scale, processes, every)
+    job, chips = scaled(question, factors)
     score = score_on(job, question.scale, chips.chip(question.number, question.chip.hbm.size_bytes))
     return WorstCase(error, best.name, best.plans, best.gap, 1.0 + gain(best.score, score))

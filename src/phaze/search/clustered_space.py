@@ -81,6 +81,11 @@ class SpaceOfClusters:
         keep = check(type(self.file.keep), raw, f"{self.name}: keep")
         return replace(self, silicon=replace(self.silicon, file=self.file.model_copy(update={"keep": keep})))
 
+    def with_axis(self, name: str, values: list[Any]) -> "SpaceOfClusters":
+        """The space with other values of an axis."""
+        axes = self.file.axes.model_copy(update={name: values})
+        return replace(self, silicon=replace(self.silicon, file=self.file.model_copy(update={"axes": axes})))
+
     def chip_named(self, text: str, reader: Reader = read_text) -> Chip:
         """Another chip by name or path, priced as this space's chips are."""
         return load_cluster_chip(text, reader)

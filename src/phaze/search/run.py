@@ -22,6 +22,7 @@ from phaze.search.bounds.chip_times import layer_times_on
 from phaze.search.bounds.model_bounds import CHEAP, DUAL, model_bounds, model_floors, no_floors
 from phaze.search.boxes.opening import box_question, is_boxed
 from phaze.search.boxes.searching import search_boxes
+from phaze.search.boxes.views import AnyGrid
 from phaze.search.cutoffs import last_times
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, after
 from phaze.search.evaluated import Evaluated
@@ -256,22 +257,23 @@ def search(
     journal: Journal | None = None,
     watch: Watch | None = None,
     shared: Shared | None = None,
-    opened: EnumeratedSpace | None = None,
+    opened: EnumeratedSpace | AnyGrid | None = None,
     deadline: Deadline | None = None,
 ) -> SearchState:
     """Run a search to its gap, or to its time limit; the state holds what was found and proved.
 
-    ``opened`` are chips to search instead of those of the job's space. With a deadline there is a design before any
+    ``opened`` are chips to search instead of those of the job's space, or that space in boxes with other constants of
+    its chips. With a deadline there is a design before any
     chip is evaluated (:mod:`phaze.search.first_design`); what is found later does not depend on it. A space of many
     chips is looked at in boxes (:mod:`phaze.search.boxes`), and what they leave is searched.
     """
     deadline = after(job.limit_s) if deadline is None else deadline
-    if opened is None and is_boxed(job.space):
+    if isinstance(opened, AnyGrid) or (opened is None and is_boxed(job.space)):
 
         def some(chips: EnumeratedSpace, kept: Journal | None, listed: float) -> SearchState:
             return _search_chips(job, scale, chips, engine, kept, watch, None, deadline, listed)
 
-        return search_boxes(box_question(job, scale, deadline), some, journal)
+        return search_boxes(box_question(job, scale, deadline, opened), some, journal)
     opened = enumerate_space(job.space) if opened is None else opened
     return _search_chips(job, scale, opened, engine, journal, watch, shared, deadline)
 

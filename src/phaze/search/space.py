@@ -174,6 +174,11 @@ class Space:
             "keep": self.keep.model_dump(exclude={"area_of"}),
         }
 
+    def with_axis(self, name: str, values: list[Any]) -> "Space":
+        """The space with other values of an axis."""
+        axes = self.axes.model_copy(update={name: values})
+        return replace(self, file=self.file.model_copy(update={"axes": axes}))
+
     def keeping(self, **changes: Any) -> "Space":
         """The space with other rules of what it keeps."""
         keep = self.keep.model_copy(update=changes)

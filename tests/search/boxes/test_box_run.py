@@ -39,7 +39,21 @@ def test_commands_read_the_run_of_a_space_in_boxes(
     assert len(table) == 1 + len(listed)
     compared = phaze("compare", tmp_path / "study.toml", "--run", run, "--json")
     assert compared.code == 0 and result["chip"]["name"] in compared.out, compared.err
-    refused = phaze("explain", run)
-    assert refused.code == 2 and "too large" in refused.err
     again = phaze("search", tmp_path / "study.toml", "--out", run, "--workers", "1")
     assert again.code == 0 and "This run had ended" in again.out
+
+
+@pytest.mark.slow
+def test_an_explanation_of_a_space_in_boxes_is_that_of_its_chips(tmp_path: Path, phaze: Callable[..., Ran]) -> None:
+    told, asked = [], ("--instead", "rows=32", "--error", "0.1", "--flatness", "3%", "--workers", "1", "--json")
+    for boxed in (1 << 20, 0):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(opening, "BOXED", boxed)
+            folder = tmp_path / f"{boxed}"
+            folder.mkdir()
+            found = phaze("explain", finished(folder, STUDY), *asked)
+        assert found.code == 0, found.err
+        told.append(json.loads(found.out))
+    for own in told:
+        own["flatness"].pop("evaluated")  # boxes leave others than bounds of single chips do
+    assert told[0] == told[1]
